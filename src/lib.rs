@@ -1,0 +1,17 @@
+//! **webgguf**: GGUF language models in the browser on WebGPU.
+//!
+//! Bytes of a GGUF file come from a source in pieces; `gguf` reads the header, `config` turns metadata into numbers,
+//! `model` says which tensor plays which role, `forward` writes the command lists of one pass, `gpu` runs them,
+//! `sampler` chooses the next token, `generate` drives the loop and `tokenizer` turns ids into text.
+//! The modules below stand in that order.
+
+pub mod error;
+pub mod gguf;
+pub mod config;
+pub mod tokenizer;
+pub mod model;
+pub mod kernels;
+pub mod reference;
+pub mod sampler;
+
+pub use error::{Error, ErrorCode, Result};
