@@ -1,0 +1,31 @@
+// y[t, i] = x[t, i] * weight[i] / sqrt(mean_j x[t, j]² + eps)        (Zhang & Sennrich 2019, arXiv 1910.07467)
+// One workgroup computes one row t of WIDTH values.
+
+override WG_SIZE: u32 = 256;
+override WIDTH: u32;
+override EPS: f32;
+
+struct Params {
+    x_row: u32, // first row of x that is normalised
+}
+
+#import reduce
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<f32>;            // [rows, WIDTH]
+@group(0) @binding(2) var<storage, read> weight: array<f32>;       // [WIDTH]
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;      // [rows, WIDTH]
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let from = (params.x_row + group.x) * WIDTH;
+    var squares = 0.0;
+    for (var i = lane; i < WIDTH; i += WG_SIZE) {
+        squares += x[from + i] * x[from + i];
+    }
+    let scale = inverseSqrt(workgroup_sum(squares, lane) / f32(WIDTH) + EPS);
+    let to = group.x * WIDTH;
+    for (var i = lane; i < WIDTH; i += WG_SIZE) {
+        y[to + i] = x[from + i] * scale * weight[i];
+    }
+}

@@ -1,0 +1,243 @@
+//! What a kernel is to the rest of the crate: a shader file with its contract, and one variant of it ready to run.
+
+use std::fmt::Write as _;
+
+/// One shader file and everything the host must agree on with it. `tests/contract.rs` proves it with naga.
+#[derive(Debug)]
+pub struct KernelSpec {
+    /// Names the shader, its Rust file, its reference, its cases and its pipeline label.
+    pub stem: &'static str,
+    /// The WGSL text, without `enable` lines, with `#import name` lines.
+    pub source: &'static str,
+    /// Binding 0 is the uniform `params`, then inputs, outputs last.
+    pub bindings: &'static [Binding],
+    /// Size in bytes and fields of `Params`.
+    pub params: ParamsLayout,
+    /// The `override` constants that the host sets.
+    pub overrides: &'static [&'static str],
+}
+
+/// One `@group(0) @binding(i)` of a shader; `i` is its place in [`KernelSpec::bindings`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binding {
+    /// The variable's name in the shader.
+    pub name: &'static str,
+    /// How the shader uses it.
+    pub access: Access,
+}
+
+/// How a shader uses a binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// `var<uniform>`
+    Uniform,
+    /// `var<storage, read>`
+    Read,
+    /// `var<storage, read_write>`
+    ReadWrite,
+}
+
+/// A read-only storage binding.
+pub const fn read(name: &'static str) -> Binding {
+    Binding { name, access: Access::Read }
+}
+
+/// A read-write storage binding.
+pub const fn write(name: &'static str) -> Binding {
+    Binding { name, access: Access::ReadWrite }
+}
+
+/// The uniform of per-dispatch numbers, always binding 0.
+pub const PARAMS: Binding = Binding { name: "params", access: Access::Uniform };
+
+/// Names and byte offsets of a `Params` struct, checked against the shader's.
+#[derive(Debug, Clone, Copy)]
+pub struct ParamsLayout {
+    /// Bytes of the struct.
+    pub size: usize,
+    /// (field, byte offset) in order.
+    pub fields: &'static [(&'static str, usize)],
+}
+
+/// Declares a `Params` struct once: its Rust layout is WGSL's, since every field has four bytes.
+macro_rules! params {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$doc:meta])* pub $field:ident: $ty:ty,)* }) => {
+        $(#[$meta])*
+        #[repr(C)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+        pub struct $name { $($(#[$doc])* pub $field: $ty,)* }
+
+        impl $name {
+            /// The layout that the shader must have.
+            pub const LAYOUT: $crate::kernels::spec::ParamsLayout = $crate::kernels::spec::ParamsLayout {
+                size: std::mem::size_of::<Self>(),
+                fields: &[$((stringify!($field), std::mem::offset_of!(Self, $field)),)*],
+            };
+        }
+    };
+}
+pub(crate) use params;
+
+/// One variant of a kernel: what identifies a compiled pipeline.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// The shader and its contract.
+    pub spec: &'static KernelSpec,
+    /// Readable id such as `mat_vec.q4_k.subgroup`: label, log line and test name.
+    pub id: String,
+    /// (name in `#import name`, file in `shaders/shared/`) where they differ; others import the file of that name.
+    pub imports: Vec<(&'static str, &'static str)>,
+    /// Values of the `override` constants.
+    pub constants: Vec<(&'static str, f64)>,
+    /// WGSL extensions to enable: `f16`, `subgroups`.
+    pub enables: Vec<&'static str>,
+}
+
+impl Kernel {
+    /// The plain variant of `spec` with these constants.
+    pub fn new(spec: &'static KernelSpec, constants: &[(&'static str, f64)]) -> Self {
+        Self {
+            spec,
+            id: spec.stem.to_owned(),
+            imports: Vec::new(),
+            constants: constants.to_vec(),
+            enables: Vec::new(),
+        }
+    }
+
+    /// Appends `.part` to the id.
+    pub fn named(mut self, part: &str) -> Self {
+        self.id.push('.');
+        self.id.push_str(part);
+        self
+    }
+
+    /// Resolves `#import name` to the shared file `file`.
+    pub fn import(mut self, name: &'static str, file: &'static str) -> Self {
+        self.imports.push((name, file));
+        self
+    }
+
+    /// Enables a WGSL extension.
+    pub fn enable(mut self, extension: &'static str) -> Self {
+        self.enables.push(extension);
+        self
+    }
+
+    /// What a pipeline cache keys on: the id with every constant.
+    pub fn key(&self) -> String {
+        let mut key = self.id.clone();
+        for (name, value) in &self.constants {
+            let _ = write!(key, " {name}={value}");
+        }
+        key
+    }
+
+    /// The shader as the device compiles it: `enable` lines, then the source with imports resolved.
+    pub fn wgsl(&self) -> String {
+        let mut text = String::with_capacity(self.spec.source.len() * 2);
+        for extension in &self.enables {
+            let _ = writeln!(text, "enable {extension};");
+        }
+        if self.enables.contains(&"subgroups") {
+            // Which lanes take part is uniform in our kernels, but the analysis cannot see it through loops.
+            text.push_str("diagnostic(off, subgroup_uniformity);\n");
+        }
+        self.expand(self.spec.source, &mut text, 0);
+        text
+    }
+
+    fn expand(&self, source: &str, text: &mut String, depth: usize) {
+        assert!(depth < 4, "imports of {} nest too deep", self.id);
+        for line in source.lines() {
+            match line.strip_prefix("#import ") {
+                Some(name) => self.expand(self.shared(name.trim()), text, depth + 1),
+                None => {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+            }
+        }
+    }
+
+    fn shared(&self, name: &str) -> &'static str {
+        let file = self.imports.iter().find(|(from, _)| *from == name).map_or(name, |(_, file)| file);
+        let found = super::shared::FILES.iter().find(|(stem, _)| *stem == file);
+        // A missing file is a bug of this crate, caught by tests/contract.rs.
+        found.map(|(_, text)| *text).unwrap_or_else(|| panic!("no shaders/shared/{file}.wgsl for {}", self.id))
+    }
+}
+
+/// Workgroups of one axis of a dispatch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Always this many.
+    Fixed(u32),
+    /// ⌈tokens of the pass / this⌉.
+    PerTokens(u32),
+}
+
+impl Extent {
+    /// Workgroups for a pass of `tokens` tokens.
+    pub fn resolve(self, tokens: u32) -> u32 {
+        match self {
+            Self::Fixed(n) => n,
+            Self::PerTokens(per) => tokens.div_ceil(per),
+        }
+    }
+}
+
+/// Workgroups of a dispatch.
+pub type Grid = [Extent; 3];
+
+/// A fixed one-dimensional grid of `n` workgroups, folded over y where one axis does not hold them; the shader
+/// computes its index as `workgroup_id.y * num_workgroups.x + workgroup_id.x` and checks it.
+pub fn grid_1d(n: u32) -> Grid {
+    let y = n.div_ceil(MAX_WORKGROUPS).max(1);
+    [Extent::Fixed(n.div_ceil(y)), Extent::Fixed(y), Extent::Fixed(1)]
+}
+
+/// Workgroups per axis that every WebGPU device takes.
+pub const MAX_WORKGROUPS: u32 = 65_535;
+
+/// A buffer by its number in a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferId(pub u32);
+
+/// Part of a buffer, in bytes; `offset` is a multiple of 256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Slice {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes, or to the end.
+    pub size: Option<u64>,
+}
+
+impl From<BufferId> for Slice {
+    fn from(buffer: BufferId) -> Self {
+        Self { buffer, offset: 0, size: None }
+    }
+}
+
+/// One dispatch: a kernel variant, its parameters, its buffers and its grid. Plain data, made once.
+#[derive(Debug, Clone)]
+pub struct Dispatch {
+    /// The variant.
+    pub kernel: Kernel,
+    /// Bytes of its `Params`.
+    pub params: Vec<u8>,
+    /// Storage bindings, in the order of `spec.bindings` from 1 on.
+    pub buffers: Vec<Slice>,
+    /// Workgroups.
+    pub grid: Grid,
+}
+
+impl Dispatch {
+    /// A dispatch of `kernel`.
+    pub fn new<P: bytemuck::Pod>(kernel: Kernel, params: &P, buffers: &[Slice], grid: Grid) -> Self {
+        debug_assert_eq!(kernel.spec.bindings.len(), buffers.len() + 1, "{}", kernel.id);
+        Self { kernel, params: bytemuck::bytes_of(params).to_vec(), buffers: buffers.to_vec(), grid }
+    }
+}
