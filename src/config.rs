@@ -1,1 +1,283 @@
-//! (placeholder while the skeleton is laid)
+//! Metadata → [`ModelConfig`]: every number a model needs, typed, checked, and with its default in one place.
+//!
+//! Past this point nobody reads metadata again, and nobody checks a dimension again.
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::gguf::{Gguf, GgmlType, Metadata, TensorInfo, Value};
+use crate::model::{ARCHITECTURES, Architecture, EMBEDDING, HEAD};
+
+/// The base of the rotary frequencies in files that do not say: that of the first Llama.
+const DEFAULT_ROPE_THETA: f32 = 10_000.0;
+
+// The most that is believed. Far above any model that fits a browser, far below what overflows 32-bit sizes when multiplied.
+const MOST_LAYERS: usize = 1000;
+const MOST_HIDDEN: usize = 1 << 17;
+const MOST_FFN: usize = 1 << 19;
+const MOST_HEADS: usize = 1 << 10;
+const MOST_HEAD_DIM: usize = 1 << 10;
+const MOST_CONTEXT: usize = 1 << 27;
+const MOST_VOCAB: usize = 1 << 24;
+
+/// The numbers of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelConfig {
+    /// What sets its architecture apart.
+    pub architecture: &'static Architecture,
+    /// `general.name`.
+    pub name: Option<String>,
+    /// A label such as `Q4_K_M`, from `general.file_type`, or else the type of most of the weights.
+    pub quantization: &'static str,
+    /// The number of weights in the file's tensors.
+    pub parameters: u64,
+    /// Decoder layers.
+    pub layers: usize,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Width inside the feed-forward.
+    pub ffn: usize,
+    /// Query heads per layer, a multiple of `kv_heads`.
+    pub heads: usize,
+    /// Key and value heads per layer.
+    pub kv_heads: usize,
+    /// Elements per head; even.
+    pub head_dim: usize,
+    /// How many elements of each head are rotated, from the first; even, at most `head_dim`.
+    pub rope_dims: usize,
+    /// The base of the rotary frequencies: pair `i` turns by `theta^(-2i / rope_dims)` per position.
+    pub rope_theta: f32,
+    /// Linear scaling: the position is multiplied by this, 1 / the factor in the file.
+    pub rope_scale: f32,
+    /// What RMS norms add to the mean of the squares.
+    pub rms_eps: f32,
+    /// The longest context the model was trained for, in tokens.
+    pub context_length: usize,
+    /// Rows of the embedding table and of the head, and tokens of the tokenizer.
+    pub vocab: usize,
+    /// Whether the embedding table is also the head.
+    pub tied: bool,
+}
+
+impl ModelConfig {
+    /// Reads and checks the numbers of a model.
+    ///
+    /// # Errors
+    /// `unsupported_architecture` for an architecture, a RoPE scaling or a layout that webgguf does not run; `bad_file` for a
+    /// missing key, a wrong type, a number out of range, or numbers that contradict each other.
+    pub fn from_gguf(gguf: &Gguf) -> Result<Self> {
+        let metadata = &gguf.metadata;
+        let architecture = architecture(metadata)?;
+        let keys = Keys { metadata, architecture: architecture.name };
+        keys.refuse_experts()?;
+        let hidden = keys.required("embedding_length", MOST_HIDDEN)?;
+        let heads = keys.required("attention.head_count", MOST_HEADS)?;
+        let kv_heads = keys.count("attention.head_count_kv", MOST_HEADS)?.unwrap_or(heads);
+        if heads % kv_heads != 0 {
+            let what = keys.name("attention.head_count");
+            return Err(Error::bad_file(format!("metadata `{what}`: {heads} heads do not divide among {kv_heads} kv heads")));
+        }
+        let head_dim = head_dim(&keys, hidden, heads)?;
+        Ok(Self {
+            architecture,
+            name: metadata.str("general.name")?.map(str::to_owned),
+            quantization: quantization(metadata, &gguf.tensors)?,
+            parameters: gguf.tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.elements())),
+            layers: keys.required("block_count", MOST_LAYERS)?,
+            hidden,
+            ffn: keys.required("feed_forward_length", MOST_FFN)?,
+            heads,
+            kv_heads,
+            head_dim,
+            rope_dims: rope_dims(&keys, head_dim)?,
+            rope_theta: keys.positive("rope.freq_base")?.unwrap_or(DEFAULT_ROPE_THETA),
+            rope_scale: rope_scale(&keys)?,
+            rms_eps: keys.rms_eps()?,
+            context_length: keys.required("context_length", MOST_CONTEXT)?,
+            vocab: vocabulary(&keys, &gguf.tensors)?,
+            tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
+        })
+    }
+
+    /// Elements of all query heads of one token.
+    pub fn query_width(&self) -> usize {
+        self.heads * self.head_dim
+    }
+
+    /// Elements of all key heads, or of all value heads, of one token.
+    pub fn kv_width(&self) -> usize {
+        self.kv_heads * self.head_dim
+    }
+
+    /// Query heads that share one key and value head.
+    pub fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+}
+
+/// The keys of one architecture, `{architecture}.{key}`.
+struct Keys<'a> {
+    metadata: &'a Metadata,
+    architecture: &'static str,
+}
+
+impl Keys<'_> {
+    fn name(&self, key: &str) -> String {
+        format!("{}.{key}", self.architecture)
+    }
+
+    /// A count from 1 to `most`, if the key is there.
+    fn count(&self, key: &str, most: usize) -> Result<Option<usize>> {
+        let name = self.name(key);
+        if let Some(Value::Array(array)) = self.metadata.get(&name) {
+            let message = format!("metadata `{name}`: one value for all layers expected, found an array of {}", array.len());
+            return Err(unsupported(message));
+        }
+        let Some(found) = self.metadata.u64(&name)? else { return Ok(None) };
+        match usize::try_from(found) {
+            Ok(count) if (1..=most).contains(&count) => Ok(Some(count)),
+            _ => Err(Error::bad_file(format!("metadata `{name}`: expected 1 to {most}, found {found}"))),
+        }
+    }
+
+    fn required(&self, key: &str, most: usize) -> Result<usize> {
+        self.count(key, most)?.ok_or_else(|| self.missing(key))
+    }
+
+    fn missing(&self, key: &str) -> Error {
+        Error::bad_file(format!("metadata `{}` is missing", self.name(key)))
+    }
+
+    /// A finite number above 0, if the key is there.
+    fn positive(&self, key: &str) -> Result<Option<f32>> {
+        let name = self.name(key);
+        match self.metadata.f32(&name)? {
+            // Below the smallest normal number, 1 / x overflows.
+            Some(found) if !(found.is_normal() && found > 0.0) => {
+                Err(Error::bad_file(format!("metadata `{name}`: expected a number above 0, found {found}")))
+            }
+            found => Ok(found),
+        }
+    }
+
+    fn rms_eps(&self) -> Result<f32> {
+        const KEY: &str = "attention.layer_norm_rms_epsilon";
+        let name = self.name(KEY);
+        match self.metadata.f32(&name)?.ok_or_else(|| self.missing(KEY))? {
+            eps if (0.0..1.0).contains(&eps) => Ok(eps),
+            eps => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to 1, found {eps}"))),
+        }
+    }
+
+    fn refuse_experts(&self) -> Result<()> {
+        let name = self.name("expert_count");
+        match self.metadata.u64(&name)? {
+            None | Some(0) => Ok(()),
+            Some(count) => Err(unsupported(format!("metadata `{name}`: mixtures of experts are not supported, found {count}"))),
+        }
+    }
+}
+
+fn unsupported(message: String) -> Error {
+    Error::new(ErrorCode::UnsupportedArchitecture, message)
+}
+
+fn architecture(metadata: &Metadata) -> Result<&'static Architecture> {
+    let name = metadata.str("general.architecture")?;
+    let name = name.ok_or_else(|| Error::bad_file("metadata `general.architecture` is missing"))?;
+    Architecture::from_name(name).ok_or_else(|| {
+        let known: Vec<&str> = ARCHITECTURES.iter().map(|a| a.name).collect();
+        let shown: String = name.chars().take(64).collect();
+        unsupported(format!("architecture {shown:?} is not supported, known are {}", known.join(", ")))
+    })
+}
+
+/// `attention.key_length`, or an equal share of the residual stream for every head.
+fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
+    let head_dim = match keys.count("attention.key_length", MOST_HEAD_DIM)? {
+        Some(length) => length,
+        None if hidden % heads == 0 => hidden / heads,
+        None => {
+            let name = keys.name("attention.head_count");
+            return Err(Error::bad_file(format!("metadata `{name}`: {hidden} elements do not divide among {heads} heads")));
+        }
+    };
+    if !head_dim.is_multiple_of(2) || head_dim > MOST_HEAD_DIM {
+        return Err(Error::bad_file(format!("head size: expected an even number up to {MOST_HEAD_DIM}, found {head_dim}")));
+    }
+    match keys.count("attention.value_length", MOST_HEAD_DIM)? {
+        Some(value) if value != head_dim => {
+            Err(unsupported(format!("keys and values of different length: {head_dim} and {value}")))
+        }
+        _ => Ok(head_dim),
+    }
+}
+
+fn rope_dims(keys: &Keys, head_dim: usize) -> Result<usize> {
+    let dims = keys.count("rope.dimension_count", MOST_HEAD_DIM)?.unwrap_or(head_dim);
+    if dims.is_multiple_of(2) && dims <= head_dim {
+        return Ok(dims);
+    }
+    let name = keys.name("rope.dimension_count");
+    Err(Error::bad_file(format!("metadata `{name}`: expected an even number up to {head_dim}, found {dims}")))
+}
+
+/// What the position is multiplied by. A file may give a factor without a type: it means linear.
+fn rope_scale(keys: &Keys) -> Result<f32> {
+    let name = keys.name("rope.scaling.type");
+    match keys.metadata.str(&name)? {
+        Some("none") => Ok(1.0),
+        None | Some("linear") => {
+            let factor = keys.positive("rope.scaling.factor")?;
+            // The name of the key in files from before scaling types.
+            let factor = factor.map_or_else(|| keys.positive("rope.scale_linear"), |factor| Ok(Some(factor)))?;
+            Ok(factor.map_or(1.0, f32::recip))
+        }
+        Some(other) => {
+            let shown: String = other.chars().take(64).collect();
+            Err(unsupported(format!("metadata `{name}`: RoPE scaling {shown:?} is not supported, known are none, linear")))
+        }
+    }
+}
+
+/// The number of tokens. The tokenizer's table decides, then `vocab_size`, then the embedding table.
+fn vocabulary(keys: &Keys, tensors: &[TensorInfo]) -> Result<usize> {
+    let rows = |name: &str| tensors.iter().find(|t| t.name == name).map(|t| t.dims.get(1).copied().unwrap_or(1));
+    let tokens = keys.metadata.strings("tokenizer.ggml.tokens")?.map(|tokens| tokens.len() as u64);
+    let (source, expected) = match (tokens, keys.count("vocab_size", MOST_VOCAB)?, rows(EMBEDDING)) {
+        (Some(tokens), _, _) => ("the tokenizer", tokens),
+        (None, Some(size), _) => ("metadata `vocab_size`", size as u64),
+        (None, None, Some(rows)) => (EMBEDDING, rows),
+        (None, None, None) => return Err(Error::bad_file(format!("tensor {EMBEDDING} is missing"))),
+    };
+    for name in [EMBEDDING, HEAD] {
+        if let Some(found) = rows(name).filter(|&found| found != expected) {
+            return Err(Error::bad_file(format!(
+                "vocabulary and head of different size: {source} has {expected} tokens, tensor {name} has {found} rows"
+            )));
+        }
+    }
+    match usize::try_from(expected) {
+        Ok(vocab) if (1..=MOST_VOCAB).contains(&vocab) => Ok(vocab),
+        _ => Err(Error::bad_file(format!("vocabulary: expected 1 to {MOST_VOCAB} tokens, found {expected}"))),
+    }
+}
+
+/// The name of `general.file_type`, or else of the type that holds most weights.
+fn quantization(metadata: &Metadata, tensors: &[TensorInfo]) -> Result<&'static str> {
+    let stated = metadata.u64("general.file_type")?.and_then(file_type);
+    Ok(stated.unwrap_or_else(|| {
+        let weights = |ty: GgmlType| {
+            tensors.iter().filter(|t| t.ty == ty).fold(0_u64, |sum, tensor| sum.saturating_add(tensor.elements()))
+        };
+        GgmlType::ALL.into_iter().max_by_key(|&ty| weights(ty)).map_or("F32", GgmlType::name)
+    }))
+}
+
+/// The labels of `general.file_type`, for the types that webgguf reads.
+fn file_type(id: u64) -> Option<&'static str> {
+    const LABELS: [(u64, &str); 18] = [
+        (0, "F32"), (1, "F16"), (2, "Q4_0"), (3, "Q4_1"), (7, "Q8_0"), (8, "Q5_0"), (9, "Q5_1"), (10, "Q2_K"),
+        (11, "Q3_K_S"), (12, "Q3_K_M"), (13, "Q3_K_L"), (14, "Q4_K_S"), (15, "Q4_K_M"), (16, "Q5_K_S"), (17, "Q5_K_M"),
+        (18, "Q6_K"), (21, "Q2_K_S"), (32, "BF16"),
+    ];
+    LABELS.iter().find(|row| row.0 == id).map(|row| row.1)
+}
