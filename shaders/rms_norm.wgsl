@@ -18,14 +18,14 @@ struct Params {
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let from = (params.x_row + group.x) * WIDTH;
+    let start = (params.x_row + group.x) * WIDTH;
     var squares = 0.0;
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
-        squares += x[from + i] * x[from + i];
+        squares += x[start + i] * x[start + i];
     }
     let scale = inverseSqrt(workgroup_sum(squares, lane) / f32(WIDTH) + EPS);
     let to = group.x * WIDTH;
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
-        y[to + i] = x[from + i] * scale * weight[i];
+        y[to + i] = x[start + i] * scale * weight[i];
     }
 }

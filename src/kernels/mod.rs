@@ -10,9 +10,20 @@ pub mod shared;
 pub mod spec;
 pub mod state;
 
+pub mod argmax;
+pub mod attention;
 pub mod rms_norm;
+pub mod rope_kv;
 
 use spec::KernelSpec;
 
 /// Every kernel of the crate, by stem.
-pub static CATALOGUE: &[&KernelSpec] = &[&rms_norm::SPEC];
+pub static CATALOGUE: &[&KernelSpec] = &[
+    &argmax::SPEC,
+    &argmax::MERGE,
+    &attention::SPEC,
+    &attention::DECODE,
+    &attention::MERGE,
+    &rms_norm::SPEC,
+    &rope_kv::SPEC,
+];

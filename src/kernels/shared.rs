@@ -7,4 +7,4 @@ macro_rules! files {
     };
 }
 
-files!["reduce", "state"];
+files!["commit", "reduce", "state", "winner"];

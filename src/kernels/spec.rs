@@ -78,6 +78,14 @@ macro_rules! params {
 }
 pub(crate) use params;
 
+params! {
+    /// Parameters of a kernel that needs none: WebGPU has no empty structs.
+    pub struct NoParams {
+        /// Always 0.
+        pub unused: u32,
+    }
+}
+
 /// One variant of a kernel: what identifies a compiled pipeline.
 #[derive(Debug, Clone)]
 pub struct Kernel {

@@ -1,0 +1,118 @@
+// y = softmax(q·kᵀ·SCALE + causal mask)·v for many query tokens (flash attention, Dao et al. 2022, arXiv 2205.14135).
+// One workgroup computes QUERIES query tokens of one head, walking the keys in tiles of KEYS with a running maximum,
+// and stops at the last key that its last query may see. A thread owns one pair of value columns for 8 queries.
+
+#import state
+
+override HEAD_DIM: u32;          // even
+override QUERIES: u32;           // a multiple of 8
+override WG_SIZE: u32;           // HEAD_DIM/2 * QUERIES/8
+override HEADS: u32;
+override GROUP: u32;             // query heads per kv head
+override CONTEXT: u32;
+override SCALE: f32;
+
+struct Params {
+    unused: u32,
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> state: State;
+@group(0) @binding(2) var<storage, read> q: array<f32>;         // [tokens, HEADS, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> k_cache: array<u32>;   // [kv_heads, CONTEXT, HEAD_DIM/2] f16 pairs
+@group(0) @binding(4) var<storage, read> v_cache: array<u32>;   // the same
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [tokens, HEADS, HEAD_DIM]
+
+const KEYS: u32 = 32u;
+const LOWEST: f32 = -3.0e38;
+override PAIRS: u32 = HEAD_DIM / 2;
+
+var<workgroup> q_tile: array<vec2<f32>, QUERIES * PAIRS>;
+var<workgroup> weights: array<f32, QUERIES * KEYS>;
+var<workgroup> high: array<f32, QUERIES>;
+var<workgroup> total: array<f32, QUERIES>;
+var<workgroup> shrink: array<f32, QUERIES>;
+
+fn score(query: u32, row: u32) -> f32 {
+    var sum = 0.0;
+    for (var i = 0u; i < PAIRS; i++) {
+        sum += dot(q_tile[query * PAIRS + i], unpack2x16float(k_cache[row + i]));
+    }
+    return sum * SCALE;
+}
+
+// Moves query n's maximum and sum over one tile of `count` keys and turns its scores into weights.
+fn advance(n: u32, count: u32) {
+    var highest = high[n];
+    for (var i = 0u; i < count; i++) {
+        highest = max(highest, weights[n * KEYS + i]);
+    }
+    let factor = exp(high[n] - highest);
+    var sum = total[n] * factor;
+    for (var i = 0u; i < count; i++) {
+        let weight = exp(weights[n * KEYS + i] - highest);
+        weights[n * KEYS + i] = weight;
+        sum += weight;
+    }
+    high[n] = highest;
+    total[n] = sum;
+    shrink[n] = factor;
+}
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let head = group.x;
+    let first = group.y * QUERIES;
+    let queries = min(QUERIES, state.count - min(first, state.count));
+    let base = (head / GROUP) * CONTEXT * PAIRS;
+    for (var i = lane; i < QUERIES * PAIRS; i += WG_SIZE) {
+        let token = min(first + i / PAIRS, state.count - 1u);
+        let start = (token * HEADS + head) * HEAD_DIM + 2u * (i % PAIRS);
+        q_tile[i] = vec2<f32>(q[start], q[start + 1u]);
+    }
+    for (var n = lane; n < QUERIES; n += WG_SIZE) {
+        high[n] = LOWEST;
+        total[n] = 0.0;
+    }
+    workgroupBarrier();
+
+    let pair = lane % PAIRS;
+    let slot = (lane / PAIRS) * 8u;
+    var sum: array<vec2<f32>, 8>;
+    let end = state.position + first + queries;  // one past the last key that the last query sees
+    for (var tile = 0u; tile < end; tile += KEYS) {
+        let count = min(KEYS, end - tile);
+        for (var i = lane; i < QUERIES * KEYS; i += WG_SIZE) {
+            let n = i / KEYS;
+            let key = tile + i % KEYS;
+            var value = LOWEST;
+            if key <= state.position + first + n && key < end {
+                value = score(n, base + key * PAIRS);
+            }
+            weights[i] = value;
+        }
+        workgroupBarrier();
+        for (var n = lane; n < QUERIES; n += WG_SIZE) {
+            advance(n, count);
+        }
+        workgroupBarrier();
+        for (var n = 0u; n < 8u; n++) {
+            sum[n] *= shrink[slot + n];
+        }
+        for (var i = 0u; i < count; i++) {
+            let v = unpack2x16float(v_cache[base + (tile + i) * PAIRS + pair]);
+            for (var n = 0u; n < 8u; n++) {
+                sum[n] += weights[(slot + n) * KEYS + i] * v;
+            }
+        }
+        workgroupBarrier();
+    }
+    for (var n = 0u; n < 8u; n++) {
+        if slot + n < queries {
+            let to = ((first + slot + n) * HEADS + head) * HEAD_DIM + 2u * pair;
+            let value = sum[n] / total[slot + n];
+            y[to] = value.x;
+            y[to + 1u] = value.y;
+        }
+    }
+}

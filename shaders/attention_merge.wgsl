@@ -1,0 +1,37 @@
+// Joins the splits of attention_decode: y[h] = Σ_s exp(m_s - m)·partial_s / Σ_s exp(m_s - m)·l_s with m = max m_s.
+// One workgroup computes one head.
+
+override WG_SIZE: u32 = 64;
+override HEAD_DIM: u32;
+override SPLITS: u32;
+
+struct Params {
+    unused: u32,
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> partial: array<f32>;      // [heads, SPLITS, HEAD_DIM]
+@group(0) @binding(2) var<storage, read> stats: array<vec2<f32>>;  // [heads, SPLITS]: maximum, sum of exp
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;      // [heads, HEAD_DIM]
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let head = group.x;
+    var high = stats[head * SPLITS].x;
+    for (var s = 1u; s < SPLITS; s++) {
+        high = max(high, stats[head * SPLITS + s].x);
+    }
+    var total = 0.0;
+    for (var s = 0u; s < SPLITS; s++) {
+        let stat = stats[head * SPLITS + s];
+        total += exp(stat.x - high) * stat.y;
+    }
+    for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
+        var sum = 0.0;
+        for (var s = 0u; s < SPLITS; s++) {
+            let row = head * SPLITS + s;
+            sum += exp(stats[row].x - high) * partial[row * HEAD_DIM + i];
+        }
+        y[head * HEAD_DIM + i] = sum / total;
+    }
+}

@@ -1,0 +1,105 @@
+// What stands between the QKV projection and attention, for one token and one head per workgroup:
+//   q, k: optional RMS norm over the head, then rotation of pairs (RoPE, Su et al. 2021, arXiv 2104.09864)
+//   k, v: into the cache as packed f16, at the token's position
+// The angle of pair i is position * frequency_i. Frequencies come as turns per token in 64-bit fixed point, so that
+// the wrapped product is exact at any position and only sin and cos of an angle in [-π, π] are left to the device.
+
+#import state
+
+override WG_SIZE: u32 = 64;
+override HEADS: u32;
+override KV_HEADS: u32;
+override HEAD_DIM: u32;       // even
+override ROPE_DIMS: u32;      // even, at most HEAD_DIM: the rest passes through
+override SPLIT_HALF: bool;    // pairs (i, i + ROPE_DIMS/2) rather than (2i, 2i + 1)
+override QK_NORM: bool;
+override EPS: f32;
+override CONTEXT: u32;        // positions in the cache
+
+struct Params {
+    unused: u32,
+}
+
+#import reduce
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> state: State;
+@group(0) @binding(2) var<storage, read> qkv: array<f32>;              // [tokens, HEADS + 2*KV_HEADS, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> frequencies: array<vec2<u32>>;// [ROPE_DIMS/2]: turns, high and low 32 bits
+@group(0) @binding(4) var<storage, read> q_norm: array<f32>;           // [HEAD_DIM], unused without QK_NORM
+@group(0) @binding(5) var<storage, read> k_norm: array<f32>;           // [HEAD_DIM]
+@group(0) @binding(6) var<storage, read_write> q: array<f32>;          // [tokens, HEADS, HEAD_DIM]
+@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;    // [KV_HEADS, CONTEXT, HEAD_DIM/2] f16 pairs
+@group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;    // the same
+
+var<workgroup> head_row: array<f32, HEAD_DIM>;
+
+// sin and cos of 2π * position * frequency.
+fn rotation(position: u32, frequency: vec2<u32>) -> vec2<f32> {
+    let turns = bitcast<i32>(position * frequency.x);            // wraps at whole turns, as it should
+    let rest = f32(position) * f32(frequency.y) * 0x1p-32;       // in units of 2^-32 turns
+    let angle = (f32(turns) + rest) * (6.283185307179586 * 0x1p-32);
+    return vec2<f32>(sin(angle), cos(angle));
+}
+
+fn rotate(position: u32, lane: u32) {
+    for (var i = lane; i < ROPE_DIMS / 2u; i += WG_SIZE) {
+        let a = select(2u * i, i, SPLIT_HALF);
+        let b = select(2u * i + 1u, i + ROPE_DIMS / 2u, SPLIT_HALF);
+        let turn = rotation(position, frequencies[i]);
+        let pair = vec2<f32>(head_row[a], head_row[b]);
+        head_row[a] = pair.x * turn.y - pair.y * turn.x;
+        head_row[b] = pair.x * turn.x + pair.y * turn.y;
+    }
+}
+
+fn normalise(is_k: bool, lane: u32) {
+    var squares = 0.0;
+    for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
+        squares += head_row[i] * head_row[i];
+    }
+    let scale = inverseSqrt(workgroup_sum(squares, lane) / f32(HEAD_DIM) + EPS);
+    for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
+        head_row[i] *= scale * select(q_norm[i], k_norm[i], is_k);
+    }
+    workgroupBarrier();
+}
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    if state.done != 0u {
+        return;
+    }
+    let head = group.x;
+    let token = group.y;
+    let position = state.position + token;
+    let start = (token * (HEADS + 2u * KV_HEADS) + head) * HEAD_DIM;
+    for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
+        head_row[i] = qkv[start + i];
+    }
+    workgroupBarrier();
+    if head < HEADS + KV_HEADS {
+        if QK_NORM {
+            normalise(head >= HEADS, lane);
+        }
+        rotate(position, lane);
+    }
+    workgroupBarrier();
+    if head < HEADS {
+        let to = (token * HEADS + head) * HEAD_DIM;
+        for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
+            q[to + i] = head_row[i];
+        }
+        return;
+    }
+    let kv_head = (head - HEADS) % KV_HEADS;
+    let to = (kv_head * CONTEXT + position) * (HEAD_DIM / 2u);
+    for (var i = lane; i < HEAD_DIM / 2u; i += WG_SIZE) {
+        let packed = pack2x16float(vec2<f32>(head_row[2u * i], head_row[2u * i + 1u]));
+        if head < HEADS + KV_HEADS {
+            k_cache[to + i] = packed;
+        } else {
+            v_cache[to + i] = packed;
+        }
+    }
+}

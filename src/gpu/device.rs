@@ -1,0 +1,183 @@
+//! Adapter and device: what the browser offers, which errors came out of band, how many bytes are on the GPU.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use super::pipeline::Pipeline;
+use super::shim;
+use crate::kernels::caps::Caps;
+use crate::{Error, ErrorCode, Result};
+
+/// What the browser says about the adapter.
+#[derive(Debug, Clone, Default)]
+pub struct AdapterFacts {
+    /// The best name the browser gives: description, or vendor and architecture.
+    pub name: String,
+    /// `GPUAdapterInfo.vendor`.
+    pub vendor: String,
+    /// `GPUAdapterInfo.architecture`.
+    pub architecture: String,
+    /// WebGPU features that the device has and webgguf uses.
+    pub features: Vec<String>,
+}
+
+/// The first error that WebGPU reported outside a call, kept until someone asks.
+type Mailbox = Arc<Mutex<Option<Error>>>;
+
+/// One device. Dropping it destroys the device and all its buffers.
+pub struct Gpu {
+    /// The device.
+    pub device: wgpu::Device,
+    /// Its queue.
+    pub queue: wgpu::Queue,
+    /// What the choice of variants depends on.
+    pub caps: Caps,
+    /// For people.
+    pub adapter: AdapterFacts,
+    pub(super) pipelines: RefCell<HashMap<String, Rc<Pipeline>>>,
+    pub(super) bytes: Cell<u64>,
+    errors: Mailbox,
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        self.device.destroy();
+    }
+}
+
+/// The optional WebGPU features that some variant uses.
+const WANTED: [&str; 2] = ["shader-f16", "subgroups"];
+
+impl Gpu {
+    /// Opens a device on the browser's high-performance adapter, with the adapter's own limits.
+    ///
+    /// # Errors
+    /// `webgpu_unavailable` where the browser has no WebGPU or no adapter.
+    pub async fn open() -> Result<Self> {
+        let unavailable = |what: String| Error::new(ErrorCode::WebgpuUnavailable, what);
+        let descriptor = wgpu::InstanceDescriptor {
+            backends: wgpu::Backends::BROWSER_WEBGPU,
+            ..wgpu::InstanceDescriptor::new_without_display_handle()
+        };
+        let instance = wgpu::Instance::new(descriptor);
+        let options = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            ..Default::default()
+        };
+        let adapter = instance.request_adapter(&options).await;
+        let adapter = adapter.map_err(|_| unavailable("this browser offers no WebGPU adapter".into()))?;
+        let facts = shim::arm_request_device(WANTED.iter().map(|&name| name.to_owned()).collect());
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("webgguf"),
+            required_limits: adapter.limits(),
+            ..Default::default()
+        };
+        let device = adapter.request_device(&descriptor).await;
+        let (device, queue) = device.map_err(|e| unavailable(format!("the adapter gave no device: {e}")))?;
+        let errors = listen(&device);
+        let caps = caps(&device, &instance, &facts);
+        let adapter = adapter_facts(&facts);
+        Ok(Self { device, queue, caps, adapter, pipelines: RefCell::default(), bytes: Cell::new(0), errors })
+    }
+
+    /// Fails with the first error that WebGPU reported since the last call.
+    pub fn check(&self) -> Result<()> {
+        match self.errors.lock().ok().and_then(|mut error| error.take()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes of all buffers made on this device.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
+    /// A zeroed buffer of at least `size` bytes (a multiple of 4, at least 16).
+    ///
+    /// # Errors
+    /// `limit_exceeded` where `size` is over the device's `maxBufferSize`.
+    pub fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages) -> Result<wgpu::Buffer> {
+        if size > self.caps.max_buffer {
+            let message = format!("{label} takes {size} bytes, this device's buffers hold {}", self.caps.max_buffer);
+            return Err(Error::new(ErrorCode::LimitExceeded, message));
+        }
+        let size = size.next_multiple_of(4).max(16);
+        self.bytes.set(self.bytes.get() + size);
+        Ok(self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some(label),
+            size,
+            usage,
+            mapped_at_creation: false,
+        }))
+    }
+
+    /// Destroys a buffer before the device goes, such as a staging buffer.
+    pub fn destroy_buffer(&self, buffer: &wgpu::Buffer) {
+        self.bytes.set(self.bytes.get().saturating_sub(buffer.size()));
+        buffer.destroy();
+    }
+
+    /// Resolves when the GPU has done all that was submitted. Costs about 2.6 ms in Chromium whatever the work:
+    /// for loading only.
+    pub async fn finish(&self) -> Result<()> {
+        let (sender, receiver) = futures_channel::oneshot::channel();
+        self.queue.on_submitted_work_done(move || {
+            let _ = sender.send(());
+        });
+        // A device that is lost drops the callback; `check` then says so.
+        let _ = receiver.await;
+        self.check()
+    }
+}
+
+fn listen(device: &wgpu::Device) -> Mailbox {
+    let errors = Mailbox::default();
+    let mailbox = errors.clone();
+    device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+        let code = match &error {
+            wgpu::Error::OutOfMemory { .. } => ErrorCode::OutOfMemory,
+            _ => ErrorCode::DeviceLost,
+        };
+        keep_first(&mailbox, Error::new(code, format!("the GPU reported: {error}")));
+    }));
+    let mailbox = errors.clone();
+    device.set_device_lost_callback(move |reason, message| {
+        if reason != wgpu::DeviceLostReason::Destroyed {
+            keep_first(&mailbox, Error::new(ErrorCode::DeviceLost, format!("the GPU device was lost: {message}")));
+        }
+    });
+    errors
+}
+
+fn keep_first(mailbox: &Mailbox, error: Error) {
+    if let Ok(mut slot) = mailbox.lock() {
+        slot.get_or_insert(error);
+    }
+}
+
+fn caps(device: &wgpu::Device, instance: &wgpu::Instance, facts: &js_sys::Object) -> Caps {
+    let features = shim::features(facts);
+    let limits = device.limits();
+    let has = |name: &str| features.iter().any(|feature| feature == name);
+    let language = instance.wgsl_language_features();
+    Caps {
+        f16: has("shader-f16"),
+        subgroups: has("subgroups"),
+        subgroup_size: (shim::number(facts, "subgroupMinSize"), shim::number(facts, "subgroupMaxSize")),
+        dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
+        vendor: shim::text(facts, "vendor").to_lowercase(),
+        max_binding: limits.max_storage_buffer_binding_size,
+        max_buffer: limits.max_buffer_size,
+    }
+}
+
+fn adapter_facts(facts: &js_sys::Object) -> AdapterFacts {
+    let (vendor, architecture) = (shim::text(facts, "vendor"), shim::text(facts, "architecture"));
+    let description = shim::text(facts, "description");
+    let name = if description.is_empty() { format!("{vendor} {architecture}").trim().to_owned() } else { description };
+    let features = shim::features(facts).into_iter().filter(|name| WANTED.contains(&name.as_str())).collect();
+    AdapterFacts { name, vendor, architecture, features }
+}

@@ -1,0 +1,121 @@
+//! A command list: dispatches made ready once (pipelines, bind groups, parameters) and replayed in one compute pass.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::device::Gpu;
+use super::pipeline::Pipeline;
+use crate::Result;
+use crate::kernels::spec::{BufferId, Dispatch, Grid, Slice};
+
+/// WebGPU's `minUniformBufferOffsetAlignment` on every device.
+const UNIFORM_ALIGN: u64 = 256;
+
+/// The buffers that dispatches name by number.
+#[derive(Default)]
+pub struct BufferTable(HashMap<BufferId, wgpu::Buffer>);
+
+impl BufferTable {
+    /// Adds or replaces a buffer.
+    pub fn insert(&mut self, id: BufferId, buffer: wgpu::Buffer) {
+        self.0.insert(id, buffer);
+    }
+
+    /// The buffer of this number; a plan that names a buffer it did not allocate is a bug.
+    pub fn get(&self, id: BufferId) -> &wgpu::Buffer {
+        self.0.get(&id).unwrap_or_else(|| panic!("buffer {} of the plan was not made", id.0))
+    }
+}
+
+struct Step {
+    pipeline: Rc<Pipeline>,
+    bind_group: wgpu::BindGroup,
+    grid: Grid,
+}
+
+/// Dispatches that are ready to run, in order.
+pub struct CommandList {
+    steps: Vec<Step>,
+}
+
+impl CommandList {
+    /// Makes pipelines, bind groups and one uniform buffer for `dispatches`.
+    pub fn record(gpu: &Gpu, dispatches: &[Dispatch], buffers: &BufferTable) -> Result<Self> {
+        let (params, offsets) = pack_params(dispatches);
+        let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
+        let uniform = gpu.buffer("params", params.len() as u64, usage)?;
+        gpu.queue.write_buffer(&uniform, 0, &params);
+        let step = |(dispatch, offset): (&Dispatch, &u64)| {
+            let pipeline = gpu.pipeline(&dispatch.kernel);
+            let bind_group = bind_group(gpu, dispatch, &pipeline, (&uniform, *offset), buffers);
+            Step { pipeline, bind_group, grid: dispatch.grid }
+        };
+        Ok(Self { steps: dispatches.iter().zip(&offsets).map(step).collect() })
+    }
+
+    /// Encodes every dispatch for a pass of `tokens` tokens. Nothing is made here.
+    pub fn replay(&self, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
+        for step in &self.steps {
+            let [x, y, z] = step.grid.map(|extent| extent.resolve(tokens));
+            pass.set_pipeline(&step.pipeline.pipeline);
+            pass.set_bind_group(0, &step.bind_group, &[]);
+            pass.dispatch_workgroups(x, y, z);
+        }
+    }
+
+    /// Dispatches in the list.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether the list is empty.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+}
+
+/// All parameters in one buffer, equal ones once; returns the bytes and each dispatch's offset.
+fn pack_params(dispatches: &[Dispatch]) -> (Vec<u8>, Vec<u64>) {
+    let mut bytes = Vec::new();
+    let mut known: HashMap<&[u8], u64> = HashMap::new();
+    let offsets = dispatches.iter().map(|dispatch| {
+        *known.entry(&dispatch.params).or_insert_with(|| {
+            let offset = (bytes.len() as u64).next_multiple_of(UNIFORM_ALIGN);
+            bytes.resize(offset as usize, 0);
+            bytes.extend_from_slice(&dispatch.params);
+            // WebGPU rounds the size of a uniform struct up to 16 bytes.
+            bytes.resize(bytes.len().next_multiple_of(16), 0);
+            offset
+        })
+    });
+    let offsets = offsets.collect();
+    (bytes, offsets)
+}
+
+fn bind_group(
+    gpu: &Gpu,
+    dispatch: &Dispatch,
+    pipeline: &Pipeline,
+    (uniform, offset): (&wgpu::Buffer, u64),
+    buffers: &BufferTable,
+) -> wgpu::BindGroup {
+    let size = (dispatch.params.len() as u64).next_multiple_of(16);
+    let params = binding(0, uniform, offset, Some(size));
+    let storage = dispatch.buffers.iter().zip(1..).map(|(slice, index): (&Slice, u32)| {
+        binding(index, buffers.get(slice.buffer), slice.offset, slice.size)
+    });
+    let entries: Vec<_> = std::iter::once(params).chain(storage).collect();
+    gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: Some(&dispatch.kernel.id),
+        layout: &pipeline.layout,
+        entries: &entries,
+    })
+}
+
+fn binding(index: u32, buffer: &wgpu::Buffer, offset: u64, size: Option<u64>) -> wgpu::BindGroupEntry<'_> {
+    let size = size.and_then(wgpu::BufferSize::new);
+    wgpu::BindGroupEntry {
+        binding: index,
+        resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size }),
+    }
+}

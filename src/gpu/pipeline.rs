@@ -1,0 +1,111 @@
+//! (variant, constants) → compiled pipeline, made once per device.
+
+use std::rc::Rc;
+
+use super::device::Gpu;
+use crate::kernels::spec::{Access, Kernel, KernelSpec};
+use crate::{Error, ErrorCode, Result};
+
+/// A compiled kernel and the layout of its bind groups.
+pub struct Pipeline {
+    /// The pipeline.
+    pub pipeline: wgpu::ComputePipeline,
+    /// Group 0.
+    pub layout: wgpu::BindGroupLayout,
+    module: wgpu::ShaderModule,
+    kernel: Kernel,
+}
+
+impl Gpu {
+    /// The pipeline of `kernel`, compiled at the first call. The browser compiles in the background: an error comes
+    /// out of [`Gpu::check_pipelines`].
+    pub(super) fn pipeline(&self, kernel: &Kernel) -> Rc<Pipeline> {
+        let key = kernel.key();
+        if let Some(found) = self.pipelines.borrow().get(&key) {
+            return found.clone();
+        }
+        let made = Rc::new(self.compile(kernel));
+        self.pipelines.borrow_mut().insert(key, made.clone());
+        made
+    }
+
+    fn compile(&self, kernel: &Kernel) -> Pipeline {
+        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some(&kernel.id),
+            entries: &layout_entries(kernel.spec),
+        });
+        let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some(&kernel.id),
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
+        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(&kernel.id),
+            source: wgpu::ShaderSource::Wgsl(kernel.wgsl().into()),
+        });
+        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(&kernel.id),
+            layout: Some(&pipeline_layout),
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                constants: &kernel.constants,
+                ..Default::default()
+            },
+            cache: None,
+        });
+        Pipeline { pipeline, layout, module, kernel: kernel.clone() }
+    }
+
+    /// Waits until the browser has looked at every shader, and fails with the variant's id, the compiler's lines
+    /// and the source around the first of them.
+    ///
+    /// # Errors
+    /// `device_lost` naming the variant: a shader that a browser refuses is a bug of webgguf or of the driver.
+    pub async fn check_pipelines(&self) -> Result<()> {
+        let pipelines: Vec<Rc<Pipeline>> = self.pipelines.borrow().values().cloned().collect();
+        for pipeline in pipelines {
+            let info = pipeline.module.get_compilation_info().await;
+            let error = info.messages.iter().find(|m| m.message_type == wgpu::CompilationMessageType::Error);
+            if let Some(message) = error {
+                let line = message.location.map_or(0, |at| at.line_number as usize);
+                let text = format!("{}: {}\n{}", pipeline.kernel.key(), message.message, around(&pipeline.kernel, line));
+                return Err(Error::new(ErrorCode::DeviceLost, text));
+            }
+        }
+        self.check()
+    }
+
+    /// Ids of the variants compiled so far, sorted.
+    pub fn variants(&self) -> Vec<String> {
+        let mut ids: Vec<String> = self.pipelines.borrow().values().map(|p| p.kernel.id.clone()).collect();
+        ids.sort();
+        ids.dedup();
+        ids
+    }
+}
+
+fn layout_entries(spec: &KernelSpec) -> Vec<wgpu::BindGroupLayoutEntry> {
+    let entry = |(index, binding): (usize, &crate::kernels::spec::Binding)| wgpu::BindGroupLayoutEntry {
+        binding: index as u32,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer {
+            ty: match binding.access {
+                Access::Uniform => wgpu::BufferBindingType::Uniform,
+                Access::Read => wgpu::BufferBindingType::Storage { read_only: true },
+                Access::ReadWrite => wgpu::BufferBindingType::Storage { read_only: false },
+            },
+            has_dynamic_offset: false,
+            min_binding_size: None,
+        },
+        count: None,
+    };
+    spec.bindings.iter().enumerate().map(entry).collect()
+}
+
+fn around(kernel: &Kernel, line: usize) -> String {
+    let wgsl = kernel.wgsl();
+    let from = line.saturating_sub(4);
+    let numbered = wgsl.lines().enumerate().skip(from).take(7).map(|(i, text)| format!("{:>5} {text}", i + 1));
+    numbered.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,92 @@
+//! Bytes back from the GPU: a ring of small mapped buffers for tokens in flight, and one-off reads for tests.
+
+use std::collections::VecDeque;
+
+use futures_channel::oneshot::{Receiver, channel};
+
+use super::device::Gpu;
+use crate::{Error, ErrorCode, Result};
+
+/// A mapping that is under way.
+type Mapped = Receiver<std::result::Result<(), wgpu::BufferAsyncError>>;
+
+/// Read-back buffers of one size, used in turn: tokens come back in the order they were submitted.
+pub struct Ring {
+    free: Vec<wgpu::Buffer>,
+    flying: VecDeque<(wgpu::Buffer, Mapped)>,
+    bytes: u64,
+}
+
+impl Ring {
+    /// A ring for up to `depth` reads in flight of `bytes` each.
+    pub fn new(gpu: &Gpu, depth: usize, bytes: u64) -> Result<Self> {
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        let make = |_| gpu.buffer("read-back", bytes, usage);
+        Ok(Self { free: (0..depth).map(make).collect::<Result<_>>()?, flying: VecDeque::new(), bytes })
+    }
+
+    /// Reads in flight.
+    pub fn in_flight(&self) -> usize {
+        self.flying.len()
+    }
+
+    /// Copies the start of `source` at the end of `encoder`'s work. Call [`Ring::submitted`] after the submit.
+    /// Returns false where every buffer is in flight.
+    pub fn copy(&mut self, encoder: &mut wgpu::CommandEncoder, source: &wgpu::Buffer) -> bool {
+        match self.free.last() {
+            Some(target) => encoder.copy_buffer_to_buffer(source, 0, target, 0, Some(self.bytes)),
+            None => return false,
+        }
+        true
+    }
+
+    /// Starts mapping the buffer that [`Ring::copy`] wrote.
+    pub fn submitted(&mut self) {
+        if let Some(buffer) = self.free.pop() {
+            let mapped = map(&buffer);
+            self.flying.push_back((buffer, mapped));
+        }
+    }
+
+    /// The oldest read in flight, once it is there; `None` where nothing is in flight.
+    pub async fn next(&mut self, gpu: &Gpu) -> Result<Option<Vec<u8>>> {
+        let Some((buffer, mapped)) = self.flying.pop_front() else { return Ok(None) };
+        let bytes = take(gpu, &buffer, mapped).await;
+        self.free.push(buffer);
+        bytes.map(Some)
+    }
+}
+
+fn map(buffer: &wgpu::Buffer) -> Mapped {
+    let (sender, receiver) = channel();
+    buffer.map_async(wgpu::MapMode::Read, .., move |result| drop(sender.send(result)));
+    receiver
+}
+
+async fn take(gpu: &Gpu, buffer: &wgpu::Buffer, mapped: Mapped) -> Result<Vec<u8>> {
+    let lost = |what: String| Error::new(ErrorCode::DeviceLost, format!("the GPU answered no read: {what}"));
+    let outcome = mapped.await;
+    gpu.check()?;
+    outcome.map_err(|e| lost(e.to_string()))?.map_err(|e| lost(e.to_string()))?;
+    let bytes = buffer.get_mapped_range(..).map_err(|e| lost(e.to_string()))?.to_vec();
+    buffer.unmap();
+    Ok(bytes)
+}
+
+impl Gpu {
+    /// Reads `size` bytes of `buffer` from `offset` on. Makes a buffer and waits: for tests and logits.
+    pub async fn read(&self, buffer: &wgpu::Buffer, offset: u64, size: u64) -> Result<Vec<u8>> {
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        let target = self.buffer("read", size, usage)?;
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        encoder.copy_buffer_to_buffer(buffer, offset, &target, 0, Some(size));
+        self.queue.submit([encoder.finish()]);
+        let mapped = map(&target);
+        let bytes = take(self, &target, mapped).await;
+        self.destroy_buffer(&target);
+        bytes.map(|mut bytes| {
+            bytes.truncate(size as usize);
+            bytes
+        })
+    }
+}

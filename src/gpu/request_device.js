@@ -1,0 +1,28 @@
+// wgpu's web backend knows no `subgroups`, so a device requested through it never has the feature, even where the
+// adapter offers it (gfx-rs/wgpu issue 10146; pull request 10220 adds the mapping). For one call of
+// `GPUAdapter.requestDevice` this adds the features in `wanted` that the adapter has, and notes what the adapter is.
+// Delete this file once a wgpu release maps the feature.
+
+/**
+ * Arms the next `requestDevice`. Returns an object that the call fills in: `features` that the device has, and the
+ * adapter's `vendor`, `architecture`, `device`, `description`, `subgroupMinSize`, `subgroupMaxSize`.
+ */
+export function armRequestDevice(wanted) {
+  const facts = { features: [] };
+  const prototype = globalThis.GPUAdapter?.prototype;
+  if (!prototype) return facts;
+  const original = prototype.requestDevice;
+  prototype.requestDevice = async function (descriptor = {}) {
+    prototype.requestDevice = original;
+    const asked = [...(descriptor.requiredFeatures ?? [])];
+    const added = wanted.filter((name) => this.features.has(name) && !asked.includes(name));
+    const device = await original.call(this, { ...descriptor, requiredFeatures: [...asked, ...added] });
+    const info = this.info ?? {};
+    for (const key of ['vendor', 'architecture', 'device', 'description']) facts[key] = String(info[key] ?? '');
+    facts.subgroupMinSize = Number(info.subgroupMinSize ?? 0);
+    facts.subgroupMaxSize = Number(info.subgroupMaxSize ?? 0);
+    facts.features = [...device.features];
+    return device;
+  };
+  return facts;
+}

@@ -1,0 +1,29 @@
+//! The Rust side of `request_device.js`, which says why it exists and when it goes.
+
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen(module = "/src/gpu/request_device.js")]
+extern "C" {
+    /// Arms the next `GPUAdapter.requestDevice` and returns the object it will fill in.
+    #[wasm_bindgen(js_name = armRequestDevice)]
+    pub fn arm_request_device(wanted: Vec<String>) -> js_sys::Object;
+}
+
+fn get(facts: &js_sys::Object, key: &str) -> JsValue {
+    js_sys::Reflect::get(facts, &key.into()).unwrap_or(JsValue::UNDEFINED)
+}
+
+/// A string that the armed call noted.
+pub fn text(facts: &js_sys::Object, key: &str) -> String {
+    get(facts, key).as_string().unwrap_or_default()
+}
+
+/// A number that the armed call noted.
+pub fn number(facts: &js_sys::Object, key: &str) -> u32 {
+    get(facts, key).as_f64().unwrap_or_default() as u32
+}
+
+/// The features that the device has.
+pub fn features(facts: &js_sys::Object) -> Vec<String> {
+    js_sys::Array::from(&get(facts, "features")).iter().filter_map(|v| v.as_string()).collect()
+}

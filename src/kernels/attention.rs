@@ -1,0 +1,108 @@
+//! Attention over the f16 cache: `attention` for the many queries of a prefill chunk, `attention_decode` and
+//! `attention_merge` for the one query of a decode step, split over the keys.
+
+use super::rope_kv::{Cache, Heads};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
+
+/// The contract with `shaders/attention.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    stem: "attention",
+    source: include_str!("../../shaders/attention.wgsl"),
+    bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("y")],
+    params: NoParams::LAYOUT,
+    overrides: &["HEAD_DIM", "QUERIES", "WG_SIZE", "HEADS", "GROUP", "CONTEXT", "SCALE"],
+};
+
+/// The contract with `shaders/attention_decode.wgsl`.
+pub static DECODE: KernelSpec = KernelSpec {
+    stem: "attention_decode",
+    source: include_str!("../../shaders/attention_decode.wgsl"),
+    bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("partial"), write("stats")],
+    params: NoParams::LAYOUT,
+    overrides: &["WG_SIZE", "KV_HEADS", "GROUP", "QUERIES", "HEAD_DIM", "CONTEXT", "SPLITS", "SCALE"],
+};
+
+/// The contract with `shaders/attention_merge.wgsl`.
+pub static MERGE: KernelSpec = KernelSpec {
+    stem: "attention_merge",
+    source: include_str!("../../shaders/attention_merge.wgsl"),
+    bindings: &[PARAMS, read("partial"), read("stats"), write("y")],
+    params: NoParams::LAYOUT,
+    overrides: &["WG_SIZE", "HEAD_DIM", "SPLITS"],
+};
+
+/// The buffers of one attention.
+#[derive(Debug, Clone, Copy)]
+pub struct Attention {
+    /// Shape of the layer.
+    pub heads: Heads,
+    /// What scores are multiplied by: 1 / √head_dim.
+    pub scale: f32,
+    /// `[tokens, heads, head_dim]` f32, after RoPE.
+    pub q: Slice,
+    /// Keys and values up to and with this pass's tokens.
+    pub cache: Cache,
+    /// `[tokens, heads, head_dim]` f32.
+    pub y: Slice,
+}
+
+/// Causal attention of the pass's tokens over all keys up to each.
+pub fn attention(state: Slice, problem: &Attention) -> Dispatch {
+    let Heads { heads, kv_heads, head_dim, context } = problem.heads;
+    // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.
+    let queries = if head_dim <= 128 { 16 } else { 8 };
+    let constants = [
+        ("HEAD_DIM", head_dim.into()),
+        ("QUERIES", queries.into()),
+        ("WG_SIZE", (head_dim / 2 * queries / 8).into()),
+        ("HEADS", heads.into()),
+        ("GROUP", (heads / kv_heads).into()),
+        ("CONTEXT", context.into()),
+        ("SCALE", problem.scale.into()),
+    ];
+    let buffers = [state, problem.q, problem.cache.k, problem.cache.v, problem.y];
+    let grid = [Extent::Fixed(heads), Extent::PerTokens(queries), Extent::Fixed(1)];
+    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, grid)
+}
+
+/// The split of a decode step's keys: scratch that `attention_decode` writes and `attention_merge` reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Splits {
+    /// Splits of the keys; constant, so that the command list is.
+    pub count: u32,
+    /// `[heads, count, head_dim]` f32.
+    pub partial: Slice,
+    /// `[heads, count]` of (maximum, sum).
+    pub stats: Slice,
+}
+
+/// Splits for a cache of `context` positions: enough workgroups for a large GPU, no more than 128 keys' worth each.
+pub fn split_count(context: u32) -> u32 {
+    context.div_ceil(128).clamp(1, 32)
+}
+
+/// Attention of one token over the cache, in two dispatches.
+pub fn attention_decode(state: Slice, problem: &Attention, splits: &Splits) -> [Dispatch; 2] {
+    let Heads { heads, kv_heads, head_dim, context } = problem.heads;
+    let group = heads / kv_heads;
+    // A workgroup holds its queries in workgroup memory and its sums in registers: at most 8 of them.
+    let queries = (1..=8).rev().find(|n| group.is_multiple_of(*n) && n * head_dim <= 1024).unwrap_or(1);
+    let wg_size = 64u32;
+    let constants = [
+        ("WG_SIZE", wg_size.into()),
+        ("KV_HEADS", kv_heads.into()),
+        ("GROUP", group.into()),
+        ("QUERIES", queries.into()),
+        ("HEAD_DIM", head_dim.into()),
+        ("CONTEXT", context.into()),
+        ("SPLITS", splits.count.into()),
+        ("SCALE", problem.scale.into()),
+    ];
+    let buffers = [state, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
+    let grid = [Extent::Fixed(splits.count), Extent::Fixed(group / queries), Extent::Fixed(kv_heads)];
+    let decode = Dispatch::new(Kernel::new(&DECODE, &constants), &NoParams::default(), &buffers, grid);
+    let constants = [("WG_SIZE", 64.0), ("HEAD_DIM", head_dim.into()), ("SPLITS", splits.count.into())];
+    let buffers = [splits.partial, splits.stats, problem.y];
+    let grid = [Extent::Fixed(heads), Extent::Fixed(1), Extent::Fixed(1)];
+    [decode, Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)]
+}

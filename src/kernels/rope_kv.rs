@@ -1,0 +1,148 @@
+//! Between the QKV projection and attention: q/k norm, RoPE, and the new keys and values into the cache.
+
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
+
+/// The contract with `shaders/rope_kv.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    stem: "rope_kv",
+    source: include_str!("../../shaders/rope_kv.wgsl"),
+    bindings: &[
+        PARAMS,
+        read("state"),
+        read("qkv"),
+        read("frequencies"),
+        read("q_norm"),
+        read("k_norm"),
+        write("q"),
+        write("k_cache"),
+        write("v_cache"),
+    ],
+    params: NoParams::LAYOUT,
+    overrides: &["WG_SIZE", "HEADS", "KV_HEADS", "HEAD_DIM", "ROPE_DIMS", "SPLIT_HALF", "QK_NORM", "EPS", "CONTEXT"],
+};
+
+/// The heads of one attention layer and its cache.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Heads {
+    /// Query heads.
+    pub heads: u32,
+    /// Key and value heads; divides `heads`.
+    pub kv_heads: u32,
+    /// Values per head; even, at most 256.
+    pub head_dim: u32,
+    /// Positions in the cache.
+    pub context: u32,
+}
+
+impl Heads {
+    /// Bytes of the key cache of one layer, and of its value cache: f16.
+    pub fn cache_bytes(&self) -> u64 {
+        u64::from(self.kv_heads) * u64::from(self.context) * u64::from(self.head_dim) * 2
+    }
+}
+
+/// How positions turn pairs of a head.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rope {
+    /// Dimensions that turn; even.
+    pub dims: u32,
+    /// Pairs (i, i + dims/2) rather than (2i, 2i + 1).
+    pub split_half: bool,
+}
+
+/// The keys and values of one layer: f16 pairs `[kv_heads, context, head_dim / 2]` each.
+#[derive(Debug, Clone, Copy)]
+pub struct Cache {
+    /// Keys, after RoPE.
+    pub k: Slice,
+    /// Values.
+    pub v: Slice,
+}
+
+/// Inputs of [`rope_kv`].
+#[derive(Debug, Clone, Copy)]
+pub struct RopeKv {
+    /// Shape of the layer.
+    pub heads: Heads,
+    /// Rotation.
+    pub rope: Rope,
+    /// `[tokens, heads + 2 kv_heads, head_dim]` f32.
+    pub qkv: Slice,
+    /// [`frequency_table`] of the model.
+    pub frequencies: Slice,
+    /// Weights of the norms over each q and k head `[head_dim]` f32, and their epsilon.
+    pub qk_norm: Option<(Slice, Slice, f32)>,
+    /// `[tokens, heads, head_dim]` f32.
+    pub q: Slice,
+    /// Where keys and values go.
+    pub cache: Cache,
+}
+
+/// Norms, turns and stores the pass's tokens.
+pub fn rope_kv(state: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
+    let Heads { heads, kv_heads, head_dim, context } = problem.heads;
+    let (q_norm, k_norm, eps) = problem.qk_norm.unwrap_or((dummy, dummy, 0.0));
+    let constants = [
+        ("WG_SIZE", 64.0),
+        ("HEADS", heads.into()),
+        ("KV_HEADS", kv_heads.into()),
+        ("HEAD_DIM", head_dim.into()),
+        ("ROPE_DIMS", problem.rope.dims.into()),
+        ("SPLIT_HALF", f64::from(u8::from(problem.rope.split_half))),
+        ("QK_NORM", f64::from(u8::from(problem.qk_norm.is_some()))),
+        ("EPS", eps.into()),
+        ("CONTEXT", context.into()),
+    ];
+    let Cache { k, v } = problem.cache;
+    let buffers = [state, problem.qkv, problem.frequencies, q_norm, k_norm, problem.q, k, v];
+    let grid = [Extent::Fixed(heads + 2 * kv_heads), Extent::PerTokens(1), Extent::Fixed(1)];
+    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, grid)
+}
+
+/// Turns per token of every pair, in 64-bit fixed point (high word first): `base^(-2i/dims) · scale / factor_i / 2π`.
+///
+/// `scale` is the linear scaling of positions (1 / factor); `factors` divide each pair's frequency where the model
+/// has a `rope_freqs` tensor.
+pub fn frequency_table(dims: u32, base: f64, scale: f64, factors: Option<&[f32]>) -> Vec<[u32; 2]> {
+    let turns = |pair: u32| {
+        let factor = factors.and_then(|f| f.get(pair as usize)).map_or(1.0, |&f| f64::from(f));
+        let frequency = base.powf(-2.0 * f64::from(pair) / f64::from(dims)) * scale / factor;
+        let turns = (frequency / std::f64::consts::TAU).fract();
+        let fixed = (turns * 2f64.powi(32)).floor();
+        [fixed as u32, ((turns * 2f64.powi(32) - fixed) * 2f64.powi(32)) as u32]
+    };
+    (0..dims / 2).map(turns).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::frequency_table;
+
+    /// What the shader computes, step by step in f32.
+    fn angle(position: u32, [high, low]: [u32; 2]) -> f32 {
+        let turns = position.wrapping_mul(high) as i32;
+        let rest = position as f32 * low as f32 * 2f32.powi(-32);
+        (turns as f32 + rest) * (std::f32::consts::TAU * 2f32.powi(-32))
+    }
+
+    #[test]
+    fn angles_agree_with_f64_at_position_100_000() {
+        for (pair, frequency) in frequency_table(128, 500_000.0, 1.0, None).into_iter().enumerate() {
+            let exact = 100_000.0 * 500_000f64.powf(-2.0 * pair as f64 / 128.0);
+            let found = f64::from(angle(100_000, frequency));
+            assert!((found.sin() - exact.sin()).abs() < 1e-5, "pair {pair}");
+            assert!((found.cos() - exact.cos()).abs() < 1e-5, "pair {pair}");
+        }
+    }
+
+    #[test]
+    fn scale_and_factors_slow_the_turning() {
+        let [plain, scaled, divided] = [
+            frequency_table(64, 10_000.0, 1.0, None),
+            frequency_table(64, 10_000.0, 0.5, None),
+            frequency_table(64, 10_000.0, 1.0, Some(&[2.0; 32])),
+        ];
+        assert_eq!(scaled, divided);
+        assert_eq!(u64::from(plain[3][0]) / 2, u64::from(scaled[3][0]));
+    }
+}
