@@ -1,1 +1,32 @@
-//! (placeholder while the skeleton is laid)
+//! Every kernel stem in plain Rust: what the tests compare the GPU with, and the path without a GPU.
+//!
+//! Each stem is a function of slices with its shapes in the doc comment; activations are f32, row-major, the token outermost.
+//! Weights stay in the file's own block format and are dequantised a piece at a time. [`CpuModel`] puts the stems together.
+//! The functions check shapes with assertions: a wrong shape is a mistake of the caller, never of a file, whose numbers
+//! `config` and `model` have checked.
+
+mod argmax;
+mod attention;
+mod cache;
+mod gather;
+mod mat_mul;
+mod mat_vec;
+mod model;
+mod rms_norm;
+mod rope;
+mod softmax;
+mod swiglu;
+mod weights;
+
+pub use argmax::argmax;
+pub use attention::{AttentionShape, attention};
+pub use cache::{CacheElement, CacheFormat};
+pub use gather::gather;
+pub use mat_mul::mat_mul;
+pub use mat_vec::{Matrix, mat_vec};
+pub use model::{CpuModel, Logits, Pass};
+pub use rms_norm::rms_norm;
+pub use rope::{frequencies, rope};
+pub use softmax::{log_sum_exp, softmax};
+pub use swiglu::{silu, swiglu};
+pub use weights::CpuModelBuilder;

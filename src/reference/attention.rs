@@ -1,0 +1,87 @@
+//! Causal attention with grouped queries (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023,
+//! <https://arxiv.org/abs/2305.13245>).
+
+use super::cache::CacheElement;
+use super::mat_vec::dot;
+use super::softmax;
+
+/// The sizes of one attention.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionShape {
+    /// Query heads, a multiple of `kv_heads`. Heads `g·n … g·n + n − 1` share key and value head `g`, `n = heads / kv_heads`.
+    pub heads: usize,
+    /// Key and value heads.
+    pub kv_heads: usize,
+    /// Elements per head.
+    pub head_dim: usize,
+    /// The position of the first query: query `t` sees the keys `0 ..= position + t`.
+    pub position: usize,
+}
+
+/// `out = softmax(q · kᵀ / √head_dim, causal) · v`, with `q` and `out` `[tokens, heads, head_dim]`, `keys` and `values`
+/// `[positions, kv_heads, head_dim]`, positions at least `position + tokens`.
+///
+/// # Panics
+/// If the lengths do not fit the shape.
+pub fn attention<T: CacheElement>(shape: AttentionShape, q: &[f32], keys: &[T], values: &[T], out: &mut [f32]) {
+    let AttentionShape { heads, kv_heads, head_dim, position } = shape;
+    let (width, kv_width) = (heads * head_dim, kv_heads * head_dim);
+    let tokens = q.len() / width;
+    assert!(heads.is_multiple_of(kv_heads) && q.len() == tokens * width && out.len() == q.len(), "shape of queries");
+    let needed = (position + tokens) * kv_width;
+    assert!(keys.len() >= needed && values.len() >= needed, "{} keys, {needed} needed", keys.len());
+    let group = heads / kv_heads * head_dim;
+    for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
+        let seen = (position + token + 1) * kv_width;
+        for (head, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(group)).enumerate() {
+            let of_head = |rows| OneHead { rows, width: kv_width, start: head * head_dim, head_dim };
+            attend(q, of_head(&keys[..seen]), of_head(&values[..seen]), out);
+        }
+    }
+}
+
+/// One head's share of rows `[positions, width]`.
+struct OneHead<'a, T> {
+    rows: &'a [T],
+    width: usize,
+    start: usize,
+    head_dim: usize,
+}
+
+impl<T: CacheElement> OneHead<'_, T> {
+    fn positions(&self) -> usize {
+        self.rows.len() / self.width
+    }
+
+    /// Calls `use_row` with each position and its `[head_dim]`.
+    fn for_each(&self, mut use_row: impl FnMut(usize, &[f32])) {
+        let mut row = vec![0.0; self.head_dim];
+        for (position, stored) in self.rows.chunks_exact(self.width).enumerate() {
+            for (x, stored) in row.iter_mut().zip(&stored[self.start..]) {
+                *x = stored.to_f32();
+            }
+            use_row(position, &row);
+        }
+    }
+}
+
+/// The query heads that share one key and value head: `q` and `out` `[group, head_dim]`.
+fn attend<T: CacheElement>(q: &[f32], keys: OneHead<T>, values: OneHead<T>, out: &mut [f32]) {
+    let (head_dim, positions) = (keys.head_dim, keys.positions());
+    let scale = (head_dim as f32).sqrt().recip();
+    let mut scores = vec![0.0; q.len() / head_dim * positions];
+    keys.for_each(|position, key| {
+        for (q, scores) in q.chunks_exact(head_dim).zip(scores.chunks_exact_mut(positions)) {
+            scores[position] = dot(q, key) * scale;
+        }
+    });
+    scores.chunks_exact_mut(positions).for_each(softmax);
+    out.fill(0.0);
+    values.for_each(|position, value| {
+        for (out, scores) in out.chunks_exact_mut(head_dim).zip(scores.chunks_exact(positions)) {
+            for (out, &value) in out.iter_mut().zip(value) {
+                *out += scores[position] * value;
+            }
+        }
+    });
+}

@@ -1,0 +1,43 @@
+//! Rotary position embedding (Su et al. 2021, <https://arxiv.org/abs/2104.09864>).
+
+use crate::model::RopeStyle;
+
+/// By how much each pair turns per position, in radians: `theta^(-2i / dims) · scale / factors[i]`, `[dims / 2]`.
+///
+/// `scale` is that of linear scaling; `factors` are those of `rope_freqs.weight`, if the file has it.
+///
+/// # Panics
+/// If there are factors, but not `dims / 2`.
+pub fn frequencies(dims: usize, theta: f32, scale: f32, factors: Option<&[f32]>) -> Vec<f32> {
+    assert!(factors.is_none_or(|f| f.len() == dims / 2), "one factor per pair");
+    let frequency = |pair: usize| {
+        let factor = factors.map_or(1.0, |f| f64::from(f[pair]));
+        let exponent = -2.0 * pair as f64 / dims as f64;
+        (f64::from(theta).powf(exponent) * f64::from(scale) / factor) as f32
+    };
+    (0..dims / 2).map(frequency).collect()
+}
+
+/// Turns the first `2 · frequencies.len()` elements of each head of one token, `x` `[heads, head_dim]`, in place.
+///
+/// Angles, sines and cosines are computed in f64, so that far positions lose nothing.
+///
+/// # Panics
+/// If `x` is not whole heads, or a head is shorter than what is turned.
+pub fn rope(x: &mut [f32], head_dim: usize, position: usize, frequencies: &[f32], style: RopeStyle) {
+    let pairs = frequencies.len();
+    assert!(x.len().is_multiple_of(head_dim) && 2 * pairs <= head_dim, "{pairs} pairs in heads of {head_dim}");
+    for (pair, &frequency) in frequencies.iter().enumerate() {
+        let (sin, cos) = (position as f64 * f64::from(frequency)).sin_cos();
+        let (sin, cos) = (sin as f32, cos as f32);
+        let (first, second) = match style {
+            RopeStyle::Interleaved => (2 * pair, 2 * pair + 1),
+            RopeStyle::SplitHalf => (pair, pair + pairs),
+        };
+        for head in x.chunks_exact_mut(head_dim) {
+            let (a, b) = (head[first], head[second]);
+            head[first] = a * cos - b * sin;
+            head[second] = a * sin + b * cos;
+        }
+    }
+}
