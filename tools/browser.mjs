@@ -1,0 +1,41 @@
+// Finds Chromium and its driver, and opens pages in it.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { readJson, ROOT, Stop, which } from './common.mjs';
+
+const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome'];
+const PLACES = [
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+];
+
+/** Path of Chrome or Chromium: `CHROME`, then PATH, then the usual places; null when there is none. */
+export function findBrowser() {
+  if (process.env.CHROME) return fs.existsSync(process.env.CHROME) ? process.env.CHROME : null;
+  return firstOf(BROWSERS.map((name) => which(name))) ?? firstOf(PLACES.map((file) => fs.existsSync(file) && file));
+}
+
+/** Path of chromedriver: `CHROMEDRIVER`, then PATH, then beside the browser; null when there is none. */
+export function findDriver() {
+  if (process.env.CHROMEDRIVER) return fs.existsSync(process.env.CHROMEDRIVER) ? process.env.CHROMEDRIVER : null;
+  const browser = findBrowser();
+  const beside = browser ? [path.dirname(fs.realpathSync(browser))] : [];
+  return which('chromedriver', [...beside, '/usr/lib/chromium']);
+}
+
+const firstOf = (list) => list.find(Boolean) ?? null;
+
+/** The flags in webdriver.json, so that every kind of test meets the same browser. */
+export function browserFlags() {
+  return readJson(path.join(ROOT, 'webdriver.json'))['goog:chromeOptions'].args;
+}
+
+/** Starts headless Chromium with WebGPU on (on SwiftShader where there is no GPU). The caller closes it. */
+export async function openBrowser() {
+  const executablePath = findBrowser();
+  if (!executablePath) throw new Stop('no Chrome or Chromium was found', 'run `npm run setup`, or set CHROME to its path');
+  const { chromium } = await import('playwright-core');
+  return chromium.launch({ executablePath, headless: true, args: browserFlags() });
+}

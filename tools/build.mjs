@@ -1,0 +1,121 @@
+// Builds the package: Rust to WebAssembly, its glue, TypeScript; everything a user installs ends up in dist/.
+//
+//   src, shaders ──cargo──► .wasm ──wasm-bindgen──► pkg/ ──wasm-opt──► dist/wasm/
+//   js/*.ts ──tsc──► dist/*.js, dist/*.d.ts
+//
+// A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import zlib from 'node:zlib';
+import {
+  CACHE, cargoHome, filesUnder, hashOf, isMain, must, readJson, ROOT, runMain, seconds, Stop, withLock, writeJson,
+} from './common.mjs';
+import { findBindgen, findToolchain, rustEnv, TARGET } from './toolchain.mjs';
+
+export const DIST = path.join(ROOT, 'dist');
+/** Bytes of WebAssembly and JavaScript after gzip that the package may have. */
+export const SIZE_BUDGET = 1_000_000;
+
+const PKG = path.join(ROOT, 'pkg');
+const STAMPS = path.join(CACHE, 'build.json');
+const BUILT = path.join(ROOT, 'target', TARGET, 'release', 'webgguf.wasm');
+
+// What rustc emits for wasm32 by default: wasm-opt must be told, or it refuses the module.
+const WASM_FEATURES = [
+  'bulk-memory', 'multivalue', 'mutable-globals', 'nontrapping-float-to-int', 'reference-types', 'sign-ext',
+];
+
+/** Brings pkg/ and dist/ up to date. Expects what prepare.mjs prepares. */
+export async function build({ quiet = false } = {}) {
+  const say = quiet ? () => {} : console.log;
+  await withLock('build', async () => {
+    const toolchain = await findToolchain();
+    if (!toolchain) throw new Stop(`no Rust toolchain builds for ${TARGET}`, 'run `npm run setup`');
+    const stamps = readJson(STAMPS, {});
+    const wasm = hashOf(
+      filesUnder('src', 'shaders', 'Cargo.toml', 'Cargo.lock', 'tools/build.mjs', 'package-lock.json'),
+      toolchain.version, ...WASM_FEATURES,
+    );
+    await stage('WebAssembly', wasm, stamps, ['dist/wasm', 'pkg'], () => buildWasm(toolchain), say);
+    const script = hashOf(filesUnder('js', 'tsconfig.json', 'package-lock.json'), wasm);
+    await stage('JavaScript', script, stamps, ['dist'], buildScript, say);
+  });
+  say(describeSizes(sizes()));
+}
+
+/** Runs `work` unless its inputs and what it last wrote are unchanged. */
+async function stage(name, inputs, stamps, outputs, work, say) {
+  const old = stamps[name];
+  if (old?.inputs === inputs && old.outputs === hashOf(filesUnder(...outputs))) {
+    say(`${name}: up to date`);
+    return;
+  }
+  const start = performance.now();
+  await work();
+  stamps[name] = { inputs, outputs: hashOf(filesUnder(...outputs)) };
+  writeJson(STAMPS, stamps);
+  say(`${name}: built in ${seconds(start)}`);
+}
+
+async function buildWasm({ bin }) {
+  const cargo = ['build', '--release', '--target', TARGET, '--lib', ...withoutMachinePaths()];
+  await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
+  const bindgen = findBindgen();
+  if (!bindgen) throw new Stop('wasm-bindgen was not found in the version that Cargo.lock holds', 'run `npm run setup`');
+  fs.rmSync(PKG, { recursive: true, force: true });
+  await must(bindgen, ['--target', 'web', '--out-dir', PKG, '--remove-producers-section', BUILT], { quiet: true });
+  const opt = path.join(ROOT, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
+  const module = path.join(PKG, 'webgguf_bg.wasm');
+  const smaller = path.join(PKG, 'webgguf_opt.wasm');
+  const features = WASM_FEATURES.map((feature) => `--enable-${feature}`);
+  await must(process.execPath, [opt, '-O3', ...features, module, '-o', smaller], { quiet: true });
+  fs.renameSync(smaller, module);
+  const place = path.join(DIST, 'wasm');
+  fs.rmSync(place, { recursive: true, force: true });
+  fs.cpSync(PKG, place, { recursive: true });
+}
+
+/** Panic messages name source files: as seen from the project and the registry, not from this machine. */
+function withoutMachinePaths() {
+  const flags = [
+    `--remap-path-prefix=${path.join(cargoHome(), 'registry', 'src')}=registry`,
+    `--remap-path-prefix=${ROOT}=webgguf`,
+  ];
+  return ['--config', `target.${TARGET}.rustflags=${JSON.stringify(flags)}`];
+}
+
+async function buildScript() {
+  // Only tsc's own outputs: dist/wasm belongs to the other stage.
+  for (const file of filesUnder('dist').filter((name) => !name.startsWith(path.join('dist', 'wasm')))) {
+    fs.rmSync(path.join(ROOT, file));
+  }
+  if (filesUnder('js').length === 0) throw new Stop('js/ holds no TypeScript', 'check the clone');
+  await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
+}
+
+/** Every file of the package that a page loads: `[{file, raw, gzip}]`, bytes. */
+export function sizes() {
+  return filesUnder('dist').filter((file) => /\.(js|wasm)$/.test(file)).map((file) => {
+    const bytes = fs.readFileSync(path.join(ROOT, file));
+    return { file, raw: bytes.length, gzip: zlib.gzipSync(bytes, { level: 9 }).length };
+  });
+}
+
+export function describeSizes(list) {
+  const total = { file: 'total', raw: sum(list, 'raw'), gzip: sum(list, 'gzip') };
+  const row = ({ file, raw, gzip }) => `${file.padEnd(32)}${format(raw)} B  ${format(gzip)} B gzipped`;
+  return [...list, total].map(row).join('\n');
+}
+
+export const sum = (list, key) => list.reduce((total, item) => total + item[key], 0);
+const format = (count) => count.toLocaleString('en').padStart(11);
+
+if (isMain(import.meta.url)) {
+  await runMain(async () => {
+    const { prepare } = await import('./prepare.mjs');
+    const quiet = process.argv.includes('--quiet');
+    await prepare({ quiet: true });
+    await build({ quiet });
+  });
+}

@@ -1,0 +1,155 @@
+// Prepares a machine to build and test: `npm run setup`, and first thing in `npm start` and `npm test`.
+//
+// Each step knows how to tell that it is done (in milliseconds), how to do itself, and what to say when it cannot.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { findBrowser, findDriver } from './browser.mjs';
+import {
+  ask, CACHE, cargoHome, hashOf, isMain, isRoot, must, ROOT, run, runMain, seconds, Stop, which, withLock,
+} from './common.mjs';
+import { bindgenVersion, findBindgen, findToolchain, findWasmPack, rustEnv, TARGET } from './toolchain.mjs';
+
+const DEBIAN_RUST = ['rustc-web', 'cargo-web', 'rust-web-src', 'lld'];
+const DEBIAN_CHROMIUM = ['chromium', 'chromium-driver'];
+const NPM_STAMP = path.join(ROOT, 'node_modules', '.lock-hash');
+
+const STEPS = [
+  { name: `Rust for ${TARGET}`, done: async () => (await findToolchain())?.version, perform: prepareRust },
+  { name: 'wasm-bindgen', done: findBindgen, perform: () => cargoInstall('wasm-bindgen-cli', bindgenVersion()) },
+  { name: 'wasm-pack', done: findWasmPack, perform: () => cargoInstall('wasm-pack') },
+  { name: 'Chromium and its driver', done: () => findBrowser() && findDriver(), perform: prepareChromium },
+  { name: 'npm packages', done: npmDone, perform: prepareNpm },
+];
+
+/** Runs the steps that are not done. Throws `Stop` at the first that cannot be done. */
+export async function prepare({ quiet = false } = {}) {
+  await withLock('prepare', async () => {
+    for (const step of STEPS) await performStep(step, quiet);
+  });
+}
+
+async function performStep(step, quiet) {
+  const before = await step.done();
+  if (before) {
+    if (!quiet) console.log(`ready   ${step.name}  (${shorten(before)})`);
+    return;
+  }
+  console.log(`prepare ${step.name}`);
+  const start = performance.now();
+  await step.perform();
+  const after = await step.done();
+  if (!after) throw new Stop(`${step.name}: installed, but still not usable`, 'read the lines above, then try again');
+  console.log(`ready   ${step.name}  (${shorten(after)}, ${seconds(start)})`);
+}
+
+const shorten = (state) => (typeof state === 'string' ? state.replace(`${ROOT}${path.sep}`, '') : 'up to date');
+
+// ---- Rust -----------------------------------------------------------------------------------------------------------
+
+async function prepareRust() {
+  const rustup = which('rustup', [path.join(cargoHome(), 'bin')]);
+  if (rustup && process.env.WEBGGUF_RUST !== '/usr/bin' && (await addRustupTarget(rustup))) return;
+  if (!which('apt-get')) {
+    throw new Stop(`no Rust toolchain that builds for ${TARGET}`,
+      `install rustup (https://rustup.rs), then \`rustup target add ${TARGET}\``);
+  }
+  await aptInstall(DEBIAN_RUST, `Rust for ${TARGET}: or run \`rustup target add ${TARGET}\` where rustup is online`);
+  linkLinker();
+  await buildStandardLibrary();
+}
+
+async function addRustupTarget(rustup) {
+  console.log(`  rustup target add ${TARGET}`);
+  const { code, output } = await run(rustup, ['target', 'add', TARGET], { quiet: true, timeoutMs: 300_000 });
+  if (code === 0 && (await findToolchain())) return true;
+  console.log(`  rustup could not: ${output.trim().split('\n').pop()}`);
+  return false;
+}
+
+/** rustc asks for `rust-lld` in its own folder of tools; Debian's lld is the same program under another name. */
+function linkLinker() {
+  const host = /host: (\S+)/.exec(ask('/usr/bin/rustc', ['-vV']))[1];
+  const folder = `/usr/lib/rustlib/${host}/bin`;
+  if (fs.existsSync(path.join(folder, 'rust-lld')) || which('rust-lld')) return;
+  fs.mkdirSync(folder, { recursive: true });
+  fs.symlinkSync('/usr/bin/lld', path.join(folder, 'rust-lld'));
+}
+
+/** Debian ships the sources of std but no wasm32 build of it: builds it once, into rustc's own folder. */
+async function buildStandardLibrary() {
+  console.log('  building the standard library (a minute or two, once)');
+  const folder = path.join(CACHE, 'std');
+  fs.mkdirSync(path.join(folder, 'src'), { recursive: true });
+  fs.writeFileSync(path.join(folder, 'Cargo.toml'),
+    '[package]\nname = "std-build"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n');
+  fs.writeFileSync(path.join(folder, 'src', 'lib.rs'), '#![no_std]\n');
+  const env = { ...rustEnv('/usr/bin'), RUSTC_BOOTSTRAP: '1', CARGO_TARGET_DIR: path.join(folder, 'target') };
+  const args = ['build', '-Zbuild-std=std,panic_abort,test,proc_macro', '--release', '--target', TARGET];
+  await must('/usr/bin/cargo', args, { cwd: folder, env, quiet: true });
+  const built = path.join(folder, 'target', TARGET, 'release', 'deps');
+  const library = `/usr/lib/rustlib/${TARGET}/lib`;
+  // Two builds of one crate side by side would be ambiguous.
+  fs.rmSync(library, { recursive: true, force: true });
+  fs.mkdirSync(library, { recursive: true });
+  for (const name of fs.readdirSync(built).filter((file) => file.endsWith('.rlib') && !file.startsWith('libstd_build'))) {
+    fs.copyFileSync(path.join(built, name), path.join(library, name));
+  }
+  fs.rmSync(folder, { recursive: true, force: true });
+}
+
+// ---- tools ----------------------------------------------------------------------------------------------------------
+
+/** Installs into cargo's own folder, or beside the project when another version is there already. */
+async function cargoInstall(crate, version) {
+  const { bin } = await findToolchain();
+  const taken = which(crate.replace(/-cli$/, ''), [path.join(cargoHome(), 'bin')]);
+  const place = taken ? ['--root', path.join(CACHE, 'cargo')] : [];
+  const exact = version ? ['--version', version] : [];
+  console.log(`  cargo install ${crate} ${version ?? ''} (some minutes, once)`);
+  const env = { ...rustEnv(bin), CARGO_TARGET_DIR: path.join(CACHE, 'install') };
+  await must(path.join(bin, 'cargo'), ['install', crate, ...exact, ...place], { cwd: CACHE, env, quiet: true });
+}
+
+async function prepareChromium() {
+  const hint = 'or install Chrome and chromedriver and set CHROME and CHROMEDRIVER to their paths';
+  if (!which('apt-get')) throw new Stop('no Chrome or Chromium with its chromedriver', hint.slice(3));
+  await aptInstall(DEBIAN_CHROMIUM, hint);
+}
+
+let aptUpdated = false;
+
+async function aptInstall(packages, hint) {
+  if (!isRoot()) {
+    throw new Stop(`these Debian packages are missing: ${packages.join(' ')}`,
+      `as root: \`apt-get update && apt-get install -y ${packages.join(' ')}\`; ${hint}`);
+  }
+  console.log(`  apt-get install ${packages.join(' ')}`);
+  const env = { DEBIAN_FRONTEND: 'noninteractive' };
+  const patience = ['-o', 'DPkg::Lock::Timeout=300'];
+  if (!aptUpdated) await must('apt-get', [...patience, 'update', '-qq'], { env, quiet: true });
+  aptUpdated = true;
+  await must('apt-get', [...patience, 'install', '-y', '-qq', '--no-install-recommends', ...packages], { env, quiet: true });
+}
+
+// ---- npm ------------------------------------------------------------------------------------------------------------
+
+const lockHash = () => hashOf(['package.json', 'package-lock.json']);
+
+function npmDone() {
+  return fs.existsSync(NPM_STAMP) && fs.readFileSync(NPM_STAMP, 'utf8') === lockHash();
+}
+
+async function prepareNpm() {
+  if (!which('npm')) throw new Stop('npm was not found', 'install Node.js 20.19 or newer with npm');
+  await must('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], { quiet: true });
+  fs.writeFileSync(NPM_STAMP, lockHash());
+}
+
+if (isMain(import.meta.url)) {
+  await runMain(async () => {
+    const start = performance.now();
+    await prepare();
+    console.log(`all there, ${seconds(start)}`);
+  });
+}

@@ -1,0 +1,75 @@
+// Which Rust builds the WebAssembly, and where the tools around it are.
+//
+// Two toolchains can do it: rustup's with the wasm32 target added, or Debian's rustc-web with a standard library built
+// once (see prepare.mjs). A toolchain counts only after it has compiled and linked a small program.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { ask, CACHE, cargoHome, hashOf, readJson, ROOT, run, which, writeJson } from './common.mjs';
+
+export const TARGET = 'wasm32-unknown-unknown';
+export const TOOL_FOLDERS = () => [path.join(CACHE, 'cargo', 'bin'), path.join(cargoHome(), 'bin')];
+
+const PROBE = `#[unsafe(no_mangle)] pub extern "C" fn probe(x: u32) -> u32 { format!("{x}").len() as u32 }`;
+const PROBED = path.join(CACHE, 'toolchain.json');
+
+/** The version of wasm-bindgen that Cargo.lock holds: glue and library must be of one version. */
+export function bindgenVersion() {
+  const lock = fs.readFileSync(path.join(ROOT, 'Cargo.lock'), 'utf8');
+  return /name = "wasm-bindgen"\nversion = "([^"]+)"/.exec(lock)[1];
+}
+
+/** Folders that may hold a cargo with its rustc, in order of preference. `WEBGGUF_RUST` names one and only one. */
+function candidates() {
+  if (process.env.WEBGGUF_RUST) return [process.env.WEBGGUF_RUST];
+  const first = which('cargo', [path.join(cargoHome(), 'bin')]);
+  return [...new Set([first && path.dirname(first), '/usr/bin'])].filter(Boolean);
+}
+
+/** The toolchain that can build for wasm32: `{bin, version}`, or null. Milliseconds when asked before. */
+export async function findToolchain() {
+  for (const bin of candidates()) {
+    const rustc = path.join(bin, 'rustc');
+    if (!fs.existsSync(rustc) || !fs.existsSync(path.join(bin, 'cargo'))) continue;
+    const version = ask(rustc, ['-vV']);
+    const libraries = ask(rustc, ['--print', 'target-libdir', '--target', TARGET]);
+    if (!version || !libraries || !fs.existsSync(libraries)) continue;
+    if (await canCompile(rustc, version, libraries)) return { bin, version: version.split('\n')[0] };
+  }
+  return null;
+}
+
+async function canCompile(rustc, version, libraries) {
+  const key = hashOf([], rustc, version, libraries, fs.statSync(libraries).mtimeMs);
+  if (readJson(PROBED)?.works === key) return true;
+  const folder = path.join(CACHE, 'probe');
+  fs.mkdirSync(folder, { recursive: true });
+  fs.writeFileSync(path.join(folder, 'probe.rs'), PROBE);
+  const args = ['--edition', '2024', '--target', TARGET, '--crate-type', 'cdylib', 'probe.rs', '-o', 'probe.wasm'];
+  const { code, output } = await run(rustc, args, { cwd: folder, quiet: true, env: rustEnv(path.dirname(rustc)) });
+  if (code !== 0) {
+    console.log(`  ${rustc} cannot build for ${TARGET}: ${output.trim().split('\n')[0]}`);
+    return false;
+  }
+  writeJson(PROBED, { works: key });
+  return true;
+}
+
+/** Environment in which plain `cargo`, `rustc` and `wasm-bindgen` are those of the toolchain in `bin`. */
+export function rustEnv(bin) {
+  const folders = [bin, ...TOOL_FOLDERS(), process.env.PATH ?? ''];
+  return { PATH: folders.join(path.delimiter), RUSTC: path.join(bin, 'rustc'), CARGO_TERM_COLOR: 'never' };
+}
+
+/** Path of wasm-bindgen in the version the crate needs, or null. */
+export function findBindgen() {
+  const wanted = `wasm-bindgen ${bindgenVersion()}`;
+  const folders = [...TOOL_FOLDERS(), ...(process.env.PATH ?? '').split(path.delimiter)];
+  for (const folder of new Set(folders)) {
+    const file = folder && path.join(folder, 'wasm-bindgen');
+    if (file && fs.existsSync(file) && ask(file, ['--version']) === wanted) return file;
+  }
+  return null;
+}
+
+export const findWasmPack = () => which('wasm-pack', TOOL_FOLDERS());
