@@ -1,5 +1,7 @@
 //! The block formats of GGML tensors: how many weights a block holds and how many bytes it takes.
 
+use crate::error::{Error, Result};
+
 /// A tensor type that webgguf can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(non_camel_case_types, reason = "the names are GGML's own")]
@@ -69,4 +71,49 @@ impl GgmlType {
     pub const fn block_bytes(self) -> usize {
         self.row().3
     }
+}
+
+/// The bytes that a row of `cols` weights takes.
+///
+/// # Errors
+/// `bad_file` where `cols` is no multiple of the block length, or the result does not fit 64 bits.
+pub fn row_bytes(ty: GgmlType, cols: u64) -> Result<u64> {
+    let block_len = ty.block_len() as u64;
+    if !cols.is_multiple_of(block_len) {
+        return Err(Error::bad_file(format!(
+            "row length {cols} is not a multiple of {block_len}, the block length of {}",
+            ty.name()
+        )));
+    }
+    (cols / block_len)
+        .checked_mul(ty.block_bytes() as u64)
+        .ok_or_else(|| Error::bad_file(format!("row of {cols} weights of {} takes more than {} bytes", ty.name(), u64::MAX)))
+}
+
+/// GGML's name for a type that webgguf does not read.
+pub(super) fn unsupported_name(id: u32) -> Option<&'static str> {
+    Some(match id {
+        4 => "Q4_2",
+        5 => "Q4_3",
+        9 => "Q8_1",
+        15 => "Q8_K",
+        16 => "IQ2_XXS",
+        17 => "IQ2_XS",
+        18 => "IQ3_XXS",
+        19 => "IQ1_S",
+        20 => "IQ4_NL",
+        21 => "IQ3_S",
+        22 => "IQ2_S",
+        23 => "IQ4_XS",
+        24 => "I8",
+        25 => "I16",
+        26 => "I32",
+        27 => "I64",
+        28 => "F64",
+        29 => "IQ1_M",
+        34 => "TQ1_0",
+        35 => "TQ2_0",
+        39 => "MXFP4",
+        _ => return None,
+    })
 }
