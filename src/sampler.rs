@@ -1,1 +1,234 @@
-//! (placeholder while the skeleton is laid)
+//! How the next token is chosen from logits: options, their limits, and the CPU sampler.
+//!
+//! The order is llama.cpp's: penalties, top-k, top-p, min-p, then temperature and one draw. The draw is Gumbel-max
+//! (Gumbel 1954; Maddison et al. 2014, arXiv 1411.0030) with noise from a counter-based generator, so that a GPU can
+//! do it in parallel and the same seed gives the same ids.
+
+use crate::{Error, Result};
+
+/// How the next token is chosen. `temperature` 0 is greedy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SamplingOptions {
+    /// Divides the logits after the filters; 0 takes the largest logit. Finite, ≥ 0.
+    pub temperature: f32,
+    /// Keeps the k largest logits; 0 keeps all.
+    pub top_k: u32,
+    /// Keeps the most probable tokens whose probabilities first reach this sum; in (0, 1], 1 keeps all.
+    pub top_p: f32,
+    /// Keeps tokens at least this probable relative to the most probable one; in [0, 1], 0 keeps all.
+    pub min_p: f32,
+    /// Divides positive and multiplies negative logits of tokens in prompt or answer; > 0, 1 is off.
+    pub repetition_penalty: f32,
+    /// Subtracted from a logit for every time its token stands in the answer; in [-2, 2].
+    pub frequency_penalty: f32,
+    /// Subtracted from a logit once its token stands in the answer; in [-2, 2].
+    pub presence_penalty: f32,
+    /// Same seed, same ids.
+    pub seed: u64,
+}
+
+impl Default for SamplingOptions {
+    fn default() -> Self {
+        Self {
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            repetition_penalty: 1.0,
+            frequency_penalty: 0.0,
+            presence_penalty: 0.0,
+            seed: 0,
+        }
+    }
+}
+
+impl SamplingOptions {
+    /// Fails with `invalid_argument` naming the option, what it may be and what it is.
+    pub fn validate(&self) -> Result<()> {
+        let within = |name: &str, value: f32, low: f32, high: f32| match (low..=high).contains(&value) {
+            true => Ok(()),
+            false => Err(Error::invalid_argument(format!("{name} is {value}, expected {low} to {high}"))),
+        };
+        within("temperature", self.temperature, 0.0, 100.0)?;
+        within("topP", self.top_p, f32::MIN_POSITIVE, 1.0)?;
+        within("minP", self.min_p, 0.0, 1.0)?;
+        within("repetitionPenalty", self.repetition_penalty, 1e-3, 100.0)?;
+        within("frequencyPenalty", self.frequency_penalty, -2.0, 2.0)?;
+        within("presencePenalty", self.presence_penalty, -2.0, 2.0)
+    }
+
+    /// Whether the largest logit is taken as it is, without looking at what came before.
+    pub fn is_plain_greedy(&self) -> bool {
+        self.temperature == 0.0 && !self.has_penalties()
+    }
+
+    /// Whether logits depend on the tokens that came before.
+    pub fn has_penalties(&self) -> bool {
+        self.repetition_penalty != 1.0 || self.frequency_penalty != 0.0 || self.presence_penalty != 0.0
+    }
+}
+
+/// Set in [`Counts`] for a token of the prompt; the lower bits count it in the answer.
+pub const IN_PROMPT: u32 = 1 << 31;
+
+/// How often every token stands in the answer, with [`IN_PROMPT`]; `[vocab]`.
+pub type Counts = Vec<u32>;
+
+/// The counts at the start of an answer.
+pub fn counts_of_prompt(vocab: usize, prompt: &[u32]) -> Counts {
+    let mut counts = vec![0; vocab];
+    for &id in prompt {
+        if let Some(count) = counts.get_mut(id as usize) {
+            *count = IN_PROMPT;
+        }
+    }
+    counts
+}
+
+/// Applies the penalties to one logit.
+pub fn penalise(logit: f32, count: u32, options: &SamplingOptions) -> f32 {
+    if count == 0 {
+        return logit;
+    }
+    let scaled = if logit > 0.0 { logit / options.repetition_penalty } else { logit * options.repetition_penalty };
+    let times = count & !IN_PROMPT;
+    let presence = if times > 0 { options.presence_penalty } else { 0.0 };
+    scaled - times as f32 * options.frequency_penalty - presence
+}
+
+/// A number in (0, 1) for (seed, step, index): pcg4d of Jarzynski and Olano, "Hash Functions for GPU Rendering", 2020.
+pub fn uniform(seed: u64, step: u32, index: u32) -> f32 {
+    let mut v = [seed as u32, (seed >> 32) as u32, step, index];
+    for x in &mut v {
+        *x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    }
+    let mix = |v: &mut [u32; 4]| {
+        v[0] = v[0].wrapping_add(v[1].wrapping_mul(v[3]));
+        v[1] = v[1].wrapping_add(v[2].wrapping_mul(v[0]));
+        v[2] = v[2].wrapping_add(v[0].wrapping_mul(v[1]));
+        v[3] = v[3].wrapping_add(v[1].wrapping_mul(v[2]));
+    };
+    mix(&mut v);
+    for x in &mut v {
+        *x ^= *x >> 16;
+    }
+    mix(&mut v);
+    ((v[0] >> 9) as f32 + 0.5) / 8_388_608.0
+}
+
+/// The next id of `logits` (`[vocab]`), where `step` tokens were sampled before.
+///
+/// Ties go to the lowest index. Returns `None` where every logit is NaN.
+pub fn sample(logits: &[f32], counts: &[u32], options: &SamplingOptions, step: u32) -> Option<u32> {
+    let penalised = |i: usize| penalise(logits[i], counts.get(i).copied().unwrap_or(0), options);
+    let mut kept: Vec<(f32, u32)> = (0..logits.len()).map(|i| (penalised(i), i as u32)).collect();
+    kept.retain(|(logit, _)| !logit.is_nan());
+    let best = |kept: &[(f32, u32)], score: &dyn Fn(&(f32, u32)) -> f32| {
+        let better = |a: (f32, u32), b: (f32, u32)| if b.0 > a.0 || (b.0 == a.0 && b.1 < a.1) { b } else { a };
+        kept.iter().map(|candidate| (score(candidate), candidate.1)).reduce(better).map(|(_, index)| index)
+    };
+    if options.temperature == 0.0 {
+        return best(&kept, &|&(logit, _)| logit);
+    }
+    filter(&mut kept, options);
+    let noisy = |&(logit, index): &(f32, u32)| {
+        logit / options.temperature - (-uniform(options.seed, step, index).ln()).ln()
+    };
+    best(&kept, &noisy)
+}
+
+/// Cuts (logit, index) pairs down to what top-k, top-p and min-p keep.
+fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
+    if options.top_k == 0 && options.top_p >= 1.0 && options.min_p == 0.0 {
+        return;
+    }
+    kept.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    if options.top_k > 0 {
+        kept.truncate(options.top_k as usize);
+    }
+    let Some(&(highest, _)) = kept.first() else { return };
+    let weight = |logit: f32| f64::from(logit - highest).exp();
+    if options.top_p < 1.0 {
+        let target = f64::from(options.top_p) * kept.iter().map(|&(logit, _)| weight(logit)).sum::<f64>();
+        let mut sum = 0.0;
+        let reached = kept.iter().position(|&(logit, _)| {
+            sum += weight(logit);
+            sum >= target
+        });
+        kept.truncate(reached.map_or(kept.len(), |last| last + 1));
+    }
+    let least = f64::from(options.min_p);
+    kept.retain(|&(logit, _)| weight(logit) >= least);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> SamplingOptions {
+        SamplingOptions { temperature: 1.0, ..Default::default() }
+    }
+
+    /// How often each of `logits` is drawn in `draws` steps.
+    fn histogram(logits: &[f32], options: &SamplingOptions, draws: u32) -> Vec<f64> {
+        let mut found = vec![0.0; logits.len()];
+        for step in 0..draws {
+            found[sample(logits, &[], options, step).unwrap() as usize] += 1.0;
+        }
+        found
+    }
+
+    #[test]
+    fn greedy_takes_the_first_of_equals() {
+        let greedy = SamplingOptions::default();
+        assert_eq!(sample(&[1.0, 3.0, 3.0, 2.0], &[], &greedy, 0), Some(1));
+        assert_eq!(sample(&[f32::NAN, f32::NEG_INFINITY], &[], &greedy, 0), Some(1));
+        assert_eq!(sample(&[f32::NAN], &[], &greedy, 0), None);
+    }
+
+    #[test]
+    fn draws_follow_the_softmax() {
+        let logits = [0.0f32, 1.0, 2.0, -1.0, 0.5];
+        let draws = 20_000;
+        let total: f64 = logits.iter().map(|&l| f64::from(l / 0.7).exp()).sum();
+        let options = SamplingOptions { temperature: 0.7, seed: 7, ..options() };
+        let found = histogram(&logits, &options, draws);
+        let chi: f64 = logits.iter().zip(found).map(|(&l, n)| {
+            let expected = f64::from(l / 0.7).exp() / total * f64::from(draws);
+            (n - expected).powi(2) / expected
+        }).sum();
+        // 99.9th percentile of chi-square with 4 degrees of freedom.
+        assert!(chi < 18.47, "chi-square is {chi}");
+    }
+
+    #[test]
+    fn filters_keep_what_they_say() {
+        let logits = [3.0, 2.0, 1.0, 0.0];
+        let keeps = |options: SamplingOptions| histogram(&logits, &options, 3000).iter().filter(|&&n| n > 0.0).count();
+        assert_eq!(keeps(options()), 4);
+        assert_eq!(keeps(SamplingOptions { top_k: 2, ..options() }), 2);
+        // probabilities 0.644, 0.237, 0.087, 0.032
+        assert_eq!(keeps(SamplingOptions { top_p: 0.7, ..options() }), 2);
+        assert_eq!(keeps(SamplingOptions { top_p: 0.64, ..options() }), 1);
+        assert_eq!(keeps(SamplingOptions { min_p: 0.1, ..options() }), 3);
+    }
+
+    #[test]
+    fn penalties_look_at_prompt_and_answer() {
+        let base = options();
+        let repetition = SamplingOptions { repetition_penalty: 2.0, ..base };
+        assert_eq!(penalise(3.0, IN_PROMPT, &repetition), 1.5);
+        assert_eq!(penalise(-3.0, 1, &repetition), -6.0);
+        let frequency = SamplingOptions { frequency_penalty: 0.5, presence_penalty: 0.25, ..base };
+        assert_eq!(penalise(3.0, IN_PROMPT, &frequency), 3.0);
+        assert_eq!(penalise(3.0, 2, &frequency), 1.75);
+    }
+
+    #[test]
+    fn a_wrong_option_is_named() {
+        let error = SamplingOptions { top_p: f32::NAN, ..options() }.validate().unwrap_err();
+        assert!(error.message().contains("topP is NaN"), "{error}");
+        assert!(SamplingOptions { temperature: -1.0, ..options() }.validate().is_err());
+        assert!(options().validate().is_ok());
+    }
+}
