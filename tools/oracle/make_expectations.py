@@ -1,0 +1,254 @@
+"""Ask llama.cpp what the models say, and write it down.
+
+    python tools/oracle/make_expectations.py                  # tests/fixtures/models/*.gguf -> expectations.json
+    python tools/oracle/make_expectations.py --storyteller    # www/models/storyteller.gguf -> storyteller.json
+
+Every model is asked twice: `native` is the file itself, `exact` its F32 twin (see f32_twin.py). The meaning of each
+field is in tests/fixtures/models/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import zlib
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from gguf import GGUFReader
+from llama_cpp import GGML_TYPE_F16, GGML_TYPE_F32, Llama, llama_cpp
+
+from f32_twin import write_twin
+from make_models import FIXTURES, MODELS
+
+STORYTELLER = FIXTURES.parents[2] / "www" / "models" / "storyteller.gguf"
+TEXT = "The river runs under 12 old bridges,\nand nobody knows why."
+PROMPT_IDS, GREEDY_IDS, FORCED_IDS = 24, 64, 320
+LEAST_LEAD = 0.02  # Greedy text of a random model must not hang on a near tie.
+SPECIAL_TYPES = (2, 3, 5)  # unknown, control, unused
+
+default_model_params = llama_cpp.llama_model_default_params
+
+
+def plain_model_params() -> llama_cpp.llama_model_params:
+    """llama.cpp's defaults without repacked weight buffers.
+
+    The same weights then take the same path on every x86 machine, and the AMX kernels stay out of it: on some virtual
+    machines the processor announces AMX and then faults when its tiles are configured. `Llama` has no argument for it.
+    """
+    params = default_model_params()
+    params.use_extra_bufts = False
+    return params
+
+
+llama_cpp.llama_model_default_params = plain_model_params
+
+
+class Oracle:
+    """One model in llama.cpp, every position's logits kept."""
+
+    def __init__(self, path: Path, kv_type: int):
+        self.llama = Llama(str(path), n_ctx=1024, n_batch=512, n_threads=2, n_threads_batch=2, n_gpu_layers=0,
+                           logits_all=True, flash_attn=False, type_k=kv_type, type_v=kv_type, verbose=False)
+
+    def logits(self, ids: list[int]) -> np.ndarray:
+        """The logits after every id of a fresh text, as doubles (positions, vocabulary)."""
+        self.llama.reset()
+        self.llama.eval(ids)
+        return self.checked(self.llama.scores[:len(ids)])
+
+    def next(self, token: int) -> np.ndarray:
+        """The logits after one more id."""
+        self.llama.eval([token])
+        return self.checked(self.llama.scores[self.llama.n_tokens - 1])
+
+    def greedy(self, prompt: list[int], count: int) -> tuple[list[int], list[float]]:
+        """`count` ids, each the best after the ones before; and its lead over the second."""
+        logits, ids, lead = self.logits(prompt)[-1], [], []
+        for _ in range(count):
+            ids.append(int(logits.argmax()))
+            lead.append(float(margins(logits)))
+            logits = self.next(ids[-1])
+        return ids, lead
+
+    @staticmethod
+    def checked(logits: np.ndarray) -> np.ndarray:
+        if not np.isfinite(logits).all():
+            raise SystemExit("llama.cpp gave logits that are not finite")
+        return logits.astype(np.float64)
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def margins(logits: np.ndarray) -> np.ndarray:
+    best = np.partition(logits, -2, axis=-1)
+    return best[..., -1] - best[..., -2]
+
+
+def rounded(values: np.ndarray | list[float], digits: int = 5) -> list[float]:
+    return [round(float(value), digits) for value in values]
+
+
+def varied_text(oracle: Oracle, rng: np.random.Generator, ordinary: list[int], count: int) -> list[int]:
+    """`count` ids: two in three drawn from the model's own distribution, one in three at random."""
+    ids = [int(rng.choice(ordinary))]
+    logits = oracle.logits(ids)[-1]
+    while len(ids) < count:
+        chances = np.exp(log_softmax(logits[ordinary]))
+        token = int(rng.choice(ordinary, p=None if rng.random() < 1 / 3 else chances / chances.sum()))
+        ids.append(token)
+        logits = oracle.next(token)
+    return ids
+
+
+def forced(logits: np.ndarray, ids: list[int]) -> dict:
+    """What the model says at each position of a text it is given."""
+    logprobs = log_softmax(logits)[np.arange(len(ids) - 1), ids[1:]]
+    return {"top1": logits.argmax(axis=-1).tolist(), "logprobs": rounded(logprobs), "margin": rounded(margins(logits), 4)}
+
+
+def prompt_with_clear_greedy(exact: Oracle, half_cache: Oracle, rng: np.random.Generator, ordinary: list[int]) -> list[int]:
+    """Draw prompts until the greedy text is the same with an f16 KV cache and no choice in it is a near tie."""
+    for _ in range(100):
+        prompt = [int(token) for token in rng.choice(ordinary, PROMPT_IDS)]
+        ids, lead = exact.greedy(prompt, GREEDY_IDS)
+        if min(lead) >= LEAST_LEAD and half_cache.greedy(prompt, GREEDY_IDS)[0] == ids:
+            return prompt
+    raise SystemExit("no prompt with a clear greedy text in 100 draws")
+
+
+def expectations(parts: list[Path], twin: Path, prompt: list[int] | None, greedy_ids: int, seed: str) -> dict:
+    """Everything expected of one model. With no `prompt`, one is drawn."""
+    write_twin(parts, twin)
+    oracles = {"exact": Oracle(twin, GGML_TYPE_F32), "native": Oracle(parts[0], GGML_TYPE_F16),
+               "exact_f16_cache": Oracle(twin, GGML_TYPE_F16)}
+    rng = np.random.default_rng(zlib.crc32(f"expectations of {seed}".encode()))
+    ordinary = ordinary_ids(parts[0])
+    prompt = prompt or prompt_with_clear_greedy(oracles["exact"], oracles["exact_f16_cache"], rng, ordinary)
+    ids = varied_text(oracles["exact"], rng, ordinary, FORCED_IDS)
+    logits = {name: oracle.logits(ids) for name, oracle in oracles.items()}
+    said = {}
+    for name, oracle in oracles.items():
+        greedy, lead = oracle.greedy(prompt, greedy_ids)
+        said[name] = {"greedy": greedy, "greedy_margin": rounded(lead, 4), **forced(logits[name], ids)}
+    said["exact"]["prompt_logits"] = rounded(oracles["exact"].logits(prompt)[-1], 4)
+    moved = {name: rounding(said["exact"], said[name], logits["exact"], logits[name])
+             for name in ("native", "exact_f16_cache")}
+    return {"files": [part.name for part in parts], "prompt": prompt, "text": TEXT,
+            "text_ids": tokenized(oracles["native"], TEXT), "forced": ids,
+            "exact": said["exact"], "native": said["native"], "rounding": moved}
+
+
+def rounding(exact: dict, other: dict, exact_logits: np.ndarray, other_logits: np.ndarray) -> dict:
+    """How far the answers are from the exact ones."""
+    moved = np.array(other["logprobs"]) - np.array(exact["logprobs"])
+    same = [a == b for a, b in zip(exact["greedy"], other["greedy"])]
+    relative = np.linalg.norm(other_logits - exact_logits) / np.linalg.norm(exact_logits)
+    return {"top1_agreement": round(float(np.mean(np.array(exact["top1"]) == other["top1"])), 4),
+            "mean_abs_logprob": round(float(np.abs(moved).mean()), 5),
+            "mean_logprob_shift": round(float(moved.mean()), 5),
+            "relative_logits": round(float(relative), 6),
+            "greedy_same_until": same.index(False) if False in same else len(same)}
+
+
+def ordinary_ids(path: Path) -> list[int]:
+    """Ids that stand for text."""
+    types = GGUFReader(path).fields["tokenizer.ggml.token_type"].contents()
+    return [token for token, kind in enumerate(types) if kind not in SPECIAL_TYPES]
+
+
+def tokenized(oracle: Oracle, text: str) -> list[int]:
+    """llama.cpp's ids of a text, with BOS where the file asks for it, no special tokens parsed."""
+    return oracle.llama.tokenize(text.encode(), add_bos=True, special=False)
+
+
+def check_sanity(name: str, entry: dict, special: set[int]) -> str:
+    """Refuse a model whose answers would test little; return a line that describes it."""
+    exact = entry["exact"]
+    logits = np.array(exact["prompt_logits"])
+    problems = []
+    if len(set(exact["greedy"])) < 12:
+        problems.append(f"greedy text has only {len(set(exact['greedy']))} different ids")
+    if len(set(exact["top1"])) < 40:
+        problems.append(f"top-1 has only {len(set(exact['top1']))} different ids")
+    if special & set(exact["greedy"] + exact["top1"] + entry["native"]["greedy"] + entry["native"]["top1"]):
+        problems.append("a special token is a best one")
+    if len(exact["top1"]) != FORCED_IDS or len(exact["logprobs"]) != FORCED_IDS - 1:
+        problems.append("wrong number of positions")
+    if problems:
+        raise SystemExit(f"{name}: {'; '.join(problems)}")
+    near = sum(margin < 0.01 for margin in exact["margin"])
+    return (f"{name:18} greedy {len(set(exact['greedy'])):2} ids, least lead {min(exact['greedy_margin']):.4f}; "
+            f"forced top-1 {len(set(exact['top1'])):3} ids, {near} leads < 0.01, mean logprob "
+            f"{np.mean(exact['logprobs']):.2f}; best chance after the prompt {np.exp(log_softmax(logits)).max():.2f}; "
+            f"native top-1 {entry['rounding']['native']['top1_agreement']}, "
+            f"|logprob| {entry['rounding']['native']['mean_abs_logprob']}")
+
+
+def made_with() -> dict:
+    return {"llama-cpp-python": version("llama-cpp-python"), "gguf": version("gguf"), "numpy": version("numpy"),
+            "exact": "F32 twin, f32 KV cache", "native": "the file, f16 KV cache", "n_ctx": 1024}
+
+
+def random_models(scratch: Path, only: str) -> dict:
+    """The committed models; a copy in another wrapping must say exactly what its original says."""
+    entries: dict = {}
+    for spec in MODELS:
+        if only not in spec.name:
+            continue
+        parts = sorted(FIXTURES.glob(f"{spec.name}-0*-of-*.gguf")) or [FIXTURES / f"{spec.name}.gguf"]
+        entry = expectations(parts, scratch / f"{spec.name}.gguf", None, GREEDY_IDS, spec.seed_name or spec.name)
+        tokens = spec.vocabulary()
+        special = set(range(len(tokens.tokens))) - set(tokens.ordinary_ids())
+        print(check_sanity(spec.name, entry, special), flush=True)
+        if spec.seed_name in entries:
+            original = entries[spec.seed_name]
+            if {**entry, "files": 0} != {**original, "files": 0}:
+                raise SystemExit(f"{spec.name} differs from {spec.seed_name}")
+            entry = {"files": entry["files"], "same_as": spec.seed_name}
+        entries[spec.name] = entry
+    return entries
+
+
+def storyteller(scratch: Path) -> dict:
+    text = "Once upon a time"
+    llama = Llama(str(STORYTELLER), vocab_only=True, verbose=False)
+    prompt = llama.tokenize(text.encode(), add_bos=True, special=False)
+    entry = expectations([STORYTELLER], scratch / "storyteller.gguf", prompt, 100, "storyteller")
+    entry["prompt_text"] = text
+    entry["greedy_text"] = llama.detokenize(entry["exact"]["greedy"]).decode("utf-8", "replace")
+    print(entry["rounding"], entry["greedy_text"], sep="\n")
+    return {"storyteller": entry}
+
+
+def dump(entries: dict, path: Path) -> None:
+    """One line per field of a model: small, and a change shows where it is."""
+    def block(entry: dict) -> str:
+        return ",\n".join(f" {json.dumps(key)}: {json.dumps(value, separators=(',', ':'), ensure_ascii=False)}"
+                          for key, value in entry.items())
+
+    models = ",\n".join(f"{json.dumps(name)}: {{\n{block(entry)}\n}}" for name, entry in entries.items())
+    path.write_text(f'{{"made_with": {json.dumps(made_with())},\n"models": {{\n{models}\n}}}}\n')
+    print(f"{path.stat().st_size} bytes in {path.name}")
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--storyteller", action="store_true", help="the built-in model instead of the random ones")
+    arguments.add_argument("--only", default="", help="try the models with this in their name; writes nothing")
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        entries = storyteller(Path(scratch)) if options.storyteller else random_models(Path(scratch), options.only)
+    if not options.only:
+        dump(entries, FIXTURES / ("storyteller.json" if options.storyteller else "expectations.json"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

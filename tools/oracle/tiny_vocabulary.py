@@ -1,0 +1,122 @@
+"""Two small real vocabularies, one of each kind that llama.cpp reads: byte-level BPE and SentencePiece.
+
+They are trained here on a few lines so that merges and scores mean something. Fillers bring them to the size asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from gguf import GGUFWriter, TokenType
+
+TEXT = """the river runs under the old stone bridge and the children throw small stones into the water
+when the morning comes the baker opens the door and the street smells of warm bread
+a grey cat sleeps on the wall and dreams of the other side of the garden
+nobody knows where the train goes after the last station but everyone wants to ride it once"""
+
+CHAT_TEMPLATE = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + "
+                 "'<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
+
+
+@dataclass
+class Vocabulary:
+    """Tokens with their types, and what makes text into them: merges (BPE) or scores (SentencePiece)."""
+    model: str
+    pre: str | None
+    tokens: list[str]
+    types: list[int]
+    scores: list[float] = field(default_factory=list)
+    merges: list[str] = field(default_factory=list)
+    bos: int | None = None
+    eos: int = 0
+    add_bos: bool = False
+    chat_template: str | None = None
+
+    def ordinary_ids(self) -> list[int]:
+        """Ids that stand for text: prompts are drawn from these."""
+        return [i for i, ty in enumerate(self.types) if ty in (TokenType.NORMAL, TokenType.BYTE)]
+
+    def write(self, writer: GGUFWriter) -> None:
+        writer.add_tokenizer_model(self.model)
+        if self.pre:
+            writer.add_tokenizer_pre(self.pre)
+        writer.add_token_list(self.tokens)
+        if self.scores:
+            writer.add_token_scores(self.scores)
+        writer.add_token_types(self.types)
+        if self.merges:
+            writer.add_token_merges(self.merges)
+        if self.bos is not None:
+            writer.add_bos_token_id(self.bos)
+        writer.add_eos_token_id(self.eos)
+        writer.add_add_bos_token(self.add_bos)
+        if self.chat_template:
+            writer.add_chat_template(self.chat_template)
+
+
+def byte_level_bpe(size: int, pre: str, with_bos: bool) -> Vocabulary:
+    """A gpt-2 style vocabulary of `size` tokens: 256 bytes, merges, special tokens last."""
+    letters = _byte_letters()
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"] + (["<|begin_of_text|>"] if with_bos else [])
+    words = Counter(letters[32] + word for word in TEXT.split())
+    merges = _train(words, size - 256 - len(special))
+    tokens = sorted(letters) + [left + right for left, right in merges]
+    types = [TokenType.NORMAL] * len(tokens)
+    assert len(set(tokens)) == len(tokens), "two merges spell the same token"
+    fillers = size - len(tokens) - len(special)
+    tokens += [f"<|unused_{i}|>" for i in range(fillers)] + special
+    types += [TokenType.UNUSED] * fillers + [TokenType.CONTROL] * len(special)
+    return Vocabulary("gpt2", pre, tokens, [int(ty) for ty in types], merges=[f"{a} {b}" for a, b in merges],
+                      bos=tokens.index("<|begin_of_text|>") if with_bos else None, eos=tokens.index("<|im_end|>"),
+                      add_bos=with_bos, chat_template=CHAT_TEMPLATE)
+
+
+def sentence_piece(size: int) -> Vocabulary:
+    """A Llama 2 style vocabulary of `size` tokens: unk, bos, eos, 256 byte tokens, then pieces with scores."""
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
+    types = [TokenType.UNKNOWN, TokenType.CONTROL, TokenType.CONTROL] + [TokenType.BYTE] * 256
+    scores = [0.0] * len(tokens)
+    words = Counter("▁" + word for word in TEXT.split())
+    characters = sorted({character for word in words for character in word})
+    merged = [left + right for left, right in _train(words, size - len(tokens) - len(characters))]
+    tokens += merged + characters
+    types += [TokenType.NORMAL] * (len(merged) + len(characters))
+    scores += [-float(rank) for rank in range(len(merged) + len(characters))]
+    assert len(set(tokens)) == size, f"{len(set(tokens))} distinct tokens, {size} wanted"
+    return Vocabulary("llama", None, tokens, [int(ty) for ty in types], scores=scores, bos=1, eos=2, add_bos=True)
+
+
+def _byte_letters() -> list[str]:
+    """The printable character that stands for each byte in a byte-level vocabulary."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(others)}
+    return [letters[byte] for byte in range(256)]
+
+
+def _train(words: Counter[str], count: int) -> list[tuple[str, str]]:
+    """The `count` merges of plain BPE training: the most frequent pair each time, ties by spelling."""
+    splits = {word: list(word) for word in words}
+    merges: list[tuple[str, str]] = []
+    for _ in range(count):
+        pairs: Counter[tuple[str, str]] = Counter()
+        for word, parts in splits.items():
+            for pair in zip(parts, parts[1:]):
+                pairs[pair] += words[word]
+        if not pairs:
+            break
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        merges.append(best)
+        splits = {word: _merge(parts, best) for word, parts in splits.items()}
+    return merges
+
+
+def _merge(parts: list[str], pair: tuple[str, str]) -> list[str]:
+    out: list[str] = []
+    for part in parts:
+        if out and (out[-1], part) == pair:
+            out[-1] += part
+        else:
+            out.append(part)
+    return out
