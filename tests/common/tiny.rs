@@ -1,0 +1,81 @@
+//! A tiny model made of nothing but numbers: headers to read settings from, and random weights to run.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use webgguf::config::ModelConfig;
+use webgguf::gguf::{Array, GgmlType, Gguf, Metadata, TensorInfo, Value};
+use webgguf::model::{Role, weight_specs};
+use webgguf::reference::{CacheFormat, CpuModel};
+
+pub const VOCAB: usize = 37;
+
+/// The metadata of a model of 2 layers, 4 heads of 8 and 2 kv heads.
+pub fn metadata(architecture: &str) -> Metadata {
+    let mut metadata = Metadata::new();
+    metadata.insert("general.architecture", Value::String(architecture.into()));
+    let numbers = [
+        ("block_count", 2),
+        ("context_length", 128),
+        ("embedding_length", 32),
+        ("feed_forward_length", 48),
+        ("attention.head_count", 4),
+        ("attention.head_count_kv", 2),
+    ];
+    for (key, number) in numbers {
+        metadata.insert(format!("{architecture}.{key}"), Value::U32(number));
+    }
+    metadata.insert(format!("{architecture}.attention.layer_norm_rms_epsilon"), Value::F32(1e-5));
+    let tokens = (0..VOCAB).map(|n| format!("t{n}")).collect();
+    metadata.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens)));
+    metadata
+}
+
+pub fn tensor(name: &str, dims: &[u64]) -> TensorInfo {
+    let bytes = dims.iter().product::<u64>() * 4;
+    TensorInfo { name: name.into(), ty: GgmlType::F32, dims: dims.to_vec(), offset: 0, bytes, part: 0 }
+}
+
+/// A header with an embedding table of 37 rows of 32 and a head.
+pub fn header(metadata: Metadata) -> Gguf {
+    let tensors = vec![tensor("token_embd.weight", &[32, VOCAB as u64]), tensor("output.weight", &[32, VOCAB as u64])];
+    Gguf { version: 3, metadata, tensors, header_bytes: 0, alignment: 32 }
+}
+
+pub fn config(architecture: &str) -> ModelConfig {
+    ModelConfig::from_gguf(&header(metadata(architecture))).expect("a good header")
+}
+
+/// The table of all tensors that the model wants, optional ones included.
+pub fn tensors(config: &ModelConfig) -> Vec<TensorInfo> {
+    weight_specs(config).iter().map(|spec| tensor(&spec.name, &spec.dims)).collect()
+}
+
+/// Numbers between -1 and 1, the same for the same seed (a linear congruential generator, upper bits).
+pub fn random(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+pub fn f32_bytes(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// A model with random weights; norms and RoPE factors are near 1.
+pub fn model(config: &ModelConfig, context_length: usize, cache: CacheFormat) -> CpuModel {
+    let mut builder = CpuModel::builder(config.clone());
+    for (seed, spec) in weight_specs(config).iter().enumerate() {
+        let mut numbers = random(seed as u64 + 1, spec.rows() * spec.cols());
+        for x in &mut numbers {
+            *x = match spec.role {
+                Role::TokenEmbedding | Role::AttnQBias | Role::AttnKBias | Role::AttnVBias => *x,
+                _ if spec.dims.len() == 1 => 1.0 + 0.3 * *x,
+                _ => *x * (3.0 / spec.cols() as f32).sqrt(),
+            };
+        }
+        builder.put(spec, GgmlType::F32, f32_bytes(&numbers)).expect("bytes that fit");
+    }
+    builder.build(context_length, cache).expect("all tensors")
+}

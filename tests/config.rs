@@ -1,0 +1,233 @@
+//! Metadata → settings, and the tensors that a model wants.
+
+#[path = "common/tiny.rs"]
+mod tiny;
+
+use tiny::{VOCAB, config, header, metadata, tensor, tensors};
+use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
+use webgguf::config::ModelConfig;
+use webgguf::gguf::{Array, GgmlType, Metadata, Value};
+use webgguf::model::{ARCHITECTURES, RopeStyle, match_tensors, weight_specs};
+
+fn with(key: &str, value: Value) -> webgguf::Result<ModelConfig> {
+    let mut metadata = metadata("llama");
+    metadata.insert(key, value);
+    ModelConfig::from_gguf(&header(metadata))
+}
+
+/// All pairs but those whose key starts like this.
+fn without(metadata: &Metadata, start: &str) -> Metadata {
+    let pairs = metadata.keys().filter(|key| !key.starts_with(start));
+    pairs.map(|key| (key.to_owned(), metadata.get(key).cloned().unwrap())).collect()
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: webgguf::Result<T>, code: ErrorCode, parts: &[&str]) {
+    let error = result.expect_err("must be refused");
+    assert_eq!(error.code(), code, "{error}");
+    for part in parts {
+        assert!(error.message().contains(part), "{part:?} not in {error}");
+    }
+}
+
+#[test]
+fn reads_every_number() {
+    let mut metadata = metadata("qwen3");
+    for (key, value) in [
+        ("general.name", Value::String("Tiny".into())),
+        ("general.file_type", Value::U32(15)),
+        ("qwen3.attention.key_length", Value::U32(16)),
+        ("qwen3.attention.value_length", Value::U32(16)),
+        ("qwen3.rope.freq_base", Value::F32(1e6)),
+        ("qwen3.rope.dimension_count", Value::U32(12)),
+        ("qwen3.rope.scaling.type", Value::String("linear".into())),
+        ("qwen3.rope.scaling.factor", Value::F32(4.0)),
+    ] {
+        metadata.insert(key, value);
+    }
+    let mut gguf = header(metadata);
+    gguf.tensors.pop();
+    let config = ModelConfig::from_gguf(&gguf).unwrap();
+    assert_eq!((config.architecture.name, config.architecture.rope), ("qwen3", RopeStyle::SplitHalf));
+    assert_eq!((config.name.as_deref(), config.quantization), (Some("Tiny"), "Q4_K_M"));
+    assert_eq!((config.layers, config.hidden, config.ffn), (2, 32, 48));
+    assert_eq!((config.heads, config.kv_heads, config.head_dim, config.rope_dims), (4, 2, 16, 12));
+    assert_eq!((config.query_width(), config.kv_width(), config.group()), (64, 32, 2));
+    assert_eq!((config.rope_theta, config.rope_scale, config.rms_eps), (1e6, 0.25, 1e-5));
+    assert_eq!((config.context_length, config.vocab, config.tied), (128, VOCAB, true));
+    assert_eq!(config.parameters, 32 * VOCAB as u64);
+}
+
+#[test]
+fn fills_in_defaults() {
+    let mut metadata = without(&metadata("llama"), "llama.attention.head_count_kv");
+    metadata.insert("general.file_type", Value::U32(999));
+    let mut gguf = header(metadata);
+    gguf.tensors[0].ty = GgmlType::Q8_0;
+    gguf.tensors[0].dims = vec![32, VOCAB as u64, 1];
+    gguf.tensors.push(tensor("more", &[32]));
+    let config = ModelConfig::from_gguf(&gguf).unwrap();
+    assert_eq!((config.head_dim, config.rope_dims), (8, 8));
+    assert_eq!((config.rope_theta, config.rope_scale), (10_000.0, 1.0));
+    assert_eq!((config.name.as_deref(), config.tied), (None, false));
+    assert_eq!(config.quantization, "F32", "the type of most weights");
+    assert_eq!(config.group(), 1);
+}
+
+#[test]
+fn linear_scaling_in_all_its_spellings() {
+    assert_eq!(with("llama.rope.scaling.factor", Value::F32(2.0)).unwrap().rope_scale, 0.5);
+    assert_eq!(with("llama.rope.scale_linear", Value::F32(8.0)).unwrap().rope_scale, 0.125);
+    let mut metadata = metadata("llama");
+    metadata.insert("llama.rope.scaling.type", Value::String("none".into()));
+    metadata.insert("llama.rope.scaling.factor", Value::F32(2.0));
+    assert_eq!(ModelConfig::from_gguf(&header(metadata)).unwrap().rope_scale, 1.0);
+}
+
+#[test]
+fn refuses_numbers_out_of_range() {
+    let cases = [
+        ("llama.block_count", Value::U32(0), "found 0"),
+        ("llama.block_count", Value::U32(1001), "expected 1 to 1000, found 1001"),
+        ("llama.block_count", Value::I32(-1), "-1"),
+        ("llama.block_count", Value::F32(2.0), "found f32"),
+        ("llama.embedding_length", Value::U64(u64::MAX), "found 18446744073709551615"),
+        ("llama.feed_forward_length", Value::U32(0), "found 0"),
+        ("llama.context_length", Value::U64(1 << 40), "found 1099511627776"),
+        ("llama.attention.head_count", Value::U32(0), "found 0"),
+        ("llama.attention.head_count", Value::U32(12), "32 elements do not divide among 12 heads"),
+        ("llama.attention.head_count_kv", Value::U32(0), "found 0"),
+        ("llama.attention.head_count_kv", Value::U32(3), "4 heads do not divide among 3 kv heads"),
+        ("llama.attention.head_count_kv", Value::U32(8), "4 heads do not divide among 8 kv heads"),
+        ("llama.attention.key_length", Value::U32(7), "even number up to 1024, found 7"),
+        ("llama.attention.key_length", Value::U32(2048), "found 2048"),
+        ("llama.rope.dimension_count", Value::U32(10), "even number up to 8, found 10"),
+        ("llama.rope.dimension_count", Value::U32(3), "found 3"),
+        ("llama.rope.dimension_count", Value::U32(0), "found 0"),
+        ("llama.rope.freq_base", Value::F32(f32::NAN), "found NaN"),
+        ("llama.rope.freq_base", Value::F32(0.0), "found 0"),
+        ("llama.rope.freq_base", Value::F32(-1.0), "found -1"),
+        ("llama.rope.scaling.factor", Value::F32(f32::INFINITY), "found inf"),
+        ("llama.rope.scaling.factor", Value::F32(1e-45), "found 0.0"),
+        ("llama.attention.layer_norm_rms_epsilon", Value::F32(f32::NAN), "found NaN"),
+        ("llama.attention.layer_norm_rms_epsilon", Value::F32(-1e-5), "found -0.00001"),
+    ];
+    for (key, value, part) in cases {
+        println!("{key} {value:?}");
+        // A message about two numbers names the key too, except where the number was derived.
+        let name = if key.ends_with("key_length") || key.ends_with("_kv") { "" } else { key };
+        refused(with(key, value), BadFile, &[name, part]);
+    }
+}
+
+#[test]
+fn a_head_without_key_length_must_be_even_too() {
+    let mut metadata = metadata("llama");
+    metadata.insert("llama.embedding_length", Value::U32(20));
+    refused(ModelConfig::from_gguf(&header(metadata)), BadFile, &["head size", "found 5"]);
+}
+
+#[test]
+fn names_missing_keys() {
+    for key in ["block_count", "context_length", "embedding_length", "feed_forward_length", "attention.head_count",
+        "attention.layer_norm_rms_epsilon"]
+    {
+        let rest = without(&metadata("llama"), &format!("llama.{key}"));
+        refused(ModelConfig::from_gguf(&header(rest)), BadFile, &[key, "missing"]);
+    }
+    refused(ModelConfig::from_gguf(&header([("a", Value::U8(1))].into_iter().collect())), BadFile, &["general.architecture"]);
+}
+
+#[test]
+fn refuses_what_it_does_not_run() {
+    let text = |s: &str| Value::String(s.into());
+    refused(with("general.architecture", text("mamba")), UnsupportedArchitecture, &["mamba", "llama, qwen2, qwen3"]);
+    refused(with("llama.rope.scaling.type", text("yarn")), UnsupportedArchitecture, &["yarn", "linear"]);
+    refused(with("llama.expert_count", Value::U32(8)), UnsupportedArchitecture, &["expert", "8"]);
+    refused(with("llama.attention.value_length", Value::U32(16)), UnsupportedArchitecture, &["8", "16"]);
+    let per_layer = Value::Array(Array::I32(vec![4, 2]));
+    for key in ["llama.attention.head_count", "llama.attention.head_count_kv", "llama.feed_forward_length"] {
+        refused(with(key, per_layer.clone()), UnsupportedArchitecture, &[key, "array of 2"]);
+    }
+}
+
+#[test]
+fn vocabulary_and_head_must_agree() {
+    for (tensor, found) in [(0, "token_embd.weight has 40"), (1, "output.weight has 40")] {
+        let mut gguf = header(metadata("llama"));
+        gguf.tensors[tensor].dims[1] = 40;
+        let parts = ["vocabulary and head of different size", "the tokenizer has 37 tokens", found];
+        refused(ModelConfig::from_gguf(&gguf), BadFile, &parts);
+    }
+    let mut gguf = header(metadata("llama"));
+    gguf.tensors.clear();
+    assert_eq!(ModelConfig::from_gguf(&gguf).unwrap().vocab, VOCAB);
+}
+
+#[test]
+fn without_a_tokenizer_the_key_or_the_table_decides() {
+    let mut rest = without(&metadata("llama"), "tokenizer.");
+    assert_eq!(ModelConfig::from_gguf(&header(rest.clone())).unwrap().vocab, VOCAB);
+    rest.insert("llama.vocab_size", Value::U32(36));
+    refused(ModelConfig::from_gguf(&header(rest)), BadFile, &["vocab_size", "36 tokens", "37 rows"]);
+}
+
+#[test]
+fn architectures_differ_where_they_should() {
+    let names = |architecture: &str| {
+        let specs = weight_specs(&config(architecture)).into_iter().filter(|s| s.layer == Some(1) && !s.optional);
+        specs.map(|spec| spec.name.trim_start_matches("blk.1.").to_owned()).collect::<Vec<_>>()
+    };
+    let llama = names("llama");
+    assert_eq!(llama.len(), 9, "{llama:?}");
+    let beyond = |architecture: &str| names(architecture).into_iter().filter(|n| !llama.contains(n)).collect::<Vec<_>>();
+    assert_eq!(beyond("qwen2"), ["attn_q.bias", "attn_k.bias", "attn_v.bias"]);
+    assert_eq!(beyond("qwen3"), ["attn_q_norm.weight", "attn_k_norm.weight"]);
+    assert_eq!(ARCHITECTURES.len(), 3, "a new architecture needs a line here");
+}
+
+#[test]
+fn finds_every_tensor_whatever_else_is_there() {
+    for architecture in ARCHITECTURES {
+        let config = config(architecture.name);
+        let mut tensors = tensors(&config);
+        let wanted = tensors.len();
+        tensors.insert(0, tensor("blk.0.attn_rot_embd", &[3]));
+        tensors.reverse();
+        tensors.iter_mut().for_each(|t| t.dims.push(1));
+        let found = match_tensors(&config, &tensors).unwrap();
+        assert_eq!(found.len(), wanted);
+        assert!(found.iter().all(|(index, spec)| tensors[*index].name == spec.name));
+    }
+}
+
+#[test]
+fn names_the_tensor_and_both_shapes() {
+    let config = config("qwen2");
+    let without = |name: &str| tensors(&config).into_iter().filter(|t| t.name != name).collect::<Vec<_>>();
+    refused(match_tensors(&config, &without("blk.1.attn_k.bias")), BadFile, &["blk.1.attn_k.bias", "[16]", "missing"]);
+    refused(match_tensors(&config, &without("output_norm.weight")), BadFile, &["output_norm.weight", "[32]"]);
+    assert!(match_tensors(&config, &without("rope_freqs.weight")).is_ok());
+
+    let reshaped = |name: &str, dims: &[u64]| {
+        let mut tensors = tensors(&config);
+        tensors.iter_mut().filter(|t| t.name == name).for_each(|t| t.dims = dims.to_vec());
+        match_tensors(&config, &tensors)
+    };
+    refused(reshaped("blk.0.ffn_down.weight", &[32, 48]), BadFile, &["blk.0.ffn_down.weight", "[48, 32]", "[32, 48]"]);
+    refused(reshaped("blk.0.attn_norm.weight", &[32, 2]), BadFile, &["blk.0.attn_norm.weight", "[32]", "[32, 2]"]);
+    refused(reshaped("blk.0.attn_q.weight", &[32]), BadFile, &["[32, 32]", "found [32]"]);
+}
+
+#[test]
+fn refuses_twins_and_stray_biases() {
+    let config = config("qwen3");
+    let mut twins = tensors(&config);
+    twins.push(twins[3].clone());
+    refused(match_tensors(&config, &twins), BadFile, &["twice"]);
+    for name in ["blk.0.attn_q.bias", "blk.1.attn_output.bias"] {
+        let mut stray = tensors(&config);
+        stray.push(tensor(name, &[32]));
+        refused(match_tensors(&config, &stray), UnsupportedArchitecture, &[name, "qwen3"]);
+    }
+}
