@@ -1,7 +1,7 @@
 // Builds the package: Rust to WebAssembly, its glue, TypeScript; everything a user installs ends up in dist/.
 //
-//   src, shaders ──cargo──► .wasm ──wasm-bindgen──► pkg/ ──wasm-opt──► dist/wasm/
-//   js/*.ts ──tsc──► dist/*.js, dist/*.d.ts
+//   src, shaders ──cargo──► .wasm ──wasm-bindgen, wasm-opt──► pkg/
+//   pkg/ ──copy──► dist/wasm/;  js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
 //
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
 
@@ -37,7 +37,7 @@ export async function build({ quiet = false } = {}) {
       filesUnder('src', 'shaders', 'Cargo.toml', 'Cargo.lock', 'tools/build.mjs', 'package-lock.json'),
       toolchain.version, ...WASM_FEATURES,
     );
-    await stage('WebAssembly', wasm, stamps, ['dist/wasm', 'pkg'], () => buildWasm(toolchain), say);
+    await stage('WebAssembly', wasm, stamps, ['pkg'], () => buildWasm(toolchain), say);
     const script = hashOf(filesUnder('js', 'tsconfig.json', 'package-lock.json'), wasm);
     await stage('JavaScript', script, stamps, ['dist'], buildScript, say);
   });
@@ -71,9 +71,6 @@ async function buildWasm({ bin }) {
   const features = WASM_FEATURES.map((feature) => `--enable-${feature}`);
   await must(process.execPath, [opt, '-O3', ...features, module, '-o', smaller], { quiet: true });
   fs.renameSync(smaller, module);
-  const place = path.join(DIST, 'wasm');
-  fs.rmSync(place, { recursive: true, force: true });
-  fs.cpSync(PKG, place, { recursive: true });
 }
 
 /** Panic messages name source files: as seen from the project and the registry, not from this machine. */
@@ -86,12 +83,17 @@ function withoutMachinePaths() {
 }
 
 async function buildScript() {
-  // Only tsc's own outputs: dist/wasm belongs to the other stage.
-  for (const file of filesUnder('dist').filter((name) => !name.startsWith(path.join('dist', 'wasm')))) {
-    fs.rmSync(path.join(ROOT, file));
-  }
-  if (filesUnder('js').length === 0) throw new Stop('js/ holds no TypeScript', 'check the clone');
+  const sources = filesUnder('js');
+  if (sources.length === 0) throw new Stop('js/ holds no TypeScript', 'check the clone');
+  fs.rmSync(DIST, { recursive: true, force: true });
+  fs.cpSync(PKG, path.join(DIST, 'wasm'), { recursive: true });
   await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
+  // tsc leaves hand-written declarations where they are; those of the glue replace the generated ones.
+  for (const file of sources.filter((name) => name.endsWith('.d.ts'))) {
+    const place = path.join(DIST, path.relative('js', file));
+    fs.mkdirSync(path.dirname(place), { recursive: true });
+    fs.copyFileSync(path.join(ROOT, file), place);
+  }
 }
 
 /** Every file of the package that a page loads: `[{file, raw, gzip}]`, bytes. */
