@@ -27,7 +27,8 @@ from make_models import FIXTURES, MODELS
 STORYTELLER = FIXTURES.parents[2] / "www" / "models" / "storyteller.gguf"
 TEXT = "The river runs under 12 old bridges,\nand nobody knows why."
 PROMPT_IDS, GREEDY_IDS, FORCED_IDS = 24, 64, 320
-LEAST_LEAD = 0.02  # Greedy text of a random model must not hang on a near tie.
+LEAST_LEAD = 0.02  # Greedy text of a random model must not hang on a near tie ...
+NEAR_TIE, NEAR_TIES_ALLOWED = 0.005, 2  # ... and in forced text few positions may.
 SPECIAL_TYPES = (2, 3, 5)  # unknown, control, unused
 
 default_model_params = llama_cpp.llama_model_default_params
@@ -110,10 +111,20 @@ def varied_text(oracle: Oracle, rng: np.random.Generator, ordinary: list[int], c
 def forced(logits: np.ndarray, ids: list[int]) -> dict:
     """What the model says at each position of a text it is given."""
     logprobs = log_softmax(logits)[np.arange(len(ids) - 1), ids[1:]]
-    return {"top1": logits.argmax(axis=-1).tolist(), "logprobs": rounded(logprobs), "margin": rounded(margins(logits), 4)}
+    return {"top1": logits.argmax(axis=-1).tolist(), "logprobs": rounded(logprobs),
+            "margin": rounded(margins(logits), 4)}
 
 
-def prompt_with_clear_greedy(exact: Oracle, half_cache: Oracle, rng: np.random.Generator, ordinary: list[int]) -> list[int]:
+def clear_text(exact: Oracle, rng: np.random.Generator, ordinary: list[int]) -> list[int]:
+    """Draw texts until few positions are near ties."""
+    for _ in range(100):
+        ids = varied_text(exact, rng, ordinary, FORCED_IDS)
+        if (margins(exact.logits(ids)) < NEAR_TIE).sum() <= NEAR_TIES_ALLOWED:
+            return ids
+    raise SystemExit("no text with few near ties in 100 draws")
+
+
+def clear_prompt(exact: Oracle, half_cache: Oracle, rng: np.random.Generator, ordinary: list[int]) -> list[int]:
     """Draw prompts until the greedy text is the same with an f16 KV cache and no choice in it is a near tie."""
     for _ in range(100):
         prompt = [int(token) for token in rng.choice(ordinary, PROMPT_IDS)]
@@ -130,8 +141,8 @@ def expectations(parts: list[Path], twin: Path, prompt: list[int] | None, greedy
                "exact_f16_cache": Oracle(twin, GGML_TYPE_F16)}
     rng = np.random.default_rng(zlib.crc32(f"expectations of {seed}".encode()))
     ordinary = ordinary_ids(parts[0])
-    prompt = prompt or prompt_with_clear_greedy(oracles["exact"], oracles["exact_f16_cache"], rng, ordinary)
-    ids = varied_text(oracles["exact"], rng, ordinary, FORCED_IDS)
+    prompt = prompt or clear_prompt(oracles["exact"], oracles["exact_f16_cache"], rng, ordinary)
+    ids = clear_text(oracles["exact"], rng, ordinary)
     logits = {name: oracle.logits(ids) for name, oracle in oracles.items()}
     said = {}
     for name, oracle in oracles.items():

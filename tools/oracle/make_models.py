@@ -112,7 +112,7 @@ class Tensors:
     def __init__(self, spec: Spec, vocabulary: Vocabulary):
         self.spec = spec
         self.rng = np.random.default_rng(zlib.crc32((spec.seed_name or spec.name).encode()))
-        # Tokens that are not text get rows of almost nothing, so that their logit is near 0 and no greedy text has them.
+        # Tokens that are not text get rows of almost nothing: their logit is near 0 and no greedy text has them.
         ordinary = vocabulary.ordinary_ids()
         self.row_gain = np.full(len(vocabulary.tokens), 1 / 64)
         self.row_gain[ordinary] = 1.0

@@ -20,7 +20,7 @@ def random_tensor(rng: np.random.Generator, ty: Type, shape: tuple[int, ...], st
                   row_gain: np.ndarray | None = None) -> np.ndarray:
     """Return random weights of `shape` (rows, cols) in format `ty`, ready for `GGUFWriter.add_tensor`.
 
-    `row_gain` multiplies row r by row_gain[r]. Float formats come back as float arrays, the others as bytes (rows, bytes).
+    `row_gain` multiplies row r by row_gain[r]. F32 and F16 come back as floats, other formats as bytes (rows, bytes).
     """
     if ty in K_TYPES:
         return _k_tensor(rng, ty, shape, std, row_gain)
@@ -66,7 +66,8 @@ def _k_parts(rng: np.random.Generator, ty: Type, count: int) -> dict[str, np.nda
         minimum = np.clip(scale + rng.integers(-4, 5, scale.shape), 0, 63)
         high = {"high": raw(32)} if ty == Type.Q5_K else {}
         return {"scales": _pack_six_bits(scale, minimum), **high, "quants": raw(128)}
-    return {"low": raw(128), "high": raw(64), "scales": rng.integers(-128, 128, (count, 16)).astype(np.int8).view(np.uint8)}
+    return {"low": raw(128), "high": raw(64),
+            "scales": rng.integers(-128, 128, (count, 16)).astype(np.int8).view(np.uint8)}
 
 
 def _pack_six_bits(scale: np.ndarray, minimum: np.ndarray) -> np.ndarray:
