@@ -54,7 +54,7 @@ fn check_part(part: &Gguf, index: usize, total: usize, first: &Gguf) -> Result<(
     let count = part.split_count()?;
     if count != total as u64 {
         return Err(Error::bad_file(format!(
-            "file {number} belongs to a model split over {count} files, but {total} are given"
+            "file {number} has `split.count` {count}, but the number of files given is {total}"
         )));
     }
     let no = part.metadata.u64("split.no")?;

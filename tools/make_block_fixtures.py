@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Writes tests/fixtures/blocks/TYPE.bin: random raw blocks of each tensor type and what the gguf package makes of them.
+
+    pip install gguf==0.19.0 numpy==2.4.6
+    python3 tools/make_block_fixtures.py
+
+A file is the number of blocks (u32), the raw blocks, and their weights (f32), all little-endian.
+"""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+from gguf.quants import dequantize
+
+OUT = Path(__file__).resolve().parent.parent / "tests" / "fixtures" / "blocks"
+SEED = 20_240_817
+
+# Type → (number of blocks, offsets of its f16 scales in a block).
+TYPES = {
+    "F32": (512, []),
+    "F16": (2048, []),
+    "BF16": (2048, []),
+    "Q4_0": (48, [0]),
+    "Q4_1": (48, [0, 2]),
+    "Q5_0": (48, [0]),
+    "Q5_1": (48, [0, 2]),
+    "Q8_0": (48, [0]),
+    "Q2_K": (24, [80, 82]),
+    "Q3_K": (24, [108]),
+    "Q4_K": (24, [0, 2]),
+    "Q5_K": (24, [0, 2]),
+    "Q6_K": (24, [208]),
+}
+
+# Zeros, the ends of the subnormal and the normal range, and ones, of both signs.
+EXTREME_SCALES = np.array(
+    [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x83FF, 0x0400, 0x8400, 0x7BFF, 0xFBFF, 0x3C00, 0xBC00], dtype="<u2"
+)
+
+
+def scales(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Half extreme, a quarter of any finite f16, a quarter as models have them; in mixed order."""
+    extreme = rng.choice(EXTREME_SCALES, count - count // 2)
+    extreme[: min(len(extreme), len(EXTREME_SCALES))] = EXTREME_SCALES[: len(extreme)]
+    anything = rng.integers(0, 1 << 16, count // 4, dtype=np.uint16)
+    anything[(anything & 0x7C00) == 0x7C00] &= 0x83FF
+    usual = (rng.standard_normal(count // 2 - count // 4) * 0.01).astype("<f2").view("<u2")
+    return rng.permutation(np.concatenate([extreme, anything, usual]).astype("<u2"))
+
+
+def numbers(rng: np.random.Generator, name: str, count: int) -> np.ndarray:
+    """Random bit patterns of a plain number type, infinities and subnormals among them, but no NaN: its payload may differ."""
+    bits, exponent = {"F32": ("<u4", 0x7F80_0000), "F16": ("<u2", 0x7C00), "BF16": ("<u2", 0x7F80)}[name]
+    width = 8 * np.dtype(bits).itemsize
+    values = rng.integers(0, 1 << width, count, dtype=np.uint64).astype(bits)
+    sign = 1 << (width - 1)
+    values[(values & exponent) == exponent] &= sign | exponent
+    values[::8] &= np.array(((1 << width) - 1) ^ exponent, dtype=bits)
+    return values
+
+
+def raw_blocks(rng: np.random.Generator, name: str, count: int, scale_offsets: list[int]) -> np.ndarray:
+    _, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType[name]]
+    if not scale_offsets:
+        return numbers(rng, name, count).view(np.uint8)
+    blocks = rng.integers(0, 256, (count, block_bytes), dtype=np.uint8)
+    for offset in scale_offsets:
+        blocks[:, offset : offset + 2] = scales(rng, count).view(np.uint8).reshape(count, 2)
+    return blocks.reshape(-1)
+
+
+def main() -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    for index, (name, (count, scale_offsets)) in enumerate(TYPES.items()):
+        rng = np.random.default_rng([SEED, index])
+        raw = raw_blocks(rng, name, count, scale_offsets)
+        if name == "F32":
+            weights = raw.view("<f4")
+        else:
+            weights = dequantize(raw, GGMLQuantizationType[name]).reshape(-1).astype("<f4")
+        assert not np.isnan(weights).any(), name
+        (OUT / f"{name}.bin").write_bytes(struct.pack("<I", count) + raw.tobytes() + weights.tobytes())
+        print(f"{name}: {count} blocks, {raw.size} bytes, {weights.size} weights")
+
+
+if __name__ == "__main__":
+    main()
