@@ -135,14 +135,17 @@ def clear_prompt(exact: Oracle, half_cache: Oracle, rng: np.random.Generator, or
 
 
 def expectations(parts: list[Path], twin: Path, prompt: list[int] | None, greedy_ids: int, seed: str) -> dict:
-    """Everything expected of one model. With no `prompt`, one is drawn."""
+    """Everything expected of one model. With no `prompt`, one is drawn, and texts with near ties are passed over."""
     write_twin(parts, twin)
     oracles = {"exact": Oracle(twin, GGML_TYPE_F32), "native": Oracle(parts[0], GGML_TYPE_F16),
                "exact_f16_cache": Oracle(twin, GGML_TYPE_F16)}
     rng = np.random.default_rng(zlib.crc32(f"expectations of {seed}".encode()))
     ordinary = ordinary_ids(parts[0])
-    prompt = prompt or clear_prompt(oracles["exact"], oracles["exact_f16_cache"], rng, ordinary)
-    ids = clear_text(oracles["exact"], rng, ordinary)
+    if prompt is None:
+        prompt = clear_prompt(oracles["exact"], oracles["exact_f16_cache"], rng, ordinary)
+        ids = clear_text(oracles["exact"], rng, ordinary)
+    else:
+        ids = varied_text(oracles["exact"], rng, ordinary, FORCED_IDS)
     logits = {name: oracle.logits(ids) for name, oracle in oracles.items()}
     said = {}
     for name, oracle in oracles.items():
