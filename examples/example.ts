@@ -1,0 +1,71 @@
+// webgguf in use, as a program that `tsc --strict` checks. Every part of the public face appears once.
+
+import { Tokenizer, WasmModel, WebggufError } from 'webgguf';
+import type { GenerationResult, LoadOptions, Message, Progress } from 'webgguf';
+
+/** Loads a model, lets it write into an element, and says how fast that was. */
+export async function tellStory(url: string, output: HTMLElement, signal: AbortSignal): Promise<GenerationResult> {
+  const options: LoadOptions = { onProgress: showProgress, signal, contextLength: 4096, backend: 'auto' };
+  const model = await WasmModel.load(url, options);
+  try {
+    const generation = model.generate('Once upon a time', { maxTokens: 200, temperature: 0.7, topP: 0.9, seed: 7 });
+    for await (const piece of generation) output.textContent += piece.text;
+    return await generation.result;
+  } finally {
+    model.free();
+  }
+}
+
+function showProgress({ stage, loaded, total, fraction }: Progress): void {
+  const share = fraction === undefined ? '' : ` (${Math.round(fraction * 100)} %)`;
+  console.log(`${stage}: ${loaded} of ${total ?? 'unknown'}${share}`);
+}
+
+/** A conversation; the second answer re-uses what the model has read for the first. */
+export async function chat(file: File, questions: readonly string[]): Promise<readonly Message[]> {
+  const model = await WasmModel.load(file);
+  const messages: Message[] = [{ role: 'system', content: 'You answer briefly.' }];
+  for (const question of questions) {
+    messages.push({ role: 'user', content: question });
+    const generation = model.generate(messages, { stop: ['\n\n'], maxTokens: 100 });
+    let answer = '';
+    for await (const { text } of generation) answer += text;
+    messages.push({ role: 'assistant', content: answer });
+    const { usage, timings, finishReason } = await generation.result;
+    console.log(finishReason, usage.cachedTokens, timings.tokensPerSecond.toFixed(1));
+  }
+  model.free();
+  return messages;
+}
+
+/** How likely a text is: the mean log-probability of its tokens. */
+export async function score(model: WasmModel, text: string): Promise<number> {
+  const ids = model.tokenize(text, { addSpecial: true });
+  const { logprobs } = await model.evaluate(ids);
+  return logprobs.reduce((sum, value) => sum + value, 0) / logprobs.length;
+}
+
+/** Counts tokens with nothing but the vocabulary of a model. */
+export async function countTokens(url: URL, text: string): Promise<number> {
+  using tokenizer = await Tokenizer.load(url);
+  const ids = tokenizer.tokenize(text);
+  console.log(tokenizer.detokenize(ids) === text);
+  return ids.length;
+}
+
+/** What can go wrong is a closed set, so that a page can act on it. */
+export async function loadOrExplain(url: string): Promise<WasmModel | string> {
+  try {
+    const model = await WasmModel.load(url, { backend: 'webgpu' });
+    const { architecture, quantization, layers, contextLength, adapter, features, gpuBytes } = model.info;
+    console.log(architecture, quantization, layers, contextLength, adapter, features.join(), gpuBytes, model.hasGpu());
+    return model;
+  } catch (error) {
+    if (!(error instanceof WebggufError)) throw error;
+    switch (error.code) {
+      case 'webgpu_unavailable': return 'This browser has no WebGPU.';
+      case 'download_failed': return `The model could not be fetched: ${error.message}`;
+      default: return error.message;
+    }
+  }
+}

@@ -1,0 +1,25 @@
+// What the types must refuse. tsc fails on an `@ts-expect-error` with no error below it, so a type that has become
+// `any` shows up here.
+
+import { Tokenizer, WasmModel } from 'webgguf';
+
+export async function misuse(model: WasmModel): Promise<void> {
+  // @ts-expect-error a number is no source
+  await WasmModel.load(42);
+  // @ts-expect-error no such backend
+  await WasmModel.load('m.gguf', { backend: 'webgl' });
+  // @ts-expect-error the constructor is private: use load
+  new WasmModel();
+  // @ts-expect-error tokens are counted in numbers
+  model.generate('x', { maxTokens: '3' });
+  // @ts-expect-error a message needs a content
+  model.generate([{ role: 'user' }]);
+  // @ts-expect-error pieces have text, not token
+  for await (const piece of model.generate('x')) console.log(piece.token);
+  // @ts-expect-error info cannot be written to
+  model.info.layers = 3;
+  // @ts-expect-error the result is a promise
+  console.log(model.generate('x').result.text);
+  // @ts-expect-error a tokenizer does not generate
+  (await Tokenizer.load('m.gguf')).generate('x');
+}

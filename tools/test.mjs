@@ -1,0 +1,155 @@
+// `npm test`: prepares, builds, runs every suite, and counts. The last line is `N passed, N failed`, with
+// `, N skipped` where tests were skipped. `npm test -- --only host,page` runs some suites, `--list` names them.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { findBrowser, findDriver } from './browser.mjs';
+import { build, SIZE_BUDGET, sizes, sum } from './build.mjs';
+import { CACHE, cargoHome, filesUnder, isMain, readJson, ROOT, run, runMain, seconds, Stop, which, writeJson } from './common.mjs';
+import { prepare } from './prepare.mjs';
+import { option } from './serve.mjs';
+import { findToolchain, findWasmPack, rustEnv } from './toolchain.mjs';
+
+const SUITE_MS = 25 * 60_000;
+
+/** Suites in the order they run; `needsBuild` ones are failed without a run when the package does not build. */
+const SUITES = [
+  { name: 'host', about: 'cargo test: everything that needs no browser', work: host },
+  { name: 'tools', about: 'the scripts themselves', work: () => nodeTests('tests/tools') },
+  { name: 'browser', about: 'wasm-pack test: kernels and forward on a WebGPU device', work: browser },
+  { name: 'types', about: 'tsc --strict over the example', work: types, needsBuild: true },
+  { name: 'size', about: 'the package stays inside its budget', work: size, needsBuild: true },
+  { name: 'page', about: 'the pages and the package in Chromium', work: () => nodeTests('tests/page'), needsBuild: true },
+  { name: 'package', about: 'npm pack, installed elsewhere', work: () => nodeTests('tests/package'), needsBuild: true },
+];
+
+// ---- runners --------------------------------------------------------------------------------------------------------
+
+async function host() {
+  const cargo = which('cargo', [path.join(cargoHome(), 'bin')]);
+  const env = { ...rustEnv(path.dirname(cargo)), RUST_BACKTRACE: '1' };
+  return countCargo(await run(cargo, ['test', '--no-fail-fast'], { env, timeoutMs: SUITE_MS }));
+}
+
+async function browser() {
+  const { bin } = await findToolchain();
+  const settings = readJson(path.join(ROOT, 'webdriver.json'));
+  settings['goog:chromeOptions'].binary = findBrowser();
+  const settingsFile = path.join(CACHE, 'webdriver.json');
+  writeJson(settingsFile, settings);
+  const env = {
+    ...rustEnv(bin), WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile, WASM_BINDGEN_TEST_TIMEOUT: '1200',
+  };
+  const args = ['test', '--headless', '--chrome', '--chromedriver', findDriver(), '--mode', 'no-install',
+    '--', '--features', 'harness'];
+  return countCargo(await run(findWasmPack(), args, { env, timeoutMs: SUITE_MS }));
+}
+
+async function nodeTests(folder) {
+  const files = filesUnder(folder).filter((file) => file.endsWith('.test.mjs'));
+  // One file at a time: each drives a browser, and timings are part of what is tested.
+  const args = ['--test', '--test-reporter=spec', '--test-concurrency=1', ...files];
+  return countNode(await run(process.execPath, args, { timeoutMs: SUITE_MS }));
+}
+
+async function types() {
+  const tsc = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const { code } = await run(process.execPath, [tsc, '-p', 'examples']);
+  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+}
+
+function size() {
+  const total = sum(sizes(), 'gzip');
+  const fits = total > 0 && total <= SIZE_BUDGET;
+  console.log(`${total.toLocaleString('en')} of ${SIZE_BUDGET.toLocaleString('en')} bytes, gzipped`);
+  return { passed: Number(fits), failed: Number(!fits), skipped: 0 };
+}
+
+// ---- counting -------------------------------------------------------------------------------------------------------
+
+/** Adds up cargo's `test result:` lines, which wasm-bindgen's runner prints too. */
+export function countCargo({ code, output }) {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  for (const [, passed, failed, ignored] of output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)) {
+    counts.passed += Number(passed);
+    counts.failed += Number(failed);
+    counts.skipped += Number(ignored);
+  }
+  return withExitCode(counts, code);
+}
+
+/** Reads the closing lines of node's test runner. */
+export function countNode({ code, output }) {
+  const number = (name) => Number(new RegExp(`^. ${name} (\\d+)$`, 'm').exec(output)?.[1] ?? 0);
+  const counts = { passed: number('pass'), failed: number('fail') + number('cancelled'), skipped: number('skipped') + number('todo') };
+  return withExitCode(counts, code);
+}
+
+/** A run that failed without a failed test did not get as far as its tests: that is one failure. */
+function withExitCode(counts, code) {
+  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+}
+
+// ---- the run --------------------------------------------------------------------------------------------------------
+
+async function runSuite(suite, buildError) {
+  console.log(`\n==== ${suite.name}: ${suite.about}`);
+  const start = performance.now();
+  let counts;
+  try {
+    if (suite.needsBuild && buildError) throw new Stop('the package did not build');
+    counts = await suite.work();
+    if (counts.passed + counts.failed === 0) throw new Stop('the suite ran no test');
+  } catch (error) {
+    console.error(error instanceof Stop ? error.message : error);
+    counts = { passed: 0, failed: 1, skipped: 0, ...counts };
+    counts.failed = Math.max(1, counts.failed);
+  }
+  return { name: suite.name, ...counts, time: seconds(start) };
+}
+
+async function tryBuild() {
+  try {
+    await build();
+    return null;
+  } catch (error) {
+    console.error(error instanceof Stop ? error.message : error);
+    return error;
+  }
+}
+
+function chooseSuites() {
+  const only = option('only')?.split(',');
+  const unknown = only?.find((name) => !SUITES.some((suite) => suite.name === name));
+  if (unknown !== undefined) throw new Stop(`no suite ${unknown}`, `one of ${SUITES.map(({ name }) => name).join(', ')}`);
+  return SUITES.filter(({ name }) => !only || only.includes(name));
+}
+
+function printTable(rows) {
+  console.log(`\n${'suite'.padEnd(10)}${'passed'.padStart(8)}${'failed'.padStart(8)}${'skipped'.padStart(9)}${'time'.padStart(11)}`);
+  for (const { name, passed, failed, skipped, time } of rows) {
+    const numbers = `${String(passed).padStart(8)}${String(failed).padStart(8)}${String(skipped).padStart(9)}`;
+    console.log(`${name.padEnd(10)}${numbers}${time.padStart(11)}`);
+  }
+}
+
+async function main() {
+  if (process.argv.includes('--list')) {
+    SUITES.forEach(({ name, about }) => console.log(`${name.padEnd(10)}${about}`));
+    return;
+  }
+  const start = performance.now();
+  const chosen = chooseSuites();
+  fs.mkdirSync(CACHE, { recursive: true });
+  await prepare();
+  const buildError = chosen.some((suite) => suite.needsBuild) ? await tryBuild() : null;
+  const rows = [];
+  for (const suite of chosen) rows.push(await runSuite(suite, buildError));
+  printTable(rows);
+  const [passed, failed, skipped] = ['passed', 'failed', 'skipped'].map((key) => sum(rows, key));
+  if (failed > 0) process.exitCode = 1;
+  console.log(`\nall of it in ${seconds(start)}`);
+  console.log(`${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`);
+}
+
+if (isMain(import.meta.url)) await runMain(main);
