@@ -1,0 +1,59 @@
+/**
+ * Cancelling: from the caller's `AbortSignal` to everything that waits.
+ */
+import { abortError, fromEngine } from './errors.js';
+
+/** How long a cancelled load may take to free its buffers before `load` rejects without waiting, in milliseconds. */
+const GRACE = 1000;
+
+/** Rejects as soon as `signal` fires, whatever `promise` does. @internal */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/**
+ * Waits for the engine. When `signal` fires it is given a moment to end by itself, so that all is freed when `load`
+ * rejects; an engine that comes later is freed then.
+ * @internal
+ */
+export async function settled<T extends { free(): void }>(loading: Promise<T>, signal: AbortSignal): Promise<T> {
+  const late = new AbortController();
+  const onAbort = (): void => void setTimeout(() => late.abort(signal.reason), GRACE);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    const engine = await abortable(loading, late.signal);
+    if (!signal.aborted) return engine;
+    engine.free();
+    throw signal.reason;
+  } catch (error) {
+    if (late.signal.aborted) void loading.then((engine) => engine.free(), () => {});
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Runs `work` with a signal that fires with the caller's, and at any failure, so that nothing is left running. @internal */
+export async function cancellable<T>(
+  signal: AbortSignal | undefined,
+  work: (scope: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const scope = new AbortController();
+  const onAbort = (): void => scope.abort(abortError(signal));
+  if (signal?.aborted) throw abortError(signal);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await work(scope.signal);
+  } catch (error) {
+    if (scope.signal.aborted) throw scope.signal.reason;
+    scope.abort();
+    throw fromEngine(error);
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+  }
+}

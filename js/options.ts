@@ -1,0 +1,143 @@
+/**
+ * Validation of options: unknown names, wrong types, NaN and numbers out of range are refused by name, here and
+ * before anything starts.
+ */
+import { invalidArgument } from './errors.js';
+import type { GenerateOptions, LoadOptions, Message, TokenIds } from './types.js';
+
+/** Says what was expected, or `undefined` where the value is fine. */
+type Check = (value: unknown) => string | undefined;
+
+const number = (least: number, most: number, words: string): Check => (value) =>
+  typeof value === 'number' && value >= least && value <= most ? undefined : words;
+
+const integer = (least: number, most: number, words: string): Check => (value) =>
+  Number.isInteger(value) && (value as number) >= least && (value as number) <= most ? undefined : words;
+
+const oneOf = (...names: string[]): Check => (value) =>
+  names.some((name) => name === value) ? undefined : names.map((name) => `'${name}'`).join(' or ');
+
+const ofType = (type: string, words: string): Check => (value) => (typeof value === type ? undefined : words);
+
+/** By shape, since a signal may come from another realm or a polyfill. */
+const abortSignal: Check = (value) =>
+  typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value
+    ? undefined
+    : 'an AbortSignal';
+
+const stopStrings: Check = (value) => {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  return list.every((item) => typeof item === 'string' && item !== '') ? undefined : 'a non-empty string or some';
+};
+
+const MOST_TOKENS = 2 ** 32 - 1;
+const TOKENS = integer(1, MOST_TOKENS, 'an integer of at least 1');
+const FLAG = ofType('boolean', 'true or false');
+
+const LOAD: Record<keyof LoadOptions, Check> = {
+  onProgress: ofType('function', 'a function'),
+  signal: abortSignal,
+  contextLength: TOKENS,
+  backend: oneOf('auto', 'webgpu', 'cpu'),
+  precision: oneOf('exact', 'fast'),
+};
+
+const GENERATE: Record<keyof GenerateOptions, Check> = {
+  maxTokens: TOKENS,
+  temperature: number(0, 100, 'a number from 0 to 100'),
+  topK: integer(0, MOST_TOKENS, 'an integer of at least 0'),
+  topP: number(0, 1, 'a number from 0 to 1'),
+  minP: number(0, 1, 'a number from 0 to 1'),
+  repetitionPenalty: number(Number.MIN_VALUE, 100, 'a number above 0 and at most 100'),
+  frequencyPenalty: number(-100, 100, 'a number from -100 to 100'),
+  presencePenalty: number(-100, 100, 'a number from -100 to 100'),
+  seed: integer(0, Number.MAX_SAFE_INTEGER, 'an integer from 0 to 2^53 - 1'),
+  stop: stopStrings,
+  ignoreEos: FLAG,
+  signal: abortSignal,
+};
+
+/** A checked copy of the options of `load`. @internal */
+export function loadOptions(options: LoadOptions): LoadOptions {
+  return checked('load', options, LOAD);
+}
+
+/** A checked copy of the options of `generate`. @internal */
+export function generateOptions(options: GenerateOptions): GenerateOptions {
+  return checked('generate', options, GENERATE);
+}
+
+/** A checked copy of options that are all true or false. @internal */
+export function flagOptions<T extends object>(call: string, options: T, names: readonly (keyof T & string)[]): T {
+  return checked(call, options, Object.fromEntries(names.map((name) => [name, FLAG])));
+}
+
+/** The signal, where it is the only option. @internal */
+export function signalOption(call: string, options: { signal?: AbortSignal }): AbortSignal | undefined {
+  return checked(call, options, { signal: abortSignal }).signal;
+}
+
+/** Copies the options that are given, or throws `invalid_argument` with the name of the first wrong one. */
+function checked<T extends object>(call: string, options: T, checks: Record<string, Check>): T {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw invalidArgument(`${call}: the options must be an object, found ${show(options)}`);
+  }
+  const copy: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(options)) {
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
+    if (!check) throw invalidArgument(`${call}: unknown option '${name}'${suggestion(name, Object.keys(checks))}`);
+    if (value === undefined) continue;
+    const expected = check(value);
+    if (expected) throw invalidArgument(`${call}: option '${name}' must be ${expected}, found ${show(value)}`);
+    copy[name] = value;
+  }
+  return copy as T;
+}
+
+/** Helps those who come from an API that writes `max_tokens`. */
+function suggestion(name: string, known: string[]): string {
+  const plain = (text: string): string => text.replaceAll(/[_-]/g, '').toLowerCase();
+  const meant = known.find((candidate) => plain(candidate) === plain(name));
+  return meant ? `, did you mean '${meant}'?` : `; known are ${known.join(', ')}`;
+}
+
+/** A value, short enough for a message. @internal */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`;
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (typeof value === 'object' && value !== null) return `an object (${value.constructor?.name ?? 'no class'})`;
+  if (typeof value === 'function') return 'a function';
+  return String(value);
+}
+
+/** Refuses anything but text. @internal */
+export function checkText(call: string, text: string): void {
+  if (typeof text !== 'string') throw invalidArgument(`${call}: expected a string, found ${show(text)}`);
+}
+
+/** A checked copy of a conversation: at least one `{ role, content }`, both strings. @internal */
+export function checkMessages(call: string, messages: readonly Message[]): Message[] {
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw invalidArgument(`${call}: expected at least one message, found ${show(messages)}`);
+  }
+  return messages.map((message: unknown, index) => {
+    const { role, content } = (message ?? {}) as Partial<Message>;
+    if (typeof role === 'string' && typeof content === 'string') return { role, content };
+    throw invalidArgument(`${call}: message ${index} must be { role, content } with two strings`);
+  });
+}
+
+/** Token ids as the engine takes them; each must be an integer from 0 to `vocabularySize - 1`. @internal */
+export function checkIds(call: string, ids: TokenIds, vocabularySize = MOST_TOKENS + 1): Uint32Array {
+  if (!(ids instanceof Uint32Array) && !Array.isArray(ids)) {
+    throw invalidArgument(`${call}: expected token ids in a Uint32Array or an array, found ${show(ids)}`);
+  }
+  const wrong = (ids as ArrayLike<number> & { findIndex: number[]['findIndex'] }).findIndex(
+    (id) => !Number.isInteger(id) || id < 0 || id >= vocabularySize,
+  );
+  if (wrong >= 0) {
+    const most = vocabularySize - 1;
+    throw invalidArgument(`${call}: ids[${wrong}] must be an integer from 0 to ${most}, found ${show(ids[wrong])}`);
+  }
+  return Uint32Array.from(ids);
+}

@@ -1,0 +1,44 @@
+/**
+ * Progress of loading: the engine's many small reports become a few useful ones.
+ */
+import type { Progress } from './types.js';
+
+/** Least time between two reports of one stage, in milliseconds: quicker than an eye, slower than a chunk. */
+const INTERVAL = 50;
+
+const STAGES: readonly string[] = ['download', 'upload', 'compile', 'ready'] satisfies Progress['stage'][];
+
+/**
+ * Returns the function the engine calls. It throws once `signal` has fired: that is how the engine learns of it.
+ * @internal
+ */
+export function progressReporter(
+  onProgress: ((progress: Progress) => void) | undefined,
+  signal: AbortSignal,
+  now: () => number = () => performance.now(),
+): (stage: string, loaded: number, total: number) => void {
+  let lastStage = '';
+  let lastTime = -Infinity;
+  return (stage, loaded, total) => {
+    signal.throwIfAborted();
+    if (!onProgress || !isStage(stage)) return;
+    if (stage === 'ready' && lastStage === 'ready') return;
+    const time = now();
+    const edge = stage !== lastStage || loaded === total;
+    if (!edge && time - lastTime < INTERVAL) return;
+    lastStage = stage;
+    lastTime = time;
+    onProgress(progressOf(stage, loaded, total));
+  };
+}
+
+function isStage(stage: string): stage is Progress['stage'] {
+  return STAGES.includes(stage);
+}
+
+/** One report; a total of 0 means that nobody knows it, except at the end. */
+function progressOf(stage: Progress['stage'], loaded: number, total: number): Progress {
+  if (stage === 'ready') return { stage, loaded, total, fraction: 1 };
+  if (!(total > 0)) return { stage, loaded, total: undefined, fraction: undefined };
+  return { stage, loaded, total, fraction: Math.min(loaded / total, 1) };
+}

@@ -1,0 +1,213 @@
+/**
+ * The shapes that go in and come out of the public functions. No code here.
+ */
+
+/** Something that reads any part of a file on request; both functions may return a promise or the value. */
+export interface RangedSource {
+  /** Bytes of the whole file. */
+  readonly size: number;
+  /** For messages; a file name or URL. */
+  readonly name?: string;
+  /**
+   * Reads `length` bytes from `offset`. May return fewer, but at least one; `offset + length` never passes `size`.
+   */
+  read(offset: number, length: number): BytesLike | Promise<BytesLike>;
+}
+
+/** Bytes that are in memory. */
+export type BytesLike = ArrayBufferLike | ArrayBufferView;
+
+/**
+ * One file of a model.
+ *
+ * - a URL (`string`, relative to the page, or `URL`) or a `Request`: streamed; a cut connection is resumed by
+ *   range request where the server allows it
+ * - a `Response` whose body was not read yet
+ * - a `Blob` or `File`, read in slices
+ * - an `ArrayBuffer` or a view of one
+ * - a `ReadableStream` of bytes
+ * - `{ size, read(offset, length) }`
+ */
+export type SourcePart = string | URL | Request | Response | Blob | BytesLike | ReadableStream<unknown> | RangedSource;
+
+/**
+ * Where a GGUF comes from: one file, or an array with the files of a split GGUF in order (files named
+ * `…-00001-of-0000N.gguf` may come in any order). Of a URL that ends so, the other parts are found by
+ * themselves. Promises of these are fine: `load(fetch(url))`.
+ */
+export type Source = SourcePart | Promise<SourcePart> | readonly (SourcePart | Promise<SourcePart>)[];
+
+/** Where loading stands. */
+export interface Progress {
+  /**
+   * `download`: bytes read from the source; `upload`: bytes of weights on the GPU; `compile`: pipelines made;
+   * `ready`: all done, reported once.
+   */
+  readonly stage: 'download' | 'upload' | 'compile' | 'ready';
+  /** Bytes, or pipelines in stage `compile`. */
+  readonly loaded: number;
+  /** In the unit of `loaded`; `undefined` while the source does not say its size. */
+  readonly total: number | undefined;
+  /** `loaded / total` of this stage, 0 to 1; `undefined` with `total`. */
+  readonly fraction: number | undefined;
+}
+
+/** Options of {@link WasmModel.load}. */
+export interface LoadOptions {
+  /** Called at most every 50 ms per stage, and at the start and end of each. What it throws stops loading. */
+  onProgress?: (progress: Progress) => void;
+  /** Cancels loading at any point and frees everything; `load` then rejects with an `AbortError`. */
+  signal?: AbortSignal;
+  /** Tokens that prompt and answer share. Default: what the model was trained for, capped to what fits. */
+  contextLength?: number;
+  /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter. */
+  backend?: 'auto' | 'webgpu' | 'cpu';
+  /** `exact` keeps all arithmetic in f32; `fast` (default) uses f16 where the device has it. */
+  precision?: 'exact' | 'fast';
+}
+
+/** What a loaded model is and where it runs. */
+export interface ModelInfo {
+  /** `general.architecture` of the file: `llama`, `qwen2`, `qwen3`. */
+  readonly architecture: string;
+  /** `general.name` of the file, where it has one. */
+  readonly name?: string;
+  /** The most used weight type, as llama.cpp writes it: `Q4_K`, `Q8_0`, `F16`. */
+  readonly quantization: string;
+  /** Number of weights. */
+  readonly parameters: number;
+  /** Transformer layers. */
+  readonly layers: number;
+  /** Tokens that prompt and answer share in this instance. */
+  readonly contextLength: number;
+  /** Number of token ids. */
+  readonly vocabularySize: number;
+  /** Whether the file brings a chat template, so that `generate` takes messages. */
+  readonly hasChatTemplate: boolean;
+  /** Where the model runs. */
+  readonly backend: 'webgpu' | 'cpu';
+  /** The GPU adapter as the browser names it; empty on the CPU. */
+  readonly adapter: string;
+  /** WebGPU features in use, such as `shader-f16` and `subgroups`. */
+  readonly features: readonly string[];
+  /** Bytes of GPU buffers that this model holds. */
+  readonly gpuBytes: number;
+  /** Ids of the kernel variants chosen for this device, such as `mat_vec.q4_k.subgroup`. */
+  readonly variants: readonly string[];
+}
+
+/** One message of a conversation. */
+export interface Message {
+  /** `system`, `user`, `assistant`, or what else the model's template knows. */
+  role: string;
+  /** The text. */
+  content: string;
+}
+
+/** Options of {@link WasmModel.generate}. */
+export interface GenerateOptions {
+  /** Most tokens to write, 1 or more. Default: until the context is full. */
+  maxTokens?: number;
+  /** 0 always takes the most likely token; higher is more varied. Default 0.8. */
+  temperature?: number;
+  /** Keep only the k most likely tokens; 0 keeps all. Default 40. */
+  topK?: number;
+  /** Keep the most likely tokens that together have this probability, 0 to 1. Default 0.95. */
+  topP?: number;
+  /** Drop tokens less likely than this share of the most likely one, 0 to 1. Default 0.05. */
+  minP?: number;
+  /** Divides the logits of tokens already there; 1 (default) does nothing. */
+  repetitionPenalty?: number;
+  /** Subtracted from a token's logit once per earlier use. Default 0. */
+  frequencyPenalty?: number;
+  /** Subtracted from a token's logit if it was used at all. Default 0. */
+  presencePenalty?: number;
+  /** Integer from 0 to 2^53 - 1. Same seed, same text. Default: random. */
+  seed?: number;
+  /** Strings that end the text, also where they cross token borders; they are not part of it. */
+  stop?: string | readonly string[];
+  /** Go on after the end-of-text token, for measurements. */
+  ignoreEos?: boolean;
+  /** Ends the text early: the iteration ends without throwing and `finishReason` is `abort`. */
+  signal?: AbortSignal;
+}
+
+/** A piece of text as it is written. */
+export interface Piece {
+  /** Text that is final; whole characters only. May be empty while a character or a stop string is incomplete. */
+  readonly text: string;
+  /** The tokens made since the last piece. */
+  readonly ids: Uint32Array;
+}
+
+/** How a generation went. */
+export interface GenerationResult {
+  /** All text, without the stop string. */
+  readonly text: string;
+  /** All tokens of the answer. */
+  readonly ids: Uint32Array;
+  /** `stop`: end of text or a stop string; `length`: `maxTokens` or the context; `abort`: cancelled. */
+  readonly finishReason: 'stop' | 'length' | 'abort';
+  /** Counts of tokens. */
+  readonly usage: Usage;
+  /** How fast it was. */
+  readonly timings: Timings;
+}
+
+/** Counts of tokens. */
+export interface Usage {
+  /** Tokens of the prompt, template included. */
+  readonly promptTokens: number;
+  /** Tokens of the answer. */
+  readonly completionTokens: number;
+  /** Tokens of the prompt that were in the KV cache already. */
+  readonly cachedTokens: number;
+  /** `promptTokens + completionTokens`. */
+  readonly totalTokens: number;
+}
+
+/** How fast a generation was. */
+export interface Timings {
+  /** Tokens of the prompt, without cached ones, per second. */
+  readonly promptTokensPerSecond: number;
+  /** Tokens of the answer per second, from the first to the last. */
+  readonly tokensPerSecond: number;
+  /** Milliseconds from the start to the first token. */
+  readonly timeToFirstTokenMs: number;
+}
+
+/** What {@link WasmModel.evaluate} finds, for n ids and a vocabulary of v. */
+export interface Evaluation {
+  /** Shape [n]: the most likely token after `ids[0..i]`. */
+  readonly top1: Uint32Array;
+  /** Shape [n - 1]: natural log-probability of `ids[i + 1]` after `ids[0..i]`. */
+  readonly logprobs: Float32Array;
+  /** Shape [n, v], row-major, on request: the logits after `ids[0..i]`. */
+  readonly logits?: Float32Array;
+}
+
+/** Options of `tokenize`. */
+export interface TokenizeOptions {
+  /** Add the BOS and EOS tokens that the model's file asks for. Default false. */
+  addSpecial?: boolean;
+  /** Read text such as `<|im_end|>` as the special token of that name. Default false: it is plain text. */
+  parseSpecial?: boolean;
+}
+
+/** Options of `detokenize`. */
+export interface DetokenizeOptions {
+  /** Write special tokens by their names. Default false: they are left out. */
+  showSpecial?: boolean;
+}
+
+/** Options of `applyChatTemplate`. */
+export interface ChatTemplateOptions {
+  /** End with the opening of the assistant's turn. Default true. */
+  addGenerationPrompt?: boolean;
+}
+
+/** Anything that lists token ids. */
+export type TokenIds = Uint32Array | readonly number[];
+
+/** Where `webgguf_bg.wasm` comes from. */
+export type WasmInput = string | URL | Request | Response | BufferSource | WebAssembly.Module;
