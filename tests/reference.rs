@@ -1,0 +1,426 @@
+//! The CPU stems on cases worked out by hand, and what must hold for any numbers.
+
+#[path = "common/tiny.rs"]
+mod tiny;
+
+use proptest::prelude::*;
+use tiny::{VOCAB, config, f32_bytes, model, random};
+use webgguf::ErrorCode;
+use webgguf::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
+use webgguf::model::{ARCHITECTURES, RopeStyle, weight_specs};
+use webgguf::reference::{
+    AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, argmax, attention, frequencies, gather, log_sum_exp,
+    mat_mul, mat_vec, rms_norm, rope, silu, softmax, swiglu,
+};
+
+#[track_caller]
+fn assert_close(found: &[f32], expected: &[f32], tolerance: f32) {
+    assert_eq!(found.len(), expected.len());
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let limit = tolerance * expected.abs().max(1.0);
+        assert!((found - expected).abs() <= limit, "element {index}: expected {expected}, found {found}");
+    }
+}
+
+// By hand.
+
+#[test]
+fn rms_norm_divides_by_the_root_of_the_mean_square() {
+    // Mean of 9 and 16 is 12.5 in each row; the second row is twice the first.
+    let mut x = [3.0, -4.0, 6.0, -8.0];
+    rms_norm(&mut x, &[1.0, 2.0], 0.0);
+    assert_close(&x, &[0.848_528_1, -2.262_741_7, 0.848_528_1, -2.262_741_7], 1e-6);
+    // eps 12.5 doubles what is under the root; a row of zeros stays zero.
+    let mut x = [3.0, -4.0, 0.0, 0.0];
+    rms_norm(&mut x, &[1.0, 1.0], 12.5);
+    assert_close(&x, &[0.6, -0.8, 0.0, 0.0], 1e-6);
+}
+
+#[test]
+fn rope_turns_neighbours_or_halves() {
+    // Pair 0 turns by a quarter, pair 1 by a half; both heads alike.
+    let quarters = [std::f32::consts::FRAC_PI_2, std::f32::consts::PI];
+    let start = [1.0, 2.0, 3.0, 4.0, 10.0, 20.0, 30.0, 40.0];
+    let mut x = start;
+    rope(&mut x, 4, 1, &quarters, RopeStyle::Interleaved);
+    assert_close(&x, &[-2.0, 1.0, -3.0, -4.0, -20.0, 10.0, -30.0, -40.0], 1e-6);
+    let mut x = start;
+    rope(&mut x, 4, 1, &quarters, RopeStyle::SplitHalf);
+    assert_close(&x, &[-3.0, -2.0, 1.0, -4.0, -30.0, -20.0, 10.0, -40.0], 1e-6);
+}
+
+#[test]
+fn rope_leaves_what_is_not_rotated() {
+    // Two of four elements: the halves are those of the rotated part.
+    for style in [RopeStyle::Interleaved, RopeStyle::SplitHalf] {
+        let mut x = [1.0, 2.0, 3.0, 4.0];
+        rope(&mut x, 4, 2, &[std::f32::consts::FRAC_PI_4], style);
+        assert_close(&x, &[-2.0, 1.0, 3.0, 4.0], 1e-6);
+    }
+}
+
+#[test]
+fn frequencies_fall_scale_and_divide() {
+    // theta^(-2i / 4): 1, 1/100.
+    assert_close(&frequencies(4, 10_000.0, 1.0, None), &[1.0, 0.01], 1e-9);
+    assert_close(&frequencies(4, 10_000.0, 0.25, Some(&[1.0, 8.0])), &[0.25, 0.000_312_5], 1e-9);
+}
+
+#[test]
+fn mat_vec_multiplies_rows() {
+    let bytes = f32_bytes(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let w = Matrix::new(GgmlType::F32, 2, 3, &bytes).unwrap();
+    let mut out = [0.0; 2];
+    mat_vec(&w, &[1.0, 0.0, -1.0], &mut out).unwrap();
+    assert_eq!(out, [-2.0, -2.0]);
+    let mut out = [0.0; 4];
+    mat_mul(&w, &[1.0, 0.0, -1.0, 0.5, 1.0, 2.0], &mut out).unwrap();
+    assert_eq!(out, [-2.0, -2.0, 8.5, 19.0]);
+}
+
+#[test]
+fn mat_vec_reads_blocks() {
+    // One Q8_0 block per row: scale 0.5 and quants 1, -2, 0 …; scale 2 and quants all 3.
+    let row = |scale: f32, quants: [i8; 32]| {
+        let mut bytes = f16_from_f32(scale).to_le_bytes().to_vec();
+        bytes.extend(quants.map(|q| q as u8));
+        bytes
+    };
+    let mut first = [0; 32];
+    (first[0], first[1]) = (1, -2);
+    let bytes = [row(0.5, first), row(2.0, [3; 32])].concat();
+    let mut out = [0.0; 2];
+    mat_vec(&Matrix::new(GgmlType::Q8_0, 2, 32, &bytes).unwrap(), &[1.0; 32], &mut out).unwrap();
+    assert_eq!(out, [-0.5, 192.0]);
+}
+
+#[test]
+fn matrices_refuse_bytes_that_do_not_fit() {
+    let refused = |ty, rows, cols, bytes: usize, parts: [&str; 2]| {
+        let error = Matrix::new(ty, rows, cols, &vec![0; bytes]).expect_err("must be refused");
+        assert_eq!(error.code(), ErrorCode::BadFile);
+        assert!(parts.iter().all(|part| error.message().contains(part)), "{error}");
+    };
+    refused(GgmlType::Q8_0, 2, 48, 102, ["48", "32"]);
+    refused(GgmlType::Q4_K, 1, 256, 143, ["144", "143"]);
+    refused(GgmlType::F32, 1, 0, 0, ["0", "1"]);
+}
+
+#[test]
+fn attention_weighs_values_by_their_keys() {
+    // One head of 4, so scores are halved. Query 0 sees key 0 only; query 1 has scores 0 and ln 3: weights 1/4 and 3/4.
+    let shape = AttentionShape { heads: 1, kv_heads: 1, head_dim: 4, position: 0 };
+    let q = [9.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0];
+    let keys = [0.0, 1.0, 0.0, 0.0, 3.0_f32.ln(), 0.0, 0.0, 0.0];
+    let values = [4.0, 8.0, 0.0, 1.0, 8.0, 0.0, 4.0, 1.0];
+    let mut out = [0.0; 8];
+    attention(shape, &q, &keys, &values, &mut out);
+    assert_close(&out, &[4.0, 8.0, 0.0, 1.0, 7.0, 2.0, 3.0, 1.0], 1e-6);
+}
+
+#[test]
+fn attention_shares_heads_in_groups() {
+    // Heads 0 and 1 read the first kv head, 2 and 3 the second.
+    let shape = AttentionShape { heads: 4, kv_heads: 2, head_dim: 2, position: 0 };
+    let mut out = [0.0; 8];
+    attention(shape, &[1.0; 8], &[1.0_f32; 4], &[1.0, 2.0, 3.0, 4.0], &mut out);
+    assert_eq!(out, [1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0]);
+}
+
+#[test]
+fn softmax_survives_large_numbers() {
+    let mut x = [1000.0, 1000.0 + 3.0_f32.ln()];
+    softmax(&mut x);
+    assert_close(&x, &[0.25, 0.75], 1e-4);
+    assert_close(&[log_sum_exp(&[1000.0, 1000.0])], &[1000.0 + 2.0_f32.ln()], 1e-7);
+    softmax(&mut []);
+}
+
+#[test]
+fn silu_and_swiglu() {
+    assert_close(&[silu(0.0), silu(1.0), silu(-1.0), silu(-200.0)], &[0.0, 0.731_058_6, -0.268_941_4, 0.0], 1e-6);
+    let mut gate = [1.0, 0.0];
+    swiglu(&mut gate, &[2.0, 5.0]);
+    assert_close(&gate, &[1.462_117_2, 0.0], 1e-6);
+}
+
+#[test]
+fn gather_copies_rows_and_knows_its_end() {
+    let bytes = f32_bytes(&[1.0, 2.0, 3.0, 4.0]);
+    let table = Matrix::new(GgmlType::F32, 2, 2, &bytes).unwrap();
+    let mut out = [0.0; 6];
+    gather(&table, &[1, 0, 1], &mut out).unwrap();
+    assert_eq!(out, [3.0, 4.0, 1.0, 2.0, 3.0, 4.0]);
+    let error = gather(&table, &[2], &mut out[..2]).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+}
+
+#[test]
+fn argmax_takes_the_first_and_never_nan() {
+    assert_eq!(argmax(&[1.0, 3.0, 3.0]), 1);
+    assert_eq!(argmax(&[f32::NAN, -5.0, f32::NAN]), 1);
+    assert_eq!(argmax(&[f32::NAN, f32::NAN]), 0);
+}
+
+// For any numbers.
+
+fn numbers(range: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f32>> {
+    prop::collection::vec(-4.0_f32..4.0, range)
+}
+
+fn style() -> impl Strategy<Value = RopeStyle> {
+    prop_oneof![Just(RopeStyle::Interleaved), Just(RopeStyle::SplitHalf)]
+}
+
+fn norm(x: &[f32]) -> f32 {
+    x.iter().map(|x| x * x).sum::<f32>().sqrt()
+}
+
+proptest! {
+    #[test]
+    fn rope_at_the_start_changes_nothing(x in numbers(64..65), style in style()) {
+        let mut turned = x.clone();
+        rope(&mut turned, 16, 0, &frequencies(16, 10_000.0, 1.0, None), style);
+        prop_assert_eq!(turned, x);
+    }
+
+    #[test]
+    fn rope_keeps_length_and_relative_position(
+        x in numbers(32..33), position in 0..50_000_usize, apart in 0..500_usize, style in style(),
+    ) {
+        let (q, k) = x.split_at(16);
+        let table = frequencies(12, 10_000.0, 1.0, None);
+        let turned = |x: &[f32], position| {
+            let mut x = x.to_vec();
+            rope(&mut x, 16, position, &table, style);
+            x
+        };
+        let product = |q: Vec<f32>, k: Vec<f32>| q.iter().zip(&k).map(|(q, k)| q * k).sum::<f32>();
+        prop_assert!((norm(&turned(q, position)) - norm(q)).abs() < 1e-4);
+        let here = product(turned(q, position + apart), turned(k, position));
+        let there = product(turned(q, apart), turned(k, 0));
+        prop_assert!((here - there).abs() < 2e-3, "{} and {}", here, there);
+    }
+
+    #[test]
+    fn rms_norm_brings_rows_to_length_one(x in numbers(33..34)) {
+        prop_assume!(norm(&x) > 0.1);
+        let mut x = x;
+        rms_norm(&mut x, &[1.0; 33], 0.0);
+        prop_assert!((norm(&x) - 33.0_f32.sqrt()).abs() < 1e-4);
+    }
+
+    #[test]
+    fn attention_to_one_key_is_its_value(q in numbers(12..13), k in numbers(4..5), v in numbers(4..5)) {
+        let shape = AttentionShape { heads: 3, kv_heads: 1, head_dim: 4, position: 0 };
+        let mut out = vec![0.0; 12];
+        attention(shape, &q, &k, &v, &mut out);
+        prop_assert_eq!(out, [v.clone(), v.clone(), v].concat());
+    }
+
+    #[test]
+    fn attention_stays_among_its_values_and_ignores_the_future(x in numbers(40..41), future in -100.0_f32..100.0) {
+        let shape = AttentionShape { heads: 1, kv_heads: 1, head_dim: 4, position: 2 };
+        let (q, rest) = x.split_at(8);
+        let (mut keys, mut values) = (rest[..16].to_vec(), rest[16..].to_vec());
+        let (mut before, mut after) = (vec![0.0; 8], vec![0.0; 8]);
+        attention(shape, q, &keys, &values, &mut before);
+        let seen = values.iter().copied();
+        let (least, most) = (seen.clone().fold(f32::MAX, f32::min), seen.fold(f32::MIN, f32::max));
+        prop_assert!(before.iter().all(|&x| x >= least - 1e-5 && x <= most + 1e-5));
+        keys[12..].fill(future);
+        values[12..].fill(future);
+        attention(shape, q, &keys, &values, &mut after);
+        prop_assert_eq!(&before[..4], &after[..4], "query 0 sees keys 0 to 2 only");
+    }
+
+    #[test]
+    fn softmax_sums_to_one(x in numbers(1..300)) {
+        let logarithm = log_sum_exp(&x);
+        let mut chances = x.clone();
+        softmax(&mut chances);
+        prop_assert!((chances.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        let first = (x[0] - logarithm).exp();
+        prop_assert!((first - chances[0]).abs() < 1e-5);
+    }
+}
+
+/// Bytes of any block format are some weights; scales that are not finite are made 1.
+fn random_blocks(ty: GgmlType, seed: u64, blocks: usize) -> Vec<u8> {
+    let raw: Vec<u8> = random(seed, blocks * ty.block_bytes()).iter().map(|x| ((x + 1.0) * 128.0) as u8).collect();
+    let mut weights = vec![0.0; blocks * ty.block_len()];
+    let mut bytes = raw;
+    for block in bytes.chunks_exact_mut(ty.block_bytes()) {
+        let weights = &mut weights[..ty.block_len()];
+        dequantize(ty, block, weights).unwrap();
+        if weights.iter().any(|w| !w.is_finite() || w.abs() > 1e6) {
+            block.fill(0x11);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn products_agree_with_a_sum_in_f64_for_every_format_and_odd_sizes() {
+    for ty in GgmlType::ALL {
+        for (blocks, rows) in [(1, 1), (3, 31), (9, 33), (35, 2)] {
+            let (cols, tokens) = (blocks * ty.block_len(), 3);
+            let bytes = random_blocks(ty, 7 + blocks as u64, rows * blocks);
+            let w = Matrix::new(ty, rows, cols, &bytes).unwrap();
+            let x = random(99, tokens * cols);
+            let (mut one, mut all) = (vec![0.0; rows], vec![0.0; tokens * rows]);
+            mat_mul(&w, &x, &mut all).unwrap();
+            let mut weights = vec![0.0; cols];
+            for (token, x) in x.chunks_exact(cols).enumerate() {
+                mat_vec(&w, x, &mut one).unwrap();
+                assert_eq!(one, all[token * rows..][..rows], "{} {cols}: mat_vec and mat_mul", ty.name());
+                for (row, &found) in one.iter().enumerate() {
+                    dequantize(ty, w.row(row), &mut weights).unwrap();
+                    let terms = weights.iter().zip(x).map(|(&w, &x)| f64::from(w) * f64::from(x));
+                    let (sum, size) = (terms.clone().sum::<f64>(), terms.map(f64::abs).sum::<f64>());
+                    assert!((f64::from(found) - sum).abs() <= 1e-6 * size, "{} {cols}: {found} and {sum}", ty.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_f16_comes_back_from_the_cache() {
+    for bits in 0..=u16::MAX {
+        let x = f16_to_f32(bits);
+        assert!(x.is_nan() && CacheElement::to_f32(bits).is_nan() || <u16 as CacheElement>::from_f32(x) == bits, "{bits:#x}");
+        assert!(x.is_nan() || CacheElement::to_f32(bits) == x);
+    }
+}
+
+// The whole model.
+
+#[test]
+fn a_text_in_one_call_is_the_text_token_by_token() {
+    // More than a chunk of 32, and not a multiple of it.
+    let ids: Vec<u32> = (0..75_u32).map(|n| n * 7 % VOCAB as u32).collect();
+    for architecture in ARCHITECTURES {
+        for cache in [CacheFormat::F16, CacheFormat::F32] {
+            let config = config(architecture.name);
+            let mut whole = model(&config, 80, cache);
+            let logits = whole.forward(&ids, 0, Logits::All).unwrap();
+            let mut steps = model(&config, 80, cache);
+            for (position, row) in logits.chunks_exact(VOCAB).enumerate() {
+                let one = steps.forward(&ids[position..=position], position, Logits::Last).unwrap();
+                assert_close(&one, row, 1e-5);
+            }
+            assert_eq!(whole.forward(&ids, 0, Logits::Last).unwrap(), logits[74 * VOCAB..]);
+            assert!(whole.forward(&ids, 0, Logits::None).unwrap().is_empty());
+            assert_eq!((whole.cached(), steps.cached()), (75, 75));
+        }
+    }
+}
+
+#[test]
+fn the_cache_goes_back_to_any_position() {
+    let config = config("llama");
+    let mut model = model(&config, 64, CacheFormat::F16);
+    let expected = model.forward(&[1, 2, 3, 4, 5], 0, Logits::Last).unwrap();
+    model.forward(&[9, 9, 9, 9, 9, 9], 2, Logits::None).unwrap();
+    let again = model.forward(&[3, 4, 5], 2, Logits::Last).unwrap();
+    assert_eq!((again, model.cached()), (expected, 5));
+}
+
+#[test]
+fn an_unfinished_pass_leaves_a_whole_cache() {
+    let config = config("qwen3");
+    let mut model = model(&config, 64, CacheFormat::F32);
+    let ids: Vec<u32> = (0..40).map(|n| n % VOCAB as u32).collect();
+    let expected = model.forward(&ids, 0, Logits::Last).unwrap();
+    // Two layers and the head are a chunk of 32; the fourth step is inside the second chunk.
+    let mut pass = model.begin(&ids, 0, Logits::Last).unwrap();
+    for _ in 0..4 {
+        assert!(pass.step().unwrap());
+        assert!(pass.residual().iter().all(|x| x.is_finite()));
+    }
+    assert_eq!(pass.residual().len(), 8 * config.hidden);
+    drop(pass);
+    assert_eq!(model.cached(), 32);
+    assert_eq!(model.forward(&ids[32..], 32, Logits::Last).unwrap(), expected);
+}
+
+#[test]
+fn steps_are_layers_and_heads() {
+    let config = config("llama");
+    let mut model = model(&config, 64, CacheFormat::F32);
+    let mut pass = model.begin(&[1; 33], 0, Logits::Last).unwrap();
+    let mut steps = 1;
+    while pass.step().unwrap() {
+        steps += 1;
+    }
+    assert_eq!(steps, 2 * (config.layers + 1));
+    assert!(!pass.step().unwrap(), "nothing is left to do");
+    assert_eq!(pass.finish().unwrap().len(), VOCAB);
+}
+
+#[test]
+fn settings_reach_the_answer() {
+    let ids = [3, 1, 4, 1, 5, 9, 2, 6];
+    let base = config("llama");
+    let answer = |config: &_| model(config, 16, CacheFormat::F32).forward(&ids, 0, Logits::Last).unwrap();
+    let expected = answer(&base);
+    let mut changed = vec![base.clone(); 5];
+    changed[0].rope_theta = 500_000.0;
+    changed[1].rope_scale = 0.5;
+    changed[2].rms_eps = 0.1;
+    changed[3].architecture = config("qwen2").architecture;
+    changed[4].kv_heads = 4;
+    for (index, config) in changed.iter().enumerate() {
+        assert_ne!(answer(config), expected, "change {index}");
+    }
+}
+
+#[test]
+fn rope_dims_may_be_fewer_than_the_head() {
+    let mut config = config("qwen2");
+    config.rope_dims = 6;
+    let mut whole = model(&config, 16, CacheFormat::F32);
+    let logits = whole.forward(&[1, 2, 3], 0, Logits::Last).unwrap();
+    assert!(logits.iter().all(|x| x.is_finite()));
+    config.rope_dims = 8;
+    assert_ne!(model(&config, 16, CacheFormat::F32).forward(&[1, 2, 3], 0, Logits::Last).unwrap(), logits);
+}
+
+#[test]
+fn wrong_calls_are_errors_and_change_nothing() {
+    let config = config("llama");
+    let mut model = model(&config, 8, CacheFormat::F16);
+    model.forward(&[1, 2, 3], 0, Logits::None).unwrap();
+    let mut refused = |ids: &[u32], position, code: ErrorCode, parts: [&str; 2]| {
+        let error = model.forward(ids, position, Logits::Last).unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
+        assert!(parts.iter().all(|part| error.message().contains(part)), "{error}");
+        assert_eq!(model.cached(), 3);
+    };
+    refused(&[1; 6], 3, ErrorCode::ContextFull, ["9 tokens", "8"]);
+    refused(&[1; 9], 0, ErrorCode::ContextFull, ["9 tokens", "8"]);
+    refused(&[], 3, ErrorCode::InvalidArgument, ["no tokens", ""]);
+    refused(&[1], 4, ErrorCode::InvalidArgument, ["position 4", "3 cached"]);
+    refused(&[37], 3, ErrorCode::InvalidArgument, ["37", "vocabulary"]);
+    assert!(model.forward(&[1; 5], 3, Logits::Last).is_ok(), "a full context is not too full");
+}
+
+#[test]
+fn a_model_needs_all_its_tensors() {
+    let config = config("qwen2");
+    let specs = weight_specs(&config);
+    for left_out in &specs {
+        let mut builder = CpuModel::builder(config.clone());
+        for spec in specs.iter().filter(|spec| spec.name != left_out.name) {
+            builder.put(spec, GgmlType::F32, vec![0; spec.rows() * spec.cols() * 4]).unwrap();
+        }
+        match builder.build(8, CacheFormat::F16) {
+            Ok(_) => assert!(left_out.optional, "{}", left_out.name),
+            Err(error) => assert!(!left_out.optional && error.message().contains(&left_out.name), "{error}"),
+        }
+    }
+    let mut builder = CpuModel::builder(config.clone());
+    let error = builder.put(&specs[0], GgmlType::F16, vec![0; 3]).unwrap_err();
+    assert!(error.message().contains("token_embd.weight") && error.message().contains("found 3"), "{error}");
+}
