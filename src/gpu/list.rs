@@ -21,6 +21,13 @@ impl BufferTable {
         self.0.insert(id, buffer);
     }
 
+    /// Adds a buffer that no plan knows and numbers it.
+    pub fn add(&mut self, buffer: wgpu::Buffer) -> BufferId {
+        let id = BufferId(self.0.keys().map(|id| id.0 + 1).max().unwrap_or(0));
+        self.0.insert(id, buffer);
+        id
+    }
+
     /// The buffer of this number; a plan that names a buffer it did not allocate is a bug.
     pub fn get(&self, id: BufferId) -> &wgpu::Buffer {
         self.0.get(&id).unwrap_or_else(|| panic!("buffer {} of the plan was not made", id.0))

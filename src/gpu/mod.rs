@@ -3,10 +3,12 @@
 
 mod device;
 mod list;
+mod model;
 mod pipeline;
 mod readback;
 mod shim;
 
 pub use device::{AdapterFacts, Gpu};
 pub use list::{BufferTable, CommandList};
+pub use model::{GpuModel, MAX_DEPTH, make_buffers};
 pub use readback::Ring;

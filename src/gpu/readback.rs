@@ -57,6 +57,29 @@ impl Ring {
     }
 }
 
+impl Ring {
+    /// As [`Ring::next`], but `None` where the oldest read is not there yet.
+    pub fn next_if_ready(&mut self, gpu: &Gpu) -> Result<Option<Vec<u8>>> {
+        let Some((buffer, mapped)) = self.flying.front_mut() else { return Ok(None) };
+        let Some(outcome) = mapped.try_recv().map_err(|e| lost(e.to_string()))? else { return Ok(None) };
+        gpu.check()?;
+        outcome.map_err(|e| lost(e.to_string()))?;
+        let bytes = copy_out(buffer)?;
+        self.free.extend(self.flying.pop_front().map(|(buffer, _)| buffer));
+        Ok(Some(bytes))
+    }
+}
+
+fn lost(what: String) -> Error {
+    Error::new(ErrorCode::DeviceLost, format!("the GPU answered no read: {what}"))
+}
+
+fn copy_out(buffer: &wgpu::Buffer) -> Result<Vec<u8>> {
+    let bytes = buffer.get_mapped_range(..).map_err(|e| lost(e.to_string()))?.to_vec();
+    buffer.unmap();
+    Ok(bytes)
+}
+
 fn map(buffer: &wgpu::Buffer) -> Mapped {
     let (sender, receiver) = channel();
     buffer.map_async(wgpu::MapMode::Read, .., move |result| drop(sender.send(result)));
@@ -64,13 +87,10 @@ fn map(buffer: &wgpu::Buffer) -> Mapped {
 }
 
 async fn take(gpu: &Gpu, buffer: &wgpu::Buffer, mapped: Mapped) -> Result<Vec<u8>> {
-    let lost = |what: String| Error::new(ErrorCode::DeviceLost, format!("the GPU answered no read: {what}"));
     let outcome = mapped.await;
     gpu.check()?;
     outcome.map_err(|e| lost(e.to_string()))?.map_err(|e| lost(e.to_string()))?;
-    let bytes = buffer.get_mapped_range(..).map_err(|e| lost(e.to_string()))?.to_vec();
-    buffer.unmap();
-    Ok(bytes)
+    copy_out(buffer)
 }
 
 impl Gpu {

@@ -21,7 +21,8 @@ pub static MERGE: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "WINNERS"],
 };
 
-const CHUNK: u32 = 2048;
+/// Logits per workgroup.
+pub(super) const CHUNK: u32 = 2048;
 
 /// Bytes of the winners of `length` logits.
 pub fn winners_bytes(length: u32) -> u64 {

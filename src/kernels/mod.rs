@@ -14,6 +14,7 @@ pub mod argmax;
 pub mod attention;
 pub mod rms_norm;
 pub mod rope_kv;
+pub mod sample;
 
 use spec::KernelSpec;
 
@@ -26,4 +27,6 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::MERGE,
     &rms_norm::SPEC,
     &rope_kv::SPEC,
+    &sample::PENALTIES,
+    &sample::SPEC,
 ];

@@ -7,4 +7,4 @@ macro_rules! files {
     };
 }
 
-files!["commit", "reduce", "state", "winner"];
+files!["commit", "reduce", "sample_options", "state", "winner"];

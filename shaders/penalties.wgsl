@@ -1,0 +1,47 @@
+// Repetition, frequency and presence penalties on the logits, in place, and the largest of every stretch of CHUNK.
+// One workgroup computes one stretch.
+
+override WG_SIZE: u32 = 256;
+override CHUNK: u32 = 2048;
+override LENGTH: u32;
+
+struct Params {
+    unused: u32,
+}
+
+#import sample_options
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> options: Options;
+@group(0) @binding(2) var<storage, read> counts: array<u32>;              // [LENGTH]: times in the answer; bit 31: in the prompt
+@group(0) @binding(3) var<storage, read_write> logits: array<f32>;         // [LENGTH]
+@group(0) @binding(4) var<storage, read_write> winners: array<vec2<u32>>;  // [⌈LENGTH/CHUNK⌉]: bits of the value, index
+
+#import winner
+
+const IN_PROMPT: u32 = 0x80000000u;
+
+fn penalise(logit: f32, count: u32) -> f32 {
+    if count == 0u {
+        return logit;
+    }
+    let times = count & ~IN_PROMPT;
+    let scaled = select(logit * options.repetition_penalty, logit / options.repetition_penalty, logit > 0.0);
+    let presence = select(0.0, options.presence_penalty, times > 0u);
+    return scaled - f32(times) * options.frequency_penalty - presence;
+}
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let end = min((group.x + 1u) * CHUNK, LENGTH);
+    var best = Winner(LOWEST, 0xffffffffu);
+    for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
+        let value = penalise(logits[i], counts[i]);
+        logits[i] = value;
+        best = better(best, Winner(value, i));
+    }
+    best = workgroup_best(best, lane);
+    if lane == 0u {
+        winners[group.x] = vec2<u32>(bitcast<u32>(best.value), best.index);
+    }
+}

@@ -1,0 +1,202 @@
+//! A model on the GPU: its buffers, its command lists made once, and the passes that run them.
+
+use std::rc::Rc;
+
+use super::{BufferTable, CommandList, Gpu, Ring};
+use crate::config::ModelConfig;
+use crate::forward::{BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, Weights};
+use crate::kernels::spec::Slice;
+use crate::kernels::state::State;
+use crate::sampler::{SamplingOptions, counts_of_prompt};
+use crate::{Error, ErrorCode, Result};
+
+/// Tokens in flight, at most.
+pub const MAX_DEPTH: usize = 16;
+
+struct Lists {
+    prefill: CommandList,
+    head: CommandList,
+    decode: CommandList,
+    greedy: CommandList,
+    sample: CommandList,
+}
+
+/// A model whose weights are on the GPU, ready to run.
+pub struct GpuModel {
+    gpu: Rc<Gpu>,
+    config: ModelConfig,
+    weights: Weights,
+    table: BufferTable,
+    buffers: Buffers,
+    lists: Lists,
+    evaluation: Option<Evaluation>,
+    ring: Ring,
+    greedy: bool,
+}
+
+/// Made at the first call of [`GpuModel::logits_of_all`].
+struct Evaluation {
+    head: CommandList,
+    logits: wgpu::Buffer,
+}
+
+/// Makes the buffers of a plan.
+pub fn make_buffers(gpu: &Gpu, specs: &[BufferSpec]) -> Result<BufferTable> {
+    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+    let mut table = BufferTable::default();
+    for spec in specs {
+        table.insert(spec.id, gpu.buffer(&spec.label, spec.bytes, usage)?);
+    }
+    Ok(table)
+}
+
+impl GpuModel {
+    /// Records the command lists of a model whose weights are in `table`.
+    pub fn new(
+        gpu: Rc<Gpu>,
+        config: ModelConfig,
+        weights: Weights,
+        buffers: Buffers,
+        table: BufferTable,
+    ) -> Result<Self> {
+        let forward = Forward { config: &config, caps: &gpu.caps, weights: &weights, buffers: &buffers };
+        let record = |dispatches: Vec<_>| CommandList::record(&gpu, &dispatches, &table);
+        let lists = Lists {
+            prefill: record(forward.prefill())?,
+            head: record(forward.head())?,
+            decode: record(forward.decode())?,
+            greedy: record(forward.greedy())?,
+            sample: record(forward.sample())?,
+        };
+        let ring = Ring::new(&gpu, MAX_DEPTH, size_of::<State>() as u64)?;
+        Ok(Self { gpu, config, weights, table, buffers, lists, evaluation: None, ring, greedy: true })
+    }
+
+    /// The device.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// Dispatches of one decoded token.
+    pub fn dispatches_per_token(&self) -> usize {
+        self.lists.decode.len() + if self.greedy { self.lists.greedy.len() } else { self.lists.sample.len() }
+    }
+
+    /// Sets how the tokens of the next run are chosen. `stops` ends it; `prompt` counts for penalties.
+    pub fn configure(&mut self, options: &SamplingOptions, stops: &[u32], prompt: &[u32]) {
+        let mut words = vec![stops.len() as u32];
+        words.extend_from_slice(stops);
+        let sample = self.buffers.sample;
+        self.write(sample.stops, bytemuck::cast_slice(&words));
+        self.greedy = options.is_plain_greedy();
+        if !self.greedy {
+            self.write(sample.options, bytemuck::bytes_of(&crate::kernels::sample::Options::from(options)));
+            self.write(sample.counts, bytemuck::cast_slice(&counts_of_prompt(self.config.vocab, prompt)));
+        }
+    }
+
+    /// Runs `ids` at `position` and after, in chunks of [`CHUNK`]; with `sample`, chooses the token after them and
+    /// starts its read-back.
+    pub fn feed(&mut self, ids: &[u32], position: usize, sample: bool) -> Result<()> {
+        let chunks = ids.chunks(CHUNK).count();
+        let mut at = position;
+        for (index, chunk) in ids.chunks(CHUNK).enumerate() {
+            self.write(self.buffers.tokens, bytemuck::cast_slice(chunk));
+            let state = State { position: at as u32, count: chunk.len() as u32, ..Default::default() };
+            self.write(self.buffers.state, bytemuck::bytes_of(&state));
+            let last = sample && index + 1 == chunks;
+            let tail = self.tail();
+            let lists = if last { vec![&self.lists.head, tail] } else { vec![] };
+            let lists: Vec<_> = std::iter::once(&self.lists.prefill).chain(lists).collect();
+            submit(&self.gpu, &lists, chunk.len() as u32, last.then_some((&mut self.ring, state_of(&self.table, &self.buffers))));
+            at += chunk.len();
+        }
+        self.gpu.check()
+    }
+
+    /// Submits the next token's pass. False where [`MAX_DEPTH`] tokens are in flight.
+    pub fn step(&mut self) -> bool {
+        if self.ring.in_flight() == MAX_DEPTH {
+            return false;
+        }
+        let lists = [&self.lists.decode, if self.greedy { &self.lists.greedy } else { &self.lists.sample }];
+        submit(&self.gpu, &lists, 1, Some((&mut self.ring, state_of(&self.table, &self.buffers))));
+        true
+    }
+
+    /// Tokens submitted and not yet read.
+    pub fn in_flight(&self) -> usize {
+        self.ring.in_flight()
+    }
+
+    /// The state after the oldest pass in flight; waits for it unless `ready` asks only for what is there.
+    pub async fn next(&mut self) -> Result<Option<State>> {
+        let bytes = self.ring.next(&self.gpu).await?;
+        Ok(bytes.map(|bytes| bytemuck::pod_read_unaligned(&bytes)))
+    }
+
+    /// As [`GpuModel::next`], but `None` where the oldest pass is not done yet.
+    pub fn next_if_ready(&mut self) -> Result<Option<State>> {
+        let bytes = self.ring.next_if_ready(&self.gpu)?;
+        Ok(bytes.map(|bytes| bytemuck::pod_read_unaligned(&bytes)))
+    }
+
+    /// Logits `[ids, vocab]` of up to [`EVALUATE_CHUNK`] ids at `position` and after.
+    pub async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
+        if self.evaluation.is_none() {
+            self.evaluation = Some(self.record_evaluation()?);
+        }
+        let Some(evaluation) = &self.evaluation else { return Ok(Vec::new()) };
+        self.write(self.buffers.tokens, bytemuck::cast_slice(ids));
+        let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
+        self.write(self.buffers.state, bytemuck::bytes_of(&state));
+        submit(&self.gpu, &[&self.lists.prefill, &evaluation.head], ids.len() as u32, None);
+        let bytes = self.gpu.read(&evaluation.logits, 0, (ids.len() * self.config.vocab * 4) as u64).await?;
+        Ok(bytemuck::pod_collect_to_vec(&bytes))
+    }
+
+    fn record_evaluation(&mut self) -> Result<Evaluation> {
+        let bytes = (EVALUATE_CHUNK * self.config.vocab * 4) as u64;
+        if bytes > self.gpu.caps.max_binding {
+            let message = format!("{EVALUATE_CHUNK} rows of logits take {bytes} bytes, a binding here holds {}",
+                self.gpu.caps.max_binding);
+            return Err(Error::new(ErrorCode::LimitExceeded, message));
+        }
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
+        let logits = self.gpu.buffer("all logits", bytes, usage)?;
+        let id = self.table.add(logits.clone());
+        let (config, weights, buffers) = (&self.config, &self.weights, &self.buffers);
+        let forward = Forward { config, caps: &self.gpu.caps, weights, buffers };
+        let head = CommandList::record(&self.gpu, &forward.head_of_all(id.into()), &self.table)?;
+        Ok(Evaluation { head, logits })
+    }
+
+    fn tail(&self) -> &CommandList {
+        if self.greedy { &self.lists.greedy } else { &self.lists.sample }
+    }
+
+    fn write(&self, slice: Slice, bytes: &[u8]) {
+        self.gpu.queue.write_buffer(self.table.get(slice.buffer), slice.offset, bytes);
+    }
+}
+
+fn state_of<'a>(table: &'a BufferTable, buffers: &Buffers) -> &'a wgpu::Buffer {
+    table.get(buffers.state.buffer)
+}
+
+/// One submit: the lists in one compute pass, then the copy of the state that is to be read back.
+fn submit(gpu: &Gpu, lists: &[&CommandList], tokens: u32, read: Option<(&mut Ring, &wgpu::Buffer)>) {
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    {
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        lists.iter().for_each(|list| list.replay(&mut pass, tokens));
+    }
+    match read {
+        Some((ring, state)) => {
+            ring.copy(&mut encoder, state);
+            gpu.queue.submit([encoder.finish()]);
+            ring.submitted();
+        }
+        None => drop(gpu.queue.submit([encoder.finish()])),
+    }
+}
