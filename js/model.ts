@@ -101,7 +101,7 @@ export class WasmModel {
    * @returns see {@link Evaluation} for shapes
    * @throws {WebggufError} `invalid_argument`, `context_full`, `device_lost`, `out_of_memory`
    */
-  async evaluate(ids: TokenIds, options: { logits?: boolean } = {}): Promise<Evaluation> {
+  async evaluate(ids: TokenIds, options: { logits?: boolean | undefined } = {}): Promise<Evaluation> {
     const { logits = false } = flagOptions('evaluate', options, ['logits']);
     const checked = this.#ids('evaluate', ids);
     let release = (): void => {};

@@ -73,7 +73,7 @@ export function flagOptions<T extends object>(call: string, options: T, names: r
 }
 
 /** The signal, where it is the only option. @internal */
-export function signalOption(call: string, options: { signal?: AbortSignal }): AbortSignal | undefined {
+export function signalOption(call: string, options: { signal?: AbortSignal | undefined }): AbortSignal | undefined {
   return checked(call, options, { signal: abortSignal }).signal;
 }
 

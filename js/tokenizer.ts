@@ -33,7 +33,7 @@ export class Tokenizer {
    *   `invalid_argument`
    * @throws {DOMException} named `AbortError` when `options.signal` fires
    */
-  static async load(source: Source, options: { signal?: AbortSignal } = {}): Promise<Tokenizer> {
+  static async load(source: Source, options: { signal?: AbortSignal | undefined } = {}): Promise<Tokenizer> {
     return cancellable(signalOption('Tokenizer.load', options), async (scope) => {
       const { VocabularyHandle } = await engineClasses();
       const sources = await openSources(source, scope, 'first');

@@ -55,15 +55,15 @@ export interface Progress {
 /** Options of {@link WasmModel.load}. */
 export interface LoadOptions {
   /** Called at most every 50 ms per stage, and at the start and end of each. What it throws stops loading. */
-  onProgress?: (progress: Progress) => void;
+  onProgress?: ((progress: Progress) => void) | undefined;
   /** Cancels loading at any point and frees everything; `load` then rejects with an `AbortError`. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Tokens that prompt and answer share. Default: what the model was trained for, capped to what fits. */
-  contextLength?: number;
+  contextLength?: number | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter. */
-  backend?: 'auto' | 'webgpu' | 'cpu';
+  backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
   /** `exact` keeps all arithmetic in f32; `fast` (default) uses f16 where the device has it. */
-  precision?: 'exact' | 'fast';
+  precision?: 'exact' | 'fast' | undefined;
 }
 
 /** What a loaded model is and where it runs. */
@@ -107,29 +107,29 @@ export interface Message {
 /** Options of {@link WasmModel.generate}. */
 export interface GenerateOptions {
   /** Most tokens to write, 1 or more. Default: until the context is full. */
-  maxTokens?: number;
+  maxTokens?: number | undefined;
   /** 0 always takes the most likely token; higher is more varied. Default 0.8. */
-  temperature?: number;
+  temperature?: number | undefined;
   /** Keep only the k most likely tokens; 0 keeps all. Default 40. */
-  topK?: number;
+  topK?: number | undefined;
   /** Keep the most likely tokens that together have this probability, 0 to 1. Default 0.95. */
-  topP?: number;
+  topP?: number | undefined;
   /** Drop tokens less likely than this share of the most likely one, 0 to 1. Default 0.05. */
-  minP?: number;
+  minP?: number | undefined;
   /** Divides the logits of tokens already there; 1 (default) does nothing. */
-  repetitionPenalty?: number;
+  repetitionPenalty?: number | undefined;
   /** Subtracted from a token's logit once per earlier use. Default 0. */
-  frequencyPenalty?: number;
+  frequencyPenalty?: number | undefined;
   /** Subtracted from a token's logit if it was used at all. Default 0. */
-  presencePenalty?: number;
+  presencePenalty?: number | undefined;
   /** Integer from 0 to 2^53 - 1. Same seed, same text. Default: random. */
-  seed?: number;
+  seed?: number | undefined;
   /** Strings that end the text, also where they cross token borders; they are not part of it. */
-  stop?: string | readonly string[];
+  stop?: string | readonly string[] | undefined;
   /** Go on after the end-of-text token, for measurements. */
-  ignoreEos?: boolean;
+  ignoreEos?: boolean | undefined;
   /** Ends the text early: the iteration ends without throwing and `finishReason` is `abort`. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** A piece of text as it is written. */
@@ -189,21 +189,21 @@ export interface Evaluation {
 /** Options of `tokenize`. */
 export interface TokenizeOptions {
   /** Add the BOS and EOS tokens that the model's file asks for. Default false. */
-  addSpecial?: boolean;
+  addSpecial?: boolean | undefined;
   /** Read text such as `<|im_end|>` as the special token of that name. Default false: it is plain text. */
-  parseSpecial?: boolean;
+  parseSpecial?: boolean | undefined;
 }
 
 /** Options of `detokenize`. */
 export interface DetokenizeOptions {
   /** Write special tokens by their names. Default false: they are left out. */
-  showSpecial?: boolean;
+  showSpecial?: boolean | undefined;
 }
 
 /** Options of `applyChatTemplate`. */
 export interface ChatTemplateOptions {
   /** End with the opening of the assistant's turn. Default true. */
-  addGenerationPrompt?: boolean;
+  addGenerationPrompt?: boolean | undefined;
 }
 
 /** Anything that lists token ids. */

@@ -12,7 +12,7 @@ export interface InitOptions {
    * The file `webgguf_bg.wasm` of this package: its URL, a response, its bytes, or the compiled module.
    * Default: the file beside the package's own JavaScript.
    */
-  wasm?: WasmInput | Promise<WasmInput>;
+  wasm?: WasmInput | Promise<WasmInput> | undefined;
 }
 
 let started: Promise<void> | undefined;
