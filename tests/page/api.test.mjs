@@ -1,0 +1,391 @@
+// The package's own functions in a browser: every kind of source, what generate promises, and every wrong use.
+//
+// `api` runs a function in a page, with the package as its first argument.
+
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { badRoutes, MODELS, SMALL, STORYTELLER, useSite } from './site.mjs';
+
+const file = path.join(MODELS, path.basename(SMALL));
+const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
+const site = useSite({
+  routes: {
+    '/blank': blank, '/bad/cut.gguf': badRoutes.cut(file), '/bad/plain.gguf': badRoutes.plain(file),
+    '/bad/resumable.gguf': badRoutes.resumable(file), '/bad/stalled.gguf': badRoutes.stalled(file),
+  },
+});
+let page;
+
+before(async () => { page = await site.open('/blank'); });
+after(() => assert.deepEqual(page.crashes, [], 'no error that nobody caught'));
+
+/** Runs `work(package, argument)` in the page. */
+const api = (work, argument) => page.evaluate(
+  async ([source, value]) => (0, eval)(`(${source})`)(await import('/dist/index.js'), value),
+  [work.toString(), argument],
+);
+
+/** Runs `work` in the page and returns what it throws: `{name, code, message}`, or null. */
+const failure = (work, argument) => page.evaluate(async ([source, value]) => {
+  try {
+    await (0, eval)(`(${source})`)(await import('/dist/index.js'), value);
+    return null;
+  } catch ({ name, code, message }) {
+    return { name, code, message };
+  }
+}, [work.toString(), argument]);
+
+async function fails(code, says, work, argument) {
+  const error = await failure(work, argument);
+  assert.equal(error?.code, code, `${JSON.stringify(error)}`);
+  assert.match(error.message, says);
+}
+
+// ---- sources --------------------------------------------------------------------------------------------------------
+
+/** Each gives the bytes of `url` in another way; they run in the page. */
+const SOURCES = {
+  string: (url) => url,
+  URL: (url) => new URL(url, location.href),
+  Request: (url) => new Request(url),
+  Response: (url) => fetch(url),
+  Blob: async (url) => (await fetch(url)).blob(),
+  File: async (url) => new File([await (await fetch(url)).blob()], 'model.gguf'),
+  ArrayBuffer: async (url) => (await fetch(url)).arrayBuffer(),
+  view: async (url) => {
+    const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
+    const wide = new Uint8Array(bytes.length + 20);
+    wide.set(bytes, 7);
+    return wide.subarray(7, 7 + bytes.length);
+  },
+  stream: async (url) => (await fetch(url)).body,
+  'stream of single bytes at first': async (url) => {
+    const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
+    let at = 0;
+    return new ReadableStream({
+      pull(controller) {
+        const end = at < 3000 ? at + 1 : bytes.length;
+        controller.enqueue(bytes.slice(at, end));
+        at = end;
+        if (at === bytes.length) controller.close();
+      },
+    });
+  },
+  'size and read': async (url) => {
+    const bytes = await (await fetch(url)).arrayBuffer();
+    return { size: bytes.byteLength, read: async (offset, length) => bytes.slice(offset, offset + length) };
+  },
+  'server without ranges or length': () => '/bad/plain.gguf',
+  'connection that breaks once': () => '/bad/resumable.gguf',
+};
+
+const GREEDY = async ({ WasmModel }, { make, url }) => {
+  const model = await WasmModel.load(await (0, eval)(`(${make})`)(url), { backend: 'cpu' });
+  const { ids } = await model.generate([5, 6, 7, 8], { temperature: 0, maxTokens: 8, ignoreEos: true }).result;
+  model.free();
+  return [...ids];
+};
+
+for (const [name, make] of Object.entries(SOURCES)) {
+  test(`source: ${name}`, async () => {
+    const ids = await api(GREEDY, { make: make.toString(), url: SMALL });
+    const wanted = await api(GREEDY, { make: SOURCES.ArrayBuffer.toString(), url: SMALL });
+    assert.equal(ids.length, 8);
+    assert.deepEqual(ids, wanted);
+  });
+}
+
+test('source: the parts of a split file, in any order, or found by the first', async () => {
+  const urls = [1, 2].map((part) => `/fixtures/models/llama-q4_1-split-0000${part}-of-00002.gguf`);
+  const whole = await api(GREEDY, { make: SOURCES.string.toString(), url: '/fixtures/models/llama-q4_1.gguf' });
+  for (const list of [urls, urls.toReversed(), urls[0]]) {
+    assert.deepEqual(await api(GREEDY, { make: SOURCES.string.toString(), url: list }), whole);
+  }
+});
+
+test('progress goes through its stages and reaches every end', async () => {
+  const seen = await api(async ({ WasmModel }, url) => {
+    const events = [];
+    (await WasmModel.load(url, { onProgress: (event) => events.push(event) })).free();
+    return events;
+  }, SMALL);
+  const size = (await (await fetch(site.url + SMALL)).arrayBuffer()).byteLength;
+  assert.equal(seen.at(-1).stage, 'ready');
+  assert.equal(seen.filter(({ stage }) => stage === 'ready').length, 1);
+  const downloads = seen.filter(({ stage }) => stage === 'download');
+  assert.equal(downloads.at(-1).loaded, size);
+  assert.equal(downloads.at(-1).total, size);
+  assert.equal(downloads.at(-1).fraction, 1);
+  const order = ['download', 'upload', 'compile', 'ready'];
+  for (const { stage, fraction } of seen) {
+    assert.ok(order.includes(stage), stage);
+    assert.ok(fraction === undefined || (fraction >= 0 && fraction <= 1), `${stage} ${fraction}`);
+  }
+});
+
+test('a signal cancels loading at once, before and in the middle', async () => {
+  for (const delay of [-1, 0, 300]) {
+    const { name, after } = await api(async ({ WasmModel }, wait) => {
+      const controller = new AbortController();
+      if (wait < 0) controller.abort();
+      else setTimeout(() => controller.abort(), wait);
+      const loading = WasmModel.load('/bad/stalled.gguf', { signal: controller.signal });
+      const start = performance.now();
+      return loading.then(() => ({}), (error) => ({ name: error.name, after: performance.now() - start }));
+    }, delay);
+    assert.equal(name, 'AbortError');
+    assert.ok(after < Math.max(delay, 0) + 500, `${after} ms`);
+  }
+});
+
+test('a signal cancels a load on the GPU at any stage', async () => {
+  for (const stage of ['download', 'upload', 'compile']) {
+    const outcome = await api(async ({ WasmModel }, [wanted, url]) => {
+      const controller = new AbortController();
+      const onProgress = (event) => { if (event.stage === wanted) controller.abort(); };
+      const load = WasmModel.load(url, { signal: controller.signal, onProgress, backend: 'webgpu' });
+      return load.then((model) => { model.free(); return 'loaded'; }, (error) => error.name);
+    }, [stage, SMALL]);
+    assert.equal(outcome, 'AbortError', `cancelled at ${stage}`);
+  }
+});
+
+// ---- generating -----------------------------------------------------------------------------------------------------
+
+/** Loads the storyteller on `backend` for the test below it and frees it afterwards. */
+const withModel = (work, { url = STORYTELLER, backend = 'webgpu', ...argument } = {}) => page.evaluate(
+  async ([source, from, where, value]) => {
+    const library = await import('/dist/index.js');
+    const model = await library.WasmModel.load(from, { backend: where });
+    try {
+      return await (0, eval)(`(${source})`)(model, value, library);
+    } finally {
+      model.free();
+    }
+  }, [work.toString(), url, backend, argument],
+);
+
+for (const backend of ['webgpu', 'cpu']) {
+  test(`${backend}: the same seed writes the same text, another seed another`, async () => {
+    const texts = await withModel(async (model) => {
+      const write = async (seed) => {
+        model.reset();
+        return (await model.generate('Once upon a time', { maxTokens: 24, temperature: 1, seed }).result).text;
+      };
+      return [await write(7), await write(7), await write(8)];
+    }, { backend });
+    assert.ok(texts[0].length > 20, texts[0]);
+    assert.equal(texts[0], texts[1]);
+    assert.notEqual(texts[0], texts[2]);
+  });
+
+  test(`${backend}: a prompt that goes on re-uses the cache, and writes what a fresh one writes`, async () => {
+    const { first, second, fresh } = await withModel(async (model) => {
+      const options = { maxTokens: 12, temperature: 0, ignoreEos: true };
+      const prompt = model.tokenize('Once upon a time there was a hedgehog', { addSpecial: true });
+      const run = async (ids) => {
+        const { text, usage, ids: made } = await model.generate(ids, options).result;
+        return { text, usage, ids: [...made] };
+      };
+      const first = await run(prompt);
+      const longer = [...prompt, ...first.ids];
+      const second = await run(longer);
+      model.reset();
+      return { first, second, fresh: await run(longer) };
+    }, { backend });
+    assert.equal(first.usage.cachedTokens, 0);
+    assert.ok(second.usage.cachedTokens >= first.usage.promptTokens, JSON.stringify(second.usage));
+    assert.equal(fresh.usage.cachedTokens, 0);
+    assert.deepEqual(second.ids, fresh.ids);
+    assert.equal(second.usage.totalTokens, second.usage.promptTokens + second.usage.completionTokens);
+  });
+
+  test(`${backend}: leaving the loop and a signal end the text, and the model goes on`, async () => {
+    const { pieces, left, aborted, after } = await withModel(async (model) => {
+      const options = { maxTokens: 200, ignoreEos: true, temperature: 0 };
+      const generation = model.generate('Once upon a time', options);
+      let pieces = 0;
+      for await (const piece of generation) { pieces += 1; if (piece.text && pieces >= 3) break; }
+      const left = (await generation.result).finishReason;
+      const controller = new AbortController();
+      const other = model.generate('Once upon a time', { ...options, signal: controller.signal });
+      for await (const piece of other) controller.abort(piece);
+      const { finishReason: aborted } = await other.result;
+      const after = (await model.generate('Once', { maxTokens: 5, ignoreEos: true }).result).ids.length;
+      return { pieces, left, aborted, after };
+    }, { backend });
+    assert.ok(pieces >= 3);
+    assert.deepEqual([left, aborted, after], ['abort', 'abort', 5]);
+  });
+}
+
+test('pieces together are the text, tokens the ids, timings are sound', async () => {
+  const { text, joined, ids, pieceIds, result } = await withModel(async (model) => {
+    const generation = model.generate([{ role: 'user', content: 'Tell me a story about a cat.' }], { maxTokens: 40, seed: 3 });
+    let joined = '';
+    const pieceIds = [];
+    for await (const piece of generation) { joined += piece.text; pieceIds.push(...piece.ids); }
+    const result = await generation.result;
+    return { text: result.text, joined, ids: [...result.ids], pieceIds, result: { ...result, ids: [] } };
+  });
+  assert.equal(joined, text);
+  assert.deepEqual(pieceIds, ids);
+  assert.ok(['stop', 'length'].includes(result.finishReason));
+  assert.equal(result.usage.completionTokens, ids.length);
+  for (const value of Object.values(result.timings)) assert.ok(Number.isFinite(value) && value > 0, JSON.stringify(result.timings));
+});
+
+test('a stop string ends the text, also across tokens, and is not part of it', async () => {
+  const { full, stop, stopped } = await withModel(async (model) => {
+    const options = { maxTokens: 40, temperature: 0, ignoreEos: true };
+    const full = (await model.generate('Once upon a time', options).result).text;
+    const stop = full.slice(30, 42);
+    const generation = model.generate('Once upon a time', { ...options, stop: ['never there', stop] });
+    let joined = '';
+    for await (const { text } of generation) joined += text;
+    const { text, finishReason } = await generation.result;
+    return { full, stop, stopped: { text, joined, finishReason } };
+  });
+  assert.equal(stopped.text, full.slice(0, full.indexOf(stop)));
+  assert.equal(stopped.joined, stopped.text);
+  assert.equal(stopped.finishReason, 'stop');
+});
+
+test('text survives tokenize and detokenize, and evaluate has its shapes', async () => {
+  const { back, evaluation, ids, vocabulary } = await withModel(async (model) => {
+    const ids = model.tokenize('The hedgehog went home.');
+    const { top1, logprobs, logits } = await model.evaluate(ids, { logits: true });
+    const evaluation = { top1: [...top1], logprobs: [...logprobs], logits: logits.length };
+    const { vocabularySize: vocabulary } = model.info;
+    let [best, at] = [-Infinity, 0];
+    for (let id = 0; id < vocabulary; id += 1) if (logits[id] > best) [best, at] = [logits[id], id];
+    return { back: model.detokenize(ids), evaluation: { ...evaluation, best: at }, ids: [...ids], vocabulary };
+  });
+  assert.equal(back.trim(), 'The hedgehog went home.');
+  assert.equal(evaluation.top1.length, ids.length);
+  assert.equal(evaluation.logprobs.length, ids.length - 1);
+  assert.equal(evaluation.logits, ids.length * vocabulary);
+  assert.equal(evaluation.top1[0], evaluation.best);
+});
+
+test('a tokenizer reads only the head of the file', async () => {
+  const { ids, wanted, read } = await api(async ({ Tokenizer, WasmModel }, url) => {
+    const bytes = await (await fetch(url)).arrayBuffer();
+    let read = 0;
+    const source = {
+      size: bytes.byteLength,
+      read(offset, length) { read = Math.max(read, offset + length); return bytes.slice(offset, offset + length); },
+    };
+    const tokenizer = await Tokenizer.load(source);
+    const ids = [...tokenizer.tokenize('a silver key')];
+    tokenizer.free();
+    const model = await WasmModel.load(bytes, { backend: 'cpu' });
+    const wanted = [...model.tokenize('a silver key')];
+    model.free();
+    return { ids, wanted, read: read / bytes.byteLength };
+  }, STORYTELLER);
+  assert.deepEqual(ids, wanted);
+  assert.ok(read < 0.5, `${read} of the file was read`);
+});
+
+// ---- wrong use ------------------------------------------------------------------------------------------------------
+
+test('wrong sources are refused with their code', async () => {
+  const load = ({ WasmModel }, source) => WasmModel.load(source);
+  await fails('invalid_argument', /./, load, 42);
+  await fails('invalid_argument', /./, load, []);
+  await fails('download_failed', /404/, load, '/nothing.gguf');
+  await fails('download_failed', /./, load, 'http://127.0.0.1:1/unreachable.gguf');
+  await fails('download_failed', /./, load, '/bad/cut.gguf');
+  await fails('bad_file', /gguf/i, load, '/dist/index.js');
+});
+
+test('a file truncated in any section is a bad file or a broken read', async () => {
+  for (const bytes of [0, 3, 4, 10, 24, 100, 5000, 60_000, 108_000]) {
+    const error = await failure(async ({ WasmModel }, [url, end]) => {
+      const whole = await (await fetch(url)).arrayBuffer();
+      await WasmModel.load(whole.slice(0, end), { backend: 'cpu' });
+    }, [SMALL, bytes]);
+    assert.ok(['bad_file', 'download_failed'].includes(error?.code), `${bytes} bytes: ${JSON.stringify(error)}`);
+  }
+});
+
+test('wrong options name themselves', async () => {
+  const wrong = [{ temperature: NaN }, { topP: 2 }, { maxTokens: 0 }, { maxTokens: NaN }, { topK: 1.5 }, { seed: -1 }, { stop: '' }];
+  const errors = await withModel(async (model, { wrong: list }) => list.map((options) => {
+    try {
+      // JSON has no NaN.
+      const [name, value] = Object.entries(options)[0];
+      model.generate('a', { [name]: value === null ? NaN : value });
+      return null;
+    } catch ({ code, message }) {
+      return { code, message };
+    }
+  }), { url: SMALL, backend: 'cpu', wrong: JSON.parse(JSON.stringify(wrong)) });
+  errors.forEach((error, i) => {
+    assert.equal(error?.code, 'invalid_argument', JSON.stringify(wrong[i]));
+    assert.match(error.message, new RegExp(Object.keys(wrong[i])[0]));
+  });
+});
+
+test('generate during generate is refused, and the first one ends well', async () => {
+  const { code, first } = await withModel(async (model) => {
+    const running = model.generate('Once upon a time', { maxTokens: 10, ignoreEos: true });
+    await running.next();
+    let code = null;
+    try { await model.generate('x').result; } catch (error) { code = error.code; }
+    return { code, first: (await running.result).ids.length };
+  });
+  assert.deepEqual({ code, first }, { code: 'invalid_argument', first: 10 });
+});
+
+test('a prompt longer than the context is refused', async () => {
+  for (const backend of ['webgpu', 'cpu']) {
+    await fails('context_full', /\d+.*\d+/, async ({ WasmModel }, [url, where]) => {
+      const model = await WasmModel.load(url, { backend: where, contextLength: 16 });
+      try {
+        await model.generate(Array(20).fill(5)).result;
+      } finally {
+        model.free();
+      }
+    }, [SMALL, backend]);
+  }
+});
+
+test('use after free is refused, freeing twice is fine', async () => {
+  await fails('invalid_argument', /freed/, async ({ WasmModel }, url) => {
+    const model = await WasmModel.load(url, { backend: 'cpu' });
+    model.free();
+    model.free();
+    model.generate('x');
+  }, SMALL);
+});
+
+test('without WebGPU, webgpu is refused and auto takes the CPU', async () => {
+  const other = await site.browser.newPage();
+  await other.addInitScript(() => Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined }));
+  await other.goto(`${site.url}/blank`);
+  const outcome = await other.evaluate(async (url) => {
+    const { WasmModel } = await import('/dist/index.js');
+    const refused = await WasmModel.load(url, { backend: 'webgpu' }).then(() => null, ({ code }) => code);
+    const model = await WasmModel.load(url);
+    return { refused, backend: model.info.backend, gpu: model.hasGpu() };
+  }, SMALL);
+  assert.deepEqual(outcome, { refused: 'webgpu_unavailable', backend: 'cpu', gpu: false });
+  await other.close();
+});
+
+test('loading and freeing again and again keeps the memory in bounds', async () => {
+  const sizes = await api(async ({ WasmModel }, url) => {
+    const bytes = [];
+    for (let round = 0; round < 8; round += 1) {
+      const model = await WasmModel.load(url, { backend: round % 2 ? 'webgpu' : 'cpu' });
+      await model.generate([5, 6, 7], { maxTokens: 3, ignoreEos: true }).result;
+      bytes.push(model.wasmMemoryBytes());
+      model.free();
+    }
+    return bytes;
+  }, SMALL);
+  assert.equal(sizes.at(-1), sizes[3], `bytes of WebAssembly memory by round: ${sizes}`);
+});

@@ -1,0 +1,135 @@
+// www/evaluate.html against llama.cpp, on every committed model, on the GPU and on the CPU.
+//
+// The expectations are llama.cpp's (tests/fixtures/models/README.md). `exact` is what it says with weights in f32, so
+// that its own 8-bit activations stay out of the comparison.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import path from 'node:path';
+import { readJson } from '../../tools/common.mjs';
+import { expectations, MODELS, SMALL, STORYTELLER, useSite } from './site.mjs';
+
+const PREDICT = 64;
+/** From the issue: forced decoding agrees on top-1, and in mean log-probability. */
+const AGREEMENT = 0.99;
+const LOGPROB = 1e-2;
+/** Where llama.cpp's two best logits are closer than this, rounding may swap them. */
+const NEAR_TIE = 5e-3;
+
+let deliver = () => {};
+const site = useSite({ onReport: (value) => deliver(value) });
+
+/** Opens the page with these parameters and returns the JSON that it posts. */
+async function evaluate(parameters) {
+  const query = new URLSearchParams({ ...parameters, report: '/result' });
+  const arrived = new Promise((resolve) => { deliver = resolve; });
+  const page = await site.open(`/evaluate.html?${query}`);
+  const late = new Promise((resolve, reject) => {
+    setTimeout(() => reject(new Error(`no report; the page said:\n${[...page.log, ...page.crashes].join('\n')}`)), 120_000)
+      .unref();
+  });
+  try {
+    const result = await Promise.race([arrived, late]);
+    const shown = await page.locator('body').innerText();
+    return { result, shown };
+  } finally {
+    await page.close();
+  }
+}
+
+async function succeed(parameters) {
+  const { result } = await evaluate(parameters);
+  assert.equal(result.error, undefined, JSON.stringify(result.error));
+  return result;
+}
+
+const isIntegers = (list, length) => {
+  assert.equal(list.length, length);
+  assert.ok(list.every(Number.isInteger));
+};
+
+/** Forced decoding agrees as far as rounding lets it. */
+function agree({ top1, logprobs }, wanted) {
+  isIntegers(top1, wanted.top1.length);
+  assert.equal(logprobs.length, wanted.logprobs.length);
+  assert.ok(logprobs.every((value) => Number.isFinite(value) && value <= 0));
+  const differing = top1.map((id, i) => i).filter((i) => top1[i] !== wanted.top1[i]);
+  const share = 1 - differing.length / top1.length;
+  assert.ok(share >= AGREEMENT, `top-1 agrees in ${share}; first differences at ${differing.slice(0, 8)}`);
+  for (const i of differing) assert.ok(wanted.margin[i] < NEAR_TIE, `position ${i} differs by more than rounding`);
+  const off = logprobs.reduce((sum, value, i) => sum + Math.abs(value - wanted.logprobs[i]), 0) / logprobs.length;
+  assert.ok(off < LOGPROB, `log-probabilities are off by ${off} on average`);
+}
+
+/** Greedy ids are equal up to the first near tie. */
+function sameGreedy(generated, wanted) {
+  isIntegers(generated, PREDICT);
+  const at = generated.findIndex((id, i) => id !== wanted.greedy[i]);
+  if (at < 0) return;
+  assert.ok(wanted.greedy_margin[at] < NEAR_TIE, `greedy text differs at ${at}: ${generated[at]}, not ${wanted.greedy[at]}`);
+}
+
+for (const backend of ['webgpu', 'cpu']) {
+  for (const model of expectations()) {
+    test(`${model.name} on ${backend} writes and weighs like llama.cpp`, async () => {
+      const greedy = await succeed({ model: model.url, ids: model.prompt, predict: PREDICT, backend });
+      assert.deepEqual(greedy.ids, model.prompt);
+      assert.equal(greedy.info.backend, backend);
+      sameGreedy(greedy.generated, model.exact);
+      const forced = await succeed({ model: model.url, ids: model.forced, evaluate: 1, backend });
+      assert.deepEqual(forced.ids, model.forced);
+      agree(forced.evaluation, model.exact);
+    });
+  }
+}
+
+const jsonUrl = (value) => `data:application/json,${encodeURIComponent(JSON.stringify(value))}`;
+
+test('text is tokenized like llama.cpp does', async () => {
+  for (const { name, url, text, text_ids: ids } of expectations()) {
+    const { tokenized } = await succeed({ model: url, tokenize: jsonUrl([text, '']) });
+    assert.deepEqual(tokenized, [ids, []], name);
+  }
+});
+
+test('the golden story of the built-in model is the same on GPU and CPU', async (t) => {
+  const { models } = readJson(path.join(MODELS, 'storyteller.json'), {});
+  if (!models) return t.skip('tests/fixtures/models/storyteller.json is not there');
+  for (const { prompt, exact } of Object.values(models)) {
+    const query = { model: STORYTELLER, ids: prompt, predict: PREDICT };
+    const gpu = await succeed({ ...query, backend: 'webgpu' });
+    const cpu = await succeed({ ...query, backend: 'cpu' });
+    sameGreedy(gpu.generated, exact);
+    assert.equal(gpu.text, cpu.text);
+    assert.deepEqual(gpu.generated, cpu.generated);
+  }
+});
+
+test('ids may come from a URL, a prompt as text', async () => {
+  const [model] = expectations();
+  const inline = await succeed({ model: model.url, ids: model.prompt, predict: 4, backend: 'cpu' });
+  const listed = await succeed({ model: model.url, ids: `@${jsonUrl(model.prompt)}`, predict: 4, backend: 'cpu' });
+  assert.deepEqual(listed.generated, inline.generated);
+  const text = await succeed({ model: model.url, prompt: 'The river', predict: 4, backend: 'cpu', context: 64 });
+  assert.equal(text.info.contextLength, 64);
+  assert.equal(text.generated.length, 4);
+  assert.equal(typeof text.text, 'string');
+  assert.ok(text.wasmMemoryBytes > 0);
+});
+
+const FAILURES = [
+  { what: 'a missing model', query: { model: '/nothing.gguf', prompt: 'a', predict: 1 }, code: 'download_failed', says: /404/ },
+  { what: 'a page instead of a model', query: { model: '/index.html', prompt: 'a', predict: 1 }, code: 'bad_file' },
+  { what: 'an id outside the vocabulary', query: { model: SMALL, ids: '999999', predict: 1 }, code: 'invalid_argument' },
+  { what: 'a prompt longer than the context', code: 'context_full',
+    query: { model: SMALL, ids: Array(40).fill(5), predict: 1, context: 32 } },
+];
+
+for (const { what, query, code, says = /./ } of FAILURES) {
+  test(`${what} is reported as ${code}`, async () => {
+    const { result, shown } = await evaluate({ ...query, backend: 'cpu' });
+    assert.equal(result.error?.code, code, JSON.stringify(result).slice(0, 300));
+    assert.match(result.error.message, says);
+    assert.match(shown, new RegExp(code), 'the page shows it too');
+  });
+}

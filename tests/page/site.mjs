@@ -1,0 +1,88 @@
+// What page tests share: one server and one browser per file, and fixtures.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before } from 'node:test';
+import { openBrowser } from '../../tools/browser.mjs';
+import { CACHE, readJson, ROOT } from '../../tools/common.mjs';
+import { openPage } from '../../tools/demo.mjs';
+import { serve } from '../../tools/serve.mjs';
+
+export const MODELS = path.join(ROOT, 'tests', 'fixtures', 'models');
+/** The smallest model there is: enough where only the way matters. */
+export const SMALL = '/fixtures/models/llama-bf16.gguf';
+export const STORYTELLER = '/models/storyteller.gguf';
+
+/**
+ * Starts a server and a browser around the tests of a file.
+ * @returns {{url: string, browser: object, open: (pathname: string) => Promise<object>}} filled when tests run;
+ *   pages that `open` gave are closed after each test by `close`
+ */
+export function useSite(options = {}) {
+  const use = {};
+  let site;
+  before(async () => {
+    site = await serve(options);
+    use.url = site.url;
+    use.browser = await openBrowser();
+    use.open = (pathname) => openPage(use.browser, use.url + pathname);
+  });
+  after(async () => {
+    await use.browser?.close();
+    await site?.close();
+  });
+  return use;
+}
+
+/** Expectations from llama.cpp by model name, `same_as` resolved. */
+export function expectations() {
+  const { models } = readJson(path.join(MODELS, 'expectations.json'));
+  return Object.entries(models).map(([name, entry]) => {
+    const source = entry.same_as ? models[entry.same_as] : entry;
+    return { name, ...source, url: `/fixtures/models/${entry.files[0]}` };
+  });
+}
+
+/** Keeps a picture for people to look at. */
+export async function screenshot(page, name) {
+  const file = path.join(CACHE, 'screenshots', `${name}.png`);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  await page.screenshot({ path: file, fullPage: true });
+}
+
+/**
+ * Answers of a server that behaves badly, for `serve({routes})`. Each takes the file it should have sent.
+ */
+export const badRoutes = {
+  /** Sends half of the bytes it announced, then hangs up, every time. */
+  cut: (file) => (request, response) => {
+    const bytes = fs.readFileSync(file);
+    response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes.length });
+    response.write(bytes.subarray(0, bytes.length / 2), () => setTimeout(() => response.destroy(), 50));
+  },
+  /** Knows no ranges, and does not say how long the file is. */
+  plain: (file) => (request, response) => {
+    response.writeHead(200, { 'Content-Type': 'application/octet-stream' });
+    fs.createReadStream(file).pipe(response);
+  },
+  /** Hangs up in the middle the first time; knows ranges, so that the rest can be asked for. */
+  resumable: (file) => {
+    let asked = 0;
+    return (request, response) => {
+      const bytes = fs.readFileSync(file);
+      const start = Number(/bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0);
+      const headers = { 'Accept-Ranges': 'bytes', ETag: '"1"', 'Content-Length': bytes.length - start };
+      if (start > 0) headers['Content-Range'] = `bytes ${start}-${bytes.length - 1}/${bytes.length}`;
+      response.writeHead(start > 0 ? 206 : 200, headers);
+      asked += 1;
+      if (asked > 1) response.end(bytes.subarray(start));
+      else response.write(bytes.subarray(0, bytes.length / 2), () => setTimeout(() => response.destroy(), 50));
+    };
+  },
+  /** Sends a little, then nothing more. */
+  stalled: (file) => (request, response) => {
+    const bytes = fs.readFileSync(file);
+    response.writeHead(200, { 'Content-Length': bytes.length });
+    response.write(bytes.subarray(0, 1000));
+  },
+};
