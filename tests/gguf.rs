@@ -1,4 +1,5 @@
-//! The GGUF reader: right files in any pieces, wrong files with the right words, blocks against the `gguf` Python package.
+//! The GGUF reader: right files in any pieces, wrong files with the right words, blocks against the `gguf` Python
+//! package.
 
 #[path = "common/gguf_writer.rs"]
 mod gguf_writer;
@@ -190,7 +191,10 @@ fn strings_are_lossless_bytes() {
     let tokens: Strings = list.iter().collect();
     assert_eq!(tokens.len(), 4);
     assert_eq!(tokens.iter().collect::<Vec<_>>(), list);
-    assert_eq!((0..5).map(|i| tokens.get(i)).collect::<Vec<_>>(), [Some(list[0]), Some(list[1]), Some(list[2]), Some(b""), None]);
+    assert_eq!(
+        (0..5).map(|i| tokens.get(i)).collect::<Vec<_>>(),
+        [Some(list[0]), Some(list[1]), Some(list[2]), Some(b""), None]
+    );
     let bytes = GgufWriter::new()
         .pair("tokens", Value::Array(Array::Strings(tokens.clone())))
         .raw_pair("text", 8, &string(b"a\xffb"))
@@ -298,8 +302,8 @@ fn names_the_section_that_is_cut_short() {
         (24, "the key of metadata pair 1 of 4"),
         (40, "the key of metadata pair 1 of 4"),
         (key_at("llama.block_count") + 22, "metadata `llama.block_count` (pair 2 of 4)"),
-        (key_at("Ġworld") + 2, "metadata `tokenizer.ggml.tokens` (pair 3 of 4), element 3 of 4"),
-        (metadata_end - 2, "metadata `tokenizer.ggml.scores` (pair 4 of 4), element 3 of 4"),
+        (key_at("Ġworld") + 2, "metadata `tokenizer.ggml.tokens` (pair 3 of 4), element 4 of 4"),
+        (metadata_end - 2, "metadata `tokenizer.ggml.scores` (pair 4 of 4), element 4 of 4"),
         (metadata_end, "tensor table entry 1 of 3"),
         (header.len() - 1, "tensor table entry 3 of 3"),
     ];
@@ -360,7 +364,7 @@ fn refuses_lengths_that_lie() {
             }
         }
         let in_array = [&8u32.to_le_bytes()[..], &2u64.to_le_bytes(), &string(b"x"), &lie.to_le_bytes()].concat();
-        expect_bad_file(&GgufWriter::new().raw_pair("k", 9, &in_array).build(), &["`k`", "element 1 of 2"]);
+        expect_bad_file(&GgufWriter::new().raw_pair("k", 9, &in_array).build(), &["`k`", "element 2 of 2"]);
     }
     let mut long_key = GgufWriter::new();
     long_key.pairs.push([&(1u64 << 63).to_le_bytes()[..], &[0; 40]].concat());
@@ -428,7 +432,10 @@ fn refuses_bad_dimensions() {
     expect_bad_file(&with_dims(GgmlType::F32, &[1; 5]), &["`blk.0.w` has 5 dimensions", "1 to 4"]);
     expect_bad_file(&with_dims(GgmlType::F32, &[4, 0]), &["`blk.0.w` of shape [4, 0]", "dimension is 0"]);
     expect_bad_file(&with_dims(GgmlType::Q4_K, &[256, 0]), &["dimension is 0"]);
-    expect_bad_file(&with_dims(GgmlType::F32, &[1 << 32, 1 << 32]), &["shape [4294967296, 4294967296]", "18446744073709551615"]);
+    expect_bad_file(
+        &with_dims(GgmlType::F32, &[1 << 32, 1 << 32]),
+        &["shape [4294967296, 4294967296]", "18446744073709551615"],
+    );
     expect_bad_file(&with_dims(GgmlType::F32, &[1 << 62, 1]), &["row of 4611686018427387904 weights"]);
     expect_bad_file(&with_dims(GgmlType::Q2_K, &[256, u64::MAX, 1, 1]), &["not below 18446744073709551615"]);
     expect_bad_file(&with_dims(GgmlType::Q4_K, &[128, 2]), &["`blk.0.w`", "row length 128", "256", "Q4_K"]);
@@ -561,7 +568,8 @@ fn refuses_split_files_that_do_not_belong_together() {
 
 #[test]
 fn a_large_vocabulary_reads_in_linear_time() {
-    let tokens: Strings = (0..150_000).map(|i| format!("token number {i:06} of a vocabulary with long words")).collect();
+    let tokens: Strings =
+        (0..150_000).map(|i| format!("token number {i:06} of a vocabulary with long words")).collect();
     let scores = Array::F32(vec![1.0; tokens.len()]);
     let bytes = GgufWriter::new()
         .pair("chat", text(&"x".repeat(1 << 20)))
@@ -596,7 +604,9 @@ fn reads_real_vocabularies() {
         let gguf = read_in(&bytes, 64 << 10, Some(bytes.len() as u64)).unwrap();
         let tokens = gguf.metadata.strings("tokenizer.ggml.tokens").unwrap().unwrap().len();
         println!("{}: {tokens} tokens in {:?}", path.display(), start.elapsed());
-        assert!(tokens > 30_000 && gguf.tensors.is_empty() && gguf.metadata.str("general.architecture").unwrap().is_some());
+        assert!(
+            tokens > 30_000 && gguf.tensors.is_empty() && gguf.metadata.str("general.architecture").unwrap().is_some()
+        );
         for piece in [1, 4093] {
             assert_eq!(read_in(&bytes, piece, None), Ok(gguf.clone()), "in pieces of {piece}");
         }
@@ -633,7 +643,9 @@ fn dequantizes_like_the_gguf_package() {
 
 #[test]
 fn dequantize_checks_its_sizes() {
-    let code = |ty, bytes: usize, weights: usize| dequantize(ty, &vec![0; bytes], &mut vec![0.0; weights]).map_err(|e| e.code());
+    let code = |ty, bytes: usize, weights: usize| {
+        dequantize(ty, &vec![0; bytes], &mut vec![0.0; weights]).map_err(|e| e.code())
+    };
     assert_eq!(code(GgmlType::Q4_K, 144, 256), Ok(()));
     assert_eq!(code(GgmlType::Q4_K, 0, 0), Ok(()));
     assert_eq!(code(GgmlType::Q4_K, 143, 256), Err(ErrorCode::InvalidArgument));

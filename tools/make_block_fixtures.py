@@ -51,7 +51,7 @@ def scales(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def numbers(rng: np.random.Generator, name: str, count: int) -> np.ndarray:
-    """Random bit patterns of a plain number type, infinities and subnormals among them, but no NaN: its payload may differ."""
+    """Random bits of a plain number type, with infinities and subnormals, but without NaN: its payload may differ."""
     bits, exponent = {"F32": ("<u4", 0x7F80_0000), "F16": ("<u2", 0x7C00), "BF16": ("<u2", 0x7F80)}[name]
     width = 8 * np.dtype(bits).itemsize
     values = rng.integers(0, 1 << width, count, dtype=np.uint64).astype(bits)

@@ -50,9 +50,9 @@ impl ArrayReader {
         }
     }
 
-    /// Which element is being read, for a message: the index and the count, outermost first.
+    /// Which element is being read, for a message: its number from 1 and the count, outermost first.
     pub fn place(&self) -> String {
-        let places = self.open.iter().map(|open| format!("element {} of {}", open.count - open.left, open.count));
+        let places = self.open.iter().map(|open| format!("element {} of {}", open.count - open.left + 1, open.count));
         places.collect::<Vec<_>>().join(", ")
     }
 }
@@ -126,11 +126,7 @@ fn fill_numbers<T, const N: usize>(
     Ok(())
 }
 
-fn fill_one_by_one(
-    left: &mut u64,
-    cursor: &mut Cursor,
-    mut read: impl FnMut(&mut Cursor) -> Step<()>,
-) -> Step<()> {
+fn fill_one_by_one(left: &mut u64, cursor: &mut Cursor, mut read: impl FnMut(&mut Cursor) -> Step<()>) -> Step<()> {
     while *left > 0 {
         read(cursor)?;
         *left -= 1;

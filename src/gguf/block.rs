@@ -24,8 +24,19 @@ pub enum GgmlType {
 impl GgmlType {
     /// Every known type.
     pub const ALL: [Self; 13] = [
-        Self::F32, Self::F16, Self::BF16, Self::Q4_0, Self::Q4_1, Self::Q5_0, Self::Q5_1, Self::Q8_0, Self::Q2_K,
-        Self::Q3_K, Self::Q4_K, Self::Q5_K, Self::Q6_K,
+        Self::F32,
+        Self::F16,
+        Self::BF16,
+        Self::Q4_0,
+        Self::Q4_1,
+        Self::Q5_0,
+        Self::Q5_1,
+        Self::Q8_0,
+        Self::Q2_K,
+        Self::Q3_K,
+        Self::Q4_K,
+        Self::Q5_K,
+        Self::Q6_K,
     ];
 
     /// (id in the file, name, weights per block, bytes per block)
@@ -85,9 +96,9 @@ pub fn row_bytes(ty: GgmlType, cols: u64) -> Result<u64> {
             ty.name()
         )));
     }
-    (cols / block_len)
-        .checked_mul(ty.block_bytes() as u64)
-        .ok_or_else(|| Error::bad_file(format!("row of {cols} weights of {} takes more than {} bytes", ty.name(), u64::MAX)))
+    (cols / block_len).checked_mul(ty.block_bytes() as u64).ok_or_else(|| {
+        Error::bad_file(format!("row of {cols} weights of {} takes more than {} bytes", ty.name(), u64::MAX))
+    })
 }
 
 /// GGML's name for a type that webgguf does not read.

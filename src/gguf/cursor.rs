@@ -24,8 +24,8 @@ impl From<Error> for Stop {
 
 /// A read position in the bytes that have arrived.
 ///
-/// An item is read with `take` and its kin; `commit` marks it as done. After a [`Stop::Wait`] the caller drops everything
-/// before [`Cursor::committed`], and reads the item again once enough bytes are there.
+/// An item is read with `take` and its kin; `commit` marks it as done. After a [`Stop::Wait`] the caller drops
+/// everything before [`Cursor::committed`], and reads the item again once enough bytes are there.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     item: usize,

@@ -1,6 +1,7 @@
 //! What the blocks mean: bytes of a tensor → f32. The oracle of every shader that unpacks weights.
 //!
-//! Results are those of the `gguf` Python package to the last bit: each formula is evaluated in f32 in the order written.
+//! Results are those of the `gguf` Python package to the last bit: each formula is evaluated in f32 in the order
+//! written.
 
 use half::{bf16, f16};
 
@@ -69,8 +70,8 @@ pub(super) fn scale(block: &[u8], at: usize) -> f32 {
     f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
 }
 
-// In the 4-bit and 5-bit types of 32 weights, byte i holds the low bits of weight i (low nibble) and of weight i + 16 (high
-// nibble); the fifth bit of weight i is bit i of a little-endian u32.
+// In the 4-bit and 5-bit types of 32 weights, byte i holds the low bits of weight i (low nibble) and of weight i + 16
+// (high nibble); the fifth bit of weight i is bit i of a little-endian u32.
 
 fn nibbles(packed: &[u8], weights: &mut [f32; 32], weight: impl Fn(usize, u8) -> f32) {
     for (i, &byte) in packed.iter().enumerate() {

@@ -94,8 +94,8 @@ fn scale_and_min(packed: &[u8], group: usize) -> (u8, u8) {
 /// 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 signed bytes of scales, f16 d.
 /// Groups of 16: (d · scale) · (q − 32).
 ///
-/// 64 low bytes and 32 high bytes serve 128 weights, four runs of 32: the low nibbles of the first 32 low bytes, of the second
-/// 32, then the high nibbles likewise; run r has its high bits at bit 2r.
+/// 64 low bytes and 32 high bytes serve 128 weights, four runs of 32: the low nibbles of the first 32 low bytes, of the
+/// second 32, then the high nibbles likewise; run r has its high bits at bit 2r.
 pub(super) fn q6_k(block: &[u8; 210], weights: &mut [f32; 256]) {
     let d = scale(block, 208);
     for (group, weights) in weights.as_chunks_mut::<16>().0.iter_mut().enumerate() {

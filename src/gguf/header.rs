@@ -68,7 +68,8 @@ enum Stage {
 }
 
 impl HeaderReader {
-    /// A reader at the first byte of a file. Where `file_size` (bytes) is known, lengths that reach past it fail at once.
+    /// A reader at the first byte of a file. Where `file_size` (bytes) is known, lengths that reach past it fail at
+    /// once.
     pub fn new(file_size: Option<u64>) -> Self {
         Self {
             file_size,
@@ -92,12 +93,13 @@ impl HeaderReader {
 
     /// Takes the next bytes of the file. Gives the header once it is whole.
     ///
-    /// After `Some`, pushed bytes at or past [`Gguf::header_bytes`] belong to the tensor data. Fewer may have been pushed: the
-    /// padding before the tensor data is not waited for.
+    /// After `Some`, pushed bytes at or past [`Gguf::header_bytes`] belong to the tensor data. Fewer may have been
+    /// pushed: the padding before the tensor data is not waited for.
     ///
     /// # Errors
-    /// `bad_file` where the bytes are no GGUF header of version 2 or 3 or contradict themselves, `unsupported_quant` for a
-    /// tensor of unknown type, `invalid_argument` when the header was already given. A failed reader repeats its error.
+    /// `bad_file` where the bytes are no GGUF header of version 2 or 3 or contradict themselves, `unsupported_quant`
+    /// for a tensor of unknown type, `invalid_argument` when the header was already given. A failed reader repeats its
+    /// error.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Gguf>> {
         if let Stage::Over(outcome) = &self.stage {
             let after_the_end = || Error::invalid_argument("bytes pushed after the header was whole");
@@ -179,15 +181,18 @@ impl HeaderReader {
         let size = self.file_size.unwrap_or(u64::MAX);
         if size > HEADER_CAP {
             let place = self.place();
-            return Err(Error::bad_file(format!("{place} reaches to byte {end}; headers end at {HEADER_CAP} at the latest")));
+            return Err(Error::bad_file(format!(
+                "{place} reaches to byte {end}; headers end at {HEADER_CAP} at the latest"
+            )));
         }
         if matches!(self.stage, Stage::Preamble) {
             // A tiny file: see all of it before saying what it looks like.
             if self.received() < size {
                 return Ok(false);
             }
-            if !foreign::may_be_gguf(&self.buffer) {
-                return Err(foreign::describe(&self.buffer));
+            let file = &self.buffer[..size as usize];
+            if !foreign::may_be_gguf(file) {
+                return Err(foreign::describe(file));
             }
         }
         let place = self.place();
@@ -250,13 +255,14 @@ impl HeaderReader {
         self.version = foreign::check_version(fields.u32()?)?;
         self.tensor_count = fields.u64()?;
         self.pairs = fields.u64()?;
-        let table_bytes = if self.vocabulary_only { 0 } else { self.tensor_count.saturating_mul(table::LEAST_ENTRY_BYTES) };
+        let table_bytes =
+            if self.vocabulary_only { 0 } else { self.tensor_count.saturating_mul(table::LEAST_ENTRY_BYTES) };
         let least = self.pairs.saturating_mul(LEAST_PAIR_BYTES).saturating_add(table_bytes);
         let left = cursor.left();
         if least > left {
             return Err(Error::bad_file(format!(
-                "file claims {} tensors and {} metadata pairs, which take at least {least} bytes, but at most {left} bytes \
-                 are left",
+                "file claims {} tensors and {} metadata pairs, which take at least {least} bytes, but at most \
+                 {left} bytes are left",
                 self.tensor_count, self.pairs
             ))
             .into());

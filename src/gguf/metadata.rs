@@ -121,9 +121,9 @@ impl Metadata {
 
     fn typed<'a, T>(&'a self, key: &str, expected: &str, pick: impl Fn(&'a Value) -> Option<T>) -> Result<Option<T>> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        pick(value).map(Some).ok_or_else(|| {
-            Error::bad_file(format!("metadata `{key}`: expected {expected}, found {}", describe(value)))
-        })
+        pick(value)
+            .map(Some)
+            .ok_or_else(|| Error::bad_file(format!("metadata `{key}`: expected {expected}, found {}", describe(value))))
     }
 }
 

@@ -1,7 +1,7 @@
 //! GGUF bytes → metadata and tensor table. Knows no GPU and no model.
 //!
-//! A [`HeaderReader`] takes the file's first bytes in pieces of any size and gives a [`Gguf`]. The tensor data itself never
-//! passes through here; [`dequantize`] is the definition of what its blocks mean.
+//! A [`HeaderReader`] takes the file's first bytes in pieces of any size and gives a [`Gguf`]. The tensor data itself
+//! never passes through here; [`dequantize`] is the definition of what its blocks mean.
 //!
 //! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>, versions 2 and 3, little-endian.
 
@@ -32,8 +32,8 @@ pub struct Gguf {
     pub metadata: Metadata,
     /// The tensors, sorted by part and offset. Empty after a vocabulary-only read.
     pub tensors: Vec<TensorInfo>,
-    /// Where the tensor data starts, in bytes from the start of the file. This may lie past the last byte of a file without
-    /// tensors, and after a vocabulary-only read it is where the metadata ends.
+    /// Where the tensor data starts, in bytes from the start of the file. This may lie past the last byte of a file
+    /// without tensors, and after a vocabulary-only read it is where the metadata ends.
     pub header_bytes: u64,
     /// Tensors start at multiples of this, counted from `header_bytes`: `general.alignment`, or 32.
     pub alignment: u64,

@@ -17,8 +17,8 @@ impl Gguf {
 
     /// Makes one header of those of all files of a split model, in their order. A single unsplit file passes through.
     ///
-    /// Metadata, version, alignment and `header_bytes` are those of the first file; `TensorInfo::part` says which file holds
-    /// a tensor, and its offset counts from the start of that file.
+    /// Metadata, version, alignment and `header_bytes` are those of the first file; `TensorInfo::part` says which file
+    /// holds a tensor, and its offset counts from the start of that file.
     ///
     /// # Errors
     /// `bad_file` where a file is missing, out of order or of another model; `invalid_argument` without any file.

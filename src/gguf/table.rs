@@ -13,7 +13,8 @@ const DEFAULT_ALIGNMENT: u64 = 32;
 /// The format asks for a multiple of this.
 const LEAST_ALIGNMENT: u64 = 8;
 
-/// Reads one entry. Its offset still counts from the start of the tensor data. `place` is its number from 1, and the count.
+/// Reads one entry. Its offset still counts from the start of the tensor data. `place` is its number from 1, and the
+/// count.
 pub(super) fn read_entry(cursor: &mut Cursor, (number, count): (u64, u64)) -> Step<TensorInfo> {
     let len = cursor.u64()?;
     if len > LONGEST_NAME {
@@ -73,8 +74,8 @@ pub(super) fn alignment(metadata: &Metadata) -> Result<u64> {
     Ok(alignment)
 }
 
-/// Sorts the tensors by offset, makes the offsets absolute, and checks that the data lies in the file, aligned and without
-/// overlap. `table_end` is where the table ends; gives where the data starts.
+/// Sorts the tensors by offset, makes the offsets absolute, and checks that the data lies in the file, aligned and
+/// without overlap. `table_end` is where the table ends; gives where the data starts.
 pub(super) fn lay_out(
     tensors: &mut [TensorInfo],
     table_end: u64,

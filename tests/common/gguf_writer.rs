@@ -1,4 +1,5 @@
-//! Writes GGUF files, right ones and, on request, wrong ones. Use with `#[path = "common/gguf_writer.rs"] mod gguf_writer;`.
+//! Writes GGUF files, right ones and, on request, wrong ones. Use with `#[path = "common/gguf_writer.rs"] mod
+//! gguf_writer;`.
 #![allow(dead_code, reason = "every test file uses another part")]
 
 use webgguf::gguf::{Array, GgmlType, Value};
