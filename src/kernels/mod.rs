@@ -12,9 +12,15 @@ pub mod state;
 
 pub mod argmax;
 pub mod attention;
+pub mod gather;
+pub mod layout;
+pub mod mat_mul;
+pub mod mat_vec;
+pub mod repack;
 pub mod rms_norm;
 pub mod rope_kv;
 pub mod sample;
+pub mod swiglu;
 
 use spec::KernelSpec;
 
@@ -25,8 +31,14 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::SPEC,
     &attention::DECODE,
     &attention::MERGE,
+    &gather::SPEC,
+    &mat_mul::SPEC,
+    &mat_vec::SPEC,
+    &mat_vec::SUBGROUP,
+    &repack::SPEC,
     &rms_norm::SPEC,
     &rope_kv::SPEC,
     &sample::PENALTIES,
     &sample::SPEC,
+    &swiglu::SPEC,
 ];

@@ -1,0 +1,43 @@
+// y[t, c] = W[tokens[t], c], or 0 for an id that is no row of W      (the embedding of the pass's tokens)
+// One workgroup dequantises 4 · WG_SIZE columns of one token. W may be a shard: it then writes the tokens it holds.
+
+override WG_SIZE: u32 = 64;
+override COLS: u32;
+
+override BLOCKS: u32 = (COLS + 31u) / 32u; // blocks of a row
+
+struct Params {
+    first_row: u32, // row of the whole matrix that row 0 of W is
+    rows: u32,      // rows of W
+    all_rows: u32,  // rows of the whole matrix
+}
+
+#import state
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> state: State;
+@group(0) @binding(2) var<storage, read> tokens: array<u32>;      // [tokens]
+@group(0) @binding(3) var<storage, read> w_vec: array<vec4<u32>>; // [rows, BLOCKS] and scales
+@group(0) @binding(4) var<storage, read> w_word: array<u32>;      // the same buffer
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;     // [tokens, COLS]
+
+#import weights
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let t = group.y;
+    let col = 4u * (group.x * WG_SIZE + lane);
+    let id = tokens[t];
+    let here = id >= params.first_row && id - params.first_row < params.rows;
+    let nowhere = id >= params.all_rows && params.first_row == 0u; // the first shard writes these zeros
+    if t >= state.count || state.done != 0u || col >= COLS || !(here || nowhere) {
+        return;
+    }
+    var quad = vec4<f32>();
+    if here {
+        quad = load_quad((id - params.first_row) * BLOCKS + col / 32u, (col / 4u) & 7u);
+    }
+    for (var i = 0u; i < min(4u, COLS - col); i += 1u) {
+        y[t * COLS + col + i] = quad[i];
+    }
+}

@@ -1,0 +1,109 @@
+// y[t, r] = epilogue(Σ_c W[r, c] · x[t, c])                          every token of a pass: prefill
+//
+// One workgroup of TX × TY threads computes 4·TX rows for 4·TY tokens. Per block of 32 columns it dequantises its rows of
+// W into workgroup memory, each weight once, puts its tokens of x beside them, and every thread adds to 4 × 4 sums.
+// The tiles lie column first: neighbouring threads read neighbouring vec4 of them.
+
+override COLS: u32;      // columns of W, values of a row of x
+override ROWS: u32;      // rows of W
+override X_STRIDE: u32;  // elements from one row of x to the next
+override Y_STRIDE: u32;  // elements from one row of y to the next
+override BIAS: bool;
+override RESIDUAL: bool; // add to y
+override WG_SIZE: u32;   // TX · TY
+override TX: u32;        // threads along the rows of W
+override TY: u32;        // threads along the tokens
+
+override BLOCKS: u32 = (COLS + 31u) / 32u; // blocks of a row
+override TILE_ROWS: u32 = 4u * TX;
+override TILE_TOKENS: u32 = 4u * TY;
+override W_TILE: u32 = 8u * TILE_ROWS;
+override X_TILE: u32 = 8u * TILE_TOKENS;
+
+struct Params {
+    first_row: u32, // row of the whole matrix that row 0 of W is: W may be one shard
+    y_offset: u32,  // element of a row of y that the matrix's first row writes
+}
+
+#import state
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> state: State;
+@group(0) @binding(2) var<storage, read> x: array<x_elem>;        // [tokens, X_STRIDE]
+@group(0) @binding(3) var<storage, read> w_vec: array<vec4<u32>>; // [ROWS, BLOCKS] and scales
+@group(0) @binding(4) var<storage, read> w_word: array<u32>;      // the same buffer
+@group(0) @binding(5) var<storage, read> bias: array<f32>;        // [rows of the whole matrix]
+@group(0) @binding(6) var<storage, read_write> y: array<f32>;     // [tokens, Y_STRIDE]
+
+#import columns
+#import weights
+
+var<workgroup> w_tile: array<vec4<f32>, W_TILE>; // [8 quads of a block, TILE_ROWS]
+var<workgroup> x_tile: array<vec4<f32>, X_TILE>; // [8 quads of a block, TILE_TOKENS]
+
+// Rows and tokens past the end repeat the last: their sums are never written.
+fn stage(b: u32, first_row: u32, first_token: u32, lane: u32) {
+    for (var i = lane; i < 4u * TILE_ROWS; i += WG_SIZE) {
+        let at = min(first_row + i / 4u, ROWS - 1u) * BLOCKS + b;
+        let k = i & 3u; // quads k and k + 4 share a word of nibbles
+        w_tile[k * TILE_ROWS + i / 4u] = load_quad(at, k);
+        w_tile[(k + 4u) * TILE_ROWS + i / 4u] = load_quad(at, k + 4u);
+    }
+    for (var i = lane; i < X_TILE; i += WG_SIZE) {
+        let token = min(first_token + i / 8u, state.count - 1u);
+        x_tile[(i & 7u) * TILE_TOKENS + i / 8u] = load_x(token * X_STRIDE, b * 32u + 4u * (i & 7u));
+    }
+}
+
+fn products(w: array<vec4<f32>, 4>, x: vec4<f32>) -> vec4<f32> {
+    return vec4<f32>(dot(w[0], x), dot(w[1], x), dot(w[2], x), dot(w[3], x));
+}
+
+fn write(t: u32, first_row: u32, sums: vec4<f32>) {
+    for (var i = 0u; i < 4u; i += 1u) {
+        let r = first_row + i * TX;
+        if r >= ROWS {
+            return;
+        }
+        let row = params.first_row + r;
+        let at = t * Y_STRIDE + params.y_offset + row;
+        var value = sums[i];
+        if BIAS {
+            value += bias[row];
+        }
+        if RESIDUAL {
+            value += y[at];
+        }
+        y[at] = value;
+    }
+}
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let first_row = group.x * TILE_ROWS;
+    let first_token = group.y * TILE_TOKENS;
+    // A thread's rows lie TX apart and its tokens TY, so that neighbours stay neighbours in memory.
+    let tx = lane % TX;
+    let ty = lane / TX;
+    var sums = array<vec4<f32>, 4>(); // [token], of 4 rows
+    for (var b = 0u; b < BLOCKS; b += 1u) {
+        stage(b, first_row, first_token, lane);
+        workgroupBarrier();
+        for (var k = 0u; k < 8u; k += 1u) {
+            let w = k * TILE_ROWS + tx;
+            let rows = array<vec4<f32>, 4>(w_tile[w], w_tile[w + TX], w_tile[w + 2u * TX], w_tile[w + 3u * TX]);
+            let at = k * TILE_TOKENS + ty;
+            sums[0] += products(rows, x_tile[at]);
+            sums[1] += products(rows, x_tile[at + TY]);
+            sums[2] += products(rows, x_tile[at + 2u * TY]);
+            sums[3] += products(rows, x_tile[at + 3u * TY]);
+        }
+        workgroupBarrier();
+    }
+    for (var j = 0u; j < 4u; j += 1u) {
+        let t = first_token + ty + j * TY;
+        if t < state.count {
+            write(t, first_row + tx, sums[j]);
+        }
+    }
+}

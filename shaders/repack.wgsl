@@ -1,0 +1,59 @@
+// Takes GGUF blocks apart into the sections of a packed matrix: see kernels/layout.rs for what goes where.
+// One thread moves one block of 32 weights (a K-quant's super-block is eight of them); the first thread of a super-block
+// also moves what the eight share. The target must be zero before: halves of a word are added by atomicOr.
+
+override WG_SIZE: u32 = 64;
+override COLS: u32;
+
+override BLOCKS: u32 = (COLS + 31u) / 32u; // blocks of a row
+
+struct Params {
+    dst_row: u32,    // row of the target that the first raw row becomes
+    rows: u32,       // raw rows
+    raw_offset: u32, // byte of `raw` where they start; any
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> raw: array<u32>;                // bytes of the file: whole rows
+@group(0) @binding(2) var<storage, read_write> dst: array<atomic<u32>>; // the packed matrix, or the shard
+
+fn raw_byte(at: u32) -> u32 {
+    return (raw[at / 4u] >> (8u * (at & 3u))) & 255u;
+}
+
+fn raw_u16(at: u32) -> u32 {
+    return raw_byte(at) | (raw_byte(at + 1u) << 8u);
+}
+
+fn raw_u32(at: u32) -> u32 {
+    let low = raw[at / 4u];
+    let shift = 8u * (at & 3u);
+    if shift == 0u {
+        return low;
+    }
+    return (low >> shift) | (raw[at / 4u + 1u] << (32u - shift));
+}
+
+fn put(word: u32, value: u32) {
+    atomicStore(&dst[word], value);
+}
+
+// Number i of the 16-bit values from word `at` on.
+fn put_half(at: u32, i: u32, value: u32) {
+    atomicOr(&dst[at + i / 2u], value << (16u * (i & 1u)));
+}
+
+// repack_block(i, b): block i of the raw rows becomes block b of the target
+#import repack_type
+
+@compute @workgroup_size(WG_SIZE)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (group.y * groups.x + group.x) * WG_SIZE + lane;
+    if i < params.rows * BLOCKS {
+        repack_block(i, params.dst_row * BLOCKS + i);
+    }
+}

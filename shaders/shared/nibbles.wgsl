@@ -1,0 +1,12 @@
+// The low four bits of a block's quants: one vec4 of words, weights 0–15 in the low nibbles, 16–31 in the high ones.
+const NIBBLE = 0x0f0f0f0fu;
+
+fn nibble_words(b: u32) -> array<u32, 8> {
+    let low = w_vec[b] & vec4<u32>(NIBBLE);
+    let high = (w_vec[b] >> vec4<u32>(4u)) & vec4<u32>(NIBBLE);
+    return array<u32, 8>(low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+}
+
+fn nibble_word(b: u32, k: u32) -> u32 {
+    return (w_word[b * 4u + (k & 3u)] >> (k & 4u)) & NIBBLE;
+}

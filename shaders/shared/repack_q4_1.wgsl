@@ -1,0 +1,10 @@
+// Q4_1, 20 bytes: f16 scale and offset, 16 bytes of nibbles, which have our order already.
+override SCALES_AT: u32;
+
+fn repack_block(i: u32, b: u32) {
+    let from = params.raw_offset + 20u * i;
+    put(SCALES_AT + b, raw_u32(from));
+    for (var k = 0u; k < 4u; k += 1u) {
+        put(b * 4u + k, raw_u32(from + 4u + 4u * k));
+    }
+}

@@ -1,0 +1,21 @@
+// Q4_0: weight = scale · (quant - 8); nibbles; one f16 scale per block.
+#import nibbles
+
+override SCALES_AT: u32;
+
+const SIGNED = false;
+
+fn block_words(b: u32) -> array<u32, 8> {
+    return nibble_words(b);
+}
+
+fn block_word(b: u32, k: u32) -> u32 {
+    return nibble_word(b, k);
+}
+
+fn block_scales(b: u32) -> vec4<f32> {
+    let scale = half_at(SCALES_AT, b);
+    return vec4<f32>(scale, scale, 8.0 * scale, 8.0 * scale);
+}
+
+#import quants

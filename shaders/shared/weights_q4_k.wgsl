@@ -1,0 +1,15 @@
+// Q4_K: weight = (scale · 6-bit scale) · quant - (minimum · 6-bit minimum); nibbles.
+#import nibbles
+#import six_bit_scales
+
+const SIGNED = false;
+
+fn block_words(b: u32) -> array<u32, 8> {
+    return nibble_words(b);
+}
+
+fn block_word(b: u32, k: u32) -> u32 {
+    return nibble_word(b, k);
+}
+
+#import quants

@@ -1,0 +1,13 @@
+// Q5_0: weight = scale · (quant - 16); one f16 scale per block.
+#import fifth_bit
+
+override SCALES_AT: u32;
+
+const SIGNED = false;
+
+fn block_scales(b: u32) -> vec4<f32> {
+    let scale = half_at(SCALES_AT, b);
+    return vec4<f32>(scale, scale, 16.0 * scale, 16.0 * scale);
+}
+
+#import quants

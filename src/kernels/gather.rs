@@ -1,0 +1,45 @@
+//! `y[t] = W[tokens[t]]`: the embeddings of a pass's tokens.
+
+use super::layout::{Matrix, type_id, weights_file};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
+
+params! {
+    /// Per-dispatch numbers.
+    pub struct Params {
+        /// Row of the whole matrix that the shard's first row is.
+        pub first_row: u32,
+        /// Rows of the shard.
+        pub rows: u32,
+        /// Rows of the whole matrix.
+        pub all_rows: u32,
+    }
+}
+
+/// The contract with `shaders/gather.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    stem: "gather",
+    source: include_str!("../../shaders/gather.wgsl"),
+    bindings: &[PARAMS, read("state"), read("tokens"), read("w_vec"), read("w_word"), write("y")],
+    params: Params::LAYOUT,
+    overrides: &["WG_SIZE", "COLS"],
+};
+
+/// Threads of a workgroup, each of which writes 4 columns.
+const WG_SIZE: u32 = 64;
+
+/// Rows `tokens` `[tokens]` u32 of `weights` `[vocab, cols]` → y `[tokens, cols]` f32, one dispatch per shard. An id
+/// that is no row gives zeros.
+pub fn gather(state: Slice, tokens: Slice, weights: &Matrix, y: Slice) -> Vec<Dispatch> {
+    let dispatches = weights.shards.iter().map(|shard| {
+        let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", weights.cols.into())];
+        constants.extend(weights.layout(shard).constants());
+        let kernel = Kernel::new(&SPEC, &constants)
+            .named(type_id(weights.ty))
+            .import("weights", weights_file(weights.ty));
+        let params = Params { first_row: shard.first_row, rows: shard.rows, all_rows: weights.rows };
+        let w = Slice::from(shard.buffer);
+        let columns = Extent::Fixed(weights.cols.div_ceil(4 * WG_SIZE));
+        Dispatch::new(kernel, &params, &[state, tokens, w, w, y], [columns, Extent::PerTokens(1), Extent::Fixed(1)])
+    });
+    dispatches.collect()
+}

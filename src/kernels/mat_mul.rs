@@ -1,0 +1,118 @@
+//! `y[t, r] = epilogue(W · x[t])` for every token of a pass: the matrices of prefill.
+
+use super::caps::Caps;
+use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
+use super::mat_vec::Epilogue;
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
+
+params! {
+    /// Per-dispatch numbers.
+    pub struct Params {
+        /// Row of the whole matrix that the shard's first row is.
+        pub first_row: u32,
+        /// Element of a row of y that the matrix's first row writes.
+        pub y_offset: u32,
+    }
+}
+
+/// The contract with `shaders/mat_mul.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    stem: "mat_mul",
+    source: include_str!("../../shaders/mat_mul.wgsl"),
+    bindings: &[PARAMS, read("state"), read("x"), read("w_vec"), read("w_word"), read("bias"), write("y")],
+    params: Params::LAYOUT,
+    overrides: &["COLS", "ROWS", "X_STRIDE", "Y_STRIDE", "BIAS", "RESIDUAL", "WG_SIZE", "TX", "TY"],
+};
+
+/// One matrix times the pass's tokens.
+#[derive(Debug, Clone, Copy)]
+pub struct MatMul<'a> {
+    /// `[rows, cols]`
+    pub weights: &'a Matrix,
+    /// `[tokens, x_stride]` f32
+    pub x: Slice,
+    /// Elements from one row of x to the next; a multiple of 4 where `cols` is one of 32.
+    pub x_stride: u32,
+    /// `[rows]` f32
+    pub bias: Option<Slice>,
+    /// `Store` or `Residual`.
+    pub epilogue: Epilogue,
+    /// `[tokens, y_stride]` f32
+    pub y: Slice,
+    /// Elements from one row of y to the next.
+    pub y_stride: u32,
+    /// Element of a row of y that the matrix's first row writes.
+    pub y_offset: u32,
+}
+
+/// Threads of a workgroup: each computes 4 rows for 4 tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tile {
+    /// Name in the variant's id.
+    pub name: &'static str,
+    /// Threads along the rows of W.
+    pub tx: u32,
+    /// Threads along the tokens.
+    pub ty: u32,
+}
+
+/// A row of the table: the first whose conditions hold is taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// For matrices of at least this many rows.
+    pub min_rows: u32,
+    /// The choice.
+    pub tile: Tile,
+}
+
+/// 64 rows × 64 tokens in 16 KiB of workgroup memory.
+pub const LARGE: Tile = Tile { name: "64x64", tx: 16, ty: 16 };
+
+/// 32 × 32 in 8 KiB: more workgroups for small matrices.
+pub const SMALL: Tile = Tile { name: "32x32", tx: 8, ty: 8 };
+
+/// Which tile runs a matrix. The last row holds for every device and matrix.
+pub static RULES: &[Rule] = &[Rule { min_rows: 1024, tile: LARGE }, Rule { min_rows: 0, tile: SMALL }];
+
+/// The tile for a matrix of `rows` rows on a device.
+pub fn choose(_caps: &Caps, rows: u32) -> Tile {
+    RULES.iter().find(|rule| rows >= rule.min_rows).map_or(SMALL, |rule| rule.tile)
+}
+
+/// The dispatches, one per shard, of `problem`. `dummy` stands in for a bias: any buffer with 16 bytes that is not `y`.
+pub fn mat_mul(caps: &Caps, state: Slice, dummy: Slice, problem: &MatMul) -> Vec<Dispatch> {
+    let tile = choose(caps, problem.weights.rows);
+    problem.weights.shards.iter().map(|shard| dispatch(tile, (state, dummy), problem, shard)).collect()
+}
+
+/// The dispatch of one shard in a given tile.
+pub fn dispatch(tile: Tile, (state, dummy): (Slice, Slice), problem: &MatMul, shard: &Shard) -> Dispatch {
+    let MatMul { weights, x, bias, y, .. } = *problem;
+    debug_assert!(problem.epilogue != Epilogue::SwiGlu, "prefill runs swiglu on its own");
+    let mut constants = vec![
+        ("COLS", f64::from(weights.cols)),
+        ("ROWS", shard.rows.into()),
+        ("X_STRIDE", problem.x_stride.into()),
+        ("Y_STRIDE", problem.y_stride.into()),
+        ("BIAS", f64::from(u8::from(bias.is_some()))),
+        ("RESIDUAL", f64::from(u8::from(problem.epilogue == Epilogue::Residual))),
+        ("WG_SIZE", (tile.tx * tile.ty).into()),
+        ("TX", tile.tx.into()),
+        ("TY", tile.ty.into()),
+    ];
+    constants.extend(weights.layout(shard).constants());
+    let full = weights.cols.is_multiple_of(BLOCK);
+    debug_assert!(!full || problem.x_stride.is_multiple_of(4));
+    let mut kernel = Kernel::new(&SPEC, &constants)
+        .named(type_id(weights.ty))
+        .named(tile.name)
+        .import("weights", weights_file(weights.ty))
+        .import("columns", if full { "columns_full" } else { "columns_ragged" });
+    if !full {
+        kernel = kernel.named("ragged");
+    }
+    let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
+    let w = Slice::from(shard.buffer);
+    let grid = [Extent::Fixed(shard.rows.div_ceil(4 * tile.tx)), Extent::PerTokens(4 * tile.ty), Extent::Fixed(1)];
+    Dispatch::new(kernel, &params, &[state, x, w, w, bias.unwrap_or(dummy), y], grid)
+}
