@@ -1,1 +1,262 @@
-//! (placeholder while the skeleton is laid)
+//! Text ↔ token ids, from the metadata of a GGUF file alone.
+//!
+//! [`Tokenizer::from_metadata`] reads the vocabulary into compact tables and needs the metadata no longer. Encoding cuts
+//! out special tokens, splits the rest into words and merges each word's pieces; decoding strings the tokens' bytes
+//! together. [`TextStream`] and [`StopMatcher`] do the latter for text that is still being generated, and
+//! [`Tokenizer::template_text`] writes a conversation the way the model was trained to read it.
+//!
+//! Rules that the file does not spell out (which names of pre-tokenizers mean what, which tokens end an answer, when BOS
+//! is added) are those of llama.cpp, for which these files are made.
+
+mod bpe;
+mod bytes;
+mod chat;
+mod classes;
+mod date;
+mod index;
+mod json;
+mod load;
+mod merge;
+mod pretokenizers;
+mod special;
+mod split;
+mod spm;
+mod stream;
+mod vocab;
+mod words;
+
+use self::bpe::Bpe;
+use self::special::{Fragment, Matcher};
+use self::spm::Spm;
+use self::vocab::{Kind, METASPACE, Vocab};
+use crate::error::Result;
+use crate::gguf::Metadata;
+
+pub use self::chat::Message;
+pub use self::date::Date;
+pub use self::stream::{StopMatcher, StopStatus, TextStream, Utf8Stream};
+
+/// A vocabulary with its rules. Ids are below [`Tokenizer::vocab_size`].
+#[derive(Debug)]
+pub struct Tokenizer {
+    vocab: Vocab,
+    model: Model,
+    /// Finds all special and added tokens.
+    special: Matcher,
+    /// Finds added tokens only: those that count as text.
+    added: Matcher,
+    rules: Rules,
+    ends: Vec<u32>,
+    chat_template: Option<String>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Model {
+    Bpe(Bpe),
+    Spm(Spm),
+}
+
+/// What goes around the text.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rules {
+    bos: Option<u32>,
+    eos: Option<u32>,
+    unknown: Option<u32>,
+    padding: Option<u32>,
+    add_bos: bool,
+    add_eos: bool,
+    /// Text gets a space in front, and loses it again when decoded.
+    space_prefix: bool,
+    /// Special tokens take the white space behind them with them.
+    eats_space: bool,
+}
+
+impl Tokenizer {
+    /// Reads the `tokenizer.*` keys.
+    ///
+    /// # Errors
+    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `gpt2`, `llama` and `gemma4`; `bad_file` where keys
+    /// are missing, of the wrong type, of different lengths, or name ids past the end.
+    pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
+        load::tokenizer(metadata)
+    }
+
+    /// The token ids of `text`.
+    ///
+    /// `add_special` adds BOS and EOS where the file wants them. `parse_special` reads special tokens that stand in the text,
+    /// such as `<|im_start|>`; without it they are text like any other. A prompt made by [`Self::template_text`] is encoded
+    /// by [`Self::encode_prompt`].
+    pub fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
+        let mut ids = Vec::with_capacity(text.len() / 3 + 2);
+        if add_special && self.rules.add_bos {
+            ids.extend(self.rules.bos);
+        }
+        let matcher = if parse_special { &self.special } else { &self.added };
+        let mut at_start = true;
+        matcher.cut(&self.vocab, text, |id| self.eats_space(id), |fragment| {
+            match fragment {
+                Fragment::Token(id) => ids.push(id),
+                Fragment::Text(text) => self.encode_text(text, at_start, &mut ids),
+            }
+            at_start = matches!(fragment, Fragment::Token(_));
+        });
+        if add_special && self.rules.add_eos {
+            ids.extend(self.rules.eos);
+        }
+        ids
+    }
+
+    /// The token ids of a prompt in the model's own format: special tokens are read, and BOS is added where the file wants it
+    /// and the text has none yet. EOS is not added.
+    pub fn encode_prompt(&self, text: &str) -> Vec<u32> {
+        let mut ids = self.encode(text, false, true);
+        if let Some(bos) = self.rules.bos
+            && self.rules.add_bos
+            && ids.first() != Some(&bos)
+        {
+            ids.insert(0, bos);
+        }
+        ids
+    }
+
+    fn encode_text(&self, text: &str, at_start: bool, ids: &mut Vec<u32>) {
+        let prefix = self.rules.space_prefix && at_start;
+        let metaspace = self.vocab.spelling() == vocab::Spelling::Metaspace && text.contains(METASPACE);
+        if !prefix && !metaspace {
+            return self.encode_plain(text, ids);
+        }
+        let mut changed = String::with_capacity(text.len() + 1);
+        changed.push_str(if prefix { " " } else { "" });
+        changed.push_str(text);
+        if metaspace {
+            // To the model, that character is a space.
+            changed = changed.replace(METASPACE, " ");
+        }
+        self.encode_plain(&changed, ids);
+    }
+
+    fn encode_plain(&self, text: &str, ids: &mut Vec<u32>) {
+        match &self.model {
+            Model::Bpe(bpe) => bpe.encode(&self.vocab, text, ids),
+            Model::Spm(spm) => spm.encode(&self.vocab, text, ids),
+        }
+    }
+
+    /// The text of `ids`, where bytes that are not UTF-8 become U+FFFD. Control tokens are left out unless `show_special`; ids
+    /// past the end are left out.
+    pub fn decode(&self, ids: &[u32], show_special: bool) -> String {
+        let mut bytes = Vec::new();
+        let mut at_start = true;
+        for &id in ids {
+            self.push_token(id, show_special, &mut at_start, &mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Appends a token's bytes as they appear in text. `at_start` says whether text begins here, where encoding would have put
+    /// a space, and is kept up to date.
+    fn push_token(&self, id: u32, show_special: bool, at_start: &mut bool, out: &mut Vec<u8>) {
+        let (Some(bytes), Some(kind)) = (self.vocab.token(id), self.vocab.kind(id)) else { return };
+        if matches!(kind, Kind::Control | Kind::Unknown) {
+            out.extend_from_slice(if show_special { bytes } else { b"" });
+            *at_start = true;
+            return;
+        }
+        let prefixed = *at_start && self.rules.space_prefix && kind != Kind::UserDefined;
+        out.extend_from_slice(if prefixed { bytes.strip_prefix(b" ").unwrap_or(bytes) } else { bytes });
+        *at_start = kind == Kind::UserDefined;
+    }
+
+    /// The bytes that a token stands for, which need not be whole characters; for a control token its name. `None` past the
+    /// last id.
+    pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
+        self.vocab.token(id)
+    }
+
+    /// Whether a token steers the model or stands for unknown text, rather than being text.
+    pub fn is_special(&self, id: u32) -> bool {
+        matches!(self.vocab.kind(id), Some(Kind::Control | Kind::Unknown))
+    }
+
+    /// The number of tokens.
+    pub fn vocab_size(&self) -> usize {
+        self.vocab.len()
+    }
+
+    /// The token that begins a sequence.
+    pub fn bos(&self) -> Option<u32> {
+        self.rules.bos
+    }
+
+    /// The token that ends a sequence.
+    pub fn eos(&self) -> Option<u32> {
+        self.rules.eos
+    }
+
+    /// The token that stands for text without a token.
+    pub fn unknown(&self) -> Option<u32> {
+        self.rules.unknown
+    }
+
+    /// The token that fills up a batch.
+    pub fn padding(&self) -> Option<u32> {
+        self.rules.padding
+    }
+
+    /// Whether `encode` with `add_special` begins with BOS.
+    pub fn adds_bos(&self) -> bool {
+        self.rules.add_bos && self.rules.bos.is_some()
+    }
+
+    /// Whether an answer ends with this token.
+    pub fn is_end_of_generation(&self, id: u32) -> bool {
+        self.ends.binary_search(&id).is_ok()
+    }
+
+    /// All tokens that end an answer, ascending: end of text, of turn, of message, and those known by their names.
+    pub fn end_of_generation_ids(&self) -> Vec<u32> {
+        self.ends.clone()
+    }
+
+    /// The file's chat template, in Jinja.
+    pub fn chat_template(&self) -> Option<&str> {
+        self.chat_template.as_deref()
+    }
+
+    /// What was odd about the file but could be worked around, for a log.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Writes a conversation with the file's chat template; with `add_generation_prompt` it ends where the answer starts.
+    /// `date` is what the template sees as now.
+    ///
+    /// A file without a template gets ChatML when `<|im_start|>` is one of its tokens.
+    ///
+    /// # Errors
+    /// `invalid_argument` when the template refuses the messages, is wrong or runs too long (with its line), or when there is
+    /// no template.
+    pub fn template_text(&self, messages: &[Message], add_generation_prompt: bool, date: Date) -> Result<String> {
+        let name = |id: Option<u32>| {
+            id.and_then(|id| self.vocab.token(id)).map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned())
+        };
+        let template = match self.chat_template() {
+            Some(template) => template,
+            None => chat::without_template(self.special.has(&self.vocab, "<|im_start|>"))?,
+        };
+        let tokens = chat::Tokens {
+            bos: name(self.rules.bos),
+            eos: name(self.rules.eos),
+            unknown: name(self.rules.unknown),
+            padding: name(self.rules.padding),
+        };
+        chat::render(template, &chat::Chat { messages, add_generation_prompt, date, tokens })
+    }
+
+    fn eats_space(&self, id: u32) -> bool {
+        // Phi-3's own tokenizer does not for these.
+        let keeps = [&b"<unk>"[..], b"<s>", b"<|endoftext|>"];
+        self.rules.eats_space && !self.vocab.token(id).is_some_and(|text| keeps.contains(&text))
+    }
+}

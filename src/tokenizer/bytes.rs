@@ -1,0 +1,82 @@
+//! The byte alphabet of byte-level BPE: every byte has a printable character that stands for it in a vocabulary.
+//!
+//! Origin: GPT-2's published tokenizer. Bytes that are printable in Latin-1 stand for themselves; the other 68 stand at
+//! U+0100 and up, in their order.
+
+/// The characters run to U+0143.
+const CHARACTERS: usize = 0x144;
+const NONE: u16 = u16::MAX;
+
+static BYTE_OF: [u16; CHARACTERS] = byte_of_character();
+
+const fn stands_for_itself(byte: usize) -> bool {
+    matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff)
+}
+
+const fn byte_of_character() -> [u16; CHARACTERS] {
+    let mut table = [NONE; CHARACTERS];
+    let mut next = 0x100;
+    let mut byte = 0;
+    while byte < 256 {
+        if stands_for_itself(byte) {
+            table[byte] = byte as u16;
+        } else {
+            table[next] = byte as u16;
+            next += 1;
+        }
+        byte += 1;
+    }
+    table
+}
+
+/// Appends the bytes that `text` stands for. `false`, with `out` as it was, when a character stands for no byte.
+pub(super) fn push_decoded(text: &str, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    for character in text.chars() {
+        match BYTE_OF.get(character as usize) {
+            Some(&byte) if byte != NONE => out.push(byte as u8),
+            _ => {
+                out.truncate(start);
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// The byte that a byte-fallback token such as `<0x0A>` stands for.
+pub(super) fn fallback_byte(text: &[u8]) -> Option<u8> {
+    let digits = text.strip_prefix(b"<0x")?.strip_suffix(b">")?;
+    let [high, low] = digits.as_array::<2>()?.map(|digit| char::from(digit).to_digit(16));
+    Some((high? * 16 + low?) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_alphabet_is_a_bijection() {
+        let mut bytes: Vec<u16> = BYTE_OF.iter().copied().filter(|&byte| byte != NONE).collect();
+        bytes.sort_unstable();
+        assert_eq!(bytes, (0..256).collect::<Vec<u16>>());
+    }
+
+    #[test]
+    fn decodes_known_spellings() {
+        let mut out = b"x".to_vec();
+        assert!(push_decoded("ĠHelloĊ", &mut out));
+        assert_eq!(out, b"x Hello\n");
+        assert!(!push_decoded("a\u{2581}", &mut out));
+        assert_eq!(out, b"x Hello\n");
+    }
+
+    #[test]
+    fn reads_fallback_tokens() {
+        assert_eq!(fallback_byte(b"<0x0A>"), Some(10));
+        assert_eq!(fallback_byte(b"<0xff>"), Some(255));
+        for not_one in [&b"<0x0>"[..], b"<0x0G>", b"0x0A", b"<0x0A", b"<0x00A>", b""] {
+            assert_eq!(fallback_byte(not_one), None);
+        }
+    }
+}

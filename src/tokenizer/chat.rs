@@ -1,0 +1,181 @@
+//! Chat templates: the Jinja source in a GGUF file, rendered as Hugging Face's `apply_chat_template` does with Python's
+//! jinja2.
+//!
+//! A template is part of a hostile file, so its steps, its recursion and its output are bounded. minijinja bounds single
+//! operations too (repeated strings, ranges), with one exception: a value that doubles with every step of a loop may ask for
+//! more memory than there is, which ends the WebAssembly instance as any failed allocation does.
+
+use std::borrow::Cow;
+use std::io;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Value, ValueKind};
+use minijinja::{Environment, ErrorKind, context};
+use serde::{Deserialize, Serialize};
+
+use super::date::Date;
+use super::json;
+use crate::error::{Error, Result};
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks: `system`, `user`, `assistant`, or what else the template knows.
+    pub role: String,
+    /// What they say.
+    pub content: String,
+}
+
+impl Message {
+    /// A message.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { role: role.into(), content: content.into() }
+    }
+}
+
+/// What is rendered.
+pub(super) struct Chat<'a> {
+    pub messages: &'a [Message],
+    pub add_generation_prompt: bool,
+    pub date: Date,
+    pub tokens: Tokens,
+}
+
+/// The names of the special tokens; empty where there is none.
+pub(super) struct Tokens {
+    pub bos: String,
+    pub eos: String,
+    pub unknown: String,
+    pub padding: String,
+}
+
+/// Steps that every template may take, and further ones for every message. Real ones take some hundred per message; Gemma 4's
+/// looks back over the whole conversation at each.
+const FUEL: u64 = 2_000_000;
+const FUEL_PER_MESSAGE: u64 = 20_000;
+/// Macros within macros. WebAssembly's stack is small.
+const DEEPEST_CALLS: usize = 64;
+const LONGEST_TEMPLATE: usize = 1 << 20;
+const LONGEST_OUTPUT: usize = 64 << 20;
+
+/// ChatML, for models that have its tokens but no template.
+const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n\
+                      {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+/// The template for a file that has none.
+pub(super) fn without_template(has_chatml: bool) -> Result<&'static str> {
+    if has_chatml {
+        return Ok(CHATML);
+    }
+    Err(Error::invalid_argument(
+        "the model has no chat template: give it text or ids, not messages (tokenizer.chat_template is missing and \
+         <|im_start|> is not a token)",
+    ))
+}
+
+/// Renders `template`.
+pub(super) fn render(template: &str, chat: &Chat) -> Result<String> {
+    if template.len() > LONGEST_TEMPLATE {
+        let found = template.len();
+        return Err(Error::invalid_argument(format!(
+            "the chat template has {found} bytes, at most {LONGEST_TEMPLATE} are allowed"
+        )));
+    }
+    let source = without_generation_tags(template);
+    let environment = environment(chat).map_err(template_error)?;
+    let tokens = &chat.tokens;
+    let messages: Value = chat.messages.iter().map(|message| {
+        Value::from_pairs([("role", &message.role), ("content", &message.content)])
+    }).collect();
+    let context = context! {
+        messages => messages,
+        add_generation_prompt => chat.add_generation_prompt,
+        tools => Value::from(()),
+        documents => Value::from(()),
+        bos_token => &tokens.bos,
+        eos_token => &tokens.eos,
+        unk_token => &tokens.unknown,
+        pad_token => &tokens.padding,
+    };
+    let mut out = Capped(Vec::new());
+    let template = environment.template_from_str(&source).map_err(template_error)?;
+    template.render_captured_to(context, &mut out).map_err(template_error)?;
+    String::from_utf8(out.0).map_err(|_| Error::invalid_argument("chat template: the text is not UTF-8"))
+}
+
+fn environment(chat: &Chat) -> std::result::Result<Environment<'static>, minijinja::Error> {
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
+    let mut environment = Environment::new();
+    environment.set_syntax(syntax);
+    environment.set_fuel(Some(FUEL + FUEL_PER_MESSAGE * chat.messages.len() as u64));
+    environment.set_recursion_limit(DEEPEST_CALLS);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.set_formatter(|out, _, value| {
+        // As Python writes them.
+        let text = match value.kind() {
+            ValueKind::None => "None",
+            ValueKind::Bool if value.is_true() => "True",
+            ValueKind::Bool => "False",
+            _ => return std::fmt::Write::write_fmt(out, format_args!("{value}")).map_err(minijinja::Error::from),
+        };
+        out.write_str(text).map_err(minijinja::Error::from)
+    });
+    environment.add_filter("tojson", json::tojson);
+    environment.add_function("raise_exception", |message: String| -> std::result::Result<(), minijinja::Error> {
+        Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
+    });
+    let date = chat.date;
+    environment.add_function("strftime_now", move |format: String| date.format(&format));
+    Ok(environment)
+}
+
+/// Output that ends with an error where it grows past all use.
+struct Capped(Vec<u8>);
+
+impl io::Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LONGEST_OUTPUT {
+            return Err(io::Error::other("output is too long"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Training frameworks mark the assistant's words with `{% generation %}` blocks, which change nothing in the text. They
+/// become `{% if true %}` blocks, so that white space and line numbers stay as they are.
+fn without_generation_tags(template: &str) -> Cow<'_, str> {
+    if !template.contains("generation") {
+        return Cow::Borrowed(template);
+    }
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(start) = rest.find("{%") {
+        let Some(len) = rest[start..].find("%}") else { break };
+        let inside = &rest[start + 2..start + len];
+        out.push_str(&rest[..start + 2]);
+        match inside.trim_matches(|c: char| c.is_whitespace() || c == '-' || c == '+') {
+            "generation" => out.push_str(&inside.replace("generation", "if true")),
+            "endgeneration" => out.push_str(&inside.replace("endgeneration", "endif")),
+            _ => out.push_str(inside),
+        }
+        rest = &rest[start + len..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+fn template_error(error: minijinja::Error) -> Error {
+    let line = error.line().map_or_else(String::new, |line| format!(", line {line}"));
+    let detail = match (error.kind(), error.detail()) {
+        (ErrorKind::OutOfFuel, _) => "it takes too many steps".to_owned(),
+        (ErrorKind::InvalidOperation, Some(detail)) => detail.to_owned(),
+        (kind, Some(detail)) => format!("{kind}: {detail}"),
+        (kind, None) => kind.to_string(),
+    };
+    Error::invalid_argument(format!("chat template{line}: {detail}"))
+}

@@ -1,0 +1,339 @@
+//! Pre-tokenizers: cutting text into the words within which BPE merges.
+//!
+//! The patterns were published as regular expressions; here each is a small hand-written matcher over characters, which is
+//! exact about backtracking and needs no regex engine. A pre-tokenizer is a list of [`Stage`]s. Each stage cuts the pieces
+//! of the one before: what its pattern matches becomes a piece, and so does what lies between two matches.
+
+use super::classes::Classes;
+
+/// One pattern of a pre-tokenizer.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stage {
+    /// The usual alternation of words, numbers, punctuation and white space.
+    Words(Words),
+    /// DeepSeek V3's alternation: `[ASCII punctuation][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|
+    /// ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+    DeepSeekWords,
+    /// `\p{N}{1,n}`
+    Numbers(usize),
+    /// `[0-9][0-9][0-9]`
+    ThreeDigits,
+    /// `\s?[…]+`, a run of characters that the function accepts
+    SpacedRun(fn(char) -> bool),
+    /// `[…]+`
+    Run(fn(char) -> bool),
+    /// ` ?[…]+`, after a plain space only
+    PlainSpacedRun(fn(char) -> bool),
+    /// `[\r\n]`
+    LineBreak,
+    /// `\s+$`
+    SpaceAtEnd,
+    /// `[^\n]+|[\n]+`
+    Lines,
+}
+
+/// The parts in which the usual alternations differ.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Words {
+    pub contractions: Contractions,
+    pub letters: Letters,
+    pub numbers: Numbers,
+    /// What ends a run of punctuation, apart from white space and numbers.
+    pub not_punctuation: Classes,
+    /// Characters that follow a run of punctuation and belong to it.
+    pub tail: &'static [u8],
+    /// `\s*[\r\n]+` is a piece.
+    pub line_breaks: bool,
+}
+
+/// `'s|'t|'re|'ve|'m|'ll|'d`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contractions {
+    /// Not as pieces of their own; [`Letters::Cased`] may still take them.
+    No,
+    /// In small letters only.
+    Small,
+    /// In small and capital letters.
+    AnyCase,
+}
+
+/// Runs of letters.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Letters {
+    /// ` ?\p{L}+`
+    Spaced,
+    /// `[^\r\n\p{L}\p{N}]?[…]+` of these classes
+    Prefixed(Classes),
+    /// As `Prefixed`, but a word also ends where a small letter meets a capital:
+    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[\p{Lu}…]+[\p{Ll}…]*`
+    Cased { contractions: bool },
+}
+
+/// Runs of numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Numbers {
+    /// ` ?\p{N}+`
+    Spaced,
+    /// `\p{N}{1,n}`
+    UpTo(usize),
+}
+
+/// Calls `word` with every piece of `text`, in order and without gaps.
+pub(super) fn split<'t>(text: &'t str, stages: &[Stage], word: &mut impl FnMut(&'t str)) {
+    let Some((stage, later)) = stages.split_first() else {
+        if !text.is_empty() {
+            word(text);
+        }
+        return;
+    };
+    let mut gap = 0;
+    let mut at = 0;
+    while at < text.len() {
+        let end = stage.match_end(text, at);
+        if end == at {
+            at = after(text, at);
+            continue;
+        }
+        if gap < at {
+            split(&text[gap..at], later, word);
+        }
+        split(&text[at..end], later, word);
+        at = end;
+        gap = end;
+    }
+    if gap < text.len() {
+        split(&text[gap..], later, word);
+    }
+}
+
+impl Stage {
+    /// Where the match that starts at `at` ends; `at` itself when there is none.
+    fn match_end(&self, text: &str, at: usize) -> usize {
+        match *self {
+            Self::Words(words) => words.match_end(text, at),
+            Self::DeepSeekWords => deep_seek_words(text, at),
+            Self::Numbers(most) => run_up_to(text, at, Classes::NUMBER, most),
+            Self::ThreeDigits => match text.as_bytes()[at..].first_chunk::<3>() {
+                Some(digits) if digits.iter().all(u8::is_ascii_digit) => at + 3,
+                _ => at,
+            },
+            Self::SpacedRun(accepts) => {
+                let start = if classes_at(text, at).meets(Classes::SPACE) { after(text, at) } else { at };
+                // The optional space may also be given back, should the run accept it.
+                let end = run_of(text, start, accepts);
+                if end > start { end } else { run_of(text, at, accepts) }
+            }
+            Self::PlainSpacedRun(accepts) => behind(at, after_space(text, at), |from| run_of(text, from, accepts)),
+            Self::Run(accepts) => run_of(text, at, accepts),
+            Self::LineBreak => if_in(text, at, Classes::LINE_BREAK),
+            Self::SpaceAtEnd => {
+                let end = run(text, at, Classes::SPACE);
+                if end == text.len() { end } else { at }
+            }
+            Self::Lines => {
+                let line_feeds = text.as_bytes()[at] == b'\n';
+                let same = |&byte: &u8| (byte == b'\n') == line_feeds;
+                at + text.as_bytes()[at..].iter().take_while(|byte| same(byte)).count()
+            }
+        }
+    }
+}
+
+impl Words {
+    fn match_end(&self, text: &str, at: usize) -> usize {
+        if self.contractions != Contractions::No {
+            let end = contraction(text, at, self.contractions);
+            if end > at {
+                return end;
+            }
+        }
+        let end = self.letters.match_end(text, at);
+        if end > at {
+            return end;
+        }
+        let end = match self.numbers {
+            Numbers::Spaced => behind(at, after_space(text, at), |from| run(text, from, Classes::NUMBER)),
+            Numbers::UpTo(most) => run_up_to(text, at, Classes::NUMBER, most),
+        };
+        if end > at {
+            return end;
+        }
+        let not_punctuation = self.not_punctuation.or(Classes::SPACE).or(Classes::NUMBER);
+        let end = behind(at, after_space(text, at), |from| run_without(text, from, not_punctuation));
+        if end > at {
+            return end + text.as_bytes()[end..].iter().take_while(|byte| self.tail.contains(byte)).count();
+        }
+        white_space(text, at, self.line_breaks)
+    }
+}
+
+impl Letters {
+    fn match_end(self, text: &str, at: usize) -> usize {
+        match self {
+            Self::Spaced => behind(at, after_space(text, at), |from| run(text, from, Classes::LETTER)),
+            Self::Prefixed(letters) => {
+                let first = classes_at(text, at);
+                if first.meets(letters) {
+                    return run(text, at, letters);
+                }
+                if first.meets(NO_PREFIX) {
+                    return at;
+                }
+                behind(at, after(text, at), |from| run(text, from, letters))
+            }
+            Self::Cased { contractions } => {
+                let end = cased(text, at);
+                if contractions && end > at { contraction(text, end, Contractions::AnyCase) } else { end }
+            }
+        }
+    }
+}
+
+/// What may not stand before a word: `[\r\n\p{L}\p{N}]`.
+const NO_PREFIX: Classes = Classes::LINE_BREAK.or(Classes::LETTER).or(Classes::NUMBER);
+const EITHER_CASE: Classes = Classes::CASELESS.or(Classes::MARK);
+const UPPER: Classes = Classes::UPPER.or(EITHER_CASE);
+const LOWER: Classes = Classes::LOWER.or(EITHER_CASE);
+
+/// A word whose case changes at most from upper to lower, perhaps after another character.
+fn cased(text: &str, at: usize) -> usize {
+    let prefixed = if classes_at(text, at).meets(NO_PREFIX) { at } else { after(text, at) };
+    for shape in [upper_then_lower, upper_first] {
+        for start in [prefixed, at] {
+            let end = shape(text, start);
+            if end > start {
+                return end;
+            }
+        }
+    }
+    at
+}
+
+/// `[UPPER]*[LOWER]+`. The first run gives back as little as the second needs.
+fn upper_then_lower(text: &str, start: usize) -> usize {
+    let border = run(text, start, UPPER);
+    let end = run(text, border, LOWER);
+    if end > border {
+        return end;
+    }
+    let given_back = text[start..border].char_indices().rev().find(|(_, c)| Classes::of(*c).meets(LOWER));
+    given_back.map_or(start, |(offset, c)| start + offset + c.len_utf8())
+}
+
+/// `[UPPER]+[LOWER]*`
+fn upper_first(text: &str, start: usize) -> usize {
+    let border = run(text, start, UPPER);
+    if border > start { run(text, border, LOWER) } else { start }
+}
+
+fn deep_seek_words(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    if bytes[at].is_ascii_punctuation() {
+        let letters = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        if letters > 0 {
+            return at + 1 + letters;
+        }
+    }
+    let word = Classes::LETTER.or(Classes::MARK);
+    let sign = Classes::PUNCTUATION.or(Classes::SYMBOL);
+    let first = classes_at(text, at);
+    let end = if first.meets(word) {
+        run(text, at, word)
+    } else if first.meets(sign.or(Classes::LINE_BREAK)) {
+        at
+    } else {
+        behind(at, after(text, at), |from| run(text, from, word))
+    };
+    if end > at {
+        return end;
+    }
+    let end = behind(at, after_space(text, at), |from| run(text, from, sign));
+    if end > at {
+        return run(text, end, Classes::LINE_BREAK);
+    }
+    white_space(text, at, true)
+}
+
+/// `\s*[\r\n]+` where wanted, then `\s+(?!\S)|\s+`: a run before a word leaves its last character to that word.
+fn white_space(text: &str, at: usize, line_breaks: bool) -> usize {
+    let end = run(text, at, Classes::SPACE);
+    let space = &text[at..end];
+    if line_breaks && let Some(last) = space.rfind(['\r', '\n']) {
+        return at + last + 1;
+    }
+    if end == text.len() {
+        return end;
+    }
+    match space.char_indices().next_back() {
+        Some((last, _)) if last > 0 => at + last,
+        _ => end,
+    }
+}
+
+fn contraction(text: &str, at: usize, kind: Contractions) -> usize {
+    let rest = &text.as_bytes()[at..];
+    if rest.first() != Some(&b'\'') {
+        return at;
+    }
+    let is = |suffix: &&&[u8]| match rest.get(1..=suffix.len()) {
+        Some(found) if kind == Contractions::Small => found == **suffix,
+        Some(found) => found.eq_ignore_ascii_case(suffix),
+        None => false,
+    };
+    let suffixes: [&[u8]; 7] = [b"s", b"t", b"re", b"ve", b"m", b"ll", b"d"];
+    suffixes.iter().find(is).map_or(at, |suffix| at + 1 + suffix.len())
+}
+
+fn first_char(text: &str, at: usize) -> Option<char> {
+    match text.as_bytes().get(at) {
+        Some(&byte) if byte.is_ascii() => Some(char::from(byte)),
+        Some(_) => text[at..].chars().next(),
+        None => None,
+    }
+}
+
+fn classes_at(text: &str, at: usize) -> Classes {
+    first_char(text, at).map_or(Classes::NONE, Classes::of)
+}
+
+/// Where the character at `at` ends.
+fn after(text: &str, at: usize) -> usize {
+    at + first_char(text, at).map_or(0, char::len_utf8)
+}
+
+/// Behind a plain space at `at`, or `at`.
+fn after_space(text: &str, at: usize) -> usize {
+    if text.as_bytes().get(at) == Some(&b' ') { at + 1 } else { at }
+}
+
+fn if_in(text: &str, at: usize, classes: Classes) -> usize {
+    if classes_at(text, at).meets(classes) { after(text, at) } else { at }
+}
+
+fn run(text: &str, at: usize, classes: Classes) -> usize {
+    run_of(text, at, |character| Classes::of(character).meets(classes))
+}
+
+fn run_up_to(text: &str, at: usize, classes: Classes, most: usize) -> usize {
+    (0..most).fold(at, |end, _| if_in(text, end, classes))
+}
+
+fn run_without(text: &str, at: usize, classes: Classes) -> usize {
+    run_of(text, at, |character| !Classes::of(character).meets(classes))
+}
+
+fn run_of(text: &str, at: usize, accepts: impl Fn(char) -> bool) -> usize {
+    let mut end = at;
+    while let Some(character) = first_char(text, end)
+        && accepts(character)
+    {
+        end += character.len_utf8();
+    }
+    end
+}
+
+/// Where `rest` ends behind an optional prefix from `at` to `from`; `at` when it matches nothing there.
+fn behind(at: usize, from: usize, rest: impl FnOnce(usize) -> usize) -> usize {
+    let end = rest(from);
+    if end > from { end } else { at }
+}

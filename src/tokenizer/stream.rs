@@ -1,0 +1,229 @@
+//! Text that is still being generated: tokens in, whole characters out, and stop strings caught wherever they fall.
+
+use super::Tokenizer;
+
+/// UTF-8 that arrives in pieces. What comes out is, put together, what `String::from_utf8_lossy` makes of all bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Utf8Stream {
+    /// The start of a character whose rest is still to come: at most three bytes.
+    pending: Vec<u8>,
+}
+
+impl Utf8Stream {
+    /// An empty stream.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes bytes and gives the text that is now certain. An unfinished character at the end waits; bytes that cannot become
+    /// UTF-8 come out as U+FFFD.
+    pub fn push(&mut self, bytes: &[u8]) -> String {
+        self.pending.extend_from_slice(bytes);
+        let mut text = String::with_capacity(self.pending.len());
+        let mut waiting = 0;
+        for chunk in self.pending.utf8_chunks() {
+            text.push_str(chunk.valid());
+            // An incomplete sequence can only be told from a broken one by what follows; at the end, nothing does.
+            let invalid = chunk.invalid();
+            let at_end = chunk_is_last(&self.pending, invalid);
+            if at_end && could_continue(invalid) {
+                waiting = invalid.len();
+            } else if !invalid.is_empty() {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        self.pending.drain(..self.pending.len() - waiting);
+        text
+    }
+
+    /// Ends the stream: an unfinished character becomes U+FFFD.
+    pub fn flush(&mut self) -> String {
+        let rest = String::from_utf8_lossy(&self.pending).into_owned();
+        self.pending.clear();
+        rest
+    }
+}
+
+/// Whether `part`, a slice of `whole`, reaches its end.
+fn chunk_is_last(whole: &[u8], part: &[u8]) -> bool {
+    whole.as_ptr_range().end == part.as_ptr_range().end
+}
+
+/// Whether bytes that are not UTF-8 are the start of a character.
+fn could_continue(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+/// Token ids → text, while they are generated.
+#[derive(Debug, Clone)]
+pub struct TextStream {
+    utf8: Utf8Stream,
+    at_start: bool,
+    show_special: bool,
+}
+
+impl TextStream {
+    /// A stream that shows the names of control tokens or leaves them out. `continues` says that the text goes on from a
+    /// prompt, so that a space at the start is part of it; a text of its own loses the space that encoding had put there.
+    pub fn new(show_special: bool, continues: bool) -> Self {
+        Self { utf8: Utf8Stream::new(), at_start: !continues, show_special }
+    }
+
+    /// The text that is certain after this token: often a word, at times nothing yet. Ids past the end give nothing.
+    pub fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> String {
+        let mut bytes = Vec::new();
+        tokenizer.push_token(id, self.show_special, &mut self.at_start, &mut bytes);
+        self.utf8.push(&bytes)
+    }
+
+    /// Ends the stream: an unfinished character becomes U+FFFD.
+    pub fn flush(&mut self) -> String {
+        self.utf8.flush()
+    }
+}
+
+/// What [`StopMatcher::push`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopStatus {
+    /// Text that no stop string can claim any more.
+    pub text: String,
+    /// The stop string that was found, as its position in the list; the text before it is in `text`.
+    pub stopped: Option<usize>,
+}
+
+/// Finds stop strings in text that arrives in pieces, also across their borders. Text that could be the start of a stop
+/// string is held back until that is clear. How the text is cut into pieces makes no difference: the stop string that is
+/// whole first wins.
+#[derive(Debug, Clone, Default)]
+pub struct StopMatcher {
+    stops: Vec<String>,
+    held: String,
+    stopped: bool,
+}
+
+impl StopMatcher {
+    /// A matcher for these strings; empty ones are ignored.
+    pub fn new(stops: &[impl AsRef<str>]) -> Self {
+        Self { stops: stops.iter().map(|stop| stop.as_ref().to_owned()).collect(), ..Self::default() }
+    }
+
+    /// Takes text and gives what is safe to show. After a stop string was found, all further text is swallowed.
+    pub fn push(&mut self, text: &str) -> StopStatus {
+        if self.stopped {
+            return StopStatus { text: String::new(), stopped: None };
+        }
+        self.held.push_str(text);
+        if let Some((start, stop)) = self.first_stop() {
+            self.stopped = true;
+            let mut text = std::mem::take(&mut self.held);
+            text.truncate(start);
+            return StopStatus { text, stopped: Some(stop) };
+        }
+        let keep_from = self.held.len() - self.longest_start();
+        let keep = self.held.split_off(keep_from);
+        StopStatus { text: std::mem::replace(&mut self.held, keep), stopped: None }
+    }
+
+    /// Ends the text: what was held back is no stop string after all.
+    pub fn flush(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+
+    fn stops(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.stops.iter().map(String::as_str).enumerate().filter(|(_, stop)| !stop.is_empty())
+    }
+
+    /// Of all stop strings in the held text the one that ends first, of those the one that starts first.
+    fn first_stop(&self) -> Option<(usize, usize)> {
+        let found = self.stops().filter_map(|(index, stop)| {
+            let start = self.held.find(stop)?;
+            Some((start + stop.len(), start, index))
+        });
+        found.min().map(|(_, start, index)| (start, index))
+    }
+
+    /// The length of the longest end of the held text that begins a stop string.
+    fn longest_start(&self) -> usize {
+        let held = self.held.as_bytes();
+        let begins = |stop: &str| {
+            let most = held.len().min(stop.len() - 1);
+            (1..=most).rev().find(|&len| stop.is_char_boundary(len) && held.ends_with(&stop.as_bytes()[..len]))
+        };
+        self.stops().filter_map(|(_, stop)| begins(stop)).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn utf8_in_any_pieces_is_the_lossy_text() {
+        let samples: [&[u8]; 6] = [
+            "a é 我 🦙!".as_bytes(),
+            b"\xf0\x9f\xa6",
+            b"\xff\xe6\x88x\xf0\x9f\xa6\x99\x80",
+            b"\xe0\x80\x80\xed\xa0\x80",
+            b"\xc3",
+            b"",
+        ];
+        for bytes in samples {
+            for piece in 1..=bytes.len().max(1) {
+                let mut stream = Utf8Stream::new();
+                let mut text: String = bytes.chunks(piece).map(|bytes| stream.push(bytes)).collect();
+                text += &stream.flush();
+                assert_eq!(text, String::from_utf8_lossy(bytes), "{bytes:?} by {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_unfinished_characters_wait() {
+        let mut stream = Utf8Stream::new();
+        assert_eq!(stream.push(b"ab\xf0\x9f"), "ab");
+        assert_eq!(stream.push(b"\xa6"), "");
+        assert_eq!(stream.push(b"\x99c"), "🦙c");
+        assert_eq!(stream.push(b"\xffd"), "\u{fffd}d");
+        assert_eq!(stream.flush(), "");
+    }
+
+    /// All text that comes out when `text` goes in by `size` characters, and the stop string.
+    fn run(stops: &[&str], text: &str, size: usize) -> (String, Option<usize>) {
+        let mut matcher = StopMatcher::new(stops);
+        let mut out = String::new();
+        let characters: Vec<char> = text.chars().collect();
+        for piece in characters.chunks(size) {
+            let status = matcher.push(&piece.iter().collect::<String>());
+            out += &status.text;
+            if status.stopped.is_some() {
+                return (out, status.stopped);
+            }
+        }
+        out += &matcher.flush();
+        (out, None)
+    }
+
+    #[test]
+    fn stops_are_found_across_pieces() {
+        for size in 1..12 {
+            assert_eq!(run(&["\n\n"], "one\ntwo\n\nthree", size), ("one\ntwo".into(), Some(0)));
+            assert_eq!(run(&["</s>", "END"], "a </b> EN END.", size), ("a </b> EN ".into(), Some(1)));
+            assert_eq!(run(&["aab"], "aaaaab", size), ("aaa".into(), Some(0)));
+            assert_eq!(run(&["我們"], "我我們", size), ("我".into(), Some(0)));
+            assert_eq!(run(&["xyz", ""], "ends with xy", size), ("ends with xy".into(), None));
+            // The shorter one is whole first, however the text arrives.
+            assert_eq!(run(&["abcd", "bc"], "abcd", size), ("a".into(), Some(1)));
+            assert_eq!(run(&["bc", "abc"], "abc", size), ("".into(), Some(1)));
+        }
+    }
+
+    #[test]
+    fn only_what_could_be_a_stop_is_held_back() {
+        let mut matcher = StopMatcher::new(&["stop"]);
+        assert_eq!(matcher.push("a st"), StopStatus { text: "a ".into(), stopped: None });
+        assert_eq!(matcher.push("ar"), StopStatus { text: "star".into(), stopped: None });
+        assert_eq!(matcher.push("stopped"), StopStatus { text: "".into(), stopped: Some(0) });
+        assert_eq!(matcher.push("more"), StopStatus { text: "".into(), stopped: None });
+        assert_eq!(matcher.flush(), "");
+    }
+}
