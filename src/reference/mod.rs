@@ -12,6 +12,8 @@ mod gather;
 mod mat_mul;
 mod mat_vec;
 mod model;
+pub mod packed;
+pub mod repack;
 mod rms_norm;
 mod rope;
 mod softmax;
