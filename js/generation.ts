@@ -34,9 +34,11 @@ export class Turns {
       await this.#current.settled;
     }
     this.#current = turn;
-    void turn.settled.then(() => {
-      if (this.#current === turn) this.#current = undefined;
-    });
+  }
+
+  /** Gives the engine back; before `settled` resolves, so that whoever waits for that finds it free. */
+  end(turn: Turn): void {
+    if (this.#current === turn) this.#current = undefined;
   }
 }
 
@@ -171,16 +173,20 @@ export class Generation implements AsyncIterableIterator<Piece> {
   }
 
   #end(result: GenerationResult): void {
-    this.#over = true;
-    this.#run.signal?.removeEventListener('abort', this.#abort);
+    this.#close();
     this.#resolve(this.#cancelled ? { ...result, finishReason: 'abort' } : result);
   }
 
   async #fail(error: unknown): Promise<void> {
     await this.#engine?.finish().catch(() => {}); // the engine may be beyond that; `error` says why
-    this.#over = true;
     this.#failure = { error };
-    this.#run.signal?.removeEventListener('abort', this.#abort);
+    this.#close();
     this.#reject(error);
+  }
+
+  #close(): void {
+    this.#over = true;
+    this.#run.signal?.removeEventListener('abort', this.#abort);
+    this.#run.turns.end(this);
   }
 }

@@ -112,6 +112,7 @@ export class WasmModel {
     } catch (error) {
       throw fromEngine(error);
     } finally {
+      this.#turns.end(turn);
       release();
     }
   }

@@ -1,0 +1,141 @@
+// A stand-in for the WebAssembly engine, so that the TypeScript face is tested for itself. It keeps the contract of
+// js/wasm/webgguf.d.ts: pulls its sources, refuses to be used twice at once, counts what was freed.
+
+export const seen = { freed: 0, loads: [], started: [], finished: 0, reads: 0 };
+
+/** What the next calls do; tests set and `reset` it. */
+export const plan = {};
+
+export function resetMock() {
+  Object.assign(seen, { freed: 0, loads: [], started: [], finished: 0, reads: 0 });
+  for (const key of Object.keys(plan)) delete plan[key];
+}
+
+const codeError = (code, message) => Object.assign(new Error(message), { code });
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export default async function init({ module_or_path: input }) {
+  plan.initInput = await input;
+}
+
+async function pull(sources, onBytes) {
+  const parts = [];
+  for (const source of sources) {
+    const pieces = [];
+    for (let piece = await source.next(); piece; piece = await source.next()) {
+      if (piece.length === 0) throw new Error('an empty piece');
+      pieces.push(Buffer.from(piece));
+      seen.reads += 1;
+      onBytes(piece.length);
+    }
+    parts.push(Buffer.concat(pieces));
+  }
+  return parts;
+}
+
+export class Engine {
+  #borrowed = false;
+  #left = 0;
+  #ids = [];
+
+  static async load(sources, options, onProgress) {
+    const total = sources.reduce((sum, { size }) => sum + (size ?? NaN), 0) || 0;
+    let loaded = 0;
+    const parts = await pull(sources, (bytes) => onProgress('download', (loaded += bytes), total));
+    if (plan.loadFails) throw plan.loadFails;
+    for (let i = 1; i <= 4; i += 1) {
+      await sleep(plan.compileMs ?? 0);
+      if (!plan.deaf) onProgress('compile', i, 4);
+    }
+    seen.loads.push({ parts, options });
+    return new Engine();
+  }
+
+  /** A call that has the engine for itself, as wasm-bindgen has it. */
+  async #alone(work) {
+    if (this.#borrowed) throw new Error('recursive use of an object');
+    this.#borrowed = true;
+    try {
+      return await work();
+    } finally {
+      this.#borrowed = false;
+    }
+  }
+
+  info() {
+    return { architecture: 'llama', quantization: 'Q8_0', parameters: 4, layers: 1, contextLength: 64, vocabularySize: 128,
+      hasChatTemplate: true, backend: 'cpu', adapter: '', features: [], gpuBytes: 0, variants: [] };
+  }
+
+  tokenize(text, addSpecial) {
+    return Uint32Array.from([...(addSpecial ? [1] : []), ...[...text].map((c) => c.charCodeAt(0))]);
+  }
+
+  detokenize(ids) { return String.fromCharCode(...ids); }
+
+  applyChatTemplate(messages) {
+    if (plan.templateFails) throw codeError('invalid_argument', 'the file has no chat template');
+    return messages.map(({ role, content }) => `<${role}>${content}`).join('');
+  }
+
+  encodeMessages(messages) { return this.tokenize(this.applyChatTemplate(messages), true); }
+
+  start(ids, options) {
+    if (this.#borrowed) throw new Error('recursive use of an object');
+    if (ids.length > 64) throw codeError('context_full', `prompt of ${ids.length} tokens, context of 64`);
+    seen.started.push({ ids: [...ids], options });
+    this.#left = options.maxTokens ?? 5;
+    this.#ids = [];
+    return { promptTokens: ids.length, cachedTokens: 0 };
+  }
+
+  next() {
+    return this.#alone(async () => {
+      await sleep(plan.tokenMs ?? 1);
+      if (plan.nextFails) throw plan.nextFails;
+      if (this.#left === 0) return undefined;
+      this.#left -= 1;
+      const id = 97 + this.#ids.length;
+      this.#ids.push(id);
+      return { ids: Uint32Array.of(id), text: String.fromCharCode(id) };
+    });
+  }
+
+  finish() {
+    return this.#alone(async () => {
+      seen.finished += 1;
+      const ids = Uint32Array.from(this.#ids);
+      const finishReason = this.#left === 0 ? 'length' : 'abort';
+      this.#left = 0;
+      return { text: String.fromCharCode(...ids), ids, finishReason, usage: { completionTokens: ids.length }, timings: {} };
+    });
+  }
+
+  evaluate(ids, wantLogits) {
+    return this.#alone(async () => {
+      await sleep(plan.tokenMs ?? 1);
+      const logits = wantLogits ? new Float32Array(ids.length * 128) : undefined;
+      return { top1: new Uint32Array(ids.length), logprobs: new Float32Array(ids.length - 1), ...(logits && { logits }) };
+    });
+  }
+
+  reset() {}
+  wasmMemoryBytes() { return 65536; }
+
+  free() {
+    if (this.#borrowed) throw new Error('attempted to free while borrowed');
+    seen.freed += 1;
+  }
+}
+
+export class VocabularyHandle {
+  static async load(sources) {
+    seen.loads.push({ first: Buffer.from(await sources[0].next()), count: sources.length });
+    return new VocabularyHandle();
+  }
+
+  tokenize(text) { return Uint32Array.from([...text].map((c) => c.charCodeAt(0))); }
+  detokenize(ids) { return String.fromCharCode(...ids); }
+  applyChatTemplate(messages) { return JSON.stringify(messages); }
+  free() { seen.freed += 1; }
+}

@@ -1,0 +1,324 @@
+// WasmModel, Generation and Tokenizer over a mock engine: order of calls, cancelling, freeing, validation.
+
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { face, isAbort, plan, progressReporter, resetMock, seen, withCode } from './face.mjs';
+
+const { Tokenizer, WasmModel, WebggufError, init } = face;
+const BYTES = Uint8Array.of(1, 2, 3);
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Node's fetch knows no file: URLs, so the bytes are given, as an application may do.
+await init({ wasm: new Uint8Array(8) });
+
+const unhandled = [];
+process.on('unhandledRejection', (error) => unhandled.push(error));
+
+beforeEach(resetMock);
+
+const load = (options) => WasmModel.load(BYTES, options);
+
+async function textOf(generation) {
+  let text = '';
+  for await (const piece of generation) text += piece.text;
+  return text;
+}
+
+// ---- load -----------------------------------------------------------------------------------------------------------
+
+test('load hands over bytes and options, and reports progress', async () => {
+  const reports = [];
+  const model = await load({ onProgress: (p) => reports.push(p), contextLength: 32, backend: 'cpu', precision: 'exact' });
+  assert.deepEqual([...seen.loads[0].parts[0]], [1, 2, 3]);
+  assert.deepEqual(seen.loads[0].options, { backend: 'cpu', contextLength: 32, precision: 'exact' });
+  assert.deepEqual(reports[0], { stage: 'download', loaded: 3, total: 3, fraction: 1 });
+  assert.deepEqual(reports.at(-1), { stage: 'ready', loaded: 1, total: 1, fraction: 1 });
+  assert.equal(reports.filter(({ stage }) => stage === 'ready').length, 1);
+  assert.equal(model.info.vocabularySize, 128);
+  assert.throws(() => { model.info.layers = 3; }, TypeError);
+  assert.equal(model.hasGpu(), false);
+});
+
+test('wrong options are refused by name before anything is read', async () => {
+  const refused = (options, pattern) => assert.rejects(load(options), withCode('invalid_argument', pattern));
+  await refused({ contextLength: 0 }, /'contextLength' must be an integer of at least 1, found 0/);
+  await refused({ contextLength: NaN }, /found NaN/);
+  await refused({ backend: 'webgl' }, /'auto' or 'webgpu' or 'cpu', found 'webgl'/);
+  await refused({ context_length: 5 }, /unknown option 'context_length', did you mean 'contextLength'/);
+  await refused({ gpuLayers: 5 }, /unknown option 'gpuLayers'; known are/);
+  await refused({ constructor: 5 }, /unknown option 'constructor'/);
+  await refused({ onProgress: null }, /'onProgress' must be a function, found null/);
+  await refused({ signal: {} }, /'signal' must be an AbortSignal/);
+  await refused(7, /options must be an object/);
+  assert.equal(seen.reads, 0);
+  await load({ contextLength: undefined });
+});
+
+test('errors of the engine become WebggufErrors with their code', async () => {
+  plan.loadFails = Object.assign(new Error('tensor x: expected 3, found 4'), { code: 'bad_file' });
+  await assert.rejects(load(), (error) => error instanceof WebggufError && withCode('bad_file', /expected 3, found 4/)(error));
+  plan.loadFails = new WebAssembly.RuntimeError('unreachable');
+  await assert.rejects(load(), withCode('internal', /the engine stopped/));
+  plan.loadFails = Object.assign(new Error('stop'), { code: 'aborted' });
+  await assert.rejects(load(), isAbort);
+});
+
+test('an exception of onProgress stops loading and comes out', async () => {
+  const mine = new Error('mine');
+  await assert.rejects(load({ onProgress: () => { throw mine; } }), (error) => error === mine);
+  let last = false;
+  await assert.rejects(load({ onProgress: ({ stage }) => { if (stage === 'ready') { last = true; throw mine; } } }));
+  assert.ok(last);
+  assert.equal(seen.freed, 1, 'an engine that was ready is freed');
+});
+
+test('a signal cancels before, during and right at the end of loading', async () => {
+  await assert.rejects(load({ signal: AbortSignal.abort() }), isAbort);
+  assert.equal(seen.reads, 0);
+
+  const during = new AbortController();
+  plan.compileMs = 10;
+  setTimeout(() => during.abort(), 15);
+  await assert.rejects(load({ signal: during.signal }), isAbort);
+  assert.equal(seen.loads.length, 0);
+
+  await assert.rejects(load({ signal: AbortSignal.timeout(15) }), isAbort, 'whatever the reason is');
+
+  plan.deaf = true;
+  const late = new AbortController();
+  setTimeout(() => late.abort(), 15);
+  await assert.rejects(load({ signal: late.signal }), isAbort);
+  assert.equal(seen.freed, 1, 'an engine that did not notice is freed');
+});
+
+test('an engine that takes too long to stop does not hold up the caller, and is freed when it comes', async () => {
+  Object.assign(plan, { deaf: true, compileMs: 400 });
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 50);
+  const begun = performance.now();
+  await assert.rejects(load({ signal: controller.signal }), isAbort);
+  assert.ok(performance.now() - begun < 1400);
+  assert.equal(seen.freed, 0);
+  await sleep(900);
+  assert.equal(seen.freed, 1);
+});
+
+test('progress is thinned out, keeps the edges, and knows when it knows nothing', () => {
+  const reports = [];
+  let time = 0;
+  const report = progressReporter((p) => reports.push(p), new AbortController().signal, () => time);
+  for (let i = 0; i <= 1000; i += 1, time += 1) report('download', i, 1000);
+  assert.ok(reports.length > 10 && reports.length < 30, `${reports.length} reports`);
+  assert.equal(reports[0].loaded, 0);
+  assert.deepEqual(reports.at(-1), { stage: 'download', loaded: 1000, total: 1000, fraction: 1 });
+  report('upload', 5, 0);
+  assert.deepEqual(reports.at(-1), { stage: 'upload', loaded: 5, total: undefined, fraction: undefined });
+  const count = reports.length;
+  report('somethingNew', 1, 2);
+  assert.equal(reports.length, count);
+});
+
+// ---- generate -------------------------------------------------------------------------------------------------------
+
+test('a prompt, messages and ids become tokens; options go through', async () => {
+  const model = await load();
+  assert.equal(await textOf(model.generate('AB', { temperature: 0, stop: 'x', maxTokens: 2 })), 'ab');
+  assert.equal(await textOf(model.generate([{ role: 'user', content: 'H' }])), 'abcde');
+  assert.equal(await textOf(model.generate([7, 8])), 'abcde');
+  assert.deepEqual(seen.started[0], { ids: [1, 65, 66], options: { temperature: 0, maxTokens: 2, stop: ['x'] } });
+  assert.equal(String.fromCharCode(...seen.started[1].ids.slice(1)), '<user>H');
+  assert.deepEqual(seen.started[2].ids, [7, 8]);
+});
+
+test('the result comes with the loop, without it, and before it', async () => {
+  const model = await load();
+  const looped = model.generate('a');
+  assert.equal(await textOf(looped), (await looped.result).text);
+  assert.equal((await looped.result).finishReason, 'length');
+  assert.equal((await model.generate('a').result).text, 'abcde');
+  const early = model.generate('a');
+  const { result } = early;
+  assert.equal(await textOf(early), 'abcde');
+  assert.equal((await result).text, 'abcde');
+  assert.equal(seen.finished, 3);
+});
+
+test('leaving the loop cancels, and the model is free at once', async () => {
+  const model = await load();
+  const generation = model.generate('a', { maxTokens: 1000 });
+  for await (const piece of generation) if (piece.text === 'c') break;
+  assert.equal((await generation.result).finishReason, 'abort');
+  assert.equal((await generation.result).text, 'abc');
+  assert.equal(await textOf(model.generate('a')), 'abcde');
+});
+
+test('a signal ends the iteration without throwing', async () => {
+  const model = await load();
+  const controller = new AbortController();
+  const generation = model.generate('a', { maxTokens: 1000, signal: controller.signal });
+  let text = '';
+  for await (const piece of generation) {
+    text += piece.text;
+    if (piece.text === 'c') controller.abort();
+  }
+  assert.equal(text, 'abc');
+  assert.equal((await generation.result).finishReason, 'abort');
+
+  const before = model.generate('a', { signal: AbortSignal.abort() });
+  assert.equal(await textOf(before), '');
+  const { finishReason, usage } = await before.result;
+  assert.deepEqual([finishReason, usage.totalTokens], ['abort', 0]);
+  assert.equal(seen.started.length, 1, 'nothing was started');
+});
+
+test('a signal frees the model even if nobody asks for the next piece', async () => {
+  const model = await load();
+  const controller = new AbortController();
+  const generation = model.generate('a', { maxTokens: 1000, signal: controller.signal });
+  await generation.next();
+  controller.abort();
+  assert.equal(await textOf(model.generate('a')), 'abcde');
+  assert.equal((await generation.next()).done, true);
+});
+
+test('after a cancel the next generation waits for the last token of the old one', async () => {
+  const model = await load();
+  plan.tokenMs = 30;
+  const controller = new AbortController();
+  const old = model.generate('a', { maxTokens: 1000, signal: controller.signal });
+  const reading = textOf(old);
+  await sleep(10);
+  controller.abort();
+  assert.equal(await textOf(model.generate('a', { maxTokens: 1 })), 'a');
+  await reading;
+});
+
+test('generate, evaluate and reset during generate are refused', async () => {
+  const model = await load();
+  const running = model.generate('a', { maxTokens: 1000 });
+  await running.next();
+  assert.throws(() => model.generate('b'), withCode('invalid_argument', /generation is running/));
+  assert.throws(() => model.reset(), withCode('invalid_argument', /reset: a generation is running/));
+  await assert.rejects(model.evaluate([1]), withCode('invalid_argument', /evaluate: a generation is running/));
+  await running.return();
+  model.reset();
+  assert.equal((await model.evaluate([1, 2])).top1.length, 2);
+});
+
+test('two that were made while nothing ran: the second to start is refused', async () => {
+  const model = await load();
+  const [first, second] = [model.generate('a'), model.generate('b')];
+  await first.next();
+  await assert.rejects(second.next(), withCode('invalid_argument', /generation is running/));
+  await assert.rejects(second.result, withCode('invalid_argument'));
+  assert.equal(await textOf(first), 'bcde');
+});
+
+test('errors come out of the loop and of the result, and nothing is left unhandled', async () => {
+  const model = await load();
+  const long = model.generate('x'.repeat(100));
+  await assert.rejects(textOf(long), withCode('context_full', /101 tokens/));
+  await assert.rejects(long.result, withCode('context_full'));
+
+  plan.nextFails = Object.assign(new Error('gone'), { code: 'device_lost' });
+  await assert.rejects(textOf(model.generate('a')), withCode('device_lost'));
+  void model.generate('a').result; // nobody looks
+  await sleep(20);
+  plan.nextFails = undefined;
+  assert.equal(await textOf(model.generate('a')), 'abcde', 'the model is free again');
+  assert.deepEqual(unhandled, []);
+});
+
+test('wrong options and prompts are refused at once, by name', async () => {
+  const model = await load();
+  const refused = (prompt, options, pattern) =>
+    assert.throws(() => model.generate(prompt, options), withCode('invalid_argument', pattern));
+  refused('a', { temperature: NaN }, /'temperature' must be a number from 0 to 100, found NaN/);
+  refused('a', { temperature: '1' }, /found '1'/);
+  refused('a', { topP: 1.5 }, /'topP'.*found 1.5/);
+  refused('a', { topK: 2.5 }, /'topK' must be an integer/);
+  refused('a', { seed: -1 }, /'seed'/);
+  refused('a', { seed: 2 ** 53 }, /'seed'/);
+  refused('a', { repetitionPenalty: 0 }, /'repetitionPenalty'/);
+  refused('a', { maxTokens: Infinity }, /'maxTokens'/);
+  refused('a', { stop: [''] }, /'stop' must be a non-empty string/);
+  refused('a', { stop: [1] }, /'stop'/);
+  refused('a', { ignoreEos: 1 }, /'ignoreEos' must be true or false/);
+  refused('a', { max_tokens: 5 }, /did you mean 'maxTokens'/);
+  refused([], {}, /at least one token id, found none/);
+  refused([{ role: 'user' }], {}, /message 0 must be \{ role, content \}/);
+  refused([1, 2.5], {}, /ids\[1\] must be an integer from 0 to 127, found 2.5/);
+  refused([128], {}, /ids\[0\]/);
+  refused(undefined, {}, /found undefined/);
+  refused(new Float32Array(2), {}, /Uint32Array or an array/);
+});
+
+// ---- the rest -------------------------------------------------------------------------------------------------------
+
+test('evaluate gives shapes as promised', async () => {
+  const model = await load();
+  const { top1, logprobs, logits } = await model.evaluate(Uint32Array.of(1, 2, 3), { logits: true });
+  assert.deepEqual([top1.length, logprobs.length, logits.length], [3, 2, 3 * 128]);
+  assert.equal((await model.evaluate([1])).logits, undefined);
+  await assert.rejects(model.evaluate([]), withCode('invalid_argument', /at least one/));
+  await assert.rejects(model.evaluate([1], { logit: true }), withCode('invalid_argument', /unknown option 'logit'/));
+});
+
+test('text functions check what they get', async () => {
+  const model = await load();
+  assert.deepEqual([...model.tokenize('A', { addSpecial: true })], [1, 65]);
+  assert.equal(model.detokenize([65]), 'A');
+  assert.equal(model.applyChatTemplate([{ role: 'user', content: 'x' }]), '<user>x');
+  assert.throws(() => model.tokenize(5), withCode('invalid_argument', /expected a string, found 5/));
+  assert.throws(() => model.detokenize('65'), withCode('invalid_argument'));
+  assert.throws(() => model.applyChatTemplate([]), withCode('invalid_argument', /at least one message/));
+  plan.templateFails = true;
+  assert.throws(() => model.applyChatTemplate([{ role: 'a', content: 'b' }]), withCode('invalid_argument', /no chat template/));
+  await assert.rejects(model.generate([{ role: 'a', content: 'b' }]).result, withCode('invalid_argument', /no chat template/));
+});
+
+test('after free everything is refused, and freeing again does nothing', async () => {
+  const model = await load();
+  model.free();
+  model[Symbol.dispose]();
+  assert.equal(seen.freed, 1);
+  for (const call of [() => model.generate('a'), () => model.tokenize('a'), () => model.detokenize([1]), () => model.reset(),
+    () => model.applyChatTemplate([{ role: 'a', content: 'b' }])]) {
+    assert.throws(call, withCode('invalid_argument', /the model was freed/));
+  }
+  await assert.rejects(model.evaluate([1]), withCode('invalid_argument', /freed/));
+});
+
+test('free during a generation cancels it first', async () => {
+  const model = await load();
+  plan.tokenMs = 20;
+  const generation = model.generate('a', { maxTokens: 1000 });
+  const reading = textOf(generation);
+  await sleep(30);
+  model.free();
+  assert.equal(seen.freed, 0, 'not while the engine works');
+  await reading;
+  assert.equal((await generation.result).finishReason, 'abort');
+  await sleep(1);
+  assert.equal(seen.freed, 1);
+});
+
+test('a generation made before free is refused when it starts', async () => {
+  const model = await load();
+  const generation = model.generate('a');
+  model.free();
+  await assert.rejects(textOf(generation), withCode('invalid_argument', /freed/));
+});
+
+test('Tokenizer reads the first part only', async () => {
+  const file = (n) => new File([`f${n}`], `m-0000${n}-of-00002.gguf`);
+  const tokenizer = await Tokenizer.load([file(2), file(1)]);
+  assert.equal(String(seen.loads[0].first), 'f1');
+  assert.equal(seen.loads[0].count, 1);
+  assert.equal(tokenizer.detokenize(tokenizer.tokenize('hey')), 'hey');
+  tokenizer.free();
+  tokenizer.free();
+  assert.equal(seen.freed, 1);
+  assert.throws(() => tokenizer.tokenize('a'), withCode('invalid_argument', /the tokenizer was freed/));
+  await assert.rejects(Tokenizer.load(BYTES, { signal: AbortSignal.abort() }), isAbort);
+});
