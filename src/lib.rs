@@ -11,7 +11,18 @@ pub mod config;
 pub mod tokenizer;
 pub mod model;
 pub mod kernels;
+#[cfg(target_arch = "wasm32")]
+pub mod gpu;
 pub mod reference;
+#[cfg(feature = "harness")]
+pub mod harness;
+pub mod forward;
 pub mod sampler;
+#[cfg(target_arch = "wasm32")]
+pub mod backend;
+#[cfg(target_arch = "wasm32")]
+pub mod generate;
+#[cfg(target_arch = "wasm32")]
+pub mod web;
 
 pub use error::{Error, ErrorCode, Result};

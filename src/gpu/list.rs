@@ -43,6 +43,7 @@ struct Step {
 /// Dispatches that are ready to run, in order.
 pub struct CommandList {
     steps: Vec<Step>,
+    uniform: wgpu::Buffer,
 }
 
 impl CommandList {
@@ -57,7 +58,8 @@ impl CommandList {
             let bind_group = bind_group(gpu, dispatch, &pipeline, (&uniform, *offset), buffers);
             Step { pipeline, bind_group, grid: dispatch.grid }
         };
-        Ok(Self { steps: dispatches.iter().zip(&offsets).map(step).collect() })
+        let steps = dispatches.iter().zip(&offsets).map(step).collect();
+        Ok(Self { steps, uniform })
     }
 
     /// Encodes every dispatch for a pass of `tokens` tokens. Nothing is made here.
@@ -68,6 +70,11 @@ impl CommandList {
             pass.set_bind_group(0, &step.bind_group, &[]);
             pass.dispatch_workgroups(x, y, z);
         }
+    }
+
+    /// Frees the parameters of a list that was submitted for the last time.
+    pub fn destroy(self, gpu: &Gpu) {
+        gpu.destroy_buffer(&self.uniform);
     }
 
     /// Dispatches in the list.

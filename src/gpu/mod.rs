@@ -7,8 +7,10 @@ mod model;
 mod pipeline;
 mod readback;
 mod shim;
+mod upload;
 
 pub use device::{AdapterFacts, Gpu};
 pub use list::{BufferTable, CommandList};
 pub use model::{GpuModel, MAX_DEPTH, make_buffers};
 pub use readback::Ring;
+pub use upload::Uploader;

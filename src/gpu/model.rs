@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{BufferTable, CommandList, Gpu, Ring};
 use crate::config::ModelConfig;
-use crate::forward::{BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, Weights};
+use crate::forward::{BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Weights};
 use crate::kernels::spec::Slice;
 use crate::kernels::state::State;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
@@ -19,6 +19,13 @@ struct Lists {
     decode: CommandList,
     greedy: CommandList,
     sample: CommandList,
+}
+
+impl Lists {
+    /// What chooses a token from the logits.
+    fn tail(&self, greedy: bool) -> &CommandList {
+        if greedy { &self.greedy } else { &self.sample }
+    }
 }
 
 /// A model whose weights are on the GPU, ready to run.
@@ -77,15 +84,25 @@ impl GpuModel {
         &self.gpu
     }
 
+    /// The model's numbers.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// Positions of the KV cache.
+    pub fn context_length(&self) -> usize {
+        self.buffers.heads.context as usize
+    }
+
     /// Dispatches of one decoded token.
     pub fn dispatches_per_token(&self) -> usize {
-        self.lists.decode.len() + if self.greedy { self.lists.greedy.len() } else { self.lists.sample.len() }
+        self.lists.decode.len() + self.lists.tail(self.greedy).len()
     }
 
     /// Sets how the tokens of the next run are chosen. `stops` ends it; `prompt` counts for penalties.
     pub fn configure(&mut self, options: &SamplingOptions, stops: &[u32], prompt: &[u32]) {
-        let mut words = vec![stops.len() as u32];
-        words.extend_from_slice(stops);
+        let stops = &stops[..stops.len().min(MAX_STOPS)];
+        let words: Vec<u32> = std::iter::once(stops.len() as u32).chain(stops.iter().copied()).collect();
         let sample = self.buffers.sample;
         self.write(sample.stops, bytemuck::cast_slice(&words));
         self.greedy = options.is_plain_greedy();
@@ -104,11 +121,11 @@ impl GpuModel {
             self.write(self.buffers.tokens, bytemuck::cast_slice(chunk));
             let state = State { position: at as u32, count: chunk.len() as u32, ..Default::default() };
             self.write(self.buffers.state, bytemuck::bytes_of(&state));
+            let Lists { prefill, head, .. } = &self.lists;
+            let lists = [prefill, head, self.lists.tail(self.greedy)];
             let last = sample && index + 1 == chunks;
-            let tail = self.tail();
-            let lists = if last { vec![&self.lists.head, tail] } else { vec![] };
-            let lists: Vec<_> = std::iter::once(&self.lists.prefill).chain(lists).collect();
-            submit(&self.gpu, &lists, chunk.len() as u32, last.then_some((&mut self.ring, state_of(&self.table, &self.buffers))));
+            let read = last.then_some((&mut self.ring, state_of(&self.table, &self.buffers)));
+            submit(&self.gpu, if last { &lists } else { &lists[..1] }, chunk.len() as u32, read);
             at += chunk.len();
         }
         self.gpu.check()
@@ -119,7 +136,7 @@ impl GpuModel {
         if self.ring.in_flight() == MAX_DEPTH {
             return false;
         }
-        let lists = [&self.lists.decode, if self.greedy { &self.lists.greedy } else { &self.lists.sample }];
+        let lists = [&self.lists.decode, self.lists.tail(self.greedy)];
         submit(&self.gpu, &lists, 1, Some((&mut self.ring, state_of(&self.table, &self.buffers))));
         true
     }
@@ -169,10 +186,6 @@ impl GpuModel {
         let forward = Forward { config, caps: &self.gpu.caps, weights, buffers };
         let head = CommandList::record(&self.gpu, &forward.head_of_all(id.into()), &self.table)?;
         Ok(Evaluation { head, logits })
-    }
-
-    fn tail(&self) -> &CommandList {
-        if self.greedy { &self.lists.greedy } else { &self.lists.sample }
     }
 
     fn write(&self, slice: Slice, bytes: &[u8]) {

@@ -1,0 +1,40 @@
+//! Which buffers a model takes: numbers, labels and sizes, before any of them exists.
+
+use crate::kernels::spec::{BufferId, Slice};
+
+/// One buffer of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BufferSpec {
+    /// Its number.
+    pub id: BufferId,
+    /// For debuggers and error messages.
+    pub label: String,
+    /// Size in bytes.
+    pub bytes: u64,
+}
+
+/// Hands out buffer numbers.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// All buffers so far, in order of their numbers.
+    pub buffers: Vec<BufferSpec>,
+}
+
+impl Plan {
+    /// A new buffer of `bytes` bytes, zero at first.
+    pub fn alloc(&mut self, label: impl Into<String>, bytes: u64) -> BufferId {
+        let id = BufferId(self.buffers.len() as u32);
+        self.buffers.push(BufferSpec { id, label: label.into(), bytes });
+        id
+    }
+
+    /// A new buffer of `count` f32 or u32 values.
+    pub fn words(&mut self, label: impl Into<String>, count: usize) -> Slice {
+        self.alloc(label, count as u64 * 4).into()
+    }
+
+    /// Bytes of all buffers.
+    pub fn bytes(&self) -> u64 {
+        self.buffers.iter().map(|buffer| buffer.bytes).sum()
+    }
+}

@@ -1,0 +1,314 @@
+//! The loop: ids in, tokens and text out. The only file that sees both ends.
+//!
+//! A run feeds the part of the prompt that the KV cache does not hold yet, then takes tokens as they come. On the GPU
+//! several tokens are in flight: waiting for one costs about 2.6 ms in a browser whatever the work, so the depth is
+//! chosen from the measured time per token to keep the GPU busy across a wait. Tokens past a stop are thrown away.
+
+use crate::backend::Backend;
+use crate::sampler::SamplingOptions;
+use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};
+use crate::{Error, ErrorCode, Result};
+
+/// What a run may do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GenerateOptions {
+    /// Tokens of the answer, at most; `None` goes on until the context is full.
+    pub max_tokens: Option<usize>,
+    /// How tokens are chosen.
+    pub sampling: SamplingOptions,
+    /// Strings that end the answer and are not part of it.
+    pub stop: Vec<String>,
+    /// Whether end-of-generation tokens are tokens like any other.
+    pub ignore_eos: bool,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinishReason {
+    /// An end-of-generation token or a stop string.
+    Stop,
+    /// The longest answer that was asked for, or the context is full.
+    Length,
+    /// The caller left.
+    Abort,
+}
+
+impl FinishReason {
+    /// As pages see it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::Abort => "abort",
+        }
+    }
+}
+
+/// Text and tokens since the last piece.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// New tokens.
+    pub ids: Vec<u32>,
+    /// Text that is final now.
+    pub text: String,
+}
+
+/// A run that ended.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// All text.
+    pub text: String,
+    /// All tokens, without the end-of-generation token.
+    pub ids: Vec<u32>,
+    /// Why it ended.
+    pub reason: FinishReason,
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Of these, tokens that the KV cache held already.
+    pub cached_tokens: usize,
+    /// Milliseconds from the start to the first token.
+    pub first_token_ms: f64,
+    /// Milliseconds from the first token to the last.
+    pub decode_ms: f64,
+}
+
+/// A model, its tokenizer and the run that is on.
+pub struct Engine {
+    /// Where the model runs.
+    pub backend: Backend,
+    /// Text ↔ ids.
+    pub tokenizer: Tokenizer,
+    /// Tokens that the KV cache holds.
+    cached: Vec<u32>,
+    run: Option<Run>,
+}
+
+struct Run {
+    prompt: Vec<u32>,
+    cached_tokens: usize,
+    ids: Vec<u32>,
+    text: String,
+    stream: TextStream,
+    stops: StopMatcher,
+    /// Tokens that may be sampled, at most.
+    limit: usize,
+    /// Passes submitted that sample a token of this run.
+    submitted: usize,
+    /// Passes of an earlier run still in flight.
+    stale: usize,
+    started: f64,
+    first: Option<f64>,
+    last: f64,
+    reason: Option<FinishReason>,
+}
+
+impl Engine {
+    /// An engine with nothing cached.
+    pub fn new(backend: Backend, tokenizer: Tokenizer) -> Self {
+        Self { backend, tokenizer, cached: Vec::new(), run: None }
+    }
+
+    /// Starts a run; returns how many tokens of `prompt` the cache holds. `now` is in milliseconds.
+    ///
+    /// # Errors
+    /// `invalid_argument` while a run is on, for an empty prompt, unknown ids or wrong options; `context_full` where
+    /// the prompt leaves no room for an answer.
+    pub fn start(&mut self, prompt: Vec<u32>, options: GenerateOptions, now: f64) -> Result<usize> {
+        if self.run.is_some() {
+            return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
+        }
+        options.sampling.validate()?;
+        let context = self.backend.context_length();
+        self.check_ids(&prompt)?;
+        if prompt.len() >= context {
+            let message = format!("the prompt has {} tokens, the context holds {context} and needs room for an answer",
+                prompt.len());
+            return Err(Error::new(ErrorCode::ContextFull, message));
+        }
+        let room = context - prompt.len();
+        let limit = options.max_tokens.unwrap_or(room).min(room);
+        let same = self.cached.iter().zip(&prompt).take_while(|(a, b)| a == b).count();
+        // The last token of the prompt is run again: its logits choose the first token of the answer.
+        let cached_tokens = same.min(prompt.len() - 1);
+        let ends = if options.ignore_eos { Vec::new() } else { self.tokenizer.end_of_generation_ids() };
+        self.backend.configure(&options.sampling, &ends, &prompt);
+        self.run = Some(Run {
+            stream: TextStream::new(false, true),
+            stops: StopMatcher::new(&options.stop),
+            reason: (limit == 0).then_some(FinishReason::Length),
+            stale: self.backend.in_flight(),
+            prompt,
+            cached_tokens,
+            limit,
+            ids: Vec::new(),
+            text: String::new(),
+            submitted: 0,
+            started: now,
+            first: None,
+            last: now,
+        });
+        Ok(cached_tokens)
+    }
+
+    /// The next tokens, once there are any; `None` when the run has ended.
+    ///
+    /// # Errors
+    /// Those of the device. The run then ends, and the cache is empty.
+    pub async fn next(&mut self, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
+        let Some(mut run) = self.run.take() else { return Ok(None) };
+        let outcome = self.advance(&mut run, clock).await;
+        match &outcome {
+            Ok(_) => self.run = Some(run),
+            Err(_) => self.cached.clear(),
+        }
+        outcome
+    }
+
+    async fn advance(&mut self, run: &mut Run, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
+        if run.reason.is_some() {
+            return Ok(None);
+        }
+        if run.submitted == 0 {
+            self.cached.truncate(run.cached_tokens);
+            self.backend.feed(&run.prompt[run.cached_tokens..], run.cached_tokens).await?;
+            self.cached.clone_from(&run.prompt);
+            run.submitted = 1;
+        }
+        let mut piece = Piece::default();
+        let mut wait = true;
+        loop {
+            self.top_up(run)?;
+            let next = match wait {
+                true => self.backend.next().await?,
+                false => self.backend.next_if_ready()?,
+            };
+            let Some(token) = next else { break };
+            if run.stale > 0 {
+                run.stale -= 1;
+                continue;
+            }
+            wait = false;
+            self.take(run, token.id, token.end, &mut piece, clock())?;
+            if run.reason.is_some() {
+                break;
+            }
+        }
+        run.text.push_str(&piece.text);
+        Ok(Some(piece))
+    }
+
+    /// Keeps enough passes in flight that the GPU has work while we wait.
+    fn top_up(&mut self, run: &mut Run) -> Result<()> {
+        let depth = run.depth();
+        while run.submitted < run.limit && self.backend.in_flight() < depth && self.backend.step()? {
+            run.submitted += 1;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, run: &mut Run, id: u32, end: bool, piece: &mut Piece, now: f64) -> Result<()> {
+        if id as usize >= self.backend.config().vocab {
+            return Err(Error::new(ErrorCode::DeviceLost, "every logit of a token is not a number"));
+        }
+        run.first.get_or_insert(now);
+        run.last = now;
+        if end {
+            return Ok(run.end(FinishReason::Stop, piece));
+        }
+        if let Some(&previous) = run.ids.last() {
+            self.cached.push(previous);
+        }
+        run.ids.push(id);
+        piece.ids.push(id);
+        let text = run.stream.push(&self.tokenizer, id);
+        let status = run.stops.push(&text);
+        piece.text.push_str(&status.text);
+        if status.stopped.is_some() {
+            run.reason = Some(FinishReason::Stop);
+        } else if run.ids.len() >= run.limit {
+            run.end(FinishReason::Length, piece);
+        }
+        Ok(())
+    }
+
+    /// Ends the run, also one that is not through, and gives what came of it.
+    pub fn finish(&mut self) -> Result<Outcome> {
+        let run = self.run.take().ok_or_else(|| Error::invalid_argument("no generation is running"))?;
+        let first = run.first.unwrap_or(run.started);
+        Ok(Outcome {
+            reason: run.reason.unwrap_or(FinishReason::Abort),
+            text: run.text,
+            ids: run.ids,
+            prompt_tokens: run.prompt.len(),
+            cached_tokens: run.cached_tokens,
+            first_token_ms: first - run.started,
+            decode_ms: run.last - first,
+        })
+    }
+
+    /// Whether a run is on.
+    pub fn is_running(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// Logits `[ids, vocab]` of forced decoding from an empty cache, handed to `each` a few rows at a time:
+    /// (index of the first row's id, rows).
+    ///
+    /// # Errors
+    /// `invalid_argument` while a run is on or for unknown ids; `context_full` where the ids do not fit.
+    pub async fn evaluate(&mut self, ids: &[u32], mut each: impl FnMut(usize, &[f32])) -> Result<()> {
+        if self.run.is_some() {
+            return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
+        }
+        self.check_ids(ids)?;
+        let context = self.backend.context_length();
+        if ids.len() > context {
+            let message = format!("{} tokens to evaluate, the context holds {context}", ids.len());
+            return Err(Error::new(ErrorCode::ContextFull, message));
+        }
+        self.cached.clear();
+        for (index, chunk) in ids.chunks(crate::forward::EVALUATE_CHUNK).enumerate() {
+            let position = index * crate::forward::EVALUATE_CHUNK;
+            let logits = self.backend.logits_of_all(chunk, position).await?;
+            each(position, &logits);
+        }
+        self.cached.extend_from_slice(ids);
+        Ok(())
+    }
+
+    /// Forgets the KV cache and any run.
+    pub fn reset(&mut self) {
+        self.run = None;
+        self.cached.clear();
+    }
+
+    fn check_ids(&self, ids: &[u32]) -> Result<()> {
+        let vocab = self.backend.config().vocab;
+        if ids.is_empty() {
+            return Err(Error::invalid_argument("the prompt has no tokens"));
+        }
+        match ids.iter().position(|&id| id as usize >= vocab) {
+            Some(at) => {
+                Err(Error::invalid_argument(format!("id {} at {at} is not in the vocabulary of {vocab}", ids[at])))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Run {
+    fn end(&mut self, reason: FinishReason, piece: &mut Piece) {
+        let rest = self.stream.flush();
+        piece.text.push_str(&self.stops.push(&rest).text);
+        piece.text.push_str(&self.stops.flush());
+        self.reason = Some(reason);
+    }
+
+    /// Passes in flight that cover a wait of about 6 ms, by the time per token so far.
+    fn depth(&self) -> usize {
+        let decoded = self.ids.len().saturating_sub(1);
+        let Some(first) = self.first.filter(|_| decoded >= 4) else { return 4 };
+        let per_token = (self.last - first) / decoded as f64;
+        ((6.0 / per_token.max(0.1)).ceil() as usize).clamp(2, 16)
+    }
+}

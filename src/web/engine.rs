@@ -1,0 +1,248 @@
+//! The class that `js/model.ts` wraps. Calls that overlap are refused rather than queued.
+
+use std::cell::{RefCell, RefMut};
+use std::rc::Rc;
+
+use js_sys::Function;
+use serde::{Deserialize, Serialize};
+use wasm_bindgen::prelude::*;
+
+use super::errors::{from_value, to_js, to_value};
+use super::info::Info;
+use super::load::load;
+use super::source::ByteSource;
+use super::vocabulary::template;
+use crate::Error;
+use crate::generate::{Engine, GenerateOptions, Outcome};
+use crate::sampler::SamplingOptions;
+
+/// A loaded model.
+#[wasm_bindgen(js_name = Engine)]
+pub struct JsEngine {
+    engine: Rc<RefCell<Engine>>,
+}
+
+/// Mirrors `GenerateOptions` in `js/types.ts`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JsGenerateOptions {
+    max_tokens: Option<f64>,
+    temperature: f32,
+    top_k: f64,
+    top_p: f32,
+    min_p: f32,
+    repetition_penalty: f32,
+    frequency_penalty: f32,
+    presence_penalty: f32,
+    seed: f64,
+    stop: Vec<String>,
+    ignore_eos: bool,
+}
+
+impl Default for JsGenerateOptions {
+    fn default() -> Self {
+        let sampling = SamplingOptions::default();
+        Self {
+            max_tokens: None,
+            temperature: sampling.temperature,
+            top_k: 0.0,
+            top_p: sampling.top_p,
+            min_p: sampling.min_p,
+            repetition_penalty: sampling.repetition_penalty,
+            frequency_penalty: 0.0,
+            presence_penalty: 0.0,
+            seed: 0.0,
+            stop: Vec::new(),
+            ignore_eos: false,
+        }
+    }
+}
+
+impl JsGenerateOptions {
+    fn checked(self) -> crate::Result<GenerateOptions> {
+        let sampling = SamplingOptions {
+            temperature: self.temperature,
+            top_k: integer("topK", self.top_k, f64::from(u32::MAX))? as u32,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            repetition_penalty: self.repetition_penalty,
+            frequency_penalty: self.frequency_penalty,
+            presence_penalty: self.presence_penalty,
+            seed: integer("seed", self.seed, 9_007_199_254_740_991.0)?,
+        };
+        sampling.validate()?;
+        let max_tokens = self.max_tokens.map(|n| integer("maxTokens", n, f64::from(u32::MAX))).transpose()?;
+        let max_tokens = max_tokens.map(|n| n as usize);
+        Ok(GenerateOptions { max_tokens, sampling, stop: self.stop, ignore_eos: self.ignore_eos })
+    }
+}
+
+fn integer(name: &str, value: f64, most: f64) -> crate::Result<u64> {
+    if value >= 0.0 && value <= most && value.fract() == 0.0 {
+        return Ok(value as u64);
+    }
+    Err(Error::invalid_argument(format!("{name} is {value}, expected an integer from 0 to {most}")))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Started {
+    prompt_tokens: usize,
+    cached_tokens: usize,
+}
+
+#[wasm_bindgen(js_class = Engine)]
+impl JsEngine {
+    /// Loads a model; `js/wasm/webgguf.d.ts` says what the arguments are.
+    pub async fn load(sources: Vec<ByteSource>, options: JsValue, on_progress: Function) -> Result<JsEngine, JsValue> {
+        let options = from_value(options, "options")?;
+        let engine = load(sources, options, on_progress).await?;
+        Ok(Self { engine: Rc::new(RefCell::new(engine)) })
+    }
+
+    /// What the model is and where it runs.
+    pub fn info(&self) -> Result<JsValue, JsValue> {
+        to_value(&Info::of(&*self.borrow()?))
+    }
+
+    /// Token ids of `text`.
+    pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<u32>, JsValue> {
+        Ok(self.borrow()?.tokenizer.encode(text, add_special, parse_special))
+    }
+
+    /// Text of `ids`.
+    pub fn detokenize(&self, ids: &[u32], show_special: bool) -> Result<String, JsValue> {
+        Ok(self.borrow()?.tokenizer.decode(ids, show_special))
+    }
+
+    /// The conversation as the model's template writes it.
+    #[wasm_bindgen(js_name = applyChatTemplate)]
+    pub fn apply_chat_template(&self, messages: JsValue, add_generation_prompt: bool) -> Result<String, JsValue> {
+        template(&self.borrow()?.tokenizer, messages, add_generation_prompt)
+    }
+
+    /// The conversation as token ids, with BOS where the model wants it.
+    #[wasm_bindgen(js_name = encodeMessages)]
+    pub fn encode_messages(&self, messages: JsValue, add_generation_prompt: bool) -> Result<Vec<u32>, JsValue> {
+        let engine = self.borrow()?;
+        let text = template(&engine.tokenizer, messages, add_generation_prompt)?;
+        Ok(engine.tokenizer.encode_prompt(&text))
+    }
+
+    /// Starts a generation.
+    pub fn start(&self, ids: Vec<u32>, options: JsValue) -> Result<JsValue, JsValue> {
+        let options: JsGenerateOptions = from_value(options, "options")?;
+        let options = options.checked().map_err(to_js)?;
+        let prompt_tokens = ids.len();
+        let cached_tokens = self.borrow()?.start(ids, options, super::now()).map_err(to_js)?;
+        to_value(&Started { prompt_tokens, cached_tokens })
+    }
+
+    /// The next tokens and the text that became final; `undefined` when the generation has ended.
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub async fn next(&self) -> Result<JsValue, JsValue> {
+        let engine = self.engine.clone();
+        let mut engine = borrow(&engine)?;
+        let Some(piece) = engine.next(super::now).await.map_err(to_js)? else { return Ok(JsValue::UNDEFINED) };
+        let made = js_sys::Object::new();
+        js_sys::Reflect::set(&made, &"ids".into(), &js_sys::Uint32Array::from(piece.ids.as_slice()))?;
+        js_sys::Reflect::set(&made, &"text".into(), &piece.text.into())?;
+        Ok(made.into())
+    }
+
+    /// Ends the generation and gives its result.
+    pub async fn finish(&self) -> Result<JsValue, JsValue> {
+        let outcome = self.borrow()?.finish().map_err(to_js)?;
+        result(&outcome)
+    }
+
+    /// Forced decoding: per position the most likely id, and the log-probability of the id that follows.
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub async fn evaluate(&self, ids: Vec<u32>, want_logits: bool) -> Result<JsValue, JsValue> {
+        let engine = self.engine.clone();
+        let mut engine = borrow(&engine)?;
+        let vocab = engine.backend.config().vocab;
+        let (mut top1, mut logprobs) = (Vec::new(), Vec::new());
+        let logits = want_logits.then(|| js_sys::Float32Array::new_with_length((ids.len() * vocab) as u32));
+        let each = |position: usize, rows: &[f32]| {
+            for (row, at) in rows.chunks_exact(vocab).zip(position..) {
+                let (best, log_sum) = crate::sampler::log_softmax(row);
+                top1.push(best);
+                logprobs.extend(ids.get(at + 1).map(|&id| row[id as usize] - log_sum));
+                if let Some(logits) = &logits {
+                    logits.subarray((at * vocab) as u32, ((at + 1) * vocab) as u32).copy_from(row);
+                }
+            }
+        };
+        engine.evaluate(&ids, each).await.map_err(to_js)?;
+        let made = js_sys::Object::new();
+        js_sys::Reflect::set(&made, &"top1".into(), &js_sys::Uint32Array::from(top1.as_slice()))?;
+        js_sys::Reflect::set(&made, &"logprobs".into(), &js_sys::Float32Array::from(logprobs.as_slice()))?;
+        if let Some(logits) = logits {
+            js_sys::Reflect::set(&made, &"logits".into(), &logits)?;
+        }
+        Ok(made.into())
+    }
+
+    /// Forgets the KV cache.
+    pub fn reset(&self) -> Result<(), JsValue> {
+        self.borrow()?.reset();
+        Ok(())
+    }
+
+    /// Bytes of WebAssembly memory.
+    #[wasm_bindgen(js_name = wasmMemoryBytes)]
+    pub fn wasm_memory_bytes(&self) -> f64 {
+        core::arch::wasm32::memory_size::<0>() as f64 * 65_536.0
+    }
+
+    fn borrow(&self) -> Result<RefMut<'_, Engine>, JsValue> {
+        borrow(&self.engine)
+    }
+}
+
+fn borrow(engine: &RefCell<Engine>) -> Result<RefMut<'_, Engine>, JsValue> {
+    let busy = |_| to_js(Error::invalid_argument("the model is busy with another call: await that first"));
+    engine.try_borrow_mut().map_err(busy)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Usage {
+    prompt_tokens: usize,
+    completion_tokens: usize,
+    cached_tokens: usize,
+    total_tokens: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Timings {
+    prompt_tokens_per_second: f64,
+    tokens_per_second: f64,
+    time_to_first_token_ms: f64,
+}
+
+fn result(outcome: &Outcome) -> Result<JsValue, JsValue> {
+    let completion = outcome.ids.len();
+    let usage = Usage {
+        prompt_tokens: outcome.prompt_tokens,
+        completion_tokens: completion,
+        cached_tokens: outcome.cached_tokens,
+        total_tokens: outcome.prompt_tokens + completion,
+    };
+    let rate = |tokens: usize, ms: f64| if ms > 0.0 { tokens as f64 / ms * 1e3 } else { 0.0 };
+    let timings = Timings {
+        prompt_tokens_per_second: rate(outcome.prompt_tokens - outcome.cached_tokens, outcome.first_token_ms),
+        tokens_per_second: rate(completion.saturating_sub(1), outcome.decode_ms),
+        time_to_first_token_ms: outcome.first_token_ms,
+    };
+    let made = js_sys::Object::new();
+    let set = |key: &str, value: JsValue| js_sys::Reflect::set(&made, &key.into(), &value).map(drop);
+    set("text", outcome.text.as_str().into())?;
+    set("ids", js_sys::Uint32Array::from(outcome.ids.as_slice()).into())?;
+    set("finishReason", outcome.reason.as_str().into())?;
+    set("usage", to_value(&usage)?)?;
+    set("timings", to_value(&timings)?)?;
+    Ok(made.into())
+}

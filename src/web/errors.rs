@@ -1,0 +1,24 @@
+//! Rust errors → JavaScript errors with a `code`.
+
+use wasm_bindgen::prelude::*;
+
+use crate::Error;
+
+/// An `Error` with the property `code`; `js/errors.ts` makes a `WebggufError` or an `AbortError` of it.
+pub fn to_js(error: Error) -> JsValue {
+    let made = js_sys::Error::new(error.message());
+    let _ = js_sys::Reflect::set(&made, &"code".into(), &error.code().as_str().into());
+    made.into()
+}
+
+/// The value that Rust hands to JavaScript, by serde.
+pub fn to_value(value: &impl serde::Serialize) -> Result<JsValue, JsValue> {
+    // Absent fields stay `undefined`, and u64 counts become plain numbers.
+    let serializer = serde_wasm_bindgen::Serializer::new().serialize_missing_as_null(false);
+    value.serialize(&serializer).map_err(|error| to_js(Error::invalid_argument(error.to_string())))
+}
+
+/// The value that JavaScript hands to Rust; `what` names it in the message.
+pub fn from_value<T: serde::de::DeserializeOwned>(value: JsValue, what: &str) -> Result<T, JsValue> {
+    serde_wasm_bindgen::from_value(value).map_err(|error| to_js(Error::invalid_argument(format!("{what}: {error}"))))
+}

@@ -1,0 +1,54 @@
+//! `model.info`: what a loaded model is and where it runs.
+
+use serde::Serialize;
+
+use crate::backend::Backend;
+use crate::generate::Engine;
+
+/// Mirrors `ModelInfo` in `js/types.ts`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Info {
+    architecture: &'static str,
+    name: Option<String>,
+    quantization: &'static str,
+    parameters: u64,
+    layers: usize,
+    context_length: usize,
+    vocabulary_size: usize,
+    has_chat_template: bool,
+    backend: &'static str,
+    adapter: String,
+    features: Vec<String>,
+    gpu_bytes: u64,
+    variants: Vec<String>,
+    dispatches_per_token: usize,
+}
+
+impl Info {
+    /// Of a loaded engine.
+    pub fn of(engine: &Engine) -> Self {
+        let config = engine.backend.config();
+        let gpu = match &engine.backend {
+            Backend::Gpu(model) => Some(model),
+            Backend::Cpu(_) => None,
+        };
+        let adapter = gpu.map(|model| &model.gpu().adapter);
+        Self {
+            architecture: config.architecture.name,
+            name: config.name.clone(),
+            quantization: config.quantization,
+            parameters: config.parameters,
+            layers: config.layers,
+            context_length: engine.backend.context_length(),
+            vocabulary_size: config.vocab,
+            has_chat_template: engine.tokenizer.chat_template().is_some(),
+            backend: if gpu.is_some() { "webgpu" } else { "cpu" },
+            adapter: adapter.map(|facts| facts.name.clone()).unwrap_or_default(),
+            features: adapter.map(|facts| facts.features.clone()).unwrap_or_default(),
+            gpu_bytes: gpu.map_or(0, |model| model.gpu().bytes()),
+            variants: gpu.map(|model| model.gpu().variants()).unwrap_or_default(),
+            dispatches_per_token: gpu.map_or(0, |model| model.dispatches_per_token()),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Loading: headers of all parts, then every tensor in file order to where it goes, through one slice of memory.
+
+use std::rc::Rc;
+
+use js_sys::Function;
+use serde::Deserialize;
+use wasm_bindgen::prelude::*;
+
+use super::errors::to_js;
+use super::pause::Pause;
+use super::source::{ByteSource, PartReader};
+use crate::backend::{Backend, CpuRunner};
+use crate::config::ModelConfig;
+use crate::generate::Engine;
+use crate::gguf::{Gguf, HeaderReader, TensorInfo};
+use crate::gpu::{Gpu, Uploader};
+use crate::model::{WeightSpec, match_tensors};
+use crate::reference::{CacheFormat, CpuModel};
+use crate::tokenizer::Tokenizer;
+use crate::{Error, ErrorCode};
+
+/// The context where the caller names none: long enough for a conversation, small enough for a phone.
+const DEFAULT_CONTEXT: usize = 4096;
+
+/// Bytes uploaded before we let the GPU catch up: what the browser holds for us meanwhile.
+const UPLOAD_WINDOW: u64 = 64 << 20;
+
+/// What `load` takes besides the bytes.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadOptions {
+    backend: Choice,
+    context_length: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Choice {
+    Auto,
+    Webgpu,
+    Cpu,
+}
+
+/// Tells the page where loading stands. The page stops loading by throwing.
+struct Progress {
+    report: Function,
+    total: u64,
+    loaded: u64,
+}
+
+impl Progress {
+    fn stage(&self, stage: &str, loaded: u64, total: u64) -> Result<(), JsValue> {
+        self.report.call3(&JsValue::NULL, &stage.into(), &(loaded as f64).into(), &(total as f64).into()).map(drop)
+    }
+
+    fn received(&mut self, bytes: u64) -> Result<(), JsValue> {
+        self.loaded += bytes;
+        self.stage("download", self.loaded, self.total)
+    }
+}
+
+/// Reads the header of one part and leaves the reader behind it.
+pub async fn read_header(reader: &mut PartReader, vocabulary_only: bool) -> Result<Gguf, JsValue> {
+    let mut header = HeaderReader::new(reader.size());
+    if vocabulary_only {
+        header = header.vocabulary_only();
+    }
+    let named = |error: Error, name: String| to_js(Error::new(error.code(), format!("{name}: {}", error.message())));
+    loop {
+        let Some(bytes) = reader.some().await? else { return Err(named(header.finish(), reader.name())) };
+        let found = header.push(&bytes).map_err(|error| named(error, reader.name()))?;
+        if let Some(gguf) = found {
+            let beyond = reader.position().saturating_sub(gguf.header_bytes);
+            reader.back(beyond.min(bytes.len() as u64) as u32);
+            return Ok(gguf);
+        }
+    }
+}
+
+/// Loads a model from the parts of one file.
+pub async fn load(sources: Vec<ByteSource>, options: LoadOptions, report: Function) -> Result<Engine, JsValue> {
+    let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
+    let mut progress = Progress { report, total: readers.iter().filter_map(PartReader::size).sum(), loaded: 0 };
+    let mut parts = Vec::with_capacity(readers.len());
+    for reader in &mut readers {
+        progress.stage("download", 0, progress.total)?;
+        parts.push(read_header(reader, false).await?);
+    }
+    let gguf = Gguf::join(parts).map_err(to_js)?;
+    for (part, reader) in readers.iter().enumerate() {
+        check_size(&gguf, part, reader).map_err(to_js)?;
+    }
+    progress.received(readers.iter().map(PartReader::position).sum())?;
+    let config = ModelConfig::from_gguf(&gguf).map_err(to_js)?;
+    let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map_err(to_js)?;
+    let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
+    let context = context_length(options.context_length, &config).map_err(to_js)?;
+    let job = Job { config, tensors: &gguf.tensors, matched, context };
+    let backend = match open(options.backend).await? {
+        Some(gpu) => job.to_gpu(Rc::new(gpu), readers, &mut progress).await?,
+        None => job.to_cpu(readers, &mut progress).await?,
+    };
+    progress.stage("ready", 1, 1)?;
+    Ok(Engine::new(backend, tokenizer))
+}
+
+fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error> {
+    let end = gguf.data_end(part);
+    match reader.size().filter(|&size| size < end) {
+        Some(size) => {
+            Err(Error::bad_file(format!("{} is cut short: {size} bytes, its tensors end at {end}", reader.name())))
+        }
+        None => Ok(()),
+    }
+}
+
+fn context_length(asked: Option<f64>, config: &ModelConfig) -> Result<usize, Error> {
+    let Some(asked) = asked else { return Ok(config.context_length.min(DEFAULT_CONTEXT)) };
+    let most = config.context_length;
+    if !(asked >= 2.0 && asked <= most as f64 && asked.fract() == 0.0) {
+        let message = format!("contextLength is {asked}, expected an integer from 2 to the model's {most}");
+        return Err(Error::invalid_argument(message));
+    }
+    Ok(asked as usize)
+}
+
+/// The device, or `None` for the CPU.
+async fn open(choice: Choice) -> Result<Option<Gpu>, JsValue> {
+    match choice {
+        Choice::Cpu => Ok(None),
+        Choice::Webgpu => Gpu::open().await.map(Some).map_err(to_js),
+        Choice::Auto => match Gpu::open().await {
+            Ok(gpu) => Ok(Some(gpu)),
+            Err(error) if error.code() == ErrorCode::WebgpuUnavailable => Ok(None),
+            Err(error) => Err(to_js(error)),
+        },
+    }
+}
+
+/// A model whose header is read.
+struct Job<'a> {
+    config: ModelConfig,
+    tensors: &'a [TensorInfo],
+    matched: Vec<(usize, WeightSpec)>,
+    context: usize,
+}
+
+impl Job<'_> {
+    async fn to_gpu(self, gpu: Rc<Gpu>, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<Backend, JsValue> {
+        let mut uploader =
+            Uploader::new(gpu.clone(), self.config, self.context, self.tensors, self.matched).map_err(to_js)?;
+        let mut slice = Vec::new();
+        let mut in_window = 0;
+        let mut pause = Pause::new();
+        for (index, tensor) in self.tensors.iter().enumerate() {
+            let reader = &mut readers[tensor.part];
+            let mut left = tensor.bytes;
+            // Tensors that the model does not use are passed over.
+            for bytes in uploader.slices(index) {
+                reader.skip_to(tensor.offset + (tensor.bytes - left), &tensor.name).await?;
+                slice.resize(bytes as usize, 0);
+                reader.fill(&mut slice, &tensor.name).await?;
+                uploader.put(index, &slice).map_err(to_js)?;
+                left -= bytes;
+                in_window += bytes;
+                progress.received(bytes)?;
+                if in_window >= UPLOAD_WINDOW {
+                    gpu.finish().await.map_err(to_js)?;
+                    in_window = 0;
+                }
+                pause.if_due().await;
+            }
+        }
+        drop(readers);
+        progress.stage("upload", progress.loaded, progress.loaded)?;
+        gpu.finish().await.map_err(to_js)?;
+        progress.stage("compile", 0, 1)?;
+        let model = uploader.finish().map_err(to_js)?;
+        gpu.check_pipelines().await.map_err(to_js)?;
+        progress.stage("compile", 1, 1)?;
+        Ok(Backend::Gpu(Box::new(model)))
+    }
+
+    async fn to_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<Backend, JsValue> {
+        let specs: std::collections::HashMap<usize, WeightSpec> = self.matched.into_iter().collect();
+        let mut builder = CpuModel::builder(self.config);
+        let mut pause = Pause::new();
+        for (index, tensor) in self.tensors.iter().enumerate() {
+            let Some(spec) = specs.get(&index) else { continue };
+            let reader = &mut readers[tensor.part];
+            reader.skip_to(tensor.offset, &tensor.name).await?;
+            let mut bytes = allocate(tensor).map_err(to_js)?;
+            reader.fill(&mut bytes, &tensor.name).await?;
+            builder.put(spec, tensor.ty, bytes).map_err(to_js)?;
+            progress.received(tensor.bytes)?;
+            pause.if_due().await;
+        }
+        let model = builder.build(self.context, CacheFormat::F16).map_err(to_js)?;
+        Ok(Backend::Cpu(Box::new(CpuRunner::new(model))))
+    }
+}
+
+fn allocate(tensor: &TensorInfo) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let message = || format!("no memory for the {} bytes of tensor {}", tensor.bytes, tensor.name);
+    let len = usize::try_from(tensor.bytes).map_err(|_| Error::new(ErrorCode::OutOfMemory, message()))?;
+    bytes.try_reserve_exact(len).map_err(|_| Error::new(ErrorCode::OutOfMemory, message()))?;
+    bytes.resize(len, 0);
+    Ok(bytes)
+}

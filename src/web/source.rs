@@ -1,0 +1,122 @@
+//! Bytes that JavaScript hands over in pieces, in file order.
+
+use wasm_bindgen::prelude::*;
+
+use super::errors::to_js;
+use crate::{Error, ErrorCode};
+
+#[wasm_bindgen]
+extern "C" {
+    /// One part of a file; `js/wasm/webgguf.d.ts` says what its methods do.
+    pub type ByteSource;
+
+    #[wasm_bindgen(method, getter)]
+    fn size(this: &ByteSource) -> Option<f64>;
+    #[wasm_bindgen(method, getter)]
+    fn name(this: &ByteSource) -> String;
+    #[wasm_bindgen(method, catch)]
+    async fn next(this: &ByteSource) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method)]
+    fn cancel(this: &ByteSource);
+}
+
+/// Reads one part to its end: whole ranges, of which only the piece at hand is in memory. Dropping it cancels.
+pub struct PartReader {
+    source: ByteSource,
+    piece: Option<js_sys::Uint8Array>,
+    /// Bytes of `piece` that were read.
+    used: u32,
+    position: u64,
+}
+
+impl Drop for PartReader {
+    fn drop(&mut self) {
+        self.source.cancel();
+    }
+}
+
+impl PartReader {
+    /// A reader at the start of the part.
+    pub fn new(source: ByteSource) -> Self {
+        Self { source, piece: None, used: 0, position: 0 }
+    }
+
+    /// Bytes of the part, where known.
+    pub fn size(&self) -> Option<u64> {
+        self.source.size().filter(|size| *size >= 0.0).map(|size| size as u64)
+    }
+
+    /// How messages call it.
+    pub fn name(&self) -> String {
+        self.source.name()
+    }
+
+    /// Bytes read so far.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// What is left of the piece at hand, or the next one; `None` at the end.
+    async fn piece(&mut self) -> Result<Option<js_sys::Uint8Array>, JsValue> {
+        loop {
+            if let Some(piece) = &self.piece
+                && self.used < piece.length()
+            {
+                return Ok(Some(piece.subarray(self.used, piece.length())));
+            }
+            let next = self.source.next().await?;
+            if next.is_undefined() || next.is_null() {
+                return Ok(None);
+            }
+            self.piece = Some(next.unchecked_into());
+            self.used = 0;
+        }
+    }
+
+    fn advance(&mut self, bytes: u32) {
+        self.used += bytes;
+        self.position += u64::from(bytes);
+    }
+
+    /// The next bytes, as many as there are at hand; `None` at the end. [`PartReader::back`] returns what is too much.
+    pub async fn some(&mut self) -> Result<Option<Vec<u8>>, JsValue> {
+        let Some(piece) = self.piece().await? else { return Ok(None) };
+        self.advance(piece.length());
+        Ok(Some(piece.to_vec()))
+    }
+
+    /// Takes back the last `bytes` of what [`PartReader::some`] gave.
+    pub fn back(&mut self, bytes: u32) {
+        self.used -= bytes;
+        self.position -= u64::from(bytes);
+    }
+
+    /// Fills `out`, or fails with `bad_file` naming `what`.
+    pub async fn fill(&mut self, out: &mut [u8], what: &str) -> Result<(), JsValue> {
+        let mut at = 0;
+        while at < out.len() {
+            let Some(piece) = self.piece().await? else { return Err(self.ended(out.len() - at, what)) };
+            let count = (piece.length() as usize).min(out.len() - at);
+            piece.subarray(0, count as u32).copy_to(&mut out[at..at + count]);
+            self.advance(count as u32);
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// Passes over bytes up to `position`.
+    pub async fn skip_to(&mut self, position: u64, what: &str) -> Result<(), JsValue> {
+        while self.position < position {
+            let left = position - self.position;
+            let Some(piece) = self.piece().await? else { return Err(self.ended(left as usize, what)) };
+            self.advance(u64::from(piece.length()).min(left) as u32);
+        }
+        Ok(())
+    }
+
+    fn ended(&self, missing: usize, what: &str) -> JsValue {
+        let (name, at) = (self.name(), self.position);
+        let message = format!("{name} is cut short: {at} bytes received, {what} needs {missing} more");
+        to_js(Error::new(ErrorCode::BadFile, message))
+    }
+}

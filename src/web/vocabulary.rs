@@ -1,0 +1,63 @@
+//! Text ↔ ids without a model: what `Tokenizer.load` gives, and what the engine shares with it.
+
+use serde::Deserialize;
+use wasm_bindgen::prelude::*;
+
+use super::errors::{from_value, to_js};
+use super::load::read_header;
+use super::source::{ByteSource, PartReader};
+use crate::Error;
+use crate::tokenizer::{Date, Message, Tokenizer};
+
+/// The tokenizer of a GGUF file whose tensors were not read.
+#[wasm_bindgen]
+pub struct VocabularyHandle {
+    tokenizer: Tokenizer,
+}
+
+#[wasm_bindgen]
+impl VocabularyHandle {
+    /// Reads the vocabulary of the first part and cancels all parts.
+    pub async fn load(sources: Vec<ByteSource>) -> Result<VocabularyHandle, JsValue> {
+        let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
+        let first = readers.first_mut().ok_or_else(|| to_js(Error::invalid_argument("no file to read")))?;
+        let gguf = read_header(first, true).await?;
+        let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map_err(to_js)?;
+        Ok(Self { tokenizer })
+    }
+
+    /// Token ids of `text`.
+    pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
+        self.tokenizer.encode(text, add_special, parse_special)
+    }
+
+    /// Text of `ids`.
+    pub fn detokenize(&self, ids: &[u32], show_special: bool) -> String {
+        self.tokenizer.decode(ids, show_special)
+    }
+
+    /// The conversation as the model's template writes it.
+    #[wasm_bindgen(js_name = applyChatTemplate)]
+    pub fn apply_chat_template(&self, messages: JsValue, add_generation_prompt: bool) -> Result<String, JsValue> {
+        template(&self.tokenizer, messages, add_generation_prompt)
+    }
+}
+
+#[derive(Deserialize)]
+struct JsMessage {
+    role: String,
+    content: String,
+}
+
+/// The conversation as the template of `tokenizer` writes it, today.
+pub fn template(tokenizer: &Tokenizer, messages: JsValue, add_generation_prompt: bool) -> Result<String, JsValue> {
+    let messages: Vec<JsMessage> = from_value(messages, "messages")?;
+    let messages: Vec<Message> = messages.into_iter().map(|m| Message::new(m.role, m.content)).collect();
+    tokenizer.template_text(&messages, add_generation_prompt, today().map_err(to_js)?).map_err(to_js)
+}
+
+fn today() -> crate::Result<Date> {
+    let now = js_sys::Date::new_0();
+    let date = Date::new(now.get_full_year() as _, (now.get_month() + 1) as _, now.get_date() as _)?;
+    date.at(now.get_hours() as _, now.get_minutes() as _, now.get_seconds() as _)
+}
