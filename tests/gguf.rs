@@ -315,7 +315,9 @@ fn names_the_section_that_is_cut_short() {
             check_error(error, ErrorCode::BadFile, &["cut short in", place, &received]);
             // The network broke off: the size promised more.
             let error = read_in(&header[..cut], piece, Some(writer.build().len() as u64)).unwrap_err();
-            check_error(error, ErrorCode::BadFile, &["cut short in", place, &received]);
+            check_error(error.clone(), ErrorCode::BadFile, &["cut short in", place, &received]);
+            let needed = error.message().rsplit(' ').nth(1).and_then(|number| number.parse::<usize>().ok());
+            assert!(needed.is_some_and(|needed| (cut + 1..=header.len()).contains(&needed)), "{error}");
         }
     }
 }
