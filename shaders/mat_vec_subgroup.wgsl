@@ -12,11 +12,11 @@ var<workgroup> taken: atomic<u32>; // rows that a subgroup has taken
 
 // The first of the next rows, the same in all lanes.
 fn take() -> u32 {
-    var from = 0u;
+    var first = 0u;
     if subgroupElect() {
-        from = atomicAdd(&taken, OUTPUTS);
+        first = atomicAdd(&taken, OUTPUTS);
     }
-    return subgroupBroadcastFirst(from);
+    return subgroupBroadcastFirst(first);
 }
 
 @compute @workgroup_size(WG_SIZE)
@@ -24,8 +24,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let begin = (group.y * groups.x + group.x) * GROUP_ROWS;
     let lanes = subgroupAdd(1u);
     let lane = subgroupExclusiveAdd(1u);
-    for (var from = take(); from < GROUP_ROWS && begin + from < ROWS; from = take()) {
-        let first = begin + from;
+    for (var first = take(); first < GROUP_ROWS && begin + first < ROWS; first = take()) {
+        let first = begin + first;
         var sums = sum_slots(first, lane, lanes);
         let squares = subgroupAdd(sums.squares);
         for (var slot = 0u; slot < SLOTS; slot += 1u) {

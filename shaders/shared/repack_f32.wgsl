@@ -1,8 +1,8 @@
 // F32: words, padded to whole blocks.
 fn repack_block(i: u32, b: u32) {
     let col = i % BLOCKS * 32u;
-    let from = params.raw_offset + 4u * (i / BLOCKS * COLS + col);
+    let first = params.raw_offset + 4u * (i / BLOCKS * COLS + col);
     for (var k = 0u; k < min(32u, COLS - col); k += 1u) {
-        put(b * 32u + k, raw_u32(from + 4u * k));
+        put(b * 32u + k, raw_u32(first + 4u * k));
     }
 }

@@ -1,12 +1,12 @@
 // F16 and BF16: two weights per word, padded to whole blocks.
 fn repack_block(i: u32, b: u32) {
     let col = i % BLOCKS * 32u;
-    let from = params.raw_offset + 2u * (i / BLOCKS * COLS + col);
+    let first = params.raw_offset + 2u * (i / BLOCKS * COLS + col);
     let count = min(32u, COLS - col);
     for (var k = 0u; k < count / 2u; k += 1u) {
-        put(b * 16u + k, raw_u32(from + 4u * k));
+        put(b * 16u + k, raw_u32(first + 4u * k));
     }
     if (count & 1u) == 1u {
-        put(b * 16u + count / 2u, raw_u16(from + 2u * (count - 1u)));
+        put(b * 16u + count / 2u, raw_u16(first + 2u * (count - 1u)));
     }
 }

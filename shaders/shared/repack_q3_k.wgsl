@@ -7,16 +7,16 @@ override SCALES_AT: u32;
 override HEADS_AT: u32;
 
 fn repack_block(i: u32, b: u32) {
-    let from = params.raw_offset + 110u * (i / 8u);
+    let first = params.raw_offset + 110u * (i / 8u);
     let s = i & 7u;
-    put(HIGH_AT + b, gather_bits(from, s));
+    put(HIGH_AT + b, gather_bits(first, s));
     for (var g = 0u; g < 2u; g += 1u) {
-        put(b * 2u + g, gather_pairs(from + 32u + 32u * (s / 4u), 2u * (s & 3u), g));
+        put(b * 2u + g, gather_pairs(first + 32u + 32u * (s / 4u), 2u * (s & 3u), g));
     }
     if s == 0u {
         for (var k = 0u; k < 3u; k += 1u) {
-            put(SCALES_AT + b / 8u * 3u + k, raw_u32(from + 96u + 4u * k));
+            put(SCALES_AT + b / 8u * 3u + k, raw_u32(first + 96u + 4u * k));
         }
-        put_half(HEADS_AT, b / 8u, raw_u16(from + 108u));
+        put_half(HEADS_AT, b / 8u, raw_u16(first + 108u));
     }
 }

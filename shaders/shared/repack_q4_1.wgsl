@@ -2,9 +2,9 @@
 override SCALES_AT: u32;
 
 fn repack_block(i: u32, b: u32) {
-    let from = params.raw_offset + 20u * i;
-    put(SCALES_AT + b, raw_u32(from));
+    let first = params.raw_offset + 20u * i;
+    put(SCALES_AT + b, raw_u32(first));
     for (var k = 0u; k < 4u; k += 1u) {
-        put(b * 4u + k, raw_u32(from + 4u + 4u * k));
+        put(b * 4u + k, raw_u32(first + 4u + 4u * k));
     }
 }

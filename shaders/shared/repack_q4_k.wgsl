@@ -4,12 +4,12 @@
 override SCALES_AT: u32;
 
 fn repack_block(i: u32, b: u32) {
-    let from = params.raw_offset + 144u * (i / 8u);
+    let first = params.raw_offset + 144u * (i / 8u);
     let s = i & 7u;
     for (var k = 0u; k < 4u; k += 1u) {
-        put(b * 4u + k, gather_nibbles(from + 16u + 32u * (s / 2u), 4u * (s & 1u), k));
+        put(b * 4u + k, gather_nibbles(first + 16u + 32u * (s / 2u), 4u * (s & 1u), k));
         if s == 0u {
-            put(SCALES_AT + b / 2u + k, raw_u32(from + 4u * k));
+            put(SCALES_AT + b / 2u + k, raw_u32(first + 4u * k));
         }
     }
 }

@@ -5,10 +5,10 @@ override HIGH_AT: u32;
 override SCALES_AT: u32;
 
 fn repack_block(i: u32, b: u32) {
-    let from = params.raw_offset + 22u * i;
-    put_half(SCALES_AT, b, raw_u16(from));
-    put(HIGH_AT + b, spread_bits(raw_u32(from + 2u)));
+    let first = params.raw_offset + 22u * i;
+    put_half(SCALES_AT, b, raw_u16(first));
+    put(HIGH_AT + b, spread_bits(raw_u32(first + 2u)));
     for (var k = 0u; k < 4u; k += 1u) {
-        put(b * 4u + k, raw_u32(from + 6u + 4u * k));
+        put(b * 4u + k, raw_u32(first + 6u + 4u * k));
     }
 }

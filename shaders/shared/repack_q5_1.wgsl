@@ -5,10 +5,10 @@ override HIGH_AT: u32;
 override SCALES_AT: u32;
 
 fn repack_block(i: u32, b: u32) {
-    let from = params.raw_offset + 24u * i;
-    put(SCALES_AT + b, raw_u32(from));
-    put(HIGH_AT + b, spread_bits(raw_u32(from + 4u)));
+    let first = params.raw_offset + 24u * i;
+    put(SCALES_AT + b, raw_u32(first));
+    put(HIGH_AT + b, spread_bits(raw_u32(first + 4u)));
     for (var k = 0u; k < 4u; k += 1u) {
-        put(b * 4u + k, raw_u32(from + 8u + 4u * k));
+        put(b * 4u + k, raw_u32(first + 8u + 4u * k));
     }
 }

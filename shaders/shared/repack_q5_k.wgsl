@@ -5,13 +5,13 @@ override HIGH_AT: u32;
 override SCALES_AT: u32;
 
 fn repack_block(i: u32, b: u32) {
-    let from = params.raw_offset + 176u * (i / 8u);
+    let first = params.raw_offset + 176u * (i / 8u);
     let s = i & 7u;
-    put(HIGH_AT + b, gather_bits(from + 16u, s));
+    put(HIGH_AT + b, gather_bits(first + 16u, s));
     for (var k = 0u; k < 4u; k += 1u) {
-        put(b * 4u + k, gather_nibbles(from + 48u + 32u * (s / 2u), 4u * (s & 1u), k));
+        put(b * 4u + k, gather_nibbles(first + 48u + 32u * (s / 2u), 4u * (s & 1u), k));
         if s == 0u {
-            put(SCALES_AT + b / 2u + k, raw_u32(from + 4u * k));
+            put(SCALES_AT + b / 2u + k, raw_u32(first + 4u * k));
         }
     }
 }

@@ -7,19 +7,19 @@ override SCALES_AT: u32;
 override HEADS_AT: u32;
 
 fn repack_block(i: u32, b: u32) {
-    let from = params.raw_offset + 210u * (i / 8u);
+    let first = params.raw_offset + 210u * (i / 8u);
     let s = i & 7u;
-    let low = from + 64u * (s / 4u) + 32u * (s & 1u);
+    let low = first + 64u * (s / 4u) + 32u * (s & 1u);
     for (var k = 0u; k < 4u; k += 1u) {
         put(b * 4u + k, gather_nibbles(low, 2u * (s & 2u), k));
         if s == 0u {
-            put(SCALES_AT + b / 2u + k, raw_u32(from + 192u + 4u * k));
+            put(SCALES_AT + b / 2u + k, raw_u32(first + 192u + 4u * k));
         }
     }
     for (var g = 0u; g < 2u; g += 1u) {
-        put(b * 2u + HIGH_AT + g, gather_pairs(from + 128u + 32u * (s / 4u), 2u * (s & 3u), g));
+        put(b * 2u + HIGH_AT + g, gather_pairs(first + 128u + 32u * (s / 4u), 2u * (s & 3u), g));
     }
     if s == 0u {
-        put_half(HEADS_AT, b / 8u, raw_u16(from + 208u));
+        put_half(HEADS_AT, b / 8u, raw_u16(first + 208u));
     }
 }

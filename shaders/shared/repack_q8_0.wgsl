@@ -2,9 +2,9 @@
 override SCALES_AT: u32;
 
 fn repack_block(i: u32, b: u32) {
-    let from = params.raw_offset + 34u * i;
-    put_half(SCALES_AT, b, raw_u16(from));
+    let first = params.raw_offset + 34u * i;
+    put_half(SCALES_AT, b, raw_u16(first));
     for (var k = 0u; k < 8u; k += 1u) {
-        put(b * 8u + k, raw_u32(from + 2u + 4u * k));
+        put(b * 8u + k, raw_u32(first + 2u + 4u * k));
     }
 }
