@@ -26,10 +26,7 @@ export async function settled<T extends { free(): void }>(loading: Promise<T>, s
   const onAbort = (): void => void setTimeout(() => late.abort(signal.reason), GRACE);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    const engine = await abortable(loading, late.signal);
-    if (!signal.aborted) return engine;
-    engine.free();
-    throw signal.reason;
+    return await abortable(loading, late.signal);
   } catch (error) {
     if (late.signal.aborted) void loading.then((engine) => engine.free(), () => {});
     throw error;

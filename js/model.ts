@@ -80,11 +80,11 @@ export class WasmModel {
    *   `result`: `context_full`, `device_lost`, `out_of_memory`
    */
   generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
-    const { signal, stop, ...rest } = generateOptions(options);
+    const { signal, stop = [], seed = randomSeed(), ...rest } = generateOptions(options);
     this.#use('generate');
     this.#turns.check('generate');
     const encode = this.#promptEncoder(prompt);
-    const engineOptions: EngineGenerateOptions = { ...rest, stop: typeof stop === 'string' ? [stop] : [...(stop ?? [])] };
+    const engineOptions: EngineGenerateOptions = { ...rest, seed, stop: [stop].flat() };
     const start = (): Engine => {
       const engine = this.#use('generate');
       engine.start(encode(engine), engineOptions);
@@ -208,6 +208,10 @@ export class WasmModel {
     const ids = this.#ids('generate', prompt);
     return () => ids;
   }
+}
+
+function randomSeed(): number {
+  return Math.floor(Math.random() * 2 ** 32);
 }
 
 /** Messages are objects; ids are numbers. */

@@ -37,20 +37,19 @@ const FLAG = ofType('boolean', 'true or false');
 const LOAD: Record<keyof LoadOptions, Check> = {
   onProgress: ofType('function', 'a function'),
   signal: abortSignal,
-  contextLength: TOKENS,
+  contextLength: integer(2, MOST_TOKENS, 'an integer of at least 2'),
   backend: oneOf('auto', 'webgpu', 'cpu'),
-  precision: oneOf('exact', 'fast'),
 };
 
 const GENERATE: Record<keyof GenerateOptions, Check> = {
   maxTokens: TOKENS,
   temperature: number(0, 100, 'a number from 0 to 100'),
   topK: integer(0, MOST_TOKENS, 'an integer of at least 0'),
-  topP: number(0, 1, 'a number from 0 to 1'),
+  topP: number(Number.MIN_VALUE, 1, 'a number above 0 and at most 1'),
   minP: number(0, 1, 'a number from 0 to 1'),
-  repetitionPenalty: number(Number.MIN_VALUE, 100, 'a number above 0 and at most 100'),
-  frequencyPenalty: number(-100, 100, 'a number from -100 to 100'),
-  presencePenalty: number(-100, 100, 'a number from -100 to 100'),
+  repetitionPenalty: number(1e-3, 100, 'a number from 0.001 to 100'),
+  frequencyPenalty: number(-2, 2, 'a number from -2 to 2'),
+  presencePenalty: number(-2, 2, 'a number from -2 to 2'),
   seed: integer(0, Number.MAX_SAFE_INTEGER, 'an integer from 0 to 2^53 - 1'),
   stop: stopStrings,
   ignoreEos: FLAG,

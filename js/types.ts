@@ -40,11 +40,11 @@ export type Source = SourcePart | Promise<SourcePart> | readonly (SourcePart | P
 /** Where loading stands. */
 export interface Progress {
   /**
-   * `download`: bytes read from the source; `upload`: bytes of weights on the GPU; `compile`: pipelines made;
-   * `ready`: all done, reported once.
+   * `download`: bytes read from the source and passed on; `upload`: the GPU takes in the last of them; `compile`:
+   * shaders become pipelines; `ready`: all done, reported once.
    */
   readonly stage: 'download' | 'upload' | 'compile' | 'ready';
-  /** Bytes, or pipelines in stage `compile`. */
+  /** Bytes; steps in stage `compile`. */
   readonly loaded: number;
   /** In the unit of `loaded`; `undefined` while the source does not say its size. */
   readonly total: number | undefined;
@@ -58,12 +58,10 @@ export interface LoadOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Cancels loading at any point and frees everything; `load` then rejects with an `AbortError`. */
   signal?: AbortSignal | undefined;
-  /** Tokens that prompt and answer share. Default: what the model was trained for, capped to what fits. */
+  /** Tokens that prompt and answer share, 2 to what the model was trained for. Default: that, at most 4096. */
   contextLength?: number | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter. */
   backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
-  /** `exact` keeps all arithmetic in f32; `fast` (default) uses f16 where the device has it. */
-  precision?: 'exact' | 'fast' | undefined;
 }
 
 /** What a loaded model is and where it runs. */
@@ -94,6 +92,8 @@ export interface ModelInfo {
   readonly gpuBytes: number;
   /** Ids of the kernel variants chosen for this device, such as `mat_vec.q4_k.subgroup`. */
   readonly variants: readonly string[];
+  /** GPU dispatches for one token of text; 0 on the CPU. */
+  readonly dispatchesPerToken: number;
 }
 
 /** One message of a conversation. */
@@ -108,21 +108,21 @@ export interface Message {
 export interface GenerateOptions {
   /** Most tokens to write, 1 or more. Default: until the context is full. */
   maxTokens?: number | undefined;
-  /** 0 always takes the most likely token; higher is more varied. Default 0.8. */
+  /** 0 (default) always takes the most likely token; 0.7 is varied, above 1 gets wild. */
   temperature?: number | undefined;
-  /** Keep only the k most likely tokens; 0 keeps all. Default 40. */
+  /** Keep only the k most likely tokens; 0 (default) keeps all. */
   topK?: number | undefined;
-  /** Keep the most likely tokens that together have this probability, 0 to 1. Default 0.95. */
+  /** Keep the most likely tokens that together have this probability, above 0; 1 (default) keeps all. */
   topP?: number | undefined;
-  /** Drop tokens less likely than this share of the most likely one, 0 to 1. Default 0.05. */
+  /** Drop tokens less likely than this share of the most likely one, 0 (default) to 1. */
   minP?: number | undefined;
-  /** Divides the logits of tokens already there; 1 (default) does nothing. */
+  /** Makes tokens of prompt and answer less likely to come again; 1 (default) does nothing, 1.1 is usual. */
   repetitionPenalty?: number | undefined;
-  /** Subtracted from a token's logit once per earlier use. Default 0. */
+  /** Subtracted from a token's logit once per use in the answer, -2 to 2. Default 0. */
   frequencyPenalty?: number | undefined;
-  /** Subtracted from a token's logit if it was used at all. Default 0. */
+  /** Subtracted from a token's logit if the answer used it at all, -2 to 2. Default 0. */
   presencePenalty?: number | undefined;
-  /** Integer from 0 to 2^53 - 1. Same seed, same text. Default: random. */
+  /** Integer from 0 to 2^53 - 1. Same seed, same text. Default: another each time. */
   seed?: number | undefined;
   /** Strings that end the text, also where they cross token borders; they are not part of it. */
   stop?: string | readonly string[] | undefined;

@@ -19,7 +19,6 @@ export interface ByteSource {
 export interface EngineLoadOptions {
   backend: 'auto' | 'webgpu' | 'cpu';
   contextLength?: number;
-  precision?: 'exact' | 'fast';
 }
 
 export interface EngineGenerateOptions {

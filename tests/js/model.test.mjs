@@ -28,9 +28,9 @@ async function textOf(generation) {
 
 test('load hands over bytes and options, and reports progress', async () => {
   const reports = [];
-  const model = await load({ onProgress: (p) => reports.push(p), contextLength: 32, backend: 'cpu', precision: 'exact' });
+  const model = await load({ onProgress: (p) => reports.push(p), contextLength: 32, backend: 'cpu' });
   assert.deepEqual([...seen.loads[0].parts[0]], [1, 2, 3]);
-  assert.deepEqual(seen.loads[0].options, { backend: 'cpu', contextLength: 32, precision: 'exact' });
+  assert.deepEqual(seen.loads[0].options, { backend: 'cpu', contextLength: 32 });
   assert.deepEqual(reports[0], { stage: 'download', loaded: 3, total: 3, fraction: 1 });
   assert.deepEqual(reports.at(-1), { stage: 'ready', loaded: 1, total: 1, fraction: 1 });
   assert.equal(reports.filter(({ stage }) => stage === 'ready').length, 1);
@@ -41,7 +41,7 @@ test('load hands over bytes and options, and reports progress', async () => {
 
 test('wrong options are refused by name before anything is read', async () => {
   const refused = (options, pattern) => assert.rejects(load(options), withCode('invalid_argument', pattern));
-  await refused({ contextLength: 0 }, /'contextLength' must be an integer of at least 1, found 0/);
+  await refused({ contextLength: 0 }, /'contextLength' must be an integer of at least 2, found 0/);
   await refused({ contextLength: NaN }, /found NaN/);
   await refused({ backend: 'webgl' }, /'auto' or 'webgpu' or 'cpu', found 'webgl'/);
   await refused({ context_length: 5 }, /unknown option 'context_length', did you mean 'contextLength'/);
@@ -122,12 +122,13 @@ test('progress is thinned out, keeps the edges, and knows when it knows nothing'
 
 test('a prompt, messages and ids become tokens; options go through', async () => {
   const model = await load();
-  assert.equal(await textOf(model.generate('AB', { temperature: 0, stop: 'x', maxTokens: 2 })), 'ab');
+  assert.equal(await textOf(model.generate('AB', { temperature: 0, stop: 'x', maxTokens: 2, seed: 7 })), 'ab');
   assert.equal(await textOf(model.generate([{ role: 'user', content: 'H' }])), 'abcde');
   assert.equal(await textOf(model.generate([7, 8])), 'abcde');
-  assert.deepEqual(seen.started[0], { ids: [1, 65, 66], options: { temperature: 0, maxTokens: 2, stop: ['x'] } });
+  assert.deepEqual(seen.started[0], { ids: [1, 65, 66], options: { temperature: 0, maxTokens: 2, stop: ['x'], seed: 7 } });
   assert.equal(String.fromCharCode(...seen.started[1].ids.slice(1)), '<user>H');
   assert.deepEqual(seen.started[2].ids, [7, 8]);
+  assert.notEqual(seen.started[1].options.seed, seen.started[2].options.seed, 'without a seed, another each time');
 });
 
 test('the result comes with the loop, without it, and before it', async () => {
