@@ -81,3 +81,33 @@ fn shared_phi_3() {
 fn shared_gemma_4() {
     check_shared("gemma-4");
 }
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizer")
+}
+
+fn ids(json: &serde_json::Value) -> Vec<u32> {
+    json.as_array().expect("ids").iter().map(|id| id.as_u64().expect("an id") as u32).collect()
+}
+
+#[test]
+fn committed_vocabularies() {
+    let cases = fs::read_to_string(fixtures().join("cases.json")).expect("cases.json");
+    let cases: serde_json::Value = serde_json::from_str(&cases).expect("JSON");
+    let vocabularies = cases["vocabularies"].as_array().expect("vocabularies");
+    assert_eq!(vocabularies.len(), 5);
+    for vocabulary in vocabularies {
+        let name = vocabulary["vocabulary"].as_str().expect("a name");
+        let tokenizer = load(&fixtures().join(name));
+        assert!(tokenizer.warnings().is_empty(), "{:?}", tokenizer.warnings());
+        for case in vocabulary["cases"].as_array().expect("cases") {
+            let text = case[0].as_str().expect("a text");
+            let plain = ids(&case[1]);
+            let special = case.get(2).map_or_else(|| plain.clone(), ids);
+            assert_eq!(tokenizer.encode(text, false, false), plain, "{name}: {text:?}");
+            assert_eq!(tokenizer.encode(text, false, true), special, "{name}, special tokens read: {text:?}");
+            assert_eq!(tokenizer.decode(&plain, true), text, "{name}");
+            assert_eq!(tokenizer.decode(&special, true), text, "{name}");
+        }
+    }
+}

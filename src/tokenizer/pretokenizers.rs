@@ -251,6 +251,23 @@ mod tests {
         assert_eq!(names.len(), all);
     }
 
+    /// What the models' own patterns make of many texts: see `tests/fixtures/tokenizer/README.md`.
+    #[test]
+    fn splits_as_the_regular_expressions_do() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tokenizer/splits.json");
+        let fixture: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(path).expect("splits.json")).expect("JSON");
+        let texts: Vec<&str> = fixture["texts"].as_array().expect("texts").iter().filter_map(|text| text.as_str()).collect();
+        for (name, splits) in fixture["splits"].as_object().expect("splits") {
+            for (text, expected) in texts.iter().zip(splits.as_array().expect("lists")) {
+                let lengths: Vec<usize> = pieces(name, text).iter().map(|piece| piece.chars().count()).collect();
+                let expected: Vec<usize> =
+                    expected.as_array().expect("lengths").iter().filter_map(|n| Some(n.as_u64()? as usize)).collect();
+                assert_eq!(lengths, expected, "{name}: {text:?} is {:?}", pieces(name, text));
+            }
+        }
+    }
+
     #[test]
     fn gpt2_words() {
         assert_eq!(pieces("gpt-2", "I'll  go, 'LL\n\n x12é "), [

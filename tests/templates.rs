@@ -1,0 +1,93 @@
+//! Chat templates against Python's jinja2: `fixtures/templates/expected.json`, made by `tools/make_template_fixtures.py`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use webgguf::ErrorCode;
+use webgguf::gguf::{Array, Metadata, Value};
+use webgguf::tokenizer::{Date, Message, Tokenizer};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/templates")
+}
+
+fn expected() -> Json {
+    serde_json::from_str(&fs::read_to_string(fixtures().join("expected.json")).expect("expected.json")).expect("JSON")
+}
+
+fn now() -> Date {
+    Date::new(2026, 3, 4).and_then(|date| date.at(5, 6, 7)).expect("a date")
+}
+
+/// A small vocabulary with this chat template.
+fn tokenizer(template: Option<&str>, further: &[&str]) -> Tokenizer {
+    let tokens: Vec<&str> = ["<unk>", "<s>", "</s>", "<pad>", "a"].iter().chain(further).copied().collect();
+    let kinds = tokens.iter().map(|token| if token.len() > 1 { 3 } else { 1 }).collect();
+    let mut pairs = vec![
+        ("tokenizer.ggml.model", Value::String("llama".into())),
+        ("tokenizer.ggml.scores", Value::Array(Array::F32(vec![0.0; tokens.len()]))),
+        ("tokenizer.ggml.token_type", Value::Array(Array::I32(kinds))),
+        ("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens.iter().collect()))),
+        ("tokenizer.ggml.padding_token_id", Value::U32(3)),
+    ];
+    pairs.extend(template.map(|template| ("tokenizer.chat_template", Value::String(template.into()))));
+    Tokenizer::from_metadata(&pairs.into_iter().collect::<Metadata>()).expect("a tokenizer")
+}
+
+/// Renders every case with `template`; gives how many are as Python has them.
+fn check(name: &str, template: &str, results: &Json, cases: &Json) -> (usize, usize) {
+    let tokenizer = tokenizer(Some(template), &[]);
+    let mut passed = 0;
+    let results = results.as_object().expect("results");
+    for (case, result) in results {
+        let messages: Vec<Message> = serde_json::from_value(cases[case]["messages"].clone()).expect("messages");
+        let prompt = cases[case]["add_generation_prompt"].as_bool().expect("a flag");
+        let found = tokenizer.template_text(&messages, prompt, now());
+        let same = match (&found, result["text"].as_str(), result["error"].as_str()) {
+            (Ok(found), Some(text), _) => found == text,
+            (Err(error), None, Some(text)) => {
+                error.code() == ErrorCode::InvalidArgument && error.message().contains(text) && error.message().contains("line")
+            }
+            _ => false,
+        };
+        if same {
+            passed += 1;
+        } else {
+            println!("{name}, {case}:\n expected {result:?}\n    found {found:?}");
+        }
+    }
+    println!("{name}: {passed} of {} cases pass", results.len());
+    (passed, results.len())
+}
+
+#[test]
+fn own_templates_render_as_in_python() {
+    let expected = expected();
+    let own = expected["own"].as_object().expect("own templates");
+    assert_eq!(own.len(), 3);
+    for (name, entry) in own {
+        let template = fs::read_to_string(fixtures().join(name)).expect("a template");
+        let (passed, all) = check(name, &template, &entry["results"], &expected["cases"]);
+        assert_eq!(passed, all, "{name}");
+    }
+}
+
+#[test]
+fn real_templates_render_as_in_python() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/templates");
+    if !folder.is_dir() {
+        println!("skipped: {} does not exist", folder.display());
+        return;
+    }
+    let expected = expected();
+    let mut failed = Vec::new();
+    for (name, entry) in expected["shared"].as_object().expect("real templates") {
+        let template = fs::read_to_string(folder.join(name)).expect("a template");
+        let (passed, all) = check(name, &template, &entry["results"], &expected["cases"]);
+        if passed != all {
+            failed.push(name);
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
