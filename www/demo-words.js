@@ -1,0 +1,135 @@
+// What the demo says: errors in plain words with what to do, numbers as people read them.
+
+/** Title and advice by error code; `offer` names buttons that demo.js knows. */
+const ERRORS = {
+  webgpu_unavailable: {
+    title: 'This browser offers no WebGPU here',
+    advice: 'Use a current Chrome, Edge, Safari or Firefox and a secure (https) page. Or run the model on the CPU: slower, the same text.',
+    offer: ['cpu'],
+  },
+  feature_missing: {
+    title: 'This GPU lacks something the model needs',
+    advice: 'Run the model on the CPU, or try a browser with a newer WebGPU.',
+    offer: ['cpu'],
+  },
+  limit_exceeded: {
+    title: 'The model is too large for this GPU',
+    advice: 'Choose a smaller model or a smaller quantization, set a shorter context, or run it on the CPU.',
+    offer: ['cpu'],
+  },
+  out_of_memory: {
+    title: 'Out of memory',
+    advice: 'Close other tabs, set a shorter context in the settings, or choose a smaller model.',
+    offer: ['again'],
+  },
+  device_lost: {
+    title: 'The connection to the GPU was lost',
+    advice: 'The driver was reset, or the device slept or ran out of memory. Loading the model again usually helps.',
+    offer: ['again', 'cpu'],
+  },
+  download_failed: {
+    title: 'The model could not be downloaded',
+    advice: 'Check the address and your connection. A server of another site must allow this page to read its files (CORS).',
+    offer: ['again'],
+  },
+  integrity_failed: {
+    title: 'The file is not what it should be',
+    advice: 'It was changed or damaged on its way. Download it again.',
+    offer: ['again'],
+  },
+  bad_file: {
+    title: 'This is not a usable GGUF file',
+    advice: 'It may be incomplete or of another kind. Compare its size with the original, and download it again.',
+  },
+  unsupported_quant: {
+    title: 'This quantization is not supported',
+    advice: 'Choose another file of the same model: Q4_K_M, Q8_0 and F16 work.',
+  },
+  unsupported_architecture: {
+    title: 'This kind of model is not supported',
+    advice: 'Llama, Mistral, SmolLM, TinyLlama, Qwen2 and Qwen3 models work.',
+  },
+  context_full: {
+    title: 'The conversation has become too long',
+    advice: 'Start a new chat, or load the model with a longer context (in the settings).',
+    offer: ['new'],
+  },
+  invalid_argument: {
+    title: 'That did not work',
+    advice: 'A setting or the source does not suit this model.',
+  },
+  cancelled: {
+    title: 'Loading was cancelled',
+    advice: 'No model is loaded now.',
+    offer: ['again'],
+  },
+};
+
+const UNKNOWN = {
+  title: 'Something went wrong inside',
+  advice: 'This is a fault of the program. Reload the page; if it happens again, please report it with the line below.',
+  offer: ['page'],
+};
+
+/** An error as the page shows it. */
+export function explain(error) {
+  const known = error?.name === 'AbortError' ? 'cancelled' : error?.code;
+  const code = typeof known === 'string' ? known : 'internal';
+  const { title, advice, offer = [] } = ERRORS[code] ?? UNKNOWN;
+  return { code, title, advice, offer, message: error?.message ?? String(error) };
+}
+
+/** 8123456 → "8.1 MB". */
+export function bytes(count) {
+  const units = ['bytes', 'kB', 'MB', 'GB'];
+  const step = Math.min(Math.floor(Math.log10(Math.max(count, 1)) / 3), units.length - 1);
+  const value = count / 1000 ** step;
+  return `${value.toLocaleString('en', { maximumFractionDigits: step === 0 || value >= 100 ? 0 : 1 })} ${units[step]}`;
+}
+
+/** 7100000 → "7.1 M". */
+export function amount(count) {
+  if (count < 1e4) return count.toLocaleString('en');
+  const [value, unit] = count >= 1e9 ? [count / 1e9, 'B'] : count >= 1e6 ? [count / 1e6, 'M'] : [count / 1e3, 'K'];
+  return `${value.toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`;
+}
+
+/** A rate with as many digits as matter. */
+export const rate = (value) => (value >= 100 ? Math.round(value).toString() : value.toFixed(1));
+
+const STAGES = {
+  download: ({ loaded, total }) => (total ? `${bytes(loaded)} of ${bytes(total)}` : bytes(loaded)),
+  upload: () => 'moving the weights to the GPU',
+  compile: () => 'compiling shaders',
+  ready: () => 'ready',
+};
+
+/** Where loading stands, in words. */
+export const progressWords = (progress) => STAGES[progress.stage](progress);
+
+const ENDINGS = { stop: '', length: 'cut at the limit', abort: 'stopped' };
+
+/** The line below an answer. */
+export function resultWords({ finishReason, usage, timings }) {
+  const parts = [`${usage.completionTokens} tokens`];
+  if (timings.tokensPerSecond > 0) parts.push(`${rate(timings.tokensPerSecond)} tokens/s`);
+  if (timings.timeToFirstTokenMs > 0) parts.push(`first after ${Math.round(timings.timeToFirstTokenMs)} ms`);
+  if (usage.cachedTokens > 0) parts.push(`${usage.cachedTokens} of ${usage.promptTokens} prompt tokens from cache`);
+  if (ENDINGS[finishReason]) parts.push(ENDINGS[finishReason]);
+  return parts.join(' · ');
+}
+
+/** Rows of the model card. */
+export function factsOf(info) {
+  const rows = [
+    ['Runs on', info.backend === 'webgpu' ? 'GPU (WebGPU)' : 'CPU', 'backend'],
+    ['Adapter', info.adapter],
+    ['Architecture', info.architecture],
+    ['Weights', `${amount(info.parameters)}, ${info.quantization}`],
+    ['Layers', info.layers],
+    ['Context', `${amount(info.contextLength)} tokens`],
+    ['Vocabulary', `${amount(info.vocabularySize)} tokens`],
+    ['GPU memory', info.gpuBytes > 0 ? bytes(info.gpuBytes) : ''],
+  ];
+  return rows.filter(([, value]) => value !== '' && value !== undefined);
+}
