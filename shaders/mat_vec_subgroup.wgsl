@@ -25,8 +25,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let lanes = subgroupAdd(1u);
     let lane = subgroupExclusiveAdd(1u);
     for (var first = take(); first < GROUP_ROWS && begin + first < ROWS; first = take()) {
-        let first = begin + first;
-        var sums = sum_slots(first, lane, lanes);
+        let row = begin + first;
+        var sums = sum_slots(row, lane, lanes);
         let squares = subgroupAdd(sums.squares);
         for (var slot = 0u; slot < SLOTS; slot += 1u) {
             sums.rows[slot] = subgroupAdd(sums.rows[slot]);
@@ -34,9 +34,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         if lane == 0u {
             for (var i = 0u; i < OUTPUTS; i += 1u) {
                 if SWIGLU {
-                    write_row(first + i, sums.rows[2u * i], sums.rows[2u * i + 1u], squares);
+                    write_row(row + i, sums.rows[2u * i], sums.rows[2u * i + 1u], squares);
                 } else {
-                    write_row(first + i, sums.rows[i], 0.0, squares);
+                    write_row(row + i, sums.rows[i], 0.0, squares);
                 }
             }
         }

@@ -53,13 +53,13 @@ fn slot_row(first: u32, slot: u32) -> u32 {
 // The share of thread `lane` of `lanes` in the rows from `first` on. Nothing is read once the run is done.
 fn sum_slots(first: u32, lane: u32, lanes: u32) -> Sums {
     var sums: Sums;
-    let first = select(0u, (state.count - 1u) * COLS, params.last_token == 1u);
+    let x_row = select(0u, (state.count - 1u) * COLS, params.last_token == 1u);
     let blocks = select(BLOCKS, 0u, state.done != 0u);
     for (var b = lane; b < blocks; b += lanes) {
         var block: array<vec4<f32>, 8>;
         var halves = array<vec4<f32>, 2>();
         for (var k = 0u; k < 8u; k += 1u) {
-            block[k] = load_x(first, b * 32u + 4u * k);
+            block[k] = load_x(x_row, b * 32u + 4u * k);
             if NORM {
                 sums.squares += dot(block[k], block[k]);
                 block[k] *= load_norm(b * 32u + 4u * k);
