@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
 import { CACHE, must, readJson, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
@@ -16,24 +16,25 @@ const INSTALLED = path.join(APP, 'node_modules', 'webgguf');
 const MODEL = path.join(ROOT, 'www', 'models', 'storyteller.gguf');
 const VITE = path.join(APP, 'node_modules', 'vite', 'bin', 'vite.js');
 
-let browser;
-let packed;
 let text;
 
-before(async () => {
+const packed = await installPackage();
+const browser = await openBrowser();
+after(() => browser.close());
+
+/** Packs the package and installs it into a fresh copy of the app; returns what `npm pack` says about it. */
+async function installPackage() {
   fs.rmSync(APP, { recursive: true, force: true });
   fs.cpSync(path.join(HERE, 'app'), APP, { recursive: true });
   fs.mkdirSync(path.join(APP, 'public'));
   fs.copyFileSync(MODEL, path.join(APP, 'public', 'model.gguf'));
   const output = await must('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', APP], { quiet: true });
-  packed = JSON.parse(output.slice(output.indexOf('[\n'), output.lastIndexOf(']') + 1))[0];
+  const [pack] = JSON.parse(output.slice(output.indexOf('[\n'), output.lastIndexOf(']') + 1));
   const { vite } = readJson(path.join(ROOT, 'package.json')).devDependencies;
-  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', `./${packed.filename}`, `vite@${vite}`];
+  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', `./${pack.filename}`, `vite@${vite}`];
   await must('npm', install, { cwd: APP, quiet: true });
-  browser = await openBrowser();
-});
-
-after(() => browser?.close());
+  return pack;
+}
 
 /** Opens a page of the app and returns what the model wrote there. */
 async function storyOf(url) {

@@ -4,21 +4,18 @@
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
-import { badRoutes, MODELS, SMALL, STORYTELLER, useSite } from './site.mjs';
+import { test } from 'node:test';
+import { badRoutes, MODELS, SMALL, STORYTELLER, openSite } from './site.mjs';
 
 const file = path.join(MODELS, path.basename(SMALL));
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
-const site = useSite({
+const site = await openSite({
   routes: {
     '/blank': blank, '/bad/cut.gguf': badRoutes.cut(file), '/bad/plain.gguf': badRoutes.plain(file),
     '/bad/resumable.gguf': badRoutes.resumable(file), '/bad/stalled.gguf': badRoutes.stalled(file),
   },
 });
-let page;
-
-before(async () => { page = await site.open('/blank'); });
-after(() => assert.deepEqual(page.crashes, [], 'no error that nobody caught'));
+const page = await site.open('/blank');
 
 /** Runs `work(package, argument)` in the page. */
 const api = (work, argument) => page.evaluate(
@@ -389,3 +386,5 @@ test('loading and freeing again and again keeps the memory in bounds', async () 
   }, SMALL);
   assert.equal(sizes.at(-1), sizes[3], `bytes of WebAssembly memory by round: ${sizes}`);
 });
+
+test('no error went uncaught meanwhile', () => assert.deepEqual(page.crashes, []));

@@ -5,10 +5,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { openDemo, openPage, say, send, waitForState } from '../../tools/demo.mjs';
-import { badRoutes, MODELS, screenshot, SMALL, useSite } from './site.mjs';
+import { badRoutes, MODELS, screenshot, SMALL, openSite } from './site.mjs';
 
 const GGUF = path.join(MODELS, path.basename(SMALL));
-const site = useSite({ routes: { '/bad/cut.gguf': badRoutes.cut(GGUF) } });
+const site = await openSite({ routes: { '/bad/cut.gguf': badRoutes.cut(GGUF) } });
 const words = (text) => text.trim().split(/\s+/).filter(Boolean).length;
 
 async function withDemo(work, query = '') {

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import path from 'node:path';
 import { readJson } from '../../tools/common.mjs';
-import { expectations, MODELS, SMALL, STORYTELLER, useSite } from './site.mjs';
+import { expectations, MODELS, SMALL, STORYTELLER, openSite } from './site.mjs';
 
 const PREDICT = 64;
 /** From the issue: forced decoding agrees on top-1, and in mean log-probability. */
@@ -17,7 +17,7 @@ const LOGPROB = 1e-2;
 const NEAR_TIE = 5e-3;
 
 let deliver = () => {};
-const site = useSite({ onReport: (value) => deliver(value) });
+const site = await openSite({ onReport: (value) => deliver(value) });
 
 /** Opens the page with these parameters and returns the JSON that it posts. */
 async function evaluate(parameters) {

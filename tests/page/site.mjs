@@ -2,7 +2,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before } from 'node:test';
+import { after } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
 import { CACHE, readJson, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
@@ -14,24 +14,18 @@ export const SMALL = '/fixtures/models/llama-bf16.gguf';
 export const STORYTELLER = '/models/storyteller.gguf';
 
 /**
- * Starts a server and a browser around the tests of a file.
- * @returns {{url: string, browser: object, open: (pathname: string) => Promise<object>}} filled when tests run;
- *   pages that `open` gave are closed after each test by `close`
+ * Starts a server and a browser for the tests of a file; both end with them.
+ * @param {object} [options] of `serve`
+ * @returns {Promise<{url: string, browser: object, open: (pathname: string) => Promise<object>}>}
  */
-export function useSite(options = {}) {
-  const use = {};
-  let site;
-  before(async () => {
-    site = await serve(options);
-    use.url = site.url;
-    use.browser = await openBrowser();
-    use.open = (pathname) => openPage(use.browser, use.url + pathname);
-  });
+export async function openSite(options = {}) {
+  const { url, close } = await serve(options);
+  const browser = await openBrowser();
   after(async () => {
-    await use.browser?.close();
-    await site?.close();
+    await browser.close();
+    await close();
   });
-  return use;
+  return { url, browser, open: (pathname) => openPage(browser, url + pathname) };
 }
 
 /** Expectations from llama.cpp by model name, `same_as` resolved. */
