@@ -57,9 +57,8 @@ impl<T: CacheElement> OneHead<'_, T> {
     fn for_each(&self, mut use_row: impl FnMut(usize, &[f32])) {
         let mut row = vec![0.0; self.head_dim];
         for (position, stored) in self.rows.chunks_exact(self.width).enumerate() {
-            for (x, stored) in row.iter_mut().zip(&stored[self.start..]) {
-                *x = stored.to_f32();
-            }
+            let stored = &stored[self.start..][..self.head_dim];
+            row.iter_mut().zip(stored).for_each(|(x, stored)| *x = stored.to_f32());
             use_row(position, &row);
         }
     }
