@@ -9,7 +9,8 @@ use crate::model::{ARCHITECTURES, Architecture, EMBEDDING, HEAD};
 /// The base of the rotary frequencies in files that do not say: that of the first Llama.
 const DEFAULT_ROPE_THETA: f32 = 10_000.0;
 
-// The most that is believed. Far above any model that fits a browser, far below what overflows 32-bit sizes when multiplied.
+// The most that is believed. Far above any model that fits a browser, far below what overflows 32-bit sizes when
+// multiplied.
 const MOST_LAYERS: usize = 1000;
 const MOST_HIDDEN: usize = 1 << 17;
 const MOST_FFN: usize = 1 << 19;
@@ -61,8 +62,8 @@ impl ModelConfig {
     /// Reads and checks the numbers of a model.
     ///
     /// # Errors
-    /// `unsupported_architecture` for an architecture, a RoPE scaling or a layout that webgguf does not run; `bad_file` for a
-    /// missing key, a wrong type, a number out of range, or numbers that contradict each other.
+    /// `unsupported_architecture` for an architecture, a RoPE scaling or a layout that webgguf does not run; `bad_file`
+    /// for a missing key, a wrong type, a number out of range, or numbers that contradict each other.
     pub fn from_gguf(gguf: &Gguf) -> Result<Self> {
         let metadata = &gguf.metadata;
         let architecture = architecture(metadata)?;
@@ -71,9 +72,10 @@ impl ModelConfig {
         let hidden = keys.required("embedding_length", MOST_HIDDEN)?;
         let heads = keys.required("attention.head_count", MOST_HEADS)?;
         let kv_heads = keys.count("attention.head_count_kv", MOST_HEADS)?.unwrap_or(heads);
-        if heads % kv_heads != 0 {
+        if !heads.is_multiple_of(kv_heads) {
             let what = keys.name("attention.head_count");
-            return Err(Error::bad_file(format!("metadata `{what}`: {heads} heads do not divide among {kv_heads} kv heads")));
+            let message = format!("metadata `{what}`: {heads} heads do not divide among {kv_heads} kv heads");
+            return Err(Error::bad_file(message));
         }
         let head_dim = head_dim(&keys, hidden, heads)?;
         Ok(Self {
@@ -128,7 +130,8 @@ impl Keys<'_> {
     fn count(&self, key: &str, most: usize) -> Result<Option<usize>> {
         let name = self.name(key);
         if let Some(Value::Array(array)) = self.metadata.get(&name) {
-            let message = format!("metadata `{name}`: one value for all layers expected, found an array of {}", array.len());
+            let count = array.len();
+            let message = format!("metadata `{name}`: expected one value for all layers, found an array of {count}");
             return Err(unsupported(message));
         }
         let Some(found) = self.metadata.u64(&name)? else { return Ok(None) };
@@ -171,7 +174,7 @@ impl Keys<'_> {
         let name = self.name("expert_count");
         match self.metadata.u64(&name)? {
             None | Some(0) => Ok(()),
-            Some(count) => Err(unsupported(format!("metadata `{name}`: mixtures of experts are not supported, found {count}"))),
+            Some(count) => Err(unsupported(format!("metadata `{name}`: expected no experts, found {count}"))),
         }
     }
 }
@@ -194,14 +197,16 @@ fn architecture(metadata: &Metadata) -> Result<&'static Architecture> {
 fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
     let head_dim = match keys.count("attention.key_length", MOST_HEAD_DIM)? {
         Some(length) => length,
-        None if hidden % heads == 0 => hidden / heads,
+        None if hidden.is_multiple_of(heads) => hidden / heads,
         None => {
             let name = keys.name("attention.head_count");
-            return Err(Error::bad_file(format!("metadata `{name}`: {hidden} elements do not divide among {heads} heads")));
+            let message = format!("metadata `{name}`: {hidden} elements do not divide among {heads} heads");
+            return Err(Error::bad_file(message));
         }
     };
     if !head_dim.is_multiple_of(2) || head_dim > MOST_HEAD_DIM {
-        return Err(Error::bad_file(format!("head size: expected an even number up to {MOST_HEAD_DIM}, found {head_dim}")));
+        let message = format!("head size: expected an even number up to {MOST_HEAD_DIM}, found {head_dim}");
+        return Err(Error::bad_file(message));
     }
     match keys.count("attention.value_length", MOST_HEAD_DIM)? {
         Some(value) if value != head_dim => {
@@ -233,7 +238,8 @@ fn rope_scale(keys: &Keys) -> Result<f32> {
         }
         Some(other) => {
             let shown: String = other.chars().take(64).collect();
-            Err(unsupported(format!("metadata `{name}`: RoPE scaling {shown:?} is not supported, known are none, linear")))
+            let message = format!("metadata `{name}`: RoPE scaling {shown:?} is not supported, known are none, linear");
+            Err(unsupported(message))
         }
     }
 }

@@ -9,8 +9,8 @@ use webgguf::ErrorCode;
 use webgguf::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
 use webgguf::model::{ARCHITECTURES, RopeStyle, weight_specs};
 use webgguf::reference::{
-    AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, argmax, attention, frequencies, gather, log_sum_exp,
-    mat_mul, mat_vec, rms_norm, rope, silu, softmax, swiglu,
+    AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, argmax, attention, frequencies, gather,
+    log_sum_exp, mat_mul, mat_vec, rms_norm, rope, silu, softmax, swiglu,
 };
 
 #[track_caller]
@@ -288,9 +288,12 @@ fn products_agree_with_a_sum_in_f64_for_every_format_and_odd_sizes() {
 #[test]
 fn every_f16_comes_back_from_the_cache() {
     for bits in 0..=u16::MAX {
-        let x = f16_to_f32(bits);
-        assert!(x.is_nan() && CacheElement::to_f32(bits).is_nan() || <u16 as CacheElement>::from_f32(x) == bits, "{bits:#x}");
-        assert!(x.is_nan() || CacheElement::to_f32(bits) == x);
+        let (x, read) = (f16_to_f32(bits), CacheElement::to_f32(bits));
+        if x.is_nan() {
+            assert!(read.is_nan(), "{bits:#x}");
+        } else {
+            assert_eq!((read.to_bits(), <u16 as CacheElement>::from_f32(x)), (x.to_bits(), bits), "{bits:#x}");
+        }
     }
 }
 

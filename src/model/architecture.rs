@@ -22,14 +22,16 @@ pub enum Bias {
 
 /// What sets one architecture apart from the next.
 ///
-/// All of them are pre-norm decoders: RMS norm, attention, RMS norm, gated feed-forward with SiLU, both with a residual.
+/// All of them are pre-norm decoders: RMS norm, attention, RMS norm, gated feed-forward with SiLU, both with a
+/// residual.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Architecture {
     /// The name in `general.architecture`, which is also the prefix of its metadata keys.
     pub name: &'static str,
     /// How q and k are rotated.
     pub rope: RopeStyle,
-    /// Whether each head of q and k goes through its own RMS norm, with weights of length `head_dim`, before the rotation.
+    /// Whether each head of q and k goes through its own RMS norm, with weights of length `head_dim`, before the
+    /// rotation.
     pub qk_norm: bool,
     /// Biases of the q, k and v projections.
     pub qkv_bias: Bias,

@@ -87,7 +87,7 @@ enum Dim {
     Ffn,
     Queries,
     Keys,
-    HeadDim,
+    Head,
     RopePairs,
     Vocab,
 }
@@ -99,7 +99,7 @@ impl Dim {
             Self::Ffn => config.ffn,
             Self::Queries => config.heads * config.head_dim,
             Self::Keys => config.kv_heads * config.head_dim,
-            Self::HeadDim => config.head_dim,
+            Self::Head => config.head_dim,
             Self::RopePairs => config.rope_dims / 2,
             Self::Vocab => config.vocab,
         };
@@ -127,8 +127,8 @@ const LAYER: &[Row] = &[
     (Role::AttnQBias, "attn_q.bias", &[Dim::Queries]),
     (Role::AttnKBias, "attn_k.bias", &[Dim::Keys]),
     (Role::AttnVBias, "attn_v.bias", &[Dim::Keys]),
-    (Role::AttnQNorm, "attn_q_norm.weight", &[Dim::HeadDim]),
-    (Role::AttnKNorm, "attn_k_norm.weight", &[Dim::HeadDim]),
+    (Role::AttnQNorm, "attn_q_norm.weight", &[Dim::Head]),
+    (Role::AttnKNorm, "attn_k_norm.weight", &[Dim::Head]),
     (Role::FfnNorm, "ffn_norm.weight", &[Dim::Hidden]),
     (Role::FfnGate, "ffn_gate.weight", &[Dim::Hidden, Dim::Ffn]),
     (Role::FfnUp, "ffn_up.weight", &[Dim::Hidden, Dim::Ffn]),
@@ -163,12 +163,13 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
     own.chain(layers).collect()
 }
 
-/// Finds every tensor the model wants in a file's table: pairs of an index into `tensors` and what the tensor is for, in the
-/// order of [`weight_specs`]. Tensors the model does not know are left out.
+/// Finds every tensor the model wants in a file's table: pairs of an index into `tensors` and what the tensor is for,
+/// in the order of [`weight_specs`]. Tensors the model does not know are left out.
 ///
 /// # Errors
-/// `bad_file` for a missing tensor or a wrong shape (names the tensor and both shapes) and for a name that occurs twice;
-/// `unsupported_architecture` for a bias that the architecture does not have, since without it the answers would be wrong.
+/// `bad_file` for a missing tensor or a wrong shape (names the tensor and both shapes) and for a name that occurs
+/// twice; `unsupported_architecture` for a bias that the architecture does not have, since without it the answers would
+/// be wrong.
 pub fn match_tensors(config: &ModelConfig, tensors: &[TensorInfo]) -> Result<Vec<(usize, WeightSpec)>> {
     let mut by_name = HashMap::with_capacity(tensors.len());
     for (index, tensor) in tensors.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Greedy choice.
 
-/// The index of the largest of `logits` `[n]`, the first one where several are equal. NaN is never chosen; 0 if all are NaN.
+/// The index of the largest of `logits` `[n]`, the first one where several are equal. NaN is never chosen; 0 if all are
+/// NaN.
 ///
 /// # Panics
 /// If `logits` is empty.

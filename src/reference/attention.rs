@@ -8,7 +8,8 @@ use super::softmax;
 /// The sizes of one attention.
 #[derive(Debug, Clone, Copy)]
 pub struct AttentionShape {
-    /// Query heads, a multiple of `kv_heads`. Heads `g·n … g·n + n − 1` share key and value head `g`, `n = heads / kv_heads`.
+    /// Query heads, a multiple of `kv_heads`. Heads `g·n … g·n + n − 1` share key and value head `g`, `n = heads /
+    /// kv_heads`.
     pub heads: usize,
     /// Key and value heads.
     pub kv_heads: usize,

@@ -6,8 +6,8 @@ use crate::gguf::dequantize;
 
 /// `out[t] = w · x[t]` for each token, with `w` `[rows, cols]`, `x` `[tokens, cols]`, `out` `[tokens, rows]`.
 ///
-/// Each weight is dequantised once for all tokens. The sums run in the order of [`mat_vec`](super::mat_vec()), so a prompt gives
-/// the same bits in one call as token by token.
+/// Each weight is dequantised once for all tokens. The sums run in the order of [`mat_vec`](super::mat_vec()), so a
+/// prompt gives the same bits in one call as token by token.
 ///
 /// # Errors
 /// None for a [`Matrix`] made by [`Matrix::new`].

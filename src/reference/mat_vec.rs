@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use crate::gguf::{GgmlType, dequantize};
 
-/// Weights that are dequantised at a time: a multiple of every block length, and small enough for the stack and the cache.
+/// Weights that are dequantised at a time: a multiple of every block length, and small enough for the stack and the
+/// cache.
 pub(super) const PIECE: usize = 256;
 
 /// A matrix `[rows, cols]` as the file holds it: rows of blocks, one after the other.
@@ -31,7 +32,8 @@ impl<'a> Matrix<'a> {
         }
         let expected = rows as u64 * (cols / ty.block_len() * ty.block_bytes()) as u64;
         if bytes.len() as u64 != expected {
-            let message = format!("{rows} rows of {cols} {} weights take {expected} bytes, found {}", ty.name(), bytes.len());
+            let (name, found) = (ty.name(), bytes.len());
+            let message = format!("{rows} rows of {cols} {name} weights take {expected} bytes, found {found}");
             return Err(Error::bad_file(message));
         }
         Ok(Self { ty, rows, cols, bytes })
@@ -82,8 +84,8 @@ pub(super) struct Sums {
 impl Sums {
     const LANES: usize = 16;
 
-    /// Adds `Σ a[i] · b[i]`. Every call but the last must bring a multiple of 16 elements, so that the order of the sums does
-    /// not depend on how the vectors were cut.
+    /// Adds `Σ a[i] · b[i]`. Every call but the last must bring a multiple of 16 elements, so that the order of the
+    /// sums does not depend on how the vectors were cut.
     #[inline]
     pub fn add(&mut self, a: &[f32], b: &[f32]) {
         let (a, a_rest) = a.as_chunks::<{ Self::LANES }>();

@@ -60,8 +60,8 @@ impl CpuModel {
         self.cached
     }
 
-    /// Runs `ids` as the tokens at `position` and after, in one go; see [`CpuModel::begin`]. Gives the logits, `[vocab]` for
-    /// [`Logits::Last`], `[ids, vocab]` for [`Logits::All`].
+    /// Runs `ids` as the tokens at `position` and after, in one go; see [`CpuModel::begin`]. Gives the logits,
+    /// `[vocab]` for [`Logits::Last`], `[ids, vocab]` for [`Logits::All`].
     ///
     /// # Errors
     /// Those of [`CpuModel::begin`] and [`Pass::step`].
@@ -69,12 +69,13 @@ impl CpuModel {
         self.begin(ids, position, logits)?.finish()
     }
 
-    /// Prepares to run `ids` as the tokens at `position` and after. The cache forgets what it held from there on, so a text is
-    /// taken up again anywhere in what it shares with the last. An unfinished pass leaves the cache whole up to where it came.
+    /// Prepares to run `ids` as the tokens at `position` and after. The cache forgets what it held from there on, so a
+    /// text is taken up again anywhere in what it shares with the last. An unfinished pass leaves the cache whole up to
+    /// where it came.
     ///
     /// # Errors
-    /// `invalid_argument` for no ids, an id outside the vocabulary, or a position past what is cached; `context_full` where the
-    /// ids do not fit; `out_of_memory` where the logits do not.
+    /// `invalid_argument` for no ids, an id outside the vocabulary, or a position past what is cached; `context_full`
+    /// where the ids do not fit; `out_of_memory` where the logits do not.
     pub fn begin(&mut self, ids: &[u32], position: usize, logits: Logits) -> Result<Pass<'_>> {
         if ids.is_empty() {
             return Err(Error::invalid_argument("no tokens to run"));
@@ -152,8 +153,8 @@ impl Pass<'_> {
         Ok(self.found)
     }
 
-    /// The residual stream `[tokens, hidden]` after the last step: a tap for tests. The tokens are those of the chunk, at most
-    /// 32, and after the head they are still those before the norm.
+    /// The residual stream `[tokens, hidden]` after the last step: a tap for tests. The tokens are those of the chunk,
+    /// at most 32, and after the head they are still those before the norm.
     pub fn residual(&self) -> &[f32] {
         &self.run.residual
     }

@@ -101,8 +101,8 @@ impl CpuModelBuilder {
         Self { config, tensors: HashMap::new() }
     }
 
-    /// Puts a tensor in place: `spec` from [`match_tensors`](crate::model::match_tensors), with the type and the bytes in the
-    /// file. The bytes stay as they are.
+    /// Puts a tensor in place: `spec` from [`match_tensors`](crate::model::match_tensors), with the type and the bytes
+    /// in the file. The bytes stay as they are.
     ///
     /// # Errors
     /// `bad_file` if the number of bytes does not fit the shape; the message names the tensor and both numbers.
