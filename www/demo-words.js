@@ -113,7 +113,7 @@ const ENDINGS = { stop: '', length: 'cut at the limit', abort: 'stopped' };
 export function resultWords({ finishReason, usage, timings }) {
   const parts = [`${usage.completionTokens} tokens`];
   if (timings.tokensPerSecond > 0) parts.push(`${rate(timings.tokensPerSecond)} tokens/s`);
-  if (timings.timeToFirstTokenMs > 0) parts.push(`first after ${Math.round(timings.timeToFirstTokenMs)} ms`);
+  if (timings.timeToFirstTokenMs > 0) parts.push(`first after ${Math.ceil(timings.timeToFirstTokenMs)} ms`);
   if (usage.cachedTokens > 0) parts.push(`${usage.cachedTokens} of ${usage.promptTokens} prompt tokens from cache`);
   if (ENDINGS[finishReason]) parts.push(ENDINGS[finishReason]);
   return parts.join(' · ');

@@ -70,6 +70,7 @@ function showError(error) {
   const names = [...offer, current.model ? 'close' : 'builtIn'];
   $('error-actions').replaceChildren(...names.map((name) => button(ACTIONS[name][0], ACTIONS[name][1], 'quiet')));
   $('error').hidden = false;
+  if (!current.model) $('model-name').textContent = 'none';
   setState('error');
   $('error').scrollIntoView({ block: 'nearest' });
 }
@@ -117,6 +118,8 @@ function showLoading(label) {
   $('loading-bar').removeAttribute('value');
   $('model-name').textContent = label;
   $('reload').hidden = true;
+  showFacts();
+  togglePanel(false);
   setState('loading');
 }
 
@@ -130,10 +133,7 @@ function showModel({ info }, origin) {
   const story = Boolean(origin.story);
   root.toggleAttribute('data-story', story);
   $('model-name').textContent = origin.label;
-  $('facts').replaceChildren(...factsOf(info).map(fact));
-  fillTags('features', info.features);
-  fillTags('variants', info.variants);
-  $('speed').textContent = $('first-token').textContent = '–';
+  showFacts(info);
   $('welcome').querySelector('h1').textContent = story ? 'What shall the story be about?'
     : info.hasChatTemplate ? 'What is on your mind?' : 'How does the text begin?';
   $('welcome-text').textContent = story
@@ -145,6 +145,15 @@ function showModel({ info }, origin) {
   $('examples').replaceChildren(...examples.map(example));
   $('status').textContent = `${origin.label} is ready`;
   offerReload();
+}
+
+/** The model card; without `info` it is empty. */
+function showFacts(info) {
+  const rows = info ? factsOf(info) : [['Runs on', '…', 'backend']];
+  $('facts').replaceChildren(...rows.map(fact));
+  fillTags('features', info?.features ?? []);
+  fillTags('variants', info?.variants ?? []);
+  $('speed').textContent = $('first-token').textContent = '–';
 }
 
 function fact([words, value, id]) {
@@ -170,10 +179,12 @@ function example(words) {
 /** Files from the picker or a drop: one, or all parts of a split model. */
 function loadFiles(files) {
   if (files.length === 0) return;
-  load({ source: files.length === 1 ? files[0] : files, label: files[0].name });
+  load({ source: files.length === 1 ? files[0] : files, label: wholeName(files[0].name) });
 }
 
-const labelOf = (url) => decodeURIComponent(new URL(url, location.href).pathname.split('/').pop()) || url;
+/** The name without the number of a part. */
+const wholeName = (name) => name.replace(/-\d{5}-of-\d{5}(?=\.gguf$)/i, '');
+const labelOf = (url) => wholeName(decodeURIComponent(new URL(url, location.href).pathname.split('/').pop())) || url;
 
 function loadUrl(url) {
   try {
@@ -210,7 +221,8 @@ function generateOptions() {
 function promptFor(text) {
   if (!current.model.info.hasChatTemplate) return text;
   const system = $('system').value.trim();
-  return [...(system ? [{ role: 'system', content: system }] : []), ...messages, { role: 'user', content: text }];
+  const before = current.origin.story ? [] : messages; // every story stands for itself
+  return [...(system ? [{ role: 'system', content: system }] : []), ...before, { role: 'user', content: text }];
 }
 
 async function send(text) {
@@ -253,11 +265,16 @@ async function stream(generation, answer, meta) {
     answer.append(piece.text);
     answer.normalize();
     const seconds = (performance.now() - first) / 1000;
-    if (seconds > 0.3) meta.textContent = `${count} tokens · ${rate((count - 1) / seconds)} tokens/s`;
+    if (seconds > 0.3) showSpeed(count, (count - 1) / seconds, meta);
     $('first-token').textContent = Math.round(first - begun);
     follow(atEnd);
   }
   return generation.result;
+}
+
+function showSpeed(count, tokensPerSecond, meta) {
+  meta.textContent = `${count} tokens · ${rate(tokensPerSecond)} tokens/s`;
+  $('speed').textContent = rate(tokensPerSecond);
 }
 
 function showResult(result, meta) {
@@ -321,11 +338,15 @@ function wireModel() {
   $('reload').addEventListener('click', () => load(current.origin ?? BUILT_IN));
   $('options').addEventListener('submit', (event) => event.preventDefault());
   for (const event of ['input', 'reset']) $('options').addEventListener(event, () => setTimeout(offerReload));
-  $('toggle-panel').addEventListener('click', () => {
-    const open = $('panel').classList.toggle('open');
-    $('toggle-panel').setAttribute('aria-expanded', String(open));
-    if (open) scrollTo(0, 0);
-  });
+  $('toggle-panel').addEventListener('click', () => togglePanel());
+}
+
+/** On a narrow page the panel takes the place of the conversation. */
+function togglePanel(wanted) {
+  const open = $('panel').classList.toggle('open', wanted);
+  $('toggle-panel').setAttribute('aria-expanded', String(open));
+  $('toggle-panel').textContent = open ? 'Chat' : 'Model';
+  if (open) scrollTo(0, 0);
 }
 
 /** Context and backend are fixed at load. */
