@@ -1,5 +1,7 @@
 //! Chat templates against Python's jinja2: `fixtures/templates/expected.json`, made by `tools/make_template_fixtures.py`.
 
+#![cfg(not(target_arch = "wasm32"))]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,4 +92,58 @@ fn real_templates_render_as_in_python() {
         }
     }
     assert!(failed.is_empty(), "{failed:?}");
+}
+
+fn render(template: &str) -> Result<String, webgguf::Error> {
+    tokenizer(Some(template), &[]).template_text(&[Message::new("user", "Hi")], true, now())
+}
+
+#[test]
+fn without_a_template() {
+    let chatml = tokenizer(None, &["<|im_start|>", "<|im_end|>"]);
+    let messages = [Message::new("system", "Be kind."), Message::new("user", "Hi")];
+    assert_eq!(
+        chatml.template_text(&messages, true, now()).expect("ChatML"),
+        "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    );
+    assert!(chatml.template_text(&messages, false, now()).expect("ChatML").ends_with("Hi<|im_end|>\n"));
+    let error = tokenizer(None, &[]).template_text(&messages, true, now()).expect_err("no template");
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    assert!(error.message().contains("no chat template"), "{error}");
+}
+
+#[test]
+fn errors_name_the_line() {
+    for (template, words) in [
+        ("a\n{% if %}", &["line 2"][..]),
+        ("\n\n{{ messages | nosuch }}", &["line 3", "nosuch"]),
+        ("\n{{ messages.a.b.c }}", &["line 2"]),
+        ("{{ raise_exception('not so') }}", &["line 1", "not so"]),
+        ("{{ [1] | tojson(indent=1, no=2) }}", &["line 1"]),
+        ("{% generation %}", &["line 1"]),
+        ("{% include 'x' %}", &["line 1"]),
+    ] {
+        let error = render(template).expect_err(template);
+        assert_eq!(error.code(), ErrorCode::InvalidArgument, "{template}");
+        assert!(words.iter().all(|word| error.message().contains(word)), "{template}: {error}");
+    }
+}
+
+#[test]
+fn hostile_templates_end() {
+    for template in [
+        "{% for i in range(9999) %}{% for j in range(9999) %}{% for k in range(9999) %}.{% endfor %}{% endfor %}{% endfor %}",
+        "{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
+        "{{ 'x' * 99999999999 }}",
+        "{% for i in range(99999999) %}{% endfor %}",
+        "{% set x = 'x' * 9999999 %}{% for i in range(9) %}{{ x }}{% endfor %}",
+        "{% set n = namespace(x=[]) %}{% for i in range(90) %}{% set n.x = [n.x] %}{% endfor %}{{ n.x | tojson }}",
+    ] {
+        let error = render(template).expect_err(template);
+        assert_eq!(error.code(), ErrorCode::InvalidArgument, "{template}");
+    }
+    let deep = "(".repeat(100_000);
+    assert!(render(&format!("{{{{ {deep} }}}}")).is_err());
+    assert!(render(&"{% if true %}".repeat(20_000)).is_err());
+    assert!(render(&"x".repeat(2 << 20)).is_err());
 }

@@ -3,12 +3,15 @@
 //! `shared` vocabularies: real ones with the ids that their own tokenizers give, from llama.cpp's test files; they are not
 //! part of this repository and live beside it. Committed ones: see `fixtures/tokenizer/README.md`.
 
+#![cfg(not(target_arch = "wasm32"))]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use webgguf::gguf::HeaderReader;
-use webgguf::tokenizer::Tokenizer;
+use webgguf::gguf::{Array, HeaderReader, Metadata, Value};
+use webgguf::tokenizer::{TextStream, Tokenizer};
+use webgguf::{Error, ErrorCode};
 
 fn shared() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vocab");
@@ -108,6 +111,282 @@ fn committed_vocabularies() {
             assert_eq!(tokenizer.encode(text, false, true), special, "{name}, special tokens read: {text:?}");
             assert_eq!(tokenizer.decode(&plain, true), text, "{name}");
             assert_eq!(tokenizer.decode(&special, true), text, "{name}");
+        }
+    }
+}
+
+/// The metadata of a small SentencePiece vocabulary, changed by `change`.
+fn small(change: impl FnOnce(&mut Metadata)) -> Result<Tokenizer, Error> {
+    let tokens = ["<unk>", "<s>", "</s>", "<0x41>", "▁", "a", "b", "ab", "▁ab", "<|im_end|>", "<tool>"];
+    let kinds = vec![2, 3, 3, 6, 1, 1, 1, 1, 1, 1, 4];
+    let scores = vec![0.0, 0.0, 0.0, 0.0, -1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0];
+    let mut metadata: Metadata = [
+        ("tokenizer.ggml.model", Value::String("llama".into())),
+        ("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens.iter().collect()))),
+        ("tokenizer.ggml.token_type", Value::Array(Array::I32(kinds))),
+        ("tokenizer.ggml.scores", Value::Array(Array::F32(scores))),
+    ]
+    .into_iter()
+    .collect();
+    change(&mut metadata);
+    Tokenizer::from_metadata(&metadata)
+}
+
+/// The metadata of a small byte-level vocabulary, changed by `change`.
+fn small_bytes(change: impl FnOnce(&mut Metadata)) -> Result<Tokenizer, Error> {
+    let tokens = ["a", "b", "c", "ab", "<|endoftext|>", "Ġ"];
+    let mut metadata: Metadata = [
+        ("tokenizer.ggml.model", Value::String("gpt2".into())),
+        ("tokenizer.ggml.pre", Value::String("gpt-2".into())),
+        ("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens.iter().collect()))),
+        ("tokenizer.ggml.merges", Value::Array(Array::Strings(["a b", "ab c"].iter().collect()))),
+    ]
+    .into_iter()
+    .collect();
+    change(&mut metadata);
+    Tokenizer::from_metadata(&metadata)
+}
+
+fn strings(texts: &[&str]) -> Value {
+    Value::Array(Array::Strings(texts.iter().collect()))
+}
+
+#[test]
+fn begin_and_end_are_added_as_the_file_says() {
+    let tokenizer = small(|_| ()).expect("a tokenizer");
+    assert_eq!(tokenizer.encode("ab", true, false), [1, 8]);
+    assert_eq!(tokenizer.encode("ab", false, false), [8]);
+    assert_eq!(tokenizer.encode("", true, false), [1]);
+    let tokenizer = small(|metadata| {
+        metadata.insert("tokenizer.ggml.add_bos_token", Value::Bool(false));
+        metadata.insert("tokenizer.ggml.add_eos_token", Value::Bool(true));
+        metadata.insert("tokenizer.ggml.add_space_prefix", Value::Bool(false));
+    })
+    .expect("a tokenizer");
+    assert_eq!(tokenizer.encode("ab", true, false), [7, 2]);
+    assert!(!tokenizer.adds_bos());
+    // Byte-level vocabularies add BOS for some pre-tokenizers only.
+    for (pre, adds) in [("gpt-2", false), ("llama-bpe", true), ("tekken", true), ("qwen2", false)] {
+        let tokenizer = small_bytes(|metadata| {
+            metadata.insert("tokenizer.ggml.pre", Value::String(pre.into()));
+            metadata.insert("tokenizer.ggml.bos_token_id", Value::U32(4));
+        })
+        .expect("a tokenizer");
+        assert_eq!(tokenizer.encode("a", true, false), if adds { vec![4, 0] } else { vec![0] }, "{pre}");
+    }
+}
+
+#[test]
+fn a_prompt_gets_one_begin() {
+    let tokenizer = small(|_| ()).expect("a tokenizer");
+    assert_eq!(tokenizer.encode_prompt("ab"), [1, 8]);
+    assert_eq!(tokenizer.encode_prompt("<s>ab</s>"), [1, 8, 2]);
+    assert_eq!(tokenizer.encode_prompt(""), [1]);
+}
+
+#[test]
+fn special_tokens_in_text() {
+    let tokenizer = small(|_| ()).expect("a tokenizer");
+    let (unknown, byte) = (0, 3);
+    assert_eq!(tokenizer.encode("ab<s>ab", false, true), [8, 1, 8]);
+    assert_eq!(tokenizer.encode("ab<tool>ab", false, false), [8, 10, 8]);
+    // Without tokens of their own, characters become byte tokens, and bytes without a token the unknown one.
+    assert_eq!(tokenizer.encode("abA<s>", false, false), [8, byte, unknown, unknown, unknown]);
+    assert_eq!(tokenizer.decode(&[1, 8, 10, 8, 2], false), "ab<tool>ab");
+    assert_eq!(tokenizer.decode(&[1, 8, 2], true), "<s>ab</s>");
+    assert_eq!(tokenizer.decode(&[8, 8, 99], true), "ab ab");
+    assert_eq!(tokenizer.token_bytes(3), Some(&b"A"[..]));
+    assert_eq!(tokenizer.token_bytes(11), None);
+}
+
+#[test]
+fn streams_give_what_decode_gives() {
+    let tokenizer = small(|_| ()).expect("a tokenizer");
+    let stream = |continues| {
+        let mut stream = TextStream::new(false, continues);
+        let text: String = [1, 8, 3, 8].iter().map(|&id| stream.push(&tokenizer, id)).collect();
+        text + &stream.flush()
+    };
+    assert_eq!(stream(false), "abA ab");
+    let mut goes_on = TextStream::new(false, true);
+    assert_eq!(goes_on.push(&tokenizer, 8), " ab");
+}
+
+#[test]
+fn ends_are_known_by_key_and_by_name() {
+    let tokenizer = small(|_| ()).expect("a tokenizer");
+    assert_eq!(tokenizer.end_of_generation_ids(), [2, 9]);
+    assert!(tokenizer.is_end_of_generation(9) && !tokenizer.is_end_of_generation(1));
+    // A known end is a control token, whatever the file says.
+    assert!(tokenizer.is_special(9));
+    assert_eq!(tokenizer.encode("<|im_end|>", false, true), [9]);
+    let tokenizer = small(|metadata| {
+        metadata.insert("tokenizer.ggml.eos_token_id", Value::U32(5));
+        metadata.insert("tokenizer.ggml.eot_token_id", Value::U32(6));
+        metadata.insert("tokenizer.ggml.eom_token_id", Value::U32(7));
+    })
+    .expect("a tokenizer");
+    assert_eq!(tokenizer.end_of_generation_ids(), [2, 5, 6, 7, 9]);
+}
+
+#[test]
+fn phi_3_drops_white_space_behind_special_tokens() {
+    let name = |name: &str| {
+        small(|metadata| {
+            metadata.insert("general.name", Value::String(name.into()));
+            metadata.insert("tokenizer.ggml.add_space_prefix", Value::Bool(false));
+        })
+        .expect("a tokenizer")
+    };
+    assert_eq!(name("Phi-3 mini").encode("</s> \n ab<s> ab", false, true), [2, 7, 1, 8]);
+    assert_eq!(name("Llama").encode("</s> ab", false, true), [2, 8]);
+}
+
+#[test]
+fn merges_may_pass_through_pieces_that_are_no_tokens() {
+    let tokenizer = small_bytes(|metadata| {
+        metadata.insert("tokenizer.ggml.tokens", strings(&["a", "b", "c", "abc", "<|endoftext|>", "Ġ"]));
+    })
+    .expect("a tokenizer");
+    assert_eq!(tokenizer.encode("abc", false, false), [3]);
+    assert_eq!(tokenizer.encode("ab", false, false), [0, 1]);
+    assert_eq!(tokenizer.encode("xa", false, false), [0], "bytes without a token are left out");
+    assert_eq!(tokenizer.vocab_size(), 6);
+}
+
+#[test]
+fn unknown_pre_tokenizers_are_noted() {
+    for (pre, word) in [(Some("no-such"), "no-such"), (None, "missing")] {
+        let metadata: Metadata = [
+            ("tokenizer.ggml.model", Value::String("gpt2".into())),
+            ("tokenizer.ggml.tokens", strings(&["a"])),
+            ("tokenizer.ggml.merges", strings(&[])),
+        ]
+        .into_iter()
+        .chain(pre.map(|pre| ("tokenizer.ggml.pre", Value::String(pre.into()))))
+        .collect();
+        let tokenizer = Tokenizer::from_metadata(&metadata).expect("a tokenizer");
+        assert!(tokenizer.warnings().len() == 1 && tokenizer.warnings()[0].contains(word), "{:?}", tokenizer.warnings());
+    }
+}
+
+/// What is wrong, how to make it so, and what the message must say.
+type Wrong = (&'static str, Value, &'static [&'static str]);
+
+#[test]
+fn hostile_metadata_is_refused() {
+    let list = |count: usize| Value::Array(Array::F32(vec![0.0; count]));
+    let numbers = |count: usize| Value::Array(Array::I32(vec![1; count]));
+    let cases: [Wrong; 13] = [
+        ("tokenizer.ggml.tokens", strings(&[]), &["tokenizer.ggml.tokens", "empty"]),
+        ("tokenizer.ggml.tokens", strings(&["a", "b"]), &["token_type", "11", "2"]),
+        ("tokenizer.ggml.tokens", Value::U32(1), &["tokenizer.ggml.tokens", "u32"]),
+        ("tokenizer.ggml.token_type", numbers(10), &["token_type", "10", "11"]),
+        ("tokenizer.ggml.token_type", numbers(12), &["token_type", "12", "11"]),
+        ("tokenizer.ggml.token_type", Value::Array(Array::I32(vec![6; 11])), &["token 0", "byte", "<unk>"]),
+        ("tokenizer.ggml.scores", list(3), &["scores", "3", "11"]),
+        ("tokenizer.ggml.scores", Value::Array(Array::F32(vec![f32::NAN; 11])), &["score", "token 0"]),
+        ("tokenizer.ggml.scores", Value::Bool(true), &["tokenizer.ggml.scores", "bool"]),
+        ("tokenizer.ggml.bos_token_id", Value::U32(11), &["bos_token_id", "11"]),
+        ("tokenizer.ggml.eot_token_id", Value::U64(1 << 40), &["eot_token_id", "1099511627776", "11"]),
+        ("tokenizer.ggml.eos_token_id", Value::I32(-1), &["eos_token_id", "-1"]),
+        ("tokenizer.chat_template", Value::U8(1), &["chat_template", "u8"]),
+    ];
+    for (key, value, words) in cases {
+        let error = small(|metadata| drop(metadata.insert(key, value))).expect_err(key);
+        assert_eq!(error.code(), ErrorCode::BadFile, "{error}");
+        assert!(words.iter().all(|word| error.message().contains(word)), "{key}: {error}");
+    }
+    let cases: [Wrong; 7] = [
+        ("tokenizer.ggml.tokens", strings(&["a", "b", "a"]), &["tokens 0 and 2", "'a'"]),
+        ("tokenizer.ggml.merges", strings(&["a b", "ab"]), &["merge 1", "'ab'"]),
+        ("tokenizer.ggml.merges", strings(&[" "]), &["merge 0"]),
+        ("tokenizer.ggml.merges", strings(&["a "]), &["merge 0"]),
+        ("tokenizer.ggml.merges", Value::Array(Array::Strings([&b"\xff b"[..]].iter().collect())), &["merge 0", "xff"]),
+        ("tokenizer.ggml.tokens", Value::Array(Array::Strings([&b"a\xff"[..]].iter().collect())), &["token 0", "UTF-8"]),
+        ("tokenizer.ggml.add_bos_token", Value::Bool(true), &["add_bos_token", "bos_token_id", "missing"]),
+    ];
+    for (key, value, words) in cases {
+        let error = small_bytes(|metadata| drop(metadata.insert(key, value))).expect_err(key);
+        assert_eq!(error.code(), ErrorCode::BadFile, "{error}");
+        assert!(words.iter().all(|word| error.message().contains(word)), "{key}: {error}");
+    }
+}
+
+#[test]
+fn missing_keys_and_other_models_are_refused() {
+    let error = Tokenizer::from_metadata(&Metadata::new()).expect_err("nothing");
+    assert!(error.code() == ErrorCode::BadFile && error.message().contains("tokenizer.ggml.model is missing"), "{error}");
+    for (model, missing) in [("llama", "tokens"), ("gpt2", "tokens"), ("gemma4", "tokens")] {
+        let metadata: Metadata = [("tokenizer.ggml.model", Value::String(model.into()))].into_iter().collect();
+        let error = Tokenizer::from_metadata(&metadata).expect_err(model);
+        assert!(error.message().contains(missing), "{error}");
+    }
+    for (model, missing) in [("llama", "scores"), ("gpt2", "merges"), ("gemma4", "merges")] {
+        let model = Value::String(model.into());
+        let metadata = [("tokenizer.ggml.model", model), ("tokenizer.ggml.tokens", strings(&["a"]))];
+        let error = Tokenizer::from_metadata(&metadata.into_iter().collect()).expect_err(missing);
+        assert!(error.code() == ErrorCode::BadFile && error.message().contains(missing), "{error}");
+    }
+    let error = small(|metadata| drop(metadata.insert("tokenizer.ggml.model", Value::String("bert".into()))))
+        .expect_err("a WordPiece model");
+    assert_eq!(error.code(), ErrorCode::UnsupportedArchitecture);
+    assert!(error.message().contains("bert"), "{error}");
+}
+
+/// Nothing that a file may say makes loading, encoding or decoding panic.
+mod any_metadata {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn token() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            8 => "[ab▁Ġ ]{0,3}".prop_map(String::into_bytes),
+            2 => "<0x[0-9A-G]{2}>".prop_map(String::into_bytes),
+            1 => Just(b"<|im_end|>".to_vec()),
+            1 => ".{0,4}".prop_map(String::into_bytes),
+            1 => vec(any::<u8>(), 0..3),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn never_panics(
+            model in prop_oneof![Just("gpt2"), Just("llama"), Just("gemma4")],
+            pre in prop_oneof![Just("default"), Just("llama-bpe"), Just("tekken"), Just("deepseek-v3"), Just("?")],
+            tokens in vec(token(), 0..12),
+            kinds in vec(-1..8_i32, 0..12),
+            merges in vec("[ab▁Ġ]{0,2} [ab▁Ġ]{0,2}", 0..8),
+            ids in vec(0..14_u32, 3),
+            text in "[ab▁ \n<>|é🦙]{0,40}",
+        ) {
+            let count = tokens.len();
+            let kinds: Vec<i32> = kinds.into_iter().cycle().take(count).collect();
+            let scores = (0..count).map(|id| (id * 7 % 5) as f32).collect();
+            let metadata: Metadata = [
+                ("tokenizer.ggml.model", Value::String(model.into())),
+                ("tokenizer.ggml.pre", Value::String(pre.into())),
+                ("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens.iter().collect()))),
+                ("tokenizer.ggml.token_type", Value::Array(Array::I32(kinds))),
+                ("tokenizer.ggml.scores", Value::Array(Array::F32(scores))),
+                ("tokenizer.ggml.merges", Value::Array(Array::Strings(merges.iter().collect()))),
+                ("tokenizer.ggml.eos_token_id", Value::U32(ids[0])),
+                ("tokenizer.ggml.bos_token_id", Value::U32(ids[1])),
+                ("tokenizer.ggml.eom_token_id", Value::U32(ids[2])),
+            ].into_iter().collect();
+            if let Ok(tokenizer) = Tokenizer::from_metadata(&metadata) {
+                for (special, parse) in [(true, true), (false, false)] {
+                    let ids = tokenizer.encode(&text, special, parse);
+                    prop_assert!(ids.iter().all(|&id| (id as usize) < tokenizer.vocab_size()));
+                    let mut stream = TextStream::new(special, false);
+                    let streamed: String = ids.iter().map(|&id| stream.push(&tokenizer, id)).collect();
+                    prop_assert_eq!(streamed + &stream.flush(), tokenizer.decode(&ids, special));
+                }
+                tokenizer.decode(&(0..20).collect::<Vec<_>>(), true);
+            }
         }
     }
 }

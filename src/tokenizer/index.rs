@@ -3,46 +3,49 @@
 //! The keys stay where they are (a byte arena, the arrays of the merges); the table only knows item numbers, so a
 //! vocabulary of 150,000 tokens costs one mebibyte here instead of one allocation per token.
 
-/// Marks a free slot; item numbers stay below it.
+/// Marks a free slot. No taken one has all bits set, as item numbers stay well below the number of slots.
 const FREE: u32 = u32::MAX;
 
 /// Item numbers by hash. Probing is linear, and at most 5/8 of the slots are taken.
+///
+/// An item number takes as many of a slot's bits as the number of slots has; the rest hold a piece of the hash, so that
+/// items in the way are mostly passed without a look at their keys, which lie elsewhere in memory.
 #[derive(Debug, Clone)]
 pub(super) struct IndexTable {
     slots: Vec<u32>,
-    taken: usize,
 }
 
 impl IndexTable {
-    /// An empty table that holds `items` items without growing.
+    /// An empty table that holds item numbers below `items` without growing.
     pub fn with_room(items: usize) -> Self {
-        Self { slots: vec![FREE; slots_for(items)], taken: 0 }
+        Self { slots: vec![FREE; (items * 8 / 5 + 2).next_power_of_two()] }
     }
 
     /// The item with this hash for which `is` holds.
     pub fn find(&self, hash: u64, is: impl Fn(u32) -> bool) -> Option<u32> {
         let mask = self.slots.len() - 1;
+        let tag = tag(hash, mask);
         let mut at = home(hash, mask);
         loop {
-            let item = self.slots[at];
-            if item == FREE {
+            let slot = self.slots[at];
+            if slot == FREE {
                 return None;
             }
-            if is(item) {
+            let item = slot & mask as u32;
+            if slot & !(mask as u32) == tag && is(item) {
                 return Some(item);
             }
             at = (at + 1) & mask;
         }
     }
 
-    /// Adds `item`; `hash_of` gives the hash of any item, this one included.
-    /// The caller has made sure with [`Self::find`] that its key is new.
+    /// Adds `item`; `hash_of` gives the hash of any item, this one included. Item numbers are given in order, with gaps at
+    /// most: the table is as large as the largest one needs. The caller has made sure with [`Self::find`] that its key is new.
     pub fn insert(&mut self, item: u32, hash_of: impl Fn(u32) -> u64) {
-        if (self.taken + 1) * 8 > self.slots.len() * 5 {
+        while (item as usize + 1) * 8 > self.slots.len() * 5 {
             self.grow(&hash_of);
         }
         self.place(item, hash_of(item));
-        self.taken += 1;
     }
 
     fn place(&mut self, item: u32, hash: u64) {
@@ -51,20 +54,22 @@ impl IndexTable {
         while self.slots[at] != FREE {
             at = (at + 1) & mask;
         }
-        self.slots[at] = item;
+        self.slots[at] = tag(hash, mask) | item;
     }
 
     fn grow(&mut self, hash_of: impl Fn(u32) -> u64) {
         let wider = vec![FREE; self.slots.len() * 2];
         let old = std::mem::replace(&mut self.slots, wider);
-        for item in old.into_iter().filter(|&item| item != FREE) {
-            self.place(item, hash_of(item));
+        let mask = old.len() as u32 - 1;
+        for slot in old.into_iter().filter(|&slot| slot != FREE) {
+            self.place(slot & mask, hash_of(slot & mask));
         }
     }
 }
 
-fn slots_for(items: usize) -> usize {
-    (items * 8 / 5 + 2).next_power_of_two()
+/// The lower half of the hash, with zeros where the item number goes.
+fn tag(hash: u64, mask: usize) -> u32 {
+    hash as u32 & !(mask as u32)
 }
 
 fn home(hash: u64, mask: usize) -> usize {

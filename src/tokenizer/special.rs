@@ -15,19 +15,23 @@ pub(super) enum Fragment<'t> {
 pub(super) struct Matcher {
     /// For each first byte the lengths of the tokens, longest first.
     lengths: Vec<Vec<u32>>,
+    ids: Vec<u32>,
+    /// Positions in `ids`.
     by_text: IndexTable,
 }
 
 impl Matcher {
     /// Finds the tokens whose kind `wanted` accepts.
     pub fn new(vocab: &Vocab, wanted: impl Fn(Kind) -> bool) -> Self {
-        let mut matcher = Self { lengths: vec![Vec::new(); 256], by_text: IndexTable::with_room(0) };
+        let mut matcher = Self { lengths: vec![Vec::new(); 256], ids: Vec::new(), by_text: IndexTable::with_room(0) };
         let text_of = |id| vocab.token(id).unwrap_or_default();
         for id in 0..vocab.len() as u32 {
             let text = text_of(id);
             let (Some(&first), Some(kind)) = (text.first(), vocab.kind(id)) else { continue };
             if wanted(kind) && matcher.find(vocab, text).is_none() {
-                matcher.by_text.insert(id, |id| hash_bytes(text_of(id)));
+                matcher.ids.push(id);
+                let ids = &matcher.ids;
+                matcher.by_text.insert(ids.len() as u32 - 1, |at| hash_bytes(text_of(ids[at as usize])));
                 let lengths = &mut matcher.lengths[usize::from(first)];
                 if let Err(place) = lengths.binary_search_by(|len| text.len().cmp(&(*len as usize))) {
                     lengths.insert(place, text.len() as u32);
@@ -38,7 +42,8 @@ impl Matcher {
     }
 
     fn find(&self, vocab: &Vocab, text: &[u8]) -> Option<u32> {
-        self.by_text.find(hash_bytes(text), |id| vocab.token(id) == Some(text))
+        let is = |at: u32| vocab.token(self.ids[at as usize]) == Some(text);
+        self.by_text.find(hash_bytes(text), is).map(|at| self.ids[at as usize])
     }
 
     /// Whether this text is one of the tokens.
