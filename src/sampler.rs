@@ -137,19 +137,6 @@ pub fn sample(logits: &[f32], counts: &[u32], options: &SamplingOptions, step: u
     best(&kept, &noisy)
 }
 
-/// The index of the largest of `logits` (the lowest among equals) and the logarithm of the sum of their exponentials.
-pub fn log_softmax(logits: &[f32]) -> (u32, f32) {
-    let mut best = 0;
-    for (index, &logit) in logits.iter().enumerate() {
-        if logit > logits[best] || logits[best].is_nan() {
-            best = index;
-        }
-    }
-    let highest = f64::from(logits[best]);
-    let sum: f64 = logits.iter().map(|&logit| (f64::from(logit) - highest).exp()).sum();
-    (best as u32, (highest + sum.ln()) as f32)
-}
-
 /// Cuts (logit, index) pairs down to what top-k, top-p and min-p keep.
 fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
     if options.top_k == 0 && options.top_p >= 1.0 && options.min_p == 0.0 {

@@ -41,7 +41,7 @@ async function browser() {
     ...rustEnv(bin), WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile, WASM_BINDGEN_TEST_TIMEOUT: '1200',
   };
   const args = ['test', '--headless', '--chrome', '--chromedriver', findDriver(), '--mode', 'no-install',
-    '--', '--features', 'harness'];
+    '--', '--features', 'harness', '--test', 'kernels', '--test', 'forward'];
   return countCargo(await run(findWasmPack(), args, { env, timeoutMs: SUITE_MS }));
 }
 

@@ -14,6 +14,7 @@ use super::source::ByteSource;
 use super::vocabulary::template;
 use crate::Error;
 use crate::generate::{Engine, GenerateOptions, Outcome};
+use crate::reference::{argmax, log_sum_exp};
 use crate::sampler::SamplingOptions;
 
 /// A loaded model.
@@ -166,8 +167,8 @@ impl JsEngine {
         let logits = want_logits.then(|| js_sys::Float32Array::new_with_length((ids.len() * vocab) as u32));
         let each = |position: usize, rows: &[f32]| {
             for (row, at) in rows.chunks_exact(vocab).zip(position..) {
-                let (best, log_sum) = crate::sampler::log_softmax(row);
-                top1.push(best);
+                let log_sum = log_sum_exp(row);
+                top1.push(argmax(row) as u32);
                 logprobs.extend(ids.get(at + 1).map(|&id| row[id as usize] - log_sum));
                 if let Some(logits) = &logits {
                     logits.subarray((at * vocab) as u32, ((at + 1) * vocab) as u32).copy_from(row);

@@ -1,0 +1,107 @@
+//! Random numbers and random tensors.
+
+use super::Bench;
+use crate::gguf::{GgmlType, f16_from_f32};
+use crate::kernels::layout::{Matrix, PackedLayout, Shard};
+use crate::reference::repack::packed;
+
+/// Splitmix64 (Steele, Lea and Flood 2014).
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// A generator that gives the same numbers for the same seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Random bytes.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| (self.bits() >> 32) as u8).collect()
+    }
+
+    /// A number from 0 to `below` - 1.
+    pub fn below(&mut self, below: u32) -> u32 {
+        (self.bits() % u64::from(below)) as u32
+    }
+
+    /// Numbers between -1 and 1.
+    pub fn floats(&mut self, count: usize) -> Vec<f32> {
+        (0..count).map(|_| (self.bits() >> 40) as f32 / (1u64 << 23) as f32 - 1.0).collect()
+    }
+}
+
+/// A random tensor `[rows, cols]`, as the file holds it.
+pub struct Tensor {
+    pub ty: GgmlType,
+    pub rows: u32,
+    pub cols: u32,
+    pub raw: Vec<u8>,
+}
+
+impl Tensor {
+    /// Random bits in blocks whose scales make the weights lie within about ±`size`.
+    pub fn new(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], size: f32) -> Self {
+        let layout = PackedLayout::new(ty, rows, cols);
+        let mut raw = random.bytes((layout.raw_row_bytes() * u64::from(rows)) as usize);
+        for block in raw.chunks_exact_mut(ty.block_bytes()) {
+            let value = random.floats(1)[0] * size;
+            match ty {
+                GgmlType::F32 => block.copy_from_slice(&value.to_le_bytes()),
+                GgmlType::BF16 => block.copy_from_slice(&value.to_le_bytes()[2..]),
+                _ => set_scales(ty, block, value),
+            }
+        }
+        Self { ty, rows, cols, raw }
+    }
+
+    /// The tensor for the reference kernels.
+    pub fn reference(&self) -> crate::reference::Matrix<'_> {
+        crate::reference::Matrix::new(self.ty, self.rows as usize, self.cols as usize, &self.raw)
+            .expect("the tensor is whole blocks")
+    }
+
+    /// The packed tensor on a bench, in shards that start at these rows.
+    pub fn upload(&self, bench: &mut Bench, starts: &[u32]) -> Matrix {
+        let row_bytes = PackedLayout::new(self.ty, 1, self.cols).raw_row_bytes() as usize;
+        let ends = starts.iter().skip(1).chain([&self.rows]);
+        let shard = |(&first_row, &end): (&u32, &u32)| {
+            let layout = PackedLayout::new(self.ty, end - first_row, self.cols);
+            let raw = &self.raw[first_row as usize * row_bytes..end as usize * row_bytes];
+            Shard { buffer: bench.bytes(&packed(&layout, raw)), first_row, rows: layout.rows }
+        };
+        Matrix { ty: self.ty, rows: self.rows, cols: self.cols, shards: starts.iter().zip(ends).map(shard).collect() }
+    }
+}
+
+/// The f16 fields of a block: byte, and the largest number it is multiplied by.
+const fn scale_fields(ty: GgmlType) -> &'static [(usize, f32)] {
+    match ty {
+        GgmlType::F32 | GgmlType::BF16 => &[],
+        GgmlType::F16 => &[(0, 1.0)],
+        GgmlType::Q4_0 => &[(0, 8.0)],
+        GgmlType::Q5_0 => &[(0, 16.0)],
+        GgmlType::Q8_0 => &[(0, 128.0)],
+        GgmlType::Q4_1 => &[(0, 15.0), (2, 1.0)],
+        GgmlType::Q5_1 => &[(0, 31.0), (2, 1.0)],
+        GgmlType::Q2_K => &[(80, 15.0 * 3.0), (82, 15.0)],
+        GgmlType::Q3_K => &[(108, 32.0 * 4.0)],
+        GgmlType::Q4_K => &[(0, 63.0 * 15.0), (2, 63.0)],
+        GgmlType::Q5_K => &[(0, 63.0 * 31.0), (2, 63.0)],
+        GgmlType::Q6_K => &[(208, 128.0 * 32.0)],
+    }
+}
+
+fn set_scales(ty: GgmlType, block: &mut [u8], size: f32) {
+    for &(at, most) in scale_fields(ty) {
+        block[at..at + 2].copy_from_slice(&f16_from_f32(size / most).to_le_bytes());
+    }
+}

@@ -1,0 +1,41 @@
+//! Embeddings of every type, also split, with ids that are no rows.
+
+use super::data::Tensor;
+use super::{Bench, Case, Expected, Random, Tolerance};
+use crate::gguf::GgmlType;
+use crate::kernels::gather::gather;
+use crate::reference;
+
+pub fn cases(random: &mut Random) -> Vec<Case> {
+    let sizes = |ty: GgmlType| match ty.block_len() {
+        1 => vec![[33, 1], [31, 33], [257, 1000]],
+        32 => vec![[33, 32], [257, 288]],
+        _ => vec![[31, 256], [33, 1024]],
+    };
+    let cases = GgmlType::ALL.into_iter().flat_map(|ty| sizes(ty).into_iter().map(move |size| (ty, size)));
+    cases.flat_map(|(ty, size)| [case(random, ty, size, false), case(random, ty, size, true)]).collect()
+}
+
+fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], split: bool) -> Case {
+    let tensor = Tensor::new(random, ty, [rows, cols], 1.0);
+    let count = 9;
+    let mut bench = Bench::new(count);
+    let starts: &[u32] = if split { &[0, 3, rows / 2] } else { &[0] };
+    let matrix = tensor.upload(&mut bench, starts);
+    let mut ids: Vec<u32> = (0..count).map(|_| random.below(rows)).collect();
+    (ids[0], ids[3], ids[5], ids[7]) = (rows - 1, rows, 0, u32::MAX);
+    let tokens = bench.bytes(bytemuck::cast_slice(&ids));
+    // One row more than the pass has tokens: it stays as it is.
+    let before = random.floats((count as usize + 1) * cols as usize);
+    let y = bench.floats(&before);
+    let mut expected = before;
+    for (&id, row) in ids.iter().zip(expected.chunks_exact_mut(cols as usize)) {
+        match id < rows {
+            true => reference::gather(&tensor.reference(), &[id], row).expect("the id is a row"),
+            false => row.fill(0.0),
+        }
+    }
+    let dispatches = gather(bench.fixed().0, tokens.into(), &matrix, y.into());
+    let name = format!("{rows}×{cols} in {} shards", starts.len());
+    bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::READ))
+}

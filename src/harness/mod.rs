@@ -1,0 +1,211 @@
+//! Kernel cases: dispatches with their buffers and what must come out, for the tests on the GPU and the harness page.
+//!
+//! Everything is plain data made on the CPU; whoever has a device makes the buffers, runs the dispatches and hands the
+//! output to [`Case::check`]. Data is random from a seed, sizes are odd, and every variant that the device can run has its cases.
+//! The expected values come from `reference`, or from `gguf` where that says what a weight is.
+
+mod attention;
+mod data;
+mod gather;
+mod mat_mul;
+mod mat_vec;
+mod repack;
+mod rms_norm;
+mod rope_kv;
+mod sample;
+mod swiglu;
+mod tolerance;
+
+pub use data::Random;
+pub use tolerance::Tolerance;
+
+use crate::gguf::f16_to_f32;
+use crate::kernels::caps::Caps;
+use crate::kernels::spec::{BufferId, Dispatch, Slice};
+use crate::kernels::state::State;
+
+/// One run of one variant on one set of numbers.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The kernel's stem.
+    pub stem: &'static str,
+    /// The variant's id, such as `mat_vec.q4_k.subgroup`.
+    pub variant: String,
+    /// Sizes and flags.
+    pub name: String,
+    /// What to run, in order, in one pass of `state.count` tokens.
+    pub dispatches: Vec<Dispatch>,
+    /// Every buffer with its first contents, the state among them; sizes are multiples of 16.
+    pub buffers: Vec<(BufferId, Vec<u8>)>,
+    /// The buffer to compare.
+    pub output: BufferId,
+    /// What its first elements must be.
+    pub expected: Expected,
+    /// The state of the run.
+    pub state: State,
+}
+
+/// The values a case must give.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expected {
+    /// Close to these.
+    Close(Vec<f32>, Tolerance),
+    /// f16 numbers, two to a word, close to these.
+    Halves(Vec<u16>, Tolerance),
+    /// These words, bit for bit.
+    Exact(Vec<u32>),
+}
+
+impl Expected {
+    /// Bytes of the output to read.
+    pub fn bytes(&self) -> usize {
+        4 * match self {
+            Self::Close(values, _) => values.len(),
+            Self::Halves(values, _) => values.len().div_ceil(2),
+            Self::Exact(words) => words.len(),
+        }
+    }
+}
+
+impl Case {
+    /// Compares the output's first bytes; the largest error relative to what is tolerated (at most 1), or what is wrong.
+    pub fn check(&self, output: &[u8]) -> Result<f32, String> {
+        let words = output.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let wrong = |i: usize, found: String, expected: String| {
+            Err(format!("{} ({}): element {i} is {found}, expected {expected}", self.variant, self.name))
+        };
+        if output.len() < self.expected.bytes() {
+            return Err(format!("{} ({}): {} bytes came back", self.variant, self.name, output.len()));
+        }
+        let mut worst = 0f32;
+        match &self.expected {
+            Expected::Exact(expected) => {
+                for (i, (found, &expected)) in words.zip(expected).enumerate() {
+                    if found != expected {
+                        return wrong(i, format!("{found:#010x}"), format!("{expected:#010x}"));
+                    }
+                }
+            }
+            Expected::Close(expected, tolerance) => {
+                let pairs = words.map(f32::from_bits).zip(expected.iter().copied());
+                worst = close(pairs, tolerance).or_else(|(i, found, expected)| wrong(i, found, expected))?;
+            }
+            Expected::Halves(expected, tolerance) => {
+                let halves = words.flat_map(|word| [word as u16, (word >> 16) as u16]);
+                let pairs = halves.map(f16_to_f32).zip(expected.iter().map(|&bits| f16_to_f32(bits)));
+                worst = close(pairs, tolerance).or_else(|(i, found, expected)| wrong(i, found, expected))?;
+            }
+        }
+        Ok(worst)
+    }
+}
+
+/// The largest error of (found, expected) pairs in units of what is tolerated, or the first pair that is wrong.
+fn close(
+    pairs: impl Iterator<Item = (f32, f32)>,
+    tolerance: &Tolerance,
+) -> Result<f32, (usize, String, String)> {
+    let mut worst = 0f32;
+    for (i, (found, expected)) in pairs.enumerate() {
+        let error = tolerance.error(found, expected);
+        if error.is_nan() || error > 1.0 {
+            return Err((i, found.to_string(), expected.to_string()));
+        }
+        worst = worst.max(error);
+    }
+    Ok(worst)
+}
+
+/// Every case that a device with these capabilities can run, from a fixed seed.
+pub fn cases(caps: &Caps) -> Vec<Case> {
+    seeded_cases(caps, 1)
+}
+
+/// Every case that a device with these capabilities can run, with random numbers from this seed.
+pub fn seeded_cases(caps: &Caps, seed: u64) -> Vec<Case> {
+    let random = &mut Random::new(seed);
+    let mut cases = repack::cases(random);
+    cases.extend(gather::cases(random));
+    cases.extend(mat_vec::cases(caps, random));
+    cases.extend(mat_mul::cases(random));
+    cases.extend(rms_norm::cases(random));
+    cases.extend(swiglu::cases(random));
+    cases.extend(rope_kv::cases(random));
+    cases.extend(attention::cases(random));
+    cases.extend(sample::cases(random));
+    cases
+}
+
+/// The buffers of a case while it is put together.
+struct Bench {
+    state: State,
+    buffers: Vec<(BufferId, Vec<u8>)>,
+}
+
+impl Bench {
+    const STATE: BufferId = BufferId(0);
+    const DUMMY: BufferId = BufferId(1);
+
+    /// A bench for a pass of `count` tokens.
+    fn new(count: u32) -> Self {
+        Self::at(0, count)
+    }
+
+    /// A bench for a pass of `count` tokens after `position` others.
+    fn at(position: u32, count: u32) -> Self {
+        let state = State { position, count, ..State::default() };
+        let mut bench = Self { state, buffers: Vec::new() };
+        bench.bytes(bytemuck::bytes_of(&state));
+        bench.bytes(&[0; 16]);
+        bench
+    }
+
+    /// A bench for a pass of one token after the end of the text, in which nothing may change.
+    fn done() -> Self {
+        let mut bench = Self::new(1);
+        bench.state.done = 1;
+        bench.keep_state();
+        bench
+    }
+
+    /// Tokens sampled before this pass.
+    fn set_steps(&mut self, steps: u32) {
+        self.state.steps = steps;
+        self.keep_state();
+    }
+
+    /// The state at the start of the pass.
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn keep_state(&mut self) {
+        self.buffers[0].1 = bytemuck::bytes_of(&self.state).to_vec();
+    }
+
+    /// State and dummy, as the kernels want them.
+    fn fixed(&self) -> (Slice, Slice) {
+        (Self::STATE.into(), Self::DUMMY.into())
+    }
+
+    /// A new buffer of these bytes.
+    fn bytes(&mut self, bytes: &[u8]) -> BufferId {
+        let id = BufferId(self.buffers.len() as u32);
+        let mut bytes = bytes.to_vec();
+        bytes.resize(bytes.len().next_multiple_of(16).max(16), 0);
+        self.buffers.push((id, bytes));
+        id
+    }
+
+    /// A new buffer of these numbers.
+    fn floats(&mut self, values: &[f32]) -> BufferId {
+        self.bytes(bytemuck::cast_slice(values))
+    }
+
+    /// The case that `dispatches` make.
+    fn case(self, name: String, dispatches: Vec<Dispatch>, output: BufferId, expected: Expected) -> Case {
+        let kernel = &dispatches[0].kernel;
+        let (stem, variant) = (kernel.spec.stem, kernel.id.clone());
+        Case { stem, variant, name, dispatches, buffers: self.buffers, output, expected, state: self.state }
+    }
+}

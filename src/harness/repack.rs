@@ -1,0 +1,38 @@
+//! Random bytes of every type, packed in slices of rows, against the CPU twin: bit for bit.
+
+use super::{Bench, Case, Expected, Random};
+use crate::gguf::GgmlType;
+use crate::kernels::layout::PackedLayout;
+use crate::kernels::repack::repack;
+use crate::reference::repack::packed;
+
+pub fn cases(random: &mut Random) -> Vec<Case> {
+    let sizes = |ty: GgmlType| match ty.block_len() {
+        1 => vec![[1, 1], [3, 31], [5, 33], [9, 257], [3, 1000]],
+        32 => vec![[1, 32], [5, 96], [33, 1056]],
+        _ => vec![[1, 256], [5, 768], [7, 1024]],
+    };
+    let cases = GgmlType::ALL.into_iter().flat_map(|ty| sizes(ty).into_iter().map(move |size| (ty, size)));
+    cases.map(|(ty, size)| case(random, ty, size)).collect()
+}
+
+/// Two slices, the later rows first, from a staging buffer in which they lie at odd places.
+fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2]) -> Case {
+    let layout = PackedLayout::new(ty, rows, cols);
+    let row_bytes = layout.raw_row_bytes() as usize;
+    let raw = random.bytes(row_bytes * rows as usize);
+    let (cut, gap) = (random.below(rows), random.below(7) as usize);
+    let mut bench = Bench::new(1);
+    let staged: Vec<u8> = [&vec![0xff; gap], &raw[cut as usize * row_bytes..], &raw[..cut as usize * row_bytes]].concat();
+    let staging = bench.bytes(&staged).into();
+    let dst = bench.bytes(&vec![0; layout.bytes() as usize]);
+    let second = (gap + (rows - cut) as usize * row_bytes) as u32;
+    let mut dispatches = vec![repack(&layout, cut, rows - cut, gap as u32, staging, dst.into())];
+    if cut > 0 {
+        dispatches.push(repack(&layout, 0, cut, second, staging, dst.into()));
+    }
+    let words = packed(&layout, &raw);
+    let words = words.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    let expected = Expected::Exact(words.collect());
+    bench.case(format!("{rows}×{cols}, {cut} rows last, from byte {gap}"), dispatches, dst, expected)
+}

@@ -1,0 +1,46 @@
+//! How far a kernel may be from its reference, by format: the one table.
+
+use crate::gguf::GgmlType;
+
+/// The largest error, as a bound and relative to the expected value; the two add up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tolerance {
+    /// Absolute.
+    pub abs: f32,
+    /// Times the expected value.
+    pub rel: f32,
+}
+
+impl Tolerance {
+    /// For kernels without weights in blocks: the rounding of f32 and of the GPU's exp and square root.
+    pub const PLAIN: Self = Self { abs: 2e-6, rel: 2e-5 };
+
+    /// For RoPE: the device's sine and cosine of angles within ±π.
+    pub const TURNED: Self = Self { abs: 1e-4, rel: 1e-4 };
+
+    /// For what is stored as f16.
+    pub const HALF: Self = Self { abs: 1e-4, rel: 1e-3 };
+
+    /// For attention over f16 keys and values whose scores reach some tens.
+    pub const ATTENTION: Self = Self { abs: 1e-4, rel: 1e-4 };
+
+    /// For a weight read from a block: exact but for the order of a multiplication and a subtraction.
+    pub const READ: Self = Self { abs: 1e-6, rel: 1e-6 };
+
+    /// For dot products of weights of this type with f32 accumulation, where the result is of the order of 1. Quants are summed
+    /// without their zero point, which is taken off at the end and costs a few bits: the more, the farther from 0 it lies.
+    pub const fn dot(ty: GgmlType) -> Self {
+        match ty {
+            GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 | GgmlType::Q8_0 => Self { abs: 1e-5, rel: 1e-5 },
+            GgmlType::Q4_0 | GgmlType::Q4_1 | GgmlType::Q4_K | GgmlType::Q3_K | GgmlType::Q2_K => {
+                Self { abs: 2e-5, rel: 1e-5 }
+            }
+            GgmlType::Q5_0 | GgmlType::Q5_1 | GgmlType::Q5_K | GgmlType::Q6_K => Self { abs: 4e-5, rel: 1e-5 },
+        }
+    }
+
+    /// The error of `found` in units of what is tolerated.
+    pub fn error(&self, found: f32, expected: f32) -> f32 {
+        (found - expected).abs() / (self.abs + self.rel * expected.abs())
+    }
+}

@@ -1,0 +1,150 @@
+//! Whole models on a WebGPU device against the CPU reference: logits of forced decoding, greedy and sampled text.
+#![cfg(all(target_arch = "wasm32", feature = "harness"))]
+
+use std::rc::Rc;
+
+use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+use webgguf::backend::{Backend, CpuRunner};
+use webgguf::config::ModelConfig;
+use webgguf::generate::{Engine, FinishReason, GenerateOptions};
+use webgguf::gguf::{Gguf, HeaderReader};
+use webgguf::gpu::{Gpu, Uploader};
+use webgguf::model::match_tensors;
+use webgguf::reference::{CacheFormat, CpuModel};
+use webgguf::sampler::SamplingOptions;
+use webgguf::tokenizer::Tokenizer;
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+const CONTEXT: usize = 512;
+
+fn header(file: &[u8]) -> Gguf {
+    let mut reader = HeaderReader::new(Some(file.len() as u64));
+    reader.push(file).expect("a good header").expect("a whole header")
+}
+
+/// The model of `file` on the GPU and on the CPU.
+async fn both(file: &[u8]) -> [Engine; 2] {
+    let gguf = header(file);
+    let config = ModelConfig::from_gguf(&gguf).expect("a known model");
+    let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
+    let gpu = Rc::new(Gpu::open().await.expect("a WebGPU device"));
+    let mut uploader =
+        Uploader::new(gpu, config.clone(), CONTEXT, &gguf.tensors, matched.clone()).expect("room on the GPU");
+    let mut builder = CpuModel::builder(config);
+    for (index, tensor) in gguf.tensors.iter().enumerate() {
+        let mut at = tensor.offset as usize;
+        for bytes in uploader.slices(index) {
+            uploader.put(index, &file[at..at + bytes as usize]).expect("a good slice");
+            at += bytes as usize;
+        }
+        if let Some((_, spec)) = matched.iter().find(|(of, _)| *of == index) {
+            let bytes = &file[tensor.offset as usize..(tensor.offset + tensor.bytes) as usize];
+            builder.put(spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
+        }
+    }
+    let gpu = Backend::Gpu(Box::new(uploader.finish().expect("command lists")));
+    let cpu = builder.build(CONTEXT, CacheFormat::F16).expect("all tensors");
+    let cpu = Backend::Cpu(Box::new(CpuRunner::new(cpu)));
+    let tokenizer = || Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary");
+    [Engine::new(gpu, tokenizer()), Engine::new(cpu, tokenizer())]
+}
+
+fn options(max_tokens: usize, sampling: SamplingOptions) -> GenerateOptions {
+    GenerateOptions { max_tokens: Some(max_tokens), sampling, stop: Vec::new(), ignore_eos: true }
+}
+
+async fn generate(engine: &mut Engine, prompt: &[u32], options: &GenerateOptions) -> (Vec<u32>, usize, FinishReason) {
+    engine.start(prompt.to_vec(), options.clone(), 0.0).expect("a good prompt");
+    while engine.next(|| 0.0).await.expect("a working device").is_some() {}
+    let outcome = engine.finish().expect("a run");
+    (outcome.ids, outcome.cached_tokens, outcome.reason)
+}
+
+async fn logits(engine: &mut Engine, ids: &[u32]) -> Vec<f32> {
+    let mut all = Vec::new();
+    engine.evaluate(ids, |_, rows| all.extend_from_slice(rows)).await.expect("a working device");
+    all
+}
+
+/// Ids all over the vocabulary, the same each time.
+fn ids(count: usize, vocab: usize) -> Vec<u32> {
+    (0..count).map(|i| ((i * i * 31 + i * 7 + 3) % vocab) as u32).collect()
+}
+
+async fn compare(name: &str, file: &[u8]) {
+    let [mut gpu, mut cpu] = both(file).await;
+    let vocab = cpu.backend.config().vocab;
+    // Longer than 256, and over the borders of chunks of both sides.
+    let text = ids(300, vocab);
+    let [found, expected] = [logits(&mut gpu, &text).await, logits(&mut cpu, &text).await];
+    let mut worst = 0f64;
+    for (position, (found, expected)) in found.chunks(vocab).zip(expected.chunks(vocab)).enumerate() {
+        let size = |values: &mut dyn Iterator<Item = f32>| values.map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        let error = size(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / size(&mut expected.iter().copied());
+        assert!(error < 2e-3, "{name}: logits at {position} are off by {error:.2e}");
+        worst = worst.max(error);
+    }
+    let greedy = options(48, SamplingOptions::default());
+    let prompt = ids(270, vocab);
+    let found = generate(&mut gpu, &prompt, &greedy).await;
+    assert_eq!(found, generate(&mut cpu, &prompt, &greedy).await, "{name}: greedy text");
+    assert_eq!(found.2, FinishReason::Length);
+    console_log!("{name}: relative error of logits at most {worst:.1e} over {} positions", text.len());
+}
+
+macro_rules! models {
+    ($($name:ident: $file:literal,)*) => {$(
+        #[wasm_bindgen_test]
+        async fn $name() {
+            compare($file, include_bytes!(concat!("fixtures/models/", $file, ".gguf"))).await;
+        }
+    )*};
+}
+
+models! {
+    llama_with_mixed_k_quants: "llama-q4_k_m",
+    llama_with_odd_sizes: "llama-f32",
+    qwen2_with_biases: "qwen2-q8_0",
+    qwen3_with_qk_norms: "qwen3-q4_0",
+}
+
+#[wasm_bindgen_test]
+async fn runs_share_the_cache_and_repeat_with_the_seed() {
+    let [mut gpu, mut cpu] = both(include_bytes!("fixtures/models/llama-q8_0.gguf")).await;
+    let prompt = ids(40, cpu.backend.config().vocab);
+    let sampling = SamplingOptions { temperature: 0.9, top_k: 50, top_p: 0.95, seed: 11, ..Default::default() };
+    let warm = options(32, sampling);
+    let first = generate(&mut gpu, &prompt, &warm).await;
+    assert_eq!(first.1, 0, "nothing is cached at first");
+    let again = generate(&mut gpu, &prompt, &warm).await;
+    assert_eq!(again.0, first.0, "same seed, same ids");
+    assert_eq!(again.1, prompt.len() - 1, "all but the last token of the prompt is cached");
+    let other = generate(&mut gpu, &prompt, &options(32, SamplingOptions { seed: 12, ..sampling })).await;
+    assert_ne!(other.0, first.0, "another seed, other ids");
+    assert_eq!(generate(&mut cpu, &prompt, &warm).await.0, first.0, "the CPU draws the same ids");
+    let longer: Vec<u32> = prompt.iter().chain(&other.0[..20]).copied().collect();
+    let (_, cached, _) = generate(&mut gpu, &longer, &warm).await;
+    assert_eq!(cached, longer.len() - 1, "prompt and answer of the last run are cached");
+}
+
+#[wasm_bindgen_test]
+async fn wrong_calls_are_refused_and_leave_the_engine_usable() {
+    let [mut gpu, _] = both(include_bytes!("fixtures/models/llama-q5_0.gguf")).await;
+    let vocab = gpu.backend.config().vocab as u32;
+    let greedy = options(4, SamplingOptions::default());
+    let code = |outcome: webgguf::Result<usize>| outcome.expect_err("refused").code().as_str();
+    assert_eq!(code(gpu.start(vec![vocab], greedy.clone(), 0.0)), "invalid_argument");
+    assert_eq!(code(gpu.start(vec![], greedy.clone(), 0.0)), "invalid_argument");
+    assert_eq!(code(gpu.start(vec![1; CONTEXT], greedy.clone(), 0.0)), "context_full");
+    gpu.start(vec![1, 2, 3], greedy.clone(), 0.0).expect("a good prompt");
+    assert_eq!(code(gpu.start(vec![1], greedy.clone(), 0.0)), "invalid_argument");
+    gpu.next(|| 0.0).await.expect("a working device");
+    assert_eq!(gpu.finish().expect("a run").reason.as_str(), "abort");
+    // The tokens in flight belong to the cancelled run: the next one must not see them.
+    let after = generate(&mut gpu, &[1, 2, 3], &greedy).await;
+    gpu.reset();
+    assert_eq!(generate(&mut gpu, &[1, 2, 3], &greedy).await.0, after.0);
+    let full = generate(&mut gpu, &vec![1; CONTEXT - 2], &options(100, SamplingOptions::default())).await;
+    assert_eq!((full.0.len(), full.2), (2, FinishReason::Length));
+}
