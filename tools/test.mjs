@@ -18,6 +18,7 @@ const SUITES = [
   { name: 'tools', about: 'the scripts themselves', work: () => nodeTests('tests/tools') },
   { name: 'browser', about: 'wasm-pack test: kernels and forward on a WebGPU device', work: browser },
   { name: 'types', about: 'tsc --strict over the example', work: types, needsBuild: true },
+  { name: 'js', about: 'the TypeScript face over a mock engine', work: () => nodeTests('tests/js'), needsBuild: true },
   { name: 'size', about: 'the package stays inside its budget', work: size, needsBuild: true },
   { name: 'page', about: 'the pages and the package in Chromium', work: () => nodeTests('tests/page'), needsBuild: true },
   { name: 'package', about: 'npm pack, installed elsewhere', work: () => nodeTests('tests/package'), needsBuild: true },
