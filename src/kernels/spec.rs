@@ -156,7 +156,7 @@ impl Kernel {
     }
 
     fn expand(&self, source: &str, text: &mut String, depth: usize) {
-        assert!(depth < 4, "imports of {} nest too deep", self.id);
+        assert!(depth < 6, "imports of {} nest too deep", self.id);
         for line in source.lines() {
             match line.strip_prefix("#import ") {
                 Some(name) => self.expand(self.shared(name.trim()), text, depth + 1),
