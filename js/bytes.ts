@@ -138,7 +138,9 @@ export function fromStream(
   const reader = new ChunkReader(stream, name);
   let received = 0;
   const failed = (what: string, cause?: unknown): WebggufError =>
-    new WebggufError('download_failed', `${name}: ${what}, received ${received} of ${size ?? 'unknown'} bytes`, { cause });
+    new WebggufError('download_failed', `${name}: ${what}, received ${received} of ${size ?? 'unknown'} bytes`, {
+      cause,
+    });
   const next = async (): Promise<Uint8Array | undefined> => {
     try {
       return await abortable(reader.next(), signal);

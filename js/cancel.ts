@@ -35,7 +35,7 @@ export async function settled<T extends { free(): void }>(loading: Promise<T>, s
   }
 }
 
-/** Runs `work` with a signal that fires with the caller's, and at any failure, so that nothing is left running. @internal */
+/** Runs `work` with a signal that fires with the caller's, and at any failure: nothing is left running. @internal */
 export async function cancellable<T>(
   signal: AbortSignal | undefined,
   work: (scope: AbortSignal) => Promise<T>,

@@ -176,7 +176,8 @@ export class Download implements ByteSource {
   }
 
   #cut(reason: string, cause: unknown): WebggufError {
-    return this.#failed(`the download broke after ${this.#received} of ${this.#size ?? 'unknown'} bytes: ${reason}`, cause);
+    const size = this.#size ?? 'unknown';
+    return this.#failed(`the download broke after ${this.#received} of ${size} bytes: ${reason}`, cause);
   }
 
   #failed(what: string, cause?: unknown): WebggufError {

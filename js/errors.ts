@@ -61,8 +61,8 @@ export function invalidArgument(message: string): WebggufError {
 export function abortError(signal?: AbortSignal): unknown {
   const reason: unknown = signal?.reason;
   if (reason instanceof Error && reason.name === 'AbortError') return reason;
-  const detail = reason === undefined ? 'the operation was cancelled' : `the operation was cancelled: ${String(reason)}`;
-  return new DOMException(detail, 'AbortError');
+  const detail = reason === undefined ? '' : `: ${String(reason)}`;
+  return new DOMException(`the operation was cancelled${detail}`, 'AbortError');
 }
 
 /** Whether `error` says that somebody cancelled. @internal */

@@ -123,7 +123,8 @@ export class WasmModel {
    * @throws {WebggufError} `invalid_argument`
    */
   tokenize(text: string, options: TokenizeOptions = {}): Uint32Array {
-    const { addSpecial = false, parseSpecial = false } = flagOptions('tokenize', options, ['addSpecial', 'parseSpecial']);
+    const flags = flagOptions('tokenize', options, ['addSpecial', 'parseSpecial']);
+    const { addSpecial = false, parseSpecial = false } = flags;
     checkText('tokenize', text);
     const engine = this.#use('tokenize');
     return guarded(() => engine.tokenize(text, addSpecial, parseSpecial));

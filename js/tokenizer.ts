@@ -51,7 +51,8 @@ export class Tokenizer {
    * @throws {WebggufError} `invalid_argument`
    */
   tokenize(text: string, options: TokenizeOptions = {}): Uint32Array {
-    const { addSpecial = false, parseSpecial = false } = flagOptions('tokenize', options, ['addSpecial', 'parseSpecial']);
+    const flags = flagOptions('tokenize', options, ['addSpecial', 'parseSpecial']);
+    const { addSpecial = false, parseSpecial = false } = flags;
     checkText('tokenize', text);
     const handle = this.#use('tokenize');
     return guarded(() => handle.tokenize(text, addSpecial, parseSpecial));

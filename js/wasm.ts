@@ -76,8 +76,7 @@ async function fetchOrExplain(input: string | URL | Request): Promise<Response> 
     return await fetch(input);
   } catch (cause) {
     const url = input instanceof Request ? input.url : String(input);
-    throw new WebggufError('download_failed', `${url}: could not be fetched; give its address with init({ wasm: url })`, {
-      cause,
-    });
+    const message = `${url}: could not be fetched; give its address with init({ wasm: url })`;
+    throw new WebggufError('download_failed', message, { cause });
   }
 }

@@ -4,7 +4,7 @@
 const ERRORS = {
   webgpu_unavailable: {
     title: 'This browser offers no WebGPU here',
-    advice: 'Use a current Chrome, Edge, Safari or Firefox and a secure (https) page. Or run the model on the CPU: slower, the same text.',
+    advice: 'Use a current Chrome, Edge, Safari or Firefox and a secure (https) page. Or run the model on the CPU.',
     offer: ['cpu'],
   },
   feature_missing: {
@@ -29,7 +29,7 @@ const ERRORS = {
   },
   download_failed: {
     title: 'The model could not be downloaded',
-    advice: 'Check the address and your connection. A server of another site must allow this page to read its files (CORS).',
+    advice: 'Check the address and your connection. Another site must allow this page to read its files (CORS).',
     offer: ['again'],
   },
   integrity_failed: {

@@ -6,13 +6,36 @@ import { explain, factsOf, progressWords, rate, resultWords } from './demo-words
 
 const BUILT_IN = { source: new URL('models/storyteller.gguf', location.href).href, label: 'Storyteller', story: true };
 
-const STORY_EXAMPLES = [
-  'Tell me a story about a hedgehog who finds a silver key',
-  'Tell me a story about a shy owl and a lantern',
-  'Tell me a story about a mouse who builds a boat',
-];
-const CHAT_EXAMPLES = ['Explain why the sky is blue, in three sentences', 'Write a haiku about rain', 'What can you help me with?'];
-const TEXT_EXAMPLES = ['Once upon a time', 'The most important thing about the sea is'];
+/** What the page says by the kind of model: the built-in one, one with a chat template, one without. */
+const USES = {
+  story: {
+    title: 'What shall the story be about?',
+    about: () => 'A small storyteller lives in this page. It runs on your own device.',
+    placeholder: 'Tell me a story about…',
+    label: 'Message',
+    examples: [
+      'Tell me a story about a hedgehog who finds a silver key',
+      'Tell me a story about a shy owl and a lantern',
+      'Tell me a story about a mouse who builds a boat',
+    ],
+  },
+  chat: {
+    title: 'What is on your mind?',
+    about: (name) => `${name} runs on your own device.`,
+    placeholder: 'Write a message',
+    label: 'Message',
+    examples: [
+      'Explain why the sky is blue, in three sentences', 'Write a haiku about rain', 'What can you help me with?',
+    ],
+  },
+  text: {
+    title: 'How does the text begin?',
+    about: (name) => `${name} runs on your own device. It has no chat template: it goes on with what you write.`,
+    placeholder: 'Begin a text',
+    label: 'Beginning of the text',
+    examples: ['Once upon a time', 'The most important thing about the sea is'],
+  },
+};
 
 /** Sliders of the settings: option name, words, range, first value. */
 const SLIDERS = [
@@ -134,15 +157,12 @@ function showModel({ info }, origin) {
   root.toggleAttribute('data-story', story);
   $('model-name').textContent = origin.label;
   showFacts(info);
-  $('welcome').querySelector('h1').textContent = story ? 'What shall the story be about?'
-    : info.hasChatTemplate ? 'What is on your mind?' : 'How does the text begin?';
-  $('welcome-text').textContent = story
-    ? 'A small storyteller lives in this page. It runs on your own device.'
-    : `${info.name ?? origin.label} runs on your own device.${info.hasChatTemplate ? '' : ' It has no chat template: it goes on with what you write.'}`;
-  $('prompt').placeholder = story ? 'Tell me a story about…' : info.hasChatTemplate ? 'Write a message' : 'Begin a text';
-  $('prompt-label').textContent = info.hasChatTemplate ? 'Message' : 'Beginning of the text';
-  const examples = story ? STORY_EXAMPLES : info.hasChatTemplate ? CHAT_EXAMPLES : TEXT_EXAMPLES;
-  $('examples').replaceChildren(...examples.map(example));
+  const use = story ? USES.story : info.hasChatTemplate ? USES.chat : USES.text;
+  $('welcome').querySelector('h1').textContent = use.title;
+  $('welcome-text').textContent = use.about(info.name ?? origin.label);
+  $('prompt').placeholder = use.placeholder;
+  $('prompt-label').textContent = use.label;
+  $('examples').replaceChildren(...use.examples.map(example));
   $('status').textContent = `${origin.label} is ready`;
   offerReload();
 }
@@ -381,6 +401,6 @@ wireDrop();
 $('backend-choice').value = query.get('backend') ?? 'auto';
 if (!$('backend-choice').value) $('backend-choice').value = 'auto';
 $('context').value = query.get('context') ?? '';
-$('examples').replaceChildren(...STORY_EXAMPLES.map(example));
+$('examples').replaceChildren(...USES.story.examples.map(example));
 if (query.get('model')) loadUrl(query.get('model'));
 else load(BUILT_IN);

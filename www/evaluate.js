@@ -21,7 +21,9 @@ async function timed(work) {
 /** A JSON array from a URL; `what` names it in the message. */
 async function fetchArray(url, what) {
   const response = await fetch(url).catch(() => undefined);
-  if (!response?.ok) throw new WebggufError('download_failed', `${what}: ${url}: ${response?.status ?? 'not reachable'}`);
+  if (!response?.ok) {
+    throw new WebggufError('download_failed', `${what}: ${url}: ${response?.status ?? 'not reachable'}`);
+  }
   const value = await response.json().catch(() => undefined);
   if (!Array.isArray(value)) throw wrong(`${what}: ${url} is not a JSON array`);
   return value;
@@ -98,7 +100,8 @@ async function run() {
 
 /** One line per field: long arrays stay readable. */
 function pretty(result) {
-  return `{\n${Object.entries(result).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`).join(',\n')}\n}`;
+  const lines = Object.entries(result).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  return `{\n${lines.join(',\n')}\n}`;
 }
 
 async function report(json) {
