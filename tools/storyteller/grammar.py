@@ -8,13 +8,14 @@ import random
 import re
 import sys
 import zlib
+from bisect import bisect
 from functools import lru_cache
 
 import lexicon as lex
 import phrases
 import plots
 
-HEROES = {**lex.ANIMALS, **lex.PEOPLE}
+HEROES = {**lex.ANIMALS, **lex.PEOPLE, **lex.EXTRA}
 MAX_WORDS = 205
 
 # ---- the little language -------------------------------------------------------------------------------------------
@@ -23,19 +24,23 @@ _TOKEN = re.compile(r"[\[\]|]|\{\w+\}|[^\[\]|{}]+")
 
 
 def _parse_sequence(tokens, at, nested):
-    """tokens[at:] → (list of parts, next index); a part is text, ('slot', name) or ('choice', [sequences])."""
+    """tokens[at:] → (list of parts, next index); a part is text, ('slot', name) or
+    ('choice', [sequences], their texts)."""
     parts = []
     while at < len(tokens):
         token = tokens[at]
         if nested and token in "|]":
             return parts, at
         if token == "[":
-            options = []
+            options, sources = [], []
             while token != "]":
-                option, at = _parse_sequence(tokens, at + 1, True)
+                begin = at + 1
+                option, at = _parse_sequence(tokens, begin, True)
                 options.append(option)
+                sources.append("".join(tokens[begin:at]))
                 token = tokens[at]
-            parts.append(("choice", options))
+            # the number tells options of the same text apart
+            parts.append(("choice", options, tuple(f"{i}{source}" for i, source in enumerate(sources))))
         elif token[0] == "{":
             parts.append(("slot", token[1:-1]))
         else:
@@ -61,7 +66,7 @@ def capital(text):
 _SENTENCE = re.compile(r'(^|[.!?]"? |\n|(?:^|(?<!,)[ \n])")([a-z])')
 _SPEAKS = r"(?:\S+ ){1,4}(?:said|asked|cried|called|thought|whispered)\b"
 _AFTER_SPEECH = re.compile(r'([!?]" )(?=(?:the|a|an|his|her) )(?!' + _SPEAKS + r")([a-z])")
-_ARTICLE = re.compile(r"\b([Aa]) (?=([aeiouAEIOU])(?!ni[cqv]|se[d ]|sua|ne[ -]|nce\b|u[a-z]))")
+_ARTICLE = re.compile(r"\b([Aa]) (?=[aAiI]|[eE](?!u)|[oO](?!ne\b|nce\b)|[uU](?!ni[cfqv]|se|sua))")
 
 
 def polish(text):
@@ -82,39 +87,91 @@ def held_out(hero, thing):
 
 
 def invented(rng):
-    word = "".join(rng.choice(lex.SYLLABLES) for _ in range(rng.choice((1, 2, 2, 3)))) + rng.choice(lex.CODAS)
-    return word if len(word) > 3 else word + rng.choice(("lo", "ster", "nix", "moo"))
+    """A word that does not exist, or hardly: one to three syllables and perhaps an ending."""
+    count = rng.choice((1, 1, 2, 2, 2, 3))
+    word = ""
+    for index in range(count):
+        word += rng.choice(lex.ONSETS) + rng.choice(lex.VOWELS)
+        if index == count - 1 or rng.random() < 0.3:
+            word += rng.choice(lex.CODAS)
+    if len(word) < 4 or rng.random() < 0.35:
+        word += rng.choice(lex.ENDINGS)
+    return word
 
 
 def pick_hero(rng):
-    """(noun, its row); one in fourteen is an invented creature, so that unknown words are copied too."""
-    if rng.random() < 0.07:
+    """(noun, its row); one in nine is an invented creature, so that unknown words are copied too."""
+    roll = rng.random()
+    if roll < 0.11:
         return invented(rng), dict(HEROES[rng.choice(list(HEROES))], noun=None)
-    table = lex.ANIMALS if rng.random() < 0.8 else lex.PEOPLE
-    noun = rng.choice(list(table))
+    table = lex.ANIMALS if roll < 0.71 else lex.PEOPLE if roll < 0.86 else lex.EXTRA
+    noun = rng.choice(FAVOURITES) if table is lex.ANIMALS and roll < 0.24 else rng.choice(list(table))
     return noun, table[noun]
 
 
-def pick_object(rng):
+# Some heroes are met more often than others: the beginning of a story without a request is then no tie of all of them.
+FAVOURITES = ["hedgehog"] * 4 + ["fox", "fox", "rabbit", "rabbit", "mouse", "bear", "owl", "cat"]
+
+
+def pick_object(rng, taste):
     """(noun, adjective or '', kind)"""
-    if rng.random() < 0.09:
+    if rng.random() < 0.13:
         noun, kind = invented(rng), "thing"
-    elif rng.random() < 0.4:
-        noun = rng.choice(list(lex.OBJECTS))
+    elif rng.random() < 0.55:
+        noun = rng.choice(list(lex.OBJECTS) if rng.random() < 0.8 else PLOT_OBJECTS)
         kind = lex.OBJECTS[noun]
     else:
-        kind = rng.choice([*lex.OBJECT_KINDS, "key", "key", "paper"])
-        noun = rng.choice(lex.OBJECT_KINDS[kind])
-    adjective = rng.choice(lex.ADJECTIVES[kind]) if rng.random() < 0.8 else ""
-    if rng.random() < 0.04:
+        kind = favour(rng, KINDS, taste)
+        noun = favour(rng, tuple(lex.OBJECT_KINDS[kind]), taste)
+    adjectives = lex.ADJECTIVES[kind]
+    adjective = rng.choice(adjectives) if rng.random() < 0.5 else favour(rng, tuple(adjectives), taste)
+    if rng.random() < 0.2:
+        adjective = ""
+    elif rng.random() < 0.04:
         adjective = invented(rng)
     return noun, adjective, kind
+
+
+KINDS = ("key", *lex.OBJECT_KINDS)
+PLOT_OBJECTS = ["key"] * 4 + ["map", "map", "letter", "note", "egg", "seed", "wand", "magic lamp"]  # have their own plots
+
+# ---- taste -----------------------------------------------------------------------------------------------------------
+
+TASTES = 12
+
+
+def taste_of(word, known):
+    """Words fall into a dozen groups, and each group favours other sentences. So a fox's story differs from a bear's also
+    where the model always takes its best guess, and that guess is clear instead of a tie of all the variants."""
+    return 1 + zlib.crc32(word.encode()) % TASTES if word in known else 0
+
+
+@lru_cache(maxsize=None)
+def _weights(options, taste):
+    """Cumulative weights that fall along an order of the taste's own; steeply for few options."""
+    order = sorted(range(len(options)), key=lambda i: zlib.crc32(f"{taste}/{options[i]}".encode()))
+    weights, total, sums = [0.0] * len(options), 0.0, []
+    for position, index in enumerate(order):
+        if len(options) > 30:
+            weights[index] = 1 / (position + 1)
+        else:
+            weights[index] = (0.6 if len(options) <= 4 else 0.75) ** position
+    for weight in weights:
+        total += weight
+        sums.append(total)
+    return sums
+
+
+def favour(rng, options, taste):
+    """One of the options (a tuple), most often one that the taste favours."""
+    sums = _weights(options, taste)
+    return options[bisect(sums, rng.random() * sums[-1])]
 
 
 def gender_of(noun, rng):
     if noun in lex.FEMALE:
         return "she"
-    return "he" if noun in lex.MALE else rng.choice(("he", "she"))
+    return "he" if noun in lex.MALE else favour(rng, ("he", "she"), taste_of(noun, HEROES))
 
 
 PRONOUNS = {"he": {"he": "he", "him": "him", "his": "his", "himself": "himself"},
@@ -132,17 +189,22 @@ def make_facts(rng, **fixed):
     facts = {}
     while True:
         facts["hero"], facts["row"] = fixed["hero"] if "hero" in fixed else pick_hero(rng)
-        facts["object"], facts["adjective"], facts["kind"] = fixed["object"] if "object" in fixed else pick_object(rng)
+        facts["object"], facts["adjective"], facts["kind"] = fixed.get("object") or pick_object(
+            rng, taste_of(facts["hero"], HEROES))
         if fixed.get("allow_held_out") or not held_out(facts["hero"], facts["object"]):
             break
     facts["gender"] = fixed.get("gender") or gender_of(facts["hero"], rng)
     names = lex.GIRL_NAMES if facts["gender"] == "she" else lex.BOY_NAMES
-    name = capital(invented(rng)) if rng.random() < 0.05 else rng.choice(names)
+    taste = taste_of(facts["hero"], HEROES)
+    name = favour(rng, tuple(names), taste) if rng.random() < 0.6 else rng.choice(names)
+    if rng.random() < 0.08:
+        name = capital(invented(rng))
     facts["name"] = fixed.get("name") or (name if rng.random() < 0.62 else None)
-    facts["hero_adjective"] = rng.choice(lex.HERO_ADJECTIVES) if rng.random() < 0.6 else ""
+    adjective = favour(rng, tuple(lex.HERO_ADJECTIVES), taste) if rng.random() < 0.6 else rng.choice(lex.HERO_ADJECTIVES)
+    facts["hero_adjective"] = adjective if rng.random() < 0.6 else ""
     habitat = facts["row"]["habitat"]
     near = [place for place in lex.PLACES if habitat in place[3].split()] or lex.PLACES
-    facts["place"] = rng.choice(near if rng.random() < 0.8 else lex.PLACES)
+    facts["place"] = favour(rng, tuple(near), taste) if rng.random() < 0.8 else rng.choice(lex.PLACES)
     facts["place_adjective"] = rng.choice(facts["place"][1].split()) if rng.random() < 0.6 else ""
     facts["skill"], facts["role"] = rng.choice(lex.SKILLS), rng.choice(lex.ROLES)
     facts["goal"], facts["fear"] = rng.choice(lex.GOALS), rng.choice(list(lex.FEARS))
@@ -152,7 +214,8 @@ def make_facts(rng, **fixed):
 def pick_plot(rng, facts):
     """(name, beats, whether the object is in it)"""
     if rng.random() < 0.32:
-        name = rng.choice(list(plots.FREE))
+        name = rng.choice(list(plots.FREE)) if rng.random() < 0.5 else favour(
+            rng, tuple(plots.FREE), taste_of(facts["hero"], HEROES))
         return name, plots.FREE[name], False
     kind = facts["kind"]
     special = plots.SPECIAL_NOUN.get(facts["object"]) or plots.SPECIAL.get(kind) or []
@@ -240,7 +303,7 @@ WORDS = {
               "flowers that smelled of honey", "pears as sweet as sugar", "flowers that shone at night"],
     "gsleep": ["count sheep", "drink warm milk", "close one eye and then the other", "think of {dish}", "hum a song"],
     "glaughed": ["only laughed", "giggled"],
-    "g_old": ["", "", "an old ", "a wise old ", "a fat ", "a busy ", "a passing ", "a friendly ",
+    "g_old": ["", "an old ", "a wise old ", "a fat ", "a busy ", "a passing ", "a friendly ",
               "a young ", "a tired ", "a thoughtful "],
 }
 
@@ -254,6 +317,7 @@ class Story:
         self.rng, self.facts = rng, facts
         self.plot, self.beats, self.has_object = plot or pick_plot(rng, facts)
         self.bound, self.seen, self.known, self.object_count = {}, set(), set(), 0
+        self.taste, self.object_taste = taste_of(facts["hero"], HEROES), taste_of(facts["object"], lex.OBJECTS)
         self._bind_hero()
         self._bind_others()
         self._bind_place()
@@ -291,9 +355,10 @@ class Story:
         for key, value in PRONOUNS[gender].items():
             bound["f" + key] = value
         names = [n for n in (lex.GIRL_NAMES if gender == "she" else lex.BOY_NAMES) if n != self.facts["name"]]
-        fname = rng.choice(names) if rng.random() < 0.4 else ""
-        adjective = rng.choice(("", "", "little", "old", "young", "small", "tired", "friendly", "shy"))
-        plain = f"a {adjective} {friend}" if adjective else f"a {friend}"
+        fname = favour(rng, tuple(names), self.taste) if rng.random() < 0.6 else rng.choice(names)
+        fname = fname if rng.random() < 0.4 else ""
+        adjective = self._favour(("", "little", "old", "young", "small", "tired", "friendly", "shy", " "))
+        plain = f"a {adjective} {friend}" if adjective.strip() else f"a {friend}"
         bound.update(fkind=friend, fname=fname, a_fkind=f"a {friend}", a_friend=f"{plain} named {fname}" if fname else plain)
         bound["fname_or_kind"] = fname or f"a {friend}"
         bound.update(ffood=row["food"], fgift=self._for_friend(row["gift"]))
@@ -307,7 +372,7 @@ class Story:
     def _companion(self, other=None):
         while True:
             table = lex.ANIMALS if self.rng.random() < 0.93 else lex.PEOPLE
-            noun = self.rng.choice(list(table))
+            noun = favour(self.rng, tuple(table), self.taste) if self.rng.random() < 0.6 else self.rng.choice(list(table))
             if noun not in (self.facts["hero"], other):
                 return noun, table[noun]
 
@@ -329,29 +394,29 @@ class Story:
         wheres = [bound["place"]] * 3 + [f"{home} {bound['place']}"] * (2 if both else 0)
         if not self.facts.get("place_asked"):
             wheres.append(home)
-        bound["where"] = self.rng.choice(wheres)
+        bound["where"] = favour(self.rng, tuple(wheres), self.taste)
         wet = self.facts["row"]["habitat"] == "sea" and self.facts["row"]["body"] in ("fish", "shell")
-        bound["spot"] = self.rng.choice(lex.WATER_SPOTS if wet else lex.SPOTS)
+        bound["spot"] = self._favour(tuple(lex.WATER_SPOTS if wet else lex.SPOTS))
 
     def _bind_object(self):
         noun, adjective, kind = self.facts["object"], self.facts["adjective"], self.facts["kind"]
         full = f"{adjective} {noun}" if adjective else noun
         self.bound.update(o_noun=noun, o_adj_noun=full, a_o=f"a {full}")
         self.lists["look"], self.lists["keep"] = phrases.LOOK[kind], phrases.KEEP[kind]
-        self.bound["try_it"] = self.rng.choice(phrases.TRY[kind])
-        self.bound["use_trouble"], self.bound["use_solve"] = self.rng.choice(phrases.USES[kind])
+        self.bound["try_it"] = self._favour(tuple(phrases.TRY[kind]))
+        self.bound["use_trouble"], self.bound["use_solve"] = self._pair(phrases.USES[kind])
 
     def _bind_plot(self):
         rng, facts, bound = self.rng, self.facts, self.bound
         bound.update(skill=facts["skill"], goal=facts["goal"], fear=facts["fear"], fear_event=lex.FEARS[facts["fear"]][0])
-        bound.update(role=facts["role"], a_role=f"a {facts['role']}", role_title=f'"the {facts["role"]}"')
-        bound["strange"], bound["excuse"] = rng.choice(STRANGE)
-        bound["favour_trouble"], bound["favour_help"] = rng.choice(FAVOURS)
-        bound["lock"], treasures = rng.choice(LOCKS)
-        bound["treasure"] = rng.choice(CHESTS if self.plot == "map" else treasures)
-        bound["a_f_baby"] = f"a tiny {rng.choice(BABIES)}"
+        bound.update(role=facts["role"], a_role=f"a {facts['role']}", role_title=f"the {facts['role']}")
+        bound["strange"], bound["excuse"] = self._pair(STRANGE)
+        bound["favour_trouble"], bound["favour_help"] = self._pair(FAVOURS)
+        bound["lock"], treasures = self._pair(LOCKS)
+        bound["treasure"] = self._favour(tuple(CHESTS if self.plot == "map" else treasures))
+        bound["a_f_baby"] = f"a tiny {self._favour(tuple(BABIES))}"
         for key in ("no_lock", "no_lock2", "lock_spot", "search", "search2", "grown", "dish"):
-            bound[key] = rng.choice(WORDS[key])
+            bound[key] = self._favour(tuple(WORDS[key]))
 
     # -- words that depend on what was said before
 
@@ -369,7 +434,7 @@ class Story:
         if "friend" not in self.seen:
             self.seen.add("friend")
             named = f"{bound['fname']} the {bound['fkind']}" if bound["fname"] else f"the {bound['fkind']}"
-            return f"{bound['his']} {self.rng.choice(('friend', 'neighbour', 'friend'))} {named}"
+            return f"{bound['his']} {self._favour(('friend', 'neighbour'))} {named}"
         if bound["fname"] and self.rng.random() < 0.65:
             return bound["fname"]
         return f"the {bound['fkind']}"
@@ -389,7 +454,7 @@ class Story:
         if "third" in self.seen:
             return f"the {self.bound['gkind']}"
         self.seen.add("third")
-        return (self.rng.choice(WORDS["g_old"]) or "a ") + self.bound["gkind"]
+        return (self._favour(tuple(WORDS["g_old"])) or "a ") + self.bound["gkind"]
 
     def _object(self):
         self.object_count += 1
@@ -398,16 +463,29 @@ class Story:
 
     def _fresh(self, options):
         """A random option, each sentence at most once in a story while others are left."""
-        left = [option for option in options if option not in self.known] or options
-        choice = self.rng.choice(left)
+        options = tuple(options)
+        for _ in range(4):
+            choice = self._favour(options)
+            if choice not in self.known:
+                break
         self.known.add(choice)
         return choice
+
+    def _favour(self, options):
+        """By the taste of the hero or, for every other list, of the object."""
+        odd = zlib.crc32(options[0].encode()) & 1 and self.has_object
+        return favour(self.rng, options, self.object_taste if odd else self.taste)
+
+    def _pair(self, pairs):
+        """A pair, by the taste for its first text."""
+        first = self._favour(tuple(pair[0] for pair in pairs))
+        return next(pair for pair in pairs if pair[0] == first)
 
     def _shared(self, name):
         return self._fresh(lines(getattr(phrases, name)))
 
     def _day(self):
-        return self._fresh(lines(phrases.DAY)).replace("{weather}", self.rng.choice(lex.NATURE))
+        return self._fresh(lines(phrases.DAY)).replace("{weather}", self._favour(tuple(lex.NATURE)))
 
     SPECIAL = {"h": _hero, "f": _friend, "a_f": _new_friend, "f_full": _full_friend, "g": _third, "the_o": _object,
                "day": _day, "day_lower": lambda self: (lambda day: day[0].lower() + day[1:])(self._day()),
@@ -423,7 +501,7 @@ class Story:
         elif lower in self.lists:
             value = self._fresh(self.lists[lower])
         else:
-            value = self.rng.choice(WORDS[lower])
+            value = self._favour(tuple(WORDS[lower]))
         if "{" in value or "[" in value:
             value = self.expand(value)
         return capital(value) if name[0].isupper() else value
@@ -440,7 +518,8 @@ class Story:
             elif part[0] == "slot":
                 out.append(self._slot(part[1]))
             else:
-                self._expand_parts(self.rng.choice(part[1]), out)
+                chosen = self._favour(part[2])
+                self._expand_parts(part[1][part[2].index(chosen)], out)
 
     # -- the telling
 

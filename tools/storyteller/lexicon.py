@@ -192,8 +192,28 @@ king|person|walk|palace with a golden roof|roast potatoes|magic|give orders
 queen|person|walk|palace with a golden roof|cherry tarts|magic|give orders
 """)
 
-FEMALE = {"hen", "cow", "fairy", "mermaid", "witch", "princess", "girl", "queen"}
-MALE = {"rooster", "wizard", "prince", "boy", "fisherman", "king", "snowman"}
+# More heroes, who live as the one they are like.
+_LIKE = {
+    "robin": "crow pigeon swallow stork hawk falcon blackbird nightingale canary cuckoo jay finch wren lark",
+    "hen": "turkey pheasant quail", "fish": "eel salmon goldfish carp shrimp squid clam", "dolphin": "sea-lion manta-ray orca",
+    "tiger": "jaguar panther lynx puma", "wolf": "coyote jackal husky", "zebra": "antelope gazelle mustang",
+    "cow": "buffalo bull ox", "donkey": "mule", "pig": "boar warthog piglet", "monkey": "baboon chimpanzee orangutan lemur",
+    "meerkat": "mongoose marmot groundhog gerbil", "mouse": "rat shrew vole guinea-pig", "squirrel": "weasel stoat marten opossum",
+    "dog": "poodle beagle terrier", "lizard": "iguana salamander newt", "snake": "cobra python worm", "crocodile": "alligator",
+    "beetle": "centipede scorpion slug cockroach firefly", "bee": "wasp bumblebee mosquito fly hornet",
+    "dinosaur": "triceratops stegosaurus mammoth t-rex", "dragon": "phoenix griffin sea-monster", "troll": "goblin ogre monster",
+    "elf": "leprechaun pixie dwarf imp", "ghost": "alien zombie mummy genie", "wizard": "sorcerer magician", "knight": "samurai cowboy",
+    "witch": "grandmother old-woman aunt", "farmer": "shepherd gardener miller grandfather old-man uncle hunter lumberjack",
+    "baker": "cook tailor shoemaker teacher doctor nurse painter scientist inventor musician librarian postman mayor detective",
+    "pirate": "sailor captain", "girl": "sister ballerina little-girl daughter", "boy": "brother little-boy son baby toddler",
+    "robot": "toy-soldier clown juggler scarecrow teddy-bear doll puppet", "king": "emperor sultan", "queen": "empress",
+    "panda": "red-panda armadillo anteater", "cat": "tomcat", "kitten": "lion-cub tiger-cub", "bear": "bear-cub grizzly",
+}
+EXTRA = {noun.replace("-", " ") if noun != "t-rex" else noun: dict({**ANIMALS, **PEOPLE}[like], noun=noun)
+         for like, nouns in _LIKE.items() for noun in nouns.split()}
+
+FEMALE = {"grandmother", "old woman", "aunt", "sister", "ballerina", "little girl", "daughter", "empress", "hen", "cow", "fairy", "mermaid", "witch", "princess", "girl", "queen"}
+MALE = {"grandfather", "old man", "uncle", "brother", "little boy", "son", "emperor", "sultan", "bull", "tomcat", "rooster", "wizard", "prince", "boy", "fisherman", "king", "snowman"}
 
 GIRL_NAMES = """Lily Hazel Daisy Poppy Ruby Willow Ivy Rosie Molly Bella Nora Luna Clara Pearl Olive Maple Juniper Tilly
 Fern Penny Wren Mabel Flora Ada Sunny Tansy Bonnie Lottie Mina Zoe Lulu Greta Nell Pippa Tess Amber Cora Dotty Elsie
@@ -207,29 +227,50 @@ Ali Omar Ravi Kenji Mateo Luca Emil Anton Paul Peter""".split()
 # object -> kind; the kind says what it can be used for
 OBJECT_KINDS = {
     "key": ["key"],
-    "light": ["lantern", "lamp", "candle", "torch", "crystal", "star", "moonstone", "night light"],
-    "sound": ["bell", "whistle", "drum", "flute", "horn", "trumpet", "music box", "guitar", "fiddle", "harp", "harmonica",
-              "tambourine"],
+    "light": ["lantern", "lamp", "candle", "torch", "crystal", "star", "moonstone", "night light", "flashlight",
+        "light bulb", "sparkler", "lava lamp", "glow stick"],
+    "sound": ["bell", "whistle", "drum", "flute", "horn", "trumpet", "music box", "guitar", "fiddle", "harp",
+        "harmonica", "tambourine", "piano", "accordion", "banjo", "cello", "xylophone", "triangle", "radio", "gong",
+        "microphone"],
     "wear": ["hat", "scarf", "cloak", "mitten", "sweater", "boot", "shoe", "cap", "coat", "sock", "glove", "blanket",
-             "crown", "cape", "apron"],
+        "crown", "cape", "apron", "dress", "jacket", "bow tie", "belt", "slipper", "sandal", "raincoat", "mask",
+        "backpack", "handkerchief", "pillow", "towel", "wig", "ribbon"],
     "vessel": ["cup", "basket", "bucket", "jar", "pot", "bowl", "kettle", "bottle", "bag", "watering can", "box",
-               "barrel", "pan", "vase"],
-    "paper": ["map", "letter", "book", "postcard", "note", "diary", "picture", "scroll"],
+        "barrel", "pan", "vase", "mug", "glass", "plate", "bathtub", "cauldron", "chest", "treasure chest", "crate",
+        "purse", "wallet", "lunch box"],
+    "paper": ["map", "letter", "book", "postcard", "note", "diary", "picture", "scroll", "newspaper", "comic",
+        "ticket", "recipe", "notebook", "dictionary", "poster", "photograph", "card", "spell book", "envelope"],
     "toy": ["kite", "ball", "toy boat", "doll", "marble", "balloon", "spinning top", "puppet", "puzzle", "swing",
-            "hoop", "yo-yo", "teddy bear", "paper plane", "rocking horse", "toy train"],
+        "hoop", "yo-yo", "teddy bear", "paper plane", "rocking horse", "toy train", "football", "toy car",
+        "toy soldier", "snow globe", "frisbee", "boomerang", "scooter", "trampoline", "slide", "dice", "robot toy",
+        "tennis ball", "skipping rope"],
     "jewel": ["coin", "ring", "pearl", "gem", "stone", "shell", "necklace", "bead", "button", "ruby", "emerald",
-              "diamond", "medal", "bracelet", "brooch", "pebble"],
+        "diamond", "medal", "bracelet", "brooch", "pebble", "nugget", "sapphire", "amulet", "locket", "badge",
+        "trophy", "fossil", "bone", "horseshoe", "snowflake", "crystal ball", "treasure", "earring"],
     "seed": ["seed", "acorn", "bean", "bulb", "pumpkin seed"],
-    "egg": ["egg"],
+    "egg": ["egg", "dragon egg", "golden egg", "dinosaur egg"],
     "food": ["cake", "pie", "apple", "pear", "cookie", "lollipop", "jar of honey", "loaf of bread", "melon", "peach",
-             "muffin", "wheel of cheese", "coconut", "jar of jam", "strawberry"],
-    "tool": ["rope", "ladder", "umbrella", "broom", "shovel", "hammer", "fishing net", "wheel", "paddle",
-             "stick", "hook", "wagon", "sledge", "boat", "bicycle", "plank"],
+        "muffin", "wheel of cheese", "coconut", "jar of jam", "strawberry", "pizza", "banana", "orange", "lemon",
+        "cherry", "mango", "pineapple", "watermelon", "carrot", "potato", "tomato", "mushroom", "pancake", "waffle",
+        "doughnut", "cupcake", "chocolate bar", "candy", "biscuit", "pretzel", "pudding", "sausage", "walnut",
+        "cheese", "bun", "burger", "grape", "plum", "onion"],
+    "tool": ["rope", "ladder", "umbrella", "broom", "shovel", "hammer", "fishing net", "wheel", "paddle", "stick",
+        "hook", "wagon", "sledge", "boat", "bicycle", "plank", "axe", "saw", "sword", "shield", "spear", "arrow",
+        "net", "needle", "rake", "chain", "magnet", "tent", "raft", "canoe", "car", "truck", "tractor", "motorbike",
+        "rocket", "spaceship", "submarine", "balloon basket", "helicopter", "parachute", "ship", "sailboat", "chair",
+        "table", "bench", "bed", "door", "screwdriver", "train", "wheelbarrow", "surfboard", "fishing rod",
+        "aeroplane"],
     "look": ["mirror", "telescope", "magnifying glass", "spyglass", "pair of glasses", "window", "camera"],
     "write": ["paintbrush", "pencil", "feather", "crayon", "box of paints", "pen"],
     "time": ["clock", "watch", "hourglass", "alarm clock", "pocket watch"],
     "wand": ["wand", "magic carpet", "magic lamp", "magic mirror", "magic stone", "wishing stone", "magic flute"],
 }
+OBJECT_KINDS["thing"] = """phone telephone computer tablet television machine statue skeleton skull potion flower rose tulip sunflower
+leaf mushroom tree snowball icicle bar-of-soap toothbrush comb hairbrush sponge battery fan stove fridge toaster microwave
+thermometer pump ball-of-wool robot time-machine calculator keyboard printer cage chimney nest tooth web toothpick vacuum-cleaner
+washing-machine piggy-bank football-shirt spaceman treehouse birdhouse cloud rainbow shadow bubble secret pumpkin fossil gift
+present parcel puddle riddle mystery-box magnet spring gear bone cork""".replace("\n", " ").split()
+OBJECT_KINDS["thing"] = [noun.replace("-", " ") for noun in OBJECT_KINDS["thing"]]
 OBJECTS = {noun: kind for kind, nouns in OBJECT_KINDS.items() for noun in nouns}
 
 COLOURS = "red blue green yellow golden silver white black purple orange pink brown grey".split()
@@ -338,8 +379,11 @@ WATER_SPOTS = ["between two rocks", "half buried in the sand", "in a bed of seaw
 DISHES = ["pancakes", "apple pie", "vegetable soup", "warm bread", "honey cakes", "hot chocolate", "berry jam",
           "cherry tarts", "ginger biscuits", "plum cake", "mint tea", "pumpkin soup"]
 
-SYLLABLES = ("ba be bi bo bu ca co cra da de di do dra fa fi flo fra ga gi glo gra ha ho ja jo ka ki kla la le li lo lu "
-             "ma mi mo mu na ni no nu pa pe pi plo po qua ra re ri ro sa se sha shi sno so sta sto ta ti to tra tu va ve "
-             "vi vo wa wi wo za zi zo").split()
-CODAS = ["", "", "n", "l", "r", "s", "t", "x", "m", "ck", "mp", "nk", "rd", "lt", "ss", "ng", "by", "ly", "bit", "dle",
-         "bat", "gon", "fish", "bird", "ton", "pod", "le", "er"]
+# Parts of invented words: they teach the model to copy a word that it has never seen.
+ONSETS = ("b bl br c ch cl cr d dr f fl fr g gl gr h j k kn l m n p pl pr qu r s sc sh sk sl sm sn sp st str sw t th tr tw v "
+          "w wh y z").split() + ["", "", ""]
+VOWELS = "a a a e e e i i i o o o u u y ai au ea ee ie oa oo ou oi".split()
+CODAS = ("b ck d f ft g l ld lk ll lt m mp n nd ng nk nt p r rd rk rm rn rt s sh sk ss st t tch th x z".split()
+         + [""] * 24)
+ENDINGS = ("a e o y er el le in on en us um ix ant ent ette ine ile ish ion ator ard ow ock ing ist ling let ster ton phone "
+           "scope graph case board stick ball boat bird bat fish horse pot bag box cup cake wood house line").split()

@@ -255,7 +255,7 @@ USES["seed"] = [
      "But {h} gave {the_o} water every day. A green tip came up, and one morning there was a flower as tall as {f}."),
 ]
 USES["egg"] = [
-    ("{h} kept {the_o} warm all night. In the morning {a_f} flew by, crying. \"I have lost my egg!\" {fhe} called.",
+    ("{h} kept {the_o} warm all night. In the morning {a_f} came by, crying. \"I have lost my egg!\" {fhe} called.",
      "\"It is here,\" said {h}, \"safe and warm.\" Crack! Just then a small beak came out, and {f} cried for joy."),
 ]
 

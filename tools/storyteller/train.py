@@ -287,7 +287,7 @@ def main():
     parser.add_argument("--rows", type=int, default=256)
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--rate", type=float, default=3e-3)
-    parser.add_argument("--shards", type=int, default=240)
+    parser.add_argument("--shards", type=int, default=400)
     parser.add_argument("--cases", type=int, default=512)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--no-compile", action="store_true")
