@@ -11,9 +11,9 @@ override GROUP_ROWS: u32; // a multiple of OUTPUTS
 var<workgroup> taken: atomic<u32>; // rows that a subgroup has taken
 
 // The first of the next rows, the same in all lanes.
-fn take() -> u32 {
+fn take(lane: u32) -> u32 {
     var first = 0u;
-    if subgroupElect() {
+    if lane == 0u {
         first = atomicAdd(&taken, OUTPUTS);
     }
     return subgroupBroadcastFirst(first);
@@ -26,7 +26,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
     let lanes = subgroupAdd(1u);
     let lane = subgroupExclusiveAdd(1u);
-    for (var first = take(); first < GROUP_ROWS && begin + first < ROWS; first = take()) {
+    for (var first = take(lane); first < GROUP_ROWS && begin + first < ROWS; first = take(lane)) {
         let row = begin + first;
         var sums = sum_slots(row, lane, lanes);
         let squares = subgroupAdd(sums.squares);

@@ -116,18 +116,24 @@ fn close(
     Ok(worst)
 }
 
-/// Every case that a device with these capabilities can run, from a fixed seed.
+/// Cases for a device with these capabilities, from a fixed seed: every variant, with and without the device's optional
+/// features, and every epilogue, but each matrix type with some of the epilogues only, since compiling takes time.
 pub fn cases(caps: &Caps) -> Vec<Case> {
-    seeded_cases(caps, 1)
+    some_cases(caps, 1, 3)
 }
 
-/// Every case that a device with these capabilities can run, with random numbers from this seed.
-pub fn seeded_cases(caps: &Caps, seed: u64) -> Vec<Case> {
+/// Every type with every epilogue, with random numbers from this seed.
+pub fn all_cases(caps: &Caps, seed: u64) -> Vec<Case> {
+    some_cases(caps, seed, 1)
+}
+
+/// The matrix kernels take every `step`th of their combinations.
+fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     let random = &mut Random::new(seed);
     let mut cases = repack::cases(random);
     cases.extend(gather::cases(random));
-    cases.extend(mat_vec::cases(caps, random));
-    cases.extend(mat_mul::cases(random));
+    cases.extend(mat_vec::cases(caps, random, step));
+    cases.extend(mat_mul::cases(random, step));
     cases.extend(rms_norm::cases(random));
     cases.extend(swiglu::cases(random));
     cases.extend(rope_kv::cases(random));

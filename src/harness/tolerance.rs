@@ -31,11 +31,11 @@ impl Tolerance {
     /// without their zero point, which is taken off at the end and costs a few bits: the more, the farther from 0 it lies.
     pub const fn dot(ty: GgmlType) -> Self {
         match ty {
-            GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 | GgmlType::Q8_0 => Self { abs: 1e-5, rel: 1e-5 },
+            GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 | GgmlType::Q8_0 => Self { abs: 4e-6, rel: 4e-6 },
             GgmlType::Q4_0 | GgmlType::Q4_1 | GgmlType::Q4_K | GgmlType::Q3_K | GgmlType::Q2_K => {
-                Self { abs: 2e-5, rel: 1e-5 }
+                Self { abs: 6e-6, rel: 4e-6 }
             }
-            GgmlType::Q5_0 | GgmlType::Q5_1 | GgmlType::Q5_K | GgmlType::Q6_K => Self { abs: 4e-5, rel: 1e-5 },
+            GgmlType::Q5_0 | GgmlType::Q5_1 | GgmlType::Q5_K | GgmlType::Q6_K => Self { abs: 8e-6, rel: 4e-6 },
         }
     }
 

@@ -1,0 +1,279 @@
+//! The contract between the shaders and their Rust side, read from the WGSL by naga: bindings, parameters, constants, limits.
+//!
+//! Every dispatch of every harness case is looked at, so every variant is: all types, all topologies, with and without
+//! subgroups.
+#![cfg(all(not(target_arch = "wasm32"), feature = "harness"))]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::LazyLock;
+
+use naga::proc::Layouter;
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use naga::{AddressSpace, Module, ShaderStage, StorageAccess, TypeInner};
+use webgguf::gguf::GgmlType;
+use webgguf::harness::all_cases;
+use webgguf::kernels::CATALOGUE;
+use webgguf::kernels::caps::Caps;
+use webgguf::kernels::layout::{Matrix, PackedLayout, SECTION_OVERRIDES};
+use webgguf::kernels::mat_mul::{MatMul, mat_mul};
+use webgguf::kernels::mat_vec::{Epilogue, MatVec, RULES, choose, mat_vec};
+use webgguf::kernels::repack::repack;
+use webgguf::kernels::shared::FILES;
+use webgguf::kernels::spec::{Access, BufferId, Dispatch, Kernel, MAX_WORKGROUPS, Slice};
+use webgguf::kernels::state::State;
+
+/// WebGPU's default limits: what every device has.
+const MAX_WORKGROUP_BYTES: u32 = 16 << 10;
+const MAX_THREADS: u32 = 256;
+const MAX_STORAGE_BINDINGS: usize = 8;
+
+fn with_subgroups(size: u32) -> Caps {
+    Caps { subgroups: true, subgroup_size: (size, size), ..Caps::baseline() }
+}
+
+/// Every dispatch of every case.
+static DISPATCHES: LazyLock<Vec<Dispatch>> = LazyLock::new(|| {
+    let caps = [Caps::baseline(), with_subgroups(4)];
+    caps.iter().flat_map(|caps| all_cases(caps, 3)).flat_map(|case| case.dispatches).collect()
+});
+
+/// One kernel of every pipeline that the cases need, by key.
+fn pipelines() -> BTreeMap<String, &'static Kernel> {
+    DISPATCHES.iter().map(|dispatch| (dispatch.kernel.key(), &dispatch.kernel)).collect()
+}
+
+/// One kernel of every shader text, by text.
+fn shaders() -> BTreeMap<String, &'static Kernel> {
+    pipelines().into_values().map(|kernel| (kernel.wgsl(), kernel)).collect()
+}
+
+/// The module of a shader, without what browsers demand and naga refuses.
+fn parse(id: &str, wgsl: &str) -> (Module, ModuleInfo) {
+    let refused = |line: &&str| line.starts_with("enable ") || line.starts_with("diagnostic(");
+    let text: String = wgsl.lines().filter(|line| !refused(line)).flat_map(|line| [line, "\n"]).collect();
+    let module = naga::front::wgsl::parse_str(&text).unwrap_or_else(|e| panic!("{id}: {}", e.emit_to_string(&text)));
+    // What WGSL has anyway: the f16 here is that of `unpack2x16float`.
+    let capabilities = Capabilities::SUBGROUP | Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+    let info = Validator::new(ValidationFlags::all(), capabilities)
+        .validate(&module)
+        .unwrap_or_else(|e| panic!("{id}: {}", e.emit_to_string(&text)));
+    (module, info)
+}
+
+/// (name, access) of each binding of group 0, in order.
+fn bindings(module: &Module) -> Vec<(String, Access)> {
+    let bound = module.global_variables.iter().filter_map(|(_, variable)| {
+        let binding = variable.binding.as_ref()?;
+        assert_eq!(binding.group, 0);
+        let access = match variable.space {
+            AddressSpace::Uniform => Access::Uniform,
+            AddressSpace::Storage { access } if access.contains(StorageAccess::STORE) => Access::ReadWrite,
+            AddressSpace::Storage { .. } => Access::Read,
+            space => panic!("{:?} in {space:?} has a binding", variable.name),
+        };
+        Some((binding.binding, (variable.name.clone().unwrap_or_default(), access)))
+    });
+    let bound: BTreeMap<u32, (String, Access)> = bound.collect();
+    assert!(bound.keys().copied().eq(0..bound.len() as u32), "bindings {:?}", bound.keys());
+    bound.into_values().collect()
+}
+
+/// (size, [(field, offset)]) of the struct with this name.
+fn layout(module: &Module, name: &str) -> Option<(usize, Vec<(String, usize)>)> {
+    module.types.iter().find_map(|(_, ty)| match &ty.inner {
+        TypeInner::Struct { members, span } if ty.name.as_deref() == Some(name) => {
+            let field = |m: &naga::StructMember| (m.name.clone().unwrap_or_default(), m.offset as usize);
+            Some((*span as usize, members.iter().map(field).collect()))
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn bindings_and_parameters_are_those_of_the_spec() {
+    for (wgsl, kernel) in shaders() {
+        let (module, _) = parse(&kernel.id, &wgsl);
+        let expected: Vec<_> = kernel.spec.bindings.iter().map(|b| (b.name.to_owned(), b.access)).collect();
+        assert_eq!(bindings(&module), expected, "{}", kernel.id);
+        let storage = expected.iter().filter(|(_, access)| *access != Access::Uniform).count();
+        assert!(storage <= MAX_STORAGE_BINDINGS, "{}: {storage} storage bindings", kernel.id);
+        let fields = kernel.spec.params.fields.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect();
+        assert_eq!(layout(&module, "Params"), Some((kernel.spec.params.size, fields)), "{}", kernel.id);
+    }
+}
+
+#[test]
+fn the_state_is_the_same_on_both_sides() {
+    let mut seen = 0;
+    for (wgsl, kernel) in shaders() {
+        let Some((size, fields)) = layout(&parse(&kernel.id, &wgsl).0, "State") else { continue };
+        let State { position: _, count: _, token: _, done: _, steps: _, pad } = State::default();
+        let mut expected = vec![
+            ("position".to_owned(), std::mem::offset_of!(State, position)),
+            ("count".to_owned(), std::mem::offset_of!(State, count)),
+            ("token".to_owned(), std::mem::offset_of!(State, token)),
+            ("done".to_owned(), std::mem::offset_of!(State, done)),
+            ("steps".to_owned(), std::mem::offset_of!(State, steps)),
+        ];
+        expected.extend((0..pad.len()).map(|i| (format!("pad{i}"), std::mem::offset_of!(State, pad) + 4 * i)));
+        assert_eq!((size, fields), (size_of::<State>(), expected), "{}", kernel.id);
+        seen += 1;
+    }
+    assert!(seen > 50, "only {seen} shaders use the state");
+}
+
+#[test]
+fn overrides_are_declared_and_given() {
+    for (wgsl, kernel) in shaders() {
+        let (module, _) = parse(&kernel.id, &wgsl);
+        let named = |(_, o): (_, &naga::Override)| (o.name.clone().unwrap_or_default(), o.init.is_some());
+        let declared: BTreeMap<String, bool> = module.overrides.iter().map(named).collect();
+        let given: BTreeSet<&str> = kernel.constants.iter().map(|(name, _)| *name).collect();
+        assert_eq!(given.len(), kernel.constants.len(), "{} gives a constant twice", kernel.id);
+        // WebGPU refuses a pipeline with a constant that the shader does not declare.
+        assert!(given.iter().all(|name| declared.contains_key(*name)), "{}: {given:?} of {declared:?}", kernel.id);
+        for (name, has_default) in &declared {
+            assert!(*has_default || given.contains(name.as_str()), "{} lacks {name}", kernel.id);
+        }
+        let known: BTreeSet<&str> = kernel.spec.overrides.iter().chain(SECTION_OVERRIDES).copied().collect();
+        assert!(given.is_subset(&known), "{}: {given:?} of {known:?}", kernel.id);
+        assert!(kernel.spec.overrides.iter().all(|name| given.contains(name)), "{}: {given:?}", kernel.id);
+    }
+}
+
+#[test]
+fn every_pipeline_stays_within_the_default_limits() {
+    let mut modules = BTreeMap::new();
+    for (key, kernel) in pipelines() {
+        let (module, info) = modules.entry(kernel.wgsl()).or_insert_with_key(|wgsl| parse(&kernel.id, wgsl));
+        let constants = kernel.constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let entry = Some((ShaderStage::Compute, "main"));
+        let (module, _) = naga::back::pipeline_constants::process_overrides(module, info, entry, &constants)
+            .unwrap_or_else(|e| panic!("{key}: {e}"));
+        let threads: u32 = module.entry_points[0].workgroup_size.iter().product();
+        assert!((1..=MAX_THREADS).contains(&threads), "{key}: {threads} threads");
+        let mut layouter = Layouter::default();
+        layouter.update(module.to_ctx()).unwrap_or_else(|e| panic!("{key}: {e}"));
+        let workgroup = module.global_variables.iter().filter(|(_, v)| v.space == AddressSpace::WorkGroup);
+        let bytes: u32 = workgroup.map(|(_, v)| layouter[v.ty].size.next_multiple_of(16)).sum();
+        assert!(bytes <= MAX_WORKGROUP_BYTES, "{key}: {bytes} bytes of workgroup memory");
+    }
+}
+
+#[test]
+fn a_key_names_one_pipeline() {
+    let mut texts = BTreeMap::new();
+    for Dispatch { kernel, .. } in DISPATCHES.iter() {
+        let text = texts.entry(kernel.key()).or_insert_with(|| kernel.wgsl());
+        assert_eq!(*text, kernel.wgsl(), "{} names two shaders", kernel.key());
+    }
+}
+
+fn stems(folder: &str) -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let wgsl = files.filter(|path| path.extension().is_some_and(|e| e == "wgsl"));
+    wgsl.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn files_catalogue_and_cases_agree() {
+    let catalogue: BTreeSet<String> = CATALOGUE.iter().map(|spec| spec.stem.to_owned()).collect();
+    assert_eq!(catalogue.len(), CATALOGUE.len(), "a stem stands in the catalogue twice");
+    assert_eq!(catalogue, stems("shaders"));
+    let tried: BTreeSet<String> = pipelines().into_values().map(|kernel| kernel.spec.stem.to_owned()).collect();
+    assert_eq!(catalogue, tried, "stems with and without harness cases");
+    let shared: BTreeSet<String> = FILES.iter().map(|(stem, _)| (*stem).to_owned()).collect();
+    assert_eq!(shared, stems("shaders/shared"));
+    for spec in CATALOGUE {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders").join(spec.stem).with_extension("wgsl");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), spec.source, "{}", spec.stem);
+    }
+}
+
+#[test]
+fn every_shared_file_is_used() {
+    let all: String = shaders().into_keys().collect();
+    for (stem, text) in FILES {
+        let body = text.lines().rfind(|line| line.len() > 12 && !line.starts_with("#import")).unwrap_or_default();
+        assert!(all.contains(body), "no variant imports {stem}");
+    }
+}
+
+/// Rows × columns of real models, the largest vocabulary among them.
+const SHAPES: &[[u32; 2]] = &[[512, 2048], [16384, 2048], [2048, 8192], [151_936, 4096], [262_144, 2560]];
+
+fn workgroups(dispatch: &Dispatch, tokens: u32) -> [u32; 3] {
+    let grid = dispatch.grid.map(|extent| extent.resolve(tokens));
+    assert!(grid.iter().all(|n| (1..=MAX_WORKGROUPS).contains(n)), "{}: grid {grid:?}", dispatch.kernel.key());
+    grid
+}
+
+fn constant(kernel: &Kernel, name: &str) -> u32 {
+    kernel.constants.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value as u32)
+}
+
+const fn buffer(i: u32) -> Slice {
+    Slice { buffer: BufferId(i), offset: 0, size: None }
+}
+
+fn mat_vec_covers(caps: &Caps, weights: &Matrix, epilogue: Epilogue) {
+    let (x, y) = (buffer(2), buffer(3));
+    let problem = MatVec { weights, x, norm: None, bias: None, epilogue, y, y_offset: 0, last_token: false };
+    let dispatch = &mat_vec(caps, buffer(0), buffer(1), &problem)[0];
+    let [slots, lanes, threads, rows] = ["SLOTS", "LANES", "WG_SIZE", "ROWS"].map(|n| constant(&dispatch.kernel, n));
+    let outputs = if epilogue == Epilogue::SwiGlu { slots / 2 } else { slots };
+    let group_rows = match threads.checked_div(lanes) {
+        Some(teams) => teams * outputs,
+        None => constant(&dispatch.kernel, "GROUP_ROWS"),
+    };
+    let key = dispatch.kernel.key();
+    assert!(outputs > 0 && group_rows.is_multiple_of(outputs), "{key}");
+    assert!(lanes == 0 || lanes >= outputs && lanes.is_power_of_two(), "{key}");
+    assert!(workgroups(dispatch, 1).iter().product::<u32>() * group_rows >= rows, "{key}");
+}
+
+fn mat_mul_covers(caps: &Caps, weights: &Matrix, tokens: u32) {
+    let (x, y, epilogue) = (buffer(2), buffer(3), Epilogue::Store);
+    let (x_stride, y_stride) = (weights.cols, weights.rows);
+    let problem = MatMul { weights, x, x_stride, bias: None, epilogue, y, y_stride, y_offset: 0 };
+    let dispatch = &mat_mul(caps, buffer(0), buffer(1), &problem)[0];
+    let [x, y, _] = workgroups(dispatch, tokens);
+    assert!(x * 4 * constant(&dispatch.kernel, "TX") >= weights.rows, "{}", dispatch.kernel.key());
+    assert!(y * 4 * constant(&dispatch.kernel, "TY") >= tokens, "{}", dispatch.kernel.key());
+}
+
+/// The last rows, as many as fit into 64 MiB of the file.
+fn repack_covers(layout: &PackedLayout) {
+    let slice = ((64 << 20) / layout.raw_row_bytes() as u32).min(layout.rows);
+    let dispatch = repack(layout, layout.rows - slice, slice, 0, buffer(1), buffer(2));
+    let threads = workgroups(&dispatch, 1).iter().product::<u32>() * constant(&dispatch.kernel, "WG_SIZE");
+    assert!(threads >= slice * layout.blocks_per_row(), "{}", dispatch.kernel.key());
+}
+
+#[test]
+fn grids_cover_the_matrices_of_real_models() {
+    for (ty, &[rows, cols]) in GgmlType::ALL.into_iter().flat_map(|ty| SHAPES.iter().map(move |shape| (ty, shape))) {
+        let weights = Matrix::whole(ty, rows, cols, BufferId(9));
+        for caps in [Caps::baseline(), with_subgroups(4), with_subgroups(32), with_subgroups(64)] {
+            mat_vec_covers(&caps, &weights, Epilogue::Store);
+            mat_vec_covers(&caps, &weights, Epilogue::SwiGlu);
+            mat_mul_covers(&caps, &weights, 511);
+        }
+        repack_covers(&PackedLayout::new(ty, rows, cols));
+    }
+}
+
+#[test]
+fn the_last_rule_holds_for_everything() {
+    let last = RULES.last().unwrap();
+    assert!(last.subgroups.is_none() && last.min_rows == 0 && last.max_blocks == u32::MAX);
+    for &[rows, cols] in SHAPES {
+        for caps in [Caps::baseline(), with_subgroups(32)] {
+            println!("mat_vec {rows}×{cols}, subgroups {}: {:?}", caps.subgroups, choose(&caps, rows, cols));
+        }
+    }
+    assert_ne!(choose(&Caps::baseline(), 4096, 4096).lanes, 0, "no subgroups where there are none");
+    assert_eq!(choose(&with_subgroups(32), 4096, 4096).lanes, 0);
+}
