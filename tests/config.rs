@@ -1,4 +1,5 @@
 //! Metadata → settings, and the tensors that a model wants.
+#![cfg(not(target_arch = "wasm32"))]
 
 #[path = "common/tiny.rs"]
 mod tiny;

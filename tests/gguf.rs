@@ -1,5 +1,6 @@
 //! The GGUF reader: right files in any pieces, wrong files with the right words, blocks against the `gguf` Python
 //! package.
+#![cfg(not(target_arch = "wasm32"))]
 
 #[path = "common/gguf_writer.rs"]
 mod gguf_writer;

@@ -2,6 +2,7 @@
 //! accepted keeps its promises.
 //!
 //! Cases come from a fixed seed. `WEBGGUF_FUZZ_SEED` sets another one, `WEBGGUF_FUZZ_CASES` another number of cases.
+#![cfg(not(target_arch = "wasm32"))]
 
 #[path = "common/gguf_writer.rs"]
 mod gguf_writer;

@@ -3,6 +3,7 @@
 //! `exact` is llama.cpp on the model's F32 twin with an f32 KV cache: with the same cache, this project must say the
 //! same to within the rounding of f32. `native` is llama.cpp on the file itself, where it rounds activations to 8 bits;
 //! there, nothing but llama.cpp's own distance from `exact` is allowed.
+#![cfg(not(target_arch = "wasm32"))]
 
 #[path = "common/cpu.rs"]
 mod cpu;

@@ -1,4 +1,5 @@
 //! The CPU stems on cases worked out by hand, and what must hold for any numbers.
+#![cfg(not(target_arch = "wasm32"))]
 
 #[path = "common/tiny.rs"]
 mod tiny;

@@ -1,4 +1,5 @@
-//! Chat templates against Python's jinja2: `fixtures/templates/expected.json`, made by `tools/make_template_fixtures.py`.
+//! Chat templates against Python's jinja2: `fixtures/templates/expected.json`, made by
+//! `tools/make_template_fixtures.py`.
 
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -49,7 +50,9 @@ fn check(name: &str, template: &str, results: &Json, cases: &Json) -> (usize, us
         let same = match (&found, result["text"].as_str(), result["error"].as_str()) {
             (Ok(found), Some(text), _) => found == text,
             (Err(error), None, Some(text)) => {
-                error.code() == ErrorCode::InvalidArgument && error.message().contains(text) && error.message().contains("line")
+                error.code() == ErrorCode::InvalidArgument
+                    && error.message().contains(text)
+                    && error.message().contains("line")
             }
             _ => false,
         };
