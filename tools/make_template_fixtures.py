@@ -2,9 +2,9 @@
 """Writes tests/fixtures/templates/expected.json: what Python's jinja2 makes of chat templates.
 
 The environment is set up as Hugging Face's `apply_chat_template` does (sandboxed, trimmed blocks, loop controls, its
-`tojson`, `raise_exception` and `strftime_now`), with a fixed date. Rendered are the templates of this project beside that
-file and, when the folder is given, templates of real models: those are not part of this project, so only their results are
-written, under their name and sha256.
+`tojson`, `raise_exception` and `strftime_now`), with a fixed date. Rendered are the templates of this project beside
+that file and, when the folder is given, templates of real models: those are not part of this project, so only their
+results are written, under their name and sha256.
 
     pip install jinja2==3.1.6
     python tools/make_template_fixtures.py [FOLDER_OF_REAL_TEMPLATES]
@@ -33,7 +33,7 @@ def message(role, content):
 ONE = [message("user", "Why is the sky blue?")]
 TURNS = [
     message("user", "  Hi! \n"),
-    message("assistant", "<think>\nA greeting.\n</think>\n\nHello, \"you\" & <b>me</b>! 🦙"),
+    message("assistant", '<think>\nA greeting.\n</think>\n\nHello, "you" & <b>me</b>! 🦙'),
     message("user", "Zwei Zeilen:\nÄpfel\n"),
     message("assistant", "\nGern.\n"),
     message("user", "Danke /no_think"),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes tests/fixtures/tokenizer/: small vocabularies with expected ids, and expected word splits.
 
-Vocabularies are trained here, on the text below. All expected numbers come from the packages that the models' authors use,
-`tokenizers` (Hugging Face) and `sentencepiece` (Google), never from webgguf.
+Vocabularies are trained here, on the text below. All expected numbers come from the packages that the models' authors
+use, `tokenizers` (Hugging Face) and `sentencepiece` (Google), never from webgguf.
 
     pip install tokenizers==0.23.3 sentencepiece==0.2.3 gguf==0.19.0
     python tools/make_tokenizer_fixtures.py
@@ -50,16 +50,60 @@ Emoji: 🦔🔑🌳 👍🏽 👩‍👩‍👧 🇪🇺 ✅ — dashes – and 
 
 # Texts on which pre-tokenizers differ, and on which mistakes show.
 TEXTS = [
-    "", " ", "  ", "   ", "\t", "\n", "\n\n", "\r\n", " \n", "\n ", " \n \n  x", "a\n\n b", "a \n", "x  \t y", "\u00a0x\u3000 y\u2003",
-    "Hello world", " Hello  World ", "Hello, y'all! I'll, I'LL, it's IT'S don't 've 'Re '' 's",
-    "we'Ve a'lL 'tis 'd'd'd", "3 33 333 3333 33333 1234567 a1b22c333", "x² ½ Ⅷ ２３ ٣٤", " 12 345", "3.14,15",
-    "CamelCaseHTMLParser iPhone ABCdef XMLHttp2 ǅungla ʰaʰ ÀÉß", "snake_case __init__ a+b=c a<b>c $x^2~|y`",
-    "!!!???...;;; (a) [b] {c} 'd' \"e\" /f/ \\g", "a!\n\n!b?\r\n ?c /\n", "//\n/ /x", "-> => := && || ...",
-    "été Äpfel Ёжик σκαντζόχοιρος", "Ё\u0301 e\u0301a\u0301 \u0301x a \u0301", "刺猬在老橡树下，找到了一把银钥匙。Hi", "だれのもの カタカナ",
-    "고슴도치는 오래된", "साही को पुराने", "وجد القنفذ", "កាន់តែពិសេស", "เม่นพบกุญแจ", "🦔🔑 👍🏽👩‍👩‍👧🇪🇺 ✅ x🦔", "a\u200bb\u200d c\ufeffd",
-    "\u0000\u0001 \u007f\u0085x", "\ufffd\U0010ffff", "    if x:\n        return  y\n\n\n", "end of line \nnext\t\n tab", "a\u2028b\u2029c",
-    "http://a.b/c?d=e&f=1#g", "price: $12.50 (€9,99) 50%", "—dash–dash‘q’“q”„q‟…", "<|im_start|>user\nHi<|im_end|>", "①②③ ⅓ 〇 一二三",
-    "one.two, three!four?five…six。seven、eight|nine(ten)", "𝐀𝐛 𝟏𝟐 ℝ ª º ſ 'ſ", "　全角　スペース　", "a\x0bb\x0cc",
+    "",
+    " ",
+    "  ",
+    "   ",
+    "\t",
+    "\n",
+    "\n\n",
+    "\r\n",
+    " \n",
+    "\n ",
+    " \n \n  x",
+    "a\n\n b",
+    "a \n",
+    "x  \t y",
+    "\u00a0x\u3000 y\u2003",
+    "Hello world",
+    " Hello  World ",
+    "Hello, y'all! I'll, I'LL, it's IT'S don't 've 'Re '' 's",
+    "we'Ve a'lL 'tis 'd'd'd",
+    "3 33 333 3333 33333 1234567 a1b22c333",
+    "x² ½ Ⅷ ２３ ٣٤",
+    " 12 345",
+    "3.14,15",
+    "CamelCaseHTMLParser iPhone ABCdef XMLHttp2 ǅungla ʰaʰ ÀÉß",
+    "snake_case __init__ a+b=c a<b>c $x^2~|y`",
+    "!!!???...;;; (a) [b] {c} 'd' \"e\" /f/ \\g",
+    "a!\n\n!b?\r\n ?c /\n",
+    "//\n/ /x",
+    "-> => := && || ...",
+    "été Äpfel Ёжик σκαντζόχοιρος",
+    "Ё\u0301 e\u0301a\u0301 \u0301x a \u0301",
+    "刺猬在老橡树下，找到了一把银钥匙。Hi",
+    "だれのもの カタカナ",
+    "고슴도치는 오래된",
+    "साही को पुराने",
+    "وجد القنفذ",
+    "កាន់តែពិសេស",
+    "เม่นพบกุญแจ",
+    "🦔🔑 👍🏽👩‍👩‍👧🇪🇺 ✅ x🦔",
+    "a\u200bb\u200d c\ufeffd",
+    "\u0000\u0001 \u007f\u0085x",
+    "\ufffd\U0010ffff",
+    "    if x:\n        return  y\n\n\n",
+    "end of line \nnext\t\n tab",
+    "a\u2028b\u2029c",
+    "http://a.b/c?d=e&f=1#g",
+    "price: $12.50 (€9,99) 50%",
+    "—dash–dash‘q’“q”„q‟…",
+    "<|im_start|>user\nHi<|im_end|>",
+    "①②③ ⅓ 〇 一二三",
+    "one.two, three!four?five…six。seven、eight|nine(ten)",
+    "𝐀𝐛 𝟏𝟐 ℝ ª º ſ 'ſ",
+    "　全角　スペース　",
+    "a\x0bb\x0cc",
 ]
 
 APOSTROPHES = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -83,9 +127,7 @@ PATTERNS = {
     "gpt-2": [GPT2],
     "llama-bpe": [cl100k(r"\p{N}{1,3}")],
     "qwen2": [cl100k(r"\p{N}")],
-    "qwen35": [
-        rf"{APOSTROPHES}|{BEFORE}[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*|{SPACES}"
-    ],
+    "qwen35": [rf"{APOSTROPHES}|{BEFORE}[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*|{SPACES}"],
     "ufakzeka": [rf"{BEFORE}\p{{L}}+|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{SPACES}"],
     "seed-coder": [rf"{APOSTROPHES}|{BEFORE}\p{{L}}+|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|{SPACES}"],
     "bailingmoe": [
@@ -238,7 +280,10 @@ def characters(name):
     tokenizer.pre_tokenizer = splitter([r"\n+", r"\x{2581}+[^\x{2581}]*"])
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
     trainer = trainers.BpeTrainer(
-        vocab_size=900, show_progress=False, special_tokens=["<pad>", "<eos>", "<bos>", "<unk>", *bytes_], limit_alphabet=120
+        vocab_size=900,
+        show_progress=False,
+        special_tokens=["<pad>", "<eos>", "<bos>", "<unk>", *bytes_],
+        limit_alphabet=120,
     )
     tokenizer.train_from_iterator([CORPUS, "\n\n\n\n   \n\n  " * 4], trainer)
     state = json.loads(tokenizer.to_str())["model"]
@@ -266,7 +311,9 @@ def characters(name):
 
 def main():
     HOME.mkdir(parents=True, exist_ok=True)
-    write = lambda name, value: (HOME / name).write_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
+    write = lambda name, value: (HOME / name).write_text(
+        json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
+    )
     write("splits.json", splits())
     fixtures = [
         byte_level("bytes-llama-bpe", "llama-bpe", True),

@@ -19,7 +19,11 @@ struct Merges {
 
 impl Merges {
     fn with_room(count: usize) -> Self {
-        Self { pairs: Vec::with_capacity(count), merged: Vec::with_capacity(count), by_pair: IndexTable::with_room(count) }
+        Self {
+            pairs: Vec::with_capacity(count),
+            merged: Vec::with_capacity(count),
+            by_pair: IndexTable::with_room(count),
+        }
     }
 
     fn get(&self, left: u32, right: u32) -> Option<Merge> {
@@ -119,7 +123,8 @@ impl Bpe {
             if vocab.is_token(symbol.id) {
                 out.push(symbol.id);
             } else {
-                // A piece that is no token falls apart into bytes; bytes without a token are left out, as llama.cpp does.
+                // A piece that is no token falls apart into bytes; bytes without a token are left out, as llama.cpp
+                // does.
                 let bytes = &word.as_bytes()[symbol.start as usize..symbol.end() as usize];
                 let tokens = self.fallback.as_ref().unwrap_or(&self.bytes);
                 out.extend(bytes.iter().map(|&byte| tokens[usize::from(byte)]).filter(|&id| vocab.is_token(id)));

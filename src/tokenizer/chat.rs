@@ -1,9 +1,9 @@
 //! Chat templates: the Jinja source in a GGUF file, rendered as Hugging Face's `apply_chat_template` does with Python's
 //! jinja2.
 //!
-//! A template is part of a hostile file, so its steps, its recursion and its output are bounded. minijinja bounds single
-//! operations too (repeated strings, ranges), with one exception: a value that doubles with every step of a loop may ask for
-//! more memory than there is, which ends the WebAssembly instance as any failed allocation does.
+//! A template is part of a hostile file, so its steps, its recursion and its output are bounded. minijinja bounds
+//! single operations too (repeated strings, ranges), with one exception: a value that doubles with every step of a loop
+//! may ask for more memory than there is, which ends the WebAssembly instance as any failed allocation does.
 
 use std::borrow::Cow;
 use std::io;
@@ -49,8 +49,8 @@ pub(super) struct Tokens {
     pub padding: String,
 }
 
-/// Steps that every template may take, and further ones for every message. Real ones take some hundred per message; Gemma 4's
-/// looks back over the whole conversation at each.
+/// Steps that every template may take, and further ones for every message. Real ones take some hundred per message;
+/// Gemma 4's looks back over the whole conversation at each.
 const FUEL: u64 = 2_000_000;
 const FUEL_PER_MESSAGE: u64 = 20_000;
 /// Macros within macros. WebAssembly's stack is small.
@@ -84,9 +84,11 @@ pub(super) fn render(template: &str, chat: &Chat) -> Result<String> {
     let source = without_generation_tags(template);
     let environment = environment(chat).map_err(template_error)?;
     let tokens = &chat.tokens;
-    let messages: Value = chat.messages.iter().map(|message| {
-        Value::from_pairs([("role", &message.role), ("content", &message.content)])
-    }).collect();
+    let messages: Value = chat
+        .messages
+        .iter()
+        .map(|message| Value::from_pairs([("role", &message.role), ("content", &message.content)]))
+        .collect();
     let context = context! {
         messages => messages,
         add_generation_prompt => chat.add_generation_prompt,
@@ -146,8 +148,8 @@ impl io::Write for Capped {
     }
 }
 
-/// Training frameworks mark the assistant's words with `{% generation %}` blocks, which change nothing in the text. They
-/// become `{% if true %}` blocks, so that white space and line numbers stay as they are.
+/// Training frameworks mark the assistant's words with `{% generation %}` blocks, which change nothing in the text.
+/// They become `{% if true %}` blocks, so that white space and line numbers stay as they are.
 fn without_generation_tags(template: &str) -> Cow<'_, str> {
     if !template.contains("generation") {
         return Cow::Borrowed(template);

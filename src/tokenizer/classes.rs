@@ -1,8 +1,8 @@
 //! Character classes for the pre-tokenizers: `\p{L}`, `\p{N}`, `\s` and the rest of what their patterns name.
 //!
-//! The general categories come from `icu_properties` (Unicode Consortium, Unicode-3.0 licence). Of the maintained crates it
-//! is the smallest by far in WebAssembly: 18 KiB of code and tables (6 KiB gzipped) against 65 to 72 KiB (13 to 25 KiB) of
-//! `unicode-general-category`, `unicode-properties` and `finl_unicode`.
+//! The general categories come from `icu_properties` (Unicode Consortium, Unicode-3.0 licence). Of the maintained
+//! crates it is the smallest by far in WebAssembly: 18 KiB of code and tables (6 KiB gzipped) against 65 to 72 KiB (13
+//! to 25 KiB) of `unicode-general-category`, `unicode-properties` and `finl_unicode`.
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::GeneralCategory as Category;

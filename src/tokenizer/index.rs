@@ -39,8 +39,9 @@ impl IndexTable {
         }
     }
 
-    /// Adds `item`; `hash_of` gives the hash of any item, this one included. Item numbers are given in order, with gaps at
-    /// most: the table is as large as the largest one needs. The caller has made sure with [`Self::find`] that its key is new.
+    /// Adds `item`; `hash_of` gives the hash of any item, this one included. Item numbers are given in order, with gaps
+    /// at most: the table is as large as the largest one needs. The caller has made sure with [`Self::find`] that its
+    /// key is new.
     pub fn insert(&mut self, item: u32, hash_of: impl Fn(u32) -> u64) {
         while (item as usize + 1) * 8 > self.slots.len() * 5 {
             self.grow(&hash_of);
@@ -84,8 +85,8 @@ fn mix(state: u64, word: u64) -> u64 {
     product ^ (product >> 29)
 }
 
-/// The hash of a string: multiply and shift over words of eight bytes. The files are their user's own choice, so this need
-/// not withstand chosen collisions: those would only make loading slow.
+/// The hash of a string: multiply and shift over words of eight bytes. The files are their user's own choice, so this
+/// need not withstand chosen collisions: those would only make loading slow.
 pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let state = words.iter().fold(bytes.len() as u64, |state, &word| mix(state, u64::from_le_bytes(word)));

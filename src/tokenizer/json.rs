@@ -40,7 +40,10 @@ pub(super) fn tojson(value: &Value, kwargs: Kwargs) -> Result<String, Error> {
 impl Style {
     fn write(&self, value: &Value, depth: usize, out: &mut String) -> Result<(), Error> {
         if depth > DEEPEST {
-            return Err(Error::new(ErrorKind::InvalidOperation, format!("value is nested deeper than {DEEPEST} levels")));
+            return Err(Error::new(
+                ErrorKind::InvalidOperation,
+                format!("value is nested deeper than {DEEPEST} levels"),
+            ));
         }
         match value.kind() {
             ValueKind::None => out.push_str("null"),

@@ -117,7 +117,8 @@ fn rules(metadata: &Metadata, vocab: &Vocab, family: Family, words: &PreTokenize
     Ok(rules)
 }
 
-/// Phi-3's special tokens take the white space behind them with them. GGUF has no key for that, so llama.cpp goes by the name.
+/// Phi-3's special tokens take the white space behind them with them. GGUF has no key for that, so llama.cpp goes by
+/// the name.
 fn is_phi3(metadata: &Metadata) -> Result<bool> {
     let name = metadata.str("general.name")?.unwrap_or_default().to_ascii_lowercase();
     Ok(name.contains("phi-3") || name.contains("phi3"))

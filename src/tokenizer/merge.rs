@@ -149,7 +149,8 @@ impl Merger {
     }
 }
 
-/// A symbol that was swallowed has length 0, and its old right neighbour starts elsewhere; one that grew changes the sum.
+/// A symbol that was swallowed has length 0, and its old right neighbour starts elsewhere; one that grew changes the
+/// sum.
 fn still_stands(candidate: &Candidate, left: &Symbol, right: &Symbol) -> bool {
     left.len > 0 && left.len + right.len == candidate.len
 }
@@ -169,7 +170,11 @@ mod tests {
             let id = words.iter().position(|&word| word == both)? as u32;
             Some(Merge { priority: id, id })
         };
-        if heap { merger.run_heap(merge_of) } else { merger.scan(merge_of) };
+        if heap {
+            merger.run_heap(merge_of)
+        } else {
+            merger.scan(merge_of)
+        };
         merger.symbols.iter().map(|symbol| text[symbol.start as usize..symbol.end() as usize].to_owned()).collect()
     }
 

@@ -1,12 +1,12 @@
 //! Text ↔ token ids, from the metadata of a GGUF file alone.
 //!
-//! [`Tokenizer::from_metadata`] reads the vocabulary into compact tables and needs the metadata no longer. Encoding cuts
-//! out special tokens, splits the rest into words and merges each word's pieces; decoding strings the tokens' bytes
-//! together. [`TextStream`] and [`StopMatcher`] do the latter for text that is still being generated, and
+//! [`Tokenizer::from_metadata`] reads the vocabulary into compact tables and needs the metadata no longer. Encoding
+//! cuts out special tokens, splits the rest into words and merges each word's pieces; decoding strings the tokens'
+//! bytes together. [`TextStream`] and [`StopMatcher`] do the latter for text that is still being generated, and
 //! [`Tokenizer::template_text`] writes a conversation the way the model was trained to read it.
 //!
-//! Rules that the file does not spell out (which names of pre-tokenizers mean what, which tokens end an answer, when BOS
-//! is added) are those of llama.cpp, for which these files are made.
+//! Rules that the file does not spell out (which names of pre-tokenizers mean what, which tokens end an answer, when
+//! BOS is added) are those of llama.cpp, for which these files are made.
 
 mod bpe;
 mod bytes;
@@ -76,17 +76,17 @@ impl Tokenizer {
     /// Reads the `tokenizer.*` keys.
     ///
     /// # Errors
-    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `gpt2`, `llama` and `gemma4`; `bad_file` where keys
-    /// are missing, of the wrong type, of different lengths, or name ids past the end.
+    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `gpt2`, `llama` and `gemma4`; `bad_file`
+    /// where keys are missing, of the wrong type, of different lengths, or name ids past the end.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
         load::tokenizer(metadata)
     }
 
     /// The token ids of `text`.
     ///
-    /// `add_special` adds BOS and EOS where the file wants them. `parse_special` reads special tokens that stand in the text,
-    /// such as `<|im_start|>`; without it they are text like any other. A prompt made by [`Self::template_text`] is encoded
-    /// by [`Self::encode_prompt`].
+    /// `add_special` adds BOS and EOS where the file wants them. `parse_special` reads special tokens that stand in the
+    /// text, such as `<|im_start|>`; without it they are text like any other. A prompt made by [`Self::template_text`]
+    /// is encoded by [`Self::encode_prompt`].
     pub fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 2);
         if add_special && self.rules.add_bos {
@@ -94,21 +94,26 @@ impl Tokenizer {
         }
         let matcher = if parse_special { &self.special } else { &self.added };
         let mut at_start = true;
-        matcher.cut(&self.vocab, text, |id| self.eats_space(id), |fragment| {
-            match fragment {
-                Fragment::Token(id) => ids.push(id),
-                Fragment::Text(text) => self.encode_text(text, at_start, &mut ids),
-            }
-            at_start = matches!(fragment, Fragment::Token(_));
-        });
+        matcher.cut(
+            &self.vocab,
+            text,
+            |id| self.eats_space(id),
+            |fragment| {
+                match fragment {
+                    Fragment::Token(id) => ids.push(id),
+                    Fragment::Text(text) => self.encode_text(text, at_start, &mut ids),
+                }
+                at_start = matches!(fragment, Fragment::Token(_));
+            },
+        );
         if add_special && self.rules.add_eos {
             ids.extend(self.rules.eos);
         }
         ids
     }
 
-    /// The token ids of a prompt in the model's own format: special tokens are read, and BOS is added where the file wants it
-    /// and the text has none yet. EOS is not added.
+    /// The token ids of a prompt in the model's own format: special tokens are read, and BOS is added where the file
+    /// wants it and the text has none yet. EOS is not added.
     pub fn encode_prompt(&self, text: &str) -> Vec<u32> {
         let mut ids = self.encode(text, false, true);
         if let Some(bos) = self.rules.bos
@@ -143,8 +148,8 @@ impl Tokenizer {
         }
     }
 
-    /// The text of `ids`, where bytes that are not UTF-8 become U+FFFD. Control tokens are left out unless `show_special`; ids
-    /// past the end are left out.
+    /// The text of `ids`, where bytes that are not UTF-8 become U+FFFD. Control tokens are left out unless
+    /// `show_special`; ids past the end are left out.
     pub fn decode(&self, ids: &[u32], show_special: bool) -> String {
         let mut bytes = Vec::new();
         let mut at_start = true;
@@ -154,8 +159,8 @@ impl Tokenizer {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Appends a token's bytes as they appear in text. `at_start` says whether text begins here, where encoding would have put
-    /// a space, and is kept up to date.
+    /// Appends a token's bytes as they appear in text. `at_start` says whether text begins here, where encoding would
+    /// have put a space, and is kept up to date.
     fn push_token(&self, id: u32, show_special: bool, at_start: &mut bool, out: &mut Vec<u8>) {
         let (Some(bytes), Some(kind)) = (self.vocab.token(id), self.vocab.kind(id)) else { return };
         if matches!(kind, Kind::Control | Kind::Unknown) {
@@ -168,8 +173,8 @@ impl Tokenizer {
         *at_start = kind == Kind::UserDefined;
     }
 
-    /// The bytes that a token stands for, which need not be whole characters; for a control token its name. `None` past the
-    /// last id.
+    /// The bytes that a token stands for, which need not be whole characters; for a control token its name. `None` past
+    /// the last id.
     pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
         self.vocab.token(id)
     }
@@ -229,17 +234,18 @@ impl Tokenizer {
         &self.warnings
     }
 
-    /// Writes a conversation with the file's chat template; with `add_generation_prompt` it ends where the answer starts.
-    /// `date` is what the template sees as now.
+    /// Writes a conversation with the file's chat template; with `add_generation_prompt` it ends where the answer
+    /// starts. `date` is what the template sees as now.
     ///
     /// A file without a template gets ChatML when `<|im_start|>` is one of its tokens.
     ///
     /// # Errors
-    /// `invalid_argument` when the template refuses the messages, is wrong or runs too long (with its line), or when there is
-    /// no template.
+    /// `invalid_argument` when the template refuses the messages, is wrong or runs too long (with its line), or when
+    /// there is no template.
     pub fn template_text(&self, messages: &[Message], add_generation_prompt: bool, date: Date) -> Result<String> {
         let name = |id: Option<u32>| {
-            id.and_then(|id| self.vocab.token(id)).map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned())
+            id.and_then(|id| self.vocab.token(id))
+                .map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned())
         };
         let template = match self.chat_template() {
             Some(template) => template,

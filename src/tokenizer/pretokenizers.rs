@@ -74,13 +74,8 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
         stages: &[Stage::Words(cl100k(3))],
         whole_words: true,
         add_bos: true,
-        ..PLAIN
     },
-    PreTokenizer {
-        names: &["dbrx", "smaug-bpe", "glm4", "chatglm-bpe"],
-        stages: &[Stage::Words(cl100k(3))],
-        ..PLAIN
-    },
+    PreTokenizer { names: &["dbrx", "smaug-bpe", "glm4", "chatglm-bpe"], stages: &[Stage::Words(cl100k(3))], ..PLAIN },
     PreTokenizer {
         names: &[
             "qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "stablelm2", "hunyuan", "solar-open", "grok-2",
@@ -113,13 +108,7 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
         stages: &[Stage::Run(is_falcon_sign), Stage::Words(GPT2), Stage::ThreeDigits],
         ..PLAIN
     },
-    PreTokenizer {
-        names: &["tekken"],
-        stages: &[Stage::Words(cased(false, 1))],
-        whole_words: true,
-        add_bos: true,
-        ..PLAIN
-    },
+    PreTokenizer { names: &["tekken"], stages: &[Stage::Words(cased(false, 1))], whole_words: true, add_bos: true },
     PreTokenizer {
         names: &["gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"],
         stages: &[Stage::Words(cased(true, 3))],
@@ -164,11 +153,7 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
         stages: &[Stage::PlainSpacedRun(is_bloom_word)],
         ..PLAIN
     },
-    PreTokenizer {
-        names: &["viking"],
-        stages: &[Stage::PlainSpacedRun(is_bloom_word), Stage::Numbers(1)],
-        ..PLAIN
-    },
+    PreTokenizer { names: &["viking"], stages: &[Stage::PlainSpacedRun(is_bloom_word), Stage::Numbers(1)], ..PLAIN },
     // Not a name of `tokenizer.ggml.pre` but a value of `tokenizer.ggml.model`.
     PreTokenizer { names: &["gemma4"], stages: &[Stage::Lines], add_bos: true, ..PLAIN },
 ];
@@ -257,7 +242,8 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tokenizer/splits.json");
         let fixture: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(path).expect("splits.json")).expect("JSON");
-        let texts: Vec<&str> = fixture["texts"].as_array().expect("texts").iter().filter_map(|text| text.as_str()).collect();
+        let texts: Vec<&str> =
+            fixture["texts"].as_array().expect("texts").iter().filter_map(|text| text.as_str()).collect();
         for (name, splits) in fixture["splits"].as_object().expect("splits") {
             for (text, expected) in texts.iter().zip(splits.as_array().expect("lists")) {
                 let lengths: Vec<usize> = pieces(name, text).iter().map(|piece| piece.chars().count()).collect();
@@ -270,9 +256,10 @@ mod tests {
 
     #[test]
     fn gpt2_words() {
-        assert_eq!(pieces("gpt-2", "I'll  go, 'LL\n\n x12é "), [
-            "I", "'ll", " ", " go", ",", " '", "LL", "\n\n", " x", "12", "é", " "
-        ]);
+        assert_eq!(
+            pieces("gpt-2", "I'll  go, 'LL\n\n x12é "),
+            ["I", "'ll", " ", " go", ",", " '", "LL", "\n\n", " x", "12", "é", " "]
+        );
     }
 
     #[test]
@@ -289,9 +276,10 @@ mod tests {
 
     #[test]
     fn case_ends_words_in_tekken_and_gpt4o() {
-        assert_eq!(pieces("tekken", "HTMLParser'll do camelCase ABC"), [
-            "HTMLParser", "'ll", " do", " camel", "Case", " ABC"
-        ]);
+        assert_eq!(
+            pieces("tekken", "HTMLParser'll do camelCase ABC"),
+            ["HTMLParser", "'ll", " do", " camel", "Case", " ABC"]
+        );
         assert_eq!(pieces("gpt-4o", "HTMLParser'LL 我A"), ["HTMLParser'LL", " 我", "A"]);
     }
 

@@ -28,7 +28,8 @@ impl Matcher {
         for id in 0..vocab.len() as u32 {
             let text = text_of(id);
             let (Some(&first), Some(kind)) = (text.first(), vocab.kind(id)) else { continue };
-            if wanted(kind) && matcher.find(vocab, text).is_none() {
+            // A part of a character cannot stand in a text.
+            if wanted(kind) && std::str::from_utf8(text).is_ok() && matcher.find(vocab, text).is_none() {
                 matcher.ids.push(id);
                 let ids = &matcher.ids;
                 matcher.by_text.insert(ids.len() as u32 - 1, |at| hash_bytes(text_of(ids[at as usize])));
@@ -94,7 +95,8 @@ static ENDS: &[&str] = &[
     "<｜end▁of▁sentence｜>", "[e~[", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>",
 ];
 
-/// Texts that end an answer only where the file says that they are control tokens: plain vocabularies have some of them.
+/// Texts that end an answer only where the file says that they are control tokens: plain vocabularies have some of
+/// them.
 static ENDS_IF_CONTROL: &[&str] = &["</s>", "<eos>", "<EOT>", "[EOT]", "[EOS]"];
 
 /// The tokens that end an answer: those the file names (`named`) and those known by their text. They become control

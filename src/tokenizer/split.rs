@@ -1,8 +1,8 @@
 //! Pre-tokenizers: cutting text into the words within which BPE merges.
 //!
-//! The patterns were published as regular expressions; here each is a small hand-written matcher over characters, which is
-//! exact about backtracking and needs no regex engine. A pre-tokenizer is a list of [`Stage`]s. Each stage cuts the pieces
-//! of the one before: what its pattern matches becomes a piece, and so does what lies between two matches.
+//! The patterns were published as regular expressions; here each is a small hand-written matcher over characters, which
+//! is exact about backtracking and needs no regex engine. A pre-tokenizer is a list of [`Stage`]s. Each stage cuts the
+//! pieces of the one before: what its pattern matches becomes a piece, and so does what lies between two matches.
 
 use super::classes::Classes;
 

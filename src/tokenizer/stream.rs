@@ -15,8 +15,8 @@ impl Utf8Stream {
         Self::default()
     }
 
-    /// Takes bytes and gives the text that is now certain. An unfinished character at the end waits; bytes that cannot become
-    /// UTF-8 come out as U+FFFD.
+    /// Takes bytes and gives the text that is now certain. An unfinished character at the end waits; bytes that cannot
+    /// become UTF-8 come out as U+FFFD.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let mut text = String::with_capacity(self.pending.len());
@@ -63,8 +63,9 @@ pub struct TextStream {
 }
 
 impl TextStream {
-    /// A stream that shows the names of control tokens or leaves them out. `continues` says that the text goes on from a
-    /// prompt, so that a space at the start is part of it; a text of its own loses the space that encoding had put there.
+    /// A stream that shows the names of control tokens or leaves them out. `continues` says that the text goes on from
+    /// a prompt, so that a space at the start is part of it; a text of its own loses the space that encoding had put
+    /// there.
     pub fn new(show_special: bool, continues: bool) -> Self {
         Self { utf8: Utf8Stream::new(), at_start: !continues, show_special }
     }
@@ -92,8 +93,8 @@ pub struct StopStatus {
 }
 
 /// Finds stop strings in text that arrives in pieces, also across their borders. Text that could be the start of a stop
-/// string is held back until that is clear. How the text is cut into pieces makes no difference: the stop string that is
-/// whole first wins.
+/// string is held back until that is clear. How the text is cut into pieces makes no difference: the stop string that
+/// is whole first wins.
 #[derive(Debug, Clone, Default)]
 pub struct StopMatcher {
     stops: Vec<String>,

@@ -34,8 +34,8 @@ impl Kind {
         }
     }
 
-    /// Whether merging pieces of plain text may end at such a token. Control tokens may not: typing `<s>` must not start
-    /// a sequence.
+    /// Whether merging pieces of plain text may end at such a token. Control tokens may not: typing `<s>` must not
+    /// start a sequence.
     fn is_text(self) -> bool {
         matches!(self, Self::Normal | Self::UserDefined | Self::Unused)
     }
@@ -94,8 +94,8 @@ impl Vocab {
     }
 
     fn push(&mut self, id: usize, text: &[u8], kind: Option<i32>) -> Result<()> {
-        let text =
-            std::str::from_utf8(text).map_err(|_| Error::bad_file(format!("token {id} is not UTF-8: {}", shown(text))))?;
+        let text = std::str::from_utf8(text)
+            .map_err(|_| Error::bad_file(format!("token {id} is not UTF-8: {}", shown(text))))?;
         let byte = fallback_byte(text.as_bytes());
         let kind = match kind {
             Some(number) => Kind::from_number(number),
@@ -116,12 +116,12 @@ impl Vocab {
         Ok(())
     }
 
-    /// Normal tokens go first: where an added token has the same bytes, merges mean the normal one.
+    /// Normal tokens go first: where another one has the same bytes, merges mean the normal one.
     fn index_tokens(&mut self, tokens: &Strings) -> Result<()> {
-        for added in [false, true] {
+        for normal in [true, false] {
             for id in 0..self.len() as u32 {
                 let kind = self.kinds[id as usize];
-                if !kind.is_text() || self.piece(id).is_empty() || (kind == Kind::UserDefined) != added {
+                if !kind.is_text() || self.piece(id).is_empty() || (kind == Kind::Normal) != normal {
                     continue;
                 }
                 let Some(earlier) = self.find(self.piece(id)) else {

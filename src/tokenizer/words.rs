@@ -7,8 +7,8 @@ const LONGEST: usize = 64;
 /// Past this many words the cache stays as it is.
 const MOST: usize = 1 << 16;
 
-/// The words of one text so far, with where their tokens are in its output. It lives as long as one call, so it needs no
-/// lock and no limit on its age.
+/// The words of one text so far, with where their tokens are in its output. It lives as long as one call, so it needs
+/// no lock and no limit on its age.
 #[derive(Debug)]
 pub(super) struct WordCache<'t> {
     entries: Vec<Entry<'t>>,
@@ -46,8 +46,7 @@ impl<'t> WordCache<'t> {
             let count = (out.len() - start) as u32;
             self.entries.push(Entry { word, start: start as u32, count });
             let entries = &self.entries;
-            self.by_word
-                .insert(entries.len() as u32 - 1, |at| hash_bytes(entries[at as usize].word.as_bytes()));
+            self.by_word.insert(entries.len() as u32 - 1, |at| hash_bytes(entries[at as usize].word.as_bytes()));
         }
     }
 }
