@@ -133,13 +133,16 @@ export class Generation implements AsyncIterableIterator<Piece> {
   /** Cancels; resolves when the model is free for the next call. @internal */
   async cancel(): Promise<void> {
     this.#cancelled = true;
+    if (!this.#over) this.#engine?.cancel();
     await this.#drain();
   }
 
   /** The signal fired, perhaps while nobody waits for a piece: the engine must be given back all the same. */
   readonly #abort = (): void => {
     this.#cancelled = true;
-    if (this.#engine) void this.#drain();
+    if (!this.#engine || this.#over) return;
+    this.#engine.cancel();
+    void this.#drain();
   };
 
   async #drain(): Promise<void> {

@@ -60,7 +60,7 @@ export interface LoadOptions {
   signal?: AbortSignal | undefined;
   /** Tokens that prompt and answer share, 2 to what the model was trained for. Default: that, at most 4096. */
   contextLength?: number | undefined;
-  /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter. */
+  /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
   backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
 }
 

@@ -1,8 +1,8 @@
 // y[t, r] = epilogue(Σ_c W[r, c] · x[t, c])                          every token of a pass: prefill
 //
-// One workgroup of TX × TY threads computes 4·TX rows for 4·TY tokens. Per block of 32 columns it dequantises its rows of
-// W into workgroup memory, each weight once, puts its tokens of x beside them, and every thread adds to 4 × 4 sums.
-// The tiles lie column first: neighbouring threads read neighbouring vec4 of them.
+// One workgroup of TX × TY threads computes 4·TX rows for 4·TY tokens. Per block of 32 columns it dequantises its
+// rows of W into workgroup memory, each weight once, puts its tokens of x beside them, and every thread adds to 4 × 4
+// sums. The tiles lie column first: neighbouring threads read neighbouring vec4 of them.
 
 override COLS: u32;      // columns of W, values of a row of x
 override ROWS: u32;      // rows of W

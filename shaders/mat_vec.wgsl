@@ -1,9 +1,9 @@
 // y[r] = epilogue(Σ_c W[r, c] · x[c])                                one column: decode, and the head
 // With NORM, x is RMS-normalised on the way: Σ_c W[r, c] · x[c] · norm_weight[c] / sqrt(mean x² + EPS).
 //
-// Threads work in teams of LANES. A team computes OUTPUTS rows: its threads take turns with the blocks of 32 columns, each
-// keeps one sum per row, so that a block of x is loaded once for all rows, and the sums meet in workgroup memory.
-// Needs no feature. mat_vec_subgroup does the same without a barrier.
+// Threads work in teams of LANES. A team computes OUTPUTS rows: its threads take turns with the blocks of 32 columns,
+// each keeps one sum per row, so that a block of x is loaded once for all rows, and the sums meet in workgroup
+// memory. Needs no feature. mat_vec_subgroup does the same without a barrier.
 
 override LANES: u32; // a power of two, at least OUTPUTS
 

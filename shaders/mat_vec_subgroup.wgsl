@@ -1,8 +1,8 @@
 // y[r] = epilogue(Σ_c W[r, c] · x[c])                                one column: decode, and the head
 // The formula of mat_vec, with the sums of a row added up by one subgroup: no workgroup memory but a counter.
 //
-// A workgroup computes GROUP_ROWS rows of y. Each of its subgroups takes the next OUTPUTS rows until none is left, so any
-// size of subgroup is right, and so is any way in which the device forms them.
+// A workgroup computes GROUP_ROWS rows of y. Each of its subgroups takes the next OUTPUTS rows until none is left, so
+// any size of subgroup is right, and so is any way in which the device forms them.
 
 override GROUP_ROWS: u32; // a multiple of OUTPUTS
 
@@ -22,7 +22,8 @@ fn take(lane: u32) -> u32 {
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let begin = (group.y * groups.x + group.x) * GROUP_ROWS;
-    // Workgroup memory starts as 0, but SwiftShader clears it when a subgroup starts, which may be after another has finished.
+    // Workgroup memory starts as 0, but SwiftShader clears it when a subgroup starts, which may be after another has
+    // finished.
     workgroupBarrier();
     let lanes = subgroupAdd(1u);
     let lane = subgroupExclusiveAdd(1u);

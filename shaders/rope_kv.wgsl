@@ -2,7 +2,7 @@
 //   q, k: optional RMS norm over the head, then rotation of pairs (RoPE, Su et al. 2021, arXiv 2104.09864)
 //   k, v: into the cache as packed f16, at the token's position
 // The angle of pair i is position * frequency_i. Frequencies come as turns per token in 64-bit fixed point, so that
-// the wrapped product is exact at any position and only sin and cos of an angle in [-π, π] are left to the device.
+// the wrapped product is exact at any position.
 
 #import state
 
@@ -34,12 +34,22 @@ struct Params {
 
 var<workgroup> head_row: array<f32, HEAD_DIM>;
 
-// sin and cos of 2π * position * frequency.
+// sin and cos of 2π * position * frequency. WGSL allows sin and cos errors of 2^-11; the nearest quarter turn comes off in
+// integers, and the Taylor series of what is left, at most an eighth of a turn, are exact to f32.
 fn rotation(position: u32, frequency: vec2<u32>) -> vec2<f32> {
-    let turns = bitcast<i32>(position * frequency.x);            // wraps at whole turns, as it should
-    let rest = f32(position) * f32(frequency.y) * 0x1p-32;       // in units of 2^-32 turns
-    let angle = (f32(turns) + rest) * (6.283185307179586 * 0x1p-32);
-    return vec2<f32>(sin(angle), cos(angle));
+    let turns = position * frequency.x;                           // wraps at whole turns, as it should
+    let quarter = (turns + 0x20000000u) >> 30u;
+    let rest = bitcast<i32>(turns - (quarter << 30u));            // in units of 2^-32 turns, as is what follows
+    let fraction = f32(position) * f32(frequency.y) * 0x1p-32;
+    let a = (f32(rest) + fraction) * (6.283185307179586 * 0x1p-32);
+    let s = a * a;
+    let sin_a = a * (1.0 - s * (1.0 / 6.0 - s * (1.0 / 120.0 - s * (1.0 / 5040.0 - s / 362880.0))));
+    let cos_a = 1.0 - s * (0.5 - s * (1.0 / 24.0 - s * (1.0 / 720.0 - s / 40320.0)));
+    let odd = (quarter & 1u) == 1u;
+    let turned = vec2<f32>(select(sin_a, cos_a, odd), select(cos_a, sin_a, odd));
+    let sin_minus = quarter == 2u || quarter == 3u;
+    let cos_minus = quarter == 1u || quarter == 2u;
+    return select(turned, -turned, vec2<bool>(sin_minus, cos_minus));
 }
 
 fn rotate(position: u32, lane: u32) {

@@ -1,5 +1,7 @@
 //! Where a model runs: on the GPU or, without one, on the CPU. One interface for the loop in `generate`.
 
+use std::cell::Cell;
+
 use crate::config::ModelConfig;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::GpuModel;
@@ -45,13 +47,23 @@ impl CpuRunner {
         Self { model, options, ends: Vec::new(), counts: Counts::new(), steps: 0, sampled: None, last: 0 }
     }
 
-    async fn run(&mut self, ids: &[u32], position: usize, logits: Logits) -> Result<Vec<f32>> {
+    /// The logits asked for, or `None` where `stop` was set meanwhile.
+    async fn run(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        logits: Logits,
+        stop: &Cell<bool>,
+    ) -> Result<Option<Vec<f32>>> {
         let mut pause = Pause::new();
         let mut pass = self.model.begin(ids, position, logits)?;
         while pass.step()? {
             pause.if_due().await;
+            if stop.get() {
+                return Ok(None);
+            }
         }
-        pass.finish()
+        pass.finish().map(Some)
     }
 
     fn choose(&mut self, logits: &[f32]) -> Result<()> {
@@ -98,13 +110,16 @@ impl Backend {
         }
     }
 
-    /// Runs `ids` at `position` and after, and samples the token after them.
-    pub async fn feed(&mut self, ids: &[u32], position: usize) -> Result<()> {
+    /// Runs `ids` at `position` and after, and samples the token after them; ends early once `stop` is set. Returns
+    /// how many ids were run.
+    pub async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         match self {
-            Self::Gpu(model) => model.feed(ids, position, true),
+            Self::Gpu(model) => model.feed(ids, position, stop).await,
             Self::Cpu(runner) => {
-                let logits = runner.run(ids, position, Logits::Last).await?;
-                runner.choose(&logits)
+                if let Some(logits) = runner.run(ids, position, Logits::Last, stop).await? {
+                    runner.choose(&logits)?;
+                }
+                Ok(runner.model.cached() - position)
             }
         }
     }
@@ -147,7 +162,10 @@ impl Backend {
         debug_assert!(ids.len() <= EVALUATE_CHUNK);
         match self {
             Self::Gpu(model) => model.logits_of_all(ids, position).await,
-            Self::Cpu(runner) => runner.run(ids, position, Logits::All).await,
+            Self::Cpu(runner) => {
+                let logits = runner.run(ids, position, Logits::All, &Cell::new(false)).await?;
+                Ok(logits.unwrap_or_default())
+            }
         }
     }
 }
@@ -156,8 +174,8 @@ impl CpuRunner {
     /// The token sampled last, or else the one after it.
     async fn next(&mut self) -> Result<Option<Token>> {
         if self.sampled.is_none() {
-            let logits = self.run(&[self.last], self.model.cached(), Logits::Last).await?;
-            self.choose(&logits)?;
+            let logits = self.run(&[self.last], self.model.cached(), Logits::Last, &Cell::new(false)).await?;
+            self.choose(&logits.unwrap_or_default())?;
         }
         Ok(self.sampled.take())
     }

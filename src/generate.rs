@@ -4,6 +4,9 @@
 //! several tokens are in flight: waiting for one costs about 2.6 ms in a browser whatever the work, so the depth is
 //! chosen from the measured time per token to keep the GPU busy across a wait. Tokens past a stop are thrown away.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use crate::backend::Backend;
 use crate::sampler::SamplingOptions;
 use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};
@@ -77,7 +80,9 @@ pub struct Engine {
     /// Where the model runs.
     pub backend: Backend,
     /// Text ↔ ids.
-    pub tokenizer: Tokenizer,
+    pub tokenizer: Rc<Tokenizer>,
+    /// Set by whoever wants the run to end: it then ends at the next piece, also within a long prompt.
+    pub stop: Rc<Cell<bool>>,
     /// Tokens that the KV cache holds.
     cached: Vec<u32>,
     run: Option<Run>,
@@ -105,7 +110,7 @@ struct Run {
 impl Engine {
     /// An engine with nothing cached.
     pub fn new(backend: Backend, tokenizer: Tokenizer) -> Self {
-        Self { backend, tokenizer, cached: Vec::new(), run: None }
+        Self { backend, tokenizer: Rc::new(tokenizer), stop: Rc::default(), cached: Vec::new(), run: None }
     }
 
     /// Starts a run; returns how many tokens of `prompt` the cache holds. `now` is in milliseconds.
@@ -131,6 +136,7 @@ impl Engine {
         // The last token of the prompt is run again: its logits choose the first token of the answer.
         let cached_tokens = same.min(prompt.len() - 1);
         let ends = if options.ignore_eos { Vec::new() } else { self.tokenizer.end_of_generation_ids() };
+        self.stop.set(false);
         self.backend.configure(&options.sampling, &ends, &prompt);
         self.run = Some(Run {
             stream: TextStream::new(false, true),
@@ -165,14 +171,18 @@ impl Engine {
     }
 
     async fn advance(&mut self, run: &mut Run, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
-        if run.reason.is_some() {
+        if run.reason.is_some() || self.stop.get() {
             return Ok(None);
         }
         if run.submitted == 0 {
             self.cached.truncate(run.cached_tokens);
-            self.backend.feed(&run.prompt[run.cached_tokens..], run.cached_tokens).await?;
-            self.cached.clone_from(&run.prompt);
-            run.submitted = 1;
+            let new = &run.prompt[run.cached_tokens..];
+            let fed = self.backend.feed(new, run.cached_tokens, &self.stop).await?;
+            self.cached.extend_from_slice(&new[..fed]);
+            run.submitted = usize::from(fed == new.len());
+        }
+        if self.stop.get() {
+            return Ok(None);
         }
         let mut piece = Piece::default();
         let mut wait = true;

@@ -63,8 +63,8 @@ fn rope_leaves_what_is_not_rotated() {
 #[test]
 fn frequencies_fall_scale_and_divide() {
     // theta^(-2i / 4): 1, 1/100.
-    assert_close(&frequencies(4, 10_000.0, 1.0, None), &[1.0, 0.01], 1e-9);
-    assert_close(&frequencies(4, 10_000.0, 0.25, Some(&[1.0, 8.0])), &[0.25, 0.000_312_5], 1e-9);
+    assert_eq!(frequencies(4, 10_000.0, 1.0, None), [1.0, 0.01]);
+    assert_eq!(frequencies(4, 10_000.0, 0.25, Some(&[1.0, 8.0])), [0.25, 0.000_312_5]);
 }
 
 #[test]

@@ -53,6 +53,8 @@ export class Engine {
   encodeMessages(messages: Message[], addGenerationPrompt: boolean): Uint32Array;
   start(ids: Uint32Array, options: EngineGenerateOptions): { promptTokens: number; cachedTokens: number };
   next(): Promise<Piece | undefined>;
+  /** Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`. */
+  cancel(): void;
   finish(): Promise<GenerationResult>;
   evaluate(ids: Uint32Array, wantLogits: boolean): Promise<Evaluation>;
   reset(): void;

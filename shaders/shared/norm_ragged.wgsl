@@ -1,5 +1,5 @@
-// Weights of a folded RMS norm, read like the columns of columns_ragged; past the last column any value will do, since x
-// is 0 there.
+// Weights of a folded RMS norm, read like the columns of columns_ragged; past the last column any value will do,
+// since x is 0 there.
 alias norm_elem = f32;
 
 fn load_norm(col: u32) -> vec4<f32> {

@@ -1,5 +1,5 @@
-// Q3_K, 110 bytes: 32 bytes of high bits (bit s of byte l: weight l of block s), 64 bytes of pairs as in Q2_K, 12 bytes of
-// scales, f16 scale.
+// Q3_K, 110 bytes: 32 bytes of high bits (bit s of byte l: weight l of block s), 64 bytes of pairs as in Q2_K, 12
+// bytes of scales, f16 scale.
 #import repack_bits
 
 override HIGH_AT: u32;

@@ -1,4 +1,5 @@
-// Q5_K, 176 bytes: 16 bytes of scales, 32 bytes of fifth bits (bit s of byte l: weight l of block s), nibbles as in Q4_K.
+// Q5_K, 176 bytes: 16 bytes of scales, 32 bytes of fifth bits (bit s of byte l: weight l of block s), nibbles as in
+// Q4_K.
 #import repack_bits
 
 override HIGH_AT: u32;

@@ -1,5 +1,5 @@
-// Q6_K, 210 bytes: 128 bytes of low nibbles (64 per 128 weights: blocks 0 and 1 low, 2 and 3 high), 64 bytes of high pairs
-// (32 per 128 weights, the four blocks at shifts 0, 2, 4, 6), 16 signed scales, f16 scale.
+// Q6_K, 210 bytes: 128 bytes of low nibbles (64 per 128 weights: blocks 0 and 1 low, 2 and 3 high), 64 bytes of high
+// pairs (32 per 128 weights, the four blocks at shifts 0, 2, 4, 6), 16 signed scales, f16 scale.
 #import repack_bits
 
 override HIGH_AT: u32;

@@ -1,5 +1,6 @@
 // x · sigmoid(x)                                                     (Shazeer 2020, arXiv 2002.05202)
 fn silu(x: f32) -> f32 {
-    // Below -80 the result is 0 to f32 anyway; the bound keeps exp finite, since WGSL promises nothing about infinities.
+    // Below -80 the result is 0 to f32 anyway; the bound keeps exp finite, since WGSL promises nothing about
+    // infinities.
     return x / (1.0 + exp(-max(x, -80.0)));
 }

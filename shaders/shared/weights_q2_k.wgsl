@@ -1,5 +1,5 @@
-// Q2_K: weight = (scale · 4-bit scale) · quant - (minimum · 4-bit minimum); bit pairs; per 256 weights 16 bytes of scale
-// (low nibble) and minimum (high), and a word of f16 scale and minimum.
+// Q2_K: weight = (scale · 4-bit scale) · quant - (minimum · 4-bit minimum); bit pairs; per 256 weights 16 bytes of
+// scale (low nibble) and minimum (high), and a word of f16 scale and minimum.
 #import bit_pairs
 
 override SCALES_AT: u32;

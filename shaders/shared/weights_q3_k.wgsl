@@ -1,6 +1,6 @@
-// Q3_K: weight = scale · (6-bit scale - 32) · (quant - 4); two low bits and a high one; 12 bytes of scales, as in GGUF, and
-// an f16 per 256. Scale i has its low nibble in byte i % 8 (the high half of it from scale 8 on) and its upper two bits
-// in bits 2(i / 4) of byte 8 + i % 4.
+// Q3_K: weight = scale · (6-bit scale - 32) · (quant - 4); two low bits and a high one; 12 bytes of scales, as in
+// GGUF, and an f16 per 256. Scale i has its low nibble in byte i % 8 (the high half of it from scale 8 on) and its
+// upper two bits in bits 2(i / 4) of byte 8 + i % 4.
 #import bit_pairs
 
 override HIGH_AT: u32;

@@ -19,6 +19,8 @@ pub struct AdapterFacts {
     pub vendor: String,
     /// `GPUAdapterInfo.architecture`.
     pub architecture: String,
+    /// It is a program on the CPU: right, but far slower than the CPU path.
+    pub software: bool,
     /// WebGPU features that the device has and webgguf uses.
     pub features: Vec<String>,
 }
@@ -123,13 +125,18 @@ impl Gpu {
     /// Resolves when the GPU has done all that was submitted. Costs about 2.6 ms in Chromium whatever the work:
     /// for loading only.
     pub async fn finish(&self) -> Result<()> {
+        // A device that is lost drops the callback; `check` then says so.
+        let _ = self.submitted().await;
+        self.check()
+    }
+
+    /// Resolves when the GPU has done what is submitted now, whatever is submitted later.
+    pub fn submitted(&self) -> futures_channel::oneshot::Receiver<()> {
         let (sender, receiver) = futures_channel::oneshot::channel();
         self.queue.on_submitted_work_done(move || {
             let _ = sender.send(());
         });
-        // A device that is lost drops the callback; `check` then says so.
-        let _ = receiver.await;
-        self.check()
+        receiver
     }
 }
 
@@ -179,5 +186,5 @@ fn adapter_facts(facts: &js_sys::Object) -> AdapterFacts {
     let description = shim::text(facts, "description");
     let name = if description.is_empty() { format!("{vendor} {architecture}").trim().to_owned() } else { description };
     let features = shim::features(facts).into_iter().filter(|name| WANTED.contains(&name.as_str())).collect();
-    AdapterFacts { name, vendor, architecture, features }
+    AdapterFacts { name, vendor, architecture, software: shim::truth(facts, "software"), features }
 }

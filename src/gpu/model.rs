@@ -1,5 +1,6 @@
 //! A model on the GPU: its buffers, its command lists made once, and the passes that run them.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::{BufferTable, CommandList, Gpu, Ring};
@@ -112,10 +113,11 @@ impl GpuModel {
         }
     }
 
-    /// Runs `ids` at `position` and after, in chunks of [`CHUNK`]; with `sample`, chooses the token after them and
-    /// starts its read-back.
-    pub fn feed(&mut self, ids: &[u32], position: usize, sample: bool) -> Result<()> {
+    /// Runs `ids` at `position` and after, in chunks of [`CHUNK`], then chooses the token after them and starts its
+    /// read-back. At most two chunks are queued, so that `stop` takes effect soon. Returns how many ids were run.
+    pub async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         let chunks = ids.chunks(CHUNK).count();
+        let mut before = None;
         let mut at = position;
         for (index, chunk) in ids.chunks(CHUNK).enumerate() {
             self.write(self.buffers.tokens, bytemuck::cast_slice(chunk));
@@ -123,12 +125,19 @@ impl GpuModel {
             self.write(self.buffers.state, bytemuck::bytes_of(&state));
             let Lists { prefill, head, .. } = &self.lists;
             let lists = [prefill, head, self.lists.tail(self.greedy)];
-            let last = sample && index + 1 == chunks;
+            let last = index + 1 == chunks;
             let read = last.then_some((&mut self.ring, state_of(&self.table, &self.buffers)));
             submit(&self.gpu, if last { &lists } else { &lists[..1] }, chunk.len() as u32, read);
             at += chunk.len();
+            if !last && let Some(before) = before.replace(self.gpu.submitted()) {
+                let _ = before.await;
+            }
+            if stop.get() {
+                break;
+            }
         }
-        self.gpu.check()
+        self.gpu.check()?;
+        Ok(at - position)
     }
 
     /// Submits the next token's pass. False where [`MAX_DEPTH`] tokens are in flight.

@@ -5,7 +5,8 @@
 
 /**
  * Arms the next `requestDevice`. Returns an object that the call fills in: `features` that the device has, and the
- * adapter's `vendor`, `architecture`, `device`, `description`, `subgroupMinSize`, `subgroupMaxSize`.
+ * adapter's `vendor`, `architecture`, `device`, `description`, `subgroupMinSize`, `subgroupMaxSize`, and whether it is
+ * `software`: a program on the CPU that acts as a GPU.
  */
 export function armRequestDevice(wanted) {
   const facts = { features: [] };
@@ -21,6 +22,7 @@ export function armRequestDevice(wanted) {
     for (const key of ['vendor', 'architecture', 'device', 'description']) facts[key] = String(info[key] ?? '');
     facts.subgroupMinSize = Number(info.subgroupMinSize ?? 0);
     facts.subgroupMaxSize = Number(info.subgroupMaxSize ?? 0);
+    facts.software = Boolean(info.isFallbackAdapter) || facts.architecture === 'swiftshader';
     facts.features = [...device.features];
     return device;
   };

@@ -23,6 +23,11 @@ pub fn number(facts: &js_sys::Object, key: &str) -> u32 {
     get(facts, key).as_f64().unwrap_or_default() as u32
 }
 
+/// A truth that the armed call noted.
+pub fn truth(facts: &js_sys::Object, key: &str) -> bool {
+    get(facts, key).is_truthy()
+}
+
 /// The features that the device has.
 pub fn features(facts: &js_sys::Object) -> Vec<String> {
     js_sys::Array::from(&get(facts, "features")).iter().filter_map(|v| v.as_string()).collect()

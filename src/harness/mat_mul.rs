@@ -39,7 +39,7 @@ pub fn cases(random: &mut Random, step: usize) -> Vec<Case> {
 
 fn widths(ty: GgmlType) -> &'static [u32] {
     match ty.block_len() {
-        1 => &[1000, 33, 1, 257, 31, 128],
+        1 => &[1000, 128, 33, 257, 1, 31],
         32 => &[32, 96, 288],
         _ => &[256, 768],
     }

@@ -54,7 +54,7 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
 
 fn widths(ty: GgmlType) -> &'static [u32] {
     match ty.block_len() {
-        1 => &[1000, 33, 1, 257, 31, 2048],
+        1 => &[1000, 257, 96, 33, 1, 31, 2048],
         32 => &[32, 96, 1056, 2048],
         _ => &[256, 768, 2304],
     }
@@ -86,13 +86,15 @@ fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Sh
     let mut expected = before;
     if !kind.done {
         let last = &x[x.len() - cols as usize..];
-        apply(&tensor, last, norm_weight.as_deref(), bias.as_deref(), kind.epilogue, &mut expected[y_offset as usize..]);
+        let y = &mut expected[y_offset as usize..];
+        apply(&tensor, last, norm_weight.as_deref(), bias.as_deref(), kind.epilogue, y);
     }
     let Kind { rows, norm, bias, tokens, epilogue, done, .. } = kind;
     let Shape { wg_size, lanes, slots } = shape;
+    let shards = starts.len();
     let name = format!(
-        "{rows}×{cols} {epilogue:?} norm {norm} bias {bias} tokens {tokens} shards {} done {done}; {wg_size}/{lanes}/{slots}",
-        starts.len()
+        "{rows}×{cols} {epilogue:?} norm {norm} bias {bias} tokens {tokens} shards {shards} done {done}; \
+         {wg_size}/{lanes}/{slots}"
     );
     let case = bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::dot(ty)));
     // Both topologies are one stem.

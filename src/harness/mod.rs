@@ -1,8 +1,8 @@
 //! Kernel cases: dispatches with their buffers and what must come out, for the tests on the GPU and the harness page.
 //!
 //! Everything is plain data made on the CPU; whoever has a device makes the buffers, runs the dispatches and hands the
-//! output to [`Case::check`]. Data is random from a seed, sizes are odd, and every variant that the device can run has its cases.
-//! The expected values come from `reference`, or from `gguf` where that says what a weight is.
+//! output to [`Case::check`]. Data is random from a seed, sizes are odd, and every variant that the device can run
+//! has its cases. The expected values come from `reference`, or from `gguf` where that says what a weight is.
 
 mod attention;
 mod data;
@@ -68,7 +68,8 @@ impl Expected {
 }
 
 impl Case {
-    /// Compares the output's first bytes; the largest error relative to what is tolerated (at most 1), or what is wrong.
+    /// Compares the output's first bytes; the largest error relative to what is tolerated (at most 1), or what is
+    /// wrong.
     pub fn check(&self, output: &[u8]) -> Result<f32, String> {
         let words = output.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
         let wrong = |i: usize, found: String, expected: String| {
@@ -116,8 +117,8 @@ fn close(
     Ok(worst)
 }
 
-/// Cases for a device with these capabilities, from a fixed seed: every variant, with and without the device's optional
-/// features, and every epilogue, but each matrix type with some of the epilogues only, since compiling takes time.
+/// Cases for a device with these capabilities, from a fixed seed: every type in every topology, with and without the
+/// device's optional features, and every epilogue; but not each type with each epilogue, since compiling takes time.
 pub fn cases(caps: &Caps) -> Vec<Case> {
     some_cases(caps, 1, 3)
 }

@@ -23,7 +23,8 @@ fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2]) -> Case {
     let raw = random.bytes(row_bytes * rows as usize);
     let (cut, gap) = (random.below(rows), random.below(7) as usize);
     let mut bench = Bench::new(1);
-    let staged: Vec<u8> = [&vec![0xff; gap], &raw[cut as usize * row_bytes..], &raw[..cut as usize * row_bytes]].concat();
+    let (first, last) = raw.split_at(cut as usize * row_bytes);
+    let staged = [&vec![0xff; gap], last, first].concat();
     let staging = bench.bytes(&staged).into();
     let dst = bench.bytes(&vec![0; layout.bytes() as usize]);
     let second = (gap + (rows - cut) as usize * row_bytes) as u32;

@@ -15,8 +15,8 @@ impl Tolerance {
     /// For kernels without weights in blocks: the rounding of f32 and of the GPU's exp and square root.
     pub const PLAIN: Self = Self { abs: 2e-6, rel: 2e-5 };
 
-    /// For RoPE: the device's sine and cosine of angles within ±π.
-    pub const TURNED: Self = Self { abs: 1e-4, rel: 1e-4 };
+    /// For RoPE at any position.
+    pub const TURNED: Self = Self { abs: 1e-5, rel: 1e-5 };
 
     /// For what is stored as f16.
     pub const HALF: Self = Self { abs: 1e-4, rel: 1e-3 };
@@ -27,8 +27,9 @@ impl Tolerance {
     /// For a weight read from a block: exact but for the order of a multiplication and a subtraction.
     pub const READ: Self = Self { abs: 1e-6, rel: 1e-6 };
 
-    /// For dot products of weights of this type with f32 accumulation, where the result is of the order of 1. Quants are summed
-    /// without their zero point, which is taken off at the end and costs a few bits: the more, the farther from 0 it lies.
+    /// For dot products of weights of this type with f32 accumulation, where the result is of the order of 1. Quants
+    /// are summed without their zero point, which is taken off at the end and costs a few bits: the more, the farther
+    /// from 0 it lies.
     pub const fn dot(ty: GgmlType) -> Self {
         match ty {
             GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 | GgmlType::Q8_0 => Self { abs: 4e-6, rel: 4e-6 },

@@ -118,7 +118,7 @@ pub fn frequency_table(dims: u32, base: f64, scale: f64, factors: Option<&[f32]>
 mod tests {
     use super::frequency_table;
 
-    /// What the shader computes, step by step in f32.
+    /// The angle as the shader has it before it takes the quarter turns off.
     fn angle(position: u32, [high, low]: [u32; 2]) -> f32 {
         let turns = position.wrapping_mul(high) as i32;
         let rest = position as f32 * low as f32 * 2f32.powi(-32);

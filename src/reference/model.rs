@@ -26,7 +26,7 @@ pub struct CpuModel {
     config: ModelConfig,
     weights: Weights,
     /// Radians per position for each rotated pair.
-    frequencies: Vec<f32>,
+    frequencies: Vec<f64>,
     cache: Vec<LayerCache>,
     cached: usize,
     context_length: usize,
@@ -250,7 +250,7 @@ impl Activations {
         Ok(())
     }
 
-    fn rotate(&mut self, config: &ModelConfig, position: usize, frequencies: &[f32]) {
+    fn rotate(&mut self, config: &ModelConfig, position: usize, frequencies: &[f64]) {
         let (head_dim, style) = (config.head_dim, config.architecture.rope);
         let q = self.q.chunks_exact_mut(config.query_width());
         let k = self.k.chunks_exact_mut(config.kv_width());

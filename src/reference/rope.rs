@@ -8,12 +8,12 @@ use crate::model::RopeStyle;
 ///
 /// # Panics
 /// If there are factors, but not `dims / 2`.
-pub fn frequencies(dims: usize, theta: f32, scale: f32, factors: Option<&[f32]>) -> Vec<f32> {
+pub fn frequencies(dims: usize, theta: f32, scale: f32, factors: Option<&[f32]>) -> Vec<f64> {
     assert!(factors.is_none_or(|f| f.len() == dims / 2), "one factor per pair");
     let frequency = |pair: usize| {
         let factor = factors.map_or(1.0, |f| f64::from(f[pair]));
         let exponent = -2.0 * pair as f64 / dims as f64;
-        (f64::from(theta).powf(exponent) * f64::from(scale) / factor) as f32
+        f64::from(theta).powf(exponent) * f64::from(scale) / factor
     };
     (0..dims / 2).map(frequency).collect()
 }
@@ -24,11 +24,11 @@ pub fn frequencies(dims: usize, theta: f32, scale: f32, factors: Option<&[f32]>)
 ///
 /// # Panics
 /// If `x` is not whole heads, or a head is shorter than what is turned.
-pub fn rope(x: &mut [f32], head_dim: usize, position: usize, frequencies: &[f32], style: RopeStyle) {
+pub fn rope(x: &mut [f32], head_dim: usize, position: usize, frequencies: &[f64], style: RopeStyle) {
     let pairs = frequencies.len();
     assert!(x.len().is_multiple_of(head_dim) && 2 * pairs <= head_dim, "{pairs} pairs in heads of {head_dim}");
     for (pair, &frequency) in frequencies.iter().enumerate() {
-        let (sin, cos) = (position as f64 * f64::from(frequency)).sin_cos();
+        let (sin, cos) = (position as f64 * frequency).sin_cos();
         let (sin, cos) = (sin as f32, cos as f32);
         let (first, second) = match style {
             RopeStyle::Interleaved => (2 * pair, 2 * pair + 1),

@@ -1,6 +1,6 @@
 //! The class that `js/model.ts` wraps. Calls that overlap are refused rather than queued.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
 use js_sys::Function;
@@ -16,11 +16,15 @@ use crate::Error;
 use crate::generate::{Engine, GenerateOptions, Outcome};
 use crate::reference::{argmax, log_sum_exp};
 use crate::sampler::SamplingOptions;
+use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
 #[wasm_bindgen(js_name = Engine)]
 pub struct JsEngine {
     engine: Rc<RefCell<Engine>>,
+    /// The engine's own, at hand while a generation holds it.
+    tokenizer: Rc<Tokenizer>,
+    stop: Rc<Cell<bool>>,
 }
 
 /// Mirrors `GenerateOptions` in `js/types.ts`.
@@ -98,7 +102,8 @@ impl JsEngine {
     pub async fn load(sources: Vec<ByteSource>, options: JsValue, on_progress: Function) -> Result<JsEngine, JsValue> {
         let options = from_value(options, "options")?;
         let engine = load(sources, options, on_progress).await?;
-        Ok(Self { engine: Rc::new(RefCell::new(engine)) })
+        let (tokenizer, stop) = (engine.tokenizer.clone(), engine.stop.clone());
+        Ok(Self { engine: Rc::new(RefCell::new(engine)), tokenizer, stop })
     }
 
     /// What the model is and where it runs.
@@ -107,27 +112,26 @@ impl JsEngine {
     }
 
     /// Token ids of `text`.
-    pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<u32>, JsValue> {
-        Ok(self.borrow()?.tokenizer.encode(text, add_special, parse_special))
+    pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
+        self.tokenizer.encode(text, add_special, parse_special)
     }
 
     /// Text of `ids`.
-    pub fn detokenize(&self, ids: &[u32], show_special: bool) -> Result<String, JsValue> {
-        Ok(self.borrow()?.tokenizer.decode(ids, show_special))
+    pub fn detokenize(&self, ids: &[u32], show_special: bool) -> String {
+        self.tokenizer.decode(ids, show_special)
     }
 
     /// The conversation as the model's template writes it.
     #[wasm_bindgen(js_name = applyChatTemplate)]
     pub fn apply_chat_template(&self, messages: JsValue, add_generation_prompt: bool) -> Result<String, JsValue> {
-        template(&self.borrow()?.tokenizer, messages, add_generation_prompt)
+        template(&self.tokenizer, messages, add_generation_prompt)
     }
 
     /// The conversation as token ids, with BOS where the model wants it.
     #[wasm_bindgen(js_name = encodeMessages)]
     pub fn encode_messages(&self, messages: JsValue, add_generation_prompt: bool) -> Result<Vec<u32>, JsValue> {
-        let engine = self.borrow()?;
-        let text = template(&engine.tokenizer, messages, add_generation_prompt)?;
-        Ok(engine.tokenizer.encode_prompt(&text))
+        let text = template(&self.tokenizer, messages, add_generation_prompt)?;
+        Ok(self.tokenizer.encode_prompt(&text))
     }
 
     /// Starts a generation.
@@ -149,6 +153,11 @@ impl JsEngine {
         js_sys::Reflect::set(&made, &"ids".into(), &js_sys::Uint32Array::from(piece.ids.as_slice()))?;
         js_sys::Reflect::set(&made, &"text".into(), &piece.text.into())?;
         Ok(made.into())
+    }
+
+    /// Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`.
+    pub fn cancel(&self) {
+        self.stop.set(true);
     }
 
     /// Ends the generation and gives its result.

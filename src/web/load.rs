@@ -130,7 +130,8 @@ async fn open(choice: Choice) -> Result<Option<Gpu>, JsValue> {
         Choice::Cpu => Ok(None),
         Choice::Webgpu => Gpu::open().await.map(Some).map_err(to_js),
         Choice::Auto => match Gpu::open().await {
-            Ok(gpu) => Ok(Some(gpu)),
+            // A software adapter computes on the CPU what the CPU path computes many times faster.
+            Ok(gpu) => Ok(Some(gpu).filter(|gpu| !gpu.adapter.software)),
             Err(error) if error.code() == ErrorCode::WebgpuUnavailable => Ok(None),
             Err(error) => Err(to_js(error)),
         },

@@ -35,6 +35,7 @@ async function pull(sources, onBytes) {
 
 export class Engine {
   #borrowed = false;
+  #stopped = false;
   #left = 0;
   #ids = [];
 
@@ -84,6 +85,7 @@ export class Engine {
     if (this.#borrowed) throw new Error('recursive use of an object');
     if (ids.length > 64) throw codeError('context_full', `prompt of ${ids.length} tokens, context of 64`);
     seen.started.push({ ids: [...ids], options });
+    this.#stopped = false;
     this.#left = options.maxTokens ?? 5;
     this.#ids = [];
     return { promptTokens: ids.length, cachedTokens: 0 };
@@ -93,7 +95,7 @@ export class Engine {
     return this.#alone(async () => {
       await sleep(plan.tokenMs ?? 1);
       if (plan.nextFails) throw plan.nextFails;
-      if (this.#left === 0) return undefined;
+      if (this.#left === 0 || this.#stopped) return undefined;
       this.#left -= 1;
       const id = 97 + this.#ids.length;
       this.#ids.push(id);
@@ -110,6 +112,8 @@ export class Engine {
       return { text: String.fromCharCode(...ids), ids, finishReason, usage: { completionTokens: ids.length }, timings: {} };
     });
   }
+
+  cancel() { this.#stopped = true; }
 
   evaluate(ids, wantLogits) {
     return this.#alone(async () => {
