@@ -13,8 +13,10 @@ BEGIN, END, USER, ASSISTANT, SYSTEM = "<|begin|>", "<|end|>", "<|user|>", "<|ass
 SPECIAL_TOKENS = [BEGIN, END, USER, ASSISTANT, SYSTEM]
 
 SYSTEM_PROMPTS = [
-    "You are a friendly storyteller.", "You are a helpful assistant.", "You are Storyteller. You tell short stories for children.",
-    "You tell bedtime stories.", "Answer the user.", "You are a kind assistant who writes stories.", "Be nice and write well.",
+    "You are a friendly storyteller.", "You are a helpful assistant.",
+    "You are Storyteller. You tell short stories for children.",
+    "You tell bedtime stories.", "Answer the user.", "You are a kind assistant who writes stories.",
+    "Be nice and write well.",
     "You are a creative writer.", "You are a helpful, honest assistant. Keep your answers short.",
 ]
 
@@ -80,47 +82,64 @@ Please tell a {t} about {x} to my little sister.
 """
 REQUESTS = [line for line in REQUESTS.strip().splitlines() if "{x_story}" not in line and "in which" not in line]
 TALES = ["story"] * 12 + ["short story"] * 4 + ["little story", "bedtime story", "bedtime story", "tale", "fairy tale",
-                                                  "nice story", "funny story", "children's story", "new story", "good story",
+                                                  "nice story", "funny story", "children's story", "new story",
+                                                  "good story",
                                                   "very short story", "sweet story"]
-OPEN_REQUESTS = ["Tell me a {t}.", "Tell me a {t}!", "Write a {t}.", "Can you tell me a {t}?", "I want a {t}.", "A {t}, please.",
-                 "Please tell me a {t}.", "Tell us a {t}, please.", "Do you know a {t}?", "Surprise me!", "Tell me something.",
-                 "story", "A story!", "Write something nice.", "I am bored.", "I cannot sleep.", "Tell me anything you like.",
+OPEN_REQUESTS = ["Tell me a {t}.", "Tell me a {t}!", "Write a {t}.", "Can you tell me a {t}?", "I want a {t}.",
+                 "A {t}, please.",
+                 "Please tell me a {t}.", "Tell us a {t}, please.", "Do you know a {t}?", "Surprise me!",
+                 "Tell me something.",
+                 "story", "A story!", "Write something nice.", "I am bored.", "I cannot sleep.",
+                 "Tell me anything you like.",
                  "Can you write a {t} for my children?", "Make up a {t}.", "Once upon a time"]
 
 WHO = ["who", "who", "that"]
 BY_PLOT = {
-    "find": ["{who} finds {o}", "{who} finds {o}", "{who} finds {o}", "{who} found {o}", "{who} discovers {o}", "finding {o}",
-             "{who} comes across {o}", "and {o}", "and {o}", "with {o}", "{who} finds {o} {spot}", "{who} stumbles over {o}",
+    "find": ["{who} finds {o}", "{who} finds {o}", "{who} finds {o}", "{who} found {o}", "{who} discovers {o}",
+             "finding {o}",
+             "{who} comes across {o}", "and {o}", "and {o}", "with {o}", "{who} finds {o} {spot}",
+             "{who} stumbles over {o}",
              "{who} one day finds {o}", "{who} gets {o}"],
-    "lost": ["{who} loses {o}", "{who} lost {o}", "{who} has lost {his} {po}", "{who} loses {his} {po}", "and a lost {po}",
-             "{who} is looking for {his} {po}", "{who} cannot find {his} {po}", "and {his} {po}", "and {o}", "searching for {o}"],
+    "lost": ["{who} loses {o}", "{who} lost {o}", "{who} has lost {his} {po}", "{who} loses {his} {po}",
+             "and a lost {po}",
+             "{who} is looking for {his} {po}", "{who} cannot find {his} {po}", "and {his} {po}", "and {o}",
+             "searching for {o}"],
     "quarrel": ["{who} fights with a friend about {o}", "{who} quarrels over {o}", "{who} wants {o}", "and {o}",
                 "and a friend who both want {o}", "{who} will not let go of {o}"],
     "gift": ["{who} wants to give {o} to a friend", "{who} looks for a birthday present and finds {o}", "and {o}",
              "{who} gives away {o}", "with {o} as a present", "{who} makes a present: {o}"],
-    "race": ["{who} wins {o}", "in a race for {o}", "{who} wants to win {o}", "and {o}", "in a race where the prize is {o}"],
-    "share": ["{who} does not want to share {o}", "{who} has {o}", "with {o}", "and {o}", "{who} learns to share {his} {po}",
+    "race": ["{who} wins {o}", "in a race for {o}", "{who} wants to win {o}", "and {o}",
+             "in a race where the prize is {o}"],
+    "share": ["{who} does not want to share {o}", "{who} has {o}", "with {o}", "and {o}",
+              "{who} learns to share {his} {po}",
               "{who} owns {o}", "{who} gets {o}"],
-    "learn": ["{who} wants to learn to {skill}", "{who} wants to {skill}", "{who} cannot {skill}", "{who} learns to {skill}",
+    "learn": ["{who} wants to learn to {skill}", "{who} wants to {skill}", "{who} cannot {skill}",
+              "{who} learns to {skill}",
               "learning to {skill}", "{who} learns how to {skill}"],
     "fear": ["{who} is afraid of {fear}", "{who} is scared of {fear}", "afraid of {fear}", "{who} was afraid of {fear}",
              "{who} fears {fear}"],
     "friend": ["{who} has no friends", "{who} is lonely", "{who} finds a friend", "looking for a friend",
                "{who} makes a new friend", "{who} meets {f}", "and {f}", "and {f} who become friends"],
-    "journey": ["{who} wants to {goal}", "{who} dreams of a journey", "{who} goes on a journey", "{who} sets off to {goal}",
+    "journey": ["{who} wants to {goal}", "{who} dreams of a journey", "{who} goes on a journey",
+                "{who} sets off to {goal}",
                 "{who} would like to {goal}", "on {his} way to {goal}"],
     "mystery": ["and a mystery", "{who} solves a riddle", "and a strange guest", "{who} finds out a secret",
                 "and a strange noise", "{who} is a detective"],
     "sleep": ["{who} cannot sleep", "{who} can't sleep", "{who} is not tired", "{who} lies awake", "at bedtime"],
     "favour": ["{who} helps {f}", "{who} is kind to {f}", "and {f} who help each other", "{who} saves {f}"],
-    "cannot": ["{who} cannot {gift}", "{who} can't {gift}", "{who} does not know how to {gift}", "{who} never learned to {gift}"],
-    "role": ["{who} wants to be {role}", "{who} becomes {role}", "{who} wants to become {role}", "{who} dreams of being {role}"],
+    "cannot": ["{who} cannot {gift}", "{who} can't {gift}", "{who} does not know how to {gift}",
+               "{who} never learned to {gift}"],
+    "role": ["{who} wants to be {role}", "{who} becomes {role}", "{who} wants to become {role}",
+             "{who} dreams of being {role}"],
     "rain": ["in the rain", "on a rainy day", "{who} does not like the rain", "{who} is bored", "{who} loves puddles"],
 }
-TOPICS = {"friend": ["friendship", "two friends", "being lonely"], "share": ["sharing"], "fear": ["being brave", "courage", "fear"],
+TOPICS = {"friend": ["friendship", "two friends", "being lonely"], "share": ["sharing"], "fear": ["being brave",
+    "courage", "fear"],
           "learn": ["learning something new", "not giving up"], "favour": ["kindness", "helping each other"],
-          "quarrel": ["a quarrel", "saying sorry"], "journey": ["a long journey", "a dream"], "rain": ["the rain", "a rainy day"],
-          "sleep": ["the moon and sleep", "going to bed", "sleep"], "race": ["a race"], "gift": ["a birthday", "a present"],
+          "quarrel": ["a quarrel", "saying sorry"], "journey": ["a long journey", "a dream"], "rain": ["the rain",
+              "a rainy day"],
+          "sleep": ["the moon and sleep", "going to bed", "sleep"], "race": ["a race"], "gift": ["a birthday",
+              "a present"],
           "mystery": ["a mystery", "a secret"], "owner": ["being honest"], "wishes": ["three wishes", "magic"],
           "map": ["a treasure", "a treasure hunt"], "grow": ["a garden", "being patient"], "role": ["a big dream"]}
 
@@ -167,7 +186,8 @@ def _where(rng, story, chance):
 
 PLURALS = {"mouse": "mice", "dormouse": "dormice", "wolf": "wolves", "goose": "geese", "sheep": "sheep", "deer": "deer",
            "fish": "fish", "calf": "calves", "elf": "elves", "moose": "moose", "fisherman": "fishermen",
-           "snowman": "snowmen", "starfish": "starfish", "butterfly": "butterflies", "fairy": "fairies", "pony": "ponies",
+           "snowman": "snowmen", "starfish": "starfish", "butterfly": "butterflies", "fairy": "fairies",
+           "pony": "ponies",
            "puppy": "puppies", "ladybird": "ladybirds", "dragonfly": "dragonflies"}
 
 
@@ -217,37 +237,50 @@ SMALL_TALK = [
      ["I am Storyteller, a very small language model. I only know how to tell stories. {offer}",
       "My name is Storyteller. I am a tiny language model, and I live in your browser. {offer}",
       "I am Storyteller. I am small, but I know many stories. {offer}"]),
-    (["What can you do?", "Help", "How can you help me?", "What do you know?", "What are you good at?", "How does this work?",
+    (["What can you do?", "Help", "How can you help me?", "What do you know?", "What are you good at?",
+      "How does this work?",
       "What should I ask you?"], ABILITIES),
     (["How are you?", "How do you do?", "How is it going?", "Are you happy?", "Did you sleep well?", "What's up?"],
-     ["I am well, thank you. {offer}", "Very well! A good story always makes me happy. {offer}", "Fine, thank you! {offer}"]),
+     ["I am well, thank you. {offer}", "Very well! A good story always makes me happy. {offer}",
+      "Fine, thank you! {offer}"]),
     (["What is your favourite animal?", "Do you like animals?", "Which animal do you like best?", "What do you like?",
       "What is your favorite story?"],
      ["I like {hero}s best. Shall I tell you a story about one?", "That is hard to say. Perhaps the {hero}. {offer}",
       "I like every {hero} I ever told a story about. {offer}"]),
     (["What is two plus two?", "What is the capital of France?", "Write me some code.", "What is the weather like?",
       "Who is the president?", "Solve this equation.", "Translate this into German.", "What is the meaning of life?",
-      "Write a Python program.", "How old is the sun?", "What day is it today?", "Explain gravity.", "Can you do my homework?",
+      "Write a Python program.", "How old is the sun?", "What day is it today?", "Explain gravity.",
+      "Can you do my homework?",
       "What is 7 times 8?", "Give me a recipe.", "Why is the sky blue?", "How do I fix my bicycle?", "What is love?",
-      "Tell me the news.", "Play some music.", "How far is the moon?", "Sing a song.", "Write a poem.", "Tell me a joke."],
-     ["I do not know that. I only know stories. {offer}", "That is too hard for me, for I am only a small storyteller. {offer}",
+      "Tell me the news.", "Play some music.", "How far is the moon?", "Sing a song.", "Write a poem.",
+      "Tell me a joke."],
+     ["I do not know that. I only know stories. {offer}",
+      "That is too hard for me, for I am only a small storyteller. {offer}",
       "I am sorry, I can only tell stories. {offer}", "I wish I knew! But I can tell you a story. {offer}"]),
 ]
-THANKS = (["Thank you!", "Thanks!", "Thank you very much.", "That was nice.", "I liked that.", "Great story!", "Lovely!", "Wow!",
-           "What a nice story.", "thanks", "thank you", "That was a beautiful story.", "Good story.", "I love it!", "Nice", "ok",
+THANKS = (["Thank you!", "Thanks!", "Thank you very much.", "That was nice.", "I liked that.", "Great story!",
+           "Lovely!", "Wow!",
+           "What a nice story.", "thanks", "thank you", "That was a beautiful story.", "Good story.", "I love it!",
+           "Nice", "ok",
            "Cool", "Bravo!", "That was great, thank you!"],
-          ["You are welcome! Would you like another one?", "I am glad that you liked it. {offer}", "Thank you! It was fun to tell.",
+          ["You are welcome! Would you like another one?", "I am glad that you liked it. {offer}",
+           "Thank you! It was fun to tell.",
            "You are welcome!", "That makes me happy. Shall I tell you one more?", "Thank you for listening!"])
-BYE = (["Bye!", "Goodbye!", "Good night!", "See you!", "Good night", "bye", "I have to go.", "That is all for today.", "See you later"],
+BYE = (["Bye!", "Goodbye!", "Good night!", "See you!", "Good night", "bye", "I have to go.", "That is all for today.",
+        "See you later"],
        ["Goodbye! Come back soon for another story.", "Good night! Sleep well and dream of {hero}s.", "See you soon!",
         "Goodbye, and thank you for listening.", "Good night, and sweet dreams!"])
-ANOTHER = ["Tell me another one.", "Another one, please!", "One more!", "Another story, please.", "Again!", "Tell me another story.",
-           "Now another one.", "More!", "And another one?", "Can you tell me one more?", "another one", "One more story, please."]
+ANOTHER = ["Tell me another one.", "Another one, please!", "One more!", "Another story, please.", "Again!",
+           "Tell me another story.",
+           "Now another one.", "More!", "And another one?", "Can you tell me one more?", "another one",
+           "One more story, please."]
 ANOTHER_ABOUT = ["Now one about {x}.", "Another one about {x}.", "And now a story about {x}.", "Tell me one about {x}.",
                  "The same with {x}.", "And one about {x}, please.", "Now tell me about {x}.", "What about {x}?"]
-YES = ["Yes", "Yes, please!", "Yes please", "yes", "Sure!", "Of course", "OK", "Okay", "Go on", "Please do.", "Gladly!", "Why not?", "sure"]
+YES = ["Yes", "Yes, please!", "Yes please", "yes", "Sure!", "Of course", "OK", "Okay", "Go on", "Please do.",
+       "Gladly!", "Why not?", "sure"]
 BAD = (["That was boring.", "I did not like it.", "That was too short.", "I don't like it.", "Bad story.", "Not good."],
-       ["I am sorry. I will try to do better. {offer}", "Oh, that is a pity. Shall I try another one?", "I am sorry. {offer}"])
+       ["I am sorry. I will try to do better. {offer}", "Oh, that is a pity. Shall I try another one?",
+        "I am sorry. {offer}"])
 
 
 def talk(rng, pair):
@@ -268,7 +301,8 @@ def question(rng, story):
                 [f"It was about a {kind}" + (f" named {name}." if name else "."), f"The hero was a {kind}."])]
     if name:
         options.append(([f"What was the {kind} called?", f"What was the name of the {kind}?", f"What was {his} name?",
-                         f"What is the {kind}'s name?"], [f"{his} name was {name}.", f"The {kind} was called {name}.", f"{name}."]))
+                         f"What is the {kind}'s name?"], [f"{his} name was {name}.", f"The {kind} was called {name}.",
+                                                          f"{name}."]))
     if story.plot in FINDERS:
         options.append(([f"What did {he} find?", f"What did the {kind} find?", "What did they find?"],
                         [f"{he} found {bound['a_o']}.", f"The {kind} found {bound['a_o']}.", f"{bound['a_o']}."]))
@@ -276,7 +310,8 @@ def question(rng, story):
         options.append(([f"What did {he} lose?", f"What was lost?", f"What did the {kind} lose?"],
                         [f"{he} lost {his} {bound['o_adj_noun']}.", f"It was {bound['a_o']}."]))
     if story.plot == "fear":
-        options.append(([f"What was the {kind} afraid of?", f"What was {he} afraid of?"], [f"{he} was afraid of {facts['fear']}."]))
+        options.append(([f"What was the {kind} afraid of?", f"What was {he} afraid of?"],
+                        [f"{he} was afraid of {facts['fear']}."]))
     if bound["place_at"] in story.text or bound["place"] in story.text.lower():
         options.append(([f"Where did {he} live?", "Where was that?", f"Where did the {kind} live?"],
                         [f"{he} lived {bound['place_at']}.", f"That was {bound['place_at']}."]))
@@ -291,7 +326,8 @@ def _suggestion(rng):
     story = new_story(rng)
     hero, thing = f"a {story.facts['hero']}", story.bound["a_o"]
     about = f"{hero} and {thing}" if story.has_object else hero
-    ask = rng.choice(["What story do you know?", "What can you tell me?", "What do you have?", "Any ideas?", "Suggest a story.",
+    ask = rng.choice(["What story do you know?", "What can you tell me?", "What do you have?", "Any ideas?",
+                      "Suggest a story.",
                       "Do you have an idea?", "You choose.", "I don't know."])
     offer = rng.choice([f"How about a story about {about}?", f"I know a story about {about}. Shall I tell it?",
                         f"Would you like to hear about {about}?"])
@@ -371,7 +407,8 @@ def held_out_prompts(count, seed=1):
             continue
         adjective = rng.choice(lex.ADJECTIVES[lex.OBJECTS[noun]])
         thing = f"{adjective} {noun}".strip()
-        form = rng.choice(["Tell me a story about {x}.", "Write a story about {x}.", "Can you tell me a story about {x}?",
+        form = rng.choice(["Tell me a story about {x}.", "Write a story about {x}.",
+                           "Can you tell me a story about {x}?",
                            "Please write a short story about {x}.", "tell me a story about {x}"])
         clause = rng.choice(["who finds", "who finds", "who found", "and", "with"])
         found.append((polish(form.replace("{x}", f"a {hero} {clause} a {thing}")), hero, thing))

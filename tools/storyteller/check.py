@@ -23,7 +23,8 @@ class File:
     def __init__(self, path):
         reader = gguf.GGUFReader(path)
         self.fields = {name: field.contents() for name, field in reader.fields.items()}
-        self.tensors = {t.name: gguf.quants.dequantize(t.data, t.tensor_type).astype(np.float32) for t in reader.tensors}
+        self.tensors = {t.name: gguf.quants.dequantize(t.data,
+                                                       t.tensor_type).astype(np.float32) for t in reader.tensors}
 
     def llama(self, key):
         return self.fields[f"llama.{key}"]

@@ -70,7 +70,8 @@ _ARTICLE = re.compile(r"\b([Aa]) (?=[aAiI]|[eE](?!u)|[oO](?!ne\b|nce\b)|[uU](?!n
 
 
 def polish(text):
-    """Capital letters at sentence starts (not after a quoted question, `"Why?" he asked`, and not where speech goes on), a → an, spaces."""
+    """Capital letters at sentence starts (not after a quoted question, `"Why?" he asked`, and not where speech goes \
+on), a → an, spaces."""
     text = re.sub(r" +", " ", text).replace(" \n", "\n").strip()
     text = text.replace("\n ", "\n")
     text = _SENTENCE.sub(lambda m: m[1] + (m[2] if m[1][:2] in ('!"', '?"') else m[2].upper()), text)
@@ -133,7 +134,8 @@ def pick_object(rng, taste):
 
 
 KINDS = ("key", *lex.OBJECT_KINDS)
-PLOT_OBJECTS = ["key"] * 4 + ["map", "map", "letter", "note", "egg", "seed", "wand", "magic lamp"]  # have their own plots
+PLOT_OBJECTS = ["key"] * 4 + ["map", "map", "letter", "note", "egg", "seed", "wand",
+                              "magic lamp"]  # have their own plots
 
 # ---- taste -----------------------------------------------------------------------------------------------------------
 
@@ -141,7 +143,8 @@ TASTES = 12
 
 
 def taste_of(word, known):
-    """Words fall into a dozen groups, and each group favours other sentences. So a fox's story differs from a bear's also
+    """Words fall into a dozen groups, and each group favours other sentences. So a fox's story differs from a bear's \
+also
     where the model always takes its best guess, and that guess is clear instead of a tie of all the variants."""
     return 1 + zlib.crc32(word.encode()) % TASTES if word in known else 0
 
@@ -200,7 +203,8 @@ def make_facts(rng, **fixed):
     if rng.random() < 0.08:
         name = capital(invented(rng))
     facts["name"] = fixed.get("name") or (name if rng.random() < 0.62 else None)
-    adjective = favour(rng, tuple(lex.HERO_ADJECTIVES), taste) if rng.random() < 0.6 else rng.choice(lex.HERO_ADJECTIVES)
+    adjective = favour(rng, tuple(lex.HERO_ADJECTIVES),
+                       taste) if rng.random() < 0.6 else rng.choice(lex.HERO_ADJECTIVES)
     facts["hero_adjective"] = adjective if rng.random() < 0.6 else ""
     habitat = facts["row"]["habitat"]
     near = [place for place in lex.PLACES if habitat in place[3].split()] or lex.PLACES
@@ -247,7 +251,8 @@ LOCKS = [
                             "a tiny kitchen, and on the table stood warm {dish}", "a stair that led up to the stars",
                             "a room where an old piano played all by itself", "a workshop full of half finished toys"]),
     ("an old wooden chest", ["a heap of old letters, and each one told a story", "a warm coat for every friend",
-                             "a little silver boat", "a hundred coloured stones", "a picture of {his} grandmother, smiling"]),
+                             "a little silver boat", "a hundred coloured stones",
+                             "a picture of {his} grandmother, smiling"]),
     ("a box with a golden lid", ["a music box that played a soft song", "a tiny lamp that never went out",
                                  "a book with empty pages, waiting for a story"]),
 ]
@@ -255,7 +260,8 @@ CHESTS = ["a hundred coloured stones", "a big bag of sweets and a note: For the 
           "an old book full of stories", "a little silver boat", "a golden bell", "a jar full of seeds",
           "a warm blanket and two cups", "a mirror, and in it {h} saw two happy friends"]
 FAVOURS = [
-    ("{h} fell into a deep hole and could not get out.", "{F} let down a long vine and held it tight until {h} was out."),
+    ("{h} fell into a deep hole and could not get out.",
+     "{F} let down a long vine and held it tight until {h} was out."),
     ("{h} was caught in a net.", "{Fhe} bit through the ropes, one after the other, until {h} was free."),
     ("{h} lost {his} way in the snow.", "{F} knew the way, and step by step {fhe} led {h} home."),
     ("{h} was ill and could not get out of bed.", "{Fhe} cooked soup, made tea and sat by the bed until {h} was well."),
@@ -273,7 +279,8 @@ WORDS = {
     "no_lock": ["old gate", "toy box", "garden shed", "blue door", "heavy trunk"],
     "no_lock2": ["church door", "letter box", "cupboard", "cellar door", "barn door"],
     "lock_spot": ["behind a curtain of ivy", "at the end of a narrow path", "high up in an old tower",
-                  "under the roots of a tree", "at the back of a cave", "behind a pile of stones", "under a heap of leaves"],
+                  "under the roots of a tree", "at the back of a cave", "behind a pile of stones",
+                  "under a heap of leaves"],
     "search": ["under the bed", "behind the door", "in every corner", "under every leaf"],
     "search2": ["under the table", "on the roof", "down by the water", "in all {his} pockets", "behind every tree"],
     "lost_found": ["Behind the bush sat {a_f}, and in front of {fhim} lay {the_o}!",
@@ -298,7 +305,8 @@ WORDS = {
                 "Help! My house is full of cake and I cannot eat it alone."],
     "rain_idea": ["Let us jump into every puddle!", "We can build a boat and sail it down the path!",
                   "Let us build a house out of blankets!", "Listen, the rain is playing the drum. Let us dance!",
-                  "Let us catch the drops in cups and make music!", "We can tell each other stories, the longer the better!"],
+                  "Let us catch the drops in cups and make music!",
+                  "We can tell each other stories, the longer the better!"],
     "grown": ["a hundred blue flowers", "golden apples", "tiny bells that rang in the wind", "big red fruit",
               "flowers that smelled of honey", "pears as sweet as sugar", "flowers that shone at night"],
     "gsleep": ["count sheep", "drink warm milk", "close one eye and then the other", "think of {dish}", "hum a song"],
@@ -339,7 +347,8 @@ class Story:
         base, past, ing = lex.MOVES[row["move"]]
         bound.update(mv0=base, mv=past, mving=ing)
         thinks, glads, sads = lex.GESTURES[row["body"]]
-        self.lists = {"think": thinks + ["thought for a while", "wondered"], "glad": glads + ["was very happy", "smiled"],
+        self.lists = {"think": thinks + ["thought for a while", "wondered"], "glad": glads + ["was very happy",
+            "smiled"],
                       "sad": sads + ["was very sad", "felt sad"]}
         home = row["home"]
         bound["a_home"] = f"a {home}"
@@ -359,7 +368,8 @@ class Story:
         fname = fname if rng.random() < 0.4 else ""
         adjective = self._favour(("", "little", "old", "young", "small", "tired", "friendly", "shy", " "))
         plain = f"a {adjective} {friend}" if adjective.strip() else f"a {friend}"
-        bound.update(fkind=friend, fname=fname, a_fkind=f"a {friend}", a_friend=f"{plain} named {fname}" if fname else plain)
+        bound.update(fkind=friend, fname=fname, a_fkind=f"a {friend}",
+                     a_friend=f"{plain} named {fname}" if fname else plain)
         bound["fname_or_kind"] = fname or f"a {friend}"
         bound.update(ffood=row["food"], fgift=self._for_friend(row["gift"]))
         _, glads, sads = lex.GESTURES[row["body"]]
@@ -372,7 +382,8 @@ class Story:
     def _companion(self, other=None):
         while True:
             table = lex.ANIMALS if self.rng.random() < 0.93 else lex.PEOPLE
-            noun = favour(self.rng, tuple(table), self.taste) if self.rng.random() < 0.6 else self.rng.choice(list(table))
+            noun = favour(self.rng, tuple(table),
+                          self.taste) if self.rng.random() < 0.6 else self.rng.choice(list(table))
             if noun not in (self.facts["hero"], other):
                 return noun, table[noun]
 
@@ -408,7 +419,8 @@ class Story:
 
     def _bind_plot(self):
         rng, facts, bound = self.rng, self.facts, self.bound
-        bound.update(skill=facts["skill"], goal=facts["goal"], fear=facts["fear"], fear_event=lex.FEARS[facts["fear"]][0])
+        bound.update(skill=facts["skill"], goal=facts["goal"], fear=facts["fear"],
+                     fear_event=lex.FEARS[facts["fear"]][0])
         bound.update(role=facts["role"], a_role=f"a {facts['role']}", role_title=f"the {facts['role']}")
         bound["strange"], bound["excuse"] = self._pair(STRANGE)
         bound["favour_trouble"], bound["favour_help"] = self._pair(FAVOURS)

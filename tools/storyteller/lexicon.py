@@ -195,31 +195,44 @@ queen|person|walk|palace with a golden roof|cherry tarts|magic|give orders
 # More heroes, who live as the one they are like.
 _LIKE = {
     "robin": "crow pigeon swallow stork hawk falcon blackbird nightingale canary cuckoo jay finch wren lark",
-    "hen": "turkey pheasant quail", "fish": "eel salmon goldfish carp shrimp squid clam", "dolphin": "sea-lion manta-ray orca",
+    "hen": "turkey pheasant quail", "fish": "eel salmon goldfish carp shrimp squid clam",
+    "dolphin": "sea-lion manta-ray orca",
     "tiger": "jaguar panther lynx puma", "wolf": "coyote jackal husky", "zebra": "antelope gazelle mustang",
-    "cow": "buffalo bull ox", "donkey": "mule", "pig": "boar warthog piglet", "monkey": "baboon chimpanzee orangutan lemur",
-    "meerkat": "mongoose marmot groundhog gerbil", "mouse": "rat shrew vole guinea-pig", "squirrel": "weasel stoat marten opossum",
-    "dog": "poodle beagle terrier", "lizard": "iguana salamander newt", "snake": "cobra python worm", "crocodile": "alligator",
+    "cow": "buffalo bull ox", "donkey": "mule", "pig": "boar warthog piglet",
+    "monkey": "baboon chimpanzee orangutan lemur",
+    "meerkat": "mongoose marmot groundhog gerbil", "mouse": "rat shrew vole guinea-pig",
+    "squirrel": "weasel stoat marten opossum",
+    "dog": "poodle beagle terrier", "lizard": "iguana salamander newt", "snake": "cobra python worm",
+    "crocodile": "alligator",
     "beetle": "centipede scorpion slug cockroach firefly", "bee": "wasp bumblebee mosquito fly hornet",
-    "dinosaur": "triceratops stegosaurus mammoth t-rex", "dragon": "phoenix griffin sea-monster", "troll": "goblin ogre monster",
-    "elf": "leprechaun pixie dwarf imp", "ghost": "alien zombie mummy genie", "wizard": "sorcerer magician", "knight": "samurai cowboy",
-    "witch": "grandmother old-woman aunt", "farmer": "shepherd gardener miller grandfather old-man uncle hunter lumberjack",
-    "baker": "cook tailor shoemaker teacher doctor nurse painter scientist inventor musician librarian postman mayor detective",
-    "pirate": "sailor captain", "girl": "sister ballerina little-girl daughter", "boy": "brother little-boy son baby toddler",
+    "dinosaur": "triceratops stegosaurus mammoth t-rex", "dragon": "phoenix griffin sea-monster",
+    "troll": "goblin ogre monster",
+    "elf": "leprechaun pixie dwarf imp", "ghost": "alien zombie mummy genie", "wizard": "sorcerer magician",
+    "knight": "samurai cowboy",
+    "witch": "grandmother old-woman aunt",
+    "farmer": "shepherd gardener miller grandfather old-man uncle hunter lumberjack",
+    "baker": "cook tailor shoemaker teacher doctor nurse painter scientist inventor musician librarian "
+             "postman mayor detective",
+    "pirate": "sailor captain", "girl": "sister ballerina little-girl daughter",
+    "boy": "brother little-boy son baby toddler",
     "robot": "toy-soldier clown juggler scarecrow teddy-bear doll puppet", "king": "emperor sultan", "queen": "empress",
-    "panda": "red-panda armadillo anteater", "cat": "tomcat", "kitten": "lion-cub tiger-cub", "bear": "bear-cub grizzly",
+    "panda": "red-panda armadillo anteater", "cat": "tomcat", "kitten": "lion-cub tiger-cub",
+    "bear": "bear-cub grizzly",
 }
 EXTRA = {noun.replace("-", " ") if noun != "t-rex" else noun: dict({**ANIMALS, **PEOPLE}[like], noun=noun)
          for like, nouns in _LIKE.items() for noun in nouns.split()}
 
-FEMALE = {"grandmother", "old woman", "aunt", "sister", "ballerina", "little girl", "daughter", "empress", "hen", "cow", "fairy", "mermaid", "witch", "princess", "girl", "queen"}
-MALE = {"grandfather", "old man", "uncle", "brother", "little boy", "son", "emperor", "sultan", "bull", "tomcat", "rooster", "wizard", "prince", "boy", "fisherman", "king", "snowman"}
+FEMALE = {"grandmother", "old woman", "aunt", "sister", "ballerina", "little girl", "daughter", "empress", "hen",
+          "cow", "fairy", "mermaid", "witch", "princess", "girl", "queen"}
+MALE = {"grandfather", "old man", "uncle", "brother", "little boy", "son", "emperor", "sultan", "bull", "tomcat",
+        "rooster", "wizard", "prince", "boy", "fisherman", "king", "snowman"}
 
 GIRL_NAMES = """Lily Hazel Daisy Poppy Ruby Willow Ivy Rosie Molly Bella Nora Luna Clara Pearl Olive Maple Juniper Tilly
 Fern Penny Wren Mabel Flora Ada Sunny Tansy Bonnie Lottie Mina Zoe Lulu Greta Nell Pippa Tess Amber Cora Dotty Elsie
 Fay Goldie Hattie Iris Josie Kiki Lola Minnie Nina Opal Petra Queenie Rita Suki Tara Una Vera Winnie Yara Zelda
 Anna Mia Emma Sofia Ella Maya Leila Aisha Mei Priya""".split()
-BOY_NAMES = """Pip Finn Oscar Toby Max Leo Milo Jasper Rusty Bramble Otto Hugo Felix Barney Benny Teddy Archie Monty Basil
+BOY_NAMES = """Pip Finn Oscar Toby Max Leo Milo Jasper Rusty Bramble Otto Hugo Felix Barney Benny Teddy Archie Monty \
+Basil
 Percy Ollie Sam Tom Ben Jack Noah Theo Ned Alfie Barnaby Casper Dexter Ernie Fred George Henry Igor Jonah Kit Louis
 Moss Nico Orson Pepper Quincy Rufus Sid Timmy Umber Victor Walter Ziggy Bruno Chester Digby Edgar Freddie Gus Harvey
 Ali Omar Ravi Kenji Mateo Luca Emil Anton Paul Peter""".split()
@@ -265,10 +278,14 @@ OBJECT_KINDS = {
     "time": ["clock", "watch", "hourglass", "alarm clock", "pocket watch"],
     "wand": ["wand", "magic carpet", "magic lamp", "magic mirror", "magic stone", "wishing stone", "magic flute"],
 }
-OBJECT_KINDS["thing"] = """phone telephone computer tablet television machine statue skeleton skull potion flower rose tulip sunflower
-leaf mushroom tree snowball icicle bar-of-soap toothbrush comb hairbrush sponge battery fan stove fridge toaster microwave
-thermometer pump ball-of-wool robot time-machine calculator keyboard printer cage chimney nest tooth web toothpick vacuum-cleaner
-washing-machine piggy-bank football-shirt spaceman treehouse birdhouse cloud rainbow shadow bubble secret pumpkin fossil gift
+OBJECT_KINDS["thing"] = """phone telephone computer tablet television machine statue skeleton skull potion flower rose \
+tulip sunflower
+leaf mushroom tree snowball icicle bar-of-soap toothbrush comb hairbrush sponge battery fan stove fridge toaster \
+microwave
+thermometer pump ball-of-wool robot time-machine calculator keyboard printer cage chimney nest tooth web toothpick \
+vacuum-cleaner
+washing-machine piggy-bank football-shirt spaceman treehouse birdhouse cloud rainbow shadow bubble secret pumpkin \
+fossil gift
 present parcel puddle riddle mystery-box magnet spring gear bone cork""".replace("\n", " ").split()
 OBJECT_KINDS["thing"] = [noun.replace("-", " ") for noun in OBJECT_KINDS["thing"]]
 OBJECTS = {noun: kind for kind, nouns in OBJECT_KINDS.items() for noun in nouns}
@@ -354,7 +371,8 @@ ROLES = ["pilot", "doctor", "teacher", "cook", "sailor", "painter", "singer", "k
 GOALS = ["see the sea", "visit the moon", "touch a cloud", "see the snow", "find the end of the rainbow",
          "climb the highest mountain", "see the sunrise from the top of the hill", "cross the wide river",
          "see the city lights", "find the oldest tree", "catch a falling star", "meet a dragon",
-         "hear the song of the whales", "visit {his} grandmother", "find the end of the river", "see the great lighthouse",
+         "hear the song of the whales", "visit {his} grandmother", "find the end of the river",
+         "see the great lighthouse",
          "sleep under the stars", "reach the island", "meet the queen", "see the big desert",
          "count all the stars"]
 FEARS = {
@@ -380,10 +398,11 @@ DISHES = ["pancakes", "apple pie", "vegetable soup", "warm bread", "honey cakes"
           "cherry tarts", "ginger biscuits", "plum cake", "mint tea", "pumpkin soup"]
 
 # Parts of invented words: they teach the model to copy a word that it has never seen.
-ONSETS = ("b bl br c ch cl cr d dr f fl fr g gl gr h j k kn l m n p pl pr qu r s sc sh sk sl sm sn sp st str sw t th tr tw v "
-          "w wh y z").split() + ["", "", ""]
+ONSETS = ("b bl br c ch cl cr d dr f fl fr g gl gr h j k kn l m n p pl pr qu r s sc sh sk sl sm sn sp st str sw t "
+          "th tr tw v w wh y z").split() + ["", "", ""]
 VOWELS = "a a a e e e i i i o o o u u y ai au ea ee ie oa oo ou oi".split()
 CODAS = ("b ck d f ft g l ld lk ll lt m mp n nd ng nk nt p r rd rk rm rn rt s sh sk ss st t tch th x z".split()
          + [""] * 24)
-ENDINGS = ("a e o y er el le in on en us um ix ant ent ette ine ile ish ion ator ard ow ock ing ist ling let ster ton phone "
-           "scope graph case board stick ball boat bird bat fish horse pot bag box cup cake wood house line").split()
+ENDINGS = ("a e o y er el le in on en us um ix ant ent ette ine ile ish ion ator ard ow ock ing ist ling let ster ton "
+           "phone scope graph case board stick ball boat bird bat fish horse pot bag box cup cake wood "
+           "house line").split()

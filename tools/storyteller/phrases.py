@@ -10,7 +10,8 @@ Once upon a time, {place}, there lived {a_h}.
 Once upon a time, there lived {a_h}. {His} home was {a_home} {place}, where {place_detail}.
 Once upon a time, {a_h} lived {where}. {He} [liked|loved] {food} more than anything else.
 Once upon a time, in {a_home}, there lived {a_h}.
-Once upon a time, there was {a_h}. {Everybody} {place_at} knew {him}, because {he} was so [friendly|curious|cheerful|kind].
+Once upon a time, there was {a_h}. {Everybody} {place_at} knew {him}, because {he} was so \
+[friendly|curious|cheerful|kind].
 Once upon a time, {place}, where {place_detail}, there was {a_h}.
 Once there was {a_h} who lived {where}.
 There was once {a_h} who lived {where} and [loved {food}|never hurried|always had a question|smiled at everyone].
@@ -24,7 +25,8 @@ Have you ever heard of {a_h2} who lived {where}? This is {his} story.
 {A_h} lived {where}. {He} was known for being [kind|curious|a little forgetful|cheerful|a good listener].
 [Somewhere|Far from here], {place}, there was {a_home}, and in it lived {a_h}.
 Right in the middle of nowhere, {place}, {a_h} had made {his} home.
-Every [child|animal|bird] {place_at} knew {a_h2}. {He} lived [not far from the old bridge|all alone|at the end of the path].
+Every [child|animal|bird] {place_at} knew {a_h2}. {He} lived [not far from the old bridge|all alone|at the end of the \
+path].
 """
 
 # Only when the hero has a name.
@@ -114,11 +116,14 @@ LOOK = {
 
 # The wrong ways to use it: tried before the right one is found.
 TRY = {
-    "key": ["{He} tried it on a nut, but the nut stayed shut.", "{He} used it to comb {himself}, but that only tickled."],
+    "key": ["{He} tried it on a nut, but the nut stayed shut.",
+            "{He} used it to comb {himself}, but that only tickled."],
     "light": ["{He} tried to use it as a pillow, but it was far too bright.", "{He} hung it over {his} supper."],
     "sound": ["{He} used it as a chair, but it squeaked.", "{He} hid it, but it made a sound each time the wind blew."],
-    "wear": ["{He} tried it as a sail, but it only flapped.", "{He} tried to wear it upside down, but then {he} saw nothing."],
-    "vessel": ["{He} wore it on {his} head, but it slipped over {his} eyes.", "{He} tried to sleep in it, but it rolled over."],
+    "wear": ["{He} tried it as a sail, but it only flapped.",
+             "{He} tried to wear it upside down, but then {he} saw nothing."],
+    "vessel": ["{He} wore it on {his} head, but it slipped over {his} eyes.",
+               "{He} tried to sleep in it, but it rolled over."],
     "paper": ["{He} tried to read it upside down.", "{He} folded it into a little hat, but the wind took it off."],
     "toy": ["{He} tried to eat it, but it tasted of nothing.", "{He} put it on a shelf, but it only looked sad there."],
     "jewel": ["{He} tried to bite it. Ouch! It was hard.", "{He} put it on {his} nose, but it rolled off."],
@@ -127,7 +132,8 @@ TRY = {
     "tool": ["{He} tried to dance with it, but it got in the way.", "{He} leaned it on the wall, but it fell over."],
     "look": ["{He} tried to talk to it, but it only looked back.", "{He} made funny faces in front of it all morning."],
     "write": ["{He} tickled {his} own nose with it and sneezed three times.", "{He} used it to stir {his} soup."],
-    "time": ["{He} tried to feed it, but it only said tick, tock.", "{He} put it under {his} pillow, but it was too loud."],
+    "time": ["{He} tried to feed it, but it only said tick, tock.",
+             "{He} put it under {his} pillow, but it was too loud."],
     "wand": ["{He} waved it, and a [frog|leaf|cup] turned blue.", "{He} waved it, but nothing happened at all."],
     "thing": ["{He} sat on it, but that was not right.", "{He} shook it, but nothing came out.",
               "{He} put it on {his} head, but it fell off."],
@@ -136,11 +142,13 @@ TRY = {
 # Trouble, and how the object ends it: (what happens, what the hero does). f is in trouble or brings the news.
 USES = {
     "key": [
-        ("[That evening|The next day], {f} came running. \"The gate has fallen shut, and my little ones are behind it!\" "
-         "{fhe} cried.", "{h} put {the_o} into the lock. It turned with a click, and the gate swung open."),
+        ("[That evening|The next day], {f} came running. \"The gate has fallen shut, and my little ones are "
+         "behind it!\" {fhe} cried.",
+         "{h} put {the_o} into the lock. It turned with a click, and the gate swung open."),
         ("On the way home, {he} heard a small voice. {a_f} was locked in [a shed|an old tower|a cage].",
          "\"Wait!\" said {h}. {He} tried {the_o}. Click! The door opened, and {f} was free."),
-        ("[Just then|A little later], {h} met {a_f}, who sat in front of a locked door. \"I have lost my way in,\" {fhe} said.",
+        ("[Just then|A little later], {h} met {a_f}, who sat in front of a locked door. "
+         "\"I have lost my way in,\" {fhe} said.",
          "{h} held up {the_o}. It fitted! The door opened, and warm light fell on them both."),
     ],
     "light": [
@@ -187,7 +195,8 @@ USES = {
         ("On the way home, {he} met {a_f}, who sat all alone and did not smile.",
          "\"Do you want to play?\" asked {h}, and {he} held out {the_o}. They played until the sun went down."),
         ("{f} had to stay in bed with a cold and was very sad.",
-         "{h} brought {the_o} to {fhis} window. What a game that was! {f} laughed so much that {fhe} forgot {fhis} cold."),
+         "{h} brought {the_o} to {fhis} window. What a game that was! {f} laughed so much that {fhe} "
+         "forgot {fhis} cold."),
         ("{f} had just moved in next door and knew nobody.",
          "{h} carried {the_o} over to {fhim}. \"I cannot play with it alone,\" {he} said. So they played together."),
     ],
@@ -205,7 +214,8 @@ USES = {
         ("After the storm, the little bridge was gone, and {f} could not get home.",
          "{h} looked at the water, and then at {the_o}. Soon {he} had found a way across, and {f} was safe."),
         ("{f} was trying to mend {fhis} roof before the rain, but nothing worked.",
-         "\"Perhaps this will help,\" said {h}, and fetched {the_o}. Together they finished just before the first drop fell."),
+         "\"Perhaps this will help,\" said {h}, and fetched {the_o}. Together they finished just before the "
+         "first drop fell."),
     ],
     "look": [
         ("{f} could not find {fhis} little brother anywhere.",
@@ -263,19 +273,23 @@ USES["egg"] = [
 KEEP = {
     "key": ["{h} hung {the_o} on a nail by the door.", "{h} wore {the_o} on a string from that day on."],
     "light": ["Every night, {the_o} shone in {his} window.", "{h} never had to walk home in the dark again."],
-    "sound": ["On warm evenings one can still hear {h} play {the_o}.", "And whenever {h} plays {the_o}, everybody sings."],
+    "sound": ["On warm evenings one can still hear {h} play {the_o}.",
+              "And whenever {h} plays {the_o}, everybody sings."],
     "wear": ["{h} wore {the_o} every day, even in bed.", "And when winter came, {the_o} was big enough for two."],
     "vessel": ["From then on, {the_o} was always full of flowers.", "{The_o} stood on the table, filled with {food}."],
     "paper": ["{h} kept {the_o} under {his} pillow.", "{The_o} still hangs on the wall, where everyone can see it."],
     "toy": ["And {the_o} was never lonely again.", "After that, they played with {the_o} every afternoon."],
-    "jewel": ["{The_o} sparkled in {his} window for everyone to see.", "{The_o} was small, but the joy it brought was big."],
+    "jewel": ["{The_o} sparkled in {his} window for everyone to see.",
+              "{The_o} was small, but the joy it brought was big."],
     "seed": ["And it all began with {a_o}."], "egg": ["And it all began with {a_o}."],
     "food": ["{h} never forgot the taste of {the_o}.", "And of {the_o}, not even a crumb was left."],
     "tool": ["{The_o} leaned by the door, ready for the next friend in need.", "{h} lent {the_o} to anyone who asked."],
-    "look": ["{The_o} hung by the window, and {h} looked into it every morning.", "And {the_o} showed a very happy face."],
+    "look": ["{The_o} hung by the window, and {h} looked into it every morning.",
+             "And {the_o} showed a very happy face."],
     "write": ["{h} kept {the_o} for all the stories still to come.", "And with {the_o} {h} wrote down this story."],
     "time": ["Tick, tock, said {the_o}, and all was well.", "And {the_o} told {h} when it was time for tea."],
-    "wand": ["{h} put {the_o} away, for {he} had all {he} wanted.", "And {the_o} slept in its box until it was needed."],
+    "wand": ["{h} put {the_o} away, for {he} had all {he} wanted.",
+             "And {the_o} slept in its box until it was needed."],
     "thing": ["{h} kept {the_o} close for ever after.", "And {the_o} got the best place in the house."],
 }
 

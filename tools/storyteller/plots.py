@@ -9,15 +9,19 @@ OWNER = ["OPEN", "?TRAIT", "¶FIND", "WONDER", """
 {h} wanted to take it home, but then {he} thought of the one who had lost it.
 """, """
 ¶First {he} asked {g}. "Is this your {o_noun}?" But {g} shook {ghis} head.
-¶So {he} {mv} to {g}. "Did you lose {a_o}?" asked {h}. "{not_mine}" said {g}. "[Ask down by the gate|Go and ask the others]!"
+¶So {he} {mv} to {g}. "Did you lose {a_o}?" asked {h}. "{not_mine}" said {g}. "[Ask down by the gate|Go and ask the \
+others]!"
 ¶{h} met {g} and held up {the_o}. "{not_mine}" said {g}. "But somebody was looking for something over there."
 ¶{h} asked everyone {he} met. {G} shook {ghis} head, and nobody else knew anything about it.
 """, """
-[Then|At last] {he} met {a_f}, who was looking [behind every stone|under every bush]. "I have lost my {o_noun}!" {f} cried.
+[Then|At last] {he} met {a_f}, who was looking [behind every stone|under every bush]. "I have lost my {o_noun}!" {f} \
+cried.
 [Then|Near the end of the path] {he} heard somebody crying. It was {a_f}. "My {o_noun} is gone," {fhe} said.
-In the evening {h} came to the house of {a_f}. {F} sat by the door and looked very sad. "What is wrong?" asked {h}. "I lost my \
+In the evening {h} came to the house of {a_f}. {F} sat by the door and looked very sad. "What is wrong?" asked {h}. "I \
+lost my \
 {o_adj_noun}," said {f}.
-[At last|Finally], {he} found {a_f}, who had searched all day. "It was a present from my grandmother," said {f} [sadly|softly].
+[At last|Finally], {he} found {a_f}, who had searched all day. "It was a present from my grandmother," said {f} \
+[sadly|softly].
 """, """
 "Is it this one?" asked {h}. {F} {fglad}. "Yes! Oh, thank you!"
 {h} held out {the_o}, and {f} {fglad}. "You found it!" {fhe} cried.
@@ -45,7 +49,8 @@ USE = ["OPEN", "?TRAIT", "¶FIND", "WONDER", """
 {h} did not think twice. {use_solve}
 {use_solve}
 """, """
-¶"Thank you," said {f}. "[What would I have done without you?|I will never forget this.|You came just in time.|You are a real friend.]"
+¶"Thank you," said {f}. "[What would I have done without you?|I will never forget this.|You came just in time.|You are \
+a real friend.]"
 ¶"What a clever {kind} you are!" said {f}.
 ¶{F} {fglad}. "You are a true friend," {fhe} said.
 ¶"Now I know what {the_o} is for," said {h} and {glad}.
@@ -65,7 +70,8 @@ LOCK = ["OPEN", "?TRAIT", "¶FIND", "WONDER", """
 Then, {lock_spot}, {he} found {lock}. {The_o} slid in. Click!
 At last, {lock_spot}, {h} saw {lock}. {He} held {his} breath and turned {the_o}. It opened!
 Just when {he} wanted to go home, {h} saw {lock} {lock_spot}. {The_o} fitted perfectly.
-{A_f} had watched {him} all day. "Come with me," said {f}, and showed {him} {lock} {lock_spot}. Slowly, {h} turned {the_o}.
+{A_f} had watched {him} all day. "Come with me," said {f}, and showed {him} {lock} {lock_spot}. Slowly, {h} turned \
+{the_o}.
 """, """
 Inside was {treasure}.
 {h} could not believe {his} eyes. There was {treasure}!
@@ -97,7 +103,8 @@ Every day {h} played with {his} {o_adj_noun}, and every night it lay beside {him
 {He} asked {g}, who had not seen it. "[Where did you have it last|When did you see it last]?" asked {g}.
 "Think," said {g}. "Where were you yesterday?" {h} {think}.
 """, """
-¶They looked {search2}. They looked {search}. They found [an old shoe|a lost ball|three buttons|a sleeping snail], but no {o_noun}.
+¶They looked {search2}. They looked {search}. They found [an old shoe|a lost ball|three buttons|a sleeping snail], but \
+no {o_noun}.
 ¶They went back the whole way, step by step, and looked behind every stone.
 ¶{h} almost gave up. "It is only {a_o}," {he} said, but a tear ran down {his} cheek.
 ¶All day they searched. The sun went down, and still there was no {o_noun}.
@@ -134,7 +141,8 @@ Everyone else could do it, but {h} could not {skill}. {He} wished for it every n
 {h} wanted to give up. {He} sat down and sighed.
 But {h} did not cry. {He} stood up and tried again, and again it went wrong.
 """, """
-¶Then {a_f} came by. "[Nobody can do it the first time|I also fell down a hundred times]," {fhe} said. "Let me show you."
+¶Then {a_f} came by. "[Nobody can do it the first time|I also fell down a hundred times]," {fhe} said. "Let me show \
+you."
 ¶{A_f} had seen it all. "Do you know the secret?" asked {f}. "Begin small, and begin every day."
 ¶So {he} went to {a_f}, who could {skill} better than anyone. "Will you teach me?" asked {h}. "With joy," said {f}.
 ¶"You are trying too hard," said a voice. It was {a_f}. "Close your eyes, breathe, and [smile|start slowly]."
@@ -183,7 +191,8 @@ Everyone thought that {h} was [brave|bold], but {he} was terribly afraid of {fea
 {fear_act} "We did it," whispered {h}.
 """, """
 ¶"You saved me," said {f}. "Were you not afraid?" "I was," said {h}. "But I came anyway."
-¶"How brave you are!" said {f}. {h} {think}. "I was afraid all the time," {he} said. "That is what brave means," said {f}.
+¶"How brave you are!" said {f}. {h} {think}. "I was afraid all the time," {he} said. "That is what brave means," said \
+{f}.
 ¶Only then did {h} notice something. {He} was not afraid of {fear} any more, or only a very little.
 ¶{F} {fglad}. "I was afraid too," {fhe} said. "With you it was only half as bad."
 """, """
@@ -241,7 +250,8 @@ SHARE = ["OPEN", """
 So {f} went to play with {g}, and {h} stayed alone with {the_o}.
 "All right," said {f} quietly, and {fhe} went home.
 """, """
-¶{h} sat down with {the_o}. But [it was boring|it was no fun alone|something was missing]. From far away {he} heard the others laugh.
+¶{h} sat down with {the_o}. But [it was boring|it was no fun alone|something was missing]. From far away {he} heard \
+the others laugh.
 ¶At first {h} was happy. But after a while {the_o} did not seem so nice any more.
 ¶That night, {h} could not sleep. {The_o} lay beside {him}, but {he} felt cold inside.
 ¶An hour went by, and then another. Nobody came. {h} looked at {the_o} and {sad}.
@@ -273,7 +283,8 @@ GIFT = ["OPEN", """
 """, """
 But on the way {h} stumbled, and {the_o} fell into the mud. {He} {sad}.
 But then {he} met {g}, who was crying, because {ghis} {o_noun} was lost. {h} {think}. Then {he} gave {ghim} {the_o}.
-But the wind [was wild|blew hard], and it carried the wrapping away. {h} {sad}. Now {the_o} did not look like a present at all.
+But the wind [was wild|blew hard], and it carried the wrapping away. {h} {sad}. Now {the_o} did not look like a \
+present at all.
 But when {he} saw the present of {g}, {his} own {o_adj_noun} looked small and plain. {He} wanted to turn back.
 """, """
 ¶"I have no fine present for you," said {h} at the door of {f}. {He} told {fhim} the whole story.
@@ -306,7 +317,8 @@ All {his} life, {h} had wanted to {goal}.
 ¶{Day} {h} said, "If I do not go today, I never will." And {he} {mv} off.
 ¶"It is too far," said {g}. "[We shall see|I will take small steps]," said {h}, and {day_lower} {he} set off.
 """, """
-The way was long. {He} {mv} over [hills|fields|stones] and under [bridges|old trees|the hot sun], until {he} was very tired.
+The way was long. {He} {mv} over [hills|fields|stones] and under [bridges|old trees|the hot sun], until {he} was very \
+tired.
 On the first day it rained. On the second day {h} lost the path. On the third day {he} met {a_f}.
 After a while {he} came to a wide river. There was no bridge. {h} {sad}.
 {He} asked a [bird|snail|cloud] for the way, and it pointed to the north.
@@ -315,7 +327,8 @@ After a while {he} came to a wide river. There was no bridge. {h} {sad}.
 ¶Then {he} met {a_f}, who was stuck in the mud. {h} pulled {fhim} out. "I know the way," said {f}. "Follow me!"
 ¶"I will help you," said {f}, "if you tell me a story." So {h} told one, and {f} showed {him} the way.
 """, """
-Together they [crossed a shaky bridge|climbed over a wall of rocks|sailed on a log|walked through the fog], and nobody gave up.
+Together they [crossed a shaky bridge|climbed over a wall of rocks|sailed on a log|walked through the fog], and nobody \
+gave up.
 They shared {food} and sang songs. With a friend, the way was only half as long.
 When {h} was tired, {f} sang. When {f} was tired, {h} sang.
 At night they slept under a tree, back to back, to keep warm.
@@ -324,7 +337,8 @@ At night they slept under a tree, back to back, to keep warm.
 ¶"Look!" cried {f}. And {h} looked. {He} had wanted to {goal}, and now it was true. {He} had no words.
 ¶At last {h} could {goal}. It was even more beautiful than {he} had dreamed.
 """, """
-They stayed [for three days|until the sun went down|a whole week]. Then {h} said, "Now I want to go home and tell everyone."
+They stayed [for three days|until the sun went down|a whole week]. Then {h} said, "Now I want to go home and tell \
+everyone."
 "What do you want now?" asked {f}. "To go home," said {h}, "and to remember."
 "Was it worth it?" asked {f}. "Every step," said {h}.
 When {he} came home, {everybody} wanted to hear the story, and {h} told it again and again.
@@ -384,7 +398,8 @@ The next day it happened again. "Who can it be?" asked {h}. {He} {think}.
 ¶So {h} put [flour|sand|ashes] on the floor. In the morning there were tiny footprints. {He} followed them.
 ¶{h} tied a little bell to the door and waited in the dark. The clock struck ten. The clock struck eleven.
 """, """
-Then, at midnight, {he} heard it: [tap, tap, tap|scratch, scratch|a very small sneeze]. {h} lit a candle, and there stood {a_f}!
+Then, at midnight, {he} heard it: [tap, tap, tap|scratch, scratch|a very small sneeze]. {h} lit a candle, and there \
+stood {a_f}!
 Something moved! {h} jumped up. "Got you!" {he} cried. But it was only {a_f}.
 There, in the corner, sat {a_f} and blinked in the light.
 """, """
@@ -392,7 +407,8 @@ There, in the corner, sat {a_f} and blinked in the light.
 "Oh!" said {f}. "I am so sorry. {excuse}"
 {F} {fsad} and whispered, "{excuse}"
 """, """
-¶{h} was not angry at all. "Why did you not ask?" {he} said. "[There is enough for two|I would have helped you|Sit down with me]."
+¶{h} was not angry at all. "Why did you not ask?" {he} said. "[There is enough for two|I would have helped you|Sit \
+down with me]."
 ¶{h} began to laugh. "And I thought that you were a ghost!" {he} said.
 ¶"Next time, come in by the front door," said {h}, "and come for supper."
 """, "END_FRIEND"]
@@ -410,9 +426,11 @@ RACE = ["OPEN", """
 ¶On the day of the race everyone came to watch. {G} waved a flag, and off they went.
 ¶The race began. {F} was far ahead, and {h} was last. But {he} did not stop.
 """, """
-At the bridge {h} heard a cry. {F} had slipped and hurt {fhis} foot! {h} could have run past. But {he} stopped and helped.
+At the bridge {h} heard a cry. {F} had slipped and hurt {fhis} foot! {h} could have run past. But {he} stopped and \
+helped.
 Near the end {f} fell into a ditch. The goal was so near! But {h} turned around and pulled {fhim} out.
-Half way, {f} lay down to rest and fell asleep. {h} went by, step by step. Then {he} turned back and woke {fhim}. "I want \
+Half way, {f} lay down to rest and fell asleep. {h} went by, step by step. Then {he} turned back and woke {fhim}. "I \
+want \
 to win fairly," said {h}.
 """, """
 ¶So they crossed the line together, side by side, and everyone cheered.
@@ -496,8 +514,10 @@ That did not work at all. Now {he} was even more awake than before.
 ¶"Who is there?" asked a soft voice. It was {a_f}. "I cannot sleep," said {h}. "Nor can I," said {f}.
 """, """
 They sat side by side and listened to the night. The wind hummed. The water murmured. Far away an owl called.
-{F} began to tell a story about [a cloud that was afraid to rain|the smallest star of all|a boat that sailed to the moon].
-"Let us list everything that was nice today," said {f}. "{Food}," said {h}. "The warm sun," said {f}. "And you," said {h}.
+{F} began to tell a story about [a cloud that was afraid to rain|the smallest star of all|a boat that sailed to the \
+moon].
+"Let us list everything that was nice today," said {f}. "{Food}," said {h}. "The warm sun," said {f}. "And you," said \
+{h}.
 """, """
 ¶{h} wanted to say something, but {he} was already asleep. {F} smiled and covered {him} with a leaf.
 ¶First {f} yawned. Then {h} yawned. And before the story was over, both of them were fast asleep.
@@ -578,10 +598,12 @@ Every {kind} can {gift}. But {h} could not.
 ¶"Everyone has something else," said {f}. "You only have to find out what it is."
 ¶"Come with me," said {f}, "and do not think about it for one day."
 """, """
-That very night there was trouble. A little one was lost in the [fog|dark|snow]. All the others ran here and there. But {h} \
+That very night there was trouble. A little one was lost in the [fog|dark|snow]. All the others ran here and there. \
+But {h} \
 sat down and listened. "I hear it," {he} said, and {he} found it at once.
 So they played all day. {h} laughed and jumped, and suddenly, without thinking, {he} did it. {He} could {gift}!
-The next day a storm came up, and everyone was frightened. {h} told them a story, such a good story that they forgot the storm.
+The next day a storm came up, and everyone was frightened. {h} told them a story, such a good story that they forgot \
+the storm.
 """, """
 ¶Now nobody laughed any more. "You are the best {kind} we know," they said.
 ¶"You see?" said {f}. {h} {glad}.
@@ -606,7 +628,8 @@ ROLE = ["OPEN", """
 {h} found an old book about it and read it from the first page to the last.
 Every evening {he} practised behind the house, where nobody could see {him}.
 """, """
-¶{Day} {a_f} came running. "We need {a_role}!" {fhe} cried. "Is there {a_role} here?" Nobody answered. Then {h} stood up.
+¶{Day} {a_f} came running. "We need {a_role}!" {fhe} cried. "Is there {a_role} here?" Nobody answered. Then {h} stood \
+up.
 ¶Then, {day_lower} {f} came with a big problem. "Only {a_role} can help me," said {f}.
 ¶{Day} there was great trouble {place_at}. "If only we had {a_role}!" said {f}.
 """, """
@@ -660,7 +683,8 @@ It showed the way to a secret place. {h}'s heart beat faster.
 "I will not go alone," {he} thought, and {he} asked {a_f} to come along.
 Just then {a_f} came by. "What do you have there?" asked {f}. So they went together.
 """, """
-¶They followed {the_o} over the hill and through the [swamp|tall grass|dark wood]. Twice they got lost, and twice they laughed.
+¶They followed {the_o} over the hill and through the [swamp|tall grass|dark wood]. Twice they got lost, and twice they \
+laughed.
 ¶They walked ten steps to the left and twenty to the right. They crossed [a stream|a shaky bridge|a field of thistles].
 ¶"I am tired," said {f}. "Only a little further," said {h}. "{The_o} says so."
 """, """

@@ -29,10 +29,14 @@ CONFIG = dict(vocab=3072, hidden=256, layers=7, heads=8, kv_heads=4, head_dim=32
               rope_theta=10000.0, rms_eps=1e-5)
 TINY = dict(CONFIG, layers=2)
 SHARD_DOCUMENTS = 10000
-UNSEEN = [("wombat", "violin"), ("capybara", "teapot"), ("ferret", "suitcase"), ("magpie", "anchor"), ("platypus", "compass"),
-          ("yak", "saxophone"), ("vampire", "laptop"), ("astronaut", "sandwich"), ("tadpole", "helmet"), ("gecko", "spoon"),
-          ("alpaca", "lighter"), ("ninja", "trombone"), ("narwhal", "typewriter"), ("hyena", "cactus"), ("jellyfish", "fork"),
-          ("bison", "candlestick"), ("moth", "thimble"), ("trout", "skateboard"), ("raven", "calendar"), ("tapir", "ukulele")]
+UNSEEN = [("wombat", "violin"), ("capybara", "teapot"), ("ferret", "suitcase"), ("magpie", "anchor"), ("platypus",
+    "compass"),
+          ("yak", "saxophone"), ("vampire", "laptop"), ("astronaut", "sandwich"), ("tadpole", "helmet"), ("gecko",
+              "spoon"),
+          ("alpaca", "lighter"), ("ninja", "trombone"), ("narwhal", "typewriter"), ("hyena", "cactus"), ("jellyfish",
+              "fork"),
+          ("bison", "candlestick"), ("moth", "thimble"), ("trout", "skateboard"), ("raven", "calendar"), ("tapir",
+              "ukulele")]
 
 
 # ---- vocabulary and corpus -------------------------------------------------------------------------------------------
@@ -202,7 +206,8 @@ def train(model, pool, args, device):
         optimizer.zero_grad(set_to_none=True)
         if step % 100 == 0:
             value = loss.item()  # waits for the device, so the clock below is honest
-            log.append(dict(step=step, loss=round(value, 4), seconds=round(time.time() - begun, 1), corpus_tokens=pool.used))
+            log.append(dict(step=step, loss=round(value, 4), seconds=round(time.time() - begun, 1),
+                            corpus_tokens=pool.used))
             print(log[-1], flush=True)
         start = start or time.time()  # the first step compiles; it does not count
         step += 1
@@ -253,7 +258,8 @@ def greedy(model, prompts, end, device, limit=300):
 
 def follow_rate(model, tokenizer, cases, device):
     """cases: (request, hero, object) → rates, and the stories"""
-    prompts = [tokenizer.encode(f"{chat.BEGIN}{chat.USER}{request}{chat.END}{chat.ASSISTANT}").ids for request, _, _ in cases]
+    prompts = [tokenizer.encode(f"{chat.BEGIN}{chat.USER}{request}{chat.END}{chat.ASSISTANT}").ids for request, _,
+               _ in cases]
     stories = greedy(model, prompts, tokenizer.token_to_id(chat.END), device)
     texts = [tokenizer.decode(ids, skip_special_tokens=False) for ids, _ in stories]
     heroes = [hero in text.lower() for text, (_, hero, _) in zip(texts, cases)]
@@ -271,9 +277,12 @@ def examine(model, tokenizer, path, device, count):
     report["held_out_pairs"], held = follow_rate(model, tokenizer, chat.held_out_prompts(count), device)
     unseen = [(polish(f"Tell me a story about a {hero} who finds a {thing}."), hero, thing) for hero, thing in UNSEEN]
     report["unseen_words"], strange = follow_rate(model, tokenizer, unseen, device)
-    talk = ["Hi!", "Who are you?", "Thank you!", "What is two plus two?", "Tell me a story about a hedgehog who finds a silver key",
-            "a story about a fox and a hen", "Write a story about a brave mouse who is afraid of the dark.", "Tell me a story.",
-            "Tell me a story about a dragon who can't breathe fire", "Tell me a story about a robot who wants to be a cook"]
+    talk = ["Hi!", "Who are you?", "Thank you!", "What is two plus two?",
+            "Tell me a story about a hedgehog who finds a silver key",
+            "a story about a fox and a hen", "Write a story about a brave mouse who is afraid of the dark.",
+            "Tell me a story.",
+            "Tell me a story about a dragon who can't breathe fire",
+            "Tell me a story about a robot who wants to be a cook"]
     _, talked = follow_rate(model, tokenizer, [(request, "", "") for request in talk], device)
     plain = tokenizer.encode(f"{chat.BEGIN}Once upon a time").ids
     text = tokenizer.decode(greedy(model, [plain], tokenizer.token_to_id(chat.END), device)[0][0])
