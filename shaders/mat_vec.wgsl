@@ -3,7 +3,7 @@
 //
 // Threads work in teams of LANES. A team computes OUTPUTS rows: its threads take turns with the blocks of 32 columns,
 // each keeps one sum per row, so that a block of x is loaded once for all rows, and the sums meet in workgroup
-// memory. Needs no feature. mat_vec_subgroup does the same without a barrier.
+// memory. Needs no feature. mat_vec_subgroup gives the rows to subgroups.
 
 override LANES: u32; // a power of two, at least OUTPUTS
 

@@ -1,4 +1,5 @@
-//! The contract between the shaders and their Rust side, read from the WGSL by naga: bindings, parameters, constants, limits.
+//! The contract between the shaders and their Rust side, read from the WGSL by naga: bindings, parameters, constants,
+//! limits.
 //!
 //! Every dispatch of every harness case is looked at, so every variant is: all types, all topologies, with and without
 //! subgroups.

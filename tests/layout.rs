@@ -1,5 +1,6 @@
-//! The packed layout against the definition of the block formats: random blocks of every type, packed by the twin of the
-//! repack kernel and read by the twin of the shaders' readers, are the weights that `gguf::dequantize` gives, bit for bit.
+//! The packed layout against the definition of the block formats: random blocks of every type, packed by the twin of
+//! the repack kernel and read by the twin of the shaders' readers, are the weights that `gguf::dequantize` gives, bit
+//! for bit.
 #![cfg(not(target_arch = "wasm32"))]
 
 use webgguf::gguf::{GgmlType, dequantize};

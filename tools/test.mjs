@@ -29,7 +29,7 @@ const SUITES = [
 async function host() {
   const cargo = which('cargo', [path.join(cargoHome(), 'bin')]);
   const env = { ...rustEnv(path.dirname(cargo)), RUST_BACKTRACE: '1' };
-  return countCargo(await run(cargo, ['test', '--no-fail-fast'], { env, timeoutMs: SUITE_MS }));
+  return countCargo(await run(cargo, ['test', '--features', 'harness', '--no-fail-fast'], { env, timeoutMs: SUITE_MS }));
 }
 
 async function browser() {
