@@ -23,7 +23,7 @@ const BUILT = path.join(ROOT, 'target', TARGET, 'release', 'webgguf.wasm');
 
 // What rustc emits for wasm32 by default: wasm-opt must be told, or it refuses the module.
 const WASM_FEATURES = [
-  'bulk-memory', 'multivalue', 'mutable-globals', 'nontrapping-float-to-int', 'reference-types', 'sign-ext',
+  'bulk-memory', 'multivalue', 'mutable-globals', 'nontrapping-float-to-int', 'reference-types', 'sign-ext', 'simd',
 ];
 
 /** Brings pkg/ and dist/ up to date. Expects what prepare.mjs prepares. */
