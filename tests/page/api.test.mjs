@@ -150,31 +150,32 @@ test('a signal cancels a load on the GPU at any stage', async () => {
 
 // ---- generating -----------------------------------------------------------------------------------------------------
 
-/** Loads the storyteller on `backend` for the test below it and frees it afterwards. */
-const withModel = (work, { url = STORYTELLER, backend = 'webgpu', ...argument } = {}) => page.evaluate(
+const RANDOM = '/fixtures/models/llama-q8_0.gguf';
+
+/** Runs `work` with a model, which stays loaded for the next test: making pipelines takes seconds without a GPU. */
+const withModel = (work, { url = STORYTELLER, backend = 'cpu', ...argument } = {}) => page.evaluate(
   async ([source, from, where, value]) => {
     const library = await import('/dist/index.js');
-    const model = await library.WasmModel.load(from, { backend: where });
-    try {
-      return await (0, eval)(`(${source})`)(model, value, library);
-    } finally {
-      model.free();
-    }
+    const models = (globalThis.models ??= {});
+    const model = (models[from + where] ??= await library.WasmModel.load(from, { backend: where }));
+    model.reset();
+    return (0, eval)(`(${source})`)(model, value, library);
   }, [work.toString(), url, backend, argument],
 );
 
 for (const backend of ['webgpu', 'cpu']) {
   test(`${backend}: the same seed writes the same text, another seed another`, async () => {
-    const texts = await withModel(async (model) => {
+    const [one, same, other] = await withModel(async (model) => {
       const write = async (seed) => {
         model.reset();
-        return (await model.generate('Once upon a time', { maxTokens: 24, temperature: 1, seed }).result).text;
+        const options = { maxTokens: 24, temperature: 1, ignoreEos: true, seed };
+        return [...(await model.generate('Once upon a time', options).result).ids];
       };
       return [await write(7), await write(7), await write(8)];
-    }, { backend });
-    assert.ok(texts[0].length > 20, texts[0]);
-    assert.equal(texts[0], texts[1]);
-    assert.notEqual(texts[0], texts[2]);
+    }, { url: RANDOM, backend });
+    assert.equal(one.length, 24);
+    assert.deepEqual(one, same);
+    assert.notDeepEqual(one, other);
   });
 
   test(`${backend}: a prompt that goes on re-uses the cache, and writes what a fresh one writes`, async () => {
@@ -190,7 +191,7 @@ for (const backend of ['webgpu', 'cpu']) {
       const second = await run(longer);
       model.reset();
       return { first, second, fresh: await run(longer) };
-    }, { backend });
+    }, { url: RANDOM, backend });
     assert.equal(first.usage.cachedTokens, 0);
     assert.ok(second.usage.cachedTokens >= first.usage.promptTokens, JSON.stringify(second.usage));
     assert.equal(fresh.usage.cachedTokens, 0);
@@ -211,7 +212,7 @@ for (const backend of ['webgpu', 'cpu']) {
       const { finishReason: aborted } = await other.result;
       const after = (await model.generate('Once', { maxTokens: 5, ignoreEos: true }).result).ids.length;
       return { pieces, left, aborted, after };
-    }, { backend });
+    }, { url: RANDOM, backend });
     assert.ok(pieces >= 3);
     assert.deepEqual([left, aborted, after], ['abort', 'abort', 5]);
   });
@@ -267,12 +268,17 @@ test('text survives tokenize and detokenize, and evaluate has its shapes', async
 });
 
 test('a tokenizer reads only the head of the file', async () => {
-  const { ids, wanted, read } = await api(async ({ Tokenizer, WasmModel }, url) => {
+  const { ids, wanted, read, size } = await api(async ({ Tokenizer, WasmModel }, url) => {
     const bytes = await (await fetch(url)).arrayBuffer();
     let read = 0;
     const source = {
-      size: bytes.byteLength,
-      read(offset, length) { read = Math.max(read, offset + length); return bytes.slice(offset, offset + length); },
+      size: bytes.byteLength + 200_000_000, // as if there were many more weights
+      read(offset, length) {
+        read += length;
+        const piece = new Uint8Array(length);
+        piece.set(new Uint8Array(bytes.slice(offset, offset + length)));
+        return piece;
+      },
     };
     const tokenizer = await Tokenizer.load(source);
     const ids = [...tokenizer.tokenize('a silver key')];
@@ -280,10 +286,11 @@ test('a tokenizer reads only the head of the file', async () => {
     const model = await WasmModel.load(bytes, { backend: 'cpu' });
     const wanted = [...model.tokenize('a silver key')];
     model.free();
-    return { ids, wanted, read: read / bytes.byteLength };
+    return { ids, wanted, read, size: source.size };
   }, STORYTELLER);
+  assert.ok(ids.length >= 3);
   assert.deepEqual(ids, wanted);
-  assert.ok(read < 0.5, `${read} of the file was read`);
+  assert.ok(read < size / 10, `${read} bytes of ${size} were read`);
 });
 
 // ---- wrong use ------------------------------------------------------------------------------------------------------
@@ -333,7 +340,7 @@ test('generate during generate is refused, and the first one ends well', async (
     let code = null;
     try { await model.generate('x').result; } catch (error) { code = error.code; }
     return { code, first: (await running.result).ids.length };
-  });
+  }, { url: RANDOM, backend: 'webgpu' });
   assert.deepEqual({ code, first }, { code: 'invalid_argument', first: 10 });
 });
 
@@ -376,7 +383,7 @@ test('without WebGPU, webgpu is refused and auto takes the CPU', async () => {
 test('loading and freeing again and again keeps the memory in bounds', async () => {
   const sizes = await api(async ({ WasmModel }, url) => {
     const bytes = [];
-    for (let round = 0; round < 8; round += 1) {
+    for (let round = 0; round < 6; round += 1) {
       const model = await WasmModel.load(url, { backend: round % 2 ? 'webgpu' : 'cpu' });
       await model.generate([5, 6, 7], { maxTokens: 3, ignoreEos: true }).result;
       bytes.push(model.wasmMemoryBytes());
@@ -384,7 +391,7 @@ test('loading and freeing again and again keeps the memory in bounds', async () 
     }
     return bytes;
   }, SMALL);
-  assert.equal(sizes.at(-1), sizes[3], `bytes of WebAssembly memory by round: ${sizes}`);
+  assert.equal(sizes.at(-1), sizes[1], `bytes of WebAssembly memory by round: ${sizes}`);
 });
 
 test('no error went uncaught meanwhile', () => assert.deepEqual(page.crashes, []));

@@ -1,0 +1,42 @@
+// The package against llama.cpp, on every committed model, on the GPU and on the CPU.
+//
+// The expectations are llama.cpp's (tests/fixtures/models/README.md). `exact` is what it says with weights in f32, so
+// that its own 8-bit activations stay out of the comparison.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { agree, expectations, openSite, PREDICT, sameGreedy } from './site.mjs';
+
+const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
+const site = await openSite({ routes: { '/blank': blank } });
+const page = await site.open('/blank');
+
+/** Loads a model once and lets it write, weigh and tokenize. Runs in the page. */
+async function ask({ url, backend, prompt, forced, text, maxTokens }) {
+  const { WasmModel } = await import('/dist/index.js');
+  const model = await WasmModel.load(url, { backend });
+  try {
+    const greedy = await model.generate(prompt, { temperature: 0, ignoreEos: true, maxTokens }).result;
+    const { top1, logprobs } = await model.evaluate(forced);
+    return {
+      ran: model.info.backend, generated: [...greedy.ids], top1: [...top1], logprobs: [...logprobs],
+      textIds: [...model.tokenize(text, { addSpecial: true })],
+    };
+  } finally {
+    model.free();
+  }
+}
+
+for (const backend of ['webgpu', 'cpu']) {
+  for (const { name, url, prompt, forced, text, text_ids: textIds, exact } of expectations()) {
+    test(`${name} on ${backend} writes and weighs like llama.cpp`, async () => {
+      const answer = await page.evaluate(ask, { url, backend, prompt, forced, text, maxTokens: PREDICT });
+      assert.equal(answer.ran, backend);
+      assert.deepEqual(answer.textIds, textIds);
+      sameGreedy(answer.generated, exact);
+      agree(answer, exact);
+    });
+  }
+}
+
+test('no error went uncaught meanwhile', () => assert.deepEqual(page.crashes, []));
