@@ -25,12 +25,15 @@ fn header(file: &[u8]) -> Gguf {
 
 /// The model of `file` on the GPU and on the CPU.
 async fn both(file: &[u8]) -> [Engine; 2] {
+    both_on(Gpu::open().await.expect("a WebGPU device"), file, CONTEXT).await
+}
+
+async fn both_on(gpu: Gpu, file: &[u8], context: usize) -> [Engine; 2] {
     let gguf = header(file);
     let config = ModelConfig::from_gguf(&gguf).expect("a known model");
     let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
-    let gpu = Rc::new(Gpu::open().await.expect("a WebGPU device"));
-    let mut uploader =
-        Uploader::new(gpu, config.clone(), CONTEXT, &gguf.tensors, matched.clone()).expect("room on the GPU");
+    let mut uploader = Uploader::new(Rc::new(gpu), config.clone(), context, &gguf.tensors, matched.clone())
+        .expect("room on the GPU");
     let mut builder = CpuModel::builder(config);
     for (index, tensor) in gguf.tensors.iter().enumerate() {
         let mut at = tensor.offset as usize;
@@ -44,7 +47,7 @@ async fn both(file: &[u8]) -> [Engine; 2] {
         }
     }
     let gpu = Backend::Gpu(Box::new(uploader.finish().expect("command lists")));
-    let cpu = builder.build(CONTEXT, CacheFormat::F16).expect("all tensors");
+    let cpu = builder.build(context, CacheFormat::F16).expect("all tensors");
     let cpu = Backend::Cpu(Box::new(CpuRunner::new(cpu)));
     let tokenizer = || Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary");
     [Engine::new(gpu, tokenizer()), Engine::new(cpu, tokenizer())]
@@ -73,7 +76,10 @@ fn ids(count: usize, vocab: usize) -> Vec<u32> {
 }
 
 async fn compare(name: &str, file: &[u8]) {
-    let [mut gpu, mut cpu] = both(file).await;
+    compare_both(name, both(file).await).await;
+}
+
+async fn compare_both(name: &str, [mut gpu, mut cpu]: [Engine; 2]) {
     let vocab = cpu.backend.config().vocab;
     // Longer than 256, and over the borders of chunks of both sides.
     let text = ids(300, vocab);
@@ -107,6 +113,34 @@ models! {
     llama_with_odd_sizes: "llama-f32",
     qwen2_with_biases: "qwen2-q8_0",
     qwen3_with_qk_norms: "qwen3-q4_0",
+}
+
+#[wasm_bindgen_test]
+async fn matrices_larger_than_a_binding_are_split() {
+    let mut gpu = Gpu::open().await.expect("a WebGPU device");
+    // Small enough that most matrices are cut, gate and up lie apart, and q, k and v too.
+    gpu.caps.max_binding = 24 << 10;
+    compare_both("split llama", both_on(gpu, include_bytes!("fixtures/models/llama-q4_k_m.gguf"), CONTEXT).await).await;
+}
+
+#[wasm_bindgen_test]
+async fn the_storyteller_tells_the_golden_story() {
+    const PROMPT: &str = "<|user|>Tell me a story about a hedgehog who finds a silver key<|end|><|assistant|>";
+    let file = include_bytes!("../www/models/storyteller.gguf");
+    let [mut gpu, mut cpu] = both_on(Gpu::open().await.expect("a WebGPU device"), file, 1024).await;
+    let prompt = gpu.tokenizer.encode_prompt(PROMPT);
+    let greedy = GenerateOptions { ignore_eos: false, ..options(400, SamplingOptions::default()) };
+    for engine in [&mut gpu, &mut cpu] {
+        engine.start(prompt.clone(), greedy.clone(), 0.0).expect("a good prompt");
+        while engine.next(|| 0.0).await.expect("a working device").is_some() {}
+        let outcome = engine.finish().expect("a run");
+        assert_eq!(outcome.reason, FinishReason::Stop);
+        assert_eq!(outcome.text.trim(), include_str!("fixtures/golden/hedgehog.txt").trim());
+    }
+    // A prompt of more than one prefill chunk.
+    let long: Vec<u32> = ids(700, 3072);
+    let few = options(8, SamplingOptions::default());
+    assert_eq!(generate(&mut gpu, &long, &few).await.0, generate(&mut cpu, &long, &few).await.0);
 }
 
 #[wasm_bindgen_test]

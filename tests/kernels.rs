@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::gpu::{BufferTable, CommandList, Gpu};
 use webgguf::harness::{Case, cases};
-use webgguf::kernels::caps::Caps;
 
 wasm_bindgen_test_configure!(run_in_browser);
 
@@ -32,13 +31,9 @@ async fn output(gpu: &Gpu, case: &Case) -> Vec<u8> {
 /// Runs the cases of the stems, or says which failed and how.
 async fn run(stems: &[&str]) {
     let gpu = Gpu::open().await.expect("a WebGPU device");
-    // With and without subgroups where the device has them: the plain variants must work everywhere.
-    let plain = Caps { subgroups: false, ..gpu.caps.clone() };
-    let both = [gpu.caps.clone(), plain];
-    let all = if gpu.caps.subgroups { &both[..] } else { &both[1..] };
     let mut seen = BTreeMap::new();
     let mut failures = Vec::new();
-    for case in all.iter().flat_map(cases).filter(|case| stems.contains(&case.stem)) {
+    for case in cases(&gpu.caps).into_iter().filter(|case| stems.contains(&case.stem)) {
         let outcome = case.check(&output(&gpu, &case).await);
         let (count, worst) = seen.entry(case.variant.clone()).or_insert((0u32, 0f32));
         *count += 1;
