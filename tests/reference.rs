@@ -40,7 +40,7 @@ fn rms_norm_divides_by_the_root_of_the_mean_square() {
 #[test]
 fn rope_turns_neighbours_or_halves() {
     // Pair 0 turns by a quarter, pair 1 by a half; both heads alike.
-    let quarters = [std::f32::consts::FRAC_PI_2, std::f32::consts::PI];
+    let quarters = [std::f64::consts::FRAC_PI_2, std::f64::consts::PI];
     let start = [1.0, 2.0, 3.0, 4.0, 10.0, 20.0, 30.0, 40.0];
     let mut x = start;
     rope(&mut x, 4, 1, &quarters, RopeStyle::Interleaved);
@@ -55,7 +55,7 @@ fn rope_leaves_what_is_not_rotated() {
     // Two of four elements: the halves are those of the rotated part.
     for style in [RopeStyle::Interleaved, RopeStyle::SplitHalf] {
         let mut x = [1.0, 2.0, 3.0, 4.0];
-        rope(&mut x, 4, 2, &[std::f32::consts::FRAC_PI_4], style);
+        rope(&mut x, 4, 2, &[std::f64::consts::FRAC_PI_4], style);
         assert_close(&x, &[-2.0, 1.0, 3.0, 4.0], 1e-6);
     }
 }
