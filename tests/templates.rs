@@ -4,6 +4,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
@@ -82,7 +83,8 @@ fn own_templates_render_as_in_python() {
 fn real_templates_render_as_in_python() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/templates");
     if !folder.is_dir() {
-        println!("skipped: {} does not exist", folder.display());
+        // Past the capture of the test harness, so that it is seen.
+        let _ = writeln!(io::stderr(), "skipped: {} does not exist", folder.display());
         return;
     }
     let expected = expected();
@@ -148,5 +150,15 @@ fn hostile_templates_end() {
     let deep = "(".repeat(100_000);
     assert!(render(&format!("{{{{ {deep} }}}}")).is_err());
     assert!(render(&"{% if true %}".repeat(20_000)).is_err());
+    for (sign, end) in
+        [("1+", "1"), ("-", "1"), ("not ", "1"), ("a|upper|", "lower"), ("a.b.", "c"), ("a if b else ", "1")]
+    {
+        // As deep as is let through: an answer of any kind, and no overflow.
+        let _ =
+            render(&format!("{{{{ {}{end} }}}}", sign.repeat(990 / (1 + sign.matches(['|', '.', ' ', '+']).count()))));
+        assert!(render(&format!("{{{{ {}{end} }}}}", sign.repeat(20_000))).is_err(), "{sign}");
+    }
+    let _ = render(&format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(200)));
+    assert!(render(&format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(20_000))).is_err());
     assert!(render(&"x".repeat(2 << 20)).is_err());
 }

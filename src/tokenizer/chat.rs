@@ -2,10 +2,10 @@
 //! jinja2.
 //!
 //! A template is part of a hostile file, so its steps, its recursion and its output are bounded. minijinja bounds
-//! single operations too (repeated strings, ranges), with one exception: a value that doubles with every step of a loop
-//! may ask for more memory than there is, which ends the WebAssembly instance as any failed allocation does.
+//! single operations too (repeated strings, ranges). Two things are left: a value that doubles with every step of a
+//! loop may ask for more memory than there is, and one that nests deeper with every step may take more stack than there
+//! is when it goes; either ends the WebAssembly instance.
 
-use std::borrow::Cow;
 use std::io;
 
 use minijinja::syntax::SyntaxConfig;
@@ -14,7 +14,7 @@ use minijinja::{Environment, ErrorKind, context};
 use serde::{Deserialize, Serialize};
 
 use super::date::Date;
-use super::json;
+use super::{jinja, json};
 use crate::error::{Error, Result};
 
 /// One message of a conversation.
@@ -49,10 +49,11 @@ pub(super) struct Tokens {
     pub padding: String,
 }
 
-/// Steps that every template may take, and further ones for every message. Real ones take some hundred per message;
-/// Gemma 4's looks back over the whole conversation at each.
-const FUEL: u64 = 2_000_000;
-const FUEL_PER_MESSAGE: u64 = 20_000;
+/// Steps that a template may take: at all, for every message, and for every pair of messages. Real ones take 50 to 200
+/// per message; Gemma 4's looks back over the whole conversation at each, with 4 per pair.
+const FUEL: u64 = 10_000;
+const FUEL_PER_MESSAGE: u64 = 1_000;
+const FUEL_PER_PAIR: u64 = 16;
 /// Macros within macros. WebAssembly's stack is small.
 const DEEPEST_CALLS: usize = 64;
 const LONGEST_TEMPLATE: usize = 1 << 20;
@@ -81,7 +82,7 @@ pub(super) fn render(template: &str, chat: &Chat) -> Result<String> {
             "the chat template has {found} bytes, at most {LONGEST_TEMPLATE} are allowed"
         )));
     }
-    let source = without_generation_tags(template);
+    let source = jinja::prepared(template)?;
     let environment = environment(chat).map_err(template_error)?;
     let tokens = &chat.tokens;
     let messages: Value = chat
@@ -109,7 +110,8 @@ fn environment(chat: &Chat) -> std::result::Result<Environment<'static>, minijin
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
     let mut environment = Environment::new();
     environment.set_syntax(syntax);
-    environment.set_fuel(Some(FUEL + FUEL_PER_MESSAGE * chat.messages.len() as u64));
+    let count = chat.messages.len() as u64;
+    environment.set_fuel(Some(FUEL + FUEL_PER_MESSAGE * count + FUEL_PER_PAIR * count * count));
     environment.set_recursion_limit(DEEPEST_CALLS);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.set_formatter(|out, _, value| {
@@ -146,29 +148,6 @@ impl io::Write for Capped {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Training frameworks mark the assistant's words with `{% generation %}` blocks, which change nothing in the text.
-/// They become `{% if true %}` blocks, so that white space and line numbers stay as they are.
-fn without_generation_tags(template: &str) -> Cow<'_, str> {
-    if !template.contains("generation") {
-        return Cow::Borrowed(template);
-    }
-    let mut out = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some(start) = rest.find("{%") {
-        let Some(len) = rest[start..].find("%}") else { break };
-        let inside = &rest[start + 2..start + len];
-        out.push_str(&rest[..start + 2]);
-        match inside.trim_matches(|c: char| c.is_whitespace() || c == '-' || c == '+') {
-            "generation" => out.push_str(&inside.replace("generation", "if true")),
-            "endgeneration" => out.push_str(&inside.replace("endgeneration", "endif")),
-            _ => out.push_str(inside),
-        }
-        rest = &rest[start + len..];
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
 }
 
 fn template_error(error: minijinja::Error) -> Error {

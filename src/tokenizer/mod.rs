@@ -14,6 +14,7 @@ mod chat;
 mod classes;
 mod date;
 mod index;
+mod jinja;
 mod json;
 mod load;
 mod merge;
