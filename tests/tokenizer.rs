@@ -118,6 +118,19 @@ fn committed_vocabularies() {
     }
 }
 
+/// Merging a word of n characters takes n log n steps, not n².
+#[test]
+fn long_words_take_no_age() {
+    let text = "hedgehogfoundasilverkey".repeat(10_000);
+    for name in ["bytes-llama-bpe.gguf", "spm.gguf", "characters.gguf"] {
+        let tokenizer = load(&fixtures().join(name));
+        let start = Instant::now();
+        let ids = tokenizer.encode(&text, false, true);
+        assert_eq!(tokenizer.decode(&ids, false), text);
+        assert!(start.elapsed().as_secs() < 20, "{name}: {:?}", start.elapsed());
+    }
+}
+
 /// The metadata of a small SentencePiece vocabulary, changed by `change`.
 fn small(change: impl FnOnce(&mut Metadata)) -> Result<Tokenizer, Error> {
     let tokens = ["<unk>", "<s>", "</s>", "<0x41>", "▁", "a", "b", "ab", "▁ab", "<|im_end|>", "<tool>"];
