@@ -1,0 +1,165 @@
+//! The command lists of a Llama-1B-shaped model, without a device: how many dispatches, which variants, how many bytes.
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "common/tiny.rs"]
+mod tiny;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use webgguf::config::ModelConfig;
+use webgguf::forward::{Buffers, Forward, GateUp, Plan, Weights, place};
+use webgguf::gguf::{GgmlType, TensorInfo, Value, row_bytes};
+use webgguf::kernels::caps::Caps;
+use webgguf::kernels::spec::Dispatch;
+use webgguf::model::{Role, match_tensors, weight_specs};
+
+const CONTEXT: usize = 4096;
+
+fn config() -> ModelConfig {
+    let mut metadata = tiny::metadata("llama");
+    let numbers = [
+        ("block_count", 16),
+        ("context_length", 8192),
+        ("embedding_length", 2048),
+        ("feed_forward_length", 8192),
+        ("attention.head_count", 32),
+        ("attention.head_count_kv", 8),
+    ];
+    for (key, number) in numbers {
+        metadata.insert(format!("llama.{key}"), Value::U32(number));
+    }
+    let mut header = tiny::header(metadata);
+    header.tensors.iter_mut().for_each(|tensor| tensor.dims[0] = 2048);
+    ModelConfig::from_gguf(&header).expect("a good header")
+}
+
+/// Every tensor of the model, matrices in the type that `ty` says.
+fn tensors(config: &ModelConfig, ty: impl Fn(Role) -> GgmlType) -> Vec<TensorInfo> {
+    let tensor = |spec: &webgguf::model::WeightSpec| {
+        let ty = if spec.dims.len() == 1 { GgmlType::F32 } else { ty(spec.role) };
+        let bytes = row_bytes(ty, spec.dims[0]).expect("whole blocks") * spec.rows().max(1) as u64;
+        TensorInfo { ty, bytes, ..tiny::tensor(&spec.name, &spec.dims) }
+    };
+    weight_specs(config).iter().filter(|spec| !spec.optional || spec.role == Role::Output).map(tensor).collect()
+}
+
+struct Model {
+    config: ModelConfig,
+    caps: Caps,
+    weights: Weights,
+    buffers: Buffers,
+    plan: Plan,
+    file_bytes: u64,
+}
+
+fn model(caps: Caps, ty: impl Fn(Role) -> GgmlType) -> Model {
+    let config = config();
+    let tensors = tensors(&config, ty);
+    let mut plan = Plan::default();
+    let matched = match_tensors(&config, &tensors).expect("all tensors");
+    let weights = place(&config, &caps, &tensors, matched, &mut plan).expect("room").weights;
+    let buffers = Buffers::alloc(&config, CONTEXT, &mut plan);
+    let file_bytes = tensors.iter().map(|tensor| tensor.bytes).sum();
+    Model { config, caps, weights, buffers, plan, file_bytes }
+}
+
+impl Model {
+    fn forward(&self) -> Forward<'_> {
+        Forward { config: &self.config, caps: &self.caps, weights: &self.weights, buffers: &self.buffers }
+    }
+
+    fn token(&self) -> Vec<Dispatch> {
+        let forward = self.forward();
+        forward.decode().into_iter().chain(forward.sample()).collect()
+    }
+}
+
+fn large() -> Caps {
+    Caps { max_binding: 2 << 30, max_buffer: 4 << 30, ..Caps::baseline() }
+}
+
+#[test]
+fn a_token_takes_seven_dispatches_per_layer_and_four_more() {
+    let model = model(large(), |_| GgmlType::Q4_0);
+    assert_eq!(model.token().len(), 16 * 7 + 4);
+    assert_eq!(model.forward().decode().len() + model.forward().greedy().len(), 16 * 7 + 4);
+}
+
+#[test]
+fn only_mixed_types_cost_one_dispatch_more() {
+    // As Q4_K_M files have it: v in Q6_K, so q·k and v are two products.
+    let model = model(large(), |role| if role == Role::AttnV { GgmlType::Q6_K } else { GgmlType::Q4_K });
+    assert_eq!(model.token().len(), 16 * 8 + 4);
+}
+
+#[test]
+fn the_gpu_holds_the_file_the_cache_and_little_more() {
+    let model = model(large(), |_| GgmlType::Q4_K);
+    let cache = 2 * 16 * 8 * 64 * CONTEXT as u64 * 2;
+    let most = model.file_bytes * 103 / 100 + cache + (150 << 20);
+    assert!(model.plan.bytes() <= most, "{} bytes, at most {most}", model.plan.bytes());
+}
+
+#[test]
+fn nothing_is_bound_past_the_limits_of_any_device() {
+    // 16 MiB, far below what WebGPU guarantees, so that matrices of this model are cut.
+    let caps = Caps { max_binding: 16 << 20, ..Caps::baseline() };
+    let model = model(caps, |_| GgmlType::Q8_0);
+    let layer = &model.weights.layers[0];
+    assert!(matches!(layer.gate_up, GateUp::Apart(..)), "gate and up do not fit one binding");
+    assert!(layer.down.shards.len() > 1, "down is cut by rows");
+    let rows: u32 = layer.down.shards.iter().map(|shard| shard.rows).sum();
+    assert_eq!(rows, layer.down.rows);
+    let of = |id| model.plan.buffers.iter().find(|spec| spec.id == id).expect("allocated").bytes;
+    for shard in &layer.down.shards {
+        assert!(of(shard.buffer) <= 16 << 20);
+    }
+}
+
+#[test]
+fn a_row_larger_than_a_binding_is_an_error_with_both_numbers() {
+    let config = config();
+    let tensors = tensors(&config, |_| GgmlType::F32);
+    let matched = match_tensors(&config, &tensors).expect("all tensors");
+    let caps = Caps { max_binding: 4096, ..Caps::baseline() };
+    let error = place(&config, &caps, &tensors, matched, &mut Plan::default()).err().expect("refused");
+    assert_eq!(error.code().as_str(), "limit_exceeded");
+    assert!(error.message().contains("8192") && error.message().contains("4096"), "{error}");
+}
+
+/// The variants that each device gets, held by `tests/fixtures/variants.txt`. After a change on purpose, write it anew
+/// with `WEBGGUF_BLESS=1 cargo test --test plan`.
+#[test]
+fn every_device_gets_the_variants_of_the_snapshot() {
+    let device = |vendor: &str, f16, subgroups, size| Caps {
+        f16,
+        subgroups,
+        subgroup_size: size,
+        dot4: true,
+        vendor: vendor.into(),
+        ..large()
+    };
+    let devices = [
+        ("Apple", device("apple", true, true, (32, 32))),
+        ("Intel", device("intel", true, true, (8, 32))),
+        ("AMD", device("amd", true, true, (32, 64))),
+        ("NVIDIA", device("nvidia", true, true, (32, 32))),
+        ("NVIDIA without f16", device("nvidia", false, true, (32, 32))),
+        ("Qualcomm", device("qualcomm", true, true, (64, 128))),
+        ("SwiftShader", device("google", false, true, (4, 4))),
+        ("any device", Caps::baseline()),
+    ];
+    let mut text = String::new();
+    for (name, caps) in devices {
+        let model = model(caps, |role| if role == Role::AttnV { GgmlType::Q6_K } else { GgmlType::Q4_K });
+        let lists = [model.forward().prefill(), model.token(), model.forward().greedy()].concat();
+        let ids: BTreeSet<String> = lists.iter().map(|dispatch| dispatch.kernel.id.clone()).collect();
+        let _ = writeln!(text, "{name}\n  {}", ids.into_iter().collect::<Vec<_>>().join("\n  "));
+    }
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/variants.txt");
+    if std::env::var_os("WEBGGUF_BLESS").is_some() {
+        std::fs::write(file, &text).expect("a writable snapshot");
+    }
+    assert_eq!(text, std::fs::read_to_string(file).unwrap_or_default(), "the choice of variants changed");
+}
