@@ -70,20 +70,20 @@ test('the built-in model tells the story it is asked for', async () => {
     assert.ok(lengths.size >= 3, 'the text came in pieces');
     assert.match(await page.locator('body').innerText(), /\d\s*tok(ens)?\s*(\/|per)\s*s/i, 'tokens per second are shown');
     assert.match(await page.locator('#backend').innerText(), /gpu/i);
-  }, '');
+  }, '?backend=webgpu');
 });
 
 test('stop stops, and the page goes on', async () => {
   await withDemo(async (page) => {
     await send(page, 'Tell me a very long story about a fox and a lantern.');
-    await waitForState(page, ['generating']);
     await page.click('#stop');
     await waitForState(page, ['ready'], 5000);
     const text = await page.locator('.message.assistant').last().innerText();
     await page.waitForTimeout(500);
     assert.equal(await page.locator('.message.assistant').last().innerText(), text, 'nothing comes after a stop');
+    assert.ok(words(text) < 150, `the story was not through: ${text}`);
     assert.ok(words(await say(page, 'Tell me a story about a duck.')) >= 10);
-  });
+  }, '?backend=webgpu');
 });
 
 /** Loads the small random model in one of the page's ways and lets it write. */
@@ -95,11 +95,10 @@ async function testOtherModel(load) {
       (name) => document.documentElement.dataset.state === 'ready' && document.body.innerText.includes(name),
       path.basename(SMALL), { timeout: 30_000 },
     );
-    await page.fill('#prompt', 'Hello');
-    await page.click('#send');
-    await waitForState(page, ['generating']);
+    // A tiny model is through before a look at the state finds it generating.
+    await send(page, 'Hello');
     await page.waitForFunction(() => [...document.querySelectorAll('.message.assistant')].at(-1)?.innerText.length > 2);
-    if (await page.isVisible('#stop')) await page.click('#stop');
+    if (await page.isVisible('#stop')) await page.click('#stop', { timeout: 1000 }).catch(() => {});
     await waitForState(page, ['ready'], 30_000);
   });
 }
