@@ -38,13 +38,16 @@ pub struct CpuRunner {
     sampled: Option<Token>,
     /// Sampled last.
     last: u32,
+    /// Lasts over many tokens: one of a small model takes less than a slice, and the page would never get its turn.
+    pause: Pause,
 }
 
 impl CpuRunner {
     /// A runner of `model`.
     pub fn new(model: CpuModel) -> Self {
         let options = SamplingOptions::default();
-        Self { model, options, ends: Vec::new(), counts: Counts::new(), steps: 0, sampled: None, last: 0 }
+        let pause = Pause::new();
+        Self { model, options, ends: Vec::new(), counts: Counts::new(), steps: 0, sampled: None, last: 0, pause }
     }
 
     /// The logits asked for, or `None` where `stop` was set meanwhile.
@@ -55,10 +58,9 @@ impl CpuRunner {
         logits: Logits,
         stop: &Cell<bool>,
     ) -> Result<Option<Vec<f32>>> {
-        let mut pause = Pause::new();
         let mut pass = self.model.begin(ids, position, logits)?;
         while pass.step()? {
-            pause.if_due().await;
+            self.pause.if_due().await;
             if stop.get() {
                 return Ok(None);
             }

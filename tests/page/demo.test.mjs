@@ -86,6 +86,29 @@ test('stop stops, and the page goes on', async () => {
   }, '?backend=webgpu');
 });
 
+test('on the CPU the text comes in pieces too, and stop stops', async () => {
+  await withDemo(async (page) => {
+    // Seen from inside: a page whose thread is never free paints nothing in between.
+    const { lengths, stopped } = await page.evaluate(async () => {
+      const root = document.documentElement;
+      const frame = () => new Promise(requestAnimationFrame);
+      document.querySelector('#prompt').value = 'Tell me a story about a fox and a lantern.';
+      document.querySelector('#send').click();
+      await frame();
+      const lengths = new Set();
+      while (root.dataset.state === 'generating' && lengths.size < 6) {
+        lengths.add(document.querySelector('.message.assistant')?.textContent.length);
+        await frame();
+      }
+      const stopped = root.dataset.state === 'generating';
+      document.querySelector('#stop').click();
+      return { lengths: [...lengths], stopped };
+    });
+    await waitForState(page, ['ready'], 5000);
+    assert.ok(stopped, `the story was through after showing ${lengths} characters`);
+  });
+});
+
 /** Loads the small random model in one of the page's ways and lets it write. */
 async function testOtherModel(load) {
   await withDemo(async (page) => {
