@@ -36,13 +36,13 @@ async function installPackage() {
   return pack;
 }
 
-/** Opens a page of the app and returns what the model wrote there. */
-async function storyOf(url) {
+/** Opens a page of the app and returns what the model wrote there, on `backend`. */
+async function storyOf(url, backend) {
   const page = await openPage(browser, url);
   try {
     await page.waitForFunction(() => /^(done|failed)/.test(document.title), null, { timeout: 90_000 })
       .catch(() => assert.fail(`nothing happened on ${url}:\n${[...page.log, ...page.crashes].join('\n')}`));
-    assert.match(await page.title(), /^done on webgpu/, [...page.log, ...page.crashes].join('\n'));
+    assert.equal(await page.title(), `done on ${backend}`, [...page.log, ...page.crashes].join('\n'));
     return await page.locator('#output').innerText();
   } finally {
     await page.close();
@@ -100,14 +100,14 @@ test('no path of the building machine is in it', () => {
 });
 
 test('vite dev: it runs as installed, with no configuration', () => (
-  withVite([], async (url) => checkStory(await storyOf(`${url}/`)))
+  withVite([], async (url) => checkStory(await storyOf(`${url}/`, 'webgpu')))
 ));
 
 test('vite build and preview: it runs', async () => {
   await must(process.execPath, [VITE, 'build'], { cwd: APP, quiet: true });
   const built = fs.readdirSync(path.join(APP, 'dist', 'assets'));
   assert.ok(built.some((name) => name.endsWith('.wasm')), `the WebAssembly is an asset of its own: ${built}`);
-  await withVite(['preview'], async (url) => checkStory(await storyOf(`${url}/`)));
+  await withVite(['preview'], async (url) => checkStory(await storyOf(`${url}/`, 'webgpu')));
 });
 
 test('a plain module script: it runs, also with the WebAssembly elsewhere', async () => {
@@ -119,8 +119,8 @@ test('a plain module script: it runs, also with the WebAssembly elsewhere', asyn
   const model = (request, response) => response.end(fs.readFileSync(MODEL));
   const site = await serve({ mounts, routes: { '/cdn/engine.wasm': elsewhere, '/model.gguf': model } });
   try {
-    checkStory(await storyOf(`${site.url}/plain.html`));
-    checkStory(await storyOf(`${site.url}/plain.html?wasm=/cdn/engine.wasm`));
+    checkStory(await storyOf(`${site.url}/plain.html`, 'cpu'));
+    checkStory(await storyOf(`${site.url}/plain.html?wasm=/cdn/engine.wasm`, 'cpu'));
   } finally {
     await site.close();
   }
