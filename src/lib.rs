@@ -2,8 +2,11 @@
 //!
 //! Bytes of a GGUF file come from a source in pieces; `gguf` reads the header, `config` turns metadata into numbers,
 //! `model` says which tensor plays which role, `forward` writes the command lists of one pass, `gpu` runs them,
-//! `sampler` chooses the next token, `generate` drives the loop and `tokenizer` turns ids into text.
-//! The modules below stand in that order.
+//! `sampler` chooses the next token, `generate` drives the loop and `tokenizer` turns ids into text. `kernels`
+//! describes the shaders as data, `reference` is their twin on the CPU and the way without a GPU, `backend` is either.
+//!
+//! Only `gpu` knows wgpu and only `web` knows JavaScript: these two, `backend` and `generate` exist on wasm32 alone, the
+//! rest compiles on any host.
 
 pub mod error;
 pub mod gguf;
