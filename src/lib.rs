@@ -5,8 +5,8 @@
 //! `sampler` chooses the next token, `generate` drives the loop and `tokenizer` turns ids into text. `kernels`
 //! describes the shaders as data, `reference` is their twin on the CPU and the way without a GPU, `backend` is either.
 //!
-//! Only `gpu` knows wgpu and only `web` knows JavaScript: these two, `backend` and `generate` exist on wasm32 alone, the
-//! rest compiles on any host.
+//! Only `gpu` knows wgpu and only `web` knows JavaScript: these two, `backend` and `generate` exist on wasm32 alone,
+//! the rest compiles on any host.
 
 pub mod error;
 pub mod gguf;
