@@ -1,0 +1,105 @@
+// www/bench.html reports what it promises, and what it counts keeps the rules that hold on any machine, without a
+// clock: nothing is made while generating, one submit per token, few bytes back, few dispatches.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { markdown } from '../../www/bench-report.js';
+import { openSite, screenshot } from './site.mjs';
+
+const MODEL = '/fixtures/models/qwen3-q4_0.gguf';
+const SMALL_RUN = { model: MODEL, prompt: 32, predict: 16, runs: 1, backend: 'webgpu' };
+const MAKING = ['createBuffer', 'createBindGroup', 'createComputePipeline', 'createComputePipelineAsync', 'createShaderModule'];
+
+let deliver = () => {};
+const site = await openSite({ onReport: (value) => deliver(value) });
+
+/** Opens the page with these parameters; gives what it posts and what `look` finds on it then. */
+async function bench(parameters, look = () => {}) {
+  const arrived = new Promise((resolve) => { deliver = resolve; });
+  const page = await site.open(`/bench.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
+  const late = new Promise((resolve, reject) => {
+    setTimeout(() => reject(new Error(`no report; the page said:\n${[...page.log, ...page.crashes].join('\n')}`)), 60_000)
+      .unref();
+  });
+  try {
+    const result = await Promise.race([arrived, late]);
+    await page.waitForFunction(() => ['done', 'error'].includes(document.documentElement.dataset.state));
+    return { result, seen: await look(page), shown: await page.locator('main').innerText() };
+  } finally {
+    await page.close();
+  }
+}
+
+const positive = (value, name) => assert.ok(Number.isFinite(value) && value > 0, `${name} is ${value}`);
+
+test('a run on the GPU: every field is there, and generating keeps to the rules', async () => {
+  const { result, shown } = await bench(SMALL_RUN, (page) => screenshot(page, 'bench'));
+  assert.equal(result.error, undefined, JSON.stringify(result.error));
+  assert.equal(result.info.backend, 'webgpu');
+  assert.ok(result.adapter.length > 0);
+  assert.deepEqual(result.features, result.info.features);
+  for (const stage of ['download', 'compile', 'ready']) positive(result.load_ms[stage], `load_ms.${stage}`);
+
+  const [run] = result.runs;
+  assert.equal(result.runs.length, 1);
+  assert.equal(run.prompt_n, 32);
+  assert.equal(run.n, 16);
+  for (const name of ['pp', 'tg', 'ttft_ms']) {
+    positive(run[name], name);
+    assert.equal(result.median[name], run[name]);
+  }
+
+  const { per_token, created_while_generating: created, info } = result;
+  for (const name of MAKING) assert.equal(created[name] ?? 0, 0, `${name} was called while generating`);
+  assert.equal(per_token.counted_tokens, 16);
+  assert.ok(per_token.dispatches >= info.layers, `${per_token.dispatches} dispatches were seen per token`);
+  assert.ok(per_token.dispatches <= 7 * info.layers + 6, `${per_token.dispatches} dispatches for ${info.layers} layers`);
+  assert.equal(per_token.dispatches, info.dispatchesPerToken);
+  assert.ok(per_token.submits > 0 && per_token.submits <= 1, `${per_token.submits} submits per token`);
+  assert.equal(per_token.passes, per_token.submits);
+  assert.ok(per_token.write_buffers <= 1, `${per_token.write_buffers} writeBuffer calls per token`);
+  const back = per_token.read_back_bytes;
+  assert.ok(back >= 4 && back <= 64, `${back} bytes are read back per token`);
+  assert.ok(per_token.most_in_flight >= 2, 'a token is waited for before the next is submitted');
+
+  assert.ok(result.read_bandwidth.bytes_per_second > 0 || result.read_bandwidth.skipped);
+  for (const part of ['load', 'generate']) assert.ok(result.longest_block[part].timer_gap_ms >= 0);
+  assert.match(shown, /Copy Markdown/);
+  assert.match(markdown(result), /^## .*decode [\d.,]+ tok\/s/);
+});
+
+test('kernels are timed by leaving them out, but for those that choose the token', async () => {
+  const { result } = await bench({ ...SMALL_RUN, prompt: 8, predict: 4, kernels: 1 });
+  assert.equal(result.error, undefined, JSON.stringify(result.error));
+  const { rows } = result.kernels;
+  const perToken = rows.reduce((sum, row) => sum + row.per_token, 0);
+  assert.equal(perToken, result.per_token.dispatches);
+  const commits = rows.filter(({ note }) => note === 'not measurable so').map(({ kernel }) => kernel);
+  assert.deepEqual(commits, ['argmax_merge']);
+  const timed = rows.filter(({ per_token, note }) => per_token > 0 && !note);
+  assert.ok(timed.length >= 5, `only ${timed.length} kernels of a token were timed`);
+  for (const { kernel, token_us } of timed) assert.ok(Number.isFinite(token_us), `${kernel}: ${token_us}`);
+});
+
+test('on the CPU there is nothing of WebGPU to count', async () => {
+  const { result } = await bench({ ...SMALL_RUN, backend: 'cpu' });
+  assert.equal(result.error, undefined, JSON.stringify(result.error));
+  assert.equal(result.info.backend, 'cpu');
+  assert.equal(result.per_token, null);
+  positive(result.median.tg, 'tg');
+});
+
+test('errors are posted and shown with their code', async () => {
+  const wrong = [
+    [{ ...SMALL_RUN, runs: 'many' }, 'invalid_argument', /'runs' is 'many'/],
+    [{ ...SMALL_RUN, prompts: 5 }, 'invalid_argument', /unknown parameter 'prompts'/],
+    [{ ...SMALL_RUN, prompt: 510 }, 'invalid_argument', /prompt 510 and predict 16/],
+    [{ ...SMALL_RUN, model: '/nothing.gguf' }, 'download_failed', /nothing/],
+  ];
+  for (const [parameters, code, message] of wrong) {
+    const { result, shown } = await bench(parameters);
+    assert.equal(result.error?.code, code, JSON.stringify(result));
+    assert.match(result.error.message, message);
+    assert.ok(shown.includes(code) && shown.includes(result.error.message), shown);
+  }
+});

@@ -1,0 +1,122 @@
+// The result of a measurement as tables: lists of rows for the page, Markdown for reports. Needs no browser.
+
+const NONE = '–';
+const MEGA = 1e6;
+
+/** A number for people: three digits that matter, thousands apart. */
+export function figure(value) {
+  if (!Number.isFinite(value)) return NONE;
+  const size = Math.abs(value);
+  const digits = size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2;
+  return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+const withUnit = (value, unit) => (Number.isFinite(value) ? `${figure(value)} ${unit}` : NONE);
+const gigabytes = (bytes) => withUnit(bytes / 1e9, 'GB/s');
+
+/** What was measured, on what. */
+function machine({ adapter, info, features, date, user_agent, settings }) {
+  const { prompt, predict, runs, temperature } = settings;
+  return [
+    ['model', `${info.name ?? info.architecture}, ${info.quantization}, ${info.layers} layers`],
+    ['file', settings.model],
+    ['backend', info.backend],
+    ['adapter', adapter || NONE],
+    ['features', features.join(', ') || 'none'],
+    ['asked', `prompt ${prompt}, predict ${predict}, runs ${runs}, temperature ${temperature}`],
+    ['context', `${figure(info.contextLength)} tokens`],
+    ['on the GPU', withUnit(info.gpuBytes / MEGA, 'MB')],
+    ['browser', user_agent],
+    ['date', date],
+  ];
+}
+
+function runRows({ runs, median }) {
+  const row = (name, { prompt_n, pp, n, tg, ttft_ms }) => [name, prompt_n ?? '', pp, ttft_ms, n ?? '', tg];
+  const format = ([name, prompt, pp, ttft, n, tg]) => [name, String(prompt), figure(pp), figure(ttft), String(n), figure(tg)];
+  return [...runs.map((run, i) => row(String(i + 1), run)), row('median', median)].map(format);
+}
+
+function loadRows({ load_stages, load_ms }) {
+  const row = ({ stage, from, to }) => [stage, figure(from), figure(to), figure(load_ms[stage])];
+  return load_stages.map(row);
+}
+
+function callRows({ per_token, created_while_generating }) {
+  if (!per_token) return [];
+  const names = {
+    dispatches: 'dispatches', passes: 'compute passes', submits: 'submits', write_buffers: 'writeBuffer calls',
+    maps: 'mappings', read_back_bytes: 'bytes read back',
+  };
+  const rows = Object.entries(names).map(([key, name]) => [`${name} per token`, figure(per_token[key])]);
+  const made = ['tokens in flight, at most', figure(per_token.most_in_flight)];
+  return [...rows, made, ['objects made while generating', figure(created_while_generating.total)]];
+}
+
+function memoryRows({ read_bandwidth: read }) {
+  const rows = [['read bandwidth of a plain kernel', read.skipped ? `not measured: ${read.skipped}` : gigabytes(read.bytes_per_second)]];
+  if (read.weight_bytes_per_second === undefined) return rows;
+  rows.push(['weights read while decoding', gigabytes(read.weight_bytes_per_second)]);
+  if (read.percent !== undefined) rows.push(['share of the bandwidth', withUnit(read.percent, '%')]);
+  return rows;
+}
+
+function blockRows({ longest_block }) {
+  const words = ({ longtask_ms, timer_gap_ms }) => {
+    const tasks = longtask_ms === null ? 'long tasks not told here' : longtask_ms ? `long task ${figure(longtask_ms)} ms` : 'no long task';
+    return `${tasks}, timer late by ${figure(timer_gap_ms)} ms at most`;
+  };
+  return [['main thread while loading', words(longest_block.load)], ['main thread while generating', words(longest_block.generate)]];
+}
+
+function kernelRows({ rows }) {
+  return rows.map(({ kernel, grid, per_prefill, per_token, prefill_ms, token_us, note }) => [
+    kernel, grid, figure(per_prefill), note ?? figure(prefill_ms), figure(per_token), note ?? figure(token_us),
+  ]);
+}
+
+/**
+ * Every table of a result: `{title, head, rows, note}`. Columns after the first are numbers where `head` is given;
+ * without it a row is a name and its value.
+ */
+export function tables(result) {
+  const list = [
+    { title: 'Runs', head: ['run', 'prompt', 'prefill tok/s', 'first token ms', 'answer', 'decode tok/s'], rows: runRows(result) },
+    { title: 'Load', head: ['stage', 'from ms', 'to ms', 'took ms'], rows: loadRows(result) },
+    { title: 'WebGPU and memory', rows: [...callRows(result), ...memoryRows(result), ...blockRows(result)] },
+  ];
+  const { kernels } = result;
+  if (kernels) {
+    const head = ['kernel', 'grid', 'per prefill', 'prefill ms', 'per token', 'µs per token'];
+    const whole = `All of it: prefill ${figure(kernels.whole.prefill_ms)} ms, ${figure(kernels.whole.token_us)} µs per token, `
+      + 'calls watched.';
+    list.push({ title: 'Kernels', head, rows: kernelRows(kernels), note: `${whole} Mind that ${kernels.note}.` });
+  }
+  return [...list, { title: 'Machine', rows: machine(result) }];
+}
+
+/** Bars for the chart: where a token's time goes if kernels were timed, else decode speed by run. */
+export function bars({ kernels, runs }) {
+  if (!kernels) {
+    const rows = runs.map(({ tg }, i) => ({ label: `run ${i + 1}`, value: tg ?? 0 }));
+    return { title: 'Decode, tokens per second', rows };
+  }
+  const timed = kernels.rows.filter(({ token_us }) => token_us > 0).slice(0, 12);
+  return { title: 'A token, µs by kernel', rows: timed.map(({ kernel, grid, token_us }) => ({ label: `${kernel} ${grid}`, value: token_us })) };
+}
+
+const escape = (cell) => String(cell).replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+function markdownTable({ title, head = ['', ''], rows, note }) {
+  const line = (cells) => `| ${cells.map(escape).join(' | ')} |`;
+  const rule = `|${head.map((_, i) => (i === 0 ? ' --- |' : ' ---: |')).join('')}`;
+  return [`### ${title}`, '', ...(note ? [note, ''] : []), line(head), rule, ...rows.map(line)].join('\n');
+}
+
+/** The whole result as Markdown. */
+export function markdown(result) {
+  const { info, median } = result;
+  const heading = `## ${info.name ?? info.architecture} ${info.quantization}: decode ${figure(median.tg)} tok/s, `
+    + `prefill ${figure(median.pp)} tok/s`;
+  return `${[heading, ...tables(result).map(markdownTable)].join('\n\n')}\n`;
+}

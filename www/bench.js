@@ -1,0 +1,206 @@
+// The page of bench.html: reads the address, measures, shows tables, posts the JSON. `data-state` of the root element
+// is `ready`, `working`, `done` or `error`.
+
+import { measure } from './bench-measure.js';
+import { bars, figure, markdown, tables } from './bench-report.js';
+
+const BUILT_IN = 'models/storyteller.gguf';
+const BACKENDS = ['auto', 'webgpu', 'cpu'];
+/** Whole numbers in the address: least value and what stands for a missing one. */
+const NUMBERS = {
+  prompt: { least: 1 }, predict: { least: 1, otherwise: 128 }, runs: { least: 1, otherwise: 3 }, context: { least: 2 },
+  weight_bytes: { least: 1 },
+};
+const KNOWN = ['model', 'backend', 'temperature', 'kernels', 'report', ...Object.keys(NUMBERS)];
+
+const $ = (id) => document.getElementById(id);
+const form = $('settings');
+
+let result;
+
+// ---- settings -------------------------------------------------------------------------------------------------------
+
+const wrong = (message) => Object.assign(new Error(message), { code: 'invalid_argument' });
+
+/** The value of a parameter as a number of at least `least`; `undefined` where it is missing or empty. */
+function numberOf(query, name, least, isRight) {
+  const text = query.get(name)?.trim();
+  if (!text) return undefined;
+  const value = Number(text);
+  if (isRight(value) && value >= least) return value;
+  throw wrong(`'${name}' is '${text}', not a number of at least ${least}`);
+}
+
+/** Settings of a measurement from the address. */
+function settingsOf(query) {
+  const unknown = [...query.keys()].find((name) => !KNOWN.includes(name));
+  if (unknown) throw wrong(`unknown parameter '${unknown}'; known are ${KNOWN.join(', ')}`);
+  const backend = query.get('backend') || 'auto';
+  if (!BACKENDS.includes(backend)) throw wrong(`'backend' is '${backend}', not one of ${BACKENDS.join(', ')}`);
+  const numbers = Object.entries(NUMBERS).map(([name, { least, otherwise }]) =>
+    [name, numberOf(query, name, least, Number.isSafeInteger) ?? otherwise]);
+  const temperature = numberOf(query, 'temperature', 0, Number.isFinite) ?? 0;
+  return {
+    model: query.get('model') || BUILT_IN, backend, temperature, kernels: query.get('kernels') === '1',
+    ...Object.fromEntries(numbers),
+  };
+}
+
+function fillForm(query) {
+  for (const field of form.elements) {
+    if (!field.name || !query.has(field.name)) continue;
+    if (field.type === 'checkbox') field.checked = query.get(field.name) === '1';
+    else field.value = query.get(field.name);
+  }
+}
+
+/** The form's fields over what else the address asked for; empty ones are left out. */
+function queryFromForm(query) {
+  const fields = [...form.elements].filter(({ name }) => name);
+  const names = fields.map(({ name }) => name);
+  const kept = [...query].filter(([name]) => !names.includes(name));
+  const given = [...new FormData(form)].filter(([, value]) => value.trim() !== '');
+  return new URLSearchParams([...kept, ...given]);
+}
+
+// ---- showing --------------------------------------------------------------------------------------------------------
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function element(name, properties = {}, children = []) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function shape(name, attributes, text = '') {
+  const made = document.createElementNS(SVG, name);
+  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+  made.textContent = text;
+  return made;
+}
+
+/** Bars across the whole width, whatever it is, with text that keeps its size. */
+function chart({ title, rows }) {
+  const [step, most] = [40, Math.max(...rows.map(({ value }) => value), Number.MIN_VALUE)];
+  const svg = shape('svg', { width: '100%', height: rows.length * step, role: 'img' });
+  svg.append(shape('title', {}, `${title}: ${rows.map(({ label, value }) => `${label} ${figure(value)}`).join(', ')}`));
+  rows.forEach(({ label, value }, i) => {
+    const y = i * step;
+    svg.append(
+      shape('text', { x: 0, y: y + 14 }, label),
+      shape('text', { x: '100%', y: y + 14, class: 'value' }, figure(value)),
+      shape('rect', { x: 0, y: y + 20, width: '100%', height: 8, rx: 4, class: 'track' }),
+      shape('rect', { x: 0, y: y + 20, width: `${Math.max(0.5, 100 * value / most)}%`, height: 8, rx: 4 }),
+    );
+  });
+  return svg;
+}
+
+function pairs(rows) {
+  const pair = ([name, value]) => element('div', {}, [element('dt', { textContent: name }), element('dd', { textContent: value })]);
+  return element('dl', {}, rows.map(pair));
+}
+
+function grid(head, rows) {
+  const cells = (kind, texts) => element('tr', {}, texts.map((textContent) => element(kind, { textContent })));
+  const table = element('table', {}, [
+    element('thead', {}, [cells('th', head)]), element('tbody', {}, rows.map((row) => cells('td', row))),
+  ]);
+  return element('div', { className: 'scroll', tabIndex: 0 }, [table]);
+}
+
+function card({ title, head, rows, note }) {
+  const words = note ? [element('p', { className: 'hint', textContent: note })] : [];
+  const body = head ? grid(head, rows) : pairs(rows);
+  return element('section', { className: 'card' }, [element('h2', { textContent: title }), ...words, body]);
+}
+
+function show() {
+  const { median, load_ms, info } = result;
+  $('model-name').textContent = `${info.name ?? info.architecture}, ${info.quantization}, on ${result.adapter || 'the CPU'}`;
+  $('decode').textContent = figure(median.tg);
+  $('prefill').textContent = figure(median.pp);
+  $('first-token').textContent = figure(median.ttft_ms);
+  $('load').textContent = figure(load_ms.ready);
+  const drawn = bars(result);
+  $('chart-title').textContent = drawn.title;
+  $('chart').replaceChildren(chart(drawn));
+  $('tables').replaceChildren(...tables(result).map(card));
+}
+
+function setState(state) {
+  document.documentElement.dataset.state = state;
+  const failed = Boolean(result?.error);
+  $('working').hidden = state !== 'working';
+  $('result').hidden = state !== 'done';
+  $('copies').hidden = state !== 'done';
+  $('error').hidden = !failed;
+  $('run').disabled = state === 'working';
+  $('run').textContent = result ? 'Run again' : 'Run';
+  $('settings-card').open = state === 'ready' || state === 'error';
+  if (!failed) return;
+  $('error-code').textContent = result.error.code;
+  $('error-message').textContent = result.error.message;
+}
+
+function say(text, fraction) {
+  $('step').textContent = text;
+  if (fraction === undefined) $('bar').removeAttribute('value');
+  else $('bar').value = fraction;
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+async function measured(query) {
+  try {
+    const settings = settingsOf(query);
+    const webgguf = await import('../dist/index.js').catch((error) => {
+      throw Object.assign(new Error(`the package did not load: ${error.message}`), { code: 'download_failed' });
+    });
+    return await measure(webgguf, settings, say);
+  } catch (error) {
+    console.error(error);
+    return { error: { code: error?.code ?? 'internal', message: error?.message ?? String(error) } };
+  }
+}
+
+async function report(url) {
+  if (!url) return '';
+  const options = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(result) };
+  const response = await fetch(url, options).catch(() => undefined);
+  return response?.ok ? ', reported' : `, but reporting failed: ${response?.status ?? 'not reachable'}`;
+}
+
+async function run(query) {
+  result = undefined;
+  setState('working');
+  say('starting');
+  result = await measured(query);
+  const state = result.error ? 'error' : 'done';
+  if (!result.error) show();
+  setState(state);
+  $('status').textContent = state + await report(query.get('report'));
+}
+
+async function copy(text, button) {
+  const words = button.textContent;
+  const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  button.textContent = copied ? 'Copied' : 'The browser forbids it';
+  setTimeout(() => { button.textContent = words; }, 1500);
+}
+
+$('copy-json').addEventListener('click', ({ target }) => copy(JSON.stringify(result, null, 2), target));
+$('copy-markdown').addEventListener('click', ({ target }) => copy(markdown(result), target));
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (document.documentElement.dataset.state === 'working') return;
+  const query = queryFromForm(new URLSearchParams(location.search));
+  history.replaceState(null, '', query.size > 0 ? `?${query}` : location.pathname);
+  run(query);
+});
+
+const asked = new URLSearchParams(location.search);
+fillForm(asked);
+if (asked.has('report')) run(asked);
+else setState('ready');
