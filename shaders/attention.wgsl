@@ -19,26 +19,42 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> state: State;
 @group(0) @binding(2) var<storage, read> q: array<f32>;         // [tokens, HEADS, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> k_cache: array<u32>;   // [kv_heads, CONTEXT, HEAD_DIM/2] f16 pairs
-@group(0) @binding(4) var<storage, read> v_cache: array<u32>;   // the same
+@group(0) @binding(3) var<storage, read> k_cache: array<vec4<u32>>;  // [kv_heads, CONTEXT, VECS] eight f16 each
+@group(0) @binding(4) var<storage, read> v_cache: array<u32>;        // the same, as pairs
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [tokens, HEADS, HEAD_DIM]
 
+#import eight
+
 const KEYS: u32 = 32u;
+const MAX_QUERIES: u32 = 16u;
 const LOWEST: f32 = -3.0e38;
 override PAIRS: u32 = HEAD_DIM / 2;
+override VECS: u32 = (HEAD_DIM + 7) / 8;
+override TEAMS: u32 = max(1, WG_SIZE / KEYS);                // threads that share a key, each with some queries
+override PER_TEAM: u32 = (QUERIES + TEAMS - 1) / TEAMS;
 
-var<workgroup> q_tile: array<vec2<f32>, QUERIES * PAIRS>;
+var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
 var<workgroup> weights: array<f32, QUERIES * KEYS>;
 var<workgroup> high: array<f32, QUERIES>;
 var<workgroup> total: array<f32, QUERIES>;
 var<workgroup> shrink: array<f32, QUERIES>;
 
-fn score(query: u32, row: u32) -> f32 {
-    var sum = 0.0;
-    for (var i = 0u; i < PAIRS; i++) {
-        sum += dot(q_tile[query * PAIRS + i], unpack2x16float(k_cache[row + i]));
+// Scores of the key at `row` and place `i` of the tile against the queries of a team; `unseen` is how many of
+// the workgroup's queries come too early to see it.
+fn score(i: u32, row: u32, team: u32, unseen: u32) {
+    var sum: array<f32, MAX_QUERIES>;
+    for (var v = 0u; v < VECS; v++) {
+        let k = unpack_eight(k_cache[row + v]);
+        for (var n = 0u; n < PER_TEAM; n++) {
+            sum[n] += dot_eight(q_tile[min(team * PER_TEAM + n, QUERIES - 1u) * VECS + v], k);
+        }
     }
-    return sum * SCALE;
+    for (var n = 0u; n < PER_TEAM; n++) {
+        let query = team * PER_TEAM + n;
+        if query < QUERIES {
+            weights[query * KEYS + i] = select(sum[n] * SCALE, LOWEST, query < unseen);
+        }
+    }
 }
 
 // Moves query n's maximum and sum over one tile of `count` keys and turns its scores into weights.
@@ -64,11 +80,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let head = group.x;
     let first = group.y * QUERIES;
     let queries = min(QUERIES, state.count - min(first, state.count));
-    let base = (head / GROUP) * CONTEXT * PAIRS;
-    for (var i = lane; i < QUERIES * PAIRS; i += WG_SIZE) {
-        let token = min(first + i / PAIRS, state.count - 1u);
-        let start = (token * HEADS + head) * HEAD_DIM + 2u * (i % PAIRS);
-        q_tile[i] = vec2<f32>(q[start], q[start + 1u]);
+    let base = (head / GROUP) * CONTEXT * VECS;
+    for (var i = lane; i < QUERIES * VECS; i += WG_SIZE) {
+        let token = min(first + i / VECS, state.count - 1u);
+        q_tile[i] = load_q((token * HEADS + head) * HEAD_DIM, i % VECS);
     }
     for (var n = lane; n < QUERIES; n += WG_SIZE) {
         high[n] = LOWEST;
@@ -82,14 +97,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let end = state.position + first + queries;  // one past the last key that the last query sees
     for (var tile = 0u; tile < end; tile += KEYS) {
         let count = min(KEYS, end - tile);
-        for (var i = lane; i < QUERIES * KEYS; i += WG_SIZE) {
-            let n = i / KEYS;
+        for (var i = lane; i < TEAMS * KEYS; i += WG_SIZE) {
             let key = tile + i % KEYS;
-            var value = LOWEST;
-            if key <= state.position + first + n && key < end {
-                value = score(n, base + key * PAIRS);
+            if key < end {
+                let before = state.position + first;
+                score(i % KEYS, base + key * VECS, i / KEYS, select(0u, key - before, key > before));
             }
-            weights[i] = value;
         }
         workgroupBarrier();
         for (var n = lane; n < QUERIES; n += WG_SIZE) {
@@ -100,7 +113,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             sum[n] *= shrink[slot + n];
         }
         for (var i = 0u; i < count; i++) {
-            let v = unpack2x16float(v_cache[base + (tile + i) * PAIRS + pair]);
+            let v = unpack2x16float(v_cache[(base + (tile + i) * VECS) * 4u + pair]);
             for (var n = 0u; n < 8u; n++) {
                 sum[n] += weights[(slot + n) * KEYS + i] * v;
             }

@@ -1,17 +1,16 @@
 // One query token against the cache, split over keys: partial softmax(q·kᵀ·SCALE)·v of every split, to be joined by
 // attention_merge (flash decoding). One workgroup computes one split of the keys for QUERIES query heads that share
-// a kv head, walking its keys in tiles of WG_SIZE with a running maximum (Milakov & Gimelshein 2018, arXiv 1805.02867).
+// a kv head, walking its keys in tiles with a running maximum (Milakov & Gimelshein 2018, arXiv 1805.02867).
+// Keys and values are read eight at a time, once for all queries of the workgroup.
 
 #import state
 
 override WG_SIZE: u32 = 64;
-override KV_HEADS: u32;
 override GROUP: u32;          // query heads per kv head
 override QUERIES: u32;        // query heads per workgroup: divides GROUP, at most 8
 override HEAD_DIM: u32;       // even, at most 256
 override CONTEXT: u32;
 override SPLITS: u32;
-override MIN_KEYS: u32 = 32;  // keys a split takes before the next one is used
 override SCALE: f32;
 
 struct Params {
@@ -21,129 +20,152 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> state: State;
 @group(0) @binding(2) var<storage, read> q: array<f32>;                 // [heads, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> k_cache: array<u32>;           // [KV_HEADS, CONTEXT, HEAD_DIM/2] f16 pairs
-@group(0) @binding(4) var<storage, read> v_cache: array<u32>;           // the same
+@group(0) @binding(3) var<storage, read> k_cache: array<vec4<u32>>;     // [kv heads, CONTEXT, VECS] eight f16 each
+@group(0) @binding(4) var<storage, read> v_cache: array<vec4<u32>>;     // the same
 @group(0) @binding(5) var<storage, read_write> partial: array<f32>;     // [heads, SPLITS, HEAD_DIM], not normalised
 @group(0) @binding(6) var<storage, read_write> stats: array<vec2<f32>>; // [heads, SPLITS]: maximum, sum of exp
 
-override PAIRS: u32 = HEAD_DIM / 2;
-// Where a head has fewer pairs than the workgroup has threads, several threads share a pair and split its keys.
-override SHARE: u32 = max(1, WG_SIZE / PAIRS);
+#import eight
+
+override VECS: u32 = (HEAD_DIM + 7) / 8;   // of a row of the cache
+override TILE: u32 = WG_SIZE / 2;          // keys at a time: two threads share the score of one
+override TEAM: u32 = WG_SIZE / 8;          // threads that weigh the keys of one query
+override PARTS: u32 = WG_SIZE / VECS;      // threads that share a column of v, each with some keys
 
 const MAX_QUERIES: u32 = 8u;
 const LOWEST: f32 = -3.0e38;
 
-var<workgroup> q_tile: array<f32, QUERIES * HEAD_DIM>;
-var<workgroup> weights: array<f32, QUERIES * WG_SIZE>;
-var<workgroup> shared_sum: array<vec2<f32>, SHARE * PAIRS>;
+var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
+var<workgroup> scores: array<f32, MAX_QUERIES * WG_SIZE>;  // [query, half of the row, key]
+var<workgroup> weights: array<f32, MAX_QUERIES * TILE>;
+var<workgroup> team: array<f32, WG_SIZE>;                  // a maximum, then a sum, of each thread of a team
+var<workgroup> high: array<f32, MAX_QUERIES>;
+var<workgroup> total: array<f32, MAX_QUERIES>;
+var<workgroup> shrink: array<f32, MAX_QUERIES>;
+var<workgroup> columns: array<Eight, WG_SIZE>;
 
-// Scaled score of query n of the tile against the key at `row` (in pairs).
-fn score(n: u32, row: u32) -> f32 {
-    var sum = 0.0;
-    for (var i = 0u; i < PAIRS; i++) {
-        let k = unpack2x16float(k_cache[row + i]);
-        sum += q_tile[n * HEAD_DIM + 2u * i] * k.x + q_tile[n * HEAD_DIM + 2u * i + 1u] * k.y;
+// Half of the scores of one key, for every query.
+fn score(lane: u32, count: u32, row: u32) {
+    let key = lane % TILE;
+    let half = lane / TILE;
+    if key >= count {
+        return;
     }
-    return sum * SCALE;
+    var sum: array<f32, MAX_QUERIES>;
+    for (var i = half; i < VECS; i += 2u) {
+        let k = unpack_eight(k_cache[row + key * VECS + i]);
+        for (var n = 0u; n < QUERIES; n++) {
+            sum[n] += dot_eight(q_tile[n * VECS + i], k);
+        }
+    }
+    for (var n = 0u; n < QUERIES; n++) {
+        scores[(n * 2u + half) * TILE + key] = sum[n];
+    }
+}
+
+fn whole_score(n: u32, key: u32, count: u32) -> f32 {
+    let sum = (scores[n * 2u * TILE + key] + scores[(n * 2u + 1u) * TILE + key]) * SCALE;
+    return select(LOWEST, sum, key < count);
+}
+
+// Turns the scores of the tile into weights and moves the running maxima and sums.
+fn weigh(lane: u32, count: u32) {
+    let n = lane / TEAM;
+    let member = lane % TEAM;
+    var highest = LOWEST;
+    for (var key = member; key < TILE; key += TEAM) {
+        highest = max(highest, whole_score(n, key, count));
+    }
+    team[lane] = highest;
+    workgroupBarrier();
+    highest = high[n];
+    for (var i = 0u; i < TEAM; i++) {
+        highest = max(highest, team[n * TEAM + i]);
+    }
+    workgroupBarrier();
+    var sum = 0.0;
+    for (var key = member; key < TILE; key += TEAM) {
+        let weight = select(0.0, exp(whole_score(n, key, count) - highest), key < count);
+        weights[n * TILE + key] = weight;
+        sum += weight;
+    }
+    team[lane] = sum;
+    let factor = exp(high[n] - highest);
+    workgroupBarrier();
+    if member == 0u {
+        var all = total[n] * factor;
+        for (var i = 0u; i < TEAM; i++) {
+            all += team[lane + i];
+        }
+        total[n] = all;
+        high[n] = highest;
+        shrink[n] = factor;
+    }
+    workgroupBarrier();
 }
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let split = group.x;
-    let kv_head = group.z;
-    let first_head = kv_head * GROUP + group.y * QUERIES;
+    let first_head = group.z * GROUP + group.y * QUERIES;
     let keys = state.position + 1u;
-    let span = max(MIN_KEYS, (keys + SPLITS - 1u) / SPLITS);
-    let start = min(split * span, keys);
-    let to = min(start + span, keys);
-    for (var i = lane; i < QUERIES * HEAD_DIM; i += WG_SIZE) {
-        q_tile[i] = q[first_head * HEAD_DIM + i];
+    let span = max(TILE, (keys + SPLITS - 1u) / SPLITS);
+    let begin = min(split * span, keys);
+    let end = min(begin + span, keys);
+    for (var i = lane; i < QUERIES * VECS; i += WG_SIZE) {
+        q_tile[i] = load_q((first_head + i / VECS) * HEAD_DIM, i % VECS);
+    }
+    if lane < MAX_QUERIES {
+        high[lane] = LOWEST;
+        total[lane] = 0.0;
     }
     workgroupBarrier();
 
-    let base = kv_head * CONTEXT * PAIRS;
-    let pair = lane % PAIRS;
-    let part = lane / PAIRS;
-    var high: array<f32, MAX_QUERIES>;
-    var total: array<f32, MAX_QUERIES>;
-    // Two columns of pairs per thread: enough for HEAD_DIM 256 with 64 threads.
-    var sum: array<array<vec2<f32>, 2>, MAX_QUERIES>;
-    for (var n = 0u; n < QUERIES; n++) {
-        high[n] = LOWEST;
-    }
-    for (var tile = start; tile < to; tile += WG_SIZE) {
-        let count = min(WG_SIZE, to - tile);
-        for (var n = 0u; n < QUERIES; n++) {
-            if lane < count {
-                weights[n * WG_SIZE + lane] = score(n, base + (tile + lane) * PAIRS);
-            }
-        }
+    let base = group.z * CONTEXT * VECS;
+    let column = lane % VECS;
+    let part = lane / VECS;
+    var sum: array<Eight, MAX_QUERIES>;
+    for (var tile = begin; tile < end; tile += TILE) {
+        let count = min(TILE, end - tile);
+        score(lane, count, base + tile * VECS);
         workgroupBarrier();
+        weigh(lane, count);
         for (var n = 0u; n < QUERIES; n++) {
-            var highest = high[n];
-            for (var i = 0u; i < count; i++) {
-                highest = max(highest, weights[n * WG_SIZE + i]);
-            }
-            let shrink = exp(high[n] - highest);
-            high[n] = highest;
-            total[n] *= shrink;
-            sum[n][0] *= shrink;
-            sum[n][1] *= shrink;
+            sum[n] = Eight(sum[n].low * shrink[n], sum[n].high * shrink[n]);
         }
-        workgroupBarrier();
-        for (var n = 0u; n < QUERIES; n++) {
-            if lane < count {
-                weights[n * WG_SIZE + lane] = exp(weights[n * WG_SIZE + lane] - high[n]);
-            }
-        }
-        workgroupBarrier();
-        for (var n = 0u; n < QUERIES; n++) {
-            for (var i = 0u; i < count; i++) {
-                total[n] += weights[n * WG_SIZE + i];
-            }
-        }
-        if part < SHARE {
-            for (var i = part; i < count; i += SHARE) {
-                let row = base + (tile + i) * PAIRS + pair;
-                let v = unpack2x16float(v_cache[row]);
-                var v_next = vec2<f32>();
-                if pair + WG_SIZE < PAIRS {
-                    v_next = unpack2x16float(v_cache[row + WG_SIZE]);
-                }
-                for (var n = 0u; n < QUERIES; n++) {
-                    sum[n][0] += weights[n * WG_SIZE + i] * v;
-                    sum[n][1] += weights[n * WG_SIZE + i] * v_next;
-                }
+        for (var key = part; key < count && part < PARTS; key += PARTS) {
+            let v = unpack_eight(v_cache[base + (tile + key) * VECS + column]);
+            for (var n = 0u; n < QUERIES; n++) {
+                let weight = weights[n * TILE + key];
+                sum[n] = Eight(sum[n].low + weight * v.low, sum[n].high + weight * v.high);
             }
         }
         workgroupBarrier();
     }
     for (var n = 0u; n < QUERIES; n++) {
         let row = (first_head + n) * SPLITS + split;
+        columns[lane] = sum[n];
+        workgroupBarrier();
+        if lane < VECS {
+            var joined = columns[lane];
+            for (var i = 1u; i < PARTS; i++) {
+                let other = columns[lane + i * VECS];
+                joined = Eight(joined.low + other.low, joined.high + other.high);
+            }
+            for (var i = 0u; i < 4u; i++) {
+                store(row, 8u * lane + i, joined.low[i]);
+                store(row, 8u * lane + 4u + i, joined.high[i]);
+            }
+        }
         if lane == 0u {
             stats[row] = vec2<f32>(high[n], total[n]);
         }
-        store(row, lane, pair, part, sum[n][0], sum[n][1]);
+        workgroupBarrier();
     }
 }
 
-// Joins the threads that share a pair and writes one row of `partial`.
-fn store(row: u32, lane: u32, pair: u32, part: u32, first: vec2<f32>, second: vec2<f32>) {
-    if part < SHARE {
-        shared_sum[lane] = first;
+fn store(row: u32, i: u32, value: f32) {
+    if i < HEAD_DIM {
+        partial[row * HEAD_DIM + i] = value;
     }
-    workgroupBarrier();
-    if lane < min(PAIRS, WG_SIZE) {
-        var joined = shared_sum[lane];
-        for (var i = 1u; i < SHARE; i++) {
-            joined += shared_sum[lane + i * PAIRS];
-        }
-        partial[row * HEAD_DIM + 2u * pair] = joined.x;
-        partial[row * HEAD_DIM + 2u * pair + 1u] = joined.y;
-        if pair + WG_SIZE < PAIRS {
-            partial[row * HEAD_DIM + 2u * (pair + WG_SIZE)] = second.x;
-            partial[row * HEAD_DIM + 2u * (pair + WG_SIZE) + 1u] = second.y;
-        }
-    }
-    workgroupBarrier();
 }

@@ -14,23 +14,33 @@ struct Params {
 @group(0) @binding(2) var<storage, read> stats: array<vec2<f32>>;  // [heads, SPLITS]: maximum, sum of exp
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;      // [heads, HEAD_DIM]
 
+// Of every split: its maximum, then its factor; and its sum.
+var<workgroup> shares: array<vec2<f32>, SPLITS>;
+
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let head = group.x;
-    var high = stats[head * SPLITS].x;
-    for (var s = 1u; s < SPLITS; s++) {
-        high = max(high, stats[head * SPLITS + s].x);
+    for (var s = lane; s < SPLITS; s += WG_SIZE) {
+        shares[s] = stats[head * SPLITS + s];
     }
+    workgroupBarrier();
+    var high = shares[0].x;
+    for (var s = 1u; s < SPLITS; s++) {
+        high = max(high, shares[s].x);
+    }
+    workgroupBarrier();
+    for (var s = lane; s < SPLITS; s += WG_SIZE) {
+        shares[s].x = exp(shares[s].x - high);
+    }
+    workgroupBarrier();
     var total = 0.0;
     for (var s = 0u; s < SPLITS; s++) {
-        let stat = stats[head * SPLITS + s];
-        total += exp(stat.x - high) * stat.y;
+        total += shares[s].x * shares[s].y;
     }
     for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
         var sum = 0.0;
         for (var s = 0u; s < SPLITS; s++) {
-            let row = head * SPLITS + s;
-            sum += exp(stats[row].x - high) * partial[row * HEAD_DIM + i];
+            sum += shares[s].x * partial[(head * SPLITS + s) * HEAD_DIM + i];
         }
         y[head * HEAD_DIM + i] = sum / total;
     }

@@ -15,6 +15,7 @@ override SPLIT_HALF: bool;    // pairs (i, i + ROPE_DIMS/2) rather than (2i, 2i 
 override QK_NORM: bool;
 override EPS: f32;
 override CONTEXT: u32;        // positions in the cache
+override ROW_WORDS: u32 = (HEAD_DIM + 7) / 8 * 4; // rows of the cache are padded to eight values
 
 struct Params {
     unused: u32,
@@ -29,7 +30,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read> q_norm: array<f32>;           // [HEAD_DIM], unused without QK_NORM
 @group(0) @binding(5) var<storage, read> k_norm: array<f32>;           // [HEAD_DIM]
 @group(0) @binding(6) var<storage, read_write> q: array<f32>;          // [tokens, HEADS, HEAD_DIM]
-@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;    // [KV_HEADS, CONTEXT, HEAD_DIM/2] f16 pairs
+@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;    // [KV_HEADS, CONTEXT, ROW_WORDS] f16 pairs
 @group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;    // the same
 
 var<workgroup> head_row: array<f32, HEAD_DIM>;
@@ -103,7 +104,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     let kv_head = (head - HEADS) % KV_HEADS;
-    let to = (kv_head * CONTEXT + position) * (HEAD_DIM / 2u);
+    let to = (kv_head * CONTEXT + position) * ROW_WORDS;
     for (var i = lane; i < HEAD_DIM / 2u; i += WG_SIZE) {
         let packed = pack2x16float(vec2<f32>(head_row[2u * i], head_row[2u * i + 1u]));
         if head < HEADS + KV_HEADS {

@@ -8,7 +8,7 @@ use crate::reference;
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
     let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, context: 704 };
-    let shapes = [heads(4, 1, 32), heads(3, 1, 64), heads(2, 2, 80), heads(2, 1, 96), heads(8, 1, 128), heads(2, 1, 256)];
+    let shapes = [heads(4, 1, 32), heads(3, 1, 64), heads(2, 2, 80), heads(2, 1, 96), heads(8, 1, 128), heads(2, 1, 256), heads(4, 2, 100)];
     let mut cases = Vec::new();
     for shape in shapes {
         for position in [0, 31, 256, 700] {
@@ -24,13 +24,16 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
 /// A cache filled with random keys and values up to `keys`, on the bench and as `[positions, kv_heads, head_dim]`.
 fn cache(random: &mut Random, bench: &mut Bench, heads: Heads, keys: usize) -> (Cache, [Vec<u16>; 2]) {
     let (kv, d, context) = (heads.kv_heads as usize, heads.head_dim as usize, heads.context as usize);
+    let stride = heads.row() as usize;
     let mut make = || {
         let rows: Vec<u16> = random.floats(keys * kv * d).into_iter().map(|x| f16_from_f32(2.0 * x)).collect();
         // What lies past the last key must not matter: it is NaN.
-        let mut by_head = vec![0x7e00u16; kv * context * d];
+        let mut by_head = vec![0x7e00u16; kv * context * stride];
         for (position, row) in rows.chunks_exact(kv * d).enumerate() {
             for (head, values) in row.chunks_exact(d).enumerate() {
-                by_head[(head * context + position) * d..][..d].copy_from_slice(values);
+                let row = &mut by_head[(head * context + position) * stride..][..stride];
+                row.fill(0);
+                row[..d].copy_from_slice(values);
             }
         }
         (bench.bytes(bytemuck::cast_slice(&by_head)), rows)

@@ -33,6 +33,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         Shape { heads: heads(3, 1, 80), rope: rope(80, true), norm: true, position: 37 },
         Shape { heads: heads(8, 1, 32), rope: rope(32, true), norm: false, position: 5 },
         Shape { heads: heads(2, 2, 128), rope: rope(64, false), norm: true, position: 11 },
+        Shape { heads: heads(4, 2, 100), rope: rope(100, true), norm: false, position: 9 },
         Shape { heads: heads(2, 1, 256), rope: rope(128, true), norm: false, position: 1 },
     ];
     let outputs = [Output::Q, Output::K, Output::V];
@@ -63,7 +64,7 @@ fn run(random: &mut Random, shape: &Shape, output: Output, position: u32) -> Cas
     let (state, dummy) = bench.fixed();
     let table = frequency_table(shape.rope.dims, 10_000.0, 1.0, None);
     let [q_norm, k_norm] = [bench.floats(&norms[0]), bench.floats(&norms[1])];
-    let cache_words = kv * context as usize * d / 2;
+    let cache_words = kv * context as usize * shape.heads.row() as usize / 2;
     let [k, v] = [(); 2].map(|()| bench.bytes(&vec![0; cache_words * 4]));
     let q = bench.floats(&vec![0.0; TOKENS * h * d]);
     let problem = RopeKv {
@@ -114,10 +115,11 @@ fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], position: usize) 
 /// Rows `[tokens, kv_heads, head_dim]` as the cache `[kv_heads, context, head_dim]` holds them, f16.
 fn pack(rows: &[f32], heads: Heads, position: usize) -> Vec<u16> {
     let (kv, d, context) = (heads.kv_heads as usize, heads.head_dim as usize, heads.context as usize);
-    let mut cache = vec![0; kv * context * d];
+    let stride = heads.row() as usize;
+    let mut cache = vec![0; kv * context * stride];
     for (token, row) in rows.chunks_exact(kv * d).enumerate() {
         for (head, values) in row.chunks_exact(d).enumerate() {
-            let Some(to) = cache.get_mut((head * context + position + token) * d..).and_then(|c| c.get_mut(..d)) else {
+            let Some(to) = cache.get_mut((head * context + position + token) * stride..).and_then(|c| c.get_mut(..d)) else {
                 continue;
             };
             to.iter_mut().zip(values).for_each(|(to, &value)| *to = f16_from_f32(value));

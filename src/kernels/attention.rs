@@ -19,7 +19,7 @@ pub static DECODE: KernelSpec = KernelSpec {
     source: include_str!("../../shaders/attention_decode.wgsl"),
     bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("partial"), write("stats")],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "KV_HEADS", "GROUP", "QUERIES", "HEAD_DIM", "CONTEXT", "SPLITS", "SCALE"],
+    overrides: &["WG_SIZE", "GROUP", "QUERIES", "HEAD_DIM", "CONTEXT", "SPLITS", "SCALE"],
 };
 
 /// The contract with `shaders/attention_merge.wgsl`.
@@ -76,9 +76,9 @@ pub struct Splits {
     pub stats: Slice,
 }
 
-/// Splits for a cache of `context` positions: enough workgroups for a large GPU, no more than 128 keys' worth each.
+/// Splits for a cache of `context` positions: enough workgroups for a large GPU, at least 64 keys' worth each.
 pub fn split_count(context: u32) -> u32 {
-    context.div_ceil(128).clamp(1, 32)
+    context.div_ceil(64).clamp(1, 64)
 }
 
 /// Attention of one token over the cache, in two dispatches.
@@ -90,7 +90,6 @@ pub fn attention_decode(state: Slice, problem: &Attention, splits: &Splits) -> [
     let wg_size = 64u32;
     let constants = [
         ("WG_SIZE", wg_size.into()),
-        ("KV_HEADS", kv_heads.into()),
         ("GROUP", group.into()),
         ("QUERIES", queries.into()),
         ("HEAD_DIM", head_dim.into()),

@@ -37,7 +37,12 @@ pub struct Heads {
 impl Heads {
     /// Bytes of the key cache of one layer, and of its value cache: f16.
     pub fn cache_bytes(&self) -> u64 {
-        u64::from(self.kv_heads) * u64::from(self.context) * u64::from(self.head_dim) * 2
+        u64::from(self.kv_heads) * u64::from(self.context) * u64::from(self.row()) * 2
+    }
+
+    /// Values of a row of the cache: `head_dim` and zeros up to a multiple of eight, so that rows are read as vectors.
+    pub fn row(&self) -> u32 {
+        self.head_dim.next_multiple_of(8)
     }
 }
 
@@ -50,7 +55,7 @@ pub struct Rope {
     pub split_half: bool,
 }
 
-/// The keys and values of one layer: f16 pairs `[kv_heads, context, head_dim / 2]` each.
+/// The keys and values of one layer: f16 `[kv_heads, context, Heads::row]` each.
 #[derive(Debug, Clone, Copy)]
 pub struct Cache {
     /// Keys, after RoPE.

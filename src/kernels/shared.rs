@@ -12,6 +12,7 @@ files![
     "columns_full",
     "columns_ragged",
     "commit",
+    "eight",
     "fifth_bit",
     "floats",
     "mat_vec_rows",

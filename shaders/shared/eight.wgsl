@@ -1,0 +1,28 @@
+// Eight values of a head at a time: how attention reads queries, keys and values. Rows of the cache are padded to
+// whole eights with zeros. The kernel binds `q` and declares HEAD_DIM.
+struct Eight {
+    low: vec4<f32>,
+    high: vec4<f32>,
+}
+
+fn unpack_eight(packed: vec4<u32>) -> Eight {
+    return Eight(
+        vec4<f32>(unpack2x16float(packed.x), unpack2x16float(packed.y)),
+        vec4<f32>(unpack2x16float(packed.z), unpack2x16float(packed.w)),
+    );
+}
+
+fn dot_eight(a: Eight, b: Eight) -> f32 {
+    return dot(a.low, b.low) + dot(a.high, b.high);
+}
+
+// The eight values of index `i` in the row of q that starts at `row`.
+fn load_q(row: u32, i: u32) -> Eight {
+    var eight: Eight;
+    for (var j = 0u; j < 4u; j++) {
+        let at = 8u * i + j;
+        eight.low[j] = select(0.0, q[row + min(at, HEAD_DIM - 1u)], at < HEAD_DIM);
+        eight.high[j] = select(0.0, q[row + min(at + 4u, HEAD_DIM - 1u)], at + 4u < HEAD_DIM);
+    }
+    return eight;
+}
