@@ -83,9 +83,10 @@ async function load({ WasmModel }, settings, say) {
   };
   const model = await WasmModel.load(url, { backend, contextLength, onProgress });
   const total = performance.now() - begun;
-  const load_stages = [...stages].map(([stage, times]) => ({ stage, ...times }));
-  const lasted = load_stages.map(({ stage, from, to }) => [stage, stage === 'ready' ? total : to - from]);
-  return { model, begun, result: { load_ms: Object.fromEntries(lasted), load_stages } };
+  const load_stages = [...stages].map(([stage, times]) => ({ stage, ...times })).sort((a, b) => a.to - b.to);
+  // Stages overlap: each counts from the end of the one before, so that they add up to the whole.
+  const added = load_stages.map(({ stage, to }, i) => [stage, to - (load_stages[i - 1]?.to ?? 0)]);
+  return { model, begun, result: { load_ms: { ...Object.fromEntries(added), ready: total }, load_stages } };
 }
 
 /** Tokens of the prompt: as asked, else 512, or what the context leaves beside the answer. */
@@ -189,7 +190,7 @@ async function bandwidth({ weight_bytes }, { backend }, tg) {
   return { ...read, ...weights, percent: 100 * weights.weight_bytes_per_second / read.bytes_per_second };
 }
 
-const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+const withTotal = (counts) => ({ total: Object.values(counts).reduce((a, b) => a + b, 0), ...counts });
 
 /** The part that runs on the loaded model. */
 async function measureModel(model, settings, say, blocks) {
@@ -203,7 +204,7 @@ async function measureModel(model, settings, say, blocks) {
     const per_token = gpu ? await countCalls(bench) : null;
     const timed = await timedRuns(bench, settings, say);
     const block = blocks.between(from, performance.now());
-    const created_while_generating = { total: sum(created.counts), ...created.counts };
+    const created_while_generating = withTotal(created.counts);
     created.stop();
     say('read bandwidth', undefined);
     const read_bandwidth = await bandwidth(settings, model.info, timed.median.tg);
@@ -222,21 +223,24 @@ async function measureModel(model, settings, say, blocks) {
  */
 export async function measure(webgguf, settings, say) {
   const blocks = watchBlocks();
+  const created = watchCreated();
   const wrong = (message) => new webgguf.WebggufError('invalid_argument', message);
   let model;
   try {
     const loaded = await load(webgguf, settings, say);
     model = loaded.model;
+    created.stop();
     const loadBlock = blocks.between(loaded.begun, performance.now());
     const { info } = model;
     const fitted = { ...settings, prompt: fitPrompt(settings, info, wrong) };
     const { block, ...measured } = await measureModel(model, fitted, say, blocks);
     return {
       date: new Date().toISOString(), user_agent: navigator.userAgent, settings: fitted, adapter: info.adapter,
-      features: info.features, info, ...loaded.result, ...measured,
+      features: info.features, info, ...loaded.result, ...measured, created_while_loading: withTotal(created.counts),
       longest_block: { load: loadBlock, generate: block }, wasm_memory_bytes: model.wasmMemoryBytes(),
     };
   } finally {
+    created.stop();
     blocks.stop();
     model?.free();
   }

@@ -22,7 +22,7 @@ export function watchCreated() {
     counts[name] = (counts[name] ?? 0) + 1;
     return original.apply(this, args);
   }));
-  return { counts, stop: () => undo.forEach((put) => put()) };
+  return { counts, stop: () => undo.splice(0).forEach((put) => put()) };
 }
 
 const MAP_READ = 1;
@@ -146,7 +146,10 @@ export async function readBandwidth() {
   const requiredLimits = { maxBufferSize, maxStorageBufferBindingSize };
   const device = await adapter.requestDevice({ requiredLimits });
   try {
+    // A probe that failed would do nothing, and fast.
+    for (const kind of ['validation', 'out-of-memory']) device.pushErrorScope(kind);
     const secondsOf = makeProbe(device, bytes);
+    for (const error of [await device.popErrorScope(), await device.popErrorScope()]) if (error) throw error;
     return { bytes_per_second: bytes / await secondsPerRead(secondsOf), buffer_bytes: bytes };
   } catch (error) {
     return { skipped: error.message };

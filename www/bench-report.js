@@ -18,7 +18,7 @@ const gigabytes = (bytes) => withUnit(bytes / 1e9, 'GB/s');
 function machine({ adapter, info, features, date, user_agent, settings }) {
   const { prompt, predict, runs, temperature } = settings;
   return [
-    ['model', `${info.name ?? info.architecture}, ${info.quantization}, ${info.layers} layers`],
+    ['model', `${info.name ?? info.architecture}, ${info.quantization}, ${info.layers} ${info.layers === 1 ? 'layer' : 'layers'}`],
     ['file', settings.model],
     ['backend', info.backend],
     ['adapter', adapter || NONE],
@@ -39,7 +39,7 @@ function runRows({ runs, median }) {
 
 function loadRows({ load_stages, load_ms }) {
   const row = ({ stage, from, to }) => [stage, figure(from), figure(to), figure(load_ms[stage])];
-  return load_stages.map(row);
+  return [...load_stages.filter(({ stage }) => stage !== 'ready').map(row), ['in all', '', '', figure(load_ms.ready)]];
 }
 
 function callRows({ per_token, created_while_generating }) {
@@ -82,7 +82,7 @@ function kernelRows({ rows }) {
 export function tables(result) {
   const list = [
     { title: 'Runs', head: ['run', 'prompt', 'prefill tok/s', 'first token ms', 'answer', 'decode tok/s'], rows: runRows(result) },
-    { title: 'Load', head: ['stage', 'from ms', 'to ms', 'took ms'], rows: loadRows(result) },
+    { title: 'Load', head: ['stage', 'first seen ms', 'ended ms', 'added ms'], rows: loadRows(result) },
     { title: 'WebGPU and memory', rows: [...callRows(result), ...memoryRows(result), ...blockRows(result)] },
   ];
   const { kernels } = result;
@@ -102,7 +102,7 @@ export function bars({ kernels, runs }) {
     return { title: 'Decode, tokens per second', rows };
   }
   const timed = kernels.rows.filter(({ token_us }) => token_us > 0).slice(0, 12);
-  return { title: 'A token, µs by kernel', rows: timed.map(({ kernel, grid, token_us }) => ({ label: `${kernel} ${grid}`, value: token_us })) };
+  return { title: 'Microseconds of a token, by kernel', rows: timed.map(({ kernel, grid, token_us }) => ({ label: `${kernel} ${grid}`, value: token_us })) };
 }
 
 const escape = (cell) => String(cell).replaceAll('|', '\\|').replaceAll('\n', ' ');

@@ -49,7 +49,8 @@ test('a run on the GPU: every field is there, and generating keeps to the rules'
     assert.equal(result.median[name], run[name]);
   }
 
-  const { per_token, created_while_generating: created, info } = result;
+  const { per_token, created_while_generating: created, created_while_loading: before, info } = result;
+  for (const name of ['createBuffer', 'createBindGroup', 'createShaderModule']) positive(before[name], `${name} of load`);
   for (const name of MAKING) assert.equal(created[name] ?? 0, 0, `${name} was called while generating`);
   assert.equal(per_token.counted_tokens, 16);
   assert.ok(per_token.dispatches >= info.layers, `${per_token.dispatches} dispatches were seen per token`);
