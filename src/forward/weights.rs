@@ -77,6 +77,9 @@ pub struct Weights {
     pub head: Matrix,
 }
 
+/// What the attention kernels keep in workgroup memory bounds the size of a head.
+const MAX_HEAD_DIM: usize = 256;
+
 type Key = (Option<usize>, Role);
 
 /// Places tensors; `targets` is indexed like the tensor table of the file.
@@ -98,7 +101,8 @@ struct Placer<'a> {
 /// Decides where every matched tensor goes and allocates its buffers.
 ///
 /// # Errors
-/// `limit_exceeded` where one row of a matrix does not fit a binding.
+/// `limit_exceeded` where one row of a matrix does not fit a binding, `unsupported_architecture` for heads that are too
+/// large.
 pub fn place(
     config: &ModelConfig,
     caps: &Caps,
@@ -106,6 +110,10 @@ pub fn place(
     matched: Vec<(usize, WeightSpec)>,
     plan: &mut Plan,
 ) -> Result<Placement> {
+    if config.head_dim > MAX_HEAD_DIM {
+        let message = format!("heads of {} values, the GPU path takes at most {MAX_HEAD_DIM}", config.head_dim);
+        return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+    }
     let found = matched.into_iter().map(|(index, spec)| ((spec.layer, spec.role), (index, spec))).collect();
     let mut placer = Placer { plan, caps, tensors, found, targets: vec![None; tensors.len()] };
     let embedding = placer.matrix(&[(None, Role::TokenEmbedding)])?;

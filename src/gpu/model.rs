@@ -53,6 +53,11 @@ pub fn make_buffers(gpu: &Gpu, specs: &[BufferSpec]) -> Result<BufferTable> {
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
     let mut table = BufferTable::default();
     for spec in specs {
+        if spec.bytes > gpu.caps.max_binding {
+            let (label, bytes, most) = (&spec.label, spec.bytes, gpu.caps.max_binding);
+            let message = format!("{label} takes {bytes} bytes, a binding of this device holds {most}");
+            return Err(Error::new(ErrorCode::LimitExceeded, message));
+        }
         table.insert(spec.id, gpu.buffer(&spec.label, spec.bytes, usage)?);
     }
     Ok(table)

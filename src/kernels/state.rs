@@ -1,7 +1,7 @@
 //! The GPU-side state of a run: the few words that change with every token.
 //!
 //! The host writes it before a prefill chunk; the last sampling kernel advances it after every token, so that the
-//! command list of one token is constant. Its first 16 bytes are what the host reads back.
+//! command list of one token is constant. It is what the host reads back: 32 bytes per token.
 
 /// Mirrors `State` in `shaders/shared/state.wgsl`; `tests/contract.rs` compares them.
 #[repr(C)]

@@ -93,6 +93,9 @@ pub async fn load(sources: Vec<ByteSource>, options: LoadOptions, report: Functi
     progress.received(readers.iter().map(PartReader::position).sum())?;
     let config = ModelConfig::from_gguf(&gguf).map_err(to_js)?;
     let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map_err(to_js)?;
+    for warning in tokenizer.warnings() {
+        web_sys::console::warn_1(&format!("webgguf: {warning}").into());
+    }
     let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
     let context = context_length(options.context_length, &config).map_err(to_js)?;
     let job = Job { config, tensors: &gguf.tensors, matched, context };
