@@ -1,6 +1,8 @@
-// `npm run bench -- [--model FILE or URL] [--prompt N] [--predict N] [--runs N] [--backend webgpu] [--kernels] [--json]`:
-// runs www/bench.html in headless Chromium and prints its result as Markdown, or as JSON. The package must be built.
+// Runs www/bench.html in headless Chromium and prints its result as Markdown, or as JSON. The package must be built.
 // Numbers of a software adapter say little; on a GPU, headless Chromium measures as well as one with a window.
+//
+//   npm run bench -- [--model FILE or URL] [--prompt N] [--predict N] [--runs N] [--backend auto, webgpu or cpu]
+//     [--temperature T] [--context N] [--weight-bytes N] [--kernels] [--json]
 
 import fs from 'node:fs';
 import path from 'node:path';

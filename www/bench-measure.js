@@ -10,8 +10,8 @@ const DEFAULT_CONTEXT = 4096;
 /** Kernels that say which token comes next: without them the run itself changes. */
 const COMMITS = ['argmax_merge', 'sample'];
 
-const KERNEL_NOTE = 'each kernel is timed by leaving it out, so results of these runs are wrong on purpose, and kernels '
-  + 'that overlap or share caches do not add up to the whole';
+const KERNEL_NOTE = 'each kernel is timed by leaving it out, so results of these runs are wrong on purpose, and '
+  + 'kernels that overlap or share caches do not add up to the whole';
 
 /** Uniform numbers in [0, 1) from a seed (mulberry32): the same ids in every browser. */
 function seeded(seed) {
@@ -93,7 +93,8 @@ async function load({ WasmModel }, settings, say) {
 function fitPrompt({ prompt, predict }, { contextLength }, wrong) {
   const room = contextLength - predict;
   if (room < 1 || (prompt ?? 1) > room) {
-    throw wrong(`prompt ${prompt ?? 'of at least 1'} and predict ${predict} are more than the context of ${contextLength}`);
+    const asked = `prompt ${prompt ?? 'of at least 1'} and predict ${predict}`;
+    throw wrong(`${asked} are more than the context of ${contextLength}`);
   }
   return prompt ?? Math.min(512, room);
 }

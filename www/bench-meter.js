@@ -162,7 +162,8 @@ export async function readBandwidth() {
 function makeProbe(device, bytes) {
   const module = device.createShaderModule({ code: PROBE_WGSL });
   const buffers = [bytes, 256].map((size) => device.createBuffer({ size, usage: GPUBufferUsage.STORAGE }));
-  const types = buffers.map((_, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type: 'storage' } }));
+  const type = { visibility: GPUShaderStage.COMPUTE, buffer: { type: 'storage' } };
+  const types = buffers.map((_, binding) => ({ binding, ...type }));
   const group = device.createBindGroupLayout({ entries: types });
   const layout = device.createPipelineLayout({ bindGroupLayouts: [group] });
   const entries = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));

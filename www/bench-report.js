@@ -14,11 +14,14 @@ export function figure(value) {
 const withUnit = (value, unit) => (Number.isFinite(value) ? `${figure(value)} ${unit}` : NONE);
 const gigabytes = (bytes) => withUnit(bytes / 1e9, 'GB/s');
 
+/** The model's own name, else that of its kind. */
+export const nameOf = (info) => info.name ?? info.architecture;
+
 /** What was measured, on what. */
 function machine({ adapter, info, features, date, user_agent, settings }) {
   const { prompt, predict, runs, temperature } = settings;
   return [
-    ['model', `${info.name ?? info.architecture}, ${info.quantization}, ${info.layers} ${info.layers === 1 ? 'layer' : 'layers'}`],
+    ['model', `${nameOf(info)}, ${info.quantization}, ${info.layers} ${info.layers === 1 ? 'layer' : 'layers'}`],
     ['file', settings.model],
     ['backend', info.backend],
     ['adapter', adapter || NONE],
@@ -32,14 +35,15 @@ function machine({ adapter, info, features, date, user_agent, settings }) {
 }
 
 function runRows({ runs, median }) {
-  const row = (name, { prompt_n, pp, n, tg, ttft_ms }) => [name, prompt_n ?? '', pp, ttft_ms, n ?? '', tg];
-  const format = ([name, prompt, pp, ttft, n, tg]) => [name, String(prompt), figure(pp), figure(ttft), String(n), figure(tg)];
-  return [...runs.map((run, i) => row(String(i + 1), run)), row('median', median)].map(format);
+  const row = (name, { prompt_n = '', pp, n = '', tg, ttft_ms }) =>
+    [name, String(prompt_n), figure(pp), figure(ttft_ms), String(n), figure(tg)];
+  return [...runs.map((run, i) => row(String(i + 1), run)), row('median', median)];
 }
 
 function loadRows({ load_stages, load_ms }) {
   const row = ({ stage, from, to }) => [stage, figure(from), figure(to), figure(load_ms[stage])];
-  return [...load_stages.filter(({ stage }) => stage !== 'ready').map(row), ['in all', '', '', figure(load_ms.ready)]];
+  const stages = load_stages.filter(({ stage }) => stage !== 'ready');
+  return [...stages.map(row), ['in all', '', '', figure(load_ms.ready)]];
 }
 
 function callRows({ per_token, created_while_generating }) {
@@ -54,7 +58,8 @@ function callRows({ per_token, created_while_generating }) {
 }
 
 function memoryRows({ read_bandwidth: read }) {
-  const rows = [['read bandwidth of a plain kernel', read.skipped ? `not measured: ${read.skipped}` : gigabytes(read.bytes_per_second)]];
+  const plain = read.skipped ? `not measured: ${read.skipped}` : gigabytes(read.bytes_per_second);
+  const rows = [['read bandwidth of a plain kernel', plain]];
   if (read.weight_bytes_per_second === undefined) return rows;
   rows.push(['weights read while decoding', gigabytes(read.weight_bytes_per_second)]);
   if (read.percent !== undefined) rows.push(['share of the bandwidth', withUnit(read.percent, '%')]);
@@ -63,10 +68,12 @@ function memoryRows({ read_bandwidth: read }) {
 
 function blockRows({ longest_block }) {
   const words = ({ longtask_ms, timer_gap_ms }) => {
-    const tasks = longtask_ms === null ? 'long tasks not told here' : longtask_ms ? `long task ${figure(longtask_ms)} ms` : 'no long task';
+    const longest = longtask_ms ? `long task ${figure(longtask_ms)} ms` : 'no long task';
+    const tasks = longtask_ms === null ? 'long tasks not told here' : longest;
     return `${tasks}, timer late by ${figure(timer_gap_ms)} ms at most`;
   };
-  return [['main thread while loading', words(longest_block.load)], ['main thread while generating', words(longest_block.generate)]];
+  const { load, generate } = longest_block;
+  return [['main thread while loading', words(load)], ['main thread while generating', words(generate)]];
 }
 
 function kernelRows({ rows }) {
@@ -75,21 +82,24 @@ function kernelRows({ rows }) {
   ]);
 }
 
+const RUN_HEAD = ['run', 'prompt', 'prefill tok/s', 'first token ms', 'answer', 'decode tok/s'];
+const LOAD_HEAD = ['stage', 'first seen ms', 'ended ms', 'added ms'];
+
 /**
  * Every table of a result: `{title, head, rows, note}`. Columns after the first are numbers where `head` is given;
  * without it a row is a name and its value.
  */
 export function tables(result) {
   const list = [
-    { title: 'Runs', head: ['run', 'prompt', 'prefill tok/s', 'first token ms', 'answer', 'decode tok/s'], rows: runRows(result) },
-    { title: 'Load', head: ['stage', 'first seen ms', 'ended ms', 'added ms'], rows: loadRows(result) },
+    { title: 'Runs', head: RUN_HEAD, rows: runRows(result) },
+    { title: 'Load', head: LOAD_HEAD, rows: loadRows(result) },
     { title: 'WebGPU and memory', rows: [...callRows(result), ...memoryRows(result), ...blockRows(result)] },
   ];
   const { kernels } = result;
   if (kernels) {
     const head = ['kernel', 'grid', 'per prefill', 'prefill ms', 'per token', 'µs per token'];
-    const whole = `All of it: prefill ${figure(kernels.whole.prefill_ms)} ms, ${figure(kernels.whole.token_us)} µs per token, `
-      + 'calls watched.';
+    const { prefill_ms, token_us } = kernels.whole;
+    const whole = `All of it: prefill ${figure(prefill_ms)} ms, ${figure(token_us)} µs per token, calls watched.`;
     list.push({ title: 'Kernels', head, rows: kernelRows(kernels), note: `${whole} Mind that ${kernels.note}.` });
   }
   return [...list, { title: 'Machine', rows: machine(result) }];
@@ -102,7 +112,8 @@ export function bars({ kernels, runs }) {
     return { title: 'Decode, tokens per second', rows };
   }
   const timed = kernels.rows.filter(({ token_us }) => token_us > 0).slice(0, 12);
-  return { title: 'Microseconds of a token, by kernel', rows: timed.map(({ kernel, grid, token_us }) => ({ label: `${kernel} ${grid}`, value: token_us })) };
+  const rows = timed.map(({ kernel, grid, token_us }) => ({ label: `${kernel} ${grid}`, value: token_us }));
+  return { title: 'Microseconds of a token, by kernel', rows };
 }
 
 const escape = (cell) => String(cell).replaceAll('|', '\\|').replaceAll('\n', ' ');
@@ -116,7 +127,7 @@ function markdownTable({ title, head = ['', ''], rows, note }) {
 /** The whole result as Markdown. */
 export function markdown(result) {
   const { info, median } = result;
-  const heading = `## ${info.name ?? info.architecture} ${info.quantization}: decode ${figure(median.tg)} tok/s, `
+  const heading = `## ${nameOf(info)} ${info.quantization}: decode ${figure(median.tg)} tok/s, `
     + `prefill ${figure(median.pp)} tok/s`;
   return `${[heading, ...tables(result).map(markdownTable)].join('\n\n')}\n`;
 }

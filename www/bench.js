@@ -2,7 +2,7 @@
 // is `ready`, `working`, `done` or `error`.
 
 import { measure } from './bench-measure.js';
-import { bars, figure, markdown, tables } from './bench-report.js';
+import { bars, figure, markdown, nameOf, tables } from './bench-report.js';
 
 const BUILT_IN = 'models/storyteller.gguf';
 const BACKENDS = ['auto', 'webgpu', 'cpu'];
@@ -84,7 +84,8 @@ function shape(name, attributes, text = '') {
 function chart({ title, rows }) {
   const [step, most] = [40, Math.max(...rows.map(({ value }) => value), Number.MIN_VALUE)];
   const svg = shape('svg', { width: '100%', height: rows.length * step, role: 'img' });
-  svg.append(shape('title', {}, `${title}: ${rows.map(({ label, value }) => `${label} ${figure(value)}`).join(', ')}`));
+  const words = rows.map(({ label, value }) => `${label} ${figure(value)}`);
+  svg.append(shape('title', {}, `${title}: ${words.join(', ')}`));
   rows.forEach(({ label, value }, i) => {
     const y = i * step;
     svg.append(
@@ -98,7 +99,8 @@ function chart({ title, rows }) {
 }
 
 function pairs(rows) {
-  const pair = ([name, value]) => element('div', {}, [element('dt', { textContent: name }), element('dd', { textContent: value })]);
+  const cell = (kind, textContent) => element(kind, { textContent });
+  const pair = ([name, value]) => element('div', {}, [cell('dt', name), cell('dd', value)]);
   return element('dl', {}, rows.map(pair));
 }
 
@@ -118,7 +120,7 @@ function card({ title, head, rows, note }) {
 
 function show() {
   const { median, load_ms, info } = result;
-  $('model-name').textContent = `${info.name ?? info.architecture}, ${info.quantization}, on ${result.adapter || 'the CPU'}`;
+  $('model-name').textContent = `${nameOf(info)}, ${info.quantization}, on ${result.adapter || 'the CPU'}`;
   $('decode').textContent = figure(median.tg);
   $('prefill').textContent = figure(median.pp);
   $('first-token').textContent = figure(median.ttft_ms);

@@ -8,7 +8,9 @@ import { openSite, screenshot } from './site.mjs';
 
 const MODEL = '/fixtures/models/qwen3-q4_0.gguf';
 const SMALL_RUN = { model: MODEL, prompt: 32, predict: 16, runs: 1, backend: 'webgpu' };
-const MAKING = ['createBuffer', 'createBindGroup', 'createComputePipeline', 'createComputePipelineAsync', 'createShaderModule'];
+const MAKING = [
+  'createBuffer', 'createBindGroup', 'createComputePipeline', 'createComputePipelineAsync', 'createShaderModule',
+];
 
 let deliver = () => {};
 const site = await openSite({ onReport: (value) => deliver(value) });
@@ -18,8 +20,8 @@ async function bench(parameters, look = () => {}) {
   const arrived = new Promise((resolve) => { deliver = resolve; });
   const page = await site.open(`/bench.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
   const late = new Promise((resolve, reject) => {
-    setTimeout(() => reject(new Error(`no report; the page said:\n${[...page.log, ...page.crashes].join('\n')}`)), 60_000)
-      .unref();
+    const said = () => [...page.log, ...page.crashes].join('\n');
+    setTimeout(() => reject(new Error(`no report; the page said:\n${said()}`)), 60_000).unref();
   });
   try {
     const result = await Promise.race([arrived, late]);
@@ -50,11 +52,14 @@ test('a run on the GPU: every field is there, and generating keeps to the rules'
   }
 
   const { per_token, created_while_generating: created, created_while_loading: before, info } = result;
-  for (const name of ['createBuffer', 'createBindGroup', 'createShaderModule']) positive(before[name], `${name} of load`);
+  for (const name of ['createBuffer', 'createBindGroup', 'createShaderModule']) {
+    positive(before[name], `${name} while loading`);
+  }
   for (const name of MAKING) assert.equal(created[name] ?? 0, 0, `${name} was called while generating`);
   assert.equal(per_token.counted_tokens, 16);
   assert.ok(per_token.dispatches >= info.layers, `${per_token.dispatches} dispatches were seen per token`);
-  assert.ok(per_token.dispatches <= 7 * info.layers + 6, `${per_token.dispatches} dispatches for ${info.layers} layers`);
+  const most = 7 * info.layers + 6;
+  assert.ok(per_token.dispatches <= most, `${per_token.dispatches} dispatches per token, more than ${most}`);
   assert.equal(per_token.dispatches, info.dispatchesPerToken);
   assert.ok(per_token.submits > 0 && per_token.submits <= 1, `${per_token.submits} submits per token`);
   assert.equal(per_token.passes, per_token.submits);
