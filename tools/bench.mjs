@@ -1,5 +1,5 @@
 // Runs www/bench.html in headless Chromium and prints its result as Markdown, or as JSON. The package must be built.
-// Numbers of a software adapter say little; on a GPU, headless Chromium measures as well as one with a window.
+// Numbers of a software adapter say little.
 //
 //   npm run bench -- [--model FILE or URL] [--prompt N] [--predict N] [--runs N] [--backend auto, webgpu or cpu]
 //     [--temperature T] [--context N] [--weight-bytes N] [--kernels] [--json]
