@@ -84,7 +84,10 @@ async function buildStandardLibrary() {
   fs.writeFileSync(path.join(folder, 'Cargo.toml'),
     '[package]\nname = "std-build"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n');
   fs.writeFileSync(path.join(folder, 'src', 'lib.rs'), '#![no_std]\n');
-  const env = { ...rustEnv('/usr/bin'), RUSTC_BOOTSTRAP: '1', CARGO_TARGET_DIR: path.join(folder, 'target') };
+  const env = {
+    ...rustEnv('/usr/bin'), RUSTC_BOOTSTRAP: '1', CARGO_TARGET_DIR: path.join(folder, 'target'),
+    RUSTFLAGS: '-C embed-bitcode=yes', // the release build optimises across crates, std among them
+  };
   const args = ['build', '-Zbuild-std=std,panic_abort,test,proc_macro', '--release', '--target', TARGET];
   await must('/usr/bin/cargo', args, { cwd: folder, env, quiet: true });
   const built = path.join(folder, 'target', TARGET, 'release', 'deps');

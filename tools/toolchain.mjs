@@ -45,7 +45,9 @@ async function canCompile(rustc, version, libraries) {
   const folder = path.join(CACHE, 'probe');
   fs.mkdirSync(folder, { recursive: true });
   fs.writeFileSync(path.join(folder, 'probe.rs'), PROBE);
-  const args = ['--edition', '2024', '--target', TARGET, '--crate-type', 'cdylib', 'probe.rs', '-o', 'probe.wasm'];
+  // As the release profile does: a std without bitcode compiles small programs but not this one.
+  const release = ['-O', '-C', 'lto=fat', '-C', 'panic=abort'];
+  const args = ['--edition', '2024', '--target', TARGET, '--crate-type', 'cdylib', ...release, 'probe.rs', '-o', 'probe.wasm'];
   const { code, output } = await run(rustc, args, { cwd: folder, quiet: true, env: rustEnv(path.dirname(rustc)) });
   if (code !== 0) {
     console.log(`  ${rustc} cannot build for ${TARGET}: ${output.trim().split('\n')[0]}`);
