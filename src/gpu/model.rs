@@ -52,9 +52,11 @@ struct Evaluation {
 pub fn make_buffers(gpu: &Gpu, specs: &[BufferSpec]) -> Result<BufferTable> {
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
     let mut table = BufferTable::default();
+    // The device's own limit: `caps` may hold a smaller one, by which matrices are cut.
+    let most = gpu.device.limits().max_storage_buffer_binding_size;
     for spec in specs {
-        if spec.bytes > gpu.caps.max_binding {
-            let (label, bytes, most) = (&spec.label, spec.bytes, gpu.caps.max_binding);
+        if spec.bytes > most {
+            let (label, bytes) = (&spec.label, spec.bytes);
             let message = format!("{label} takes {bytes} bytes, a binding of this device holds {most}");
             return Err(Error::new(ErrorCode::LimitExceeded, message));
         }
