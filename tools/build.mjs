@@ -9,9 +9,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import zlib from 'node:zlib';
 import {
-  CACHE, cargoHome, filesUnder, hashOf, isMain, must, readJson, ROOT, runMain, seconds, Stop, withLock, writeJson,
+  CACHE, filesUnder, hashOf, isMain, must, readJson, ROOT, runMain, seconds, Stop, withLock, writeJson,
 } from './common.mjs';
-import { findBindgen, findToolchain, rustEnv, TARGET } from './toolchain.mjs';
+import { findBindgen, findToolchain, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 
 export const DIST = path.join(ROOT, 'dist');
 /** Bytes of WebAssembly and JavaScript after gzip that the package may have. */
@@ -59,7 +59,8 @@ async function stage(name, inputs, stamps, outputs, work, say) {
 }
 
 async function buildWasm({ bin }) {
-  const cargo = ['build', '--release', '--target', TARGET, '--lib', ...withoutMachinePaths()];
+  const flags = `target.${TARGET}.rustflags=${JSON.stringify(remapFlags())}`;
+  const cargo = ['build', '--release', '--target', TARGET, '--lib', '--config', flags];
   await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
   const bindgen = findBindgen();
   if (!bindgen) throw new Stop('wasm-bindgen was not found in the version that Cargo.lock holds', 'run `npm run setup`');
@@ -71,15 +72,6 @@ async function buildWasm({ bin }) {
   const features = WASM_FEATURES.map((feature) => `--enable-${feature}`);
   await must(process.execPath, [opt, '-O3', ...features, module, '-o', smaller], { quiet: true });
   fs.renameSync(smaller, module);
-}
-
-/** Panic messages name source files: as seen from the project and the registry, not from this machine. */
-function withoutMachinePaths() {
-  const flags = [
-    `--remap-path-prefix=${path.join(cargoHome(), 'registry', 'src')}=registry`,
-    `--remap-path-prefix=${ROOT}=webgguf`,
-  ];
-  return ['--config', `target.${TARGET}.rustflags=${JSON.stringify(flags)}`];
 }
 
 async function buildScript() {

@@ -8,7 +8,7 @@ import { findBrowser, findDriver } from './browser.mjs';
 import {
   ask, CACHE, cargoHome, hashOf, isMain, isRoot, must, ROOT, run, runMain, seconds, Stop, which, withLock,
 } from './common.mjs';
-import { bindgenVersion, findBindgen, findToolchain, findWasmPack, rustEnv, TARGET } from './toolchain.mjs';
+import { bindgenVersion, findBindgen, findToolchain, findWasmPack, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 
 const DEBIAN_RUST = ['rustc-web', 'cargo-web', 'rust-web-src', 'lld'];
 const DEBIAN_CHROMIUM = ['chromium', 'chromium-driver'];
@@ -86,7 +86,8 @@ async function buildStandardLibrary() {
   fs.writeFileSync(path.join(folder, 'src', 'lib.rs'), '#![no_std]\n');
   const env = {
     ...rustEnv('/usr/bin'), RUSTC_BOOTSTRAP: '1', CARGO_TARGET_DIR: path.join(folder, 'target'),
-    RUSTFLAGS: '-C embed-bitcode=yes', // the release build optimises across crates, std among them
+    // The release build optimises across crates, std among them; and its panic messages show none of our folders.
+    RUSTFLAGS: ['-C embed-bitcode=yes', ...remapFlags()].join(' '),
   };
   const args = ['build', '-Zbuild-std=std,panic_abort,test,proc_macro', '--release', '--target', TARGET];
   await must('/usr/bin/cargo', args, { cwd: folder, env, quiet: true });

@@ -63,6 +63,15 @@ export function rustEnv(bin) {
   return { PATH: folders.join(path.delimiter), RUSTC: path.join(bin, 'rustc'), CARGO_TERM_COLOR: 'never' };
 }
 
+/** Panic messages name source files: as seen from the project and the registry, not from this machine. */
+export function remapFlags() {
+  const sources = path.join(cargoHome(), 'registry', 'src');
+  const indexes = fs.existsSync(sources) ? fs.readdirSync(sources).map((name) => path.join(sources, name)) : [];
+  // rustc takes the last prefix that fits.
+  const names = [[sources, 'registry'], ...indexes.map((folder) => [folder, 'registry']), [ROOT, 'webgguf']];
+  return names.map(([folder, name]) => `--remap-path-prefix=${folder}=${name}`);
+}
+
 /** Path of wasm-bindgen in the version the crate needs, or null. */
 export function findBindgen() {
   const wanted = `wasm-bindgen ${bindgenVersion()}`;
