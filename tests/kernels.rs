@@ -37,10 +37,8 @@ async fn run(stems: &[&str]) {
         let outcome = case.check(&output(&gpu, &case).await);
         let (count, worst) = seen.entry(case.variant.clone()).or_insert((0u32, 0f32));
         *count += 1;
-        match outcome {
-            Ok(error) => *worst = worst.max(error),
-            Err(message) => failures.push(message),
-        }
+        *worst = worst.max(outcome.of_limit);
+        failures.extend(case.failure(&outcome));
     }
     for (variant, (count, worst)) in &seen {
         console_log!("{variant}: {count} cases, largest error {worst:.3} of what is tolerated");

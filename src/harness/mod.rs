@@ -9,6 +9,7 @@ mod data;
 mod gather;
 mod mat_mul;
 mod mat_vec;
+mod op_bench;
 mod repack;
 mod rms_norm;
 mod rope_kv;
@@ -17,6 +18,7 @@ mod swiglu;
 mod tolerance;
 
 pub use data::Random;
+pub use op_bench::OpBench;
 pub use tolerance::Tolerance;
 
 use crate::gguf::f16_to_f32;
@@ -43,6 +45,23 @@ pub struct Case {
     pub expected: Expected,
     /// The state of the run.
     pub state: State,
+    /// The feature that a device must have for this case, where it lacks it.
+    pub needs: Option<&'static str>,
+    /// Floating-point operations of a run; 0 where moving bytes is what counts.
+    pub flops: u64,
+}
+
+/// How a case came out.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// The largest absolute error.
+    pub max_abs: f32,
+    /// The largest error relative to the expected value, where that is not 0.
+    pub max_rel: f32,
+    /// The largest error in units of what is tolerated: at most 1 where the case passed.
+    pub of_limit: f32,
+    /// The first element that is wrong: index, found, expected.
+    pub first: Option<(usize, String, String)>,
 }
 
 /// The values a case must give.
@@ -68,53 +87,62 @@ impl Expected {
 }
 
 impl Case {
-    /// Compares the output's first bytes; the largest error relative to what is tolerated (at most 1), or what is
-    /// wrong.
-    pub fn check(&self, output: &[u8]) -> Result<f32, String> {
+    /// Compares the output's first bytes with what is expected.
+    pub fn check(&self, output: &[u8]) -> Outcome {
         let words = output.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        let wrong = |i: usize, found: String, expected: String| {
-            Err(format!("{} ({}): element {i} is {found}, expected {expected}", self.variant, self.name))
-        };
         if output.len() < self.expected.bytes() {
-            return Err(format!("{} ({}): {} bytes came back", self.variant, self.name, output.len()));
+            let [found, expected] = [output.len(), self.expected.bytes()].map(|bytes| format!("{bytes} bytes"));
+            return Outcome { first: Some((0, found, expected)), of_limit: f32::NAN, ..Outcome::default() };
         }
-        let mut worst = 0f32;
         match &self.expected {
-            Expected::Exact(expected) => {
-                for (i, (found, &expected)) in words.zip(expected).enumerate() {
-                    if found != expected {
-                        return wrong(i, format!("{found:#010x}"), format!("{expected:#010x}"));
-                    }
-                }
-            }
+            Expected::Exact(expected) => exact(words, expected),
             Expected::Close(expected, tolerance) => {
-                let pairs = words.map(f32::from_bits).zip(expected.iter().copied());
-                worst = close(pairs, tolerance).or_else(|(i, found, expected)| wrong(i, found, expected))?;
+                close(words.map(f32::from_bits).zip(expected.iter().copied()), tolerance)
             }
             Expected::Halves(expected, tolerance) => {
                 let halves = words.flat_map(|word| [word as u16, (word >> 16) as u16]);
-                let pairs = halves.map(f16_to_f32).zip(expected.iter().map(|&bits| f16_to_f32(bits)));
-                worst = close(pairs, tolerance).or_else(|(i, found, expected)| wrong(i, found, expected))?;
+                close(halves.map(f16_to_f32).zip(expected.iter().map(|&bits| f16_to_f32(bits))), tolerance)
             }
         }
-        Ok(worst)
+    }
+
+    /// What is wrong with an outcome, for a line of a log.
+    pub fn failure(&self, outcome: &Outcome) -> Option<String> {
+        let (index, found, expected) = outcome.first.as_ref()?;
+        Some(format!("{} ({}): element {index} is {found}, expected {expected}", self.variant, self.name))
+    }
+
+    /// Bytes that a run reads and writes at least: every buffer once.
+    pub fn traffic(&self) -> u64 {
+        self.buffers.iter().map(|(_, bytes)| bytes.len() as u64).sum()
     }
 }
 
-/// The largest error of (found, expected) pairs in units of what is tolerated, or the first pair that is wrong.
-fn close(
-    pairs: impl Iterator<Item = (f32, f32)>,
-    tolerance: &Tolerance,
-) -> Result<f32, (usize, String, String)> {
-    let mut worst = 0f32;
+fn exact(words: impl Iterator<Item = u32>, expected: &[u32]) -> Outcome {
+    let wrong = words.zip(expected).enumerate().find(|(_, (found, expected))| found != *expected);
+    let first = wrong.map(|(i, (found, expected))| (i, format!("{found:#010x}"), format!("{expected:#010x}")));
+    let of_limit = if first.is_some() { f32::INFINITY } else { 0.0 };
+    Outcome { of_limit, first, ..Outcome::default() }
+}
+
+/// The errors of (found, expected) pairs. Equal infinities and two NaNs are no error.
+fn close(pairs: impl Iterator<Item = (f32, f32)>, tolerance: &Tolerance) -> Outcome {
+    let mut outcome = Outcome::default();
     for (i, (found, expected)) in pairs.enumerate() {
-        let error = tolerance.error(found, expected);
-        if error.is_nan() || error > 1.0 {
-            return Err((i, found.to_string(), expected.to_string()));
+        if found == expected || (found.is_nan() && expected.is_nan()) {
+            continue;
         }
-        worst = worst.max(error);
+        let error = tolerance.error(found, expected);
+        if (error.is_nan() || error > 1.0) && outcome.first.is_none() {
+            outcome.first = Some((i, found.to_string(), expected.to_string()));
+        }
+        let abs = (found - expected).abs();
+        // NaN takes no part in `max`; a case with one has failed.
+        outcome.max_abs = outcome.max_abs.max(abs);
+        outcome.max_rel = outcome.max_rel.max(if expected == 0.0 { 0.0 } else { abs / expected.abs() });
+        outcome.of_limit = outcome.of_limit.max(error);
     }
-    Ok(worst)
+    outcome
 }
 
 /// Cases for a device with these capabilities, from a fixed seed: every type in every topology, with and without the
@@ -213,6 +241,7 @@ impl Bench {
     fn case(self, name: String, dispatches: Vec<Dispatch>, output: BufferId, expected: Expected) -> Case {
         let kernel = &dispatches[0].kernel;
         let (stem, variant) = (kernel.spec.stem, kernel.id.clone());
-        Case { stem, variant, name, dispatches, buffers: self.buffers, output, expected, state: self.state }
+        let (buffers, state) = (self.buffers, self.state);
+        Case { stem, variant, name, dispatches, buffers, output, expected, state, needs: None, flops: 0 }
     }
 }

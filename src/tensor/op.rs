@@ -1,0 +1,66 @@
+//! Operation name → function: the one table that the JavaScript face calls through.
+
+use serde::Deserialize;
+use serde::de::Deserializer;
+
+use super::{Tape, Tensor};
+use crate::{Error, Result};
+
+/// The inputs of a call, with the operation's name for messages.
+struct Inputs<'a> {
+    op: &'a str,
+    tensors: &'a [Option<&'a Tensor>],
+}
+
+#[allow(dead_code, reason = "used as operations are added")]
+impl<'a> Inputs<'a> {
+    /// The input at `index`, which the operation cannot do without.
+    fn need(&self, index: usize) -> Result<&'a Tensor> {
+        self.maybe(index).ok_or_else(|| {
+            let count = self.tensors.iter().flatten().count();
+            Error::invalid_argument(format!("{}: input {index} is missing, {count} are given", self.op))
+        })
+    }
+
+    /// The input at `index`, if it is given.
+    fn maybe(&self, index: usize) -> Option<&'a Tensor> {
+        self.tensors.get(index).copied().flatten()
+    }
+
+    /// All inputs.
+    fn all(&self) -> Result<Vec<&'a Tensor>> {
+        (0..self.tensors.len()).map(|index| self.need(index)).collect()
+    }
+}
+
+/// Records the operation `name` with its options; the tensors it makes.
+///
+/// # Errors
+/// `invalid_argument` for an unknown name, wrong options, and inputs that do not fit.
+pub fn run<'de, D>(tape: &mut Tape, name: &str, inputs: &[Option<&Tensor>], options: D) -> Result<Vec<Tensor>>
+where
+    D: Deserializer<'de>,
+    D::Error: std::fmt::Display,
+{
+    let (_tape, _inputs, _options) = (tape, Inputs { op: name, tensors: inputs }, options);
+    match name {
+        _ => Err(Error::invalid_argument(format!("there is no operation '{name}'"))),
+    }
+}
+
+/// The one tensor that most operations make.
+#[allow(dead_code, reason = "used as operations are added")]
+fn one(tensor: Result<Tensor>) -> Result<Vec<Tensor>> {
+    tensor.map(|tensor| vec![tensor])
+}
+
+/// The operation's options; a wrong one is named.
+#[allow(dead_code, reason = "used as operations are added")]
+fn decode<'de, T, D>(op: &str, options: D) -> Result<T>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+    D::Error: std::fmt::Display,
+{
+    T::deserialize(options).map_err(|error| Error::invalid_argument(format!("{op}: {error}")))
+}
