@@ -18,6 +18,8 @@ export const DIST = path.join(ROOT, 'dist');
 export const SIZE_BUDGET = 1_000_000;
 
 const PKG = path.join(ROOT, 'pkg');
+/** The WebAssembly of www/kernels.html: the crate with its kernel cases. */
+const HARNESS = path.join(ROOT, 'www', 'harness');
 const STAMPS = path.join(CACHE, 'build.json');
 const BUILT = path.join(ROOT, 'target', TARGET, 'release', 'webgguf.wasm');
 
@@ -44,6 +46,25 @@ export async function build({ quiet = false } = {}) {
   say(describeSizes(sizes()));
 }
 
+/** Brings www/harness/ up to date: less optimised than the package, so that it builds in seconds. */
+export async function buildHarness({ quiet = false } = {}) {
+  await withLock('build', async () => {
+    const toolchain = await findToolchain();
+    if (!toolchain) throw new Stop(`no Rust toolchain builds for ${TARGET}`, 'run `npm run setup`');
+    const inputs = hashOf(filesUnder('src', 'shaders', 'Cargo.toml', 'Cargo.lock', 'tools/build.mjs'), toolchain.version);
+    const stamps = readJson(STAMPS, {});
+    await stage('harness', inputs, stamps, ['www/harness'], () => buildHarnessWasm(toolchain), quiet ? () => {} : console.log);
+  });
+}
+
+async function buildHarnessWasm({ bin }) {
+  const cargo = ['build', '--quiet', '--features', 'harness', '--target', TARGET, '--lib'];
+  await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
+  const built = path.join(ROOT, 'target', TARGET, 'debug', 'webgguf.wasm');
+  fs.rmSync(HARNESS, { recursive: true, force: true });
+  await must(bindgen(), ['--target', 'web', '--out-dir', HARNESS, '--no-typescript', built], { quiet: true });
+}
+
 /** Runs `work` unless its inputs and what it last wrote are unchanged. */
 async function stage(name, inputs, stamps, outputs, work, say) {
   const old = stamps[name];
@@ -62,16 +83,20 @@ async function buildWasm({ bin }) {
   const flags = `target.${TARGET}.rustflags=${JSON.stringify(remapFlags())}`;
   const cargo = ['build', '--release', '--target', TARGET, '--lib', '--config', flags];
   await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
-  const bindgen = findBindgen();
-  if (!bindgen) throw new Stop('wasm-bindgen was not found in the version that Cargo.lock holds', 'run `npm run setup`');
   fs.rmSync(PKG, { recursive: true, force: true });
-  await must(bindgen, ['--target', 'web', '--out-dir', PKG, '--remove-producers-section', BUILT], { quiet: true });
+  await must(bindgen(), ['--target', 'web', '--out-dir', PKG, '--remove-producers-section', BUILT], { quiet: true });
   const opt = path.join(ROOT, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
   const module = path.join(PKG, 'webgguf_bg.wasm');
   const smaller = path.join(PKG, 'webgguf_opt.wasm');
   const features = WASM_FEATURES.map((feature) => `--enable-${feature}`);
   await must(process.execPath, [opt, '-O3', ...features, module, '-o', smaller], { quiet: true });
   fs.renameSync(smaller, module);
+}
+
+function bindgen() {
+  const found = findBindgen();
+  if (!found) throw new Stop('wasm-bindgen was not found in the version that Cargo.lock holds', 'run `npm run setup`');
+  return found;
 }
 
 async function buildScript() {
@@ -110,6 +135,6 @@ if (isMain(import.meta.url)) {
     const { prepare } = await import('./prepare.mjs');
     const quiet = process.argv.includes('--quiet');
     await prepare({ quiet: true });
-    await build({ quiet });
+    await (process.argv.includes('--harness') ? buildHarness({ quiet }) : build({ quiet }));
   });
 }

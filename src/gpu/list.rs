@@ -9,7 +9,7 @@ use crate::Result;
 use crate::kernels::spec::{BufferId, Dispatch, Grid, Slice};
 
 /// WebGPU's `minUniformBufferOffsetAlignment` on every device.
-const UNIFORM_ALIGN: u64 = 256;
+pub(super) const UNIFORM_ALIGN: u64 = 256;
 
 /// The buffers that dispatches name by number.
 #[derive(Default)]
@@ -28,16 +28,39 @@ impl BufferTable {
         id
     }
 
+    /// Takes a buffer out.
+    pub fn remove(&mut self, id: BufferId) -> Option<wgpu::Buffer> {
+        self.0.remove(&id)
+    }
+
     /// The buffer of this number; a plan that names a buffer it did not allocate is a bug.
     pub fn get(&self, id: BufferId) -> &wgpu::Buffer {
         self.0.get(&id).unwrap_or_else(|| panic!("buffer {} of the plan was not made", id.0))
     }
 }
 
-struct Step {
+/// A dispatch that is ready to run.
+pub(super) struct Step {
     pipeline: Rc<Pipeline>,
     bind_group: wgpu::BindGroup,
     grid: Grid,
+}
+
+impl Step {
+    /// `dispatch` with its parameters at `offset` of `uniform`.
+    pub(super) fn new(gpu: &Gpu, dispatch: &Dispatch, uniform: (&wgpu::Buffer, u64), buffers: &BufferTable) -> Self {
+        let pipeline = gpu.pipeline(&dispatch.kernel);
+        let bind_group = bind_group(gpu, dispatch, &pipeline, uniform, buffers);
+        Self { pipeline, bind_group, grid: dispatch.grid }
+    }
+
+    /// Encodes the dispatch for a pass of `tokens` tokens.
+    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
+        let [x, y, z] = self.grid.map(|extent| extent.resolve(tokens));
+        pass.set_pipeline(&self.pipeline.pipeline);
+        pass.set_bind_group(0, &self.bind_group, &[]);
+        pass.dispatch_workgroups(x, y, z);
+    }
 }
 
 /// Dispatches that are ready to run, in order.
@@ -53,23 +76,14 @@ impl CommandList {
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
         let uniform = gpu.buffer("params", params.len() as u64, usage)?;
         gpu.queue.write_buffer(&uniform, 0, &params);
-        let step = |(dispatch, offset): (&Dispatch, &u64)| {
-            let pipeline = gpu.pipeline(&dispatch.kernel);
-            let bind_group = bind_group(gpu, dispatch, &pipeline, (&uniform, *offset), buffers);
-            Step { pipeline, bind_group, grid: dispatch.grid }
-        };
+        let step = |(dispatch, &offset): (&Dispatch, &u64)| Step::new(gpu, dispatch, (&uniform, offset), buffers);
         let steps = dispatches.iter().zip(&offsets).map(step).collect();
         Ok(Self { steps, uniform })
     }
 
     /// Encodes every dispatch for a pass of `tokens` tokens. Nothing is made here.
     pub fn replay(&self, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
-        for step in &self.steps {
-            let [x, y, z] = step.grid.map(|extent| extent.resolve(tokens));
-            pass.set_pipeline(&step.pipeline.pipeline);
-            pass.set_bind_group(0, &step.bind_group, &[]);
-            pass.dispatch_workgroups(x, y, z);
-        }
+        self.steps.iter().for_each(|step| step.encode(pass, tokens));
     }
 
     /// Frees the parameters of a list that was submitted for the last time.

@@ -7,10 +7,12 @@ mod model;
 mod pipeline;
 mod readback;
 mod shim;
+mod tensors;
 mod upload;
 
 pub use device::{AdapterFacts, Gpu};
 pub use list::{BufferTable, CommandList};
 pub use model::{GpuModel, MAX_DEPTH, make_buffers};
 pub use readback::Ring;
+pub use tensors::TensorGpu;
 pub use upload::Uploader;

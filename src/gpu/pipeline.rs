@@ -65,15 +65,17 @@ impl Gpu {
     pub async fn check_pipelines(&self) -> Result<()> {
         let pipelines: Vec<Rc<Pipeline>> = self.pipelines.borrow().values().cloned().collect();
         for pipeline in pipelines {
-            let info = pipeline.module.get_compilation_info().await;
-            let error = info.messages.iter().find(|m| m.message_type == wgpu::CompilationMessageType::Error);
-            if let Some(message) = error {
-                let line = message.location.map_or(0, |at| at.line_number as usize);
-                let text = format!("{}: {}\n{}", pipeline.kernel.key(), message.message, around(&pipeline.kernel, line));
-                return Err(Error::new(ErrorCode::DeviceLost, text));
-            }
+            pipeline.check().await?;
         }
         self.check()
+    }
+
+    /// As [`Gpu::check_pipelines`], for these kernels alone.
+    pub async fn check_kernels(&self, kernels: impl Iterator<Item = &Kernel>) -> Result<()> {
+        for kernel in kernels {
+            self.pipeline(kernel).check().await?;
+        }
+        Ok(())
     }
 
     /// Ids of the variants compiled so far, sorted.
@@ -82,6 +84,18 @@ impl Gpu {
         ids.sort();
         ids.dedup();
         ids
+    }
+}
+
+impl Pipeline {
+    /// Fails with what the browser's compiler found.
+    async fn check(&self) -> Result<()> {
+        let info = self.module.get_compilation_info().await;
+        let error = info.messages.iter().find(|m| m.message_type == wgpu::CompilationMessageType::Error);
+        let Some(message) = error else { return Ok(()) };
+        let line = message.location.map_or(0, |at| at.line_number as usize);
+        let text = format!("{}: {}\n{}", self.kernel.key(), message.message, around(&self.kernel, line));
+        Err(Error::new(ErrorCode::DeviceLost, text))
     }
 }
 

@@ -2,15 +2,21 @@
 
 mod engine;
 mod errors;
+#[cfg(feature = "harness")]
+mod harness;
 mod info;
 mod load;
 pub mod pause;
 mod source;
+mod tensor;
 mod vocabulary;
 
 use wasm_bindgen::prelude::*;
 
 pub use engine::JsEngine;
+#[cfg(feature = "harness")]
+pub use harness::Harness;
+pub use tensor::TensorEngine;
 pub use vocabulary::VocabularyHandle;
 
 #[wasm_bindgen(start)]

@@ -1,0 +1,162 @@
+//! The class behind `www/kernels.html`: every kernel case, run one at a time. Only in builds with the feature `harness`.
+
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+use super::errors::{to_js, to_value};
+use super::now;
+use super::tensor::DeviceFacts;
+use crate::gpu::{BufferTable, CommandList, Gpu};
+use crate::harness::{Case, Outcome, cases};
+use crate::{Error, Result};
+
+/// A device and the cases for it.
+#[wasm_bindgen]
+pub struct Harness {
+    gpu: Gpu,
+    cases: Vec<Case>,
+}
+
+/// A case by its names.
+#[derive(Serialize)]
+struct Entry<'a> {
+    kernel: &'a str,
+    variant: &'a str,
+    case: &'a str,
+}
+
+/// How a case came out.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    status: &'static str,
+    reason: Option<String>,
+    max_abs_error: f32,
+    max_rel_error: f32,
+    /// The largest error in units of what is tolerated.
+    of_limit: f32,
+    ms: f64,
+    gbps: f64,
+    gflops: f64,
+    first: Option<First>,
+}
+
+/// The first element that is wrong.
+#[derive(Serialize)]
+struct First {
+    index: usize,
+    expected: String,
+    found: String,
+}
+
+/// Runs in the timed submit: enough for the wait to drop out on a fast GPU.
+const REPEATS: u32 = 32;
+
+/// A single run that takes longer than this is its own measurement.
+const SLOW_MS: f64 = 8.0;
+
+#[wasm_bindgen]
+impl Harness {
+    /// Opens a device and makes the cases for it.
+    pub async fn open() -> std::result::Result<Harness, JsValue> {
+        let gpu = Gpu::open().await.map_err(to_js)?;
+        let cases = cases(&gpu.caps);
+        Ok(Self { gpu, cases })
+    }
+
+    /// What the device is.
+    pub fn facts(&self) -> std::result::Result<JsValue, JsValue> {
+        to_value(&DeviceFacts::of(&self.gpu))
+    }
+
+    /// The cases, in the order of their numbers.
+    pub fn list(&self) -> std::result::Result<JsValue, JsValue> {
+        let entries = self.cases.iter().map(|c| Entry { kernel: c.stem, variant: &c.variant, case: &c.name });
+        let entries: Vec<Entry> = entries.collect();
+        to_value(&entries)
+    }
+
+    /// Runs case `index`; with `timed`, measures it too.
+    pub async fn run(&self, index: usize, timed: bool) -> std::result::Result<JsValue, JsValue> {
+        let missing = || to_js(Error::invalid_argument(format!("case {index} of {}", self.cases.len())));
+        let case = self.cases.get(index).ok_or_else(missing)?;
+        to_value(&self.report(case, timed).await)
+    }
+}
+
+impl Harness {
+    async fn report(&self, case: &Case, timed: bool) -> Report {
+        if let Some(feature) = case.needs {
+            return Report { status: "skipped", reason: Some(format!("needs {feature}")), ..Report::default() };
+        }
+        match self.measure(case, timed).await {
+            Ok((outcome, ms)) => report(case, outcome, ms),
+            Err(error) => {
+                Report { status: "failed", reason: Some(error.message().to_owned()), ..Report::default() }
+            }
+        }
+    }
+
+    /// Runs a case on buffers of its own; how it came out, and milliseconds of a run.
+    async fn measure(&self, case: &Case, timed: bool) -> Result<(Outcome, f64)> {
+        let gpu = &self.gpu;
+        let table = self.buffers(case)?;
+        let list = CommandList::record(gpu, &case.dispatches, &table)?;
+        let start = now();
+        self.submit(&list, case, 1);
+        let found = gpu.read(table.get(case.output), 0, case.expected.bytes() as u64).await;
+        if found.is_err() {
+            gpu.check_kernels(case.dispatches.iter().map(|dispatch| &dispatch.kernel)).await?;
+        }
+        let found = found?;
+        let mut ms = now() - start;
+        if timed && ms < SLOW_MS {
+            // The same list again: what it computes then does not matter, and takes as long.
+            ms = (self.time(&list, case, REPEATS + 1).await? - self.time(&list, case, 1).await?) / f64::from(REPEATS);
+        }
+        case.buffers.iter().for_each(|(id, _)| gpu.destroy_buffer(table.get(*id)));
+        list.destroy(gpu);
+        Ok((case.check(&found), ms.max(0.0)))
+    }
+
+    async fn time(&self, list: &CommandList, case: &Case, repeats: u32) -> Result<f64> {
+        let start = now();
+        self.submit(list, case, repeats);
+        self.gpu.finish().await?;
+        Ok(now() - start)
+    }
+
+    fn submit(&self, list: &CommandList, case: &Case, repeats: u32) {
+        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        (0..repeats).for_each(|_| list.replay(&mut pass, case.state.count));
+        drop(pass);
+        self.gpu.queue.submit([encoder.finish()]);
+    }
+
+    fn buffers(&self, case: &Case) -> Result<BufferTable> {
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+        let mut table = BufferTable::default();
+        for (id, bytes) in &case.buffers {
+            let buffer = self.gpu.buffer("case", bytes.len() as u64, usage)?;
+            self.gpu.queue.write_buffer(&buffer, 0, bytes);
+            table.insert(*id, buffer);
+        }
+        Ok(table)
+    }
+}
+
+fn report(case: &Case, outcome: Outcome, ms: f64) -> Report {
+    let per_second = |amount: u64| if ms > 0.0 { amount as f64 / ms / 1e6 } else { 0.0 };
+    Report {
+        status: if outcome.first.is_none() { "passed" } else { "failed" },
+        reason: case.failure(&outcome),
+        max_abs_error: outcome.max_abs,
+        max_rel_error: outcome.max_rel,
+        of_limit: outcome.of_limit,
+        ms,
+        gbps: per_second(case.traffic()),
+        gflops: per_second(case.flops),
+        first: outcome.first.map(|(index, found, expected)| First { index, expected, found }),
+    }
+}

@@ -1,0 +1,160 @@
+//! The class that `js/gpu.ts` wraps: tensors by number, operations by name.
+
+use std::cell::{RefCell, RefMut};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+use super::errors::{from_value, to_js, to_value};
+use crate::gpu::TensorGpu;
+use crate::kernels::caps::Caps;
+use crate::tensor::{DType, Tensor, op};
+use crate::{Error, Result};
+
+/// A device with its tensors.
+#[wasm_bindgen]
+pub struct TensorEngine {
+    engine: RefCell<Option<Tensors>>,
+}
+
+struct Tensors {
+    gpu: TensorGpu,
+    live: BTreeMap<u32, Tensor>,
+}
+
+/// What JavaScript knows of a tensor. Mirrors `TensorHandle` in `js/wasm/webgguf.d.ts`.
+#[derive(Serialize)]
+struct Handle<'a> {
+    id: u32,
+    dtype: String,
+    shape: &'a [u32],
+}
+
+/// What the device is. Mirrors `DeviceFacts` in `js/wasm/webgguf.d.ts`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceFacts {
+    name: String,
+    vendor: String,
+    architecture: String,
+    software: bool,
+    features: Vec<String>,
+    subgroup_size: [u32; 2],
+    dot4: bool,
+    limits: BTreeMap<&'static str, u64>,
+}
+
+impl DeviceFacts {
+    /// Of an open device.
+    pub fn of(gpu: &crate::gpu::Gpu) -> Self {
+        let (adapter, limits) = (&gpu.adapter, gpu.device.limits());
+        let Caps { subgroup_size: (least, most), dot4, .. } = gpu.caps;
+        Self {
+            name: adapter.name.clone(),
+            vendor: adapter.vendor.clone(),
+            architecture: adapter.architecture.clone(),
+            software: adapter.software,
+            features: adapter.features.clone(),
+            subgroup_size: [least, most],
+            dot4,
+            limits: BTreeMap::from([
+                ("maxBufferSize", limits.max_buffer_size),
+                ("maxStorageBufferBindingSize", limits.max_storage_buffer_binding_size),
+                ("maxStorageBuffersPerShaderStage", limits.max_storage_buffers_per_shader_stage.into()),
+                ("maxComputeWorkgroupStorageSize", limits.max_compute_workgroup_storage_size.into()),
+                ("maxComputeInvocationsPerWorkgroup", limits.max_compute_invocations_per_workgroup.into()),
+                ("maxComputeWorkgroupsPerDimension", limits.max_compute_workgroups_per_dimension.into()),
+            ]),
+        }
+    }
+}
+
+#[wasm_bindgen]
+impl TensorEngine {
+    /// Opens a device.
+    pub async fn open() -> std::result::Result<TensorEngine, JsValue> {
+        let gpu = TensorGpu::open().await.map_err(to_js)?;
+        Ok(Self { engine: RefCell::new(Some(Tensors { gpu, live: BTreeMap::new() })) })
+    }
+
+    /// What the device is.
+    pub fn facts(&self) -> std::result::Result<JsValue, JsValue> {
+        to_value(&DeviceFacts::of(self.tensors().map_err(to_js)?.gpu.gpu()))
+    }
+
+    /// A tensor of these bytes.
+    pub fn upload(&self, bytes: &[u8], dtype: &str, shape: JsValue) -> std::result::Result<JsValue, JsValue> {
+        let shape: Vec<u32> = from_value(shape, "shape")?;
+        let mut tensors = self.tensors().map_err(to_js)?;
+        let tensor = dtype_named(dtype).and_then(|dtype| tensors.gpu.upload(dtype, &shape, bytes)).map_err(to_js)?;
+        to_value(&tensors.keep(tensor))
+    }
+
+    /// Queues an operation; the tensors it makes.
+    pub fn run(&self, name: &str, inputs: JsValue, options: JsValue) -> std::result::Result<JsValue, JsValue> {
+        let inputs: Vec<Option<u32>> = from_value(inputs, name)?;
+        let mut tensors = self.tensors().map_err(to_js)?;
+        let made = tensors.run(name, &inputs, options).map_err(to_js)?;
+        let handles: Vec<Handle> = made.iter().map(handle).collect();
+        to_value(&handles)
+    }
+
+    /// Waits for a tensor's values: little-endian elements in order, padded to whole words.
+    pub async fn read(&self, id: u32) -> std::result::Result<Vec<u8>, JsValue> {
+        let reading = {
+            let mut tensors = self.tensors().map_err(to_js)?;
+            let tensor = tensors.tensor("data", id).map_err(to_js)?.clone();
+            tensors.gpu.read(&tensor)
+        };
+        reading.await.map_err(to_js)
+    }
+
+    /// Frees a tensor. A second time does nothing.
+    pub fn free_tensor(&self, id: u32) -> std::result::Result<(), JsValue> {
+        let mut tensors = self.tensors().map_err(to_js)?;
+        if let Some(tensor) = tensors.live.remove(&id) {
+            tensors.gpu.free(&tensor);
+        }
+        Ok(())
+    }
+
+    /// Destroys the device with all its tensors. A second time does nothing.
+    pub fn destroy(&self) {
+        self.engine.borrow_mut().take();
+    }
+
+    fn tensors(&self) -> Result<RefMut<'_, Tensors>> {
+        let destroyed = || Error::invalid_argument("the Gpu was destroyed");
+        RefMut::filter_map(self.engine.borrow_mut(), Option::as_mut).map_err(|_| destroyed())
+    }
+}
+
+impl Tensors {
+    fn tensor(&self, op: &str, id: u32) -> Result<&Tensor> {
+        self.live.get(&id).ok_or_else(|| Error::invalid_argument(format!("{op}: the tensor was freed")))
+    }
+
+    fn run(&mut self, name: &str, inputs: &[Option<u32>], options: JsValue) -> Result<Vec<Tensor>> {
+        let look_up = |id: &Option<u32>| id.map(|id| self.tensor(name, id).cloned()).transpose();
+        let inputs: Vec<Option<Tensor>> = inputs.iter().map(look_up).collect::<Result<_>>()?;
+        let inputs: Vec<Option<&Tensor>> = inputs.iter().map(Option::as_ref).collect();
+        let options = serde_wasm_bindgen::Deserializer::from(options);
+        let made = self.gpu.record(|tape| op::run(tape, name, &inputs, options))?;
+        self.live.extend(made.iter().map(|tensor| (tensor.buffer.0, tensor.clone())));
+        Ok(made)
+    }
+
+    fn keep(&mut self, tensor: Tensor) -> Handle<'_> {
+        let id = tensor.buffer.0;
+        handle(self.live.entry(id).insert_entry(tensor).into_mut())
+    }
+}
+
+fn handle(tensor: &Tensor) -> Handle<'_> {
+    Handle { id: tensor.buffer.0, dtype: tensor.dtype.name(), shape: &tensor.shape }
+}
+
+fn dtype_named(name: &str) -> Result<DType> {
+    DType::named(name).ok_or_else(|| Error::invalid_argument(format!("there is no dtype '{name}'")))
+}
