@@ -12,6 +12,7 @@ pub mod state;
 
 pub mod argmax;
 pub mod attention;
+pub mod elementwise;
 pub mod gather;
 pub mod layout;
 pub mod mat_mul;
