@@ -51,11 +51,11 @@ fn shaders() -> BTreeMap<String, &'static Kernel> {
 
 /// The module of a shader, without what browsers demand and naga refuses.
 fn parse(id: &str, wgsl: &str) -> (Module, ModuleInfo) {
-    let refused = |line: &&str| line.starts_with("enable ") || line.starts_with("diagnostic(");
+    let refused = |line: &&str| line.starts_with("enable subgroups") || line.starts_with("diagnostic(");
     let text: String = wgsl.lines().filter(|line| !refused(line)).flat_map(|line| [line, "\n"]).collect();
     let module = naga::front::wgsl::parse_str(&text).unwrap_or_else(|e| panic!("{id}: {}", e.emit_to_string(&text)));
     // What WGSL has anyway: the f16 here is that of `unpack2x16float`.
-    let capabilities = Capabilities::SUBGROUP | Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+    let capabilities = Capabilities::SUBGROUP | Capabilities::SHADER_FLOAT16 | Capabilities::SHADER_FLOAT16_IN_FLOAT32;
     let info = Validator::new(ValidationFlags::all(), capabilities)
         .validate(&module)
         .unwrap_or_else(|e| panic!("{id}: {}", e.emit_to_string(&text)));

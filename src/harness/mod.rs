@@ -8,6 +8,7 @@ mod attention;
 mod data;
 mod gather;
 mod mat_mul;
+mod mat_mul_dense;
 mod mat_vec;
 mod op_bench;
 mod repack;
@@ -163,6 +164,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(gather::cases(random));
     cases.extend(mat_vec::cases(caps, random, step));
     cases.extend(mat_mul::cases(random, step));
+    cases.extend(mat_mul_dense::cases(caps, random));
     cases.extend(rms_norm::cases(random));
     cases.extend(swiglu::cases(random));
     cases.extend(rope_kv::cases(random));

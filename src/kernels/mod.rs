@@ -16,6 +16,7 @@ pub mod elementwise;
 pub mod gather;
 pub mod layout;
 pub mod mat_mul;
+pub mod mat_mul_dense;
 pub mod mat_vec;
 pub mod repack;
 pub mod rms_norm;
@@ -34,6 +35,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::MERGE,
     &gather::SPEC,
     &mat_mul::SPEC,
+    &mat_mul_dense::SPEC,
     &mat_vec::SPEC,
     &mat_vec::SUBGROUP,
     &repack::SPEC,

@@ -6,6 +6,7 @@
 //! Tensors are contiguous and row-major. Sizes are counts of elements.
 
 pub mod elementwise;
+pub mod matmul;
 pub mod op;
 
 use crate::gguf::GgmlType;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::Deserializer;
 
+use super::matmul::matmul;
 use super::{Tape, Tensor};
 use crate::{Error, Result};
 
@@ -42,8 +43,12 @@ where
     D: Deserializer<'de>,
     D::Error: std::fmt::Display,
 {
-    let (_tape, _inputs, _options) = (tape, Inputs { op: name, tensors: inputs }, options);
+    let inputs = Inputs { op: name, tensors: inputs };
     match name {
+        "matmul" => {
+            let options = decode(name, options)?;
+            one(matmul(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))
+        }
         _ => Err(Error::invalid_argument(format!("there is no operation '{name}'"))),
     }
 }

@@ -1,0 +1,20 @@
+// What a matrix product ends with. The kernel declares `override ACTIVATION: u32`: 0 nothing, 1 relu, 2 silu, 3 gelu.
+#import silu
+#import gelu
+
+fn activate(x: f32) -> f32 {
+    switch ACTIVATION {
+        case 1u: {
+            return max(x, 0.0);
+        }
+        case 2u: {
+            return silu(x);
+        }
+        case 3u: {
+            return gelu(x);
+        }
+        default: {
+            return x;
+        }
+    }
+}

@@ -1,0 +1,8 @@
+// x · Φ(x) in the tanh form, 0.5 · x · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))      (Hendrycks & Gimpel 2016,
+// arXiv 1606.08415), as x · sigmoid of twice that argument: no cancellation on the negative side.
+fn gelu(x: f32) -> f32 {
+    // The bounds keep the cube and exp finite, since WGSL promises nothing about infinities.
+    let c = clamp(x, -100.0, 100.0);
+    let twice = 1.5957691216 * (c + 0.044715 * c * c * c);
+    return x / (1.0 + exp(-max(twice, -80.0)));
+}

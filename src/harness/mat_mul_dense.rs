@@ -1,0 +1,168 @@
+//! Odd shapes in both tiles, transposed and batched operands, every storage, every epilogue; f16 arithmetic where the
+//! device has it.
+
+use super::{Case, Expected, OpBench, Random, Tolerance};
+use crate::gguf::{f16_from_f32, f16_to_f32};
+use crate::kernels::caps::Caps;
+use crate::kernels::mat_mul_dense::{Activation, Precision};
+use crate::reference;
+use crate::tensor::matmul::{MatmulOptions, matmul};
+use crate::tensor::{DType, Tensor};
+
+/// One product.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    sizes: [u32; 3],
+    /// Axes in front of a, of b.
+    batches: [&'static [u32]; 2],
+    dtypes: [DType; 2],
+    transposed: [bool; 2],
+    bias: bool,
+    residual: bool,
+    activation: Activation,
+    precision: Precision,
+}
+
+const PLAIN: Kind = Kind {
+    sizes: [1, 1, 1],
+    batches: [&[], &[]],
+    dtypes: [DType::F32, DType::F32],
+    transposed: [false, false],
+    bias: false,
+    residual: false,
+    activation: Activation::None,
+    precision: Precision::Full,
+};
+
+const HALVES: [DType; 2] = [DType::F16, DType::F16];
+const MIXED: [DType; 2] = [DType::F32, DType::BF16];
+const WEIGHTS: [DType; 2] = [DType::F32, DType::F16];
+
+/// Shapes that only Params tell apart share a pipeline.
+const KINDS: &[Kind] = &[
+    PLAIN,
+    Kind { sizes: [31, 33, 257], ..PLAIN },
+    Kind { sizes: [33, 31, 1], transposed: [false, true], ..PLAIN },
+    Kind { sizes: [1, 1000, 33], transposed: [true, false], ..PLAIN },
+    Kind { sizes: [64, 1, 31], transposed: [true, true], ..PLAIN },
+    Kind { sizes: [5, 7, 16], batches: [&[2, 3], &[2, 3]], ..PLAIN },
+    Kind { sizes: [33, 5, 17], batches: [&[4, 1, 2], &[3, 1]], transposed: [true, false], ..PLAIN },
+    Kind { sizes: [3, 35, 15], batches: [&[], &[2, 1, 5]], transposed: [false, true], ..PLAIN },
+    Kind { sizes: [7, 9, 40], batches: [&[3, 5], &[]], ..PLAIN },
+    Kind { sizes: [257, 259, 33], ..PLAIN },
+    Kind { sizes: [300, 257, 47], batches: [&[2], &[1]], transposed: [true, true], ..PLAIN },
+    Kind { sizes: [33, 65, 129], bias: true, residual: true, activation: Activation::Silu, ..PLAIN },
+    Kind { sizes: [9, 34, 31], batches: [&[3], &[3]], bias: true, activation: Activation::Relu, ..PLAIN },
+    Kind { sizes: [34, 33, 100], residual: true, activation: Activation::Gelu, ..PLAIN },
+    Kind { sizes: [257, 256, 19], bias: true, residual: true, activation: Activation::Gelu, ..PLAIN },
+    Kind { sizes: [31, 47, 129], dtypes: HALVES, transposed: [false, true], ..PLAIN },
+    Kind { sizes: [17, 33, 35], dtypes: HALVES, batches: [&[3], &[3]], transposed: [true, false], ..PLAIN },
+    Kind { sizes: [33, 31, 1000], dtypes: MIXED, transposed: [false, true], bias: true, ..PLAIN },
+    Kind { sizes: [31, 33, 257], dtypes: WEIGHTS, ..PLAIN },
+    Kind { sizes: [257, 300, 65], dtypes: WEIGHTS, transposed: [false, true], ..PLAIN },
+    Kind { sizes: [33, 65, 129], precision: Precision::Fast, transposed: [false, true], ..PLAIN },
+    Kind { sizes: [257, 259, 100], dtypes: HALVES, precision: Precision::Fast, ..PLAIN },
+];
+
+pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+    KINDS.iter().map(|kind| case(caps, random, kind)).collect()
+}
+
+/// A random tensor, and the numbers it holds after rounding.
+fn tensor(bench: &mut OpBench, random: &mut Random, dtype: DType, shape: &[u32], scale: f32) -> (Tensor, Vec<f32>) {
+    let values = random.floats(shape.iter().product::<u32>() as usize);
+    let values: Vec<f32> = values.iter().map(|value| value * scale).collect();
+    match dtype {
+        DType::F16 => {
+            let rounded = values.iter().map(|&value| f16_to_f32(f16_from_f32(value))).collect();
+            (bench.halves(shape, &values), rounded)
+        }
+        DType::BF16 => {
+            let halves: Vec<u16> = values.iter().map(|value| (value.to_bits() >> 16) as u16).collect();
+            let rounded = halves.iter().map(|&half| f32::from_bits(u32::from(half) << 16)).collect();
+            (bench.bytes(dtype, shape, bytemuck::cast_slice(&halves)), rounded)
+        }
+        _ => (bench.floats(shape, &values), values),
+    }
+}
+
+fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
+    let &Kind { sizes: [m, n, k], batches, dtypes, transposed, .. } = kind;
+    let fast = kind.precision == Precision::Fast;
+    // A case that the device cannot run is made as for one that can, and says what it needs.
+    let mut bench = OpBench::new(&Caps { f16: fast || caps.f16, ..caps.clone() });
+    let shape = |batch: &[u32], [rows, cols]: [u32; 2], transposed: bool| {
+        let matrix = if transposed { [cols, rows] } else { [rows, cols] };
+        [batch, &matrix].concat()
+    };
+    let (a_shape, b_shape) = (shape(batches[0], [m, k], transposed[0]), shape(batches[1], [k, n], transposed[1]));
+    let (a, a_values) = tensor(&mut bench, random, dtypes[0], &a_shape, 1.0);
+    let (b, b_values) = tensor(&mut bench, random, dtypes[1], &b_shape, 2.0 / (k as f32).sqrt());
+    let batch = broadcast(batches);
+    let y_shape = [batch.as_slice(), &[m, n]].concat();
+    let bias = kind.bias.then(|| tensor(&mut bench, random, DType::F32, &[n], 1.0));
+    let residual = kind.residual.then(|| tensor(&mut bench, random, DType::F32, &y_shape, 1.0));
+    let options = MatmulOptions {
+        transpose_a: transposed[0],
+        transpose_b: transposed[1],
+        activation: kind.activation,
+        precision: kind.precision,
+    };
+    let inputs = [&bias, &residual].map(|input| input.as_ref().map(|(tensor, _)| tensor));
+    let y = matmul(&mut bench.tape, &a, &b, inputs[0], inputs[1], &options).expect("shapes fit");
+    assert_eq!(y.shape, y_shape);
+    let mut expected = products(kind, &batch, &a_values, &b_values);
+    for (i, y) in expected.iter_mut().enumerate() {
+        let bias = bias.as_ref().map_or(0.0, |(_, bias)| bias[i % n as usize]);
+        let residual = residual.as_ref().map_or(0.0, |(_, residual)| residual[i]);
+        *y = reference::activate(kind.activation, *y + f64::from(bias)) + f64::from(residual);
+    }
+    let expected = expected.into_iter().map(|y| y as f32).collect();
+    // f16 has 11 bits, and a tile adds up 16 products of the order of 1.
+    let tolerance = if fast { Tolerance { abs: 2e-2, rel: 4e-3 } } else { Tolerance::dot(crate::gguf::GgmlType::F32) };
+    let case = bench.case("mat_mul_dense", name(kind), &y, Expected::Close(expected, tolerance));
+    let flops = 2 * u64::from(m) * u64::from(n) * u64::from(k) * batch.iter().map(|&n| u64::from(n)).product::<u64>();
+    Case { needs: (fast && !caps.f16).then_some("shader-f16"), flops, ..case }
+}
+
+fn name(kind: &Kind) -> String {
+    let Kind { sizes: [m, n, k], batches: [a, b], transposed, bias, residual, activation, .. } = kind;
+    let [ta, tb] = transposed.map(|transposed| if transposed { "ᵀ" } else { "" });
+    format!("{a:?} {m}×{k}{ta} · {b:?} {k}×{n}{tb}, bias {bias}, {activation:?}, residual {residual}")
+}
+
+/// The batch axes of y.
+fn broadcast([a, b]: [&[u32]; 2]) -> Vec<u32> {
+    let rank = a.len().max(b.len());
+    let axis = |batch: &[u32], i: usize| (i + batch.len()).checked_sub(rank).map_or(1, |i| batch[i]);
+    (0..rank).map(|i| axis(a, i).max(axis(b, i))).collect()
+}
+
+/// The plain products of all batches.
+fn products(kind: &Kind, batch: &[u32], a: &[f32], b: &[f32]) -> Vec<f64> {
+    let [m, n, k] = kind.sizes.map(|size| size as usize);
+    let count: u32 = batch.iter().product();
+    let mut y = Vec::new();
+    for z in 0..count {
+        let a = &a[index(batch, kind.batches[0], z) * m * k..];
+        let b = &b[index(batch, kind.batches[1], z) * k * n..];
+        let a = |i: usize, c: usize| if kind.transposed[0] { a[c * m + i] } else { a[i * k + c] };
+        let b = |c: usize, j: usize| if kind.transposed[1] { b[j * k + c] } else { b[c * n + j] };
+        y.extend(reference::mat_mul_dense([m, n, k], a, b));
+    }
+    y
+}
+
+/// Which matrix of an operand with the axes `own` product `z` of the axes `batch` takes.
+fn index(batch: &[u32], own: &[u32], mut z: u32) -> usize {
+    let (mut index, mut stride) = (0, 1);
+    for (i, &size) in batch.iter().enumerate().rev() {
+        let coordinate = z % size;
+        z /= size;
+        if let Some(own_axis) = (i + own.len()).checked_sub(batch.len()) {
+            index += if own[own_axis] == 1 { 0 } else { coordinate * stride };
+            stride *= own[own_axis];
+        }
+    }
+    index as usize
+}

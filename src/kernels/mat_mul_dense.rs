@@ -1,0 +1,196 @@
+//! `y = activation(a · b + bias) + residual` for matrices of tensors, batched: both operands are activations, so sizes
+//! and strides are parameters and one pipeline serves all shapes.
+
+use super::caps::Caps;
+use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
+
+params! {
+    /// Per-dispatch numbers: counts and strides in elements.
+    pub struct Params {
+        /// Rows of a and y.
+        pub m: u32,
+        /// Columns of b and y.
+        pub n: u32,
+        /// Columns of a, rows of b.
+        pub k: u32,
+        /// Products: the batch dimensions multiplied.
+        pub batches: u32,
+        /// Size of the second batch dimension.
+        pub batch_1: u32,
+        /// Size of the third batch dimension.
+        pub batch_2: u32,
+        /// From one row of a to the next.
+        pub a_m: u32,
+        /// From one column of a to the next.
+        pub a_k: u32,
+        /// Along the first batch dimension of a; 0 where a is broadcast.
+        pub a_0: u32,
+        /// Along the second.
+        pub a_1: u32,
+        /// Along the third.
+        pub a_2: u32,
+        /// From one row of b to the next.
+        pub b_k: u32,
+        /// From one column of b to the next.
+        pub b_n: u32,
+        /// Along the first batch dimension of b; 0 where b is broadcast.
+        pub b_0: u32,
+        /// Along the second.
+        pub b_1: u32,
+        /// Along the third.
+        pub b_2: u32,
+    }
+}
+
+/// The contract with `shaders/mat_mul_dense.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    stem: "mat_mul_dense",
+    source: include_str!("../../shaders/mat_mul_dense.wgsl"),
+    bindings: &[PARAMS, read("a"), read("b"), read("bias"), read("residual"), write("y")],
+    params: Params::LAYOUT,
+    overrides: &["A_KIND", "B_KIND", "BIAS", "ACTIVATION", "RESIDUAL"],
+};
+
+/// How an operand stores its elements, in the order of `shaders/shared/stored.wgsl`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// One to a word.
+    F32,
+    /// Two to a word.
+    F16,
+    /// Two to a word.
+    BF16,
+}
+
+impl Stored {
+    /// The number in `stored.wgsl`.
+    pub const fn kind(self) -> u32 {
+        self as u32
+    }
+
+    /// Part of variant ids.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::BF16 => "bf16",
+        }
+    }
+}
+
+/// What is applied to a sum and its bias, in the order of `shaders/shared/activation.wgsl`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Activation {
+    /// Nothing.
+    #[default]
+    None,
+    /// `max(x, 0)`
+    Relu,
+    /// `x · sigmoid(x)`
+    Silu,
+    /// `x · Φ(x)`, tanh form.
+    Gelu,
+}
+
+/// The arithmetic within a tile; sums over tiles are f32 always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Precision {
+    /// f32.
+    #[default]
+    Full,
+    /// f16 where the device has `shader-f16`: for values whose products, sixteen added up, stay below 65,504.
+    Fast,
+}
+
+/// Products of matrices.
+#[derive(Debug, Clone, Copy)]
+pub struct MatMulDense {
+    /// Sizes and strides.
+    pub params: Params,
+    /// a `[.., m, k]` by the strides, with its storage.
+    pub a: (Slice, Stored),
+    /// b `[.., k, n]` by the strides, with its storage.
+    pub b: (Slice, Stored),
+    /// `[n]` f32
+    pub bias: Option<Slice>,
+    /// Applied to the sum with its bias.
+    pub activation: Activation,
+    /// `[.., m, n]` f32, added at the end; another buffer than y.
+    pub residual: Option<Slice>,
+    /// `[.., m, n]` f32
+    pub y: Slice,
+}
+
+/// What a workgroup of 8 × 8 threads computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tile {
+    /// Name in the variant's id.
+    pub name: &'static str,
+    /// Rows, and columns.
+    pub size: u32,
+    /// The shared file with a thread's part of it.
+    file: &'static str,
+}
+
+/// A row of the table: the first whose conditions hold is taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// For at least this many rows of y.
+    pub min_m: u32,
+    /// For at least this many columns of y.
+    pub min_n: u32,
+    /// The choice.
+    pub tile: Tile,
+}
+
+/// 64 × 64, 8 × 8 of them by each thread.
+pub const LARGE: Tile = Tile { name: "64x64", size: 64, file: "dense_8x8" };
+
+/// 32 × 32, 4 × 4 of them by each thread: more workgroups for small matrices.
+pub const SMALL: Tile = Tile { name: "32x32", size: 32, file: "dense_4x4" };
+
+/// Which tile computes a product. The last row holds for every shape.
+pub static RULES: &[Rule] =
+    &[Rule { min_m: 256, min_n: 256, tile: LARGE }, Rule { min_m: 0, min_n: 0, tile: SMALL }];
+
+/// The tile for products `[m, n]`.
+pub fn choose(m: u32, n: u32) -> Tile {
+    RULES.iter().find(|rule| m >= rule.min_m && n >= rule.min_n).map_or(SMALL, |rule| rule.tile)
+}
+
+/// Whether products run in f16 on this device.
+pub fn is_fast(caps: &Caps, precision: Precision) -> bool {
+    caps.f16 && precision == Precision::Fast
+}
+
+/// The dispatch of `problem`. `dummy` stands in for a bias and a residual: any buffer with 16 bytes that is not y.
+pub fn mat_mul_dense(caps: &Caps, precision: Precision, dummy: Slice, problem: &MatMulDense) -> Dispatch {
+    let tile = choose(problem.params.m, problem.params.n);
+    dispatch(tile, is_fast(caps, precision), dummy, problem)
+}
+
+/// The dispatch of `problem` in a given tile; `fast` needs `shader-f16`.
+pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> Dispatch {
+    let MatMulDense { params, a, b, bias, residual, .. } = problem;
+    let constants = [
+        ("A_KIND", f64::from(a.1.kind())),
+        ("B_KIND", b.1.kind().into()),
+        ("BIAS", f64::from(u8::from(bias.is_some()))),
+        ("ACTIVATION", (problem.activation as u32).into()),
+        ("RESIDUAL", f64::from(u8::from(residual.is_some()))),
+    ];
+    let mut kernel = Kernel::new(&SPEC, &constants)
+        .named(a.1.id())
+        .named(b.1.id())
+        .named(tile.name)
+        .import("micro", tile.file)
+        .import("real", if fast { "real_f16" } else { "real_f32" });
+    if fast {
+        kernel = kernel.named("fast").enable("f16");
+    }
+    let tiles = params.m.div_ceil(tile.size) * params.n.div_ceil(tile.size) * params.batches;
+    let buffers = [a.0, b.0, bias.unwrap_or(dummy), residual.unwrap_or(dummy), problem.y];
+    Dispatch::new(kernel, params, &buffers, grid_1d(tiles))
+}
