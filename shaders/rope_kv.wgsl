@@ -22,6 +22,7 @@ struct Params {
 }
 
 #import reduce
+#import rotation
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> state: State;
@@ -34,24 +35,6 @@ struct Params {
 @group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;    // the same
 
 var<workgroup> head_row: array<f32, HEAD_DIM>;
-
-// sin and cos of 2π * position * frequency. WGSL allows sin and cos errors of 2^-11; the nearest quarter turn comes off in
-// integers, and the Taylor series of what is left, at most an eighth of a turn, are exact to f32.
-fn rotation(position: u32, frequency: vec2<u32>) -> vec2<f32> {
-    let turns = position * frequency.x;                           // wraps at whole turns, as it should
-    let quarter = (turns + 0x20000000u) >> 30u;
-    let rest = bitcast<i32>(turns - (quarter << 30u));            // in units of 2^-32 turns, as is what follows
-    let fraction = f32(position) * f32(frequency.y) * 0x1p-32;
-    let a = (f32(rest) + fraction) * (6.283185307179586 * 0x1p-32);
-    let s = a * a;
-    let sin_a = a * (1.0 - s * (1.0 / 6.0 - s * (1.0 / 120.0 - s * (1.0 / 5040.0 - s / 362880.0))));
-    let cos_a = 1.0 - s * (0.5 - s * (1.0 / 24.0 - s * (1.0 / 720.0 - s / 40320.0)));
-    let odd = (quarter & 1u) == 1u;
-    let turned = vec2<f32>(select(sin_a, cos_a, odd), select(cos_a, sin_a, odd));
-    let sin_minus = quarter == 2u || quarter == 3u;
-    let cos_minus = quarter == 1u || quarter == 2u;
-    return select(turned, -turned, vec2<bool>(sin_minus, cos_minus));
-}
 
 fn rotate(position: u32, lane: u32) {
     for (var i = lane; i < ROPE_DIMS / 2u; i += WG_SIZE) {

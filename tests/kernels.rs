@@ -67,7 +67,7 @@ async fn mat_mul() {
 
 #[wasm_bindgen_test]
 async fn norms_rope_and_activation() {
-    run(&["rms_norm", "swiglu", "rope_kv"]).await;
+    run(&["rms_norm", "swiglu", "rope", "rope_kv", "rope_table"]).await;
 }
 
 #[wasm_bindgen_test]

@@ -13,6 +13,7 @@ mod mat_vec;
 mod op_bench;
 mod repack;
 mod rms_norm;
+mod rope;
 mod rope_kv;
 mod sample;
 mod swiglu;
@@ -167,6 +168,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(mat_mul_dense::cases(caps, random));
     cases.extend(rms_norm::cases(random));
     cases.extend(swiglu::cases(random));
+    cases.extend(rope::cases(caps, random));
     cases.extend(rope_kv::cases(random));
     cases.extend(attention::cases(random));
     cases.extend(sample::cases(random));

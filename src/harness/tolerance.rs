@@ -18,6 +18,9 @@ impl Tolerance {
     /// For RoPE at any position.
     pub const TURNED: Self = Self { abs: 1e-5, rel: 1e-5 };
 
+    /// For cosines and sines at any position.
+    pub const TABLE: Self = Self { abs: 1e-5, rel: 0.0 };
+
     /// For what is stored as f16.
     pub const HALF: Self = Self { abs: 1e-4, rel: 1e-3 };
 

@@ -20,6 +20,7 @@ pub mod mat_mul_dense;
 pub mod mat_vec;
 pub mod repack;
 pub mod rms_norm;
+pub mod rope;
 pub mod rope_kv;
 pub mod sample;
 pub mod swiglu;
@@ -40,6 +41,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &mat_vec::SUBGROUP,
     &repack::SPEC,
     &rms_norm::SPEC,
+    &rope::SPEC,
+    &rope::TABLE,
     &rope_kv::SPEC,
     &sample::PENALTIES,
     &sample::SPEC,

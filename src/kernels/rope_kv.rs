@@ -1,5 +1,6 @@
 //! Between the QKV projection and attention: q/k norm, RoPE, and the new keys and values into the cache.
 
+use super::rope::Frequencies;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
 /// The contract with `shaders/rope_kv.wgsl`.
@@ -109,14 +110,7 @@ pub fn rope_kv(state: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
 /// `scale` is the linear scaling of positions (1 / factor); `factors` divide each pair's frequency where the model
 /// has a `rope_freqs` tensor.
 pub fn frequency_table(dims: u32, base: f64, scale: f64, factors: Option<&[f32]>) -> Vec<[u32; 2]> {
-    let turns = |pair: u32| {
-        let factor = factors.and_then(|f| f.get(pair as usize)).map_or(1.0, |&f| f64::from(f));
-        let frequency = base.powf(-2.0 * f64::from(pair) / f64::from(dims)) * scale / factor;
-        let turns = (frequency / std::f64::consts::TAU).fract();
-        let fixed = (turns * 2f64.powi(32)).floor();
-        [fixed as u32, ((turns * 2f64.powi(32) - fixed) * 2f64.powi(32)) as u32]
-    };
-    (0..dims / 2).map(turns).collect()
+    Frequencies { dims, base, scale, factors, yarn: None }.turns()
 }
 
 #[cfg(test)]

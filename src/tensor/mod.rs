@@ -8,6 +8,7 @@
 pub mod elementwise;
 pub mod matmul;
 pub mod op;
+pub mod rope;
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;

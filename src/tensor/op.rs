@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::Deserializer;
 
 use super::matmul::matmul;
+use super::rope::{rope, rope_table};
 use super::{Tape, Tensor};
 use crate::{Error, Result};
 
@@ -49,6 +50,8 @@ where
             let options = decode(name, options)?;
             one(matmul(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))
         }
+        "rope" => one(rope(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
+        "ropeTable" => one(rope_table(tape, &decode(name, options)?)),
         _ => Err(Error::invalid_argument(format!("there is no operation '{name}'"))),
     }
 }
