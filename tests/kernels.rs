@@ -82,5 +82,5 @@ async fn sampling() {
 
 #[wasm_bindgen_test]
 async fn products_of_tensors() {
-    run(&["mat_mul_dense"]).await;
+    run(&["fill", "mat_mul_dense"]).await;
 }

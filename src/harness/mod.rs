@@ -6,11 +6,13 @@
 
 mod attention;
 mod data;
+mod fill;
 mod gather;
 mod mat_mul;
 mod mat_mul_dense;
 mod mat_vec;
 mod op_bench;
+mod quantised;
 mod repack;
 mod rms_norm;
 mod rope;
@@ -162,10 +164,12 @@ pub fn all_cases(caps: &Caps, seed: u64) -> Vec<Case> {
 fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     let random = &mut Random::new(seed);
     let mut cases = repack::cases(random);
+    cases.extend(fill::cases());
     cases.extend(gather::cases(random));
     cases.extend(mat_vec::cases(caps, random, step));
     cases.extend(mat_mul::cases(random, step));
     cases.extend(mat_mul_dense::cases(caps, random));
+    cases.extend(quantised::cases(caps, random));
     cases.extend(rms_norm::cases(random));
     cases.extend(swiglu::cases(random));
     cases.extend(rope::cases(caps, random));

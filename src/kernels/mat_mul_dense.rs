@@ -152,8 +152,7 @@ pub const LARGE: Tile = Tile { name: "64x64", size: 64, file: "dense_8x8" };
 pub const SMALL: Tile = Tile { name: "32x32", size: 32, file: "dense_4x4" };
 
 /// Which tile computes a product. The last row holds for every shape.
-pub static RULES: &[Rule] =
-    &[Rule { min_m: 256, min_n: 256, tile: LARGE }, Rule { min_m: 0, min_n: 0, tile: SMALL }];
+pub static RULES: &[Rule] = &[Rule { min_m: 256, min_n: 256, tile: LARGE }, Rule { min_m: 0, min_n: 0, tile: SMALL }];
 
 /// The tile for products `[m, n]`.
 pub fn choose(m: u32, n: u32) -> Tile {

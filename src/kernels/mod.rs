@@ -13,6 +13,7 @@ pub mod state;
 pub mod argmax;
 pub mod attention;
 pub mod elementwise;
+pub mod fill;
 pub mod gather;
 pub mod layout;
 pub mod mat_mul;
@@ -34,6 +35,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::SPEC,
     &attention::DECODE,
     &attention::MERGE,
+    &fill::SPEC,
     &gather::SPEC,
     &mat_mul::SPEC,
     &mat_mul_dense::SPEC,

@@ -8,6 +8,7 @@
 mod argmax;
 mod attention;
 mod cache;
+mod fill;
 mod gather;
 mod mat_mul;
 mod mat_mul_dense;
@@ -25,6 +26,7 @@ mod weights;
 pub use argmax::argmax;
 pub use attention::{AttentionShape, attention};
 pub use cache::{CacheElement, CacheFormat};
+pub use fill::fill;
 pub use gather::gather;
 pub use mat_mul::mat_mul;
 pub use mat_mul_dense::{activate, gelu, mat_mul_dense};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{DType, Tape, Tensor};
+use super::{DType, Tape, Tensor, quantised};
 use crate::kernels::mat_mul_dense::{Activation, MatMulDense, Params, Precision, Stored, mat_mul_dense};
 use crate::{Error, Result};
 
@@ -26,6 +26,9 @@ pub struct MatmulOptions {
 /// `y = activation(a · b + bias) + residual`: a `[.., m, k]` and b `[.., k, n]` (f32, f16 or bf16), bias `[n]` f32,
 /// residual like y → y `[.., m, n]` f32. Axes before the last two are equal, or 1 in one of them, or missing.
 ///
+/// b may also be a matrix `[n, k]` in GGUF blocks, which is transposed always; then a is f32, and there is neither
+/// activation nor residual.
+///
 /// # Errors
 /// `invalid_argument` where shapes or types do not fit.
 pub fn matmul(
@@ -36,6 +39,9 @@ pub fn matmul(
     residual: Option<&Tensor>,
     options: &MatmulOptions,
 ) -> Result<Tensor> {
+    if matches!(b.dtype, DType::Quantised(_)) {
+        return by_blocks(tape, a, b, (bias, residual), options);
+    }
     let unfit = |why: &str| unfit(a, b, why);
     let (Some(a_stored), Some(b_stored)) = (stored(a.dtype), stored(b.dtype)) else {
         return Err(unfit("both must be f32, f16 or bf16"));
@@ -56,6 +62,27 @@ pub fn matmul(
     };
     let dispatch = mat_mul_dense(tape.caps(), options.precision, tape.dummy(), &problem);
     tape.push(dispatch);
+    Ok(y)
+}
+
+/// The product with a matrix in blocks.
+fn by_blocks(
+    tape: &mut Tape,
+    a: &Tensor,
+    b: &Tensor,
+    (bias, residual): (Option<&Tensor>, Option<&Tensor>),
+    options: &MatmulOptions,
+) -> Result<Tensor> {
+    if !options.transpose_b || options.transpose_a || b.shape.len() != 2 {
+        return Err(unfit(a, b, "a matrix in blocks is [n, k]: it needs two axes, transposeB and no transposeA"));
+    }
+    if a.dtype != DType::F32 || residual.is_some() || options.activation != Activation::None {
+        return Err(unfit(a, b, "a matrix in blocks needs f32 beside it, and no residual or activation"));
+    }
+    let params = product(a, b, options).map_err(|why| unfit(a, b, &why))?;
+    check(bias, &[params.n], "bias")?;
+    let y = tape.output(DType::F32, &output_shape(a, b, options))?;
+    quantised::product(tape, (params.m, a.slice()), b, bias.map(Tensor::slice), y.slice())?;
     Ok(y)
 }
 

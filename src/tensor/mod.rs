@@ -9,6 +9,7 @@ pub mod elementwise;
 pub mod matmul;
 pub mod op;
 pub mod rope;
+pub mod quantised;
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;

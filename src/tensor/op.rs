@@ -5,6 +5,7 @@ use serde::de::Deserializer;
 
 use super::matmul::matmul;
 use super::rope::{rope, rope_table};
+use super::quantised::from_blocks;
 use super::{Tape, Tensor};
 use crate::{Error, Result};
 
@@ -52,6 +53,7 @@ where
         }
         "rope" => one(rope(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "ropeTable" => one(rope_table(tape, &decode(name, options)?)),
+        "quantised" => one(from_blocks(tape, inputs.need(0)?, &decode(name, options)?)),
         _ => Err(Error::invalid_argument(format!("there is no operation '{name}'"))),
     }
 }

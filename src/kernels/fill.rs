@@ -1,0 +1,30 @@
+//! The same word everywhere: buffers of tensors start undefined.
+
+use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, write};
+
+params! {
+    /// Per-dispatch numbers.
+    pub struct Params {
+        /// Words to write.
+        pub words: u32,
+        /// What to write, bit for bit.
+        pub value: u32,
+    }
+}
+
+/// The contract with `shaders/fill.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    stem: "fill",
+    source: include_str!("../../shaders/fill.wgsl"),
+    bindings: &[PARAMS, write("y")],
+    params: Params::LAYOUT,
+    overrides: &[],
+};
+
+/// Words that a workgroup writes.
+const GROUP: u32 = 1024;
+
+/// Sets the first `words` words of y to `value`.
+pub fn fill(words: u32, value: u32, y: Slice) -> Dispatch {
+    Dispatch::new(Kernel::new(&SPEC, &[]), &Params { words, value }, &[y], grid_1d(words.div_ceil(GROUP)))
+}

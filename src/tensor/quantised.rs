@@ -1,0 +1,106 @@
+//! Matrices in the blocks of GGUF files: from their bytes to a tensor, and products with them.
+
+use serde::Deserialize;
+
+use super::{DType, Tape, Tensor};
+use crate::gguf::GgmlType;
+use crate::kernels::fill::fill;
+use crate::kernels::layout::{Matrix, PackedLayout};
+use crate::kernels::mat_mul::{self, MatMul};
+use crate::kernels::mat_vec::{self, Epilogue, MatVec};
+use crate::kernels::repack::repack;
+use crate::kernels::spec::{Dispatch, Extent, MAX_WORKGROUPS, Slice};
+use crate::kernels::state::State;
+use crate::{Error, Result};
+
+/// Rows of x up to which each is a matrix-vector product of its own.
+pub const MAX_VECTORS: u32 = 8;
+
+/// Options of the operation `quantised`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct QuantisedOptions {
+    /// Name of the type: `q4_k`.
+    pub dtype: String,
+    /// Axes of the matrix; rows run along the last.
+    pub shape: Vec<u32>,
+}
+
+/// The packed tensor of GGUF blocks: raw, the bytes of a file in words (u32), as many as the shape takes.
+///
+/// # Errors
+/// `invalid_argument` where type, shape and bytes do not fit.
+pub fn from_blocks(tape: &mut Tape, raw: &Tensor, options: &QuantisedOptions) -> Result<Tensor> {
+    let bad = |why: String| Error::invalid_argument(format!("quantised: {why}"));
+    let Some(DType::Quantised(ty)) = DType::named(&options.dtype) else {
+        return Err(bad(format!("'{}' is no type of blocks", options.dtype)));
+    };
+    let (rows, cols) = super::rows_and_cols(&options.shape);
+    let bytes = PackedLayout::new(ty, rows, cols).raw_row_bytes() * u64::from(rows);
+    if raw.dtype != DType::U32 || u64::from(raw.len()) != bytes.div_ceil(4) {
+        let shape = super::describe(DType::Quantised(ty), &options.shape);
+        return Err(bad(format!("{shape} takes {} u32, raw is {}", bytes.div_ceil(4), raw.describe())));
+    }
+    let mut tensor = quantised(tape, raw.slice(), ty, rows, cols)?;
+    tensor.shape.clone_from(&options.shape);
+    Ok(tensor)
+}
+
+/// The packed tensor `[rows, cols]` of the blocks that start at the first byte of `raw`, in whole words.
+///
+/// # Errors
+/// `invalid_argument` for rows that are not whole blocks; `limit_exceeded` for more bytes than the device binds.
+pub fn quantised(tape: &mut Tape, raw: Slice, ty: GgmlType, rows: u32, cols: u32) -> Result<Tensor> {
+    let tensor = tape.output(DType::Quantised(ty), &[rows, cols])?;
+    let layout = PackedLayout::new(ty, rows, cols);
+    // Repacking adds halves of words to what is there.
+    tape.push(fill((layout.bytes() / 4) as u32, 0, tensor.slice()));
+    tape.push(repack(&layout, 0, rows, 0, raw, tensor.slice()));
+    Ok(tensor)
+}
+
+/// `y = x · Wᵀ + bias`, for x `[m, k]` f32, W `[n, k]` in blocks, bias `[n]` f32 → y `[m, n]` f32.
+///
+/// # Errors
+/// `limit_exceeded` for more rows of x than the grid of one dispatch has.
+pub(super) fn product(tape: &mut Tape, (m, x): (u32, Slice), w: &Tensor, bias: Option<Slice>, y: Slice) -> Result<()> {
+    let DType::Quantised(ty) = w.dtype else {
+        return Err(Error::invalid_argument(format!("matmul: b is {}, not in blocks", w.describe())));
+    };
+    let (rows, cols) = super::rows_and_cols(&w.shape);
+    let weights = Matrix::whole(ty, rows, cols, w.buffer);
+    if m <= MAX_VECTORS {
+        for row in 0..m {
+            let state = state(tape, row + 1)?;
+            let norm = None;
+            let (y_offset, epilogue) = (row * rows, Epilogue::Store);
+            let problem = MatVec { weights: &weights, x, norm, bias, epilogue, y, y_offset, last_token: true };
+            let dispatches = mat_vec::mat_vec(tape.caps(), state, tape.dummy(), &problem);
+            dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
+        }
+        return Ok(());
+    }
+    let state = state(tape, m)?;
+    let (epilogue, y_offset) = (Epilogue::Store, 0);
+    let problem = MatMul { weights: &weights, x, x_stride: cols, bias, epilogue, y, y_stride: rows, y_offset };
+    for dispatch in mat_mul::mat_mul(tape.caps(), state, tape.dummy(), &problem) {
+        let dispatch = fixed(dispatch, m)?;
+        tape.push(dispatch);
+    }
+    Ok(())
+}
+
+/// What kernels of a pass of `count` tokens read.
+fn state(tape: &mut Tape, count: u32) -> Result<Slice> {
+    tape.constant(bytemuck::bytes_of(&State { count, ..State::default() }))
+}
+
+/// The dispatch with a grid for exactly `m` tokens.
+fn fixed(mut dispatch: Dispatch, m: u32) -> Result<Dispatch> {
+    dispatch.grid = dispatch.grid.map(|extent| Extent::Fixed(extent.resolve(m)));
+    if dispatch.grid.iter().any(|extent| extent.resolve(m) > MAX_WORKGROUPS) {
+        let message = format!("matmul: {m} rows times a quantised matrix take more workgroups than one dispatch has");
+        return Err(Error::new(crate::ErrorCode::LimitExceeded, message));
+    }
+    Ok(dispatch)
+}
