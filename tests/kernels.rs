@@ -84,3 +84,8 @@ async fn sampling() {
 async fn products_of_tensors() {
     run(&["fill", "mat_mul_dense"]).await;
 }
+
+#[wasm_bindgen_test]
+async fn softmax_and_norms_of_tensors() {
+    run(&["softmax", "layer_norm", "rms_norm_residual"]).await;
+}

@@ -10,8 +10,8 @@ use webgguf::ErrorCode;
 use webgguf::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
 use webgguf::model::{ARCHITECTURES, RopeStyle, weight_specs};
 use webgguf::reference::{
-    AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, argmax, attention, frequencies, gather,
-    log_sum_exp, mat_mul, mat_vec, rms_norm, rope, silu, softmax, swiglu,
+    AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, NormShape, ScoreShape, argmax, attention,
+    frequencies, gather, layer_norm, log_sum_exp, mat_mul, mat_vec, rms_norm, rope, silu, softmax, softmax_rows, swiglu,
 };
 
 #[track_caller]
@@ -135,6 +135,30 @@ fn softmax_survives_large_numbers() {
     assert_close(&x, &[0.25, 0.75], 1e-4);
     assert_close(&[log_sum_exp(&[1000.0, 1000.0])], &[1000.0 + 2.0_f32.ln()], 1e-7);
     softmax(&mut []);
+}
+
+#[test]
+fn softmax_of_rows_scales_caps_masks_and_looks_back() {
+    let shape = ScoreShape { width: 2, causal_rows: None, scale: 2.0, soft_cap: None };
+    let half_ln_3 = 0.549_306_1;
+    assert_close(&softmax_rows(&[0.0, half_ln_3], &shape, |_, _| 0.0), &[0.25, 0.75], 1e-6);
+    assert_close(&softmax_rows(&[5.0, 5.0], &shape, |_, i| -1e30 * i as f32), &[1.0, 0.0], 0.0);
+    assert_close(&softmax_rows(&[f32::NEG_INFINITY; 2], &shape, |_, _| 0.0), &[0.0, 0.0], 0.0);
+    // tanh of ±∞ is ±1: the cap makes them ±half_ln_3.
+    let capped = ScoreShape { soft_cap: Some(half_ln_3), ..shape };
+    assert_close(&softmax_rows(&[-1e30, 1e30], &capped, |_, _| 0.0), &[0.25, 0.75], 1e-6);
+    let causal = ScoreShape { width: 3, causal_rows: Some(2), ..shape };
+    let third = 1.0 / 3.0;
+    assert_close(&softmax_rows(&[1.0; 6], &causal, |_, _| 0.0), &[0.5, 0.5, 0.0, third, third, third], 1e-6);
+}
+
+#[test]
+fn layer_norm_takes_off_the_mean() {
+    let weight: Option<&[f32]> = Some(&[0.0, 1.0]);
+    let shape = NormShape { width: 2, centred: true, eps: 0.0, weight, weight_offset: 1.0, bias: None };
+    assert_close(&layer_norm(&[3.0, 7.0], &shape), &[-1.0, 2.0], 1e-6);
+    let shape = NormShape { centred: false, weight: None, bias: Some(&[10.0, 20.0]), ..shape };
+    assert_close(&layer_norm(&[3.0, -4.0], &shape), &[10.848_528, 18.868_63], 1e-6);
 }
 
 #[test]

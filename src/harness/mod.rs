@@ -8,6 +8,7 @@ mod attention;
 mod data;
 mod fill;
 mod gather;
+mod layer_norm;
 mod mat_mul;
 mod mat_mul_dense;
 mod mat_vec;
@@ -18,6 +19,7 @@ mod rms_norm;
 mod rope;
 mod rope_kv;
 mod sample;
+mod softmax;
 mod swiglu;
 mod tolerance;
 
@@ -176,6 +178,8 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(rope_kv::cases(random));
     cases.extend(attention::cases(random));
     cases.extend(sample::cases(random));
+    cases.extend(softmax::cases(caps, random));
+    cases.extend(layer_norm::cases(caps, random));
     cases
 }
 

@@ -15,6 +15,8 @@ pub mod attention;
 pub mod elementwise;
 pub mod fill;
 pub mod gather;
+pub mod lanes;
+pub mod layer_norm;
 pub mod layout;
 pub mod mat_mul;
 pub mod mat_mul_dense;
@@ -24,6 +26,7 @@ pub mod rms_norm;
 pub mod rope;
 pub mod rope_kv;
 pub mod sample;
+pub mod softmax;
 pub mod swiglu;
 
 use spec::KernelSpec;
@@ -37,6 +40,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::MERGE,
     &fill::SPEC,
     &gather::SPEC,
+    &layer_norm::RMS,
+    &layer_norm::SPEC,
     &mat_mul::SPEC,
     &mat_mul_dense::SPEC,
     &mat_vec::SPEC,
@@ -48,5 +53,6 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &rope_kv::SPEC,
     &sample::PENALTIES,
     &sample::SPEC,
+    &softmax::SPEC,
     &swiglu::SPEC,
 ];

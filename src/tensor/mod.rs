@@ -7,6 +7,7 @@
 
 pub mod elementwise;
 pub mod matmul;
+pub mod norm;
 pub mod op;
 pub mod rope;
 pub mod quantised;

@@ -6,6 +6,7 @@ use serde::de::Deserializer;
 use super::matmul::matmul;
 use super::rope::{rope, rope_table};
 use super::quantised::from_blocks;
+use super::norm::{NormInputs, layer_norm, rms_norm, softmax};
 use super::{Tape, Tensor};
 use crate::{Error, Result};
 
@@ -54,8 +55,22 @@ where
         "rope" => one(rope(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "ropeTable" => one(rope_table(tape, &decode(name, options)?)),
         "quantised" => one(from_blocks(tape, inputs.need(0)?, &decode(name, options)?)),
+        "layerNorm" => {
+            let others = norm_inputs(&inputs);
+            layer_norm(tape, inputs.need(0)?, &others, &decode(name, options)?)
+        }
+        "rmsNorm" => {
+            let others = norm_inputs(&inputs);
+            rms_norm(tape, inputs.need(0)?, &others, &decode(name, options)?)
+        }
+        "softmax" => one(softmax(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         _ => Err(Error::invalid_argument(format!("there is no operation '{name}'"))),
     }
+}
+
+/// x, weight, bias, residual: all but the first.
+fn norm_inputs<'a>(inputs: &Inputs<'a>) -> NormInputs<'a> {
+    NormInputs { weight: inputs.maybe(1), bias: inputs.maybe(2), residual: inputs.maybe(3) }
 }
 
 /// The one tensor that most operations make.

@@ -1,0 +1,32 @@
+// Sum and largest over the LANES neighbouring threads that share a row; LANES is a power of two that divides WG_SIZE.
+// Each of them gets the result; the scratch may be used again at once. The kernel declares `override WG_SIZE: u32`
+// and `override LANES: u32`.
+var<workgroup> lanes_scratch: array<f32, WG_SIZE>;
+
+fn lanes_sum(value: f32, thread: u32) -> f32 {
+    lanes_scratch[thread] = value;
+    workgroupBarrier();
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        if thread % LANES < half {
+            lanes_scratch[thread] += lanes_scratch[thread + half];
+        }
+        workgroupBarrier();
+    }
+    let total = lanes_scratch[thread - thread % LANES];
+    workgroupBarrier();
+    return total;
+}
+
+fn lanes_max(value: f32, thread: u32) -> f32 {
+    lanes_scratch[thread] = value;
+    workgroupBarrier();
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        if thread % LANES < half {
+            lanes_scratch[thread] = max(lanes_scratch[thread], lanes_scratch[thread + half]);
+        }
+        workgroupBarrier();
+    }
+    let largest = lanes_scratch[thread - thread % LANES];
+    workgroupBarrier();
+    return largest;
+}
