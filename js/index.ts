@@ -1,11 +1,15 @@
 /**
  * webgguf: GGUF language models in the browser, on WebGPU.
  *
- * {@link WasmModel} loads a model and writes text; {@link Tokenizer} reads a vocabulary alone; {@link init} says
- * where the WebAssembly lies, if not beside this file. Every failure is a {@link WebggufError} with a code.
+ * {@link WasmModel} loads a model and writes text; {@link Tokenizer} reads a vocabulary alone; {@link Gpu} computes
+ * with tensors. {@link init} says where the WebAssembly lies, if not beside this file. Every failure is a
+ * {@link WebggufError} with a code.
  */
 export { WasmModel } from './model.js';
 export { Tokenizer } from './tokenizer.js';
+export { Gpu } from './gpu.js';
+export { Tensor } from './tensor.js';
+export { Expression } from './expression.js';
 export { init, type InitOptions } from './wasm.js';
 export { WebggufError, type ErrorCode } from './errors.js';
 export type { Generation } from './generation.js';
@@ -14,3 +18,12 @@ export type {
   Message, ModelInfo, Piece, Progress, RangedSource, Source, SourcePart, Timings, TokenIds, TokenizeOptions, Usage,
   WasmInput,
 } from './types.js';
+export type { DeviceFacts } from './gpu.js';
+export type { FloatTensor } from './tensor.js';
+export type { DataOf, DType, FloatDType, PlainDType, QuantisedDType, TensorData } from './dtypes.js';
+export type { ElementwiseOptions, FuseOptions, Operand } from './gpu-elementwise.js';
+export type { MatmulOptions } from './gpu-matrix.js';
+export type { NormAndSum, NormOptions, SoftmaxOptions } from './gpu-rows.js';
+export type {
+  AttentionOptions, HeadLayout, RopeFrequencies, RopeOptions, RopeTableOptions, YarnOptions,
+} from './gpu-model.js';

@@ -4,7 +4,7 @@
 import { WebggufError, fromEngine, invalidArgument } from './errors.js';
 import { show } from './options.js';
 import type { WasmInput } from './types.js';
-import glue, { Engine, VocabularyHandle } from './wasm/webgguf.js';
+import glue, { Engine, TensorEngine, VocabularyHandle } from './wasm/webgguf.js';
 
 /** Options of {@link init}. */
 export interface InitOptions {
@@ -38,10 +38,17 @@ export async function init(options: InitOptions = {}): Promise<void> {
   }
 }
 
+/** The classes behind the public ones. @internal */
+export interface EngineClasses {
+  Engine: typeof Engine;
+  TensorEngine: typeof TensorEngine;
+  VocabularyHandle: typeof VocabularyHandle;
+}
+
 /** The classes of the engine, started. @internal */
-export async function engineClasses(): Promise<{ Engine: typeof Engine; VocabularyHandle: typeof VocabularyHandle }> {
+export async function engineClasses(): Promise<EngineClasses> {
   await init();
-  return { Engine, VocabularyHandle };
+  return { Engine, TensorEngine, VocabularyHandle };
 }
 
 async function start(given: InitOptions['wasm']): Promise<void> {

@@ -70,3 +70,41 @@ export class VocabularyHandle {
   applyChatTemplate(messages: Message[], addGenerationPrompt: boolean): string;
   free(): void;
 }
+
+/** A tensor by its number. */
+export interface TensorHandle {
+  readonly id: number;
+  readonly dtype: string;
+  readonly shape: number[];
+}
+
+/** What a device is and can do. */
+export interface DeviceFacts {
+  /** Of the adapter, as the browser tells it. */
+  readonly name: string;
+  readonly vendor: string;
+  readonly architecture: string;
+  /** Whether the adapter computes on the CPU. */
+  readonly software: boolean;
+  /** WebGPU features in use. */
+  readonly features: readonly string[];
+  /** Smallest and largest subgroup size; 0 where not known. */
+  readonly subgroupSize: readonly [number, number];
+  /** Whether WGSL has the packed 4×8-bit dot product. */
+  readonly dot4: boolean;
+  /** WebGPU limits of the device by their names. */
+  readonly limits: Readonly<Record<string, number>>;
+}
+
+/** A device with tensors by number and operations by name (`src/tensor/op.rs`). */
+export class TensorEngine {
+  private constructor();
+  static open(): Promise<TensorEngine>;
+  facts(): DeviceFacts;
+  upload(bytes: Uint8Array, dtype: string, shape: number[]): TensorHandle;
+  run(op: string, inputs: (number | undefined)[], options: object): TensorHandle[];
+  read(id: number): Promise<Uint8Array>;
+  /** Never throws for a tensor that is free already, nor on a device that was destroyed. */
+  free_tensor(id: number): void;
+  destroy(): void;
+}

@@ -110,13 +110,12 @@ impl TensorEngine {
         reading.await.map_err(to_js)
     }
 
-    /// Frees a tensor. A second time does nothing.
-    pub fn free_tensor(&self, id: u32) -> std::result::Result<(), JsValue> {
-        let mut tensors = self.tensors().map_err(to_js)?;
+    /// Frees a tensor. A second time does nothing, as after `destroy`.
+    pub fn free_tensor(&self, id: u32) {
+        let Ok(mut tensors) = self.tensors() else { return };
         if let Some(tensor) = tensors.live.remove(&id) {
             tensors.gpu.free(&tensor);
         }
-        Ok(())
     }
 
     /// Destroys the device with all its tensors. A second time does nothing.

@@ -17,7 +17,7 @@ register(`data:text/javascript,${encodeURIComponent(hook)}`);
 export const face = await import(`${dist}index.js`);
 export const { openSources } = await import(`${dist}sources.js`);
 export const { progressReporter } = await import(`${dist}progress.js`);
-export { plan, resetMock, seen } from './mock_engine.mjs';
+export { calls, plan, resetMock, seen } from './mock_engine.mjs';
 
 /** Bytes that tell every offset from its neighbours. */
 export function testBytes(length) {

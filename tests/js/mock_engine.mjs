@@ -1,6 +1,8 @@
 // A stand-in for the WebAssembly engine, so that the TypeScript face is tested for itself. It keeps the contract of
 // js/wasm/webgguf.d.ts: pulls its sources, refuses to be used twice at once, counts what was freed.
 
+export { calls, TensorEngine } from './mock_tensors.mjs';
+
 export const seen = { freed: 0, loads: [], started: [], finished: 0, reads: 0 };
 
 /** What the next calls do; tests set and `reset` it. */

@@ -1,0 +1,54 @@
+/**
+ * Products of matrices.
+ */
+import { ElementwiseOperations } from './gpu-elementwise.js';
+import type { FloatTensor, Tensor } from './tensor.js';
+
+/** Options of {@link MatrixOperations.matmul}. */
+export interface MatmulOptions {
+  /** a is [.., k, m]. */
+  transposeA?: boolean | undefined;
+  /** b is [.., n, k], as weights are stored; quantised ones always are. */
+  transposeB?: boolean | undefined;
+  /** f32 [n], added to each row of the product. */
+  bias?: Tensor | undefined;
+  /** Applied to the product with its bias. Default: `'none'` */
+  activation?: 'none' | 'relu' | 'silu' | 'gelu' | undefined;
+  /** f32 and of the result's shape, added at the end. */
+  residual?: Tensor | undefined;
+  /**
+   * `'fast'` allows f16 arithmetic where the device has `shader-f16`: for values whose products, sixteen added up,
+   * stay below 65,504. Default: `'full'`, f32
+   */
+  precision?: 'full' | 'fast' | undefined;
+}
+
+/** Operations on matrices; each is the last two axes of a tensor. */
+export abstract class MatrixOperations extends ElementwiseOperations {
+  /**
+   * activation(a · b + bias) + residual
+   *
+   * @param a [.., m, k], f32, f16 or bf16
+   * @param b [.., k, n], f32, f16 or bf16; or quantised [n, k], with `transposeB`. Axes before the last two are equal,
+   *   or 1 in one of them, or missing
+   * @returns [.., m, n] f32
+   * @throws {WebggufError} `invalid_argument` where shapes or types do not fit
+   */
+  matmul(a: Tensor, b: Tensor, options?: MatmulOptions): FloatTensor {
+    return this.one('matmul', 'matmul', { a, b }, options, { tensors: ['bias', 'residual'] });
+  }
+
+  /**
+   * Each row by the matrices of its experts: a mixture of experts.
+   *
+   * @param x [tokens, k], or [tokens, top, k] with a row for each slot; f32, f16 or bf16
+   * @param w the experts' matrices [experts, n, k]: f32, f16, bf16 or quantised; at most 256 experts
+   * @param ids u32 [tokens, top]: the experts of each token; one that does not exist counts as 0
+   * @param weights f32 [tokens, top]: adds a token's slots up, each times its weight
+   * @returns f32 [tokens, top, n], or [tokens, n] with weights
+   * @throws {WebggufError} `invalid_argument` where shapes or types do not fit
+   */
+  matmulGrouped(x: Tensor, w: Tensor, ids: Tensor, weights?: Tensor): FloatTensor {
+    return this.one('matmulGrouped', 'matmulGrouped', { x, w, ids, 'weights?': weights });
+  }
+}

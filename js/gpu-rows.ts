@@ -1,0 +1,79 @@
+/**
+ * Operations on rows: the last axis of a tensor.
+ */
+import { MovementOperations } from './gpu-movement.js';
+import type { FloatTensor, Tensor } from './tensor.js';
+
+/** Options of {@link RowOperations.softmax}. */
+export interface SoftmaxOptions {
+  /** Added to the scores, f32: its last axis is x's, each before it is x's or 1, leading ones may be missing. */
+  mask?: Tensor | undefined;
+  /** x is [.., queries, keys]: the last query sees all keys, each query before it one less. */
+  causal?: boolean | undefined;
+  /** What x is multiplied with. Default: 1 */
+  scale?: number | undefined;
+  /** cap · tanh(x / cap), after the scale and before the mask. */
+  softCap?: number | undefined;
+}
+
+/** Options of the norms. */
+export interface NormOptions {
+  /** f32 [width], added at the end. */
+  bias?: Tensor | undefined;
+  /** f32 and like x, added to x before. */
+  residual?: Tensor | undefined;
+  /** Added under the root. Default: 1e-5 */
+  eps?: number | undefined;
+  /** Added to every weight: 1 for Gemma's norms. */
+  weightOffset?: number | undefined;
+}
+
+/** The two results of a norm with `sum`. */
+export type NormAndSum = [normed: FloatTensor, sum: FloatTensor];
+
+/** Operations along the last axis. */
+export abstract class RowOperations extends MovementOperations {
+  /**
+   * e^x over the sum of its row. −∞ weighs 0; a row of nothing else gives zeros.
+   *
+   * @throws {WebggufError} `invalid_argument` where shapes, types or options do not fit
+   */
+  softmax(x: Tensor, options?: SoftmaxOptions): FloatTensor {
+    return this.one('softmax', 'softmax', { x }, options, { tensors: ['mask'] });
+  }
+
+  /**
+   * v / √(mean v² + eps) · (weightOffset + weight) + bias, with v = x + residual (Zhang and Sennrich 2019).
+   *
+   * @param x f32 [.., width]
+   * @param weight f32 [width]; 1 where `undefined`
+   * @returns like x; with `sum` in the options also v
+   * @throws {WebggufError} `invalid_argument` where shapes, types or options do not fit
+   */
+  rmsNorm(x: Tensor, weight: Tensor | undefined, options: NormOptions & { sum: true }): NormAndSum;
+  rmsNorm(x: Tensor, weight?: Tensor, options?: NormOptions): FloatTensor;
+  rmsNorm(x: Tensor, weight?: Tensor, options: NormOptions & { sum?: boolean } = {}): FloatTensor | NormAndSum {
+    return this.#norm('rmsNorm', x, weight, options);
+  }
+
+  /**
+   * (v − mean v) / √(variance + eps) · (weightOffset + weight) + bias, with v = x + residual (Ba et al. 2016).
+   *
+   * @param x f32 [.., width]
+   * @param weight f32 [width]; 1 where `undefined`
+   * @returns like x; with `sum` in the options also v
+   * @throws {WebggufError} `invalid_argument` where shapes, types or options do not fit
+   */
+  layerNorm(x: Tensor, weight: Tensor | undefined, options: NormOptions & { sum: true }): NormAndSum;
+  layerNorm(x: Tensor, weight?: Tensor, options?: NormOptions): FloatTensor;
+  layerNorm(x: Tensor, weight?: Tensor, options: NormOptions & { sum?: boolean } = {}): FloatTensor | NormAndSum {
+    return this.#norm('layerNorm', x, weight, options);
+  }
+
+  #norm(
+    call: string, x: Tensor, weight: Tensor | undefined, options: NormOptions & { sum?: boolean },
+  ): FloatTensor | NormAndSum {
+    const made = this.run(call, call, { x, 'weight?': weight }, options, { tensors: ['bias', 'residual'] });
+    return options.sum ? (made as NormAndSum) : (made[0] as FloatTensor);
+  }
+}
