@@ -18,6 +18,7 @@ mod repack;
 mod rms_norm;
 mod rope;
 mod rope_kv;
+mod rules;
 mod sample;
 mod softmax;
 mod swiglu;
@@ -25,6 +26,7 @@ mod tolerance;
 
 pub use data::Random;
 pub use op_bench::OpBench;
+pub use rules::{Choice, choices};
 pub use tolerance::Tolerance;
 
 use crate::gguf::f16_to_f32;
@@ -82,6 +84,14 @@ pub enum Expected {
 }
 
 impl Expected {
+    /// How far the values may be off; nothing where bits must be equal.
+    pub fn tolerance(&self) -> Tolerance {
+        match self {
+            Self::Close(_, tolerance) | Self::Halves(_, tolerance) => *tolerance,
+            Self::Exact(_) => Tolerance { abs: 0.0, rel: 0.0 },
+        }
+    }
+
     /// Bytes of the output to read.
     pub fn bytes(&self) -> usize {
         4 * match self {

@@ -7,7 +7,7 @@ use super::errors::{to_js, to_value};
 use super::now;
 use super::tensor::DeviceFacts;
 use crate::gpu::{BufferTable, CommandList, Gpu};
-use crate::harness::{Case, Outcome, cases};
+use crate::harness::{Case, Outcome, cases, choices};
 use crate::{Error, Result};
 
 /// A device and the cases for it.
@@ -35,10 +35,26 @@ struct Report {
     max_rel_error: f32,
     /// The largest error in units of what is tolerated.
     of_limit: f32,
+    limit: Option<Limit>,
     ms: f64,
     gbps: f64,
     gflops: f64,
     first: Option<First>,
+}
+
+/// What is tolerated: `abs + rel · |expected|`.
+#[derive(Serialize)]
+struct Limit {
+    abs: f32,
+    rel: f32,
+}
+
+/// What a rule table chooses on this device.
+#[derive(Serialize)]
+struct Rule<'a> {
+    kernel: &'a str,
+    problem: &'a str,
+    choice: &'a str,
 }
 
 /// The first element that is wrong.
@@ -67,6 +83,13 @@ impl Harness {
     /// What the device is.
     pub fn facts(&self) -> std::result::Result<JsValue, JsValue> {
         to_value(&DeviceFacts::of(&self.gpu))
+    }
+
+    /// What the rule tables choose on this device.
+    pub fn rules(&self) -> std::result::Result<JsValue, JsValue> {
+        let choices = choices(&self.gpu.caps);
+        let rules = choices.iter().map(|c| Rule { kernel: c.kernel, problem: &c.problem, choice: &c.choice });
+        to_value(&rules.collect::<Vec<_>>())
     }
 
     /// The cases, in the order of their numbers.
@@ -147,6 +170,7 @@ impl Harness {
 }
 
 fn report(case: &Case, outcome: Outcome, ms: f64) -> Report {
+    let tolerance = case.expected.tolerance();
     let per_second = |amount: u64| if ms > 0.0 { amount as f64 / ms / 1e6 } else { 0.0 };
     Report {
         status: if outcome.first.is_none() { "passed" } else { "failed" },
@@ -154,6 +178,7 @@ fn report(case: &Case, outcome: Outcome, ms: f64) -> Report {
         max_abs_error: outcome.max_abs,
         max_rel_error: outcome.max_rel,
         of_limit: outcome.of_limit,
+        limit: Some(Limit { abs: tolerance.abs, rel: tolerance.rel }),
         ms,
         gbps: per_second(case.traffic()),
         gflops: per_second(case.flops),

@@ -1,0 +1,58 @@
+//! What the rule tables choose on a device, for matrices as models have them: for people to read.
+
+use crate::kernels::caps::Caps;
+use crate::kernels::{mat_mul, mat_mul_dense, mat_vec};
+
+/// What one table chooses for one problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The kernel's stem.
+    pub kernel: &'static str,
+    /// Sizes of the problem.
+    pub problem: String,
+    /// What is taken.
+    pub choice: String,
+}
+
+/// Rows and columns: key, query and feed-forward matrices of a 1B model, and its head.
+const MATRICES: [(u32, u32); 5] = [(512, 2048), (2048, 2048), (8192, 2048), (2048, 8192), (128_256, 2048)];
+
+/// Rows and columns of products of tensors.
+const PRODUCTS: [(u32, u32); 3] = [(1, 2048), (128, 2048), (2048, 2048)];
+
+/// The choices for a device with these capabilities.
+pub fn choices(caps: &Caps) -> Vec<Choice> {
+    let choice = |kernel, problem: String, choice: String| Choice { kernel, problem, choice };
+    let vectors = MATRICES.map(|(rows, cols)| {
+        choice("mat_vec", format!("{rows} rows of {cols}"), shape(mat_vec::choose(caps, rows, cols)))
+    });
+    let tiles = MATRICES.map(|(rows, cols)| {
+        let tile = mat_mul::choose(caps, rows);
+        choice("mat_mul", format!("{rows} rows of {cols}"), format!("tiles of {}", tile.name))
+    });
+    let products = PRODUCTS.map(|(m, n)| {
+        choice("mat_mul_dense", format!("{m} × {n}"), format!("tiles of {}", mat_mul_dense::choose(m, n).name))
+    });
+    vectors.into_iter().chain(tiles).chain(products).collect()
+}
+
+fn shape(shape: mat_vec::Shape) -> String {
+    let lanes = match shape.lanes {
+        0 => "a subgroup".to_owned(),
+        lanes => format!("{lanes} threads"),
+    };
+    format!("{} rows by {lanes}, {} threads in a workgroup", shape.slots, shape.wg_size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subgroups_change_the_choice() {
+        let plain = choices(&Caps::baseline());
+        let subgroups = choices(&Caps { subgroups: true, subgroup_size: (32, 32), ..Caps::baseline() });
+        assert_eq!(plain.len(), subgroups.len());
+        assert!(plain[0].choice.contains("threads,") && subgroups[0].choice.contains("a subgroup"), "{plain:?}");
+    }
+}

@@ -1,0 +1,65 @@
+// Where the cases come from: the harness in WebAssembly, whose references are Rust, and the JavaScript references,
+// which go through the package's own tensor API.
+
+import { referenceCases } from './kernels-tensor-cases.js';
+
+const HARNESS = new URL('./harness/webgguf.js', import.meta.url);
+const PACKAGE = new URL('../dist/index.js', import.meta.url);
+
+const missing = (what, error) => `${what} could not be loaded (${error.message}); npm start builds it`;
+
+/** The harness's cases, its facts and its rules. */
+async function openHarness() {
+  const glue = await import(HARNESS);
+  await glue.default();
+  const harness = await glue.Harness.open();
+  const rows = harness.list().map(({ kernel, variant, case: name }, index) => ({
+    kernel, variant, case: name, work: () => harness.run(index, true),
+  }));
+  return { rows, facts: harness.facts(), rules: harness.rules() };
+}
+
+/** The cases of the JavaScript references, with the facts of the package's device. */
+async function openReferences(seed) {
+  const { Gpu } = await import(PACKAGE);
+  const gpu = await Gpu.create();
+  return { rows: referenceCases(gpu, seed), facts: gpu.info };
+}
+
+/** Gives each row the id that a link names: kernel, variant and case; a number where two are equal. */
+function withIds(rows) {
+  const seen = new Map();
+  for (const row of rows) {
+    const name = `${row.variant}/${row.case}${row.variant.startsWith(row.kernel) ? '' : `/${row.kernel}`}`;
+    const nth = (seen.get(name) ?? 0) + 1;
+    seen.set(name, nth);
+    row.id = nth === 1 ? name : `${name}/${nth}`;
+    row.status = 'waiting';
+  }
+  return rows;
+}
+
+/**
+ * All cases that can be run here, and what could not be opened in `notes`.
+ * @param {{seed: number, only: string[], variant: string}} asked
+ */
+export async function openCases({ seed, only, variant }) {
+  const notes = [];
+  const kept = (what) => (error) => {
+    console.error(error);
+    notes.push(error?.code ? `${what}: ${error.message}` : missing(what, error));
+    return { rows: [], error };
+  };
+  const harness = await openHarness().catch(kept('the harness'));
+  const references = await openReferences(seed).catch(kept('the package'));
+  if (harness.error && references.error) throw Object.assign(new Error(notes.join('; ')), { code: harness.error.code });
+  const all = [...harness.rows, ...references.rows];
+  const stems = new Set(all.map(({ kernel }) => kernel));
+  const unknown = only.find((stem) => !stems.has(stem));
+  if (unknown) throw wrong(`'only' names '${unknown}'; there are ${[...stems].sort().join(', ')}`);
+  const rows = all.filter((row) => (only.length === 0 || only.includes(row.kernel)) && row.variant.includes(variant));
+  if (rows.length === 0) throw wrong(`no case has a variant with '${variant}' in its name`);
+  return { rows: withIds(rows), facts: harness.facts ?? references.facts, rules: harness.rules ?? [], notes };
+}
+
+const wrong = (message) => Object.assign(new Error(message), { code: 'invalid_argument' });
