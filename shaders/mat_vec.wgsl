@@ -1,33 +1,63 @@
-// y[r] = epilogue(Σ_c W[r, c] · x[c])                                one column: decode, and the head
+// y[r] = epilogue(Σ_c W[r, c] · x[c])                                one column, tall W: gate and up, and the head
 // With NORM, x is RMS-normalised on the way: Σ_c W[r, c] · x[c] · norm_weight[c] / sqrt(mean x² + EPS).
 //
-// Threads work in teams of LANES. A team computes OUTPUTS rows: its threads take turns with the blocks of 32 columns,
-// each keeps one sum per row, so that a block of x is loaded once for all rows, and the sums meet in workgroup
-// memory. Needs no feature. mat_vec_subgroup gives the rows to subgroups.
+// A workgroup computes GROUP_ROWS rows of y, each of its teams OUTPUTS at a time. x lies in workgroup memory, STAGE
+// blocks of it at once, quad by quad, so that lanes which work on neighbouring blocks read neighbouring vec4. Norm
+// weights and squares are thus taken once per workgroup. mat_vec_split is for long rows of few.
 
-override LANES: u32; // a power of two, at least OUTPUTS
+override GROUP_ROWS: u32; // a multiple of OUTPUTS
+override STAGE: u32;      // blocks of x in workgroup memory
 
-override SCRATCH: u32 = WG_SIZE * (SLOTS + 1u);
+override QUAD: u32 = STAGE + 1u; // from one quad of a block to the next: odd, so that writes spread over the banks
+override X_STAGE: u32 = 8u * QUAD;
+override TEAMS_MOST: u32 = (WG_SIZE + 3u) / 4u;
 
 #import mat_vec_rows
 
-var<workgroup> scratch: array<f32, SCRATCH>; // [SLOTS sums and the squares, WG_SIZE]
+var<workgroup> x_stage: array<vec4<f32>, X_STAGE>;         // [8 quads of a block, QUAD]
+var<workgroup> squares_of: array<f32, TEAMS_MOST>; // [teams]
 
-// Adds up each team's sums into its first thread's.
-fn reduce(sums: Sums, thread: u32, lane: u32) {
-    for (var slot = 0u; slot < SLOTS; slot += 1u) {
-        scratch[slot * WG_SIZE + thread] = sums.rows[slot];
-    }
-    scratch[SLOTS * WG_SIZE + thread] = sums.squares;
-    workgroupBarrier();
-    for (var half = LANES / 2u; half > 0u; half /= 2u) {
-        if lane < half {
-            for (var at = thread; at < SCRATCH; at += WG_SIZE) {
-                scratch[at] += scratch[at + half];
-            }
+// Copies `count` blocks of x from block `start` on; the squares of this thread's share.
+fn stage(start: u32, count: u32, thread: u32) -> f32 {
+    var squares = 0.0;
+    let x_row = x_start();
+    for (var i = thread; i < 8u * count; i += WG_SIZE) {
+        let col = start * 32u + 4u * i;
+        var quad = load_x(x_row, col);
+        if NORM {
+            squares += dot(quad, quad);
+            quad *= load_norm(col);
         }
-        workgroupBarrier();
+        x_stage[(i & 7u) * QUAD + i / 8u] = quad;
     }
+    return squares;
+}
+
+// Adds the team's rows from `first` on times block `start + b` of x.
+fn add_block(sums: ptr<function, array<f32, SUMS_MOST>>, first: u32, start: u32, b: u32) {
+    var block: array<vec4<f32>, 8>;
+    var halves = array<vec4<f32>, 2>();
+    for (var k = 0u; k < 8u; k += 1u) {
+        block[k] = x_stage[k * QUAD + b];
+        halves[k / 4u] += block[k];
+    }
+    let x_sums = vec2<f32>(dot(halves[0], vec4<f32>(1.0)), dot(halves[1], vec4<f32>(1.0)));
+    for (var slot = 0u; slot < SLOTS; slot += 1u) {
+        (*sums)[slot] += block_dot(slot_row(first, slot) * BLOCKS + start + b, &block, x_sums);
+    }
+}
+
+// Σ x² of the workgroup, given those of the teams.
+fn all_squares(squares: f32, team: Team, count: u32) -> f32 {
+    if team.lane == 0u {
+        squares_of[team.index] = squares;
+    }
+    workgroupBarrier();
+    var total = 0.0;
+    for (var i = 0u; i < count; i += 1u) {
+        total += squares_of[i];
+    }
+    return total;
 }
 
 @compute @workgroup_size(WG_SIZE)
@@ -36,18 +66,35 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let team = (group.y * groups.x + group.x) * (WG_SIZE / LANES) + thread / LANES;
-    let lane = thread % LANES;
-    let first = team * OUTPUTS;
-    reduce(sum_slots(first, lane, LANES), thread, lane);
-    if lane < OUTPUTS {
-        let start = thread - lane;
-        let squares = scratch[SLOTS * WG_SIZE + start];
-        if SWIGLU {
-            let gate = scratch[2u * lane * WG_SIZE + start];
-            write_row(first + lane, gate, scratch[(2u * lane + 1u) * WG_SIZE + start], squares);
-        } else {
-            write_row(first + lane, scratch[lane * WG_SIZE + start], 0.0, squares);
+    let begin = (group.y * groups.x + group.x) * GROUP_ROWS;
+    let team = join_team(thread);
+    let count = count_teams(thread);
+    let blocks = blocks_to_do();
+    let rounds = (GROUP_ROWS + count * OUTPUTS - 1u) / (count * OUTPUTS);
+    var squares = 0.0;
+    for (var round = 0u; round < rounds; round += 1u) {
+        let taken = (round * count + team.index) * OUTPUTS;
+        var sums = array<f32, SUMS_MOST>();
+        for (var start = 0u; start < blocks; start += STAGE) {
+            let staged = min(STAGE, blocks - start);
+            if round == 0u || blocks > STAGE {
+                workgroupBarrier();
+                sums[SLOTS] += stage(start, staged, thread);
+                workgroupBarrier();
+            }
+            for (var b = team.lane; b < staged; b += team.lanes) {
+                add_block(&sums, begin + taken, start, b);
+            }
+        }
+        team_sums(&sums, team, thread);
+        if NORM && round == 0u {
+            squares = all_squares(sums[SLOTS], team, count);
+        }
+        if team.lane == 0u && taken < GROUP_ROWS {
+            for (var i = 0u; i < OUTPUTS; i += 1u) {
+                let at = select(i, 2u * i, SWIGLU);
+                write_row(begin + taken + i, 0u, sums[at], sums[at + 1u], squares);
+            }
         }
     }
 }

@@ -15,3 +15,8 @@ fn block_dot(b: u32, x: ptr<function, array<vec4<f32>, 8>>, x_sums: vec2<f32>) -
         + dot(load_quad(b, 4u), (*x)[4]) + dot(load_quad(b, 5u), (*x)[5])
         + dot(load_quad(b, 6u), (*x)[6]) + dot(load_quad(b, 7u), (*x)[7]);
 }
+
+// Weights 4k … and 16 + 4k … of block b times `low` and `high`, four values of x each.
+fn quads_dot(b: u32, k: u32, low: vec4<f32>, high: vec4<f32>, x_sums: vec2<f32>) -> f32 {
+    return dot(load_quad(b, k), low) + dot(load_quad(b, k + 4u), high);
+}

@@ -10,3 +10,14 @@ fn nibble_words(b: u32) -> array<u32, 8> {
 fn nibble_word(b: u32, k: u32) -> u32 {
     return (w_word[b * 4u + (k & 3u)] >> (k & 4u)) & NIBBLE;
 }
+
+// The same words with the other nibble still in each byte: for readers that mask the bits they want anyway.
+fn open_nibble_words(b: u32) -> array<u32, 8> {
+    let low = w_vec[b];
+    let high = w_vec[b] >> vec4<u32>(4u);
+    return array<u32, 8>(low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+}
+
+fn open_nibble_word(b: u32, k: u32) -> u32 {
+    return w_word[b * 4u + (k & 3u)] >> (k & 4u);
+}

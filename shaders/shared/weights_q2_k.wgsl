@@ -5,7 +5,7 @@
 override SCALES_AT: u32;
 override HEADS_AT: u32;
 
-const SIGNED = false;
+const BITS = 2;
 
 fn block_words(b: u32) -> array<u32, 8> {
     let first = w_word[b * 2u];

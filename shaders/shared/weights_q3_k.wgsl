@@ -7,7 +7,7 @@ override HIGH_AT: u32;
 override SCALES_AT: u32;
 override HEADS_AT: u32;
 
-const SIGNED = false;
+const BITS = 3;
 const THIRD = 0x04040404u;
 
 fn block_words(b: u32) -> array<u32, 8> {

@@ -2,14 +2,14 @@
 #import nibbles
 #import six_bit_scales
 
-const SIGNED = false;
+const BITS = 4;
 
 fn block_words(b: u32) -> array<u32, 8> {
-    return nibble_words(b);
+    return open_nibble_words(b);
 }
 
 fn block_word(b: u32, k: u32) -> u32 {
-    return nibble_word(b, k);
+    return open_nibble_word(b, k);
 }
 
 #import quants

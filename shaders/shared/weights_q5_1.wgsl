@@ -3,7 +3,7 @@
 
 override SCALES_AT: u32;
 
-const SIGNED = false;
+const BITS = 5;
 
 fn block_scales(b: u32) -> vec4<f32> {
     let pair = unpack2x16float(w_word[SCALES_AT + b]);

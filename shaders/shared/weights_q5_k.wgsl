@@ -2,6 +2,6 @@
 #import fifth_bit
 #import six_bit_scales
 
-const SIGNED = false;
+const BITS = 5;
 
 #import quants

@@ -6,7 +6,7 @@ override HIGH_AT: u32;
 override SCALES_AT: u32;
 override HEADS_AT: u32;
 
-const SIGNED = false;
+const BITS = 6;
 
 fn block_words(b: u32) -> array<u32, 8> {
     let n = nibble_words(b);

@@ -1,21 +1,22 @@
-// Q8_0: two vec4 of signed quants per block; one f16 scale.
+// Q8_0: two vec4 of signed quants per block, made unsigned by their sign bit; one f16 scale.
 override SCALES_AT: u32;
 
-const SIGNED = true;
+const BITS = 8;
+const SIGNS = 0x80808080u;
 
 fn block_words(b: u32) -> array<u32, 8> {
-    let first = w_vec[b * 2u];
-    let second = w_vec[b * 2u + 1u];
+    let first = w_vec[b * 2u] ^ vec4<u32>(SIGNS);
+    let second = w_vec[b * 2u + 1u] ^ vec4<u32>(SIGNS);
     return array<u32, 8>(first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w);
 }
 
 fn block_word(b: u32, k: u32) -> u32 {
-    return w_word[b * 8u + k];
+    return w_word[b * 8u + k] ^ SIGNS;
 }
 
 fn block_scales(b: u32) -> vec4<f32> {
     let scale = half_at(SCALES_AT, b);
-    return vec4<f32>(scale, scale, 0.0, 0.0);
+    return vec4<f32>(scale, scale, 128.0 * scale, 128.0 * scale);
 }
 
 #import quants

@@ -87,19 +87,19 @@ impl Forward<'_> {
                     norm: Some((layer.attn_norm, eps)),
                     bias: part.bias,
                     y_offset: part.first_output,
-                    ..mat_vec_of(&part.matrix, b.x, b.qkv)
+                    ..MatVec::new(&part.matrix, b.x, b.qkv)
                 }));
             }
             list.push(self.rope(layer, cache));
             list.extend(attention_decode(self.buffers.state, &self.attention_of(cache), &b.splits));
             list.extend(self.multiply_one(&MatVec {
                 epilogue: Epilogue::Residual,
-                ..mat_vec_of(&layer.attn_out, b.attended, b.x)
+                ..MatVec::new(&layer.attn_out, b.attended, b.x)
             }));
             list.extend(self.gate_up_one(layer));
             list.extend(self.multiply_one(&MatVec {
                 epilogue: Epilogue::Residual,
-                ..mat_vec_of(&layer.down, b.activated, b.x)
+                ..MatVec::new(&layer.down, b.activated, b.x)
             }));
         }
         list.extend(self.head());
@@ -112,7 +112,7 @@ impl Forward<'_> {
         self.multiply_one(&MatVec {
             norm: Some((self.weights.output_norm, self.config.rms_eps)),
             last_token: true,
-            ..mat_vec_of(&self.weights.head, b.x, b.logits)
+            ..MatVec::new(&self.weights.head, b.x, b.logits)
         })
     }
 
@@ -171,12 +171,12 @@ impl Forward<'_> {
             GateUp::Stacked(matrix) => self.multiply_one(&MatVec {
                 norm,
                 epilogue: Epilogue::SwiGlu,
-                ..mat_vec_of(matrix, b.x, b.activated)
+                ..MatVec::new(matrix, b.x, b.activated)
             }),
             GateUp::Apart(gate, up) => {
-                let mut list = self.multiply_one(&MatVec { norm, ..mat_vec_of(gate, b.x, b.gate_up) });
+                let mut list = self.multiply_one(&MatVec { norm, ..MatVec::new(gate, b.x, b.gate_up) });
                 let y_offset = self.ffn();
-                list.extend(self.multiply_one(&MatVec { norm, y_offset, ..mat_vec_of(up, b.x, b.gate_up) }));
+                list.extend(self.multiply_one(&MatVec { norm, y_offset, ..MatVec::new(up, b.x, b.gate_up) }));
                 list.push(swiglu(self.ffn(), b.gate_up, b.activated));
                 list
             }
@@ -235,8 +235,4 @@ impl Forward<'_> {
         let Heads { heads, kv_heads, head_dim, .. } = self.heads();
         (heads + 2 * kv_heads) * head_dim
     }
-}
-
-fn mat_vec_of(weights: &Matrix, x: Slice, y: Slice) -> MatVec<'_> {
-    MatVec { weights, x, norm: None, bias: None, epilogue: Epilogue::Store, y, y_offset: 0, last_token: false }
 }

@@ -4,7 +4,7 @@ use super::data::Tensor;
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
-use crate::kernels::mat_vec::{Epilogue, MatVec, RULES, SPEC, Shape, dispatch};
+use crate::kernels::mat_vec::{COLUMNS_SHAPES, Epilogue, MatVec, RULES, SPEC, Shape, dispatch};
 use crate::reference;
 
 /// What a case does beside the product.
@@ -16,12 +16,14 @@ struct Kind {
     epilogue: Epilogue,
     /// Tokens of the pass, of which the last is used where there are several.
     tokens: u32,
+    /// Columns at once.
+    columns: u32,
     shards: bool,
     done: bool,
 }
 
 const PLAIN: Kind =
-    Kind { rows: 33, norm: false, bias: false, epilogue: Epilogue::Store, tokens: 1, shards: false, done: false };
+    Kind { rows: 33, norm: false, bias: false, epilogue: Epilogue::Store, tokens: 1, columns: 1, shards: false, done: false };
 
 const KINDS: &[Kind] = &[
     PLAIN,
@@ -31,6 +33,9 @@ const KINDS: &[Kind] = &[
     Kind { rows: 1000, bias: true, shards: true, epilogue: Epilogue::Residual, ..PLAIN },
     Kind { rows: 1, norm: true, tokens: 2, ..PLAIN },
     Kind { done: true, ..PLAIN },
+    Kind { rows: 35, columns: 2, norm: true, bias: true, ..PLAIN },
+    Kind { rows: 65, columns: 8, epilogue: Epilogue::Residual, shards: true, ..PLAIN },
+    Kind { rows: 34, columns: 5, norm: true, epilogue: Epilogue::SwiGlu, ..PLAIN },
 ];
 
 const EPS: f32 = 1e-5;
@@ -44,7 +49,11 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
         for (s, shapes) in topologies.iter().enumerate() {
             // Turning through shapes and widths gives each of them every kind, over all types.
             let chosen = KINDS.iter().enumerate().filter(|(k, _)| (t + s + k) % step == 0);
-            let turn = |(k, kind)| (kind, shapes[(t + k) % shapes.len()], widths(ty)[(t + k) % widths(ty).len()]);
+            let shape = |(k, kind): (usize, &Kind)| match kind.columns {
+                1 => shapes[(t + k) % shapes.len()],
+                _ => COLUMNS_SHAPES[s],
+            };
+            let turn = |(k, kind)| (kind, shape((k, kind)), widths(ty)[(t + k) % widths(ty).len()]);
             let turned = chosen.map(turn);
             cases.extend(turned.map(|(kind, shape, cols)| case(caps, random, (ty, cols), shape, kind)));
         }
@@ -54,51 +63,52 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
 
 fn widths(ty: GgmlType) -> &'static [u32] {
     match ty.block_len() {
-        1 => &[1000, 257, 96, 33, 1, 31, 2048],
-        32 => &[32, 96, 1056, 2048],
-        _ => &[256, 768, 2304],
+        1 => &[1000, 257, 96, 33, 1, 31, 3333],
+        32 => &[32, 96, 1056, 4128],
+        _ => &[256, 768, 3328],
     }
 }
 
 fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Shape, kind: &Kind) -> Case {
     let tensor = Tensor::new(random, ty, [kind.rows, cols], 2.0 / (cols as f32).sqrt());
     let mut bench = if kind.done { Bench::done() } else { Bench::new(kind.tokens) };
-    let starts: &[u32] = if kind.shards { &[0, 333] } else { &[0] };
+    let starts: &[u32] = if kind.shards { &[0, kind.rows / 3] } else { &[0] };
     let weights = tensor.upload(&mut bench, starts);
-    let x = random.floats((cols * kind.tokens) as usize);
+    let x = random.floats((cols * kind.tokens.max(kind.columns)) as usize);
     let norm_weight = kind.norm.then(|| random.floats(cols as usize));
     let bias = kind.bias.then(|| random.floats(kind.rows as usize));
-    let y_offset = kind.rows % 5;
-    let before = random.floats((y_offset + kind.rows + 3) as usize);
+    let (y_offset, y_stride) = (kind.rows % 5, kind.rows + 2);
+    let before = random.floats((y_offset + kind.columns * y_stride + 3) as usize);
     let y = bench.floats(&before);
     let problem = MatVec {
-        weights: &weights,
-        x: bench.floats(&x).into(),
+        columns: kind.columns,
         norm: norm_weight.as_ref().map(|weight| (bench.floats(weight).into(), EPS)),
         bias: bias.as_ref().map(|bias| bench.floats(bias).into()),
         epilogue: kind.epilogue,
-        y: y.into(),
         y_offset,
+        y_stride,
         last_token: kind.tokens > 1,
+        ..MatVec::new(&weights, bench.floats(&x).into(), y.into())
     };
     let shards = weights.shards.iter();
     let dispatches = shards.map(|shard| dispatch(caps, shape, bench.fixed(), &problem, shard)).collect();
     let mut expected = before;
-    if !kind.done {
-        let last = &x[x.len() - cols as usize..];
-        let y = &mut expected[y_offset as usize..];
-        apply(&tensor, last, norm_weight.as_deref(), bias.as_deref(), kind.epilogue, y);
+    let used = &x[x.len() - (cols * kind.columns) as usize..];
+    let columns = used.chunks_exact(cols as usize).zip(expected[y_offset as usize..].chunks_mut(y_stride as usize));
+    for (x, y) in columns.filter(|_| !kind.done) {
+        apply(&tensor, x, norm_weight.as_deref(), bias.as_deref(), kind.epilogue, y);
     }
-    let Kind { rows, norm, bias, tokens, epilogue, done, .. } = kind;
-    let Shape { wg_size, lanes, slots } = shape;
+    let Kind { rows, norm, bias, tokens, columns, epilogue, done, .. } = kind;
+    let Shape { wg_size, lanes, slots, .. } = shape;
     let shards = starts.len();
     let name = format!(
-        "{rows}×{cols} {epilogue:?} norm {norm} bias {bias} tokens {tokens} shards {shards} done {done}; \
+        "{rows}×{cols} by {columns} {epilogue:?} norm {norm} bias {bias} tokens {tokens} shards {shards} done {done}; \
          {wg_size}/{lanes}/{slots}"
     );
     let case = bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::dot(ty)));
     // Both topologies are one stem.
-    Case { stem: SPEC.stem, ..case }
+    let flops = 2 * u64::from(*rows) * u64::from(cols * columns);
+    Case { stem: SPEC.stem, flops, ..case }
 }
 
 /// The reference: norm, product, bias and epilogue one after the other.

@@ -48,8 +48,8 @@ fn case(caps: &Caps, random: &mut Random, (ty, rows, cols): (GgmlType, u32, u32)
     let stem = if m > crate::tensor::quantised::MAX_VECTORS { "mat_mul" } else { "mat_vec" };
     let name = format!("{axes:?} rows of {cols} times blocks of {rows} rows, bias {}", bias.is_some());
     let output = y.clone();
-    // Subgroups have a stem of their own, under the same name.
-    let about = if stem == "mat_vec" && caps.subgroups { "mat_vec_subgroup" } else { stem };
+    // Few rows of W are shared by whole workgroups, under a stem of its own.
+    let about = if stem == "mat_vec" { "mat_vec_split" } else { stem };
     let case = bench.case(about, name, &output, Expected::Close(expected, Tolerance::dot(ty)));
     Case { stem, flops: 2 * u64::from(m) * u64::from(rows) * u64::from(cols), ..case }
 }

@@ -1,6 +1,7 @@
-//! `y[r] = epilogue(W · x)` for one column: every matrix of decode, and the head.
+//! `y[r] = epilogue(W · x)` for one column or a few: every matrix of decode, and the head.
 //!
-//! Two topologies: `mat_vec` adds up in workgroup memory and always works; `mat_vec_subgroup` gives rows to subgroups.
+//! Two topologies: `mat_vec` keeps x in workgroup memory and gives rows to teams of threads; `mat_vec_split` gives a
+//! few rows to a whole workgroup. In either, teams are subgroups, or threads that add up in workgroup memory.
 
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
@@ -35,16 +36,21 @@ pub static SPEC: KernelSpec = KernelSpec {
     source: include_str!("../../shaders/mat_vec.wgsl"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
-    overrides: &["COLS", "ROWS", "SLOTS", "WG_SIZE", "NORM", "EPS", "BIAS", "RESIDUAL", "SWIGLU", "LANES"],
+    overrides: &[
+        "COLS", "ROWS", "SLOTS", "COLUMNS", "Y_STRIDE", "WG_SIZE", "LANES", "NORM", "EPS", "BIAS", "RESIDUAL", "SWIGLU",
+        "GROUP_ROWS", "STAGE",
+    ],
 };
 
-/// The contract with `shaders/mat_vec_subgroup.wgsl`.
-pub static SUBGROUP: KernelSpec = KernelSpec {
-    stem: "mat_vec_subgroup",
-    source: include_str!("../../shaders/mat_vec_subgroup.wgsl"),
+/// The contract with `shaders/mat_vec_split.wgsl`.
+pub static SPLIT: KernelSpec = KernelSpec {
+    stem: "mat_vec_split",
+    source: include_str!("../../shaders/mat_vec_split.wgsl"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
-    overrides: &["COLS", "ROWS", "SLOTS", "WG_SIZE", "NORM", "EPS", "BIAS", "RESIDUAL", "SWIGLU", "GROUP_ROWS"],
+    overrides: &[
+        "COLS", "ROWS", "SLOTS", "COLUMNS", "Y_STRIDE", "WG_SIZE", "LANES", "NORM", "EPS", "BIAS", "RESIDUAL", "SWIGLU",
+    ],
 };
 
 /// What becomes of a row's sum.
@@ -63,8 +69,10 @@ pub enum Epilogue {
 pub struct MatVec<'a> {
     /// `[rows, cols]`
     pub weights: &'a Matrix,
-    /// `[tokens, cols]` f32, of which one row is used.
+    /// `[tokens, cols]` f32, of which the first `columns` rows are used, or one.
     pub x: Slice,
+    /// Columns at once, at most [`MAX_COLUMNS`].
+    pub columns: u32,
     /// RMS norm of x on the way: its weight `[cols]` f32 and its epsilon.
     pub norm: Option<(Slice, f32)>,
     /// `[rows]` f32
@@ -75,18 +83,33 @@ pub struct MatVec<'a> {
     pub y: Slice,
     /// Element of y that the first row writes.
     pub y_offset: u32,
+    /// Elements from one column of y to the next; of no use for one column.
+    pub y_stride: u32,
     /// Use the last of the pass's tokens rather than the first.
     pub last_token: bool,
 }
 
+impl<'a> MatVec<'a> {
+    /// `y = W · x` for one column.
+    pub fn new(weights: &'a Matrix, x: Slice, y: Slice) -> Self {
+        let (norm, bias, epilogue) = (None, None, Epilogue::Store);
+        Self { weights, x, columns: 1, norm, bias, epilogue, y, y_offset: 0, y_stride: 0, last_token: false }
+    }
+}
+
+/// Columns that one dispatch takes at most.
+pub const MAX_COLUMNS: u32 = 8;
+
 /// How the rows of a matrix are spread over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
+    /// A whole workgroup shares its rows: `mat_vec_split`.
+    pub split: bool,
     /// Threads of a workgroup.
     pub wg_size: u32,
-    /// Threads that share a row; 0 where a subgroup does, whatever its size.
+    /// Threads of a team; 0 where a subgroup is one, whatever its size.
     pub lanes: u32,
-    /// Rows of W that a thread works on together.
+    /// Rows of W that a team works on together, or a workgroup where it shares them.
     pub slots: u32,
 }
 
@@ -97,40 +120,62 @@ pub struct Rule {
     pub subgroups: Option<u32>,
     /// For matrices of at least this many rows.
     pub min_rows: u32,
-    /// For rows of at most this many blocks of 32.
-    pub max_blocks: u32,
+    /// For rows of at least this many blocks of 32.
+    pub min_blocks: u32,
     /// The choice.
     pub shape: Shape,
 }
 
-const fn rule(subgroups: Option<u32>, min_rows: u32, max_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
-    Rule { subgroups, min_rows, max_blocks, shape: Shape { wg_size, lanes, slots } }
+const fn tall(subgroups: Option<u32>, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
+    Rule { subgroups, min_rows: 4096, min_blocks: 32, shape: Shape { split: false, wg_size, lanes, slots } }
 }
 
-/// Which shape runs a matrix. The last row holds for every device and matrix.
+const fn split(subgroups: Option<u32>, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
+    Rule { subgroups, min_rows: 0, min_blocks, shape: Shape { split: true, wg_size, lanes, slots } }
+}
+
+/// Which shape runs a matrix: a thread of `mat_vec_split` should find work, a quarter of a block at a time. The last
+/// row holds for every device and matrix.
 pub static RULES: &[Rule] = &[
-    rule(Some(128), 4096, u32::MAX, [128, 0, 4]),
-    rule(Some(128), 0, u32::MAX, [128, 0, 2]),
-    rule(None, 4096, 32, [64, 8, 4]),
-    rule(None, 4096, u32::MAX, [64, 16, 4]),
-    rule(None, 0, 32, [64, 8, 2]),
-    rule(None, 0, u32::MAX, [64, 16, 2]),
+    tall(Some(128), [128, 0, 4]),
+    split(Some(128), 64, [256, 0, 4]),
+    split(Some(128), 32, [128, 0, 4]),
+    split(Some(128), 0, [64, 0, 4]),
+    tall(None, [128, 16, 4]),
+    split(None, 64, [256, 256, 4]),
+    split(None, 32, [128, 128, 4]),
+    split(None, 0, [64, 64, 4]),
+];
+
+/// For several columns, without and with subgroups: the sums of eight for two rows still fit into workgroup memory.
+pub static COLUMNS_SHAPES: [Shape; 2] = [
+    Shape { split: true, wg_size: 128, lanes: 128, slots: 2 },
+    Shape { split: true, wg_size: 128, lanes: 0, slots: 2 },
 ];
 
 /// The shape for a matrix `[rows, cols]` on a device.
 pub fn choose(caps: &Caps, rows: u32, cols: u32) -> Shape {
     let fits = |rule: &&Rule| {
-        let subgroups = rule.subgroups.is_none_or(|most| caps.subgroups && caps.subgroup_size.1 <= most);
-        subgroups && rows >= rule.min_rows && cols.div_ceil(BLOCK) <= rule.max_blocks
+        let subgroups = rule.subgroups.is_none_or(|most| has_subgroups(caps, most));
+        subgroups && rows >= rule.min_rows && cols.div_ceil(BLOCK) >= rule.min_blocks
     };
     RULES.iter().find(fits).map_or(RULES[RULES.len() - 1].shape, |rule| rule.shape)
+}
+
+/// Whether the device has subgroups of at most this size.
+fn has_subgroups(caps: &Caps, most: u32) -> bool {
+    caps.subgroups && caps.subgroup_size.1 <= most
 }
 
 /// The dispatches, one per shard, of `problem`. `dummy` stands in for the buffers it does without: any with 16 bytes
 /// that is not `y`.
 pub fn mat_vec(caps: &Caps, state: Slice, dummy: Slice, problem: &MatVec) -> Vec<Dispatch> {
-    let shape = choose(caps, problem.weights.rows, problem.weights.cols);
-    problem.weights.shards.iter().map(|shard| dispatch(caps, shape, (state, dummy), problem, shard)).collect()
+    let MatVec { weights, columns, .. } = *problem;
+    let shape = match columns {
+        1 => choose(caps, weights.rows, weights.cols),
+        _ => COLUMNS_SHAPES[usize::from(has_subgroups(caps, 128))],
+    };
+    weights.shards.iter().map(|shard| dispatch(caps, shape, (state, dummy), problem, shard)).collect()
 }
 
 /// The dispatch of one shard in a given shape.
@@ -141,32 +186,36 @@ pub fn dispatch(
     problem: &MatVec,
     shard: &Shard,
 ) -> Dispatch {
-    let MatVec { weights, epilogue, norm, bias, .. } = *problem;
+    let MatVec { weights, columns, epilogue, norm, bias, .. } = *problem;
     let swiglu = epilogue == Epilogue::SwiGlu;
     debug_assert!(!swiglu || weights.is_whole() && bias.is_none() && weights.rows.is_multiple_of(2));
+    debug_assert!(columns == 1 || shape.split && columns <= MAX_COLUMNS);
     let halves = 1 + u32::from(swiglu);
     let (rows, outputs) = (shard.rows / halves, shape.slots / halves);
     let (norm_weight, eps) = norm.unwrap_or((dummy, 0.0));
+    let truth = |condition: bool| f64::from(u8::from(condition));
     let mut constants = vec![
         ("COLS", f64::from(weights.cols)),
         ("ROWS", rows.into()),
         ("SLOTS", shape.slots.into()),
+        ("COLUMNS", columns.into()),
+        ("Y_STRIDE", problem.y_stride.into()),
         ("WG_SIZE", shape.wg_size.into()),
-        ("NORM", f64::from(u8::from(norm.is_some()))),
+        ("LANES", shape.lanes.max(1).into()),
+        ("NORM", truth(norm.is_some())),
         ("EPS", eps.into()),
-        ("BIAS", f64::from(u8::from(bias.is_some()))),
-        ("RESIDUAL", f64::from(u8::from(epilogue == Epilogue::Residual))),
-        ("SWIGLU", f64::from(u8::from(swiglu))),
+        ("BIAS", truth(bias.is_some())),
+        ("RESIDUAL", truth(epilogue == Epilogue::Residual)),
+        ("SWIGLU", truth(swiglu)),
     ];
-    let group_rows = outputs * shape.wg_size / if shape.lanes == 0 { least_subgroup(caps) } else { shape.lanes };
-    let (spec, spread) = if shape.lanes == 0 {
-        (&SUBGROUP, ("GROUP_ROWS", f64::from(group_rows)))
-    } else {
-        (&SPEC, ("LANES", f64::from(shape.lanes)))
-    };
-    constants.push(spread);
+    let mut group_rows = outputs;
+    if !shape.split {
+        group_rows *= shape.wg_size / if shape.lanes == 0 { least_subgroup(caps) } else { shape.lanes };
+        constants.push(("GROUP_ROWS", group_rows.into()));
+        constants.push(("STAGE", stage(weights.cols.div_ceil(BLOCK)).into()));
+    }
     constants.extend(weights.layout(shard).constants());
-    let kernel = variant(spec, weights, &constants);
+    let kernel = variant(shape, weights, &constants);
     let params = Params {
         first_row: shard.first_row,
         y_offset: problem.y_offset,
@@ -177,7 +226,12 @@ pub fn dispatch(
     Dispatch::new(kernel, &params, &buffers, grid_1d(rows.div_ceil(group_rows)))
 }
 
-/// Subgroups of a workgroup take rows until none is left, so a guess too small costs rounds and one too large lanes.
+/// Blocks of x in workgroup memory at once, 12 KiB at most: whole rows, or equal parts.
+fn stage(blocks: u32) -> u32 {
+    blocks.div_ceil(blocks.div_ceil(96))
+}
+
+/// Subgroups of a workgroup take rows in rounds, so a guess too small costs rounds and one too large lanes.
 fn least_subgroup(caps: &Caps) -> u32 {
     match caps.subgroup_size.0 {
         0 => 32,
@@ -185,13 +239,14 @@ fn least_subgroup(caps: &Caps) -> u32 {
     }
 }
 
-fn variant(spec: &'static KernelSpec, weights: &Matrix, constants: &[(&'static str, f64)]) -> Kernel {
-    let mut kernel = Kernel::new(spec, constants);
-    kernel.id = format!("mat_vec.{}", type_id(weights.ty));
-    kernel = kernel.import("weights", weights_file(weights.ty));
-    if spec.stem == SUBGROUP.stem {
-        kernel = kernel.named("subgroup").enable("subgroups");
-    }
+fn variant(shape: Shape, weights: &Matrix, constants: &[(&'static str, f64)]) -> Kernel {
+    let mut kernel = Kernel::new(if shape.split { &SPLIT } else { &SPEC }, constants)
+        .named(type_id(weights.ty))
+        .import("weights", weights_file(weights.ty));
+    kernel = match shape.lanes {
+        0 => kernel.named("subgroup").enable("subgroups").import("team", "team_subgroup"),
+        _ => kernel.import("team", "team_memory"),
+    };
     if weights.cols.is_multiple_of(BLOCK) {
         kernel.import("columns", "columns_full").import("norm", "norm_full")
     } else {

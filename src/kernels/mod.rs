@@ -45,7 +45,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &mat_mul::SPEC,
     &mat_mul_dense::SPEC,
     &mat_vec::SPEC,
-    &mat_vec::SUBGROUP,
+    &mat_vec::SPLIT,
     &repack::SPEC,
     &rms_norm::SPEC,
     &rope::SPEC,

@@ -52,6 +52,8 @@ files![
     "spread_bits",
     "state",
     "stored",
+    "team_memory",
+    "team_subgroup",
     "weights_bf16",
     "weights_f16",
     "weights_f32",

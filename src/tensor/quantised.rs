@@ -70,14 +70,10 @@ pub(super) fn product(tape: &mut Tape, (m, x): (u32, Slice), w: &Tensor, bias: O
     let (rows, cols) = super::rows_and_cols(&w.shape);
     let weights = Matrix::whole(ty, rows, cols, w.buffer);
     if m <= MAX_VECTORS {
-        for row in 0..m {
-            let state = state(tape, row + 1)?;
-            let norm = None;
-            let (y_offset, epilogue) = (row * rows, Epilogue::Store);
-            let problem = MatVec { weights: &weights, x, norm, bias, epilogue, y, y_offset, last_token: true };
-            let dispatches = mat_vec::mat_vec(tape.caps(), state, tape.dummy(), &problem);
-            dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
-        }
+        let state = state(tape, m)?;
+        let problem = MatVec { columns: m, bias, y_stride: rows, ..MatVec::new(&weights, x, y) };
+        let dispatches = mat_vec::mat_vec(tape.caps(), state, tape.dummy(), &problem);
+        dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
         return Ok(());
     }
     let state = state(tape, m)?;

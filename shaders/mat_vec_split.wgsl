@@ -1,0 +1,75 @@
+// y[n, r] = epilogue(Σ_c W[r, c] · x[n, c])                          up to eight columns; long rows of few
+// The formula of mat_vec, with NORM as there.
+//
+// A workgroup computes OUTPUTS rows of y, all its threads together: a thread takes eight weights of a block at a time,
+// four from each half, so that neighbours read neighbouring words of W and neighbouring vec4 of x. Nothing waits
+// before the sums, which suits matrices that are soon read.
+
+#import mat_vec_rows
+
+override PARTS: u32 = SUMS * ((WG_SIZE + 3u) / 4u);
+
+var<workgroup> parts: array<f32, PARTS>; // [teams, SUMS]
+
+// Four values of x from column `col` of the row at `start`, normalised but for the factor of the row.
+fn load_normed(start: u32, col: u32, squares: ptr<function, f32>) -> vec4<f32> {
+    let quad = load_x(start, col);
+    if NORM {
+        *squares += dot(quad, quad);
+        return quad * load_norm(col);
+    }
+    return quad;
+}
+
+// Adds block b's quads k and k + 4 of the rows from `first` on, times x.
+fn add_quads(sums: ptr<function, array<f32, SUMS_MOST>>, first: u32, b: u32, k: u32) {
+    for (var column = 0u; column < COLUMNS; column += 1u) {
+        let start = x_start() + column * COLS;
+        var squares = 0.0;
+        let low = load_normed(start, b * 32u + 4u * k, &squares);
+        let high = load_normed(start, b * 32u + 16u + 4u * k, &squares);
+        let x_sums = vec2<f32>(dot(low, vec4<f32>(1.0)), dot(high, vec4<f32>(1.0)));
+        (*sums)[COLUMNS * SLOTS + column] += squares;
+        for (var slot = 0u; slot < SLOTS; slot += 1u) {
+            (*sums)[column * SLOTS + slot] += quads_dot(slot_row(first, slot) * BLOCKS + b, k, low, high, x_sums);
+        }
+    }
+}
+
+// Sum i of the workgroup, from those of its teams.
+fn total(i: u32, teams: u32) -> f32 {
+    var sum = 0.0;
+    for (var team = 0u; team < teams; team += 1u) {
+        sum += parts[team * SUMS + i];
+    }
+    return sum;
+}
+
+@compute @workgroup_size(WG_SIZE)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let first = (group.y * groups.x + group.x) * OUTPUTS;
+    let team = join_team(thread);
+    let count = count_teams(thread);
+    let quads = 4u * blocks_to_do();
+    var sums = array<f32, SUMS_MOST>();
+    for (var i = thread; i < quads; i += WG_SIZE) {
+        add_quads(&sums, first, i / 4u, i & 3u);
+    }
+    team_sums(&sums, team, thread);
+    if team.lane == 0u {
+        for (var i = 0u; i < SUMS; i += 1u) {
+            parts[team.index * SUMS + i] = sums[i];
+        }
+    }
+    workgroupBarrier();
+    for (var i = thread; i < OUTPUTS * COLUMNS; i += WG_SIZE) {
+        let column = i / OUTPUTS;
+        let at = column * SLOTS + select(i % OUTPUTS, 2u * (i % OUTPUTS), SWIGLU);
+        let squares = total(COLUMNS * SLOTS + column, count);
+        write_row(first + i % OUTPUTS, column, total(at, count), total(at + 1u, count), squares);
+    }
+}

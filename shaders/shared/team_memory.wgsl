@@ -1,0 +1,39 @@
+// Teams of LANES consecutive threads, a power of two; sums meet in workgroup memory. Needs no feature.
+struct Team {
+    index: u32, // of the team in its workgroup
+    lane: u32,  // of the thread in its team
+    lanes: u32, // threads of a team
+}
+
+override SCRATCH: u32 = WG_SIZE * SUMS;
+
+var<workgroup> scratch: array<f32, SCRATCH>; // [SUMS, WG_SIZE]
+
+fn join_team(thread: u32) -> Team {
+    return Team(thread / LANES, thread % LANES, LANES);
+}
+
+// Teams of the workgroup, after join_team.
+fn count_teams(thread: u32) -> u32 {
+    return WG_SIZE / LANES;
+}
+
+// Adds up each of a team's sums into those of its lane 0. All threads of the workgroup call it together.
+fn team_sums(sums: ptr<function, array<f32, SUMS_MOST>>, team: Team, thread: u32) {
+    workgroupBarrier();
+    for (var i = 0u; i < SUMS; i += 1u) {
+        scratch[i * WG_SIZE + thread] = (*sums)[i];
+    }
+    workgroupBarrier();
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        if team.lane < half {
+            for (var at = thread; at < SCRATCH; at += WG_SIZE) {
+                scratch[at] += scratch[at + half];
+            }
+        }
+        workgroupBarrier();
+    }
+    for (var i = 0u; i < SUMS; i += 1u) {
+        (*sums)[i] = scratch[i * WG_SIZE + thread];
+    }
+}
