@@ -5,6 +5,7 @@
 //! has its cases. The expected values come from `reference`, or from `gguf` where that says what a weight is.
 
 mod attention;
+mod attention_strided;
 mod data;
 mod fill;
 mod gather;
@@ -187,6 +188,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(rope::cases(caps, random));
     cases.extend(rope_kv::cases(random));
     cases.extend(attention::cases(random));
+    cases.extend(attention_strided::cases(caps, random));
     cases.extend(sample::cases(random));
     cases.extend(softmax::cases(caps, random));
     cases.extend(layer_norm::cases(caps, random));

@@ -12,6 +12,7 @@ pub mod state;
 
 pub mod argmax;
 pub mod attention;
+pub mod attention_strided;
 pub mod elementwise;
 pub mod fill;
 pub mod gather;
@@ -39,6 +40,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::DECODE,
     &attention::MERGE,
     &fill::SPEC,
+    &attention_strided::SPEC,
     &gather::SPEC,
     &layer_norm::RMS,
     &layer_norm::SPEC,

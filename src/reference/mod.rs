@@ -7,6 +7,7 @@
 
 mod argmax;
 mod attention;
+mod attention_strided;
 mod cache;
 mod fill;
 mod gather;
@@ -26,6 +27,7 @@ mod weights;
 
 pub use argmax::argmax;
 pub use attention::{AttentionShape, attention};
+pub use attention_strided::{AttentionRules, Head, attention_head};
 pub use cache::{CacheElement, CacheFormat};
 pub use fill::fill;
 pub use gather::gather;

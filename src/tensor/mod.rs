@@ -5,6 +5,7 @@
 //!
 //! Tensors are contiguous and row-major. Sizes are counts of elements.
 
+pub mod attention;
 pub mod elementwise;
 pub mod matmul;
 pub mod norm;

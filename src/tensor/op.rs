@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::Deserializer;
 
+use super::attention::attention;
 use super::matmul::matmul;
 use super::rope::{rope, rope_table};
 use super::quantised::from_blocks;
@@ -48,6 +49,10 @@ where
 {
     let inputs = Inputs { op: name, tensors: inputs };
     match name {
+        "attention" => {
+            let options = decode(name, options)?;
+            one(attention(tape, inputs.need(0)?, inputs.need(1)?, inputs.need(2)?, inputs.maybe(3), &options))
+        }
         "matmul" => {
             let options = decode(name, options)?;
             one(matmul(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))

@@ -228,3 +228,28 @@ fn frequencies<'a>(
     }
     Ok((Frequencies { dims, base, scale, factors, yarn: yarn_scaling }, factor.unwrap_or(1.0) as f32))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::caps::Caps;
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let mut tape = Tape::new(Caps::baseline());
+        let x = tape.output(DType::F32, &[1, 2, 5, 8]).unwrap();
+        let table = tape.output(DType::F32, &[6, 4, 2]).unwrap();
+        let mut message = |table, options: &RopeOptions| rope(&mut tape, &x, table, options).unwrap_err().message().to_owned();
+        let late = RopeOptions { position: 2, ..Default::default() };
+        let found = message(Some(&table), &late);
+        assert!(found.contains("x is [1, 2, 5, 8] f32 and the table [6, 4, 2] f32; it has to be [7, 4, 2]"), "{found}");
+        let based = RopeOptions { base: Some(1e6), ..Default::default() };
+        assert!(message(Some(&table), &based).contains("are the table's"));
+        let odd = RopeOptions { dims: Some(7), ..Default::default() };
+        assert!(message(None, &odd).contains("7 dims of x [1, 2, 5, 8] f32; an even number up to 8"));
+        let short = RopeOptions { factors: Some(vec![1.0; 3]), ..Default::default() };
+        assert!(message(None, &short).contains("3 factors for 4 pairs"));
+        let frozen = RopeOptions { base: Some(0.0), ..Default::default() };
+        assert!(message(None, &frozen).contains("base is 0"));
+    }
+}

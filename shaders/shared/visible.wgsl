@@ -1,0 +1,26 @@
+// Which keys a query sees, and what becomes of its scores. The kernel has queries, keys, scale, soft_cap, causal, window
+// and the mask's strides in its params, and binds `mask`.
+const LOWEST: f32 = -3.0e38;   // the score of a key that is not seen
+
+// First key that query i sees, and one past the last.
+fn seen(i: u32) -> vec2<u32> {
+    let sum = i + 1u + params.keys;
+    let end = select(params.keys, sum - min(sum, params.queries), params.causal != 0u);
+    return vec2<u32>(select(0u, end - min(end, params.window), params.window != 0u), end);
+}
+
+// The score of query i and key j with this product; `mask_at` is where the mask of the head starts.
+fn admit(product: f32, i: u32, j: u32, mask_at: u32) -> f32 {
+    var score = product * params.scale;
+    if params.soft_cap != 0.0 {
+        score = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
+    }
+    let keys = seen(i);
+    var is_seen = j >= keys.x && j < keys.y;
+    if params.masked != 0u {
+        let added = mask[mask_at + min(i, params.queries - 1u) * params.mask_row + j * params.mask_key];
+        is_seen = is_seen && added > -1.0e38;
+        score += added;
+    }
+    return select(LOWEST, max(score, -1.0e38), is_seen);
+}
