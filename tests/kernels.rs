@@ -81,6 +81,11 @@ async fn sampling() {
 }
 
 #[wasm_bindgen_test]
+async fn elementwise() {
+    run(&["elementwise", "elementwise_in_place"]).await;
+}
+
+#[wasm_bindgen_test]
 async fn products_of_tensors() {
     run(&["fill", "mat_mul_dense"]).await;
 }

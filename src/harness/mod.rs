@@ -7,6 +7,7 @@
 mod attention;
 mod attention_strided;
 mod data;
+mod elementwise;
 mod fill;
 mod gather;
 mod layer_norm;
@@ -179,6 +180,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     let mut cases = repack::cases(random);
     cases.extend(fill::cases());
     cases.extend(gather::cases(random));
+    cases.extend(elementwise::cases(caps, random));
     cases.extend(mat_vec::cases(caps, random, step));
     cases.extend(mat_mul::cases(random, step));
     cases.extend(mat_mul_dense::cases(caps, random));

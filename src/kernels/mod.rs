@@ -39,6 +39,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::SPEC,
     &attention::DECODE,
     &attention::MERGE,
+    &elementwise::SPEC,
+    &elementwise::IN_PLACE,
     &fill::SPEC,
     &attention_strided::SPEC,
     &gather::SPEC,

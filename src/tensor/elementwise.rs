@@ -37,24 +37,10 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::kernels::elementwise::{Arg, Op};
-
-/// One step of a chain.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Step {
-    /// What to compute.
-    pub op: Op,
-    /// Of what: as many as the operation takes.
-    pub args: Vec<Arg>,
-}
-
-impl Step {
-    /// The step `op(args)`.
-    pub fn new(op: Op, args: &[Arg]) -> Self {
-        Self { op, args: args.to_vec() }
-    }
-}
+use super::{DType, Tape, Tensor};
+use crate::kernels::elementwise::{Element, Input, MAX_INPUTS, Output, Program, elementwise};
+pub use crate::kernels::elementwise::{Arg, Op, Step};
+use crate::{Error, Result};
 
 /// Options of `unary` and `binary`.
 #[derive(Debug, Clone, Deserialize)]
@@ -109,7 +95,7 @@ enum RawArg {
 }
 
 impl<'de> Deserialize<'de> for Arg {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let name = match RawArg::deserialize(deserializer)? {
             RawArg::Number(value) => return Ok(Self::Number(value)),
             RawArg::Name(name) => name,
@@ -119,5 +105,243 @@ impl<'de> Deserialize<'de> for Arg {
         input.or_else(|| index("s").map(Self::Step)).ok_or_else(|| {
             serde::de::Error::custom(format!("argument '{name}' is neither a number nor like 'in0' or 's0'"))
         })
+    }
+}
+
+/// `op(x)`, of the shape of x.
+///
+/// # Errors
+/// `invalid_argument` for an operation of more arguments and for blocks of a GGUF type.
+pub fn unary(tape: &mut Tape, op: Op, x: &Tensor) -> Result<Tensor> {
+    Chain::single(op, &[x])?.run(tape, None)
+}
+
+/// `op(a, b)`, broadcast.
+///
+/// # Errors
+/// `invalid_argument` for an operation of other than two arguments and for shapes or types that do not fit.
+pub fn binary(tape: &mut Tape, op: Op, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    Chain::single(op, &[a, b])?.run(tape, None)
+}
+
+/// a where the condition is not 0, else b; broadcast.
+///
+/// # Errors
+/// `invalid_argument` for shapes or types that do not fit.
+pub fn select(tape: &mut Tape, condition: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let dtype = common_dtype(&[a, b]);
+    Chain::single(Op::Where, &[condition, a, b])?.run(tape, Some(dtype))
+}
+
+/// `x · by`.
+///
+/// # Errors
+/// `invalid_argument` for blocks of a GGUF type.
+pub fn scale(tape: &mut Tape, x: &Tensor, by: f32) -> Result<Tensor> {
+    Chain::scale(x, by).run(tape, None)
+}
+
+/// x as another type: floats to the nearest, ties to even; integers lose the fraction and stop at the ends of their
+/// range. To the same type it is a copy, bit for bit.
+///
+/// # Errors
+/// `invalid_argument` from or to blocks of a GGUF type.
+pub fn cast(tape: &mut Tape, x: &Tensor, dtype: DType) -> Result<Tensor> {
+    Chain { name: "cast".into(), inputs: vec![x], steps: Vec::new() }.run(tape, Some(dtype))
+}
+
+/// The last step of a chain, in one dispatch; see the head of this module.
+///
+/// # Errors
+/// `invalid_argument` for a wrong chain, and for shapes or types that do not fit.
+pub fn fuse(tape: &mut Tape, inputs: &[&Tensor], steps: &[Step], dtype: Option<DType>) -> Result<Tensor> {
+    Chain { name: "fuse".into(), inputs: inputs.to_vec(), steps: steps.to_vec() }.run(tape, dtype)
+}
+
+/// [`fuse`] into the first input, which is returned.
+///
+/// # Errors
+/// Those of [`fuse`], and `invalid_argument` where the result is of another shape than the first input.
+pub fn fuse_in_place(tape: &mut Tape, inputs: &[&Tensor], steps: &[Step]) -> Result<Tensor> {
+    Chain { name: "fuse".into(), inputs: inputs.to_vec(), steps: steps.to_vec() }.run_in_place(tape)
+}
+
+/// `unary` and `binary` of the table.
+pub(super) fn run_op(tape: &mut Tape, inputs: &[&Tensor], options: &OpOptions) -> Result<Tensor> {
+    let chain = Chain::single(options.op, inputs)?;
+    if options.in_place { chain.run_in_place(tape) } else { chain.run(tape, None) }
+}
+
+/// `scale` of the table.
+pub(super) fn run_scale(tape: &mut Tape, x: &Tensor, options: &ScaleOptions) -> Result<Tensor> {
+    let chain = Chain::scale(x, options.by);
+    if options.in_place { chain.run_in_place(tape) } else { chain.run(tape, None) }
+}
+
+/// `cast` of the table.
+pub(super) fn run_cast(tape: &mut Tape, x: &Tensor, options: &CastOptions) -> Result<Tensor> {
+    cast(tape, x, dtype_named("cast", &options.dtype)?)
+}
+
+/// `fuse` of the table.
+pub(super) fn run_fuse(tape: &mut Tape, inputs: &[&Tensor], options: &FuseOptions) -> Result<Tensor> {
+    let dtype = options.dtype.as_deref().map(|name| dtype_named("fuse", name)).transpose()?;
+    match (options.in_place, dtype) {
+        (false, dtype) => fuse(tape, inputs, &options.steps, dtype),
+        (true, Some(dtype)) if inputs.first().is_some_and(|x| x.dtype != dtype) => {
+            Err(Error::invalid_argument(format!("fuse: the result is {}, but goes into another type", dtype.name())))
+        }
+        (true, _) => fuse_in_place(tape, inputs, &options.steps),
+    }
+}
+
+fn dtype_named(op: &str, name: &str) -> Result<DType> {
+    DType::named(name).ok_or_else(|| Error::invalid_argument(format!("{op}: there is no type '{name}'")))
+}
+
+/// How the kernels of movement and arithmetic store this type.
+pub(super) fn element(dtype: DType) -> Option<Element> {
+    match dtype {
+        DType::F32 => Some(Element::F32),
+        DType::F16 => Some(Element::F16),
+        DType::BF16 => Some(Element::BF16),
+        DType::U32 => Some(Element::U32),
+        DType::I32 => Some(Element::I32),
+        DType::Quantised(_) => None,
+    }
+}
+
+/// The type of a result of these inputs: theirs if it is the same 16-bit type, else f32.
+fn common_dtype(inputs: &[&Tensor]) -> DType {
+    match inputs.first().map(|x| x.dtype) {
+        Some(half @ (DType::F16 | DType::BF16)) if inputs.iter().all(|x| x.dtype == half) => half,
+        _ => DType::F32,
+    }
+}
+
+/// The shape that these broadcast to.
+fn broadcast_shape(inputs: &[&Tensor]) -> Option<Vec<u32>> {
+    let rank = inputs.iter().map(|x| x.shape.len()).max()?;
+    let mut shape = vec![1; rank];
+    for x in inputs {
+        for (size, &own) in shape[rank - x.shape.len()..].iter_mut().zip(&x.shape) {
+            match (*size, own) {
+                (size, own) if size == own || own == 1 => {}
+                (1, own) => *size = own,
+                _ => return None,
+            }
+        }
+    }
+    Some(shape)
+}
+
+/// Strides of a contiguous tensor along the axes of the shape that it is broadcast to.
+pub(super) fn broadcast_strides(own: &[u32], shape: &[u32]) -> Vec<u32> {
+    let mut strides = vec![0; shape.len()];
+    let mut stride = 1;
+    for (to, &size) in strides.iter_mut().rev().zip(own.iter().rev()) {
+        *to = if size == 1 { 0 } else { stride };
+        stride *= size;
+    }
+    strides
+}
+
+/// A chain with its inputs, on the way to a dispatch.
+struct Chain<'a> {
+    name: String,
+    inputs: Vec<&'a Tensor>,
+    steps: Vec<Step>,
+}
+
+impl<'a> Chain<'a> {
+    /// One operation of all inputs. A copy is no step at all, so that every bit stays.
+    fn single(op: Op, inputs: &[&'a Tensor]) -> Result<Self> {
+        if op.arity() != inputs.len() {
+            let (name, arity, count) = (op.name(), op.arity(), inputs.len());
+            return Err(Error::invalid_argument(format!("{name}: takes {arity} tensors, {count} are given")));
+        }
+        let args: Vec<_> = (0..inputs.len() as u32).map(Arg::Input).collect();
+        let steps = if op == Op::Copy { Vec::new() } else { vec![Step::new(op, &args)] };
+        Ok(Self { name: op.name(), inputs: inputs.to_vec(), steps })
+    }
+
+    fn scale(x: &'a Tensor, by: f32) -> Self {
+        Self { name: "scale".into(), inputs: vec![x], steps: vec![Step::new(Op::Scale, &[Arg::Input(0), Arg::Number(by)])] }
+    }
+
+    fn error(&self, why: impl std::fmt::Display) -> Error {
+        let inputs: Vec<_> = self.inputs.iter().map(|x| x.describe()).collect();
+        Error::invalid_argument(format!("{}: inputs are {}; {why}", self.name, inputs.join(" and ")))
+    }
+
+    /// Type of the result where none is asked for.
+    fn dtype(&self) -> DType {
+        match self.steps.last() {
+            Some(last) if last.op.is_comparison() => DType::F32,
+            None if !self.inputs.is_empty() => self.inputs[0].dtype,
+            _ => common_dtype(&self.inputs),
+        }
+    }
+
+    /// Shape of the result.
+    fn shape(&self) -> Result<Vec<u32>> {
+        if self.inputs.is_empty() || self.inputs.len() > MAX_INPUTS {
+            return Err(self.error(format!("{} are given, 1 to {MAX_INPUTS} are possible", self.inputs.len())));
+        }
+        broadcast_shape(&self.inputs).ok_or_else(|| self.error("these shapes do not broadcast"))
+    }
+
+    /// The parts of a dispatch.
+    fn prepare(&self, shape: &[u32], dtype: DType) -> Result<(Program, Vec<Input>, Element)> {
+        let program = Program::new(&self.steps, self.inputs.len()).map_err(|why| self.error(why))?;
+        let unfit = || self.error(format!("the result is {}: blocks have no elementwise operations", dtype.name()));
+        let input = |x: &&Tensor| {
+            let strides = broadcast_strides(&x.shape, shape);
+            Some(Input { slice: x.slice(), element: element(x.dtype)?, strides })
+        };
+        let inputs = self.inputs.iter().map(input).collect::<Option<_>>().ok_or_else(unfit)?;
+        Ok((program, inputs, element(dtype).ok_or_else(unfit)?))
+    }
+
+    fn run(&self, tape: &mut Tape, dtype: Option<DType>) -> Result<Tensor> {
+        let shape = self.shape()?;
+        let dtype = dtype.unwrap_or_else(|| self.dtype());
+        let (program, inputs, element) = self.prepare(&shape, dtype)?;
+        let y = tape.output(dtype, &shape)?;
+        let output = Output { slice: y.slice(), element, sizes: &shape };
+        tape.push(elementwise(&program, &inputs, &output, false, tape.dummy()));
+        Ok(y)
+    }
+
+    fn run_in_place(mut self, tape: &mut Tape) -> Result<Tensor> {
+        let shape = self.shape()?;
+        let y = self.inputs[0].clone();
+        if y.shape != shape {
+            return Err(self.error(format!("the result is {shape:?} and does not fit the first input")));
+        }
+        self.join_first()?;
+        let (program, inputs, element) = self.prepare(&shape, y.dtype)?;
+        let output = Output { slice: y.slice(), element, sizes: &shape };
+        tape.push(elementwise(&program, &inputs, &output, true, tape.dummy()));
+        Ok(y)
+    }
+
+    /// Removes inputs that are the first one again: it cannot be bound twice where it is written.
+    fn join_first(&mut self) -> Result<()> {
+        let first = self.inputs[0];
+        if self.inputs.iter().any(|x| x.buffer == first.buffer && *x != first) {
+            return Err(self.error("the first input is given again in another shape"));
+        }
+        let kept: Vec<usize> =
+            (0..self.inputs.len()).filter(|&i| i == 0 || self.inputs[i].buffer != first.buffer).collect();
+        let place = |input: u32| kept.iter().position(|&i| i == input as usize).unwrap_or(0) as u32;
+        for arg in self.steps.iter_mut().flat_map(|step| &mut step.args) {
+            match arg {
+                Arg::Input(input) if (*input as usize) < self.inputs.len() => *input = place(*input),
+                _ => {}
+            }
+        }
+        self.inputs = kept.iter().map(|&i| self.inputs[i]).collect();
+        Ok(())
     }
 }

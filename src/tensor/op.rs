@@ -8,7 +8,7 @@ use super::matmul::matmul;
 use super::rope::{rope, rope_table};
 use super::quantised::from_blocks;
 use super::norm::{NormInputs, layer_norm, rms_norm, softmax};
-use super::{Tape, Tensor};
+use super::{Tape, Tensor, elementwise};
 use crate::{Error, Result};
 
 /// The inputs of a call, with the operation's name for messages.
@@ -38,6 +38,11 @@ impl<'a> Inputs<'a> {
     }
 }
 
+/// Options of an operation that has none.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoOptions {}
+
 /// Records the operation `name` with its options; the tensors it makes.
 ///
 /// # Errors
@@ -53,6 +58,9 @@ where
             let options = decode(name, options)?;
             one(attention(tape, inputs.need(0)?, inputs.need(1)?, inputs.need(2)?, inputs.maybe(3), &options))
         }
+        "binary" => one(elementwise::run_op(tape, &[inputs.need(0)?, inputs.need(1)?], &decode(name, options)?)),
+        "cast" => one(elementwise::run_cast(tape, inputs.need(0)?, &decode(name, options)?)),
+        "fuse" => one(elementwise::run_fuse(tape, &inputs.all()?, &decode(name, options)?)),
         "matmul" => {
             let options = decode(name, options)?;
             one(matmul(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))
@@ -69,6 +77,12 @@ where
             rms_norm(tape, inputs.need(0)?, &others, &decode(name, options)?)
         }
         "softmax" => one(softmax(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
+        "scale" => one(elementwise::run_scale(tape, inputs.need(0)?, &decode(name, options)?)),
+        "select" => {
+            let NoOptions {} = decode(name, options)?;
+            one(elementwise::select(tape, inputs.need(0)?, inputs.need(1)?, inputs.need(2)?))
+        }
+        "unary" => one(elementwise::run_op(tape, &[inputs.need(0)?], &decode(name, options)?)),
         _ => Err(Error::invalid_argument(format!("there is no operation '{name}'"))),
     }
 }

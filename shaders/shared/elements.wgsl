@@ -1,0 +1,51 @@
+// Elements as bits, each in a word of its own, to and from f32.
+const F32: u32 = 0u;
+const F16: u32 = 1u;
+const BF16: u32 = 2u;
+const U32: u32 = 3u;
+const I32: u32 = 4u;
+
+fn decode(dtype: u32, bits: vec4<u32>) -> vec4<f32> {
+    switch dtype {
+        case F16: { return vec4<f32>(unpack2x16float(bits.x | (bits.y << 16u)), unpack2x16float(bits.z | (bits.w << 16u))); }
+        case BF16: { return bitcast<vec4<f32>>(bits << vec4<u32>(16u)); }
+        case U32: { return vec4<f32>(bits); }
+        case I32: { return vec4<f32>(bitcast<vec4<i32>>(bits)); }
+        default: { return bitcast<vec4<f32>>(bits); }
+    }
+}
+
+// f16 to the nearest; what is too large becomes infinite, which `pack2x16float` leaves open.
+fn half_bits(x: vec4<f32>) -> vec4<u32> {
+    let size = bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu);
+    let sign = (bitcast<vec4<u32>>(x) >> vec4<u32>(16u)) & vec4<u32>(0x8000u);
+    let fits = size < vec4<u32>(0x477ff000u); // 65520
+    let inside = select(vec4<f32>(), x, fits);
+    let low = pack2x16float(inside.xy);
+    let high = pack2x16float(inside.zw);
+    let packed = vec4<u32>(low & 0xffffu, low >> 16u, high & 0xffffu, high >> 16u);
+    let outside = sign | select(vec4<u32>(0x7c00u), vec4<u32>(0x7e00u), size > vec4<u32>(0x7f800000u));
+    return select(outside, packed, fits);
+}
+
+// bf16 to the nearest, ties to even.
+fn brain_bits(x: vec4<f32>) -> vec4<u32> {
+    let bits = bitcast<vec4<u32>>(x);
+    let upper = bits >> vec4<u32>(16u);
+    let rounded = (bits + vec4<u32>(0x7fffu) + (upper & vec4<u32>(1u))) >> vec4<u32>(16u);
+    let nan = (bits & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
+    return select(rounded, upper | vec4<u32>(0x40u), nan);
+}
+
+// Integers lose the fraction and stop at the ends of their range.
+fn encode(dtype: u32, x: vec4<f32>) -> vec4<u32> {
+    switch dtype {
+        case F16: { return half_bits(x); }
+        case BF16: { return brain_bits(x); }
+        case U32: { return vec4<u32>(clamp(x, vec4<f32>(0.0), vec4<f32>(4294967040.0))); }
+        case I32: {
+            return bitcast<vec4<u32>>(vec4<i32>(clamp(x, vec4<f32>(-2147483648.0), vec4<f32>(2147483520.0))));
+        }
+        default: { return bitcast<vec4<u32>>(x); }
+    }
+}

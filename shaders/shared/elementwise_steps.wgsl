@@ -1,0 +1,108 @@
+// Inputs (0–5) and results of steps (8–23): every index is fixed with the pipeline, so that they stay in registers.
+var<private> values: array<vec4<f32>, 24>;
+
+fn argument(index: u32) -> vec4<f32> {
+    if index < 24u {
+        return values[index];
+    }
+    return vec4<f32>(params.numbers[(index - 24u) / 4u][index & 3u]);
+}
+
+fn truth(condition: vec4<bool>) -> vec4<f32> {
+    return select(vec4<f32>(), vec4<f32>(1.0), condition);
+}
+
+// The operations in the order of `Op`.
+fn apply(op: u32, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
+    switch op {
+        case 2u: { return -a; }
+        case 3u: { return abs(a); }
+        case 4u: { return exp(a); }
+        case 5u: { return log(a); }
+        case 6u: { return sqrt(a); }
+        case 7u: { return inverseSqrt(a); }
+        case 8u: { return sines(a, 0u); }
+        case 9u: { return sines(a, 1u); }
+        case 10u: { return bounded_tanh(a); }
+        case 11u: { return sigmoid(a); }
+        case 12u: { return max(a, vec4<f32>()); }
+        case 13u: { return a * sigmoid(a); }
+        case 14u: {
+            // 1 + tanh(u) = 2 sigmoid(2u); beyond 20 the share is 0 or 1.
+            let x = clamp(a, vec4<f32>(-20.0), vec4<f32>(20.0));
+            return a * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
+        }
+        case 15u: { return a * normal_below(a); }
+        case 16u: { return a + b; }
+        case 17u: { return a - b; }
+        case 18u, 23u: { return a * b; }
+        case 19u: { return a / b; }
+        case 20u: { return min(a, b); }
+        case 21u: { return max(a, b); }
+        case 22u: { return power(a, b); }
+        case 24u: { return truth(a == b); }
+        case 25u: { return truth(a != b); }
+        case 26u: { return truth(a < b); }
+        case 27u: { return truth(a <= b); }
+        case 28u: { return truth(a > b); }
+        case 29u: { return truth(a >= b); }
+        case 30u: { return select(c, b, a != vec4<f32>()); }
+        default: { return a; }
+    }
+}
+
+fn step_of(code: u32) -> vec4<f32> {
+    return apply(code & 255u, argument((code >> 8u) & 63u), argument((code >> 14u) & 63u), argument((code >> 20u) & 63u));
+}
+
+// Result of the last step; that of no step is input 0.
+fn run_steps() -> vec4<f32> {
+    if STEP0 == 0u { return values[0]; }
+    values[8] = step_of(STEP0);
+    if STEP1 == 0u { return values[8]; }
+    values[9] = step_of(STEP1);
+    if STEP2 == 0u { return values[9]; }
+    values[10] = step_of(STEP2);
+    if STEP3 == 0u { return values[10]; }
+    values[11] = step_of(STEP3);
+    if STEP4 == 0u { return values[11]; }
+    values[12] = step_of(STEP4);
+    if STEP5 == 0u { return values[12]; }
+    values[13] = step_of(STEP5);
+    if STEP6 == 0u { return values[13]; }
+    values[14] = step_of(STEP6);
+    if STEP7 == 0u { return values[14]; }
+    values[15] = step_of(STEP7);
+    if STEP8 == 0u { return values[15]; }
+    values[16] = step_of(STEP8);
+    if STEP9 == 0u { return values[16]; }
+    values[17] = step_of(STEP9);
+    if STEP10 == 0u { return values[17]; }
+    values[18] = step_of(STEP10);
+    if STEP11 == 0u { return values[18]; }
+    values[19] = step_of(STEP11);
+    if STEP12 == 0u { return values[19]; }
+    values[20] = step_of(STEP12);
+    if STEP13 == 0u { return values[20]; }
+    values[21] = step_of(STEP13);
+    if STEP14 == 0u { return values[21]; }
+    values[22] = step_of(STEP14);
+    if STEP15 == 0u { return values[22]; }
+    return step_of(STEP15);
+}
+
+// Zero for elements past the end, which share a vector with the last.
+fn within(i: u32, bits: vec4<u32>) -> vec4<u32> {
+    let at = vec4<u32>(i, i + 1u, i + 2u, i + 3u);
+    return select(vec4<u32>(), bits, at < vec4<u32>(params.len));
+}
+
+// Four results from element i on; without a step and with one type on both sides the bits stay as they are.
+fn finish(i: u32, bits: vec4<u32>) {
+    let dtype = DTYPES >> 24u;
+    if STEP0 == 0u && dtype == dtype_of(0u) {
+        put(i, within(i, bits));
+        return;
+    }
+    put(i, within(i, encode(dtype, run_steps())));
+}

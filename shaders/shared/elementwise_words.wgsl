@@ -1,0 +1,10 @@
+alias Quad = vec4<u32>; // four elements, a word each
+
+// Four elements from element i on, a multiple of 4.
+fn held(i: u32) -> vec4<u32> {
+    return y[i / 4u];
+}
+
+fn put(i: u32, bits: vec4<u32>) {
+    y[i / 4u] = bits;
+}
