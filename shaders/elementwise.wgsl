@@ -1,5 +1,5 @@
-// y = f(in0, …, in5) element by element, each input broadcast to the shape of y; f is a chain of up to 16 steps, each an
-// operation on inputs, results of earlier steps and numbers.
+// y = f(in0, …, in5) element by element, each input broadcast to the shape of y; f is a chain of up to 16 steps, each
+// an operation on inputs, results of earlier steps and numbers.
 // One thread computes 4 neighbours of y, a workgroup 4 · WG_SIZE.
 
 #import elementwise
@@ -30,6 +30,7 @@ fn words(input: u32, at: u32) -> vec4<u32> {
 #import math
 #import elementwise_inputs
 #import elementwise_steps
+#import chain
 
 @compute @workgroup_size(WG_SIZE)
 fn main(

@@ -27,6 +27,7 @@ fn words(input: u32, at: u32) -> vec4<u32> {
 #import math
 #import elementwise_inputs
 #import elementwise_steps
+#import chain
 
 @compute @workgroup_size(WG_SIZE)
 fn main(

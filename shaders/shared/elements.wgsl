@@ -7,7 +7,10 @@ const I32: u32 = 4u;
 
 fn decode(dtype: u32, bits: vec4<u32>) -> vec4<f32> {
     switch dtype {
-        case F16: { return vec4<f32>(unpack2x16float(bits.x | (bits.y << 16u)), unpack2x16float(bits.z | (bits.w << 16u))); }
+        case F16: {
+            let pairs = vec2<u32>(bits.x | (bits.y << 16u), bits.z | (bits.w << 16u));
+            return vec4<f32>(unpack2x16float(pairs.x), unpack2x16float(pairs.y));
+        }
         case BF16: { return bitcast<vec4<f32>>(bits << vec4<u32>(16u)); }
         case U32: { return vec4<f32>(bits); }
         case I32: { return vec4<f32>(bitcast<vec4<i32>>(bits)); }

@@ -1,5 +1,7 @@
 //! Every operation with hostile arguments, every kind of broadcasting, every type, long chains, in place.
 
+use std::f32::consts::FRAC_PI_4;
+
 use super::{Case, Expected, OpBench, Random, Tolerance};
 use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::kernels::caps::Caps;
@@ -59,7 +61,9 @@ pub fn expected(dtype: DType, values: &[f64], tolerance: Tolerance) -> Expected 
         DType::F16 => Expected::Halves(singles.map(f16_from_f32).collect(), Tolerance::HALF),
         DType::BF16 => {
             let bits: Vec<u16> = singles.map(brain).collect();
-            Expected::Exact(bits.chunks(2).map(|pair| u32::from(pair[0]) | u32::from(*pair.get(1).unwrap_or(&0)) << 16).collect())
+            Expected::Exact(
+                bits.chunks(2).map(|pair| u32::from(pair[0]) | u32::from(*pair.get(1).unwrap_or(&0)) << 16).collect(),
+            )
         }
         DType::U32 => Expected::Exact(values.iter().map(|&value| value as u32).collect()),
         _ => Expected::Exact(values.iter().map(|&value| value as i32 as u32).collect()),
@@ -79,7 +83,7 @@ fn arguments(random: &mut Random, op: Op, input: usize, count: usize) -> Vec<f32
         Op::Exp => (random_in(random, -10.0, 10.0), &[0.0, -80.0, 80.0, 1.0]),
         Op::Log | Op::Rsqrt => (random_in(random, 1e-3, 10.0), &[1.0, 1e-30, 1e30, 0.999]),
         Op::Sqrt => (random_in(random, 0.0, 10.0), &[0.0, 1e-30, 1e30, 4.0]),
-        Op::Sin | Op::Cos => (random_in(random, -1000.0, 1000.0), &[0.0, -1e-20, 1e6, 3e37, 0.7853982, 355.0]),
+        Op::Sin | Op::Cos => (random_in(random, -1000.0, 1000.0), &[0.0, -1e-20, 1e6, 3e37, FRAC_PI_4, 355.0]),
         Op::Tanh => (random_in(random, -5.0, 5.0), &[0.0, 1e-10, -1e30, 1e30, 0.3, -90.0]),
         Op::Sigmoid | Op::Silu | Op::Gelu | Op::GeluErf => {
             (random_in(random, -8.0, 8.0), &[0.0, 1e-10, -1e4, 1e4, -100.0, 90.0])
@@ -181,7 +185,7 @@ const CASTS: &[[DType; 2]] = &[
 fn conversion(caps: &Caps, random: &mut Random, held: DType, to: DType) -> Case {
     let mut bench = OpBench::new(caps);
     let mut values: Vec<f32> = random.floats(33).iter().map(|value| value * 100.0).collect();
-    let mut hostile = vec![0.0, 65504.0, 2049.0, 2051.0, 1.00390625, 1.01171875, -7.0];
+    let mut hostile = vec![0.0, 65504.0, 2049.0, 2051.0, 1.0 + 1.0 / 256.0, 1.0 + 3.0 / 256.0, -7.0];
     let floats = [held, to].iter().all(|dtype| !matches!(dtype, DType::U32 | DType::I32));
     hostile.extend(if floats { [65536.0, -1e30, f32::INFINITY, f32::NAN] } else { [3e9, -3e9, 0.999, -0.999] });
     values.iter_mut().zip(hostile).for_each(|(value, hostile)| *value = hostile);
@@ -202,14 +206,15 @@ fn saturated(dtype: DType, value: f64) -> f64 {
 
 /// 16-bit inputs and results, contiguous and broadcast, odd counts.
 fn halves(caps: &Caps, random: &mut Random) -> Vec<Case> {
-    let kinds: [(DType, [DType; 2], [&[u32]; 2]); 5] = [
+    type Kind = (DType, [DType; 2], [&'static [u32]; 2]);
+    let kinds: [Kind; 5] = [
         (DType::F16, [DType::F16, DType::F16], [&[31, 33], &[31, 33]]),
         (DType::F16, [DType::F16, DType::F16], [&[9, 31], &[31]]),
         (DType::BF16, [DType::BF16, DType::BF16], [&[9, 32], &[32]]),
         (DType::F32, [DType::F16, DType::BF16], [&[5, 1, 7], &[3, 7]]),
         (DType::F32, [DType::BF16, DType::F32], [&[3, 20], &[3, 1]]),
     ];
-    let case = |(dtype, held, shapes): (DType, [DType; 2], [&[u32]; 2])| {
+    let case = |(dtype, held, shapes): Kind| {
         let mut bench = OpBench::new(caps);
         let values = shapes.map(|shape| random.floats(shape.iter().product::<u32>() as usize));
         let (a, a_values) = tensor(&mut bench, held[0], shapes[0], &values[0]);
@@ -258,7 +263,9 @@ fn long_chain(caps: &Caps, random: &mut Random) -> Case {
 /// Sixteen different numbers, the result in f16.
 fn numbers(caps: &Caps, random: &mut Random) -> Case {
     let mut steps = vec![Step::new(Op::Add, &[Arg::Input(0), Arg::Number(0.1)])];
-    let term = |i: u32| Step::new(if i % 2 == 0 { Op::Sub } else { Op::Add }, &[Arg::Step(i - 1), Arg::Number(0.3 * i as f32)]);
+    let term = |i: u32| {
+        Step::new(if i.is_multiple_of(2) { Op::Sub } else { Op::Add }, &[Arg::Step(i - 1), Arg::Number(0.3 * i as f32)])
+    };
     steps.extend((1..16).map(term));
     let values = random.floats(1001);
     let mut bench = OpBench::new(caps);

@@ -43,9 +43,7 @@ const OVERRIDES: &[&str] = &[
 pub static SPEC: KernelSpec = KernelSpec {
     stem: "elementwise",
     source: include_str!("../../shaders/elementwise.wgsl"),
-    bindings: &[
-        PARAMS, read("in0"), read("in1"), read("in2"), read("in3"), read("in4"), read("in5"), write("y"),
-    ],
+    bindings: &[PARAMS, read("in0"), read("in1"), read("in2"), read("in3"), read("in4"), read("in5"), write("y")],
     params: Params::LAYOUT,
     overrides: OVERRIDES,
 };
@@ -316,7 +314,8 @@ pub fn elementwise(program: &Program, inputs: &[Input], y: &Output, in_place: bo
     let constants: Vec<_> = OVERRIDES.iter().copied().zip(values).collect();
     let kernel = Kernel::new(if in_place { &IN_PLACE } else { &SPEC }, &constants);
     let sink = if y.element.is_half() { "elementwise_halves" } else { "elementwise_words" };
-    let kernel = kernel.import("sink", sink).named(&program.id).named(y.element.id());
+    let chain = if program.codes[1] == 0 { "elementwise_single" } else { "elementwise_chain" };
+    let kernel = kernel.import("sink", sink).import("chain", chain).named(&program.id).named(y.element.id());
     let mut buffers: Vec<Slice> = inputs.iter().map(|input| input.slice).collect();
     buffers.resize(MAX_INPUTS, dummy);
     buffers.push(y.slice);

@@ -38,8 +38,8 @@
 use serde::{Deserialize, Deserializer};
 
 use super::{DType, Tape, Tensor};
-use crate::kernels::elementwise::{Element, Input, MAX_INPUTS, Output, Program, elementwise};
 pub use crate::kernels::elementwise::{Arg, Op, Step};
+use crate::kernels::elementwise::{Element, Input, MAX_INPUTS, Output, Program, elementwise};
 use crate::{Error, Result};
 
 /// Options of `unary` and `binary`.
@@ -266,7 +266,11 @@ impl<'a> Chain<'a> {
     }
 
     fn scale(x: &'a Tensor, by: f32) -> Self {
-        Self { name: "scale".into(), inputs: vec![x], steps: vec![Step::new(Op::Scale, &[Arg::Input(0), Arg::Number(by)])] }
+        Self {
+            name: "scale".into(),
+            inputs: vec![x],
+            steps: vec![Step::new(Op::Scale, &[Arg::Input(0), Arg::Number(by)])],
+        }
     }
 
     fn error(&self, why: impl std::fmt::Display) -> Error {
@@ -343,5 +347,64 @@ impl<'a> Chain<'a> {
         }
         self.inputs = kept.iter().map(|&i| self.inputs[i]).collect();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::caps::Caps;
+    use crate::tensor::op::run;
+
+    fn tensors(tape: &mut Tape) -> [Tensor; 3] {
+        let mut make = |dtype, shape: &[u32]| tape.output(dtype, shape).unwrap();
+        [make(DType::F32, &[2, 3]), make(DType::F16, &[4, 5]), make(DType::F16, &[5])]
+    }
+
+    fn result(tape: &mut Tape, name: &str, inputs: &[&Tensor], options: serde_json::Value) -> Result<Tensor> {
+        let inputs: Vec<_> = inputs.iter().map(|x| Some(*x)).collect();
+        run(tape, name, &inputs, options).map(|tensors| tensors[0].clone())
+    }
+
+    #[test]
+    fn the_table_takes_the_documented_form() {
+        let mut tape = Tape::new(Caps::baseline());
+        let [a, b, c] = tensors(&mut tape);
+        let steps = serde_json::json!({"steps": [
+            {"op": "silu", "args": ["in0"]}, {"op": "mul", "args": ["s0", "in1"]}, {"op": "add", "args": ["s1", 2]},
+        ]});
+        let y = result(&mut tape, "fuse", &[&b, &c], steps).unwrap();
+        assert_eq!((y.dtype, &y.shape[..]), (DType::F16, &[4, 5][..]));
+        let y = result(&mut tape, "binary", &[&b, &c], serde_json::json!({"op": "lessEqual"})).unwrap();
+        assert_eq!(y.dtype, DType::F32);
+        let y = result(&mut tape, "scale", &[&a], serde_json::json!({"by": 0.5, "inPlace": true})).unwrap();
+        assert_eq!(y, a);
+        let y = result(&mut tape, "cast", &[&a], serde_json::json!({"dtype": "bf16"})).unwrap();
+        assert_eq!(y.describe(), "[2, 3] bf16");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let mut tape = Tape::new(Caps::baseline());
+        let [a, b, c] = tensors(&mut tape);
+        tape.take();
+        let mut message = |name, inputs: &[&Tensor], options| {
+            result(&mut tape, name, inputs, options).unwrap_err().message().to_owned()
+        };
+        let add = serde_json::json!({"op": "add"});
+        assert_eq!(
+            message("binary", &[&a, &b], add),
+            "add: inputs are [2, 3] f32 and [4, 5] f16; these shapes do not broadcast"
+        );
+        let in_place = serde_json::json!({"op": "mul", "inPlace": true});
+        assert!(message("binary", &[&c, &b], in_place).contains("[4, 5] and does not fit the first input"));
+        assert!(message("unary", &[&a], serde_json::json!({"op": "sine"})).contains("sine"));
+        assert!(message("unary", &[&a], serde_json::json!({"op": "add"})).contains("takes 2 tensors, 1 are given"));
+        let step = |arg: &str| serde_json::json!({"steps": [{"op": "neg", "args": [arg]}]});
+        assert!(message("fuse", &[&a], step("s0")).contains("no earlier step"));
+        assert!(message("fuse", &[&a], step("in1")).contains("there is no input 1, 1 are given"));
+        assert!(message("fuse", &[&a], step("x")).contains("argument 'x'"));
+        assert!(message("cast", &[&a], serde_json::json!({"dtype": "f64"})).contains("no type 'f64'"));
+        assert!(tape.take().0.is_empty());
     }
 }
