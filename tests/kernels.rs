@@ -94,3 +94,8 @@ async fn products_of_tensors() {
 async fn softmax_and_norms_of_tensors() {
     run(&["softmax", "layer_norm", "rms_norm_residual"]).await;
 }
+
+#[wasm_bindgen_test]
+async fn reductions_of_tensors() {
+    run(&["reduce", "argmax_axis", "top_k", "cumsum"]).await;
+}

@@ -16,6 +16,7 @@ mod mat_mul_dense;
 mod mat_vec;
 mod op_bench;
 mod quantised;
+mod reduce;
 mod repack;
 mod rms_norm;
 mod rope;
@@ -194,6 +195,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(sample::cases(random));
     cases.extend(softmax::cases(caps, random));
     cases.extend(layer_norm::cases(caps, random));
+    cases.extend(reduce::cases(caps, random));
     cases
 }
 

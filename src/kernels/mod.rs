@@ -15,6 +15,7 @@ pub mod attention;
 pub mod attention_strided;
 pub mod elementwise;
 pub mod fill;
+pub mod cumsum;
 pub mod gather;
 pub mod lanes;
 pub mod layer_norm;
@@ -22,6 +23,7 @@ pub mod layout;
 pub mod mat_mul;
 pub mod mat_mul_dense;
 pub mod mat_vec;
+pub mod reduce;
 pub mod repack;
 pub mod rms_norm;
 pub mod rope;
@@ -29,6 +31,7 @@ pub mod rope_kv;
 pub mod sample;
 pub mod softmax;
 pub mod swiglu;
+pub mod top_k;
 
 use spec::KernelSpec;
 
@@ -43,6 +46,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &elementwise::IN_PLACE,
     &fill::SPEC,
     &attention_strided::SPEC,
+    &cumsum::SPEC,
     &gather::SPEC,
     &layer_norm::RMS,
     &layer_norm::SPEC,
@@ -50,6 +54,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &mat_mul_dense::SPEC,
     &mat_vec::SPEC,
     &mat_vec::SPLIT,
+    &reduce::ARGMAX,
+    &reduce::SPEC,
     &repack::SPEC,
     &rms_norm::SPEC,
     &rope::SPEC,
@@ -59,4 +65,5 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &sample::SPEC,
     &softmax::SPEC,
     &swiglu::SPEC,
+    &top_k::SPEC,
 ];

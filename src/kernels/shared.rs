@@ -40,6 +40,7 @@ files![
     "norm_ragged",
     "norm_rows",
     "online_softmax",
+    "order_key",
     "quants",
     "real_f16",
     "real_f32",

@@ -11,7 +11,9 @@ pub mod matmul;
 pub mod norm;
 pub mod op;
 pub mod rope;
+pub mod scan;
 pub mod quantised;
+pub mod reduce;
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;

@@ -5,6 +5,8 @@ use serde::de::Deserializer;
 
 use super::attention::attention;
 use super::matmul::matmul;
+use super::reduce::{argmax, reduce, top_k};
+use super::scan::cumsum;
 use super::rope::{rope, rope_table};
 use super::quantised::from_blocks;
 use super::norm::{NormInputs, layer_norm, rms_norm, softmax};
@@ -76,6 +78,10 @@ where
             let others = norm_inputs(&inputs);
             rms_norm(tape, inputs.need(0)?, &others, &decode(name, options)?)
         }
+        "reduce" => one(reduce(tape, inputs.need(0)?, &decode(name, options)?)),
+        "argmax" => one(argmax(tape, inputs.need(0)?, &decode(name, options)?)),
+        "topK" => top_k(tape, inputs.need(0)?, &decode(name, options)?).map(Vec::from),
+        "cumsum" => one(cumsum(tape, inputs.need(0)?, &decode(name, options)?)),
         "softmax" => one(softmax(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "scale" => one(elementwise::run_scale(tape, inputs.need(0)?, &decode(name, options)?)),
         "select" => {
