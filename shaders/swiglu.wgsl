@@ -1,24 +1,30 @@
-// y[t, i] = silu(x[t, i]) · x[t, WIDTH + i]                          (Shazeer 2020, arXiv 2002.05202)
-// One workgroup computes WG_SIZE values of one token. Decode does this inside mat_vec.
+// y[t, i] = activation(x[t, i]) · x[t, width + i]                    (Shazeer 2020, arXiv 2002.05202)
+// One workgroup computes WG_SIZE values of one row. Decode does this inside mat_vec.
 
 override WG_SIZE: u32 = 256;
-override WIDTH: u32; // of the feed-forward
+override ACTIVATION: u32; // see activation.wgsl: 2 is SwiGLU, 3 GeGLU
 
 struct Params {
-    unused: u32,
+    rows: u32,  // of x and y; rows of the grid past them do nothing
+    width: u32, // columns of y
 }
 
-#import silu
+#import activation
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<f32>;       // [tokens, 2 · WIDTH]: gate, then up
-@group(0) @binding(2) var<storage, read_write> y: array<f32>; // [tokens, WIDTH]
+@group(0) @binding(1) var<storage, read> x: array<f32>;       // [rows, 2 · width]: gate, then up
+@group(0) @binding(2) var<storage, read_write> y: array<f32>; // [rows, width]
 
 @compute @workgroup_size(WG_SIZE)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
     let i = group.x * WG_SIZE + lane;
-    if i < WIDTH {
-        let gate = group.y * 2u * WIDTH + i;
-        y[group.y * WIDTH + i] = silu(x[gate]) * x[gate + WIDTH];
+    let row = group.z * groups.y + group.y;
+    if i < params.width && row < params.rows {
+        let gate = row * 2u * params.width + i;
+        y[row * params.width + i] = activate(x[gate]) * x[gate + params.width];
     }
 }

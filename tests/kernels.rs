@@ -87,7 +87,7 @@ async fn elementwise() {
 
 #[wasm_bindgen_test]
 async fn products_of_tensors() {
-    run(&["fill", "mat_mul_dense"]).await;
+    run(&["expert_rows", "expert_sum", "fill", "mat_mul_dense", "mat_mul_grouped"]).await;
 }
 
 #[wasm_bindgen_test]

@@ -24,6 +24,8 @@ files![
     "elementwise_single",
     "elementwise_steps",
     "elementwise_words",
+    "expert_blocks",
+    "expert_numbers",
     "fifth_bit",
     "floats",
     "gelu",

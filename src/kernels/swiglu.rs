@@ -1,21 +1,62 @@
-//! `y = silu(gate) · up`: the activation of prefill. Decode does it inside `mat_vec`.
+//! `y = activation(gate) · up`: SwiGLU and GeGLU (Shazeer 2020, arXiv 2002.05202). Decode does SwiGLU inside `mat_vec`.
 
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
+use super::mat_mul_dense::Activation;
+use super::spec::{Dispatch, Extent, Grid, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
+
+params! {
+    /// Per-dispatch numbers.
+    pub struct Params {
+        /// Rows of x and y; rows of the grid past them do nothing.
+        pub rows: u32,
+        /// Columns of y.
+        pub width: u32,
+    }
+}
 
 /// The contract with `shaders/swiglu.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     stem: "swiglu",
     source: include_str!("../../shaders/swiglu.wgsl"),
     bindings: &[PARAMS, read("x"), write("y")],
-    params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "WIDTH"],
+    params: Params::LAYOUT,
+    overrides: &["WG_SIZE", "ACTIVATION"],
 };
 
 const WG_SIZE: u32 = 256;
 
+/// The activation of the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gate {
+    /// silu
+    #[default]
+    SwiGlu,
+    /// gelu, tanh form
+    GeGlu,
+}
+
 /// x `[tokens, 2 · width]` f32, gate before up → y `[tokens, width]` f32, for the pass's tokens.
 pub fn swiglu(width: u32, x: Slice, y: Slice) -> Dispatch {
-    let constants = [("WG_SIZE", WG_SIZE.into()), ("WIDTH", width.into())];
-    let grid = [Extent::Fixed(width.div_ceil(WG_SIZE)), Extent::PerTokens(1), Extent::Fixed(1)];
-    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[x, y], grid)
+    let params = Params { rows: u32::MAX, width };
+    dispatch(Gate::SwiGlu, params, [x, y], [columns(width), Extent::PerTokens(1), Extent::Fixed(1)])
+}
+
+/// x `[rows, 2 · width]` f32, gate before up → y `[rows, width]` f32.
+pub fn gated(gate: Gate, params: Params, x: Slice, y: Slice) -> Dispatch {
+    let [across, down, _] = grid_1d(params.rows);
+    dispatch(gate, params, [x, y], [columns(params.width), across, down])
+}
+
+fn columns(width: u32) -> Extent {
+    Extent::Fixed(width.div_ceil(WG_SIZE))
+}
+
+fn dispatch(gate: Gate, params: Params, buffers: [Slice; 2], grid: Grid) -> Dispatch {
+    let (activation, name) = match gate {
+        Gate::SwiGlu => (Activation::Silu, None),
+        Gate::GeGlu => (Activation::Gelu, Some("geglu")),
+    };
+    let kernel = Kernel::new(&SPEC, &[("WG_SIZE", WG_SIZE.into()), ("ACTIVATION", f64::from(activation as u32))]);
+    let kernel = name.into_iter().fold(kernel, Kernel::named);
+    Dispatch::new(kernel, &params, &buffers, grid)
 }

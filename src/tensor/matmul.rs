@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::{DType, Tape, Tensor, quantised};
 use crate::kernels::mat_mul_dense::{Activation, MatMulDense, Params, Precision, Stored, mat_mul_dense};
+use crate::kernels::spec::Slice;
 use crate::{Error, Result};
 
 /// Axes before the last two.
@@ -39,51 +40,63 @@ pub fn matmul(
     residual: Option<&Tensor>,
     options: &MatmulOptions,
 ) -> Result<Tensor> {
-    if matches!(b.dtype, DType::Quantised(_)) {
-        return by_blocks(tape, a, b, (bias, residual), options);
-    }
-    let unfit = |why: &str| unfit(a, b, why);
-    let (Some(a_stored), Some(b_stored)) = (stored(a.dtype), stored(b.dtype)) else {
-        return Err(unfit("both must be f32, f16 or bf16"));
-    };
-    let params = product(a, b, options).map_err(|why| unfit(&why))?;
-    let shape = output_shape(a, b, options);
-    check(bias, &[params.n], "bias")?;
-    check(residual, &shape, "residual")?;
-    let y = tape.output(DType::F32, &shape)?;
-    let problem = MatMulDense {
-        params,
-        a: (a.slice(), a_stored),
-        b: (b.slice(), b_stored),
-        bias: bias.map(Tensor::slice),
-        activation: options.activation,
-        residual: residual.map(Tensor::slice),
-        y: y.slice(),
-    };
-    let dispatch = mat_mul_dense(tape.caps(), options.precision, tape.dummy(), &problem);
-    tape.push(dispatch);
+    let problem = Product::new(a, b, [bias, residual], options)?;
+    let y = tape.output(DType::F32, &problem.shape)?;
+    problem.record(tape, y.slice())?;
     Ok(y)
 }
 
-/// The product with a matrix in blocks.
-fn by_blocks(
-    tape: &mut Tape,
-    a: &Tensor,
-    b: &Tensor,
-    (bias, residual): (Option<&Tensor>, Option<&Tensor>),
-    options: &MatmulOptions,
-) -> Result<Tensor> {
-    if !options.transpose_b || options.transpose_a || b.shape.len() != 2 {
-        return Err(unfit(a, b, "a matrix in blocks is [n, k]: it needs two axes, transposeB and no transposeA"));
+/// A product whose inputs fit.
+pub(super) struct Product<'a> {
+    a: &'a Tensor,
+    b: &'a Tensor,
+    bias: Option<Slice>,
+    residual: Option<Slice>,
+    options: &'a MatmulOptions,
+    params: Params,
+    /// Of y.
+    pub(super) shape: Vec<u32>,
+}
+
+impl<'a> Product<'a> {
+    /// Checks the inputs, the last two of which are bias and residual.
+    pub(super) fn new(
+        a: &'a Tensor,
+        b: &'a Tensor,
+        [bias, residual]: [Option<&Tensor>; 2],
+        options: &'a MatmulOptions,
+    ) -> Result<Self> {
+        if matches!(b.dtype, DType::Quantised(_)) {
+            if !options.transpose_b || options.transpose_a || b.shape.len() != 2 {
+                return Err(unfit(a, b, "a matrix in blocks is [n, k]: it needs transposeB and no transposeA"));
+            }
+            if a.dtype != DType::F32 || residual.is_some() || options.activation != Activation::None {
+                return Err(unfit(a, b, "beside blocks a must be f32, and there is no residual or activation"));
+            }
+        } else if stored(a.dtype).is_none() || stored(b.dtype).is_none() {
+            return Err(unfit(a, b, "a must be f32, f16 or bf16, and b that or in blocks"));
+        }
+        let params = sizes(a, b, options).map_err(|why| unfit(a, b, &why))?;
+        let shape = output_shape(a, b, options);
+        check(bias, &[params.n], "bias")?;
+        check(residual, &shape, "residual")?;
+        let [bias, residual] = [bias, residual].map(|input| input.map(Tensor::slice));
+        Ok(Self { a, b, bias, residual, options, params, shape })
     }
-    if a.dtype != DType::F32 || residual.is_some() || options.activation != Activation::None {
-        return Err(unfit(a, b, "a matrix in blocks needs f32 beside it, and no residual or activation"));
+
+    /// Writes the dispatches that fill y.
+    pub(super) fn record(&self, tape: &mut Tape, y: Slice) -> Result<()> {
+        let &Self { a, b, bias, residual, options, params, .. } = self;
+        let Some((a_stored, b_stored)) = stored(a.dtype).zip(stored(b.dtype)) else {
+            return quantised::product(tape, (params.m, a.slice()), b, bias, y);
+        };
+        let activation = options.activation;
+        let (a, b) = ((a.slice(), a_stored), (b.slice(), b_stored));
+        let problem = MatMulDense { params, a, b, bias, activation, residual, y };
+        let dispatch = mat_mul_dense(tape.caps(), options.precision, tape.dummy(), &problem);
+        tape.push(dispatch);
+        Ok(())
     }
-    let params = product(a, b, options).map_err(|why| unfit(a, b, &why))?;
-    check(bias, &[params.n], "bias")?;
-    let y = tape.output(DType::F32, &output_shape(a, b, options))?;
-    quantised::product(tape, (params.m, a.slice()), b, bias.map(Tensor::slice), y.slice())?;
-    Ok(y)
 }
 
 /// How a kernel of plain numbers reads this type.
@@ -135,7 +148,7 @@ fn batch_strides(tensor: &Tensor) -> [u32; MAX_BATCH] {
 }
 
 /// Sizes and strides of a product, or why there is none.
-fn product(a: &Tensor, b: &Tensor, options: &MatmulOptions) -> std::result::Result<Params, String> {
+fn sizes(a: &Tensor, b: &Tensor, options: &MatmulOptions) -> std::result::Result<Params, String> {
     let both = matrix(a, options.transpose_a).zip(matrix(b, options.transpose_b));
     let ([mut m, k], [b_rows, n]) = both.ok_or("both must have two axes or more")?;
     if k != b_rows {
@@ -231,7 +244,7 @@ mod tests {
         let mut tape = Tape::new(Caps::baseline());
         let a = tape.output(DType::F32, &[4, 10, 3]).unwrap();
         let b = tape.output(DType::F32, &[3, 5]).unwrap();
-        let params = product(&a, &b, &MatmulOptions::default()).unwrap();
+        let params = sizes(&a, &b, &MatmulOptions::default()).unwrap();
         assert_eq!((params.m, params.batches), (40, 1));
     }
 }

@@ -7,6 +7,8 @@
 
 pub mod attention;
 pub mod elementwise;
+pub mod gate_up;
+pub mod grouped;
 pub mod matmul;
 pub mod norm;
 pub mod op;

@@ -4,12 +4,14 @@ use serde::Deserialize;
 use serde::de::Deserializer;
 
 use super::attention::attention;
+use super::gate_up::{gate_up, gated_linear_unit};
+use super::grouped::matmul_grouped;
 use super::matmul::matmul;
-use super::reduce::{argmax, reduce, top_k};
-use super::scan::cumsum;
-use super::rope::{rope, rope_table};
-use super::quantised::from_blocks;
 use super::norm::{NormInputs, layer_norm, rms_norm, softmax};
+use super::quantised::from_blocks;
+use super::reduce::{argmax, reduce, top_k};
+use super::rope::{rope, rope_table};
+use super::scan::cumsum;
 use super::{Tape, Tensor, elementwise};
 use crate::{Error, Result};
 
@@ -63,9 +65,14 @@ where
         "binary" => one(elementwise::run_op(tape, &[inputs.need(0)?, inputs.need(1)?], &decode(name, options)?)),
         "cast" => one(elementwise::run_cast(tape, inputs.need(0)?, &decode(name, options)?)),
         "fuse" => one(elementwise::run_fuse(tape, &inputs.all()?, &decode(name, options)?)),
+        "gateUp" => one(gate_up(tape, inputs.need(0)?, inputs.need(1)?, &decode(name, options)?)),
+        "gated" => one(gated_linear_unit(tape, inputs.need(0)?, &decode(name, options)?)),
         "matmul" => {
             let options = decode(name, options)?;
             one(matmul(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))
+        }
+        "matmulGrouped" => {
+            one(matmul_grouped(tape, inputs.need(0)?, inputs.need(1)?, inputs.need(2)?, inputs.maybe(3)))
         }
         "rope" => one(rope(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "ropeTable" => one(rope_table(tape, &decode(name, options)?)),

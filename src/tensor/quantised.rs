@@ -13,8 +13,8 @@ use crate::kernels::spec::{Dispatch, Extent, MAX_WORKGROUPS, Slice};
 use crate::kernels::state::State;
 use crate::{Error, Result};
 
-/// Rows of x up to which each is a matrix-vector product of its own.
-pub const MAX_VECTORS: u32 = 8;
+/// Rows of x up to which they are columns of `mat_vec`.
+pub const MAX_VECTORS: u32 = mat_vec::MAX_COLUMNS;
 
 /// Options of the operation `quantised`.
 #[derive(Debug, Clone, Deserialize)]
@@ -64,26 +64,44 @@ pub fn quantised(tape: &mut Tape, raw: Slice, ty: GgmlType, rows: u32, cols: u32
 /// # Errors
 /// `limit_exceeded` for more rows of x than the grid of one dispatch has.
 pub(super) fn product(tape: &mut Tape, (m, x): (u32, Slice), w: &Tensor, bias: Option<Slice>, y: Slice) -> Result<()> {
-    let DType::Quantised(ty) = w.dtype else {
-        return Err(Error::invalid_argument(format!("matmul: b is {}, not in blocks", w.describe())));
-    };
-    let (rows, cols) = super::rows_and_cols(&w.shape);
-    let weights = Matrix::whole(ty, rows, cols, w.buffer);
     if m <= MAX_VECTORS {
-        let state = state(tape, m)?;
-        let problem = MatVec { columns: m, bias, y_stride: rows, ..MatVec::new(&weights, x, y) };
-        let dispatches = mat_vec::mat_vec(tape.caps(), state, tape.dummy(), &problem);
-        dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
-        return Ok(());
+        return vectors(tape, (m, x), w, (bias, Epilogue::Store), y);
     }
+    let weights = matrix(w)?;
     let state = state(tape, m)?;
-    let (epilogue, y_offset) = (Epilogue::Store, 0);
-    let problem = MatMul { weights: &weights, x, x_stride: cols, bias, epilogue, y, y_stride: rows, y_offset };
+    let (x_stride, y_stride) = (weights.cols, weights.rows);
+    let epilogue = Epilogue::Store;
+    let problem = MatMul { weights: &weights, x, x_stride, bias, epilogue, y, y_stride, y_offset: 0 };
     for dispatch in mat_mul::mat_mul(tape.caps(), state, tape.dummy(), &problem) {
         let dispatch = fixed(dispatch, m)?;
         tape.push(dispatch);
     }
     Ok(())
+}
+
+/// The same for at most [`MAX_VECTORS`] rows, with a bias or an epilogue of `mat_vec`.
+pub(super) fn vectors(
+    tape: &mut Tape,
+    (m, x): (u32, Slice),
+    w: &Tensor,
+    (bias, epilogue): (Option<Slice>, Epilogue),
+    y: Slice,
+) -> Result<()> {
+    let weights = matrix(w)?;
+    let state = state(tape, m)?;
+    let y_stride = if epilogue == Epilogue::SwiGlu { weights.rows / 2 } else { weights.rows };
+    let problem = MatVec { columns: m, bias, epilogue, y_stride, ..MatVec::new(&weights, x, y) };
+    let dispatches = mat_vec::mat_vec(tape.caps(), state, tape.dummy(), &problem);
+    dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
+    Ok(())
+}
+
+fn matrix(w: &Tensor) -> Result<Matrix> {
+    let DType::Quantised(ty) = w.dtype else {
+        return Err(Error::invalid_argument(format!("a matrix in blocks is needed, found {}", w.describe())));
+    };
+    let (rows, cols) = super::rows_and_cols(&w.shape);
+    Ok(Matrix::whole(ty, rows, cols, w.buffer))
 }
 
 /// What kernels of a pass of `count` tokens read.
