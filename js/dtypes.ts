@@ -22,20 +22,22 @@ export type DataOf<D extends DType> =
   D extends FloatDType ? Float32Array : D extends 'u32' ? Uint32Array : D extends 'i32' ? Int32Array : never;
 
 /** Numbers for a new tensor. */
-export type TensorData = readonly number[] | Float32Array | Float64Array | Uint32Array | Int32Array | Uint16Array | Uint8Array;
+export type TensorData =
+  | readonly number[] | Float32Array | Float64Array | Uint32Array | Int32Array | Uint16Array | Uint8Array;
 
 const PLAIN: Record<PlainDType, true> = { f32: true, f16: true, bf16: true, u32: true, i32: true };
 const QUANTISED: Record<QuantisedDType, true> = {
-  q4_0: true, q4_1: true, q5_0: true, q5_1: true, q8_0: true, q2_k: true, q3_k: true, q4_k: true, q5_k: true, q6_k: true,
+  q4_0: true, q4_1: true, q5_0: true, q5_1: true, q8_0: true,
+  q2_k: true, q3_k: true, q4_k: true, q5_k: true, q6_k: true,
 };
 
 const isPlain = (dtype: DType): dtype is PlainDType => Object.hasOwn(PLAIN, dtype);
 
 /** Refuses what is no element type. @internal */
 export function checkDType(call: string, dtype: unknown): DType {
-  if (typeof dtype === 'string' && (Object.hasOwn(PLAIN, dtype) || Object.hasOwn(QUANTISED, dtype))) return dtype as DType;
-  const names = [...Object.keys(PLAIN), ...Object.keys(QUANTISED)].join(', ');
-  throw invalidArgument(`${call}: there is no dtype ${show(dtype)}; there are ${names}`);
+  const names = [...Object.keys(PLAIN), ...Object.keys(QUANTISED)];
+  if (typeof dtype === 'string' && names.includes(dtype)) return dtype as DType;
+  throw invalidArgument(`${call}: there is no dtype ${show(dtype)}; there are ${names.join(', ')}`);
 }
 
 /** The type that fits data of this kind best. @internal */
@@ -55,7 +57,8 @@ export function describe(shape: readonly number[], dtype: string): string {
  * @internal
  */
 export function toBytes(call: string, data: TensorData, dtype: DType): Uint8Array {
-  const wrong = (needs: string): Error => invalidArgument(`${call}: a tensor of dtype ${dtype} needs ${needs}, found ${show(data)}`);
+  const wrong = (needs: string): Error =>
+    invalidArgument(`${call}: a tensor of dtype ${dtype} needs ${needs}, found ${show(data)}`);
   if (!isPlain(dtype)) {
     if (data instanceof Uint8Array) return data;
     throw wrong('its GGUF blocks in a Uint8Array');
@@ -77,7 +80,7 @@ export function toBytes(call: string, data: TensorData, dtype: DType): Uint8Arra
 
 /** Integers that do not fit are refused, not wrapped. */
 function integers<A extends Uint32Array | Int32Array>(
-  data: readonly number[] | ArrayLike<number>, type: { from(data: ArrayLike<number>): A }, wrong: (needs: string) => Error,
+  data: ArrayLike<number>, type: { from(data: ArrayLike<number>): A }, wrong: (needs: string) => Error,
 ): A {
   const made = type.from(data);
   const bad = made.findIndex((value: number, index: number) => value !== data[index]);
@@ -93,7 +96,7 @@ export function fromBytes<D extends DType>(bytes: Uint8Array, dtype: D, length: 
   const values = ((): Float32Array | Uint32Array | Int32Array => {
     switch (dtype) {
       case 'f16': return Float32Array.from(new Uint16Array(buffer, 0, length), halfValue);
-      case 'bf16': return new Float32Array(Uint32Array.from(new Uint16Array(buffer, 0, length), (bits) => bits << 16).buffer);
+      case 'bf16': return brainValues(new Uint16Array(buffer, 0, length));
       case 'u32': return new Uint32Array(buffer, 0, length);
       case 'i32': return new Int32Array(buffer, 0, length);
       default: return new Float32Array(buffer, 0, length);
@@ -130,6 +133,11 @@ function halfValue(bits: number): number {
   const size = exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15);
   const value = exponent === 31 ? (fraction ? NaN : Infinity) : size;
   return bits & 0x8000 ? -value : value;
+}
+
+/** bf16 is the upper half of f32. */
+function brainValues(bits: Uint16Array): Float32Array {
+  return new Float32Array(Uint32Array.from(bits, (half) => half << 16).buffer);
 }
 
 /** The bits of the bf16 nearest to `value` as an f32, ties to even. */

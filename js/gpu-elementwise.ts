@@ -135,7 +135,8 @@ export abstract class ElementwiseOperations extends GpuCore {
   #binary(op: BinaryOp, a: Operand, b: Operand, options?: ElementwiseOptions, call: string = op): FloatTensor {
     const isPair = typeof a !== 'number' && typeof b !== 'number';
     if (isPair) return this.one(call, 'binary', { a, b }, options, { fixed: { op } });
-    if (typeof a === 'number' && typeof b === 'number') throw invalidArgument(`${call}: one of a and b must be a tensor`);
+    const isNone = typeof a === 'number' && typeof b === 'number';
+    if (isNone) throw invalidArgument(`${call}: one of a and b must be a tensor`);
     const args = [a, b].map((operand) => (typeof operand === 'number' ? operand : 'in0'));
     const [name, x] = typeof a === 'number' ? ['b', b] : ['a', a];
     return this.one(call, 'fuse', { [name as string]: x as Tensor }, options, { fixed: { steps: [{ op, args }] } });

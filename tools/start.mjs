@@ -3,7 +3,7 @@
 // and ends.
 
 import { openBrowser } from './browser.mjs';
-import { build } from './build.mjs';
+import { build, buildHarness } from './build.mjs';
 import { isMain, runMain, seconds, Stop } from './common.mjs';
 import { openDemo, say } from './demo.mjs';
 import { prepare } from './prepare.mjs';
@@ -51,6 +51,7 @@ if (isMain(import.meta.url)) {
   await runMain(async () => {
     await prepare();
     await build();
+    await buildHarness();
     await (process.argv.includes('--check') ? check() : start());
   });
 }

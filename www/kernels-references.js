@@ -175,7 +175,8 @@ export function sinkhorn(values, n, iterations) {
 export function compare(found, expected, limit) {
   const seen = { maxAbsError: 0, maxRelError: 0, ofLimit: 0, first: undefined };
   if (found.length !== expected.length) {
-    return { ...seen, first: { index: Math.min(found.length, expected.length), expected: expected.length, found: found.length } };
+    const [wanted, given] = [expected, found].map(({ length }) => `${length} elements`);
+    return { ...seen, first: { index: Math.min(found.length, expected.length), expected: wanted, found: given } };
   }
   expected.forEach((wanted, index) => {
     const value = found[index];

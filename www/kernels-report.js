@@ -71,8 +71,8 @@ export function report(rows, facts, { seed, userAgent } = {}) {
   const ran = rows.filter(({ status }) => status !== 'waiting' && status !== 'running');
   const { passed, failed, skipped } = count(ran);
   return {
-    adapter: adapterName(facts), software: facts?.software, features: facts?.features ?? [], limits: facts?.limits ?? {},
-    seed, userAgent, passed, failed, skipped, cases: ran.map(caseReport),
+    adapter: adapterName(facts), software: facts?.software, features: facts?.features ?? [],
+    limits: facts?.limits ?? {}, seed, userAgent, passed, failed, skipped, cases: ran.map(caseReport),
   };
 }
 

@@ -12,6 +12,8 @@ export function element(name, properties = {}, children = []) {
   return made;
 }
 
+const several = (number, what) => `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`;
+
 const cell = (textContent, name = '') => {
   const made = element('td', { textContent });
   made.dataset.name = name;
@@ -103,9 +105,12 @@ export class CaseTable {
   #total({ rows, totals, box }) {
     const counts = count(rows);
     const parts = ['passed', 'failed', 'skipped'].filter((status) => counts[status] > 0);
-    const words = parts.map((className) => element('span', { className, textContent: `${counts[className]} ${className}` }));
+    const words = parts.map((className) => {
+      const textContent = `${counts[className]} ${className}`;
+      return element('span', { className, textContent });
+    });
     const variants = new Set(rows.map(({ variant }) => variant)).size;
-    const size = `${variants} ${variants === 1 ? 'variant' : 'variants'}, ${rows.length} ${rows.length === 1 ? 'case' : 'cases'}`;
+    const size = `${several(variants, 'variant')}, ${several(rows.length, 'case')}`;
     totals.replaceChildren(...words, element('span', { textContent: size }));
     box.classList.toggle('bad', counts.failed > 0);
   }
@@ -117,7 +122,9 @@ export class CaseTable {
     const names = HEAD.map((textContent) => element('th', { textContent, scope: 'col' }));
     const head = element('thead', {}, [element('tr', {}, names)]);
     const body = element('tbody');
-    for (const row of group.visible) {
+    const isFailed = ({ status }) => status === 'failed';
+    // What failed comes first: it is what people look for.
+    for (const row of [...group.visible.filter(isFailed), ...group.visible.filter((row) => !isFailed(row))]) {
       group.drawn.set(row, this.#draw(row));
       body.append(...group.drawn.get(row));
     }
@@ -140,15 +147,16 @@ export class CaseTable {
     const marks = [status === 'failed' && 'failed-row', row === this.#chosen && 'chosen'].filter(Boolean).join(' ');
     const link = element('a', { href: `#${encodeURIComponent(row.id)}`, textContent: row.case });
     const mark = element('span', { className: status, textContent: `${MARKS[status]} ${status}` });
-    const again = element('button', { type: 'button', className: 'link', textContent: 'run', ariaLabel: `Run ${row.id}` });
+    const again = element('button', { type: 'button', className: 'link', textContent: 'run' });
+    again.ariaLabel = `Run ${row.id}`;
     again.addEventListener('click', () => this.#run([row]));
     const ran = status === 'passed' || status === 'failed';
     const numbers = ran ? [
       cell(errorText(result.maxAbsError), 'abs'), cell(errorText(result.maxRelError), 'rel'),
       cell(limitText(result), 'limit'), cell(timeText(result.ms), ''), cell(rateText(result), ''),
     ] : ['', '', '', '', ''].map((text) => cell(text));
-    const cells = [element('td', {}, [mark]), cell(variant), element('td', {}, [link]), ...numbers, element('td', {}, [again])];
-    const line = element('tr', { className: `case ${marks}` }, cells);
+    const [first, name, last] = [mark, link, again].map((content) => element('td', {}, [content]));
+    const line = element('tr', { className: `case ${marks}` }, [first, cell(variant), name, ...numbers, last]);
     return [line, ...this.#details(row, marks)];
   }
 

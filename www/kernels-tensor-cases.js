@@ -17,7 +17,8 @@ class Random {
 
   /** Every case has numbers of its own, so that one alone gives the same as all. */
   constructor(seed, name) {
-    this.#state = [...name].reduce((hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193), seed | 0) >>> 0;
+    const mix = (hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);
+    this.#state = [...name].reduce(mix, seed | 0) >>> 0;
   }
 
   next() {
@@ -37,7 +38,9 @@ const size = (shape) => shape.reduce((product, n) => product * n, 1);
 
 // ---- elementwise ----------------------------------------------------------------------------------------------------
 
-const UNARY_RANGE = { exp: [-20, 20], log: [1e-3, 50], sqrt: [0, 100], rsqrt: [1e-3, 100], sin: [-100, 100], cos: [-100, 100] };
+const UNARY_RANGE = {
+  exp: [-20, 20], log: [1e-3, 50], sqrt: [0, 100], rsqrt: [1e-3, 100], sin: [-100, 100], cos: [-100, 100],
+};
 const UNARY_LIMIT = { neg: EXACT, abs: EXACT, relu: EXACT };
 const BINARY_LIMIT = { add: ROUNDED, sub: ROUNDED, mul: ROUNDED, div: { abs: 1e-37, rel: 5e-7 }, pow: PLAIN };
 /** Names of the API where they are not those of the operations. */
@@ -46,7 +49,8 @@ const METHOD = { min: 'minimum', max: 'maximum' };
 function unaryCase(op, random) {
   const x = random.floats(1000, ...(UNARY_RANGE[op] ?? [-8, 8]));
   return {
-    run: (gpu) => gpu[op](gpu.tensor(x, [8, 125])), expected: Float64Array.from(x, UNARY[op]), limit: UNARY_LIMIT[op] ?? PLAIN,
+    run: (gpu) => gpu[op](gpu.tensor(x, [8, 125])), expected: Float64Array.from(x, UNARY[op]),
+    limit: UNARY_LIMIT[op] ?? PLAIN,
   };
 }
 
@@ -61,7 +65,7 @@ function binaryCase(op, random) {
     return { values: isComparison ? values.map(Math.round) : values, shape };
   });
   return {
-    run: (gpu) => gpu[METHOD[op] ?? op](gpu.tensor(a.values, a.shape), gpu.tensor(b.values, b.shape)),
+    run: (gpu) => gpu[METHOD[op] ?? op](...[a, b].map(({ values, shape }) => gpu.tensor(values, shape))),
     expected: map(BINARY[op], [5, 7, 33], a, b),
     limit: BINARY_LIMIT[op] ?? EXACT,
   };
@@ -91,8 +95,8 @@ function fuseCase(random) {
     return sum;
   };
   return {
-    run: (gpu) => gpu.fuse([gpu.tensor(a), gpu.tensor(b)], formula), expected: Float64Array.from(a, (x, i) => plain(x, b[i])),
-    limit: PLAIN,
+    run: (gpu) => gpu.fuse([gpu.tensor(a), gpu.tensor(b)], formula),
+    expected: Float64Array.from(a, (x, i) => plain(x, b[i])), limit: PLAIN,
   };
 }
 

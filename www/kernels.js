@@ -36,7 +36,7 @@ function setState(state) {
   $('run').disabled = state === 'running' || rows.length === 0;
   $('stop').hidden = state !== 'running';
   $('filter').disabled = rows.length === 0;
-  $('export').hidden = rows.every((row) => row.status === 'waiting');
+  $('export').hidden = $('to-report').hidden = rows.every((row) => row.status === 'waiting');
 }
 
 const say = (text) => { $('step').textContent = text; };
@@ -169,7 +169,8 @@ const result = () => report(rows, facts, { seed: settings.seed, userAgent: navig
 async function post(url, value) {
   const options = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) };
   const response = await fetch(url, options).catch(() => undefined);
-  say(`${$('step').textContent}${response?.ok ? '; reported' : `; reporting failed: ${response?.status ?? 'not reachable'}`}`);
+  const outcome = response?.ok ? 'reported' : `reporting failed: ${response?.status ?? 'not reachable'}`;
+  say(`${$('step').textContent}; ${outcome}`);
 }
 
 async function copy(text, button) {
@@ -194,6 +195,7 @@ $('save-json').addEventListener('click', () => save(json(), 'application/json', 
 $('run').addEventListener('click', () => run(applyFilter()));
 $('stop').addEventListener('click', () => { stopped = true; });
 $('fold').addEventListener('click', () => table?.fold());
+$('to-report').addEventListener('click', () => $('export').scrollIntoView({ block: 'center' }));
 $('filter').addEventListener('input', () => applyFilter());
 $('chips').addEventListener('click', ({ target }) => {
   const { status: chosen } = target.dataset;

@@ -16,7 +16,8 @@ export class TensorEngine {
 
   facts() {
     return {
-      name: 'mock', vendor: '', architecture: '', software: true, features: [], subgroupSize: [0, 0], dot4: false, limits: {},
+      name: 'mock', vendor: '', architecture: '', software: true, features: [], subgroupSize: [0, 0], dot4: false,
+      limits: {},
     };
   }
 

@@ -1,7 +1,8 @@
 // One call of every operation of `Gpu`, with every option, as `[method, call]`. The mock shows which names the engine
 // is asked for; the real engine shows whether it takes them. `call` may give one tensor or several.
 
-const f32 = (gpu, ...shape) => gpu.tensor(Float32Array.from({ length: size(shape) }, (_, i) => ((i * 7) % 11) / 11), shape);
+const numbers = (length) => Float32Array.from({ length }, (_, i) => ((i * 7) % 11) / 11);
+const f32 = (gpu, ...shape) => gpu.tensor(numbers(size(shape)), shape);
 const u32 = (gpu, values, shape = [values.length]) => gpu.tensor(Uint32Array.from(values), shape);
 const size = (shape) => shape.reduce((product, length) => product * length, 1);
 
@@ -25,12 +26,17 @@ export const SAMPLES = [
   ['where', (gpu) => gpu.where(f32(gpu, 3, 1), f32(gpu, 5), f32(gpu, 3, 5))],
   ['cast', (gpu) => gpu.cast(f32(gpu, 3, 5), 'f16')],
   ['copy', (gpu) => gpu.copy(u32(gpu, [1, 2, 3]))],
-  ['fuse', (gpu) => gpu.fuse([f32(gpu, 3, 5), f32(gpu, 5)], (x, y) => x.silu().mul(y).add(0.5), { dtype: 'f16' })],
+  ['fuse', (gpu) => {
+    const inputs = [f32(gpu, 3, 5), f32(gpu, 5)];
+    return gpu.fuse(inputs, (x, y) => x.silu().mul(y).add(0.5), { dtype: 'f16' });
+  }],
   ['matmul', (gpu) => gpu.matmul(f32(gpu, 5, 3), f32(gpu, 7, 5), {
     transposeA: true, transposeB: true, bias: f32(gpu, 7), residual: f32(gpu, 3, 7), activation: 'silu', precision: 'fast',
   })],
-  ['matmulGrouped', (gpu) => gpu.matmulGrouped(f32(gpu, 3, 5), f32(gpu, 4, 7, 5), u32(gpu, [0, 3, 2, 1, 1, 1], [3, 2]),
-    f32(gpu, 3, 2))],
+  ['matmulGrouped', (gpu) => {
+    const ids = u32(gpu, [0, 3, 2, 1, 1, 1], [3, 2]);
+    return gpu.matmulGrouped(f32(gpu, 3, 5), f32(gpu, 4, 7, 5), ids, f32(gpu, 3, 2));
+  }],
   ['tensor', (gpu) => gpu.tensor(new Uint8Array(2 * 34), [2, 32], 'q8_0')],
   ['softmax', (gpu) => gpu.softmax(f32(gpu, 3, 5), { mask: f32(gpu, 1, 5), causal: true, scale: 2, softCap: 10 })],
   ['rmsNorm', (gpu) => gpu.rmsNorm(f32(gpu, 3, 5), f32(gpu, 5), { ...NORM(gpu), sum: true })],
@@ -38,7 +44,9 @@ export const SAMPLES = [
   ['attention', (gpu) => gpu.attention(f32(gpu, 1, 3, 4, 8), f32(gpu, 1, 5, 2, 8), f32(gpu, 1, 5, 2, 8), {
     mask: f32(gpu, 1, 1, 1, 5), layout: 'bshd', causal: true, window: 3, scale: 0.3, softCap: 20,
   })],
-  ['ropeTable', (gpu) => gpu.ropeTable({ positions: 5, dims: 8, position: 3, base: 5000, scale: 0.5, factors: [1, 1, 2, 2] })],
+  ['ropeTable', (gpu) => gpu.ropeTable({
+    positions: 5, dims: 8, position: 3, base: 5000, scale: 0.5, factors: [1, 1, 2, 2],
+  })],
   ['ropeTable', (gpu) => gpu.ropeTable({ positions: 5, dims: 8, yarn: YARN })],
   ['rope', (gpu) => gpu.rope(f32(gpu, 1, 2, 3, 8), { table: gpu.ropeTable({ positions: 5, dims: 8 }), position: 2 })],
   ['rope', (gpu) => gpu.rope(f32(gpu, 1, 3, 2, 8), {

@@ -1,0 +1,233 @@
+// www/kernels.html: the page over a harness that is made up, with many cases of every kind; the real harness and the
+// tensor API on a few cheap kernels; and a reference with a planted mistake, which the page must show.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { openPage } from '../../tools/demo.mjs';
+import { ROOT } from '../../tools/common.mjs';
+import { openSite, screenshot } from './site.mjs';
+
+const script = (text) => (_, response) => response.writeHead(200, { 'Content-Type': 'text/javascript' }).end(text);
+
+/** As many cases as the real harness has, and more, of which a few are special. */
+const MADE_UP = `
+const SPECIAL = {
+  '3,5': { status: 'failed', reason: 'kernel_3.a: element 7 is 2', first: { index: 7, expected: '1', found: '2' } },
+  '4,0': { status: 'failed', reason: "kernel_4.b does not compile\\n  12:7 unresolved value 'x'\\n"
+    + '  11 | let y = 1;\\n> 12 | y = x;' },
+  '5,1': { status: 'skipped', reason: 'needs shader-f16' },
+};
+const entries = Array.from({ length: 1200 }, (_, index) => {
+  const [kernel, nth] = [Math.floor(index / 100), index % 100];
+  return { kernel: 'kernel_' + kernel, variant: 'kernel_' + kernel + (nth % 2 ? '.a' : '.b'), case: 'case ' + nth };
+});
+const passed = {
+  status: 'passed', maxAbsError: 1e-7, maxRelError: 2e-6, ofLimit: 0.25, limit: { abs: 2e-6, rel: 2e-5 }, ms: 0.5,
+  gbps: 12.5, gflops: 0,
+};
+export default async () => {};
+export class Harness {
+  static async open() { return new Harness(); }
+  facts() { return { name: 'a made-up adapter', vendor: '', architecture: '', software: false, features: ['subgroups'],
+    limits: { maxBufferSize: 268435456 } }; }
+  rules() { return [{ kernel: 'kernel_1', problem: '512 rows of 2048', choice: 'tiles of 64x64' }]; }
+  list() { return entries; }
+  async run(index) {
+    const special = SPECIAL[Math.floor(index / 100) + ',' + index % 100];
+    await new Promise((resolve) => queueMicrotask(resolve));
+    return { ...passed, ...special };
+  }
+}`;
+
+/** silu is off by a thousandth. */
+function planted() {
+  const source = fs.readFileSync(path.join(ROOT, 'www', 'kernels-references.js'), 'utf8');
+  const wrong = source.replace('silu: (x) => x * sigmoid(x)', 'silu: (x) => 1.001 * x * sigmoid(x)');
+  assert.notEqual(wrong, source, 'the line to plant a mistake in has changed');
+  return wrong;
+}
+
+let deliver = () => {};
+const onReport = (value) => deliver(value);
+const real = await openSite({ onReport });
+const madeUp = await openSite({ routes: { '/harness/webgguf.js': script(MADE_UP) } });
+const mistaken = await openSite({ onReport, routes: { '/kernels-references.js': script(planted()) } });
+
+const stateIs = (page, state) => page.waitForFunction(
+  (wanted) => document.documentElement.dataset.state === wanted, state, { timeout: 60_000 });
+
+async function withPage(site, query, work) {
+  const page = await site.open(`/kernels.html${query}`);
+  try {
+    await work(page);
+    assert.deepEqual(page.crashes, []);
+  } finally {
+    await page.close();
+  }
+}
+
+/** Opens the page with `report`; what it posts, once the page is done too. */
+async function reported(site, query, look = () => {}) {
+  const arrived = new Promise((resolve) => { deliver = resolve; });
+  let result;
+  await withPage(site, `?${new URLSearchParams({ ...query, report: '/result' })}`, async (page) => {
+    const late = new Promise((resolve, reject) => {
+      setTimeout(() => reject(new Error(`no report: ${[...page.log, ...page.crashes].join('\n')}`)), 60_000).unref();
+    });
+    result = await Promise.race([arrived, late]);
+    await look(page);
+  });
+  return result;
+}
+
+const rowsOf = (page) => page.locator('tr.case');
+const group = (page, kernel) => page.locator(`.group[data-kernel="${kernel}"]`);
+
+test('folded groups hold no rows; all cases run while the page stays awake', async () => {
+  await withPage(madeUp, '?seed=1', async (page) => {
+    await stateIs(page, 'ready');
+    assert.match(await page.innerText('#device'), /a made-up adapter[\s\S]*subgroups/);
+    assert.match(await page.innerText('#chips'), /1,2\d\d all/);
+    assert.equal(await rowsOf(page).count(), 0);
+    assert.equal(await page.isVisible('#export'), false);
+    await group(page, 'kernel_3').locator('summary').click();
+    await page.waitForFunction(() => document.querySelectorAll('tr.case').length === 100);
+    await group(page, 'kernel_3').locator('summary').click();
+    await page.waitForFunction(() => document.querySelectorAll('tr.case').length === 0);
+
+    await page.fill('#filter', 'kernel_');
+    assert.match(await page.innerText('#run'), /Run these 1,200/);
+    await page.evaluate(() => {
+      let last = performance.now();
+      window.longest = 0;
+      setInterval(() => {
+        window.longest = Math.max(window.longest, performance.now() - last);
+        last = performance.now();
+      }, 5);
+    });
+    await page.click('#run');
+    await stateIs(page, 'done');
+    const longest = await page.evaluate(() => window.longest);
+    assert.ok(longest < 1000, `the page was deaf for ${longest} ms`);
+    assert.match(await page.innerText('#step'), /1197 passed, 2 failed, 1 skipped/);
+  });
+});
+
+test('failures say where, a compiler what, skipped cases why; filters, links and exports work', async () => {
+  await withPage(madeUp, '?only=kernel_3,kernel_4,kernel_5', async (page) => {
+    await stateIs(page, 'ready');
+    await page.click('#run');
+    await stateIs(page, 'done');
+    assert.match(await group(page, 'kernel_3').innerText(), /1 failed/, 'groups with failures open by themselves');
+    const red = page.locator('tr.more.failed-row');
+    assert.match(await red.first().innerText(), /first difference at element 7: expected 1, found 2/);
+    const compiler = await red.nth(1).locator('pre').innerText();
+    assert.match(compiler, /kernel_4\.b does not compile\n.*unresolved value[^]*> 12 \| y = x;/);
+    await screenshot(page, 'kernels-failures');
+
+    await page.locator('#chips button[data-status=failed]').click();
+    assert.equal(await rowsOf(page).count(), 2);
+    await page.locator('#chips button[data-status=all]').click();
+    await page.fill('#filter', 'KERNEL_5.a skipped');
+    assert.equal(await rowsOf(page).count(), 1);
+    assert.match(await group(page, 'kernel_5').innerText(), /needs shader-f16/);
+    await page.fill('#filter', 'nothing of this');
+    assert.ok(await page.isVisible('#nothing'));
+
+    await page.evaluate(() => { location.hash = encodeURIComponent('kernel_5.a/case 97'); });
+    await page.waitForSelector('tr.case.chosen');
+    const chosen = await page.innerText('tr.case.chosen');
+    assert.match(chosen, /✓ passed[^]*case 97[^]*1\.0e-7[^]*0\.50 ms[^]*12\.5 GB\/s/);
+
+    const [saved] = await Promise.all([page.waitForEvent('download'), page.click('#save-json')]);
+    const json = JSON.parse(fs.readFileSync(await saved.path(), 'utf8'));
+    assert.deepEqual([json.passed, json.failed, json.skipped, json.cases.length], [297, 2, 1, 300]);
+    const [text] = await Promise.all([page.waitForEvent('download'), page.click('#save-markdown')]);
+    const markdown = fs.readFileSync(await text.path(), 'utf8');
+    assert.match(markdown, /^## Kernels on a made-up adapter: 297 passed, 2 failed, 1 skipped/);
+    assert.match(markdown, /element 7: expected 1, found 2[^]*y = x;/);
+    assert.match(markdown, /\| kernel_3 \| 2 \| 99 \| 1 \| 0 \| 1\.0e-7 \|/);
+    assert.match(markdown, /\| needs shader-f16 \| 1 \|/);
+  });
+});
+
+test('a link opens one case, which runs alone', async () => {
+  await withPage(madeUp, `#${encodeURIComponent('kernel_7.b/case 42')}`, async (page) => {
+    await stateIs(page, 'ready');
+    const chosen = page.locator('tr.case.chosen');
+    assert.match(await chosen.innerText(), /waiting[\s\S]*kernel_7\.b[\s\S]*case 42/);
+    await chosen.getByRole('button').click();
+    await stateIs(page, 'done');
+    await page.waitForFunction(() => document.querySelector('tr.case.chosen').innerText.includes('passed'));
+    assert.match(await page.innerText('#chips'), /1 passed/);
+  });
+});
+
+test('with `report` the real harness and the tensor API run by themselves', async () => {
+  const result = await reported(real, { only: 'swiglu,softmax,rms_norm', seed: 7 });
+  assert.equal(result.error, undefined, JSON.stringify(result.error));
+  const failures = result.cases.filter(({ status }) => status === 'failed');
+  assert.deepEqual(failures, []);
+  assert.equal(result.failed, 0);
+  assert.equal(result.passed + result.skipped, result.cases.length);
+  assert.deepEqual(new Set(result.cases.map(({ kernel }) => kernel)), new Set(['swiglu', 'softmax', 'rms_norm']));
+  assert.ok(result.cases.some(({ variant }) => variant === 'tensor api'));
+  assert.ok(result.adapter.length > 0 && Array.isArray(result.features) && result.seed === 7);
+  for (const { status, variant, maxAbsError, maxRelError, ms, limit } of result.cases) {
+    if (status === 'skipped') continue;
+    const numbers = [maxAbsError, maxRelError, ms, limit.abs, limit.rel];
+    assert.ok(numbers.every((value) => value >= 0), `${variant}: ${numbers}`);
+  }
+});
+
+test('a mistake in a reference shows as a red row with the first difference', async () => {
+  const query = { only: 'elementwise', variant: 'tensor api' };
+  const result = await reported(mistaken, query, async (page) => {
+    const red = page.locator('tr.more.failed-row');
+    await red.first().waitFor();
+    assert.equal(await red.count(), 1);
+    assert.match(await red.innerText(), /first difference at element \d+: expected -?\d+\.\d+, found -?\d+\.\d+/);
+    assert.match(await page.locator('tr.case.failed-row').innerText(), /silu/);
+    const colours = (selectors) => selectors.map(
+      (selector) => getComputedStyle(document.querySelector(selector)).backgroundColor);
+    const [colour, plain] = await page.evaluate(colours, ['tr.failed-row td', 'tr:not(.failed-row) td']);
+    assert.notEqual(colour, plain);
+  });
+  const others = result.cases.filter(({ status }) => status !== 'passed');
+  assert.deepEqual(others.map(({ case: name }) => name), ['silu']);
+  assert.ok(result.cases.length > 20);
+});
+
+test('a wrong address is posted and shown', async () => {
+  const wrong = [[{ only: 'matmul' }, /'only' names 'matmul'; there are .*mat_mul/], [{ sed: 1 }, /unknown parameter 'sed'/],
+    [{ seed: 'x' }, /'seed' is 'x'/], [{ variant: 'q9' }, /'q9'/]];
+  for (const [query, message] of wrong) {
+    const { error } = await reported(real, query, async (page) => {
+      await stateIs(page, 'error');
+      assert.match(await page.innerText('#error'), message);
+    });
+    assert.equal(error.code, 'invalid_argument');
+    assert.match(error.message, message);
+  }
+});
+
+for (const scheme of ['light', 'dark']) {
+  test(`it fits a phone in ${scheme} mode`, async () => {
+    const context = await madeUp.browser.newContext({
+      viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true, colorScheme: scheme,
+    });
+    const page = await openPage(context, `${madeUp.url}/kernels.html?only=kernel_3,kernel_4`);
+    await stateIs(page, 'ready');
+    await page.click('#run');
+    await stateIs(page, 'done');
+    const root = await page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      return scrollWidth - clientWidth;
+    });
+    assert.ok(root <= 0, `${root} pixels stick out to the side`);
+    await page.screenshot({ path: path.join(ROOT, '.cache', 'screenshots', `kernels-phone-${scheme}.png`) });
+    await context.close();
+  });
+}

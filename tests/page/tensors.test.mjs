@@ -1,0 +1,154 @@
+// The tensor API as a page uses it, on a real device: every method with every option, chains, lifetimes, wrong use.
+
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { ROOT } from '../../tools/common.mjs';
+import { openSite } from './site.mjs';
+
+const BLANK = '<!doctype html><title>tensors</title>';
+const site = await openSite({
+  mounts: { '/js-tests/': path.join(ROOT, 'tests', 'js') },
+  routes: { '/blank.html': (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end(BLANK) },
+});
+const page = await site.open('/blank.html');
+
+/** Runs `work` in the page with the package and an open `Gpu`. */
+async function onGpu(work) {
+  const run = `(async () => {
+    const webgguf = await import('/dist/index.js');
+    globalThis.gpu ??= await webgguf.Gpu.create();
+    return (${work})(globalThis.gpu, webgguf);
+  })()`;
+  const result = await page.evaluate(run);
+  assert.deepEqual(page.crashes, []);
+  return result;
+}
+
+const near = (found, expected, limit = 1e-5) => {
+  assert.equal(found.length, expected.length);
+  found.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) <= limit, `${found} is not ${expected}`));
+};
+
+test('the example of the README', async () => {
+  const [shape, values, sums] = await onGpu(async (gpu) => {
+    const x = gpu.tensor([1, 2, 3, 4, 5, 6], [2, 3]);
+    const w = gpu.tensor(new Float32Array(12).map((_, i) => i % 4), [3, 4]);
+    const y = gpu.scope(() => gpu.softmax(gpu.matmul(x, w)));
+    const z = gpu.fuse([y], (p) => p.mul(2).add(1));
+    return [y.shape, [...await y.data()], [...await z.data()]];
+  });
+  assert.deepEqual(shape, [2, 4]);
+  const row = (sum) => {
+    const powers = [0, 1, 2, 3].map((n) => Math.exp(n * sum));
+    return powers.map((power) => power / powers.reduce((a, b) => a + b));
+  };
+  const expected = [...row(6), ...row(15)];
+  near(values, expected);
+  near(sums, expected.map((p) => 2 * p + 1));
+});
+
+test('every method takes its options, and gives numbers', async () => {
+  const wrong = await onGpu(async (gpu) => {
+    const { SAMPLES } = await import('/js-tests/samples.mjs');
+    const failures = [];
+    for (const [method, call] of SAMPLES) {
+      try {
+        const made = [call(gpu)].flat();
+        for (const tensor of made.filter(({ dtype }) => !dtype.startsWith('q'))) {
+          const values = await tensor.data();
+          if (values.length !== tensor.size) failures.push(`${method}: ${values.length} values of ${tensor}`);
+          const odd = values.find((value) => Number.isNaN(value));
+          if (odd !== undefined) failures.push(`${method}: ${tensor} has NaN`);
+        }
+        gpu.free(made);
+      } catch (error) {
+        failures.push(`${method}: ${error.code} ${error.message}`);
+      }
+    }
+    return failures;
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('types survive the way to the GPU and back', async () => {
+  const [half, brain, words, cast, kind] = await onGpu(async (gpu) => {
+    const odd = gpu.tensor([1, -2.5, 65504], [3], 'f16');
+    const results = [odd, gpu.tensor([1, -2.5, 3], [3], 'bf16'), gpu.tensor(Uint32Array.of(1, 2 ** 32 - 1)), gpu.cast(odd, 'i32')];
+    const values = await Promise.all(results.map((tensor) => tensor.data()));
+    return [...values.map((list) => [...list]), values[3].constructor.name];
+  });
+  assert.deepEqual([half, brain, words, cast, kind], [[1, -2.5, 65504], [1, -2.5, 3], [1, 2 ** 32 - 1], [1, -2, 65504], 'Int32Array']);
+});
+
+test('a long chain of operations is queued without waiting', async () => {
+  const [value, before] = await onGpu(async (gpu) => {
+    const one = gpu.tensor([1]);
+    let sum = gpu.zeros([1]);
+    const started = performance.now();
+    for (let i = 0; i < 600; i += 1) {
+      const next = gpu.add(sum, one);
+      sum.free();
+      sum = next;
+    }
+    const queued = performance.now() - started;
+    return [await sum.item(), queued];
+  });
+  assert.equal(value, 600);
+  assert.ok(before < 5000, `queueing took ${before} ms`);
+});
+
+test('wrong shapes, types and options name the operation and both shapes', async () => {
+  const messages = await onGpu(async (gpu, { WebggufError }) => {
+    const [a, b] = [gpu.tensor([1, 2, 3, 4, 5, 6], [2, 3]), gpu.zeros([4, 5])];
+    const heads = gpu.zeros([1, 3, 2, 8]);
+    const calls = {
+      matmul: () => gpu.matmul(a, b), add: () => gpu.add(a, b), fuse: () => gpu.fuse([a, b], (x, y) => x.add(y)),
+      softmax: () => gpu.softmax(a, { mask: b }), option: () => gpu.softmax(a, { cap: 3 }),
+      rmsNorm: () => gpu.rmsNorm(a, b), attention: () => gpu.attention(heads, gpu.zeros([1, 2, 2, 8]), gpu.zeros([1, 2, 2, 8])),
+      axes: () => gpu.zeros([1, 1, 1, 1, 1, 1]), empty: () => gpu.zeros([2, 0]), huge: () => gpu.cast(gpu.zeros([2 ** 31]), 'f32'),
+    };
+    const outcome = (call) => {
+      try {
+        return `gave ${call()}`;
+      } catch (error) {
+        return error instanceof WebggufError ? `${error.code}: ${error.message}` : `not ours: ${error}`;
+      }
+    };
+    delete calls.huge;
+    return Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, outcome(call)]));
+  });
+  const both = /^invalid_argument: .*\[2, 3\] f32.*\[4, 5\] f32/;
+  for (const name of ['matmul', 'add', 'fuse', 'softmax', 'rmsNorm']) assert.match(messages[name], both, name);
+  assert.match(messages.attention, /^invalid_argument: attention: .*\[1, 3, 2, 8\] f32.*\[1, 2, 2, 8\] f32/);
+  assert.match(messages.option, /^invalid_argument: softmax: .*cap/);
+  assert.match(messages.axes, /^invalid_argument: .*6 axes/);
+  assert.match(messages.empty, /^invalid_argument: .*\[2, 0\] f32.*empty/);
+});
+
+test('what was freed is refused; memory is used again; a destroyed Gpu says so', async () => {
+  const [freed, reused, destroyed, adapter] = await onGpu(async (gpu, { Gpu }) => {
+    const other = await Gpu.create();
+    const message = async (call) => {
+      try {
+        await call();
+        return 'nothing was thrown';
+      } catch (error) {
+        return `${error.code}: ${error.message}`;
+      }
+    };
+    const x = other.tensor([1, 2, 3]);
+    const y = other.neg(x);
+    x.free();
+    const results = [await message(() => other.add(y, x)), [...await y.data()]];
+    for (let i = 0; i < 300; i += 1) other.scope(() => { other.neg(other.zeros([1 << 18])); });
+    const { name, vendor, software } = other.info;
+    other.destroy();
+    return [...results, await message(() => other.neg(y)), { name, vendor, software }];
+  });
+  assert.match(freed, /^invalid_argument: add: b \(\[3\] f32\) was freed/);
+  assert.deepEqual(reused, [-1, -2, -3]);
+  assert.match(destroyed, /^invalid_argument: .*destroyed/);
+  assert.equal(typeof adapter.software, 'boolean');
+  await page.close();
+});
