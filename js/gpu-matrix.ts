@@ -23,6 +23,12 @@ export interface MatmulOptions {
   precision?: 'full' | 'fast' | undefined;
 }
 
+/** Options of {@link MatrixOperations.gateUp} and {@link MatrixOperations.gated}. */
+export interface GateOptions {
+  /** SiLU or GELU (tanh form) of the gate. Default: `'swiglu'` */
+  activation?: 'swiglu' | 'geglu' | undefined;
+}
+
 /** Operations on matrices; each is the last two axes of a tensor. */
 export abstract class MatrixOperations extends ElementwiseOperations {
   /**
@@ -36,6 +42,29 @@ export abstract class MatrixOperations extends ElementwiseOperations {
    */
   matmul(a: Tensor, b: Tensor, options?: MatmulOptions): FloatTensor {
     return this.one('matmul', 'matmul', { a, b }, options, { tensors: ['bias', 'residual'] });
+  }
+
+  /**
+   * activation(x · Gᵀ) · (x · Uᵀ): the first half of a gated feed-forward (Shazeer 2020, arXiv 2002.05202).
+   *
+   * @param x f32 [.., k]
+   * @param w [2n, k], the rows of G before those of U: f32, f16, bf16 or quantised
+   * @returns f32 [.., n]
+   * @throws {WebggufError} `invalid_argument` where shapes or types do not fit
+   */
+  gateUp(x: Tensor, w: Tensor, options?: GateOptions): FloatTensor {
+    return this.one('gateUp', 'gateUp', { x, w }, options);
+  }
+
+  /**
+   * activation(g) · u for rows that hold g before u.
+   *
+   * @param x f32 [.., 2n]
+   * @returns f32 [.., n]
+   * @throws {WebggufError} `invalid_argument` where shapes or types do not fit
+   */
+  gated(x: Tensor, options?: GateOptions): FloatTensor {
+    return this.one('gated', 'gated', { x }, options);
   }
 
   /**

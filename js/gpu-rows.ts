@@ -28,6 +28,30 @@ export interface NormOptions {
   weightOffset?: number | undefined;
 }
 
+/** Options of sums, means, products, extremes and `argmax`. */
+export interface ReduceOptions {
+  /** Along which axis; a negative one counts from the last. Default: the whole tensor */
+  axis?: number | undefined;
+  /** Keep the axis, with length 1. Default: false */
+  keepDims?: boolean | undefined;
+}
+
+/** Options of {@link RowOperations.cumsum}. */
+export interface CumsumOptions {
+  /** Along which axis; a negative one counts from the last. Default: the last */
+  axis?: number | undefined;
+  /** Sums of what comes before a value, without it. Default: false */
+  exclusive?: boolean | undefined;
+}
+
+/** Result of {@link RowOperations.topK}. */
+export interface TopK {
+  /** f32 [.., k], in descending order. */
+  readonly values: FloatTensor;
+  /** u32 [.., k]: where they lie along the axis. */
+  readonly indices: Tensor<'u32'>;
+}
+
 /** The two results of a norm with `sum`. */
 export type NormAndSum = [normed: FloatTensor, sum: FloatTensor];
 
@@ -68,6 +92,45 @@ export abstract class RowOperations extends MovementOperations {
   layerNorm(x: Tensor, weight?: Tensor, options?: NormOptions): FloatTensor;
   layerNorm(x: Tensor, weight?: Tensor, options: NormOptions & { sum?: boolean } = {}): FloatTensor | NormAndSum {
     return this.#norm('layerNorm', x, weight, options);
+  }
+
+  /** Sums along an axis, or of the whole tensor. */
+  sum(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('sum', x, options); }
+  /** Means along an axis, or of the whole tensor. */
+  mean(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('mean', x, options); }
+  /** Products along an axis, or of the whole tensor. */
+  prod(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('product', x, options, 'prod'); }
+  /** The largest along an axis, or of the whole tensor; {@link Gpu.maximum} is the larger of two tensors. */
+  max(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('max', x, options); }
+  /** The smallest along an axis, or of the whole tensor; {@link Gpu.minimum} is the smaller of two tensors. */
+  min(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('min', x, options); }
+
+  /**
+   * Where the largest lies along an axis, or in the whole tensor: the lowest index among equals; NaN is less than all.
+   */
+  argmax(x: Tensor, options?: ReduceOptions): Tensor<'u32'> {
+    return this.one('argmax', 'argmax', { x }, options);
+  }
+
+  /**
+   * The k largest of the last axis, in descending order, and where they lie: the lowest index first among equals.
+   *
+   * @param x f32 [.., n]
+   * @param k 1 to 256, and at most n
+   * @returns values f32 [.., k] and indices u32 [.., k]
+   */
+  topK(x: Tensor, k: number): TopK {
+    const [values, indices] = this.run('topK', 'topK', { x }, { k });
+    return { values: values as FloatTensor, indices: indices as Tensor<'u32'> };
+  }
+
+  /** Running sums of f32 along an axis. */
+  cumsum(x: Tensor, options?: CumsumOptions): FloatTensor {
+    return this.one('cumsum', 'cumsum', { x }, options);
+  }
+
+  #reduce(op: string, x: Tensor, options?: ReduceOptions, call = op): FloatTensor {
+    return this.one(call, 'reduce', { x }, options, { fixed: { op } });
   }
 
   #norm(

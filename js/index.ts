@@ -22,8 +22,10 @@ export type { DeviceFacts } from './gpu.js';
 export type { FloatTensor } from './tensor.js';
 export type { DataOf, DType, FloatDType, PlainDType, QuantisedDType, TensorData } from './dtypes.js';
 export type { ElementwiseOptions, FuseOptions, Operand } from './gpu-elementwise.js';
-export type { MatmulOptions } from './gpu-matrix.js';
-export type { NormAndSum, NormOptions, SoftmaxOptions } from './gpu-rows.js';
+export type { GateOptions, MatmulOptions } from './gpu-matrix.js';
+export type {
+  CumsumOptions, NormAndSum, NormOptions, ReduceOptions, SoftmaxOptions, TopK,
+} from './gpu-rows.js';
 export type {
   AttentionOptions, HeadLayout, RopeFrequencies, RopeOptions, RopeTableOptions, YarnOptions,
 } from './gpu-model.js';

@@ -119,5 +119,9 @@ where
     D: Deserializer<'de>,
     D::Error: std::fmt::Display,
 {
-    T::deserialize(options).map_err(|error| Error::invalid_argument(format!("{op}: {error}")))
+    T::deserialize(options).map_err(|error| {
+        // As JavaScript prints its exceptions.
+        let words = error.to_string();
+        Error::invalid_argument(format!("{op}: {}", words.strip_prefix("Error: ").unwrap_or(&words)))
+    })
 }

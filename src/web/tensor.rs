@@ -4,6 +4,7 @@ use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde::de::Visitor;
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
@@ -138,7 +139,7 @@ impl Tensors {
         let look_up = |id: &Option<u32>| id.map(|id| self.tensor(name, id).cloned()).transpose();
         let inputs: Vec<Option<Tensor>> = inputs.iter().map(look_up).collect::<Result<_>>()?;
         let inputs: Vec<Option<&Tensor>> = inputs.iter().map(Option::as_ref).collect();
-        let options = serde_wasm_bindgen::Deserializer::from(options);
+        let options = Options(options.into());
         let made = self.gpu.record(|tape| op::run(tape, name, &inputs, options))?;
         self.live.extend(made.iter().map(|tensor| (tensor.buffer.0, tensor.clone())));
         Ok(made)
@@ -147,6 +148,22 @@ impl Tensors {
     fn keep(&mut self, tensor: Tensor) -> Handle<'_> {
         let id = tensor.buffer.0;
         handle(self.live.entry(id).insert_entry(tensor).into_mut())
+    }
+}
+
+/// Options as a map: `serde_wasm_bindgen` looks only for the fields that a struct has, and a wrong name would pass.
+struct Options(serde_wasm_bindgen::Deserializer);
+
+impl<'de> serde::Deserializer<'de> for Options {
+    type Error = serde_wasm_bindgen::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> std::result::Result<V::Value, Self::Error> {
+        self.0.deserialize_map(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct
+        seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }
 

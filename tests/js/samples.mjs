@@ -1,7 +1,7 @@
 // One call of every operation of `Gpu`, with every option, as `[method, call]`. The mock shows which names the engine
 // is asked for; the real engine shows whether it takes them. `call` may give one tensor or several.
 
-const numbers = (length) => Float32Array.from({ length }, (_, i) => ((i * 7) % 11) / 11);
+const numbers = (length) => Float32Array.from({ length }, (_, i) => (1 + ((i * 7) % 11)) / 11);
 const f32 = (gpu, ...shape) => gpu.tensor(numbers(size(shape)), shape);
 const u32 = (gpu, values, shape = [values.length]) => gpu.tensor(Uint32Array.from(values), shape);
 const size = (shape) => shape.reduce((product, length) => product * length, 1);
@@ -38,6 +38,13 @@ export const SAMPLES = [
     return gpu.matmulGrouped(f32(gpu, 3, 5), f32(gpu, 4, 7, 5), ids, f32(gpu, 3, 2));
   }],
   ['tensor', (gpu) => gpu.tensor(new Uint8Array(2 * 34), [2, 32], 'q8_0')],
+  ['gateUp', (gpu) => gpu.gateUp(f32(gpu, 3, 5), f32(gpu, 14, 5), { activation: 'geglu' })],
+  ['gated', (gpu) => gpu.gated(f32(gpu, 3, 10), { activation: 'swiglu' })],
+  ...['sum', 'mean', 'prod', 'max', 'min', 'argmax'].flatMap((op) => [
+    [op, (gpu) => gpu[op](f32(gpu, 3, 5))], [op, (gpu) => gpu[op](f32(gpu, 3, 5), { axis: -2, keepDims: true })],
+  ]),
+  ['topK', (gpu) => Object.values(gpu.topK(f32(gpu, 3, 5), 2))],
+  ['cumsum', (gpu) => gpu.cumsum(f32(gpu, 3, 5), { axis: 0, exclusive: true })],
   ['softmax', (gpu) => gpu.softmax(f32(gpu, 3, 5), { mask: f32(gpu, 1, 5), causal: true, scale: 2, softCap: 10 })],
   ['rmsNorm', (gpu) => gpu.rmsNorm(f32(gpu, 3, 5), f32(gpu, 5), { ...NORM(gpu), sum: true })],
   ['layerNorm', (gpu) => gpu.layerNorm(f32(gpu, 3, 5), f32(gpu, 5), NORM(gpu))],
