@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
+use super::elementwise::{Step, fuse_in_place};
 use super::{DType, Tape, Tensor, quantised};
+use crate::kernels::elementwise::{Arg, Op};
 use crate::kernels::mat_mul_dense::{Activation, MatMulDense, Params, Precision, Stored, mat_mul_dense};
 use crate::kernels::spec::Slice;
 use crate::{Error, Result};
@@ -27,8 +29,7 @@ pub struct MatmulOptions {
 /// `y = activation(a · b + bias) + residual`: a `[.., m, k]` and b `[.., k, n]` (f32, f16 or bf16), bias `[n]` f32,
 /// residual like y → y `[.., m, n]` f32. Axes before the last two are equal, or 1 in one of them, or missing.
 ///
-/// b may also be a matrix `[n, k]` in GGUF blocks, which is transposed always; then a is f32, and there is neither
-/// activation nor residual.
+/// b may also be a matrix `[n, k]` in GGUF blocks, which is transposed always; then a is f32.
 ///
 /// # Errors
 /// `invalid_argument` where shapes or types do not fit.
@@ -51,7 +52,7 @@ pub(super) struct Product<'a> {
     a: &'a Tensor,
     b: &'a Tensor,
     bias: Option<Slice>,
-    residual: Option<Slice>,
+    residual: Option<&'a Tensor>,
     options: &'a MatmulOptions,
     params: Params,
     /// Of y.
@@ -63,15 +64,15 @@ impl<'a> Product<'a> {
     pub(super) fn new(
         a: &'a Tensor,
         b: &'a Tensor,
-        [bias, residual]: [Option<&Tensor>; 2],
+        [bias, residual]: [Option<&'a Tensor>; 2],
         options: &'a MatmulOptions,
     ) -> Result<Self> {
         if matches!(b.dtype, DType::Quantised(_)) {
             if !options.transpose_b || options.transpose_a || b.shape.len() != 2 {
                 return Err(unfit(a, b, "a matrix in blocks is [n, k]: it needs transposeB and no transposeA"));
             }
-            if a.dtype != DType::F32 || residual.is_some() || options.activation != Activation::None {
-                return Err(unfit(a, b, "beside blocks a must be f32, and there is no residual or activation"));
+            if a.dtype != DType::F32 {
+                return Err(unfit(a, b, "beside a matrix in blocks a must be f32"));
             }
         } else if stored(a.dtype).is_none() || stored(b.dtype).is_none() {
             return Err(unfit(a, b, "a must be f32, f16 or bf16, and b that or in blocks"));
@@ -80,21 +81,42 @@ impl<'a> Product<'a> {
         let shape = output_shape(a, b, options);
         check(bias, &[params.n], "bias")?;
         check(residual, &shape, "residual")?;
-        let [bias, residual] = [bias, residual].map(|input| input.map(Tensor::slice));
-        Ok(Self { a, b, bias, residual, options, params, shape })
+        Ok(Self { a, b, bias: bias.map(Tensor::slice), residual, options, params, shape })
     }
 
     /// Writes the dispatches that fill y.
     pub(super) fn record(&self, tape: &mut Tape, y: Slice) -> Result<()> {
         let &Self { a, b, bias, residual, options, params, .. } = self;
         let Some((a_stored, b_stored)) = stored(a.dtype).zip(stored(b.dtype)) else {
-            return quantised::product(tape, (params.m, a.slice()), b, bias, y);
+            quantised::product(tape, (params.m, a.slice()), b, bias, y)?;
+            return self.finish(tape, y);
         };
-        let activation = options.activation;
+        let (activation, residual) = (options.activation, residual.map(Tensor::slice));
         let (a, b) = ((a.slice(), a_stored), (b.slice(), b_stored));
         let problem = MatMulDense { params, a, b, bias, activation, residual, y };
         let dispatch = mat_mul_dense(tape.caps(), options.precision, tape.dummy(), &problem);
         tape.push(dispatch);
+        Ok(())
+    }
+
+    /// Activation and residual of a product by a kernel that knows neither.
+    fn finish(&self, tape: &mut Tape, y: Slice) -> Result<()> {
+        let activation = match self.options.activation {
+            Activation::None => None,
+            Activation::Relu => Some(Op::Relu),
+            Activation::Silu => Some(Op::Silu),
+            Activation::Gelu => Some(Op::Gelu),
+        };
+        let mut steps: Vec<Step> = activation.iter().map(|&op| Step::new(op, &[Arg::Input(0)])).collect();
+        let y = Tensor { dtype: DType::F32, shape: self.shape.clone(), buffer: y.buffer };
+        let inputs: Vec<&Tensor> = std::iter::once(&y).chain(self.residual).collect();
+        if self.residual.is_some() {
+            let before = if steps.is_empty() { Arg::Input(0) } else { Arg::Step(0) };
+            steps.push(Step::new(Op::Add, &[before, Arg::Input(1)]));
+        }
+        if !steps.is_empty() {
+            fuse_in_place(tape, &inputs, &steps)?;
+        }
         Ok(())
     }
 }

@@ -72,6 +72,7 @@ where
             one(matmul(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))
         }
         "matmulGrouped" => {
+            let NoOptions {} = decode(name, options)?;
             one(matmul_grouped(tape, inputs.need(0)?, inputs.need(1)?, inputs.need(2)?, inputs.maybe(3)))
         }
         "rope" => one(rope(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
