@@ -39,6 +39,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   signal: abortSignal,
   contextLength: integer(2, MOST_TOKENS, 'an integer of at least 2'),
   backend: oneOf('auto', 'webgpu', 'cpu'),
+  precision: oneOf('auto', 'exact', 'fast'),
 };
 
 const GENERATE: Record<keyof GenerateOptions, Check> = {

@@ -62,6 +62,12 @@ export interface LoadOptions {
   contextLength?: number | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
   backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
+  /**
+   * `auto` (default) reads prompts with activations rounded to 8 bits in blocks of 32, as llama.cpp does on a CPU,
+   * where the GPU multiplies such numbers in hardware: about twice as fast. `exact` computes everything in 32-bit
+   * floats. `fast` is `auto` also on GPUs not known to have such hardware. Answers are written in floats always.
+   */
+  precision?: 'auto' | 'exact' | 'fast' | undefined;
 }
 
 /** What a loaded model is and where it runs. */

@@ -6,6 +6,7 @@
 // weights and squares are thus taken once per workgroup. mat_vec_split is for long rows of few.
 
 override GROUP_ROWS: u32; // a multiple of OUTPUTS
+override ROUNDS: u32;     // in which the teams get through these rows, at most
 override STAGE: u32;      // blocks of x in workgroup memory
 
 override QUAD: u32 = STAGE + 1u; // from one quad of a block to the next: odd, so that writes spread over the banks
@@ -68,12 +69,11 @@ fn main(
 ) {
     let begin = (group.y * groups.x + group.x) * GROUP_ROWS;
     let team = join_team(thread);
-    let count = count_teams(thread);
+    let teams = WG_SIZE / team.lanes;
     let blocks = blocks_to_do();
-    let rounds = (GROUP_ROWS + count * OUTPUTS - 1u) / (count * OUTPUTS);
     var squares = 0.0;
-    for (var round = 0u; round < rounds; round += 1u) {
-        let taken = (round * count + team.index) * OUTPUTS;
+    for (var round = 0u; round < ROUNDS; round += 1u) {
+        let taken = (round * teams + team.index) * OUTPUTS;
         var sums = array<f32, SUMS_MOST>();
         for (var start = 0u; start < blocks; start += STAGE) {
             let staged = min(STAGE, blocks - start);
@@ -82,13 +82,13 @@ fn main(
                 sums[SLOTS] += stage(start, staged, thread);
                 workgroupBarrier();
             }
-            for (var b = team.lane; b < staged; b += team.lanes) {
+            for (var b = team.lane; b < staged && taken < GROUP_ROWS; b += team.lanes) {
                 add_block(&sums, begin + taken, start, b);
             }
         }
         team_sums(&sums, team, thread);
         if NORM && round == 0u {
-            squares = all_squares(sums[SLOTS], team, count);
+            squares = all_squares(sums[SLOTS], team, teams);
         }
         if team.lane == 0u && taken < GROUP_ROWS {
             for (var i = 0u; i < OUTPUTS; i += 1u) {

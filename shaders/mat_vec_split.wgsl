@@ -53,7 +53,7 @@ fn main(
 ) {
     let first = (group.y * groups.x + group.x) * OUTPUTS;
     let team = join_team(thread);
-    let count = count_teams(thread);
+    let teams = WG_SIZE / team.lanes;
     let quads = 4u * blocks_to_do();
     var sums = array<f32, SUMS_MOST>();
     for (var i = thread; i < quads; i += WG_SIZE) {
@@ -69,7 +69,7 @@ fn main(
     for (var i = thread; i < OUTPUTS * COLUMNS; i += WG_SIZE) {
         let column = i / OUTPUTS;
         let at = column * SLOTS + select(i % OUTPUTS, 2u * (i % OUTPUTS), SWIGLU);
-        let squares = total(COLUMNS * SLOTS + column, count);
-        write_row(first + i % OUTPUTS, column, total(at, count), total(at + 1u, count), squares);
+        let squares = total(COLUMNS * SLOTS + column, teams);
+        write_row(first + i % OUTPUTS, column, total(at, teams), total(at + 1u, teams), squares);
     }
 }

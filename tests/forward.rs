@@ -1,16 +1,19 @@
 //! Whole models on a WebGPU device against the CPU reference: logits of forced decoding, greedy and sampled text.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::backend::{Backend, CpuRunner};
 use webgguf::config::ModelConfig;
 use webgguf::generate::{Engine, FinishReason, GenerateOptions};
+use webgguf::forward::EVALUATE_CHUNK;
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::gpu::{Gpu, Uploader};
+use webgguf::kernels::caps::Precision;
 use webgguf::model::match_tensors;
-use webgguf::reference::{CacheFormat, CpuModel};
+use webgguf::reference::{CacheFormat, CpuModel, argmax, log_sum_exp};
 use webgguf::sampler::SamplingOptions;
 use webgguf::tokenizer::Tokenizer;
 
@@ -121,6 +124,65 @@ async fn matrices_larger_than_a_binding_are_split() {
     // Small enough that most matrices are cut, gate and up lie apart, and q, k and v too.
     gpu.caps.max_binding = 24 << 10;
     compare_both("split llama", both_on(gpu, include_bytes!("fixtures/models/llama-q4_k_m.gguf"), CONTEXT).await).await;
+}
+
+/// The ids that llama.cpp was made to follow on the fixture `name`.
+fn forced(name: &str) -> Vec<u32> {
+    let all: serde_json::Value = serde_json::from_str(include_str!("fixtures/models/expectations.json")).expect("JSON");
+    let ids = all["models"][name]["forced"].as_array().expect("forced ids");
+    ids.iter().map(|id| id.as_u64().expect("an id") as u32).collect()
+}
+
+/// Logits of `ids` from `start` on, after the ids before were read as a prompt.
+async fn logits_after_prompt(engine: &mut Engine, ids: &[u32], start: usize) -> Vec<f32> {
+    engine.backend.configure(&SamplingOptions::default(), &[], &[]);
+    engine.backend.feed(&ids[..start], 0, &Cell::new(false)).await.expect("a working device");
+    engine.backend.next().await.expect("a working device");
+    let mut all = Vec::new();
+    for (i, chunk) in ids[start..].chunks(EVALUATE_CHUNK).enumerate() {
+        let position = start + i * EVALUATE_CHUNK;
+        all.extend(engine.backend.logits_of_all(chunk, position).await.expect("a working device"));
+    }
+    all
+}
+
+/// Forced decoding after a prompt that was read with activations in 8 bits, against the same without rounding: how
+/// often the most probable id is another one, and how far the mean log-probability moves.
+async fn rounding(name: &str, file: &[u8]) -> (usize, usize, f64) {
+    let ids = forced(name);
+    let start = ids.len() / 4;
+    let mut rows = Vec::new();
+    for precision in [Precision::Exact, Precision::Fast] {
+        let mut gpu = Gpu::open().await.expect("a WebGPU device");
+        gpu.caps = gpu.caps.clone().with_precision(precision);
+        let [mut engine, _] = both_on(gpu, file, CONTEXT).await;
+        rows.push(logits_after_prompt(&mut engine, &ids, start).await);
+    }
+    let vocab = rows[0].len() / (ids.len() - start);
+    let (mut flips, mut moved) = (0, 0.0);
+    for (i, (exact, rounded)) in rows[0].chunks(vocab).zip(rows[1].chunks(vocab)).enumerate().take(ids.len() - start - 1) {
+        let next = ids[start + i + 1] as usize;
+        flips += usize::from(argmax(exact) != argmax(rounded));
+        moved += f64::from(rounded[next] - log_sum_exp(rounded)) - f64::from(exact[next] - log_sum_exp(exact));
+    }
+    let count = ids.len() - start - 1;
+    (flips, count, moved / count as f64)
+}
+
+#[wasm_bindgen_test]
+async fn prompts_in_8_bits_keep_the_answers() {
+    macro_rules! files {
+        ($($name:literal),*) => {
+            [$(($name, include_bytes!(concat!("fixtures/models/", $name, ".gguf")).as_slice())),*]
+        };
+    }
+    let files = files!["llama-q4_0", "llama-q5_0", "llama-q8_0", "llama-q4_k_m", "llama-q6_k", "qwen2-q8_0", "qwen3-q4_0"];
+    for (name, file) in files {
+        let (flips, count, moved) = rounding(name, file).await;
+        console_log!("{name}: {flips} of {count} positions have another first id; mean log-probability moves by {moved:.4}");
+        assert!(moved.abs() < 0.02, "{name}: mean log-probability moves by {moved}");
+        assert!(flips * 100 <= count, "{name}: {flips} of {count} positions have another first id");
+    }
 }
 
 #[wasm_bindgen_test]

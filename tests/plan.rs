@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use webgguf::config::ModelConfig;
 use webgguf::forward::{Buffers, Forward, GateUp, Plan, Weights, place};
 use webgguf::gguf::{GgmlType, TensorInfo, Value, row_bytes};
-use webgguf::kernels::caps::Caps;
+use webgguf::kernels::caps::{Caps, Precision};
 use webgguf::kernels::spec::Dispatch;
 use webgguf::model::{Role, match_tensors, weight_specs};
 
@@ -132,13 +132,9 @@ fn a_row_larger_than_a_binding_is_an_error_with_both_numbers() {
 /// with `WEBGGUF_BLESS=1 cargo test --test plan`.
 #[test]
 fn every_device_gets_the_variants_of_the_snapshot() {
-    let device = |vendor: &str, f16, subgroups, size| Caps {
-        f16,
-        subgroups,
-        subgroup_size: size,
-        dot4: true,
-        vendor: vendor.into(),
-        ..large()
+    let device = |vendor: &str, f16, subgroups, subgroup_size| {
+        let caps = Caps { f16, subgroups, subgroup_size, dot4: true, vendor: vendor.into(), ..large() };
+        caps.with_precision(Precision::Auto)
     };
     let devices = [
         ("Apple", device("apple", true, true, (32, 32))),

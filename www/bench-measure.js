@@ -71,7 +71,7 @@ class Bench {
 // ---- steps ----------------------------------------------------------------------------------------------------------
 
 async function load({ WasmModel }, settings, say) {
-  const { model: url, backend, prompt, predict, context } = settings;
+  const { model: url, backend, precision, prompt, predict, context } = settings;
   const wanted = (prompt ?? 0) + predict;
   const contextLength = context ?? (wanted > DEFAULT_CONTEXT ? wanted : undefined);
   const stages = new Map();
@@ -81,7 +81,7 @@ async function load({ WasmModel }, settings, say) {
     stages.set(stage, { from: stages.get(stage)?.from ?? at, to: at });
     say(`loading: ${stage}`, fraction);
   };
-  const model = await WasmModel.load(url, { backend, contextLength, onProgress });
+  const model = await WasmModel.load(url, { backend, precision, contextLength, onProgress });
   const total = performance.now() - begun;
   const load_stages = [...stages].map(([stage, times]) => ({ stage, ...times })).sort((a, b) => a.to - b.to);
   // Stages overlap: each counts from the end of the one before, so that they add up to the whole.

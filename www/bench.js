@@ -11,7 +11,7 @@ const NUMBERS = {
   prompt: { least: 1 }, predict: { least: 1, otherwise: 128 }, runs: { least: 1, otherwise: 3 }, context: { least: 2 },
   weight_bytes: { least: 1 },
 };
-const KNOWN = ['model', 'backend', 'temperature', 'kernels', 'report', ...Object.keys(NUMBERS)];
+const KNOWN = ['model', 'backend', 'precision', 'temperature', 'kernels', 'report', ...Object.keys(NUMBERS)];
 
 const $ = (id) => document.getElementById(id);
 const form = $('settings');
@@ -37,11 +37,12 @@ function settingsOf(query) {
   if (unknown) throw wrong(`unknown parameter '${unknown}'; known are ${KNOWN.join(', ')}`);
   const backend = query.get('backend') || 'auto';
   if (!BACKENDS.includes(backend)) throw wrong(`'backend' is '${backend}', not one of ${BACKENDS.join(', ')}`);
+  const precision = query.get('precision') || 'auto'; // `load` refuses what it does not know
   const numbers = Object.entries(NUMBERS).map(([name, { least, otherwise }]) =>
     [name, numberOf(query, name, least, Number.isSafeInteger) ?? otherwise]);
   const temperature = numberOf(query, 'temperature', 0, Number.isFinite) ?? 0;
   return {
-    model: query.get('model') || BUILT_IN, backend, temperature, kernels: query.get('kernels') === '1',
+    model: query.get('model') || BUILT_IN, backend, precision, temperature, kernels: query.get('kernels') === '1',
     ...Object.fromEntries(numbers),
   };
 }

@@ -19,6 +19,7 @@ export interface ByteSource {
 export interface EngineLoadOptions {
   backend: 'auto' | 'webgpu' | 'cpu';
   contextLength?: number;
+  precision?: 'auto' | 'exact' | 'fast';
 }
 
 export interface EngineGenerateOptions {

@@ -71,3 +71,20 @@ fn quads_dot(b: u32, k: u32, low: vec4<f32>, high: vec4<f32>, x_sums: vec2<f32>)
     let sums = vec2<f32>(dot(quad_of(block_word(b, k)), low), dot(quad_of(block_word(b, k + 4u)), high));
     return scaled(sums, x_sums, block_scales(b));
 }
+
+// The quants of block b as signed bytes, for integer dot products, and their scales and minima.
+const BYTES = ((1u << u32(BITS)) - 1u) * 0x01010101u;
+const FLIPPED = select(0u, 0x80808080u, BITS == 8); // eight bits are taken down by 128
+
+fn int8_words(b: u32) -> array<u32, 8> {
+    var words = block_words(b);
+    for (var k = 0u; k < 8u; k += 1u) {
+        words[k] = (words[k] & BYTES) ^ FLIPPED;
+    }
+    return words;
+}
+
+fn int8_scales(b: u32) -> vec4<f32> {
+    let s = block_scales(b);
+    return vec4<f32>(s.xy, s.zw - select(0.0, 128.0, BITS == 8) * s.xy);
+}

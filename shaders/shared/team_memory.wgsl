@@ -13,11 +13,6 @@ fn join_team(thread: u32) -> Team {
     return Team(thread / LANES, thread % LANES, LANES);
 }
 
-// Teams of the workgroup, after join_team.
-fn count_teams(thread: u32) -> u32 {
-    return WG_SIZE / LANES;
-}
-
 // Adds up each of a team's sums into those of its lane 0. All threads of the workgroup call it together.
 fn team_sums(sums: ptr<function, array<f32, SUMS_MOST>>, team: Team, thread: u32) {
     workgroupBarrier();

@@ -5,6 +5,7 @@ use super::{CHUNK, Splits};
 use crate::config::ModelConfig;
 use crate::kernels::argmax::{Commit, winners_bytes};
 use crate::kernels::attention::split_count;
+use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::sample::Options;
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::kernels::spec::Slice;
@@ -30,6 +31,8 @@ pub struct Activations {
     pub gate_up: Slice,
     /// `[tokens, ffn]`
     pub activated: Slice,
+    /// Any of `normed`, `attended` and `activated` in 8 bits.
+    pub quants: Quants,
     /// `[vocab]`
     pub logits: Slice,
     /// Scratch of a decode step's attention.
@@ -113,6 +116,7 @@ impl Buffers {
 fn activations(config: &ModelConfig, heads: &Heads, tokens: usize, plan: &mut Plan) -> Activations {
     let (h, kv, d) = (config.heads, config.kv_heads, config.head_dim);
     let count = split_count(heads.context);
+    let widest = config.hidden.max(config.ffn).max(h * d);
     let splits = Splits {
         count,
         partial: plan.words("attention partials", h * count as usize * d),
@@ -126,6 +130,10 @@ fn activations(config: &ModelConfig, heads: &Heads, tokens: usize, plan: &mut Pl
         attended: plan.words("attended", tokens * h * d),
         gate_up: plan.words("gate and up", tokens * 2 * config.ffn),
         activated: plan.words("activated", tokens * config.ffn),
+        quants: Quants {
+            q: plan.words("8-bit activations", tokens * widest / 4),
+            scales: plan.words("scales of 8-bit activations", tokens * widest.div_ceil(32) * 4),
+        },
         logits: plan.words("logits", config.vocab),
         splits,
     }

@@ -19,6 +19,7 @@ use crate::kernels::caps::Caps;
 use crate::kernels::gather::gather;
 use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul::{MatMul, mat_mul};
+use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
 use crate::kernels::rms_norm::rms_norm;
 use crate::kernels::rope_kv::{Heads, Rope, RopeKv, rope_kv};
@@ -52,8 +53,9 @@ impl Forward<'_> {
         let mut list = self.embed();
         for (layer, cache) in self.weights.layers.iter().zip(&self.buffers.cache) {
             list.push(self.norm(b.x, layer.attn_norm, b.normed));
+            // Never rounded: what is wrong in keys and values stays in the cache for all later tokens.
             for part in &layer.qkv {
-                list.extend(self.multiply(&MatMul {
+                list.extend(self.multiply_exact(&MatMul {
                     bias: part.bias,
                     y_offset: part.first_output,
                     ..self.mat_mul_of(&part.matrix, b.normed, b.qkv, self.qkv_width())
@@ -61,17 +63,17 @@ impl Forward<'_> {
             }
             list.push(self.rope(layer, cache));
             list.push(attention(self.buffers.state, &self.attention_of(cache)));
-            list.extend(self.multiply(&MatMul {
+            list.extend(self.multiply(&[MatMul {
                 epilogue: Epilogue::Residual,
                 ..self.mat_mul_of(&layer.attn_out, b.attended, b.x, self.hidden())
-            }));
+            }]));
             list.push(self.norm(b.x, layer.ffn_norm, b.normed));
             list.extend(self.gate_up_many(layer));
             list.push(swiglu(self.ffn(), b.gate_up, b.activated));
-            list.extend(self.multiply(&MatMul {
+            list.extend(self.multiply(&[MatMul {
                 epilogue: Epilogue::Residual,
                 ..self.mat_mul_of(&layer.down, b.activated, b.x, self.hidden())
-            }));
+            }]));
         }
         list
     }
@@ -120,7 +122,7 @@ impl Forward<'_> {
     pub fn head_of_all(&self, all_logits: Slice) -> Vec<Dispatch> {
         let b = &self.buffers.activations;
         let mut list = vec![self.norm(b.x, self.weights.output_norm, b.normed)];
-        list.extend(self.multiply(&self.mat_mul_of(&self.weights.head, b.normed, all_logits, self.config.vocab as u32)));
+        list.extend(self.multiply_exact(&self.mat_mul_of(&self.weights.head, b.normed, all_logits, self.config.vocab as u32)));
         list
     }
 
@@ -187,12 +189,8 @@ impl Forward<'_> {
         let b = &self.buffers.activations;
         let of = |matrix| self.mat_mul_of(matrix, b.normed, b.gate_up, 2 * self.ffn());
         match &layer.gate_up {
-            GateUp::Stacked(matrix) => self.multiply(&of(matrix)),
-            GateUp::Apart(gate, up) => {
-                let mut list = self.multiply(&of(gate));
-                list.extend(self.multiply(&MatMul { y_offset: self.ffn(), ..of(up) }));
-                list
-            }
+            GateUp::Stacked(matrix) => self.multiply(&[of(matrix)]),
+            GateUp::Apart(gate, up) => self.multiply(&[of(gate), MatMul { y_offset: self.ffn(), ..of(up) }]),
         }
     }
 
@@ -200,7 +198,21 @@ impl Forward<'_> {
         rms_norm(self.hidden(), self.config.rms_eps, x, weight, y)
     }
 
-    fn multiply(&self, problem: &MatMul) -> Vec<Dispatch> {
+    /// Products with one x, rounded to 8 bits once for those that take it so.
+    fn multiply(&self, problems: &[MatMul]) -> Vec<Dispatch> {
+        let (fixed, quants) = ((self.buffers.state, self.buffers.dummy), &self.buffers.activations.quants);
+        let rounds = |problem: &&MatMul| mat_mul_int8::suits(self.caps, problem.weights);
+        let rounding = problems.iter().find(rounds).map(|MatMul { weights, x, x_stride, .. }| {
+            quantise(self.buffers.state, (weights.cols, *x_stride), *x, quants)
+        });
+        let products = problems.iter().flat_map(|problem| match rounds(&problem) {
+            true => mat_mul_int8(fixed, problem, quants),
+            false => self.multiply_exact(problem),
+        });
+        rounding.into_iter().chain(products).collect()
+    }
+
+    fn multiply_exact(&self, problem: &MatMul) -> Vec<Dispatch> {
         mat_mul(self.caps, self.buffers.state, self.buffers.dummy, problem)
     }
 

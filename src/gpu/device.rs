@@ -176,6 +176,7 @@ fn caps(device: &wgpu::Device, instance: &wgpu::Instance, facts: &js_sys::Object
         subgroup_size: (shim::number(facts, "subgroupMinSize"), shim::number(facts, "subgroupMaxSize")),
         dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
         vendor: shim::text(facts, "vendor").to_lowercase(),
+        int8: false,
         max_binding: limits.max_storage_buffer_binding_size,
         max_buffer: limits.max_buffer_size,
     }

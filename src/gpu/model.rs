@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::{BufferTable, CommandList, Gpu, Ring};
 use crate::config::ModelConfig;
 use crate::forward::{BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Weights};
+use crate::kernels::caps::Precision;
 use crate::kernels::spec::Slice;
 use crate::kernels::state::State;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
@@ -42,8 +43,21 @@ pub struct GpuModel {
     greedy: bool,
 }
 
+/// What a pass over ids of a prompt does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Fills the cache.
+    Through,
+    /// Chooses the next token too.
+    Choose,
+    /// The same, for one id, as decode does it.
+    One,
+}
+
 /// Made at the first call of [`GpuModel::logits_of_all`].
 struct Evaluation {
+    /// Prefill without rounding, where the model's own rounds.
+    exact: Option<CommandList>,
     head: CommandList,
     logits: wgpu::Buffer,
 }
@@ -122,19 +136,16 @@ impl GpuModel {
 
     /// Runs `ids` at `position` and after, in chunks of [`CHUNK`], then chooses the token after them and starts its
     /// read-back. At most two chunks are queued, so that `stop` takes effect soon. Returns how many ids were run.
+    ///
+    /// Where prefill rounds, the last id goes the way of decode, so that nothing is rounded in its own logits.
     pub async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        let chunks = ids.chunks(CHUNK).count();
+        let apart = usize::from(self.gpu.caps.int8 || ids.len() == 1);
+        let (many, one) = ids.split_at(ids.len() - apart);
         let mut before = None;
         let mut at = position;
-        for (index, chunk) in ids.chunks(CHUNK).enumerate() {
-            self.write(self.buffers.tokens, bytemuck::cast_slice(chunk));
-            let state = State { position: at as u32, count: chunk.len() as u32, ..Default::default() };
-            self.write(self.buffers.state, bytemuck::bytes_of(&state));
-            let Lists { prefill, head, .. } = &self.lists;
-            let lists = [prefill, head, self.lists.tail(self.greedy)];
-            let last = index + 1 == chunks;
-            let read = last.then_some((&mut self.ring, state_of(&self.table, &self.buffers)));
-            submit(&self.gpu, if last { &lists } else { &lists[..1] }, chunk.len() as u32, read);
+        for chunk in many.chunks(CHUNK) {
+            let last = at + chunk.len() == position + ids.len();
+            self.pass(chunk, at, if last { Way::Choose } else { Way::Through });
             at += chunk.len();
             if !last && let Some(before) = before.replace(self.gpu.submitted()) {
                 let _ = before.await;
@@ -143,8 +154,28 @@ impl GpuModel {
                 break;
             }
         }
+        if !one.is_empty() && at + 1 == position + ids.len() && !(stop.get() && at > position) {
+            self.pass(one, at, Way::One);
+            at += 1;
+        }
         self.gpu.check()?;
         Ok(at - position)
+    }
+
+    /// Submits one pass over `ids` at `position`.
+    fn pass(&mut self, ids: &[u32], position: usize, way: Way) {
+        self.write(self.buffers.tokens, bytemuck::cast_slice(ids));
+        let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
+        self.write(self.buffers.state, bytemuck::bytes_of(&state));
+        let Lists { prefill, head, decode, .. } = &self.lists;
+        let tail = self.lists.tail(self.greedy);
+        let lists: &[&CommandList] = match way {
+            Way::Through => &[prefill],
+            Way::Choose => &[prefill, head, tail],
+            Way::One => &[decode, tail],
+        };
+        let read = (way != Way::Through).then_some((&mut self.ring, state_of(&self.table, &self.buffers)));
+        submit(&self.gpu, lists, ids.len() as u32, read);
     }
 
     /// Submits the next token's pass. False where [`MAX_DEPTH`] tokens are in flight.
@@ -174,7 +205,7 @@ impl GpuModel {
         Ok(bytes.map(|bytes| bytemuck::pod_read_unaligned(&bytes)))
     }
 
-    /// Logits `[ids, vocab]` of up to [`EVALUATE_CHUNK`] ids at `position` and after.
+    /// Without rounding: logits `[ids, vocab]` of up to [`EVALUATE_CHUNK`] ids at `position` and after.
     pub async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
         if self.evaluation.is_none() {
             self.evaluation = Some(self.record_evaluation()?);
@@ -183,7 +214,8 @@ impl GpuModel {
         self.write(self.buffers.tokens, bytemuck::cast_slice(ids));
         let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
         self.write(self.buffers.state, bytemuck::bytes_of(&state));
-        submit(&self.gpu, &[&self.lists.prefill, &evaluation.head], ids.len() as u32, None);
+        let layers = evaluation.exact.as_ref().unwrap_or(&self.lists.prefill);
+        submit(&self.gpu, &[layers, &evaluation.head], ids.len() as u32, None);
         let bytes = self.gpu.read(&evaluation.logits, 0, (ids.len() * self.config.vocab * 4) as u64).await?;
         Ok(bytemuck::pod_collect_to_vec(&bytes))
     }
@@ -199,9 +231,12 @@ impl GpuModel {
         let logits = self.gpu.buffer("all logits", bytes, usage)?;
         let id = self.table.add(logits.clone());
         let (config, weights, buffers) = (&self.config, &self.weights, &self.buffers);
-        let forward = Forward { config, caps: &self.gpu.caps, weights, buffers };
-        let head = CommandList::record(&self.gpu, &forward.head_of_all(id.into()), &self.table)?;
-        Ok(Evaluation { head, logits })
+        let caps = self.gpu.caps.clone().with_precision(Precision::Exact);
+        let forward = Forward { config, caps: &caps, weights, buffers };
+        let record = |dispatches: Vec<_>| CommandList::record(&self.gpu, &dispatches, &self.table);
+        let head = record(forward.head_of_all(id.into()))?;
+        let exact = self.gpu.caps.int8.then(|| record(forward.prefill())).transpose()?;
+        Ok(Evaluation { exact, head, logits })
     }
 
     fn write(&self, slice: Slice, bytes: &[u8]) {

@@ -13,6 +13,7 @@ mod gather;
 mod layer_norm;
 mod mat_mul;
 mod mat_mul_dense;
+mod mat_mul_int8;
 mod mat_mul_grouped;
 mod mat_vec;
 mod op_bench;
@@ -185,6 +186,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(elementwise::cases(caps, random));
     cases.extend(mat_vec::cases(caps, random, step));
     cases.extend(mat_mul::cases(random, step));
+    cases.extend(mat_mul_int8::cases(random));
     cases.extend(mat_mul_dense::cases(caps, random));
     cases.extend(mat_mul_grouped::cases(caps, random));
     cases.extend(quantised::cases(caps, random));

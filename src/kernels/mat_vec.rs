@@ -38,7 +38,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     params: Params::LAYOUT,
     overrides: &[
         "COLS", "ROWS", "SLOTS", "COLUMNS", "Y_STRIDE", "WG_SIZE", "LANES", "NORM", "EPS", "BIAS", "RESIDUAL", "SWIGLU",
-        "GROUP_ROWS", "STAGE",
+        "GROUP_ROWS", "ROUNDS", "STAGE",
     ],
 };
 
@@ -210,8 +210,10 @@ pub fn dispatch(
     ];
     let mut group_rows = outputs;
     if !shape.split {
-        group_rows *= shape.wg_size / if shape.lanes == 0 { least_subgroup(caps) } else { shape.lanes };
+        let (least, most) = if shape.lanes == 0 { subgroup_sizes(caps) } else { (shape.lanes, shape.lanes) };
+        group_rows *= shape.wg_size / least;
         constants.push(("GROUP_ROWS", group_rows.into()));
+        constants.push(("ROUNDS", most.div_ceil(least).into()));
         constants.push(("STAGE", stage(weights.cols.div_ceil(BLOCK)).into()));
     }
     constants.extend(weights.layout(shard).constants());
@@ -231,11 +233,12 @@ fn stage(blocks: u32) -> u32 {
     blocks.div_ceil(blocks.div_ceil(96))
 }
 
-/// Subgroups of a workgroup take rows in rounds, so a guess too small costs rounds and one too large lanes.
-fn least_subgroup(caps: &Caps) -> u32 {
-    match caps.subgroup_size.0 {
-        0 => 32,
-        size => size,
+/// The least and the largest subgroup that the device may form. Subgroups of a workgroup take rows in rounds, so a
+/// guess too small costs rounds and one too large lanes.
+fn subgroup_sizes(caps: &Caps) -> (u32, u32) {
+    match caps.subgroup_size {
+        (0, _) | (_, 0) => (32, 128),
+        sizes => sizes,
     }
 }
 

@@ -22,6 +22,7 @@ pub mod layer_norm;
 pub mod layout;
 pub mod mat_mul;
 pub mod mat_mul_dense;
+pub mod mat_mul_int8;
 pub mod mat_mul_grouped;
 pub mod mat_vec;
 pub mod reduce;
@@ -53,6 +54,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &layer_norm::SPEC,
     &mat_mul::SPEC,
     &mat_mul_dense::SPEC,
+    &mat_mul_int8::SPEC,
+    &mat_mul_int8::QUANTISE,
     &mat_mul_grouped::ROWS,
     &mat_mul_grouped::SPEC,
     &mat_mul_grouped::SUM,

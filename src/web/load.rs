@@ -17,6 +17,7 @@ use crate::gpu::{Gpu, Uploader};
 use crate::model::{WeightSpec, match_tensors};
 use crate::reference::{CacheFormat, CpuModel};
 use crate::tokenizer::Tokenizer;
+use crate::kernels::caps::Precision;
 use crate::{Error, ErrorCode};
 
 /// The context where the caller names none: long enough for a conversation, small enough for a phone.
@@ -31,6 +32,8 @@ const UPLOAD_WINDOW: u64 = 64 << 20;
 pub struct LoadOptions {
     backend: Choice,
     context_length: Option<f64>,
+    #[serde(default)]
+    precision: Precision,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -100,7 +103,10 @@ pub async fn load(sources: Vec<ByteSource>, options: LoadOptions, report: Functi
     let context = context_length(options.context_length, &config).map_err(to_js)?;
     let job = Job { config, tensors: &gguf.tensors, matched, context };
     let backend = match open(options.backend).await? {
-        Some(gpu) => job.to_gpu(Rc::new(gpu), readers, &mut progress).await?,
+        Some(mut gpu) => {
+            gpu.caps = gpu.caps.clone().with_precision(options.precision);
+            job.to_gpu(Rc::new(gpu), readers, &mut progress).await?
+        }
         None => job.to_cpu(readers, &mut progress).await?,
     };
     progress.stage("ready", 1, 1)?;

@@ -1,0 +1,95 @@
+//! `y[t, r] = epilogue(W · x[t])` with activations rounded to 8 bits in blocks of 32: the matrices of prefill where the
+//! device multiplies four bytes in one instruction. [`quantise`] rounds, [`dispatch`] multiplies.
+
+use super::caps::Caps;
+use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
+use super::mat_mul::{MatMul, Params};
+use super::mat_vec::Epilogue;
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
+use crate::gguf::GgmlType;
+
+/// The contract with `shaders/mat_mul_int8.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    stem: "mat_mul_int8",
+    source: include_str!("../../shaders/mat_mul_int8.wgsl"),
+    bindings: &[
+        PARAMS,
+        read("state"),
+        read("x"),
+        read("x_scales"),
+        read("w_vec"),
+        read("w_word"),
+        read("bias"),
+        write("y"),
+    ],
+    params: Params::LAYOUT,
+    overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL", "HALVES"],
+};
+
+/// The contract with `shaders/quantise.wgsl`.
+pub static QUANTISE: KernelSpec = KernelSpec {
+    stem: "quantise",
+    source: include_str!("../../shaders/quantise.wgsl"),
+    bindings: &[PARAMS, read("state"), read("x"), write("q"), write("scales")],
+    params: NoParams::LAYOUT,
+    overrides: &["WG_SIZE", "COLS", "X_STRIDE"],
+};
+
+/// Rows and tokens of a workgroup's tile.
+const TILE: u32 = 64;
+
+/// Activations of a pass in 8 bits.
+#[derive(Debug, Clone, Copy)]
+pub struct Quants {
+    /// `[tokens, cols]` signed bytes.
+    pub q: Slice,
+    /// `[tokens, cols / 32]` of (scale, scale · sum of the first 16 quants, of the last 16, 0), f32.
+    pub scales: Slice,
+}
+
+/// Whether a matrix is multiplied so on a device.
+pub fn suits(caps: &Caps, weights: &Matrix) -> bool {
+    caps.int8 && is_quantised(weights.ty) && weights.rows >= TILE
+}
+
+/// Whether weights of this type are small integers.
+pub const fn is_quantised(ty: GgmlType) -> bool {
+    ty.block_len() > 1
+}
+
+/// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 32) are used.
+pub fn quantise(state: Slice, (cols, x_stride): (u32, u32), x: Slice, quants: &Quants) -> Dispatch {
+    let wg_size = 64;
+    let constants = [("WG_SIZE", f64::from(wg_size)), ("COLS", cols.into()), ("X_STRIDE", x_stride.into())];
+    let grid = [Extent::Fixed((cols / BLOCK).div_ceil(wg_size)), Extent::PerTokens(1), Extent::Fixed(1)];
+    let buffers = [state, x, quants.q, quants.scales];
+    Dispatch::new(Kernel::new(&QUANTISE, &constants), &NoParams::default(), &buffers, grid)
+}
+
+/// The dispatches, one per shard, of `problem` with x replaced by its `quants`.
+pub fn mat_mul_int8(fixed: (Slice, Slice), problem: &MatMul, quants: &Quants) -> Vec<Dispatch> {
+    problem.weights.shards.iter().map(|shard| dispatch(fixed, problem, quants, shard)).collect()
+}
+
+fn dispatch((state, dummy): (Slice, Slice), problem: &MatMul, quants: &Quants, shard: &Shard) -> Dispatch {
+    let MatMul { weights, bias, y, .. } = *problem;
+    debug_assert!(problem.epilogue != Epilogue::SwiGlu, "prefill runs swiglu on its own");
+    let truth = |condition: bool| f64::from(u8::from(condition));
+    let mut constants = vec![
+        ("COLS", f64::from(weights.cols)),
+        ("ROWS", shard.rows.into()),
+        ("Y_STRIDE", problem.y_stride.into()),
+        ("BIAS", truth(bias.is_some())),
+        ("RESIDUAL", truth(problem.epilogue == Epilogue::Residual)),
+        ("HALVES", truth(matches!(weights.ty, GgmlType::Q2_K | GgmlType::Q3_K | GgmlType::Q6_K))),
+    ];
+    constants.extend(weights.layout(shard).constants());
+    let kernel = Kernel::new(&SPEC, &constants)
+        .named(type_id(weights.ty))
+        .import("weights", weights_file(weights.ty));
+    let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
+    let w = Slice::from(shard.buffer);
+    let grid = [Extent::Fixed(shard.rows.div_ceil(TILE)), Extent::PerTokens(TILE), Extent::Fixed(1)];
+    let buffers = [state, quants.q, quants.scales, w, w, bias.unwrap_or(dummy), y];
+    Dispatch::new(kernel, &params, &buffers, grid)
+}
