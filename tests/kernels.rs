@@ -99,3 +99,8 @@ async fn softmax_and_norms_of_tensors() {
 async fn reductions_of_tensors() {
     run(&["reduce", "argmax_axis", "top_k", "cumsum"]).await;
 }
+
+#[wasm_bindgen_test]
+async fn scans_and_projections_of_tensors() {
+    run(&["selective_scan", "sinkhorn", "sinkhorn_rows"]).await;
+}

@@ -25,6 +25,8 @@ mod rope;
 mod rope_kv;
 mod rules;
 mod sample;
+mod selective_scan;
+mod sinkhorn;
 mod softmax;
 mod swiglu;
 mod tolerance;
@@ -200,6 +202,8 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(softmax::cases(caps, random));
     cases.extend(layer_norm::cases(caps, random));
     cases.extend(reduce::cases(caps, random));
+    cases.extend(selective_scan::cases(caps, random));
+    cases.extend(sinkhorn::cases(caps, random));
     cases
 }
 

@@ -31,6 +31,8 @@ pub mod rms_norm;
 pub mod rope;
 pub mod rope_kv;
 pub mod sample;
+pub mod selective_scan;
+pub mod sinkhorn;
 pub mod softmax;
 pub mod swiglu;
 pub mod top_k;
@@ -70,6 +72,10 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &rope_kv::SPEC,
     &sample::PENALTIES,
     &sample::SPEC,
+    &selective_scan::SPEC,
+    &sinkhorn::SPEC,
+    &sinkhorn::ROWS,
+    &sinkhorn::COLUMNS,
     &softmax::SPEC,
     &swiglu::SPEC,
     &top_k::SPEC,

@@ -65,6 +65,7 @@ files![
     "rotations_table",
     "sample_options",
     "silu",
+    "sinkhorn_share",
     "six_bit_scales",
     "soft_cap",
     "spread_bits",

@@ -1,9 +1,18 @@
-//! What brings rows to a common measure: softmax, layer norm, RMS norm.
+//! What brings numbers to a common measure: softmax, layer norm, RMS norm, Sinkhorn's projection.
+//!
+//! | operation | inputs | options | gives |
+//! |---|---|---|---|
+//! | `softmax` | x, mask? | `{scale?, causal?, softCap?}` | f32 |
+//! | `layerNorm`, `rmsNorm` | x, weight?, bias?, residual? | `{eps?, weightOffset?, sum?}` | f32; also x + residual |
+//! | `sinkhorn` | x | `{iterations?, tolerance?}` | f32 |
+//!
+//! All inputs are f32.
 
 use serde::Deserialize;
 
 use super::{DType, MAX_RANK, Tape, Tensor, rows_and_cols};
 use crate::kernels::layer_norm::{Norm, norm};
+use crate::kernels::sinkhorn::{MAX_SINGLE, Sinkhorn, sinkhorn_large};
 use crate::kernels::softmax::{Mask, Softmax};
 use crate::{Error, Result};
 
@@ -161,6 +170,53 @@ fn rows_norm(
     Ok([Some(y), sum].into_iter().flatten().collect())
 }
 
+/// Options of [`sinkhorn`].
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SinkhornOptions {
+    /// The most normalisations of rows and columns, up to 1,000: 20 if it is not given, and 100 with a tolerance.
+    pub iterations: Option<u32>,
+    /// Stop once all sums of rows are this close to 1.
+    pub tolerance: Option<f32>,
+}
+
+/// Projects x `[.., n, n]`, f32, onto the doubly stochastic matrices: rows and then columns are divided by their sums,
+/// again and again (Sinkhorn and Knopp 1967) → f32, shape of x. Numbers must not be negative, which nothing checks; a
+/// row or column of zeros stays one.
+///
+/// # Errors
+/// `invalid_argument` where shapes, types or options do not fit.
+pub fn sinkhorn(tape: &mut Tape, x: &Tensor, options: &SinkhornOptions) -> Result<Tensor> {
+    const OP: &str = "sinkhorn";
+    const MOST: u32 = 1000;
+    check_float(OP, "x", x)?;
+    let [before @ .., rows, n] = x.shape.as_slice() else {
+        return Err(Error::invalid_argument(format!("{OP}: x is {}; it must be [.., n, n]", x.describe())));
+    };
+    if rows != n {
+        let message = format!("{OP}: x is {}, {rows} rows of {n}; it must be square", x.describe());
+        return Err(Error::invalid_argument(message));
+    }
+    let iterations = options.iterations.unwrap_or(if options.tolerance.is_some() { 100 } else { 20 });
+    if iterations == 0 || iterations > MOST {
+        let message = format!("{OP}: iterations is {iterations}; it must be from 1 to {MOST}");
+        return Err(Error::invalid_argument(message));
+    }
+    if let Some(tolerance) = options.tolerance.filter(|tolerance| !(*tolerance >= 0.0 && tolerance.is_finite())) {
+        let message = format!("{OP}: tolerance is {tolerance}; it must be finite and not below 0");
+        return Err(Error::invalid_argument(message));
+    }
+    let problem = Sinkhorn { matrices: before.iter().product(), n: *n, iterations, tolerance: options.tolerance };
+    let y = tape.output(DType::F32, &x.shape)?;
+    if *n <= MAX_SINGLE {
+        tape.push(crate::kernels::sinkhorn::sinkhorn(&problem, x.slice(), y.slice()));
+    } else {
+        let flags = tape.scratch(problem.flags_bytes())?;
+        sinkhorn_large(&problem, x.slice(), y.slice(), flags).into_iter().for_each(|dispatch| tape.push(dispatch));
+    }
+    Ok(y)
+}
+
 /// Whether an input is f32.
 pub(super) fn check_float(op: &str, what: &str, tensor: &Tensor) -> Result<()> {
     if tensor.dtype == DType::F32 {
@@ -188,6 +244,18 @@ mod tests {
                 softmax(&mut Tape::new(Caps::baseline()), &x, Some(&mask), &SoftmaxOptions::default()).unwrap_err();
             assert!(error.message().contains("x is [2, 3, 4, 5] f32 and the mask ["), "{error}");
         }
+    }
+
+    #[test]
+    fn sinkhorn_takes_squares() {
+        let mut tape = Tape::new(Caps::baseline());
+        let x = tape.output(DType::F32, &[2, 3, 4]).unwrap();
+        let error = sinkhorn(&mut tape, &x, &SinkhornOptions::default()).unwrap_err();
+        assert_eq!(error.message(), "sinkhorn: x is [2, 3, 4] f32, 3 rows of 4; it must be square");
+        let x = tape.output(DType::F32, &[33, 33]).unwrap();
+        let options = SinkhornOptions { iterations: Some(3), ..SinkhornOptions::default() };
+        sinkhorn(&mut tape, &x, &options).unwrap();
+        assert_eq!(tape.take().1.len(), 6);
     }
 
     #[test]

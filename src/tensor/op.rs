@@ -7,11 +7,11 @@ use super::attention::attention;
 use super::gate_up::{gate_up, gated_linear_unit};
 use super::grouped::matmul_grouped;
 use super::matmul::matmul;
-use super::norm::{NormInputs, layer_norm, rms_norm, softmax};
+use super::norm::{NormInputs, layer_norm, rms_norm, sinkhorn, softmax};
 use super::quantised::from_blocks;
 use super::reduce::{argmax, reduce, top_k};
 use super::rope::{rope, rope_table};
-use super::scan::cumsum;
+use super::scan::{ScanInputs, cumsum, selective_scan};
 use super::{Tape, Tensor, elementwise};
 use crate::{Error, Result};
 
@@ -90,6 +90,19 @@ where
         "argmax" => one(argmax(tape, inputs.need(0)?, &decode(name, options)?)),
         "topK" => top_k(tape, inputs.need(0)?, &decode(name, options)?).map(Vec::from),
         "cumsum" => one(cumsum(tape, inputs.need(0)?, &decode(name, options)?)),
+        "selectiveScan" => {
+            let scan = ScanInputs {
+                x: inputs.need(0)?,
+                delta: inputs.need(1)?,
+                a: inputs.need(2)?,
+                b: inputs.need(3)?,
+                c: inputs.need(4)?,
+                d: inputs.maybe(5),
+                state: inputs.maybe(6),
+            };
+            selective_scan(tape, &scan).map(Vec::from)
+        }
+        "sinkhorn" => one(sinkhorn(tape, inputs.need(0)?, &decode(name, options)?)),
         "softmax" => one(softmax(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "scale" => one(elementwise::run_scale(tape, inputs.need(0)?, &decode(name, options)?)),
         "select" => {

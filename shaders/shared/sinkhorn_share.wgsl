@@ -1,0 +1,11 @@
+// A number's share of a sum of numbers that are not negative; a sum of 0, or of next to nothing, has no shares.
+const LEAST_SUM: f32 = 1e-37;
+
+fn share(value: f32, sum: f32) -> f32 {
+    return select(0.0, value / max(sum, LEAST_SUM), sum >= LEAST_SUM);
+}
+
+// Whether a row has not reached the sum 1 yet.
+fn is_off(sum: f32, tolerance: f32) -> bool {
+    return sum >= LEAST_SUM && abs(sum - 1.0) > tolerance;
+}
