@@ -10,8 +10,9 @@ use webgguf::ErrorCode;
 use webgguf::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
 use webgguf::model::{ARCHITECTURES, RopeStyle, weight_specs};
 use webgguf::reference::{
-    AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, NormShape, ScoreShape, argmax, attention,
-    frequencies, gather, layer_norm, log_sum_exp, mat_mul, mat_vec, rms_norm, rope, silu, softmax, softmax_rows, swiglu,
+    AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, NormShape, ScanInputs, ScoreShape, argmax,
+    argmax_axis, attention, cumsum, frequencies, gather, layer_norm, log_sum_exp, mat_mul, mat_vec, reduce, rms_norm,
+    rope, selective_scan, silu, sinkhorn, softmax, softmax_rows, swiglu, top_k,
 };
 
 #[track_caller]
@@ -159,6 +160,43 @@ fn layer_norm_takes_off_the_mean() {
     assert_close(&layer_norm(&[3.0, 7.0], &shape), &[-1.0, 2.0], 1e-6);
     let shape = NormShape { centred: false, weight: None, bias: Some(&[10.0, 20.0]), ..shape };
     assert_close(&layer_norm(&[3.0, -4.0], &shape), &[10.848_528, 18.868_63], 1e-6);
+}
+
+#[test]
+fn reductions_go_along_the_middle_axis() {
+    let x = [1.0, -2.0, 3.0, f32::NAN, 3.0, 5.0];
+    let shape = [1, 3, 2];
+    assert_eq!(reduce(&x[..4], [2, 2, 1], 0.0, |a, b| a + b)[0], -1.0);
+    assert_eq!(reduce(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], shape, 1.0, |a, b| a * b), [15.0, 48.0]);
+    assert_eq!(argmax_axis(&x, shape), [1, 2]);
+    assert_eq!(argmax_axis(&[f32::NAN, f32::NAN, f32::NEG_INFINITY], [1, 3, 1]), [2]);
+    assert_eq!(argmax_axis(&[f32::NAN; 2], [1, 2, 1]), [0]);
+    let (values, indices) = top_k(&x, 6, 5);
+    assert_eq!((values, indices), (vec![5.0, 3.0, 3.0, 1.0, -2.0], vec![5, 2, 4, 0, 1]));
+    assert_eq!(cumsum(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], shape, false), [1.0, 2.0, 4.0, 6.0, 9.0, 12.0]);
+    assert_eq!(cumsum(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], shape, true), [0.0, 0.0, 1.0, 2.0, 4.0, 6.0]);
+}
+
+#[test]
+fn a_selective_scan_decays_and_adds() {
+    // exp(Δ A) is 1/2 at every step.
+    let (delta, a) = ([1.0; 3], [-std::f32::consts::LN_2]);
+    let (x, c) = ([4.0, 0.0, 2.0], [1.0, 1.0, 2.0]);
+    let inputs = ScanInputs { x: &x, delta: &delta, a: &a, b: &[1.0; 3], c: &c, d: &[10.0] };
+    let mut state = [8.0];
+    assert_close(&selective_scan(&inputs, [1, 3, 1], 1, &mut state), &[48.0, 4.0, 28.0], 1e-6);
+    assert!((state[0] - 4.0).abs() < 1e-6);
+}
+
+#[test]
+fn sinkhorn_makes_sums_1_and_keeps_zeros() {
+    assert_eq!(sinkhorn(&[1.0, 3.0, 3.0, 1.0], 2, 1, None), [0.25, 0.75, 0.75, 0.25]);
+    assert_eq!(sinkhorn(&[0.0, 0.0, 0.0, 7.0], 2, 5, None), [0.0, 0.0, 0.0, 1.0]);
+    let y = sinkhorn(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0], 3, 200, Some(1e-6));
+    for i in 0..3 {
+        let (row, column) = (&y[3 * i..3 * i + 3], [y[i], y[i + 3], y[i + 6]]);
+        assert_close(&[row.iter().sum(), column.iter().sum()], &[1.0; 2], 2e-6);
+    }
 }
 
 #[test]

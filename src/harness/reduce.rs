@@ -42,6 +42,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     cases.extend(top_k_cases(caps, &[HOSTILE, [f32::NAN; 5], [0.0, 1e-40, 2e-40, -1e-40, 1.0]].concat(), [3, 5], 5));
     // Equal values past the first part: the lowest indices are chosen.
     cases.extend(top_k_cases(caps, &vec![2.5; 40_000], [1, 40_000], 200));
+    cases.push(cumsum_case(caps, random, &[5, 127], 1, false));
     for (shape, axis) in shapes {
         cases.push(cumsum_case(caps, random, shape, axis, false));
         cases.push(cumsum_case(caps, random, shape, axis, true));

@@ -28,3 +28,20 @@ pub const fn name(lanes: u32) -> &'static str {
         _ => "lanes",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::spec::MAX_WORKGROUPS;
+
+    #[test]
+    fn grids_cover_all_rows() {
+        for (rows, width) in [(1, 1), (100_000, 3), (100_000, 257), (1_050_000, 1), (16_777_217, 128), (9_000_000, 200)]
+        {
+            let lanes = lanes(width);
+            let [x, y, _] = grid(rows, lanes).map(|extent| extent.resolve(1));
+            assert!(x.max(y) <= MAX_WORKGROUPS, "{x}×{y} workgroups");
+            assert!(u64::from(x) * u64::from(y) * u64::from(WG_SIZE / lanes) >= u64::from(rows), "{rows} rows");
+        }
+    }
+}
