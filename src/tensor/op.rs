@@ -91,6 +91,7 @@ where
         "topK" => top_k(tape, inputs.need(0)?, &decode(name, options)?).map(Vec::from),
         "cumsum" => one(cumsum(tape, inputs.need(0)?, &decode(name, options)?)),
         "selectiveScan" => {
+            let NoOptions {} = decode(name, options)?;
             let scan = ScanInputs {
                 x: inputs.need(0)?,
                 delta: inputs.need(1)?,
