@@ -2,14 +2,12 @@
 //
 // expert_rows has listed the entries i of every expert. One workgroup of 8 × 8 threads computes TILE entries of one
 // expert by TILE columns, so that weights are read once per tile: DEPTH steps of c at a time both operands go into
-// workgroup memory, rows and columns innermost, and every thread adds to 4 × 4 sums. Which expert and which of its
+// workgroup memory, rows and columns innermost, and every thread adds to MICRO × MICRO sums. Which expert and which of its
 // tiles a workgroup has follows from the offsets; the grid has room for a tile begun by each expert, and spare
 // workgroups end at once. Entries without an expert stay as they are.
 
 override X_KIND: u32; // how x is stored: see stored.wgsl
 override W_KIND: u32; // how w is stored, unless in blocks
-
-const DEPTH = 32u;
 
 struct Params {
     n: u32,       // columns of y
@@ -29,33 +27,30 @@ struct Params {
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;     // [entries, n]
 
 #import experts
+#import expert_x
 #import micro
 
 const TILE = 8u * MICRO;
+const DEPTH = 1024u / TILE; // steps of c: 4 × 4 elements of either operand for each of 64 threads
 const STRIDE = TILE / 4u + 1u; // quads, and one more, so that threads that go down a column use different banks
 
 var<workgroup> entries: array<u32, TILE>;
 var<workgroup> a_tile: array<vec4<f32>, DEPTH * STRIDE>; // [DEPTH, quads of entries]
 var<workgroup> b_tile: array<vec4<f32>, DEPTH * STRIDE>; // [DEPTH, quads of columns]
 
-fn x_at(row: u32, c: u32) -> f32 {
-    let i = row * params.k + min(c, params.k - 1u);
-    return select(0.0, stored_value(x[stored_word(i, X_KIND)], i, X_KIND), c < params.k);
-}
-
-// Columns c … c + 3 of entry i's row of x; past the last they count as 0.
-fn x_quad(i: u32, c: u32) -> vec4<f32> {
-    let row = entries[i] / params.share;
-    return vec4<f32>(x_at(row, c), x_at(row, c + 1u), x_at(row, c + 2u), x_at(row, c + 3u));
+// Columns c … c + 3 of entry i's row of x.
+fn entry_quad(i: u32, c: u32) -> vec4<f32> {
+    return x_quad(entries[i] / params.share, c);
 }
 
 // Each of the 64 threads turns 4 × 4 elements of either operand. Columns past n repeat the last.
 fn stage(first_weight: u32, col: u32, c: u32, lane: u32) {
-    let step = 4u * (lane % 8u);
-    let quad = lane / 8u;
+    let step = 4u * (lane % (DEPTH / 4u));
+    let quad = lane / (DEPTH / 4u);
     let i = 4u * quad;
+    let from_x = c + step;
     let rows = transpose(mat4x4<f32>(
-        x_quad(i, c + step), x_quad(i + 1u, c + step), x_quad(i + 2u, c + step), x_quad(i + 3u, c + step),
+        entry_quad(i, from_x), entry_quad(i + 1u, from_x), entry_quad(i + 2u, from_x), entry_quad(i + 3u, from_x),
     ));
     let at = first_weight + min(vec4<u32>(col + i) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.n - 1u));
     // The last block of columns may end early; what is read for the rest meets zeros of x.
@@ -102,9 +97,9 @@ fn main(
     }
     let first = groups[e] + tile * TILE;
     let count = min(groups[e + 1u] - first, TILE);
-    if lane < TILE {
+    for (var i = lane; i < TILE; i += 64u) {
         // Places past the last entry repeat it: their sums are never written.
-        entries[lane] = groups[params.experts + 1u + first + min(lane, count - 1u)];
+        entries[i] = groups[params.experts + 1u + first + min(i, count - 1u)];
     }
     workgroupBarrier();
     var sums = Sums();

@@ -6,7 +6,7 @@ use super::{Bench, Case, Expected, OpBench, Random, Tolerance};
 use crate::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::PackedLayout;
-use crate::kernels::mat_mul_grouped::{RowsParams, SumParams, expert_rows, expert_sum, groups_bytes};
+use crate::kernels::mat_mul_grouped::{Path, RowsParams, SumParams, choose, expert_rows, expert_sum, groups_bytes};
 use crate::reference;
 use crate::tensor::grouped::matmul_grouped;
 use crate::tensor::{DType, Tensor};
@@ -76,6 +76,9 @@ const KINDS: &[Kind] = &[
     Kind { tokens: 129, top: 8, experts: 5, n: 40, k: 33, slots: true, ..PLAIN },
     Kind { tokens: 17, top: 2, experts: 7, weighted: false, slots: true, w: DType::F16, k: 129, ..PLAIN },
     Kind { w: DType::F16, ..PLAIN },
+    Kind { tokens: 9, top: 1, experts: 11, w: DType::F16, k: 33, weighted: false, ..PLAIN },
+    Kind { tokens: 140, experts: 3, n: 70, k: 50, ..PLAIN },
+    Kind { w: DType::Quantised(GgmlType::Q8_0), tokens: 130, top: 1, experts: 2, n: 65, k: 32, ..PLAIN },
     Kind { w: DType::BF16, k: 64, choice: Choice::Few, ..PLAIN },
     Kind { w: DType::Quantised(GgmlType::Q8_0), k: 96, ..PLAIN },
     Kind { w: DType::Quantised(GgmlType::Q4_K), tokens: 40, top: 1, choice: Choice::One, k: 256, n: 31, ..PLAIN },
@@ -179,6 +182,11 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
         DType::Quantised(ty) => Tolerance::dot(ty),
         _ => Tolerance::dot(GgmlType::F32),
     };
-    let case = bench.case("mat_mul_grouped", name, &y, Expected::Close(expected, tolerance));
+    let about = match choose(tokens * top, kind.experts) {
+        Path::Each => "mat_mul_grouped_each",
+        Path::Tiles(_) => "mat_mul_grouped",
+    };
+    // Both topologies are one stem.
+    let case = Case { stem: "mat_mul_grouped", ..bench.case(about, name, &y, Expected::Close(expected, tolerance)) };
     Case { flops: 2 * u64::from(entries) * n as u64 * k as u64, ..case }
 }

@@ -131,7 +131,7 @@ pub struct Tile {
     /// Rows, and columns.
     pub size: u32,
     /// The shared file with a thread's part of it.
-    file: &'static str,
+    pub(super) file: &'static str,
 }
 
 /// A row of the table: the first whose conditions hold is taken.

@@ -3,7 +3,7 @@
 //! are added up with its weights.
 
 use super::layout::{PackedLayout, type_id, weights_file};
-use super::mat_mul_dense::Stored;
+use super::mat_mul_dense::{LARGE, SMALL, Stored, Tile};
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
 use crate::gguf::GgmlType;
 
@@ -28,6 +28,22 @@ params! {
         pub share: u32,
         /// Matrices.
         pub experts: u32,
+    }
+}
+
+params! {
+    /// Per-dispatch numbers of `mat_mul_grouped_each`.
+    pub struct EachParams {
+        /// Columns of y: rows of an expert's matrix.
+        pub n: u32,
+        /// Columns of x and of an expert's matrix.
+        pub k: u32,
+        /// Entries that share a row of x.
+        pub share: u32,
+        /// Matrices.
+        pub experts: u32,
+        /// Ids.
+        pub entries: u32,
     }
 }
 
@@ -63,6 +79,15 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["X_KIND", "W_KIND"],
 };
 
+/// The contract with `shaders/mat_mul_grouped_each.wgsl`.
+pub static EACH: KernelSpec = KernelSpec {
+    stem: "mat_mul_grouped_each",
+    source: include_str!("../../shaders/mat_mul_grouped_each.wgsl"),
+    bindings: &[PARAMS, read("ids"), read("x"), read("w_vec"), read("w_word"), write("y")],
+    params: EachParams::LAYOUT,
+    overrides: &["X_KIND", "W_KIND"],
+};
+
 /// The contract with `shaders/expert_sum.wgsl`.
 pub static SUM: KernelSpec = KernelSpec {
     stem: "expert_sum",
@@ -75,8 +100,43 @@ pub static SUM: KernelSpec = KernelSpec {
 /// Experts that `expert_rows` counts in workgroup memory.
 pub const MOST_EXPERTS: u32 = 256;
 
-/// Rows, and columns, of a workgroup's tile.
-const TILE: u32 = 32;
+/// Columns of a workgroup of `mat_mul_grouped_each`.
+const EACH_GROUP: u32 = 16;
+
+/// How rows meet their experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// Every entry for itself.
+    Each,
+    /// Grouped by expert, in tiles.
+    Tiles(Tile),
+}
+
+/// A row of the table: the first whose conditions hold is taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// For at most this many entries,
+    pub max_entries: u32,
+    /// and at most this many for each expert on average.
+    pub max_average: u32,
+    /// The choice.
+    pub path: Path,
+}
+
+/// Which path a call takes. The last row holds for everything.
+pub static RULES: &[Rule] = &[
+    Rule { max_entries: 16, max_average: u32::MAX, path: Path::Each },
+    Rule { max_entries: u32::MAX, max_average: 1, path: Path::Each },
+    Rule { max_entries: u32::MAX, max_average: 63, path: Path::Tiles(SMALL) },
+    Rule { max_entries: u32::MAX, max_average: u32::MAX, path: Path::Tiles(LARGE) },
+];
+
+/// The path for `entries` entries that choose among `experts`.
+pub fn choose(entries: u32, experts: u32) -> Path {
+    let average = entries.div_ceil(experts.max(1));
+    let rule = RULES.iter().find(|rule| entries <= rule.max_entries && average <= rule.max_average);
+    rule.map_or(Path::Tiles(SMALL), |rule| rule.path)
+}
 
 /// How the experts' matrices `[experts, n, k]` lie in their buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,9 +158,7 @@ pub struct Grouped {
     pub x: (Slice, Stored),
     /// w `[experts, n, k]` with its storage.
     pub w: (Slice, Experts),
-    /// What [`expert_rows`] wrote.
-    pub groups: Slice,
-    /// `[entries, n]` f32; rows of entries without an expert stay as they are.
+    /// `[entries, n]` f32
     pub y: Slice,
 }
 
@@ -115,30 +173,47 @@ pub fn expert_rows(params: RowsParams, ids: Slice, groups: Slice) -> Dispatch {
     Dispatch::new(Kernel::new(&ROWS, &[]), &params, &[ids, groups], grid_1d(1))
 }
 
-/// The products of `problem`.
-pub fn mat_mul_grouped(problem: &Grouped) -> Dispatch {
-    let Grouped { params, entries, x, w, groups, y } = *problem;
-    let stored = match w.1 {
-        Experts::Numbers(stored) => stored,
-        Experts::Blocks(_) => Stored::F32,
+/// The products of `problem` in tiles: groups are what [`expert_rows`] wrote. Rows of y whose entries have no expert
+/// stay as they are.
+pub fn mat_mul_grouped(tile: Tile, groups: Slice, problem: &Grouped) -> Dispatch {
+    let Grouped { params, entries, x, w, y } = *problem;
+    let kernel = kernel(&SPEC, problem).named(tile.name).import("real", "real_f32").import("micro", tile.file);
+    // Every expert that has entries may begin a tile that it does not fill.
+    let tiles = entries / tile.size + params.experts.min(entries);
+    let grid = grid_1d(tiles * params.n.div_ceil(tile.size));
+    Dispatch::new(kernel, &params, &[groups, x.0, w.0, w.0, y], grid)
+}
+
+/// The products of `problem` entry by entry: ids `[entries]` u32. Rows of y whose entries have no expert become 0.
+pub fn mat_mul_grouped_each(ids: Slice, problem: &Grouped) -> Dispatch {
+    let Grouped { params: Params { n, k, share, experts }, entries, x, w, y } = *problem;
+    let params = EachParams { n, k, share, experts, entries };
+    let grid = grid_1d(entries * n.div_ceil(EACH_GROUP));
+    Dispatch::new(kernel(&EACH, problem).named("each"), &params, &[ids, x.0, w.0, w.0, y], grid)
+}
+
+/// The variant for the storage of x and w.
+fn kernel(spec: &'static KernelSpec, problem: &Grouped) -> Kernel {
+    let Grouped { params, x, w, .. } = problem;
+    let w_kind = match w.1 {
+        Experts::Numbers(stored) => stored.kind(),
+        Experts::Blocks(_) => 0,
     };
-    let mut constants = vec![("X_KIND", f64::from(x.1.kind())), ("W_KIND", stored.kind().into())];
+    let mut constants = vec![("X_KIND", f64::from(x.1.kind())), ("W_KIND", w_kind.into())];
     if let Experts::Blocks(ty) = w.1 {
         constants.extend(PackedLayout::new(ty, params.experts * params.n, params.k).constants());
     }
-    let kernel = Kernel::new(&SPEC, &constants).named(x.1.id()).import("real", "real_f32").import("micro", "dense_4x4");
-    let kernel = match w.1 {
+    let mut kernel = Kernel::new(spec, &constants);
+    kernel.id = SPEC.stem.to_owned();
+    let kernel = kernel.named(x.1.id());
+    match w.1 {
         Experts::Numbers(stored) => kernel.named(stored.id()).import("experts", "expert_numbers"),
         Experts::Blocks(ty) => kernel
             .named("blocks")
             .named(type_id(ty))
             .import("experts", "expert_blocks")
             .import("weights", weights_file(ty)),
-    };
-    // Every expert that has entries may begin a tile that it does not fill.
-    let tiles = entries / TILE + params.experts.min(entries);
-    let grid = grid_1d(tiles * params.n.div_ceil(TILE));
-    Dispatch::new(kernel, &params, &[groups, x.0, w.0, w.0, y], grid)
+    }
 }
 
 /// Adds up the slots of each token: ids and weights `[tokens, top]`, z `[tokens, top, n]` f32 → y `[tokens, n]` f32.

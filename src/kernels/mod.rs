@@ -58,6 +58,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &mat_mul_dense::SPEC,
     &mat_mul_int8::SPEC,
     &mat_mul_int8::QUANTISE,
+    &mat_mul_grouped::EACH,
     &mat_mul_grouped::ROWS,
     &mat_mul_grouped::SPEC,
     &mat_mul_grouped::SUM,

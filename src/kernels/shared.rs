@@ -26,6 +26,7 @@ files![
     "elementwise_words",
     "expert_blocks",
     "expert_numbers",
+    "expert_x",
     "fifth_bit",
     "floats",
     "gelu",

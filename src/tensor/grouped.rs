@@ -4,9 +4,10 @@ use super::matmul::stored;
 use super::{DType, Tape, Tensor};
 use crate::kernels::fill::fill;
 use crate::kernels::mat_mul_grouped::{
-    Experts, Grouped, MOST_EXPERTS, Params, RowsParams, SumParams, expert_rows, expert_sum, groups_bytes,
-    mat_mul_grouped,
+    Experts, Grouped, MOST_EXPERTS, Params, Path, RowsParams, SumParams, choose, expert_rows, expert_sum, groups_bytes,
+    mat_mul_grouped, mat_mul_grouped_each,
 };
+use crate::kernels::spec::Slice;
 use crate::{Error, Result};
 
 /// Each row by the matrices of its experts: x `[tokens, k]`, or `[tokens, top, k]` with a row for each slot (f32, f16
@@ -30,26 +31,35 @@ pub fn matmul_grouped(
     let Sizes { tokens, top, params, x_stored, w_stored } = sizes;
     let Params { n, experts, .. } = params;
     let entries = tokens * top;
-    let groups = tape.scratch(groups_bytes(entries, experts))?;
-    let (z, summed) = match weights {
-        Some(_) => {
-            let y = tape.output(DType::F32, &[tokens, n])?;
-            (tape.scratch(4 * u64::from(entries) * u64::from(n))?, y)
-        }
-        None => {
-            let y = tape.output(DType::F32, &[tokens, top, n])?;
-            tape.push(fill(y.len(), 0, y.slice()));
-            (y.slice(), y)
-        }
-    };
-    tape.push(expert_rows(RowsParams { entries, experts }, ids.slice(), groups));
     let (x, w) = ((x.slice(), x_stored), (w.slice(), w_stored));
-    tape.push(mat_mul_grouped(&Grouped { params, entries, x, w, groups, y: z }));
-    if let Some(weights) = weights {
-        let params = SumParams { tokens, top, n, experts };
-        tape.push(expert_sum(params, ids.slice(), weights.slice(), z, summed.slice()));
+    let path = choose(entries, experts);
+    let Some(weights) = weights else {
+        let y = tape.output(DType::F32, &[tokens, top, n])?;
+        if path != Path::Each {
+            tape.push(fill(y.len(), 0, y.slice()));
+        }
+        products(tape, path, ids.slice(), &Grouped { params, entries, x, w, y: y.slice() })?;
+        return Ok(y);
+    };
+    let y = tape.output(DType::F32, &[tokens, n])?;
+    let z = tape.scratch(4 * u64::from(entries) * u64::from(n))?;
+    products(tape, path, ids.slice(), &Grouped { params, entries, x, w, y: z })?;
+    tape.push(expert_sum(SumParams { tokens, top, n, experts }, ids.slice(), weights.slice(), z, y.slice()));
+    Ok(y)
+}
+
+/// The product of each entry; on `Tiles`, rows of those without an expert stay as they are.
+fn products(tape: &mut Tape, path: Path, ids: Slice, problem: &Grouped) -> Result<()> {
+    let Grouped { params, entries, .. } = *problem;
+    match path {
+        Path::Each => tape.push(mat_mul_grouped_each(ids, problem)),
+        Path::Tiles(tile) => {
+            let groups = tape.scratch(groups_bytes(entries, params.experts))?;
+            tape.push(expert_rows(RowsParams { entries, experts: params.experts }, ids, groups));
+            tape.push(mat_mul_grouped(tile, groups, problem));
+        }
     }
-    Ok(summed)
+    Ok(())
 }
 
 struct Sizes {
