@@ -5,45 +5,11 @@
 // innermost, and every thread adds to MICRO × MICRO sums in registers. Strides say how a and b lie; what is transposed
 // only changes which elements neighbouring threads fetch.
 
-override A_KIND: u32;     // how a is stored: see stored.wgsl
-override B_KIND: u32;     // how b is stored
-override BIAS: bool;
-override ACTIVATION: u32; // see activation.wgsl
-override RESIDUAL: bool;
-
 const THREADS = 64u;
 const DEPTH = 16u;
 
-struct Params {
-    m: u32,       // rows of a and y
-    n: u32,       // columns of b and y
-    k: u32,       // columns of a, rows of b
-    batches: u32, // products
-    batch_1: u32, // size of the second batch dimension
-    batch_2: u32, // size of the third
-    a_m: u32,     // elements of a from one row to the next
-    a_k: u32,     // from one column to the next
-    a_0: u32,     // along the batch dimensions: 0 where a is broadcast
-    a_1: u32,
-    a_2: u32,
-    b_k: u32,     // elements of b from one row to the next
-    b_n: u32,     // from one column to the next
-    b_0: u32,     // along the batch dimensions: 0 where b is broadcast
-    b_1: u32,
-    b_2: u32,
-}
-
 #import real
-#import stored
-#import activation
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<u32>;          // [.., m, k] or transposed, words of elements
-@group(0) @binding(2) var<storage, read> b: array<u32>;          // [.., k, n] or transposed, words of elements
-@group(0) @binding(3) var<storage, read> bias: array<f32>;       // [n]
-@group(0) @binding(4) var<storage, read> residual: array<f32>;   // [.., m, n]
-@group(0) @binding(5) var<storage, read_write> y: array<f32>;    // [.., m, n]
-
+#import dense
 #import micro
 
 const TILE = 8u * MICRO;
@@ -52,14 +18,6 @@ const STRIDE = QUADS + 1u; // one more than a row has, so that threads that go d
 
 var<workgroup> a_tile: array<vec4<real>, DEPTH * STRIDE>; // [DEPTH, QUADS of rows]
 var<workgroup> b_tile: array<vec4<real>, DEPTH * STRIDE>; // [DEPTH, QUADS of columns]
-
-fn load_a(i: u32) -> f32 {
-    return stored_value(a[stored_word(i, A_KIND)], i, A_KIND);
-}
-
-fn load_b(i: u32) -> f32 {
-    return stored_value(b[stored_word(i, B_KIND)], i, B_KIND);
-}
 
 // Which step and which quad of a tile a thread fetches: neighbours follow the dimension that lies contiguous.
 fn place(i: u32, along_k: bool) -> vec2<u32> {
@@ -88,19 +46,7 @@ fn stage(start_a: u32, start_b: u32, first: vec3<u32>, lane: u32) {
 
 fn write(z: u32, row: u32, col: u32, sums: vec4<f32>) {
     for (var i = 0u; i < 4u; i += 1u) {
-        if row >= params.m || col + i >= params.n {
-            return;
-        }
-        let at = (z * params.m + row) * params.n + col + i;
-        var value = sums[i];
-        if BIAS {
-            value += bias[col + i];
-        }
-        value = activate(value);
-        if RESIDUAL {
-            value += residual[at];
-        }
-        y[at] = value;
+        write_one(z, row, col + i, sums[i]);
     }
 }
 
@@ -119,16 +65,13 @@ fn main(
     }
     let row = index % tiles / columns * TILE;
     let col = index % columns * TILE;
-    let outer = z / params.batch_2;
-    let at = vec3<u32>(outer / params.batch_1, outer % params.batch_1, z % params.batch_2);
-    let start_a = at.x * params.a_0 + at.y * params.a_1 + at.z * params.a_2;
-    let start_b = at.x * params.b_0 + at.y * params.b_1 + at.z * params.b_2;
+    let start = starts(z);
     let tx = lane % 8u;
     let ty = lane / 8u;
     var sums = Sums();
     var totals = Totals();
     for (var c = 0u; c < params.k; c += DEPTH) {
-        stage(start_a, start_b, vec3<u32>(row, col, c), lane);
+        stage(start.x, start.y, vec3<u32>(row, col, c), lane);
         workgroupBarrier();
         for (var d = 0u; d < DEPTH; d += 1u) {
             multiply(&sums, d, tx, ty);

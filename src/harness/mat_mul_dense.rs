@@ -4,7 +4,7 @@
 use super::{Case, Expected, OpBench, Random, Tolerance};
 use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::kernels::caps::Caps;
-use crate::kernels::mat_mul_dense::{Activation, Precision};
+use crate::kernels::mat_mul_dense::{Activation, FEW, FEW_SPEC, Precision, SPEC, choose};
 use crate::reference;
 use crate::tensor::matmul::{MatmulOptions, matmul};
 use crate::tensor::{DType, Tensor};
@@ -60,6 +60,8 @@ const KINDS: &[Kind] = &[
     Kind { sizes: [33, 31, 1000], dtypes: MIXED, transposed: [false, true], bias: true, ..PLAIN },
     Kind { sizes: [31, 33, 257], dtypes: WEIGHTS, ..PLAIN },
     Kind { sizes: [257, 300, 65], dtypes: WEIGHTS, transposed: [false, true], ..PLAIN },
+    Kind { sizes: [1, 257, 300], dtypes: WEIGHTS, transposed: [false, true], ..PLAIN },
+    Kind { sizes: [6, 47, 100], dtypes: WEIGHTS, bias: true, residual: true, activation: Activation::Gelu, ..PLAIN },
     Kind { sizes: [33, 65, 129], precision: Precision::Fast, transposed: [false, true], ..PLAIN },
     Kind { sizes: [257, 259, 100], dtypes: HALVES, precision: Precision::Fast, ..PLAIN },
 ];
@@ -120,9 +122,14 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
     let expected = expected.into_iter().map(|y| y as f32).collect();
     // f16 has 11 bits, and a tile adds up 16 products of the order of 1.
     let tolerance = if fast { Tolerance { abs: 2e-2, rel: 4e-3 } } else { Tolerance::dot(crate::gguf::GgmlType::F32) };
-    let case = bench.case("mat_mul_dense", name(kind), &y, Expected::Close(expected, tolerance));
+    // One b for all of a is one tall matrix.
+    let tall = batches[1].iter().all(|&n| n == 1) && !transposed[0];
+    let rows = if tall { m * batch.iter().product::<u32>() } else { m };
+    let about = if choose(rows, n) == FEW { FEW_SPEC.stem } else { SPEC.stem };
+    let case = bench.case(about, name(kind), &y, Expected::Close(expected, tolerance));
     let flops = 2 * u64::from(m) * u64::from(n) * u64::from(k) * batch.iter().map(|&n| u64::from(n)).product::<u64>();
-    Case { needs: (fast && !caps.f16).then_some("shader-f16"), flops, ..case }
+    // Both topologies are one stem.
+    Case { stem: SPEC.stem, needs: (fast && !caps.f16).then_some("shader-f16"), flops, ..case }
 }
 
 fn name(kind: &Kind) -> String {

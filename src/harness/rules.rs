@@ -1,7 +1,9 @@
 //! What the rule tables choose on a device, for matrices as models have them: for people to read.
 
 use crate::kernels::caps::Caps;
-use crate::kernels::{mat_mul, mat_mul_dense, mat_vec};
+use crate::kernels::swiglu::Gate;
+use crate::kernels::{mat_mul, mat_mul_dense, mat_mul_grouped, mat_vec};
+use crate::tensor::gate_up;
 
 /// What one table chooses for one problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +22,12 @@ const MATRICES: [(u32, u32); 5] = [(512, 2048), (2048, 2048), (8192, 2048), (204
 /// Rows and columns of products of tensors.
 const PRODUCTS: [(u32, u32); 3] = [(1, 2048), (128, 2048), (2048, 2048)];
 
+/// Entries and experts of grouped products.
+const GROUPS: [(u32, u32); 4] = [(2, 8), (60, 64), (256, 8), (1024, 8)];
+
+/// Gates with rows of x, for matrices in blocks.
+const GATES: [(Gate, u32); 3] = [(Gate::SwiGlu, 1), (Gate::SwiGlu, 64), (Gate::GeGlu, 1)];
+
 /// The choices for a device with these capabilities.
 pub fn choices(caps: &Caps) -> Vec<Choice> {
     let choice = |kernel, problem: String, choice: String| Choice { kernel, problem, choice };
@@ -33,7 +41,22 @@ pub fn choices(caps: &Caps) -> Vec<Choice> {
     let products = PRODUCTS.map(|(m, n)| {
         choice("mat_mul_dense", format!("{m} × {n}"), format!("tiles of {}", mat_mul_dense::choose(m, n).name))
     });
-    vectors.into_iter().chain(tiles).chain(products).collect()
+    let groups = GROUPS.map(|(entries, experts)| {
+        let path = match mat_mul_grouped::choose(entries, experts) {
+            mat_mul_grouped::Path::Each => "each row for itself".to_owned(),
+            mat_mul_grouped::Path::Tiles(tile) => format!("tiles of {}", tile.name),
+        };
+        choice("mat_mul_grouped", format!("{entries} rows of {experts} experts"), path)
+    });
+    let gates = GATES.map(|(gate, rows)| {
+        let path = match gate_up::choose(gate, true, rows) {
+            gate_up::Path::Fused => "in the epilogue of mat_vec",
+            gate_up::Path::Steps => "after the product",
+        };
+        choice("swiglu", format!("{gate:?} of {rows} rows, matrix in blocks"), path.to_owned())
+    });
+    let of_tensors = products.into_iter().chain(groups).chain(gates);
+    vectors.into_iter().chain(tiles).chain(of_tensors).collect()
 }
 
 fn shape(shape: mat_vec::Shape) -> String {

@@ -42,13 +42,26 @@ params! {
     }
 }
 
+const BINDINGS: &[super::spec::Binding] = &[PARAMS, read("a"), read("b"), read("bias"), read("residual"), write("y")];
+
+const OVERRIDES: &[&str] = &["A_KIND", "B_KIND", "BIAS", "ACTIVATION", "RESIDUAL"];
+
 /// The contract with `shaders/mat_mul_dense.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     stem: "mat_mul_dense",
     source: include_str!("../../shaders/mat_mul_dense.wgsl"),
-    bindings: &[PARAMS, read("a"), read("b"), read("bias"), read("residual"), write("y")],
+    bindings: BINDINGS,
     params: Params::LAYOUT,
-    overrides: &["A_KIND", "B_KIND", "BIAS", "ACTIVATION", "RESIDUAL"],
+    overrides: OVERRIDES,
+};
+
+/// The contract with `shaders/mat_mul_dense_few.wgsl`.
+pub static FEW_SPEC: KernelSpec = KernelSpec {
+    stem: "mat_mul_dense_few",
+    source: include_str!("../../shaders/mat_mul_dense_few.wgsl"),
+    bindings: BINDINGS,
+    params: Params::LAYOUT,
+    overrides: OVERRIDES,
 };
 
 /// How an operand stores its elements, in the order of `shaders/shared/stored.wgsl`.
@@ -123,14 +136,16 @@ pub struct MatMulDense {
     pub y: Slice,
 }
 
-/// What a workgroup of 8 × 8 threads computes.
+/// What a workgroup computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tile {
     /// Name in the variant's id.
     pub name: &'static str,
-    /// Rows, and columns.
-    pub size: u32,
-    /// The shared file with a thread's part of it.
+    /// Rows.
+    pub rows: u32,
+    /// Columns.
+    pub cols: u32,
+    /// The shared file with the part of each of 8 × 8 threads; empty for [`FEW`], which needs none.
     pub(super) file: &'static str,
 }
 
@@ -139,6 +154,8 @@ pub struct Tile {
 pub struct Rule {
     /// For at least this many rows of y.
     pub min_m: u32,
+    /// For at most this many rows of y.
+    pub max_m: u32,
     /// For at least this many columns of y.
     pub min_n: u32,
     /// The choice.
@@ -146,20 +163,27 @@ pub struct Rule {
 }
 
 /// 64 × 64, 8 × 8 of them by each thread.
-pub const LARGE: Tile = Tile { name: "64x64", size: 64, file: "dense_8x8" };
+pub const LARGE: Tile = Tile { name: "64x64", rows: 64, cols: 64, file: "dense_8x8" };
 
 /// 32 × 32, 4 × 4 of them by each thread: more workgroups for small matrices.
-pub const SMALL: Tile = Tile { name: "32x32", size: 32, file: "dense_4x4" };
+pub const SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, file: "dense_4x4" };
+
+/// 4 × 16 without tiles in workgroup memory, 16 threads to a column: `mat_mul_dense_few`.
+pub const FEW: Tile = Tile { name: "few", rows: 4, cols: 16, file: "" };
 
 /// Which tile computes a product. The last row holds for every shape.
-pub static RULES: &[Rule] = &[Rule { min_m: 256, min_n: 256, tile: LARGE }, Rule { min_m: 0, min_n: 0, tile: SMALL }];
+pub static RULES: &[Rule] = &[
+    Rule { min_m: 0, max_m: 8, min_n: 0, tile: FEW },
+    Rule { min_m: 256, max_m: u32::MAX, min_n: 256, tile: LARGE },
+    Rule { min_m: 0, max_m: u32::MAX, min_n: 0, tile: SMALL },
+];
 
 /// The tile for products `[m, n]`.
 pub fn choose(m: u32, n: u32) -> Tile {
-    RULES.iter().find(|rule| m >= rule.min_m && n >= rule.min_n).map_or(SMALL, |rule| rule.tile)
+    RULES.iter().find(|rule| (rule.min_m..=rule.max_m).contains(&m) && n >= rule.min_n).map_or(SMALL, |rule| rule.tile)
 }
 
-/// Whether products run in f16 on this device.
+/// Whether products run in f16 on this device, unless there are few rows, which wait for memory.
 pub fn is_fast(caps: &Caps, precision: Precision) -> bool {
     caps.f16 && precision == Precision::Fast
 }
@@ -170,7 +194,7 @@ pub fn mat_mul_dense(caps: &Caps, precision: Precision, dummy: Slice, problem: &
     dispatch(tile, is_fast(caps, precision), dummy, problem)
 }
 
-/// The dispatch of `problem` in a given tile; `fast` needs `shader-f16`.
+/// The dispatch of `problem` in a given tile; `fast` needs `shader-f16`, and does nothing for [`FEW`].
 pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> Dispatch {
     let MatMulDense { params, a, b, bias, residual, .. } = problem;
     let constants = [
@@ -180,16 +204,17 @@ pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> 
         ("ACTIVATION", (problem.activation as u32).into()),
         ("RESIDUAL", f64::from(u8::from(residual.is_some()))),
     ];
-    let mut kernel = Kernel::new(&SPEC, &constants)
-        .named(a.1.id())
-        .named(b.1.id())
-        .named(tile.name)
-        .import("micro", tile.file)
-        .import("real", if fast { "real_f16" } else { "real_f32" });
-    if fast {
+    let spec = if tile == FEW { &FEW_SPEC } else { &SPEC };
+    let mut kernel = Kernel::new(spec, &constants);
+    kernel.id = SPEC.stem.to_owned();
+    kernel = kernel.named(a.1.id()).named(b.1.id()).named(tile.name);
+    if tile != FEW {
+        kernel = kernel.import("micro", tile.file).import("real", if fast { "real_f16" } else { "real_f32" });
+    }
+    if fast && tile != FEW {
         kernel = kernel.named("fast").enable("f16");
     }
-    let tiles = params.m.div_ceil(tile.size) * params.n.div_ceil(tile.size) * params.batches;
+    let tiles = params.m.div_ceil(tile.rows) * params.n.div_ceil(tile.cols) * params.batches;
     let buffers = [a.0, b.0, bias.unwrap_or(dummy), residual.unwrap_or(dummy), problem.y];
     Dispatch::new(kernel, params, &buffers, grid_1d(tiles))
 }

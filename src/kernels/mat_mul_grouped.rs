@@ -179,8 +179,8 @@ pub fn mat_mul_grouped(tile: Tile, groups: Slice, problem: &Grouped) -> Dispatch
     let Grouped { params, entries, x, w, y } = *problem;
     let kernel = kernel(&SPEC, problem).named(tile.name).import("real", "real_f32").import("micro", tile.file);
     // Every expert that has entries may begin a tile that it does not fill.
-    let tiles = entries / tile.size + params.experts.min(entries);
-    let grid = grid_1d(tiles * params.n.div_ceil(tile.size));
+    let tiles = entries / tile.rows + params.experts.min(entries);
+    let grid = grid_1d(tiles * params.n.div_ceil(tile.cols));
     Dispatch::new(kernel, &params, &[groups, x.0, w.0, w.0, y], grid)
 }
 

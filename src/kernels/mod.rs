@@ -55,6 +55,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &layer_norm::RMS,
     &layer_norm::SPEC,
     &mat_mul::SPEC,
+    &mat_mul_dense::FEW_SPEC,
     &mat_mul_dense::SPEC,
     &mat_mul_int8::SPEC,
     &mat_mul_int8::QUANTISE,

@@ -13,6 +13,7 @@ files![
     "columns_full",
     "columns_ragged",
     "commit",
+    "dense",
     "dense_4x4",
     "dense_8x8",
     "eight",
