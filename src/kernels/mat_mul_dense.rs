@@ -218,3 +218,48 @@ pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> 
     let buffers = [a.0, b.0, bias.unwrap_or(dummy), residual.unwrap_or(dummy), problem.y];
     Dispatch::new(kernel, params, &buffers, grid_1d(tiles))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::spec::{BufferId, MAX_WORKGROUPS};
+
+    fn problem(m: u32, n: u32, batches: u32) -> MatMulDense {
+        let params = Params { m, n, k: 1, batches, batch_1: 1, batch_2: 1, ..Params::default() };
+        let buffer = |i| Slice::from(BufferId(i));
+        let (a, b) = ((buffer(1), Stored::F32), (buffer(2), Stored::F16));
+        MatMulDense { params, a, b, bias: None, activation: Activation::None, residual: None, y: buffer(3) }
+    }
+
+    #[test]
+    fn grids_cover_every_product_within_the_limits() {
+        for [m, n, batches] in
+            [[1, 1, 1], [9, 65, 3], [65_537, 4097, 1], [1, 1, 200_000], [1, 1 << 26, 1], [1 << 26, 1, 1]]
+        {
+            let tile = choose(m, n);
+            let dispatch = dispatch(tile, false, BufferId(0).into(), &problem(m, n, batches));
+            let [x, y, z] = dispatch.grid.map(|extent| extent.resolve(1));
+            assert!(x <= MAX_WORKGROUPS && y <= MAX_WORKGROUPS && z == 1, "{m}×{n}×{batches}: {x} × {y}");
+            let tiles = u64::from(m.div_ceil(tile.rows)) * u64::from(n.div_ceil(tile.cols)) * u64::from(batches);
+            assert!(u64::from(x) * u64::from(y) >= tiles);
+        }
+    }
+
+    #[test]
+    fn the_last_rule_holds_for_everything() {
+        let last = RULES[RULES.len() - 1];
+        assert_eq!((last.min_m, last.max_m, last.min_n), (0, u32::MAX, 0));
+        assert_eq!([choose(8, 4096), choose(9, 4096), choose(256, 255), choose(256, 256)], [FEW, SMALL, SMALL, LARGE]);
+    }
+
+    #[test]
+    fn f16_needs_the_device_and_the_wish() {
+        let device = Caps { f16: true, ..Caps::baseline() };
+        let enables = |caps: &Caps, precision| {
+            mat_mul_dense(caps, precision, BufferId(0).into(), &problem(300, 300, 1)).kernel.enables
+        };
+        assert_eq!(enables(&device, Precision::Fast), ["f16"]);
+        assert!(enables(&device, Precision::Full).is_empty());
+        assert!(enables(&Caps::baseline(), Precision::Fast).is_empty());
+    }
+}

@@ -221,3 +221,36 @@ pub fn expert_sum(params: SumParams, ids: Slice, weights: Slice, z: Slice, y: Sl
     let grid = grid_1d((params.tokens * params.n).div_ceil(256));
     Dispatch::new(Kernel::new(&SUM, &[]), &params, &[ids, weights, z, y], grid)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::spec::BufferId;
+
+    #[test]
+    fn the_table_chooses() {
+        assert_eq!(choose(16, 1), Path::Each);
+        assert_eq!(choose(64, 64), Path::Each);
+        assert_eq!(choose(65, 64), Path::Tiles(SMALL));
+        assert_eq!(choose(8 * 63, 8), Path::Tiles(SMALL));
+        assert_eq!(choose(8 * 64, 8), Path::Tiles(LARGE));
+    }
+
+    #[test]
+    fn the_grid_has_room_for_every_choice_of_experts() {
+        // One expert for all, all alike, one entry more than whole tiles each, and almost none.
+        for counts in [vec![1000, 0, 0], vec![333; 3], vec![33; 30], vec![1; 7], vec![0, 65, 1, 64, 0, 31], vec![0, 1]]
+        {
+            let (entries, experts) = (counts.iter().sum(), counts.len() as u32);
+            let buffer = |i| Slice::from(BufferId(i));
+            let params = Params { n: 70, k: 1, share: 1, experts };
+            let (x, w) = ((buffer(0), Stored::F32), (buffer(1), Experts::Numbers(Stored::F32)));
+            for tile in [SMALL, LARGE] {
+                let dispatch = mat_mul_grouped(tile, buffer(2), &Grouped { params, entries, x, w, y: buffer(3) });
+                let workgroups: u32 = dispatch.grid.iter().map(|extent| extent.resolve(1)).product();
+                let tiles: u32 = counts.iter().map(|count: &u32| count.div_ceil(tile.rows)).sum();
+                assert!(workgroups >= tiles * 70_u32.div_ceil(tile.cols), "{counts:?}: {workgroups}");
+            }
+        }
+    }
+}
