@@ -9,6 +9,7 @@ mod attention_strided;
 mod data;
 mod elementwise;
 mod fill;
+mod fused;
 mod gather;
 mod layer_norm;
 mod mat_mul;
@@ -194,6 +195,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(quantised::cases(caps, random));
     cases.extend(rms_norm::cases(random));
     cases.extend(swiglu::cases(caps, random));
+    cases.extend(fused::cases(caps, random));
     cases.extend(rope::cases(caps, random));
     cases.extend(rope_kv::cases(random));
     cases.extend(attention::cases(random));

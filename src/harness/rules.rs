@@ -3,7 +3,7 @@
 use crate::kernels::caps::Caps;
 use crate::kernels::swiglu::Gate;
 use crate::kernels::{mat_mul, mat_mul_dense, mat_mul_grouped, mat_vec};
-use crate::tensor::gate_up;
+use crate::tensor::fused;
 
 /// What one table chooses for one problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +25,9 @@ const PRODUCTS: [(u32, u32); 3] = [(1, 2048), (128, 2048), (2048, 2048)];
 /// Entries and experts of grouped products.
 const GROUPS: [(u32, u32); 4] = [(2, 8), (60, 64), (256, 8), (1024, 8)];
 
-/// Gates with rows of x, for matrices in blocks.
-const GATES: [(Gate, u32); 3] = [(Gate::SwiGlu, 1), (Gate::SwiGlu, 64), (Gate::GeGlu, 1)];
+/// Activations after a product, with rows of x, for matrices in blocks.
+const GATES: [(Option<Gate>, u32); 4] =
+    [(None, 1), (Some(Gate::SwiGlu), 1), (Some(Gate::SwiGlu), 64), (Some(Gate::GeGlu), 1)];
 
 /// The choices for a device with these capabilities.
 pub fn choices(caps: &Caps) -> Vec<Choice> {
@@ -49,11 +50,12 @@ pub fn choices(caps: &Caps) -> Vec<Choice> {
         choice("mat_mul_grouped", format!("{entries} rows of {experts} experts"), path)
     });
     let gates = GATES.map(|(gate, rows)| {
-        let path = match gate_up::choose(gate, true, rows) {
-            gate_up::Path::Fused => "in the epilogue of mat_vec",
-            gate_up::Path::Steps => "after the product",
+        let path = match fused::choose(gate, true, rows) {
+            fused::Path::Fused => "one dispatch of mat_vec",
+            fused::Path::Steps => "one after the other",
         };
-        choice("swiglu", format!("{gate:?} of {rows} rows, matrix in blocks"), path.to_owned())
+        let what = gate.map_or("norm and product".to_owned(), |gate| format!("norm, product and {gate:?}"));
+        choice("fused steps", format!("{what}, {rows} rows, matrix in blocks"), path.to_owned())
     });
     let of_tensors = products.into_iter().chain(groups).chain(gates);
     vectors.into_iter().chain(tiles).chain(of_tensors).collect()

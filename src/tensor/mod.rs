@@ -7,7 +7,7 @@
 
 pub mod attention;
 pub mod elementwise;
-pub mod gate_up;
+pub mod fused;
 pub mod grouped;
 pub mod matmul;
 pub mod norm;

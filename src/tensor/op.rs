@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::Deserializer;
 
 use super::attention::attention;
-use super::gate_up::{gate_up, gated_linear_unit};
+use super::fused::{gate_up, gated_linear_unit, project};
 use super::grouped::matmul_grouped;
 use super::matmul::matmul;
 use super::norm::{NormInputs, layer_norm, rms_norm, sinkhorn, softmax};
@@ -65,7 +65,7 @@ where
         "binary" => one(elementwise::run_op(tape, &[inputs.need(0)?, inputs.need(1)?], &decode(name, options)?)),
         "cast" => one(elementwise::run_cast(tape, inputs.need(0)?, &decode(name, options)?)),
         "fuse" => one(elementwise::run_fuse(tape, &inputs.all()?, &decode(name, options)?)),
-        "gateUp" => one(gate_up(tape, inputs.need(0)?, inputs.need(1)?, &decode(name, options)?)),
+        "gateUp" => one(gate_up(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), &decode(name, options)?)),
         "gated" => one(gated_linear_unit(tape, inputs.need(0)?, &decode(name, options)?)),
         "matmul" => {
             let options = decode(name, options)?;
@@ -74,6 +74,10 @@ where
         "matmulGrouped" => {
             let NoOptions {} = decode(name, options)?;
             one(matmul_grouped(tape, inputs.need(0)?, inputs.need(1)?, inputs.need(2)?, inputs.maybe(3)))
+        }
+        "project" => {
+            let options = decode(name, options)?;
+            one(project(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))
         }
         "rope" => one(rope(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "ropeTable" => one(rope_table(tape, &decode(name, options)?)),

@@ -65,7 +65,7 @@ pub fn quantised(tape: &mut Tape, raw: Slice, ty: GgmlType, rows: u32, cols: u32
 /// `limit_exceeded` for more rows of x than the grid of one dispatch has.
 pub(super) fn product(tape: &mut Tape, (m, x): (u32, Slice), w: &Tensor, bias: Option<Slice>, y: Slice) -> Result<()> {
     if m <= MAX_VECTORS {
-        return vectors(tape, (m, x), w, (bias, Epilogue::Store), y);
+        return vectors(tape, (m, x), w, &Vectors { norm: None, bias, epilogue: Epilogue::Store }, y);
     }
     let weights = matrix(w)?;
     let state = state(tape, m)?;
@@ -79,18 +79,28 @@ pub(super) fn product(tape: &mut Tape, (m, x): (u32, Slice), w: &Tensor, bias: O
     Ok(())
 }
 
-/// The same for at most [`MAX_VECTORS`] rows, with a bias or an epilogue of `mat_vec`.
+/// What `mat_vec` does beside a product.
+pub(super) struct Vectors {
+    /// RMS norm of x before: its weight `[k]` f32 and its epsilon.
+    pub norm: Option<(Slice, f32)>,
+    /// `[n]` f32
+    pub bias: Option<Slice>,
+    /// What becomes of the sums.
+    pub epilogue: Epilogue,
+}
+
+/// The same for at most [`MAX_VECTORS`] rows, with what else `mat_vec` can do.
 pub(super) fn vectors(
     tape: &mut Tape,
     (m, x): (u32, Slice),
     w: &Tensor,
-    (bias, epilogue): (Option<Slice>, Epilogue),
+    &Vectors { norm, bias, epilogue }: &Vectors,
     y: Slice,
 ) -> Result<()> {
     let weights = matrix(w)?;
     let state = state(tape, m)?;
     let y_stride = if epilogue == Epilogue::SwiGlu { weights.rows / 2 } else { weights.rows };
-    let problem = MatVec { columns: m, bias, epilogue, y_stride, ..MatVec::new(&weights, x, y) };
+    let problem = MatVec { columns: m, norm, bias, epilogue, y_stride, ..MatVec::new(&weights, x, y) };
     let dispatches = mat_vec::mat_vec(tape.caps(), state, tape.dummy(), &problem);
     dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
     Ok(())
