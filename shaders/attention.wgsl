@@ -11,6 +11,8 @@ override HEADS: u32;
 override GROUP: u32;             // query heads per kv head
 override CONTEXT: u32;
 override SCALE: f32;
+override WINDOW: u32 = 0;        // a query sees so many of the latest keys; 0: all
+override SOFT_CAP: f32 = 0;      // SOFT_CAP * tanh(score / SOFT_CAP) takes the score's place; 0: it stays
 
 struct Params {
     unused: u32,
@@ -24,6 +26,7 @@ struct Params {
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [tokens, HEADS, HEAD_DIM]
 
 #import eight
+#import soft_cap
 
 const KEYS: u32 = 32u;
 const MAX_QUERIES: u32 = 16u;
@@ -39,9 +42,9 @@ var<workgroup> high: array<f32, QUERIES>;
 var<workgroup> total: array<f32, QUERIES>;
 var<workgroup> shrink: array<f32, QUERIES>;
 
-// Scores of the key at `row` and place `i` of the tile against the queries of a team; `unseen` is how many of
-// the workgroup's queries come too early to see it.
-fn score(i: u32, row: u32, team: u32, unseen: u32) {
+// Scores of the key at `row` and place `i` of the tile against the queries of a team; of the workgroup's queries those
+// before `early` come too early to see it, and those from `late` on too late for the window.
+fn score(i: u32, row: u32, team: u32, early: u32, late: u32) {
     var sum: array<f32, MAX_QUERIES>;
     for (var v = 0u; v < VECS; v++) {
         let k = unpack_eight(k_cache[row + v]);
@@ -52,7 +55,11 @@ fn score(i: u32, row: u32, team: u32, unseen: u32) {
     for (var n = 0u; n < PER_TEAM; n++) {
         let query = team * PER_TEAM + n;
         if query < QUERIES {
-            weights[query * KEYS + i] = select(sum[n] * SCALE, LOWEST, query < unseen);
+            var value = sum[n] * SCALE;
+            if SOFT_CAP != 0.0 {
+                value = soft_cap(value, SOFT_CAP);
+            }
+            weights[query * KEYS + i] = select(value, LOWEST, query < early || (WINDOW != 0u && query >= late));
         }
     }
 }
@@ -95,13 +102,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let slot = (lane / PAIRS) * 8u;
     var sum: array<vec2<f32>, 8>;
     let end = state.position + first + queries;  // one past the last key that the last query sees
-    for (var tile = 0u; tile < end; tile += KEYS) {
+    let before = state.position + first;         // keys before the first query's own
+    let begin = select(0u, before + 1u - min(before + 1u, WINDOW), WINDOW != 0u);
+    for (var tile = begin; tile < end; tile += KEYS) {
         let count = min(KEYS, end - tile);
         for (var i = lane; i < TEAMS * KEYS; i += WG_SIZE) {
             let key = tile + i % KEYS;
             if key < end {
-                let before = state.position + first;
-                score(i % KEYS, base + key * VECS, i / KEYS, select(0u, key - before, key > before));
+                let late = key + WINDOW - min(before, key + WINDOW);
+                score(i % KEYS, base + key * VECS, i / KEYS, select(0u, key - before, key > before), late);
             }
         }
         workgroupBarrier();

@@ -12,6 +12,8 @@ override HEAD_DIM: u32;       // even, at most 256
 override CONTEXT: u32;
 override SPLITS: u32;
 override SCALE: f32;
+override WINDOW: u32 = 0;     // the query sees so many of the latest keys; 0: all
+override SOFT_CAP: f32 = 0;   // SOFT_CAP * tanh(score / SOFT_CAP) takes the score's place; 0: it stays
 
 struct Params {
     unused: u32,
@@ -26,6 +28,7 @@ struct Params {
 @group(0) @binding(6) var<storage, read_write> stats: array<vec2<f32>>; // [heads, SPLITS]: maximum, sum of exp
 
 #import eight
+#import soft_cap
 
 override VECS: u32 = (HEAD_DIM + 7) / 8;   // of a row of the cache
 override TILE: u32 = WG_SIZE / 2;          // keys at a time: two threads share the score of one
@@ -64,7 +67,10 @@ fn score(lane: u32, count: u32, row: u32) {
 }
 
 fn whole_score(n: u32, key: u32, count: u32) -> f32 {
-    let sum = (scores[n * 2u * TILE + key] + scores[(n * 2u + 1u) * TILE + key]) * SCALE;
+    var sum = (scores[n * 2u * TILE + key] + scores[(n * 2u + 1u) * TILE + key]) * SCALE;
+    if SOFT_CAP != 0.0 {
+        sum = soft_cap(sum, SOFT_CAP);
+    }
     return select(LOWEST, sum, key < count);
 }
 
@@ -109,8 +115,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let split = group.x;
     let first_head = group.z * GROUP + group.y * QUERIES;
     let keys = state.position + 1u;
-    let span = max(TILE, (keys + SPLITS - 1u) / SPLITS);
-    let begin = min(split * span, keys);
+    let unseen = select(0u, keys - min(keys, WINDOW), WINDOW != 0u);
+    let span = max(TILE, (keys - unseen + SPLITS - 1u) / SPLITS);
+    let begin = min(unseen + split * span, keys);
     let end = min(begin + span, keys);
     for (var i = lane; i < QUERIES * VECS; i += WG_SIZE) {
         q_tile[i] = load_q((first_head + i / VECS) * HEAD_DIM, i % VECS);

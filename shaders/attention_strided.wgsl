@@ -1,6 +1,6 @@
 // y[i] = Σ_j softmax_j(s[i, j]) v[j], s[i, j] = cap(q[i]·k[j] * scale) + mask[i, j], cap(s) = c * tanh(s / c) with the
-// soft cap c (flash attention, Dao et al. 2022, arXiv 2205.14135). Query i sees the keys up to i + keys - queries where causal,
-// else all; of these the `window` latest, and none where the mask is below -1e38. Where it sees none, y is 0.
+// soft cap c (flash attention, Dao et al. 2022, arXiv 2205.14135). Query i sees the keys up to i + keys - queries where
+// causal, else all; of these the `window` latest, and none where the mask is below -1e38. Where it sees none, y is 0.
 // One workgroup computes QUERIES queries of one head of one sequence, walking the keys in tiles with a running maximum.
 //
 // Apart from `attention`, which serves the model: there the keys are an f16 cache, sizes are fixed with the pipeline

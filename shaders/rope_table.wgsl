@@ -1,4 +1,4 @@
-// table[p, i] = factor * (cos a, sin a), a = 2π * (first + p) * turns[i]         (RoPE, Su et al. 2021, arXiv 2104.09864)
+// table[p, i] = factor * (cos a, sin a), a = 2π * (first + p) * turns[i]       (RoPE, Su et al. 2021, arXiv 2104.09864)
 // One workgroup computes WG_SIZE entries. Scaling of positions and frequencies, YaRN's too, is in the turns; its
 // attention factor is `factor`.
 
@@ -14,7 +14,7 @@ struct Params {
 #import rotation
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> turns: array<vec2<u32>>;        // [pairs]: turns per position, 64-bit fixed point
+@group(0) @binding(1) var<storage, read> turns: array<vec2<u32>>;        // [pairs]: per position, 64-bit fixed point
 @group(0) @binding(2) var<storage, read_write> table: array<vec2<f32>>;  // [positions, pairs]: cos, sin
 
 @compute @workgroup_size(WG_SIZE)

@@ -72,7 +72,7 @@ async fn norms_rope_and_activation() {
 
 #[wasm_bindgen_test]
 async fn attention() {
-    run(&["attention", "attention_decode", "attention_strided"]).await;
+    run(&["attention", "attention_decode", "attention_merge", "attention_strided", "kv_write"]).await;
 }
 
 #[wasm_bindgen_test]

@@ -1,6 +1,6 @@
-// sin and cos of 2π * position * frequency, frequency in turns per position in 64-bit fixed point (high word, low word).
-// WGSL allows sin and cos errors of 2^-11; the nearest quarter turn comes off in integers, and the Taylor series of what
-// is left, at most an eighth of a turn, are exact to f32.
+// sin and cos of 2π * position * frequency, frequency in turns per position in 64-bit fixed point: high word, low word.
+// WGSL allows sin and cos errors of 2^-11; the nearest quarter turn comes off in integers, and the Taylor series of
+// what is left, at most an eighth of a turn, are exact to f32.
 fn rotation(position: u32, frequency: vec2<u32>) -> vec2<f32> {
     let turns = position * frequency.x;                           // wraps at whole turns, as it should
     let quarter = (turns + 0x20000000u) >> 30u;

@@ -1,6 +1,8 @@
-// Which keys a query sees, and what becomes of its scores. The kernel has queries, keys, scale, soft_cap, causal, window
-// and the mask's strides in its params, and binds `mask`.
+// Which keys a query sees, and what becomes of its scores. The kernel has queries, keys, scale, soft_cap, causal,
+// window and the mask's strides in its params, and binds `mask`.
 const LOWEST: f32 = -3.0e38;   // the score of a key that is not seen
+
+#import soft_cap
 
 // First key that query i sees, and one past the last.
 fn seen(i: u32) -> vec2<u32> {
@@ -13,7 +15,7 @@ fn seen(i: u32) -> vec2<u32> {
 fn admit(product: f32, i: u32, j: u32, mask_at: u32) -> f32 {
     var score = product * params.scale;
     if params.soft_cap != 0.0 {
-        score = params.soft_cap * tanh(clamp(score / params.soft_cap, -15.0, 15.0));
+        score = soft_cap(score, params.soft_cap);
     }
     let keys = seen(i);
     var is_seen = j >= keys.x && j < keys.y;

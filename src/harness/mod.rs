@@ -11,6 +11,7 @@ mod elementwise;
 mod fill;
 mod fused;
 mod gather;
+mod kv_write;
 mod layer_norm;
 mod mat_mul;
 mod mat_mul_dense;
@@ -200,6 +201,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(rope_kv::cases(random));
     cases.extend(attention::cases(random));
     cases.extend(attention_strided::cases(caps, random));
+    cases.extend(kv_write::cases(caps, random));
     cases.extend(sample::cases(random));
     cases.extend(softmax::cases(caps, random));
     cases.extend(layer_norm::cases(caps, random));

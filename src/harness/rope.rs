@@ -14,28 +14,27 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
 
 fn table_cases(caps: &Caps) -> Vec<Case> {
     let options = |positions, dims| RopeTableOptions { positions, dims, ..Default::default() };
-    let yarn = |factor| YarnOptions {
-        factor,
-        original_context: 4096.0,
-        beta_fast: None,
-        beta_slow: None,
-        attention_factor: None,
-    };
+    let yarn = |factor| plain_yarn(factor, 4096.0);
     let sets = [
         ("base 10,000", options(33, 64)),
         ("one pair", options(1, 2)),
-        ("from 100,000, base 500,000", RopeTableOptions { position: 100_000, base: Some(500_000.0), ..options(3, 128) }),
-        ("from 99,990, base 10,000", RopeTableOptions { position: 99_990, ..options(31, 254) }),
+        ("at 100,000, base 500,000", RopeTableOptions { position: 100_000, base: Some(500_000.0), ..options(3, 128) }),
+        ("at 99,990, base 10,000", RopeTableOptions { position: 99_990, ..options(31, 254) }),
         ("local base", RopeTableOptions { base: Some(1e6), position: 7, ..options(5, 96) }),
         ("scale 1/4", RopeTableOptions { scale: Some(0.25), position: 100_000, ..options(9, 80) }),
         ("factors", RopeTableOptions { factors: Some((0..16).map(|i| 1.0 + i as f32).collect()), ..options(257, 32) }),
         ("YaRN 8", RopeTableOptions { yarn: Some(yarn(8.0)), position: 99_000, ..options(17, 128) }),
         ("YaRN, own bounds", {
-            let yarn = YarnOptions { beta_fast: Some(8.0), beta_slow: Some(0.5), attention_factor: Some(0.9), ..yarn(2.5) };
+            let (beta_fast, beta_slow, attention_factor) = (Some(8.0), Some(0.5), Some(0.9));
+            let yarn = YarnOptions { beta_fast, beta_slow, attention_factor, ..yarn(2.5) };
             RopeTableOptions { yarn: Some(yarn), base: Some(150_000.0), ..options(1000, 64) }
         }),
     ];
     sets.into_iter().map(|(name, options)| table_case(caps, name, &options)).collect()
+}
+
+fn plain_yarn(factor: f64, original_context: f64) -> YarnOptions {
+    YarnOptions { factor, original_context, beta_fast: None, beta_slow: None, attention_factor: None }
 }
 
 fn table_case(caps: &Caps, name: &str, options: &RopeTableOptions) -> Case {
@@ -63,7 +62,8 @@ fn scaled(options: &RopeTableOptions) -> (Vec<f64>, f64) {
 }
 
 fn rope_cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
-    let options = |layout, pairing, dims, position| RopeOptions { layout, pairing, dims, position, ..Default::default() };
+    let options =
+        |layout, pairing, dims, position| RopeOptions { layout, pairing, dims, position, ..Default::default() };
     let (halves, neighbours) = (Pairing::SplitHalf, Pairing::Interleaved);
     let sets: [(&[u32], bool, RopeOptions); 9] = [
         (&[2, 5, 3, 64], false, options(Layout::Bshd, halves, None, 0)),
@@ -77,8 +77,8 @@ fn rope_cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
         (&[1, 2, 257, 256], false, options(Layout::Bhsd, neighbours, None, 5)),
     ];
     let mut cases: Vec<Case> = sets.into_iter().map(|(x, table, o)| rope_case(caps, random, x, table, o)).collect();
-    let yarn = YarnOptions { factor: 4.0, original_context: 512.0, beta_fast: None, beta_slow: None, attention_factor: None };
-    let scaled = RopeOptions { yarn: Some(yarn), base: Some(1e6), scale: Some(0.5), position: 999, ..Default::default() };
+    let yarn = Some(plain_yarn(4.0, 512.0));
+    let scaled = RopeOptions { yarn, base: Some(1e6), scale: Some(0.5), position: 999, ..Default::default() };
     cases.push(rope_case(caps, random, &[2, 3, 9, 48], false, scaled));
     // A table of fewer pairs than the head has.
     cases.push(rope_case(caps, random, &[2, 4, 3, 40], true, options(Layout::Bshd, halves, Some(24), 2)));
@@ -119,6 +119,7 @@ fn rope_case(caps: &Caps, random: &mut Random, shape: &[u32], table: bool, mut o
         let turned = 2 * frequencies.len();
         head[..turned].iter_mut().for_each(|value| *value *= factor as f32);
     }
-    let name = format!("{shape:?} {:?}, {:?}, {dims:?} turning, at {}", options.layout, options.pairing, options.position);
+    let RopeOptions { layout, pairing, position, .. } = options;
+    let name = format!("{shape:?} {layout:?}, {pairing:?}, {dims:?} turning, at {position}");
     bench.case("rope", name, &y, Expected::Close(expected, Tolerance::TURNED))
 }

@@ -10,7 +10,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     source: include_str!("../../shaders/attention.wgsl"),
     bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("y")],
     params: NoParams::LAYOUT,
-    overrides: &["HEAD_DIM", "QUERIES", "WG_SIZE", "HEADS", "GROUP", "CONTEXT", "SCALE"],
+    overrides: &["HEAD_DIM", "QUERIES", "WG_SIZE", "HEADS", "GROUP", "CONTEXT", "SCALE", "WINDOW", "SOFT_CAP"],
 };
 
 /// The contract with `shaders/attention_decode.wgsl`.
@@ -19,7 +19,7 @@ pub static DECODE: KernelSpec = KernelSpec {
     source: include_str!("../../shaders/attention_decode.wgsl"),
     bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("partial"), write("stats")],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "GROUP", "QUERIES", "HEAD_DIM", "CONTEXT", "SPLITS", "SCALE"],
+    overrides: &["WG_SIZE", "GROUP", "QUERIES", "HEAD_DIM", "CONTEXT", "SPLITS", "SCALE", "WINDOW", "SOFT_CAP"],
 };
 
 /// The contract with `shaders/attention_merge.wgsl`.
@@ -46,8 +46,22 @@ pub struct Attention {
     pub y: Slice,
 }
 
+/// What bounds a query's view and its scores.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Limits {
+    /// A query sees at most so many of the latest keys; 0: all.
+    pub window: u32,
+    /// `soft_cap · tanh(score / soft_cap)` takes the score's place; 0: it stays.
+    pub soft_cap: f32,
+}
+
 /// Causal attention of the pass's tokens over all keys up to each.
 pub fn attention(state: Slice, problem: &Attention) -> Dispatch {
+    attention_limited(state, problem, Limits::default())
+}
+
+/// Causal attention within `limits`.
+pub fn attention_limited(state: Slice, problem: &Attention, limits: Limits) -> Dispatch {
     let Heads { heads, kv_heads, head_dim, context } = problem.heads;
     // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.
     let queries = if head_dim <= 128 { 16 } else { 8 };
@@ -59,6 +73,8 @@ pub fn attention(state: Slice, problem: &Attention) -> Dispatch {
         ("GROUP", (heads / kv_heads).into()),
         ("CONTEXT", context.into()),
         ("SCALE", problem.scale.into()),
+        ("WINDOW", limits.window.into()),
+        ("SOFT_CAP", limits.soft_cap.into()),
     ];
     let buffers = [state, problem.q, problem.cache.k, problem.cache.v, problem.y];
     let grid = [Extent::Fixed(heads), Extent::PerTokens(queries), Extent::Fixed(1)];
@@ -83,6 +99,16 @@ pub fn split_count(context: u32) -> u32 {
 
 /// Attention of one token over the cache, in two dispatches.
 pub fn attention_decode(state: Slice, problem: &Attention, splits: &Splits) -> [Dispatch; 2] {
+    attention_decode_limited(state, problem, splits, Limits::default())
+}
+
+/// Attention of one token over the cache within `limits`, in two dispatches.
+pub fn attention_decode_limited(
+    state: Slice,
+    problem: &Attention,
+    splits: &Splits,
+    limits: Limits,
+) -> [Dispatch; 2] {
     let Heads { heads, kv_heads, head_dim, context } = problem.heads;
     let group = heads / kv_heads;
     // A workgroup holds its queries in workgroup memory and its sums in registers: at most 8 of them.
@@ -96,12 +122,19 @@ pub fn attention_decode(state: Slice, problem: &Attention, splits: &Splits) -> [
         ("CONTEXT", context.into()),
         ("SPLITS", splits.count.into()),
         ("SCALE", problem.scale.into()),
+        ("WINDOW", limits.window.into()),
+        ("SOFT_CAP", limits.soft_cap.into()),
     ];
     let buffers = [state, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
     let grid = [Extent::Fixed(splits.count), Extent::Fixed(group / queries), Extent::Fixed(kv_heads)];
     let decode = Dispatch::new(Kernel::new(&DECODE, &constants), &NoParams::default(), &buffers, grid);
+    [decode, attention_merge(heads, head_dim, splits, problem.y)]
+}
+
+/// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`.
+pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, y: Slice) -> Dispatch {
     let constants = [("WG_SIZE", 64.0), ("HEAD_DIM", head_dim.into()), ("SPLITS", splits.count.into())];
-    let buffers = [splits.partial, splits.stats, problem.y];
+    let buffers = [splits.partial, splits.stats, y];
     let grid = [Extent::Fixed(heads), Extent::Fixed(1), Extent::Fixed(1)];
-    [decode, Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)]
+    Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)
 }

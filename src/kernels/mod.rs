@@ -17,6 +17,7 @@ pub mod elementwise;
 pub mod fill;
 pub mod cumsum;
 pub mod gather;
+pub mod kv_write;
 pub mod lanes;
 pub mod layer_norm;
 pub mod layout;
@@ -52,6 +53,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention_strided::SPEC,
     &cumsum::SPEC,
     &gather::SPEC,
+    &kv_write::SPEC,
     &layer_norm::RMS,
     &layer_norm::SPEC,
     &mat_mul::SPEC,

@@ -7,11 +7,13 @@
 
 mod argmax;
 mod attention;
+mod attention_merge;
 mod attention_strided;
 mod cache;
 mod elementwise;
 mod fill;
 mod gather;
+mod kv_write;
 mod layer_norm;
 mod mat_mul;
 mod mat_mul_dense;
@@ -33,11 +35,13 @@ mod weights;
 
 pub use argmax::argmax;
 pub use attention::{AttentionShape, attention};
+pub use attention_merge::attention_merge;
 pub use attention_strided::{AttentionRules, Head, attention_head};
 pub use cache::{CacheElement, CacheFormat};
 pub use elementwise::{broadcast_index, elementwise};
 pub use fill::fill;
 pub use gather::gather;
+pub use kv_write::kv_write;
 pub use layer_norm::{NormShape, layer_norm};
 pub use mat_mul::mat_mul;
 pub use mat_mul_dense::{activate, gelu, mat_mul_dense};

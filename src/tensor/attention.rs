@@ -48,8 +48,8 @@ pub fn attention(
         None => [0; 4],
     };
     let y = tape.output(DType::F32, &q.shape)?;
-    let [q_batch, q_head, q_row] = strides(options.layout, of_q);
-    let [kv_batch, kv_head, kv_row] = strides(options.layout, of_k);
+    let [q_batch, q_head, q_row] = options.layout.strides(of_q);
+    let [kv_batch, kv_head, kv_row] = options.layout.strides(of_k);
     let params = Params {
         batch: of_q.batch,
         heads: of_q.heads,
@@ -107,15 +107,6 @@ fn sizes(q: &Tensor, k: &Tensor, v: &Tensor, layout: Layout) -> Result<(HeadShap
         return bad("the heads of q have to be a multiple of those of k");
     }
     Ok((of_q, of_k))
-}
-
-/// Elements from one sequence, head and position to the next.
-fn strides(layout: Layout, size: HeadShape) -> [u32; 3] {
-    let HeadShape { heads, positions, dim, .. } = size;
-    match layout {
-        Layout::Bhsd => [heads * positions * dim, positions * dim, dim],
-        Layout::Bshd => [heads * positions * dim, dim, heads * dim],
-    }
 }
 
 fn check_numbers(options: &AttentionOptions) -> Result<()> {

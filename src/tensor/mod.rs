@@ -9,6 +9,7 @@ pub mod attention;
 pub mod elementwise;
 pub mod fused;
 pub mod grouped;
+pub mod kv_cache;
 pub mod matmul;
 pub mod norm;
 pub mod op;

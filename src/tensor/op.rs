@@ -6,6 +6,7 @@ use serde::de::Deserializer;
 use super::attention::attention;
 use super::fused::{gate_up, gated_linear_unit, project};
 use super::grouped::matmul_grouped;
+use super::kv_cache::{attention_decode, kv_write};
 use super::matmul::matmul;
 use super::norm::{NormInputs, layer_norm, rms_norm, sinkhorn, softmax};
 use super::quantised::from_blocks;
@@ -67,6 +68,11 @@ where
         "fuse" => one(elementwise::run_fuse(tape, &inputs.all()?, &decode(name, options)?)),
         "gateUp" => one(gate_up(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), &decode(name, options)?)),
         "gated" => one(gated_linear_unit(tape, inputs.need(0)?, &decode(name, options)?)),
+        "attentionDecode" => {
+            let options = decode(name, options)?;
+            one(attention_decode(tape, inputs.need(0)?, inputs.need(1)?, inputs.need(2)?, &options))
+        }
+        "kvWrite" => one(kv_write(tape, inputs.need(0)?, inputs.need(1)?, &decode(name, options)?)),
         "matmul" => {
             let options = decode(name, options)?;
             one(matmul(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))

@@ -42,6 +42,15 @@ impl Layout {
         };
         Some(HeadShape { batch, heads, positions, dim })
     }
+
+    /// Elements from one sequence, head and position to the next in a tensor of these sizes.
+    pub(crate) fn strides(self, size: HeadShape) -> [u32; 3] {
+        let HeadShape { heads, positions, dim, .. } = size;
+        match self {
+            Self::Bhsd => [heads * positions * dim, positions * dim, dim],
+            Self::Bshd => [heads * positions * dim, dim, heads * dim],
+        }
+    }
 }
 
 /// Which values of a head turn together.
@@ -120,8 +129,8 @@ pub struct RopeOptions {
 pub fn rope_table(tape: &mut Tape, options: &RopeTableOptions) -> Result<Tensor> {
     let RopeTableOptions { positions, dims, position, base, scale, .. } = *options;
     if positions == 0 || dims == 0 || dims % 2 != 0 {
-        let message = format!("ropeTable: {positions} positions of {dims} dims; at least one, and an even number of dims");
-        return Err(Error::invalid_argument(message));
+        let why = "at least one, and an even number of dims";
+        return Err(Error::invalid_argument(format!("ropeTable: {positions} positions of {dims} dims; {why}")));
     }
     let (frequencies, factor) =
         frequencies("ropeTable", dims, [base, scale], options.factors.as_deref(), options.yarn.as_ref())?;
@@ -239,7 +248,9 @@ mod tests {
         let mut tape = Tape::new(Caps::baseline());
         let x = tape.output(DType::F32, &[1, 2, 5, 8]).unwrap();
         let table = tape.output(DType::F32, &[6, 4, 2]).unwrap();
-        let mut message = |table, options: &RopeOptions| rope(&mut tape, &x, table, options).unwrap_err().message().to_owned();
+        let mut message = |table, options: &RopeOptions| {
+            rope(&mut tape, &x, table, options).unwrap_err().message().to_owned()
+        };
         let late = RopeOptions { position: 2, ..Default::default() };
         let found = message(Some(&table), &late);
         assert!(found.contains("x is [1, 2, 5, 8] f32 and the table [6, 4, 2] f32; it has to be [7, 4, 2]"), "{found}");
