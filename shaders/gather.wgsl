@@ -1,4 +1,4 @@
-// y[t, c] = W[tokens[t], c], or 0 for an id that is no row of W      (the embedding of the pass's tokens)
+// y[t, c] = W[tokens[t], c], or a number `missing` for an id that is no row of W (the embedding of the pass's tokens)
 // One workgroup dequantises 4 · WG_SIZE columns of one token. W may be a shard: it then writes the tokens it holds.
 
 override WG_SIZE: u32 = 64;
@@ -10,6 +10,7 @@ struct Params {
     first_row: u32, // row of the whole matrix that row 0 of W is
     rows: u32,      // rows of W
     all_rows: u32,  // rows of the whole matrix
+    missing: u32,   // bits of the number for an id that is no row
 }
 
 #import state
@@ -29,11 +30,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let col = 4u * (group.x * WG_SIZE + lane);
     let id = tokens[t];
     let here = id >= params.first_row && id - params.first_row < params.rows;
-    let nowhere = id >= params.all_rows && params.first_row == 0u; // the first shard writes these zeros
+    let nowhere = id >= params.all_rows && params.first_row == 0u; // the first shard writes these
     if t >= state.count || state.done != 0u || col >= COLS || !(here || nowhere) {
         return;
     }
-    var quad = vec4<f32>();
+    var quad = bitcast<vec4<f32>>(vec4<u32>(params.missing));
     if here {
         quad = load_quad((id - params.first_row) * BLOCKS + col / 32u, (col / 4u) & 7u);
     }

@@ -86,6 +86,11 @@ async fn elementwise() {
 }
 
 #[wasm_bindgen_test]
+async fn movement() {
+    run(&["concat", "expand", "gather_axis", "narrow", "scatter_add", "scatter_links", "transpose", "transpose_tiled"]).await;
+}
+
+#[wasm_bindgen_test]
 async fn products_of_tensors() {
     run(&["expert_rows", "expert_sum", "fill", "mat_mul_dense", "mat_mul_grouped"]).await;
 }

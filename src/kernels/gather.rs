@@ -12,6 +12,8 @@ params! {
         pub rows: u32,
         /// Rows of the whole matrix.
         pub all_rows: u32,
+        /// Bits of the f32 for an id that is no row.
+        pub missing: u32,
     }
 }
 
@@ -30,13 +32,18 @@ const WG_SIZE: u32 = 64;
 /// Rows `tokens` `[tokens]` u32 of `weights` `[vocab, cols]` → y `[tokens, cols]` f32, one dispatch per shard. An id
 /// that is no row gives zeros.
 pub fn gather(state: Slice, tokens: Slice, weights: &Matrix, y: Slice) -> Vec<Dispatch> {
+    gather_or(state, tokens, weights, y, 0)
+}
+
+/// [`gather`] with another number, by its bits, for an id that is no row.
+pub fn gather_or(state: Slice, tokens: Slice, weights: &Matrix, y: Slice, missing: u32) -> Vec<Dispatch> {
     let dispatches = weights.shards.iter().map(|shard| {
         let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", weights.cols.into())];
         constants.extend(weights.layout(shard).constants());
         let kernel = Kernel::new(&SPEC, &constants)
             .named(type_id(weights.ty))
             .import("weights", weights_file(weights.ty));
-        let params = Params { first_row: shard.first_row, rows: shard.rows, all_rows: weights.rows };
+        let params = Params { first_row: shard.first_row, rows: shard.rows, all_rows: weights.rows, missing };
         let w = Slice::from(shard.buffer);
         let columns = Extent::Fixed(weights.cols.div_ceil(4 * WG_SIZE));
         Dispatch::new(kernel, &params, &[state, tokens, w, w, y], [columns, Extent::PerTokens(1), Extent::Fixed(1)])

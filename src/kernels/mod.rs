@@ -18,6 +18,7 @@ pub mod fill;
 pub mod cumsum;
 pub mod gather;
 pub mod kv_write;
+pub mod gather_axis;
 pub mod lanes;
 pub mod layer_norm;
 pub mod layout;
@@ -26,6 +27,7 @@ pub mod mat_mul_dense;
 pub mod mat_mul_int8;
 pub mod mat_mul_grouped;
 pub mod mat_vec;
+pub mod movement;
 pub mod reduce;
 pub mod repack;
 pub mod rms_norm;
@@ -54,6 +56,9 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &cumsum::SPEC,
     &gather::SPEC,
     &kv_write::SPEC,
+    &gather_axis::LINKS,
+    &gather_axis::SCATTER,
+    &gather_axis::SPEC,
     &layer_norm::RMS,
     &layer_norm::SPEC,
     &mat_mul::SPEC,
@@ -67,6 +72,11 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &mat_mul_int8::QUANTISE,
     &mat_vec::SPEC,
     &mat_vec::SPLIT,
+    &movement::CONCAT,
+    &movement::EXPAND,
+    &movement::NARROW,
+    &movement::TRANSPOSE,
+    &movement::TRANSPOSE_TILED,
     &reduce::ARGMAX,
     &reduce::SPEC,
     &repack::SPEC,

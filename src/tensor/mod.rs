@@ -11,6 +11,8 @@ pub mod fused;
 pub mod grouped;
 pub mod kv_cache;
 pub mod matmul;
+pub mod gather;
+pub mod movement;
 pub mod norm;
 pub mod op;
 pub mod rope;

@@ -13,7 +13,7 @@ use super::quantised::from_blocks;
 use super::reduce::{argmax, reduce, top_k};
 use super::rope::{rope, rope_table};
 use super::scan::{ScanInputs, cumsum, selective_scan};
-use super::{Tape, Tensor, elementwise};
+use super::{Tape, Tensor, elementwise, gather, movement};
 use crate::{Error, Result};
 
 /// The inputs of a call, with the operation's name for messages.
@@ -65,6 +65,12 @@ where
         }
         "binary" => one(elementwise::run_op(tape, &[inputs.need(0)?, inputs.need(1)?], &decode(name, options)?)),
         "cast" => one(elementwise::run_cast(tape, inputs.need(0)?, &decode(name, options)?)),
+        "concat" => one(movement::concat(tape, &inputs.all()?, &decode(name, options)?)),
+        "embedding" => {
+            let NoOptions {} = decode(name, options)?;
+            one(gather::embedding(tape, inputs.need(0)?, inputs.need(1)?))
+        }
+        "expand" => one(movement::expand(tape, inputs.need(0)?, &decode(name, options)?)),
         "fuse" => one(elementwise::run_fuse(tape, &inputs.all()?, &decode(name, options)?)),
         "gateUp" => one(gate_up(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), &decode(name, options)?)),
         "gated" => one(gated_linear_unit(tape, inputs.need(0)?, &decode(name, options)?)),
@@ -85,6 +91,7 @@ where
             let options = decode(name, options)?;
             one(project(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))
         }
+        "narrow" => one(movement::narrow(tape, inputs.need(0)?, &decode(name, options)?)),
         "rope" => one(rope(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "ropeTable" => one(rope_table(tape, &decode(name, options)?)),
         "quantised" => one(from_blocks(tape, inputs.need(0)?, &decode(name, options)?)),
@@ -116,10 +123,16 @@ where
         "sinkhorn" => one(sinkhorn(tape, inputs.need(0)?, &decode(name, options)?)),
         "softmax" => one(softmax(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "scale" => one(elementwise::run_scale(tape, inputs.need(0)?, &decode(name, options)?)),
+        "scatterAdd" => {
+            let options = decode(name, options)?;
+            one(gather::scatter_add(tape, inputs.need(0)?, inputs.need(1)?, inputs.need(2)?, &options))
+        }
         "select" => {
             let NoOptions {} = decode(name, options)?;
             one(elementwise::select(tape, inputs.need(0)?, inputs.need(1)?, inputs.need(2)?))
         }
+        "take" => one(gather::take(tape, inputs.need(0)?, inputs.need(1)?, &decode(name, options)?)),
+        "transpose" => one(movement::transpose(tape, inputs.need(0)?, &decode(name, options)?)),
         "unary" => one(elementwise::run_op(tape, &[inputs.need(0)?], &decode(name, options)?)),
         _ => Err(Error::invalid_argument(format!("there is no operation '{name}'"))),
     }
