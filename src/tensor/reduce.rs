@@ -56,7 +56,7 @@ pub struct ArgmaxOptions {
     pub keep_dims: bool,
 }
 
-/// Options of [`top_k`].
+/// Options of [`top_k()`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TopKOptions {
