@@ -17,8 +17,8 @@ pub mod elementwise;
 pub mod fill;
 pub mod cumsum;
 pub mod gather;
-pub mod kv_write;
 pub mod gather_axis;
+pub mod kv_write;
 pub mod lanes;
 pub mod layer_norm;
 pub mod layout;
@@ -55,10 +55,10 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention_strided::SPEC,
     &cumsum::SPEC,
     &gather::SPEC,
-    &kv_write::SPEC,
     &gather_axis::LINKS,
     &gather_axis::SCATTER,
     &gather_axis::SPEC,
+    &kv_write::SPEC,
     &layer_norm::RMS,
     &layer_norm::SPEC,
     &mat_mul::SPEC,

@@ -8,10 +8,10 @@
 pub mod attention;
 pub mod elementwise;
 pub mod fused;
+pub mod gather;
 pub mod grouped;
 pub mod kv_cache;
 pub mod matmul;
-pub mod gather;
 pub mod movement;
 pub mod norm;
 pub mod op;
