@@ -1,7 +1,7 @@
 // webgguf in use, as a program that `tsc --strict` checks. Every part of the public face appears once.
 
-import { Tokenizer, WasmModel, WebggufError } from 'webgguf';
-import type { GenerationResult, LoadOptions, Message, Progress } from 'webgguf';
+import { Gpu, Tokenizer, WasmModel, WebggufError } from 'webgguf';
+import type { FloatTensor, GenerationResult, LoadOptions, Message, Progress, Tensor } from 'webgguf';
 
 /** Loads a model, lets it write into an element, and says how fast that was. */
 export async function tellStory(url: string, output: HTMLElement, signal: AbortSignal): Promise<GenerationResult> {
@@ -51,6 +51,26 @@ export async function countTokens(url: URL, text: string): Promise<number> {
   const ids = tokenizer.tokenize(text);
   console.log(tokenizer.detokenize(ids) === text);
   return ids.length;
+}
+
+/** A layer of a network of one's own, on the GPU: nothing is waited for here. */
+export function layer(gpu: Gpu, x: Tensor, { norm, weights }: Record<'norm' | 'weights', Tensor<'f32'>>): FloatTensor {
+  return gpu.scope(() => {
+    const hidden = gpu.matmul(gpu.rmsNorm(x, norm, { eps: 1e-6 }), weights, { transposeB: true, activation: 'silu' });
+    return gpu.fuse([hidden, x], (h, x) => h.mul(0.5).add(x).max(0));
+  });
+}
+
+/** The most likely of some numbers, and its share. */
+export async function best(numbers: readonly number[]): Promise<[index: number, share: number]> {
+  using gpu = await Gpu.create();
+  const scores = gpu.tensor(numbers, [1, numbers.length]);
+  const { values, indices } = gpu.topK(gpu.softmax(scores), 1);
+  const index: Uint32Array = await indices.data();
+  const share: Float32Array = await values.data();
+  console.log(gpu.info.name, scores.shape, scores.dtype, await gpu.sum(scores).item());
+  gpu.free(scores, { values, indices });
+  return [index[0] ?? 0, share[0] ?? 0];
 }
 
 /** What can go wrong is a closed set, so that a page can act on it. */

@@ -23,11 +23,28 @@ export interface MatmulOptions {
   precision?: 'full' | 'fast' | undefined;
 }
 
-/** Options of {@link MatrixOperations.gateUp} and {@link MatrixOperations.gated}. */
+/** Options of {@link MatrixOperations.gated}. */
 export interface GateOptions {
   /** SiLU or GELU (tanh form) of the gate. Default: `'swiglu'` */
   activation?: 'swiglu' | 'geglu' | undefined;
 }
+
+/** The RMS norm before a product. */
+export interface NormedOptions {
+  /** Weight of an RMS norm of x, f32 [k]; without it x stays as it is. */
+  norm?: Tensor | undefined;
+  /** Added under the root of the norm. Default: 1e-5 */
+  eps?: number | undefined;
+}
+
+/** Options of {@link MatrixOperations.project}. */
+export interface ProjectOptions extends NormedOptions {
+  /** f32 [n] */
+  bias?: Tensor | undefined;
+}
+
+/** Options of {@link MatrixOperations.gateUp}. */
+export interface GateUpOptions extends GateOptions, NormedOptions {}
 
 /** Operations on matrices; each is the last two axes of a tensor. */
 export abstract class MatrixOperations extends ElementwiseOperations {
@@ -45,15 +62,28 @@ export abstract class MatrixOperations extends ElementwiseOperations {
   }
 
   /**
-   * activation(x · Gᵀ) · (x · Uᵀ): the first half of a gated feed-forward (Shazeer 2020, arXiv 2002.05202).
+   * norm(x) · wᵀ + bias: in one dispatch where that is faster, such as for a few rows and quantised weights.
+   *
+   * @param x f32 [.., k]
+   * @param w [n, k]: f32, f16, bf16 or quantised
+   * @returns f32 [.., n]
+   * @throws {WebggufError} `invalid_argument` where shapes, types or options do not fit
+   */
+  project(x: Tensor, w: Tensor, options?: ProjectOptions): FloatTensor {
+    return this.one('project', 'project', { x, w }, options, { tensors: ['norm', 'bias'] });
+  }
+
+  /**
+   * activation(n · Gᵀ) · (n · Uᵀ) with n = norm(x): the first half of a gated feed-forward (Shazeer 2020, arXiv
+   * 2002.05202), in one dispatch where that is faster.
    *
    * @param x f32 [.., k]
    * @param w [2n, k], the rows of G before those of U: f32, f16, bf16 or quantised
    * @returns f32 [.., n]
-   * @throws {WebggufError} `invalid_argument` where shapes or types do not fit
+   * @throws {WebggufError} `invalid_argument` where shapes, types or options do not fit
    */
-  gateUp(x: Tensor, w: Tensor, options?: GateOptions): FloatTensor {
-    return this.one('gateUp', 'gateUp', { x, w }, options);
+  gateUp(x: Tensor, w: Tensor, options?: GateUpOptions): FloatTensor {
+    return this.one('gateUp', 'gateUp', { x, w }, options, { tensors: ['norm'] });
   }
 
   /**

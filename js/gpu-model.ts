@@ -73,6 +73,60 @@ export interface AttentionOptions {
   softCap?: number | undefined;
 }
 
+/** Options of {@link ModelOperations.kvWrite}. */
+export interface KvWriteOptions {
+  /** Order of x's axes. Default: `'bhsd'` */
+  layout?: HeadLayout | undefined;
+  /** Position of x's first token: tokens that were written before it. Default: 0 */
+  position?: number | undefined;
+}
+
+/** Options of {@link ModelOperations.attentionDecode}. */
+export interface AttentionDecodeOptions {
+  /** Tokens written so far, that of the query among them. */
+  length: number;
+  /** The query sees at most so many of the latest keys. */
+  window?: number | undefined;
+  /** What scores are multiplied by. Default: 1 / √dim */
+  scale?: number | undefined;
+  /** softCap · tanh(score / softCap) takes the score's place. */
+  softCap?: number | undefined;
+}
+
+/** Inputs of {@link ModelOperations.selectiveScan}, all f32. */
+export interface SelectiveScanInputs {
+  /** [batch, length, channels] */
+  x: Tensor;
+  /** [batch, length, channels]: the steps, above 0. */
+  delta: Tensor;
+  /** [channels, n], below 0. */
+  a: Tensor;
+  /** [batch, length, n] */
+  b: Tensor;
+  /** [batch, length, n] */
+  c: Tensor;
+  /** [channels]; nothing is added where it is missing. */
+  d?: Tensor | undefined;
+  /** [batch, channels, n]: the state before the first step. Default: 0 */
+  state?: Tensor | undefined;
+}
+
+/** Result of {@link ModelOperations.selectiveScan}. */
+export interface SelectiveScan {
+  /** [batch, length, channels] */
+  readonly y: FloatTensor;
+  /** [batch, channels, n]: the state after the last step, to go on with. */
+  readonly state: FloatTensor;
+}
+
+/** Options of {@link ModelOperations.sinkhorn}. */
+export interface SinkhornOptions {
+  /** Normalisations of rows and columns, up to 1,000. Default: 20, and at most 100 with a tolerance */
+  iterations?: number | undefined;
+  /** Stop once all sums of rows are this close to 1. */
+  tolerance?: number | undefined;
+}
+
 /** Operations of language models. */
 export abstract class ModelOperations extends RowOperations {
   /**
@@ -86,6 +140,63 @@ export abstract class ModelOperations extends RowOperations {
    */
   attention(q: Tensor, k: Tensor, v: Tensor, options?: AttentionOptions): FloatTensor {
     return this.one('attention', 'attention', { q, k, v }, options, { tensors: ['mask'] });
+  }
+
+  /**
+   * Writes keys (after RoPE) or values into a cache, in place: token t goes to row (position + t) modulo the rows. A
+   * cache that is full so becomes a window.
+   *
+   * @param cache f16 [kv heads, rows, dim], or with a batch axis before; dim rounded up to a multiple of 8
+   * @param x f32 [kv heads, tokens, dim], see `layout`; with a batch axis if the cache has one
+   * @returns the cache
+   * @throws {WebggufError} `invalid_argument` for other types and shapes
+   *
+   * @example
+   * const keys = gpu.zeros([8, 4096, 128], 'f16');
+   * gpu.kvWrite(keys, gpu.rope(k, { position }), { position });
+   */
+  kvWrite(cache: Tensor<'f16'>, x: Tensor, options?: KvWriteOptions): Tensor<'f16'> {
+    return this.one('kvWrite', 'kvWrite', { cache, x }, options);
+  }
+
+  /**
+   * Attention of one token per sequence over its caches, split over the keys (flash decoding).
+   *
+   * @param q f32 [heads, dim], or [batch, heads, dim] with caches that have a batch axis
+   * @param kCache what `kvWrite` filled; where q has more heads, they share its heads in order
+   * @param vCache like kCache
+   * @returns f32, like q
+   * @throws {WebggufError} `invalid_argument` for other types and shapes, no tokens, and a window within caches that
+   *   have started over
+   */
+  attentionDecode(
+    q: Tensor, kCache: Tensor<'f16'>, vCache: Tensor<'f16'>, options: AttentionDecodeOptions,
+  ): FloatTensor {
+    return this.one('attentionDecode', 'attentionDecode', { q, kCache, vCache }, options);
+  }
+
+  /**
+   * Mamba's recurrence (Gu and Dao 2023, arXiv 2312.00752): at every step h = exp(Δ·A)·h + Δ·B·x, y = C·h + D·x.
+   *
+   * @throws {WebggufError} `invalid_argument` where shapes or types do not fit
+   */
+  selectiveScan(inputs: SelectiveScanInputs): SelectiveScan {
+    const { x, delta, a, b, c, d, state } = inputs;
+    const given = { x, delta, a, b, c, 'd?': d, 'state?': state };
+    const [y, after] = this.run('selectiveScan', 'selectiveScan', given);
+    return { y: y as FloatTensor, state: after as FloatTensor };
+  }
+
+  /**
+   * Projects matrices onto the doubly stochastic ones: rows and then columns are divided by their sums, again and again
+   * (Sinkhorn and Knopp 1967). A row or column of zeros stays one.
+   *
+   * @param x f32 [.., n, n], not negative, which nothing checks
+   * @returns like x
+   * @throws {WebggufError} `invalid_argument` where shapes, types or options do not fit
+   */
+  sinkhorn(x: Tensor, options?: SinkhornOptions): FloatTensor {
+    return this.one('sinkhorn', 'sinkhorn', { x }, options);
   }
 
   /**

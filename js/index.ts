@@ -22,10 +22,12 @@ export type { DeviceFacts } from './gpu.js';
 export type { FloatTensor } from './tensor.js';
 export type { DataOf, DType, FloatDType, PlainDType, QuantisedDType, TensorData } from './dtypes.js';
 export type { ElementwiseOptions, FuseOptions, Operand } from './gpu-elementwise.js';
-export type { GateOptions, MatmulOptions } from './gpu-matrix.js';
+export type { GateOptions, GateUpOptions, MatmulOptions, NormedOptions, ProjectOptions } from './gpu-matrix.js';
+export type { AxisOptions } from './gpu-movement.js';
 export type {
   CumsumOptions, NormAndSum, NormOptions, ReduceOptions, SoftmaxOptions, TopK,
 } from './gpu-rows.js';
 export type {
-  AttentionOptions, HeadLayout, RopeFrequencies, RopeOptions, RopeTableOptions, YarnOptions,
+  AttentionDecodeOptions, AttentionOptions, HeadLayout, KvWriteOptions, RopeFrequencies, RopeOptions, RopeTableOptions,
+  SelectiveScan, SelectiveScanInputs, SinkhornOptions, YarnOptions,
 } from './gpu-model.js';

@@ -15,6 +15,7 @@ pub mod matmul;
 pub mod movement;
 pub mod norm;
 pub mod op;
+pub mod reshape;
 pub mod rope;
 pub mod scan;
 pub mod quantised;

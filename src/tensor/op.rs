@@ -11,6 +11,7 @@ use super::matmul::matmul;
 use super::norm::{NormInputs, layer_norm, rms_norm, sinkhorn, softmax};
 use super::quantised::from_blocks;
 use super::reduce::{argmax, reduce, top_k};
+use super::reshape::reshape;
 use super::rope::{rope, rope_table};
 use super::scan::{ScanInputs, cumsum, selective_scan};
 use super::{Tape, Tensor, elementwise, gather, movement};
@@ -92,6 +93,7 @@ where
             one(project(tape, inputs.need(0)?, inputs.need(1)?, inputs.maybe(2), inputs.maybe(3), &options))
         }
         "narrow" => one(movement::narrow(tape, inputs.need(0)?, &decode(name, options)?)),
+        "reshape" => one(reshape(tape, inputs.need(0)?, &decode(name, options)?)),
         "rope" => one(rope(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "ropeTable" => one(rope_table(tape, &decode(name, options)?)),
         "quantised" => one(from_blocks(tape, inputs.need(0)?, &decode(name, options)?)),

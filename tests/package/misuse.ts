@@ -1,7 +1,7 @@
 // What the types must refuse. tsc fails on an `@ts-expect-error` with no error below it, so a type that has become
 // `any` shows up here.
 
-import { Tokenizer, WasmModel } from 'webgguf';
+import { Gpu, Tokenizer, WasmModel } from 'webgguf';
 
 export async function misuse(model: WasmModel): Promise<void> {
   // @ts-expect-error a number is no source
@@ -22,4 +22,24 @@ export async function misuse(model: WasmModel): Promise<void> {
   console.log(model.generate('x').result.text);
   // @ts-expect-error a tokenizer does not generate
   (await Tokenizer.load('m.gguf')).generate('x');
+}
+
+export async function misuseTensors(gpu: Gpu): Promise<void> {
+  const x = gpu.tensor([1, 2], [2]);
+  // @ts-expect-error no such type
+  gpu.tensor([1, 2], [2], 'f64');
+  // @ts-expect-error the option is called softCap
+  gpu.softmax(x, { cap: 3 });
+  // @ts-expect-error numbers are no tensors
+  gpu.matmul(x, [1, 2]);
+  // @ts-expect-error data is a promise
+  console.log(x.data()[0]);
+  // @ts-expect-error of integers come integers
+  const floats: Float32Array = await gpu.argmax(x).data();
+  // @ts-expect-error blocks are no numbers
+  (await gpu.tensor(new Uint8Array(34), [32], 'q8_0').data()).length;
+  // @ts-expect-error a shape cannot be written to
+  x.shape[0] = floats.length;
+  // @ts-expect-error use create
+  new Gpu();
 }
