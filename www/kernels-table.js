@@ -150,7 +150,7 @@ export class CaseTable {
     const again = element('button', { type: 'button', className: 'link', textContent: 'run' });
     again.ariaLabel = `Run ${row.id}`;
     again.addEventListener('click', () => this.#run([row]));
-    const ran = status === 'passed' || status === 'failed';
+    const ran = result.limit && status !== 'running';
     const numbers = ran ? [
       cell(errorText(result.maxAbsError), 'abs'), cell(errorText(result.maxRelError), 'rel'),
       cell(limitText(result), 'limit'), cell(timeText(result.ms), ''), cell(rateText(result), ''),

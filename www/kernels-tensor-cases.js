@@ -66,13 +66,13 @@ function binaryCase(op, random) {
   });
   return {
     run: (gpu) => gpu[METHOD[op] ?? op](...[a, b].map(({ values, shape }) => gpu.tensor(values, shape))),
-    expected: map(BINARY[op], [5, 7, 33], a, b),
-    limit: BINARY_LIMIT[op] ?? EXACT,
+    expected: map(BINARY[op], [5, 7, 33], a, b), limit: BINARY_LIMIT[op] ?? EXACT,
   };
 }
 
 function whereCase(random) {
-  const [condition, a, b] = [[31, 1], [1, 33], [31, 33]].map((shape) => ({ values: random.floats(size(shape)), shape }));
+  const input = (...shape) => ({ values: random.floats(size(shape)), shape });
+  const [condition, a, b] = [input(31, 1), input(1, 33), input(31, 33)];
   condition.values = condition.values.map((x) => Number(x > 0));
   const tensors = (gpu) => [condition, a, b].map(({ values, shape }) => gpu.tensor(values, shape));
   return {

@@ -201,8 +201,10 @@ test('a mistake in a reference shows as a red row with the first difference', as
 });
 
 test('a wrong address is posted and shown', async () => {
-  const wrong = [[{ only: 'matmul' }, /'only' names 'matmul'; there are .*mat_mul/], [{ sed: 1 }, /unknown parameter 'sed'/],
-    [{ seed: 'x' }, /'seed' is 'x'/], [{ variant: 'q9' }, /'q9'/]];
+  const wrong = [
+    [{ only: 'matmul' }, /'only' names 'matmul'; there are .*mat_mul/], [{ sed: 1 }, /unknown parameter 'sed'/],
+    [{ seed: 'x' }, /'seed' is 'x'/], [{ variant: 'q9' }, /'q9'/],
+  ];
   for (const [query, message] of wrong) {
     const { error } = await reported(real, query, async (page) => {
       await stateIs(page, 'error');
