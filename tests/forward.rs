@@ -49,7 +49,7 @@ async fn both_on(gpu: Gpu, file: &[u8], context: usize) -> [Engine; 2] {
             builder.put(spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
         }
     }
-    let gpu = Backend::Gpu(Box::new(uploader.finish().expect("command lists")));
+    let gpu = Backend::Gpu(Box::new(uploader.finish().await.expect("command lists")));
     let cpu = builder.build(context, CacheFormat::F16).expect("all tensors");
     let cpu = Backend::Cpu(Box::new(CpuRunner::new(cpu)));
     let tokenizer = || Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary");

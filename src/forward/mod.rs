@@ -47,6 +47,11 @@ pub struct Forward<'a> {
 }
 
 impl Forward<'_> {
+    /// Everything that runs a model: prefill, head, decode, and the two ways to choose a token.
+    pub fn lists(&self) -> [Vec<Dispatch>; 5] {
+        [self.prefill(), self.head(), self.decode(), self.greedy(), self.sample()]
+    }
+
     /// A chunk of tokens through all layers: `x` holds the last layer's output, the cache its keys and values.
     pub fn prefill(&self) -> Vec<Dispatch> {
         let b = &self.buffers.activations;

@@ -13,6 +13,7 @@ mod upload;
 pub use device::{AdapterFacts, Gpu};
 pub use list::{BufferTable, CommandList};
 pub use model::{GpuModel, MAX_DEPTH, make_buffers};
+pub use pipeline::Ahead;
 pub use readback::Ring;
 pub use tensors::TensorGpu;
 pub use upload::Uploader;

@@ -90,13 +90,8 @@ impl GpuModel {
     ) -> Result<Self> {
         let forward = Forward { config: &config, caps: &gpu.caps, weights: &weights, buffers: &buffers };
         let record = |dispatches: Vec<_>| CommandList::record(&gpu, &dispatches, &table);
-        let lists = Lists {
-            prefill: record(forward.prefill())?,
-            head: record(forward.head())?,
-            decode: record(forward.decode())?,
-            greedy: record(forward.greedy())?,
-            sample: record(forward.sample())?,
-        };
+        let [prefill, head, decode, greedy, sample] = forward.lists().map(record);
+        let lists = Lists { prefill: prefill?, head: head?, decode: decode?, greedy: greedy?, sample: sample? };
         let ring = Ring::new(&gpu, MAX_DEPTH, size_of::<State>() as u64)?;
         Ok(Self { gpu, config, weights, table, buffers, lists, evaluation: None, ring, greedy: true })
     }

@@ -1,8 +1,13 @@
 //! (variant, constants) → compiled pipeline, made once per device.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
+use wasm_bindgen::JsValue;
+use wasm_bindgen_futures::JsFuture;
+
 use super::device::Gpu;
+use super::shim;
 use crate::kernels::spec::{Access, Kernel, KernelSpec};
 use crate::{Error, ErrorCode, Result};
 
@@ -27,6 +32,19 @@ impl Gpu {
         let made = Rc::new(self.compile(kernel));
         self.pipelines.borrow_mut().insert(key, made.clone());
         made
+    }
+
+    /// Starts compiling the pipelines of these kernels, all at once; see `compile_pipelines.js`.
+    pub fn compile_ahead<'k>(&self, kernels: impl Iterator<Item = &'k Kernel>) -> Ahead {
+        let mut seen = HashSet::new();
+        let known = self.pipelines.borrow();
+        let new = kernels.filter(|kernel| seen.insert(kernel.key()) && !known.contains_key(&kernel.key()));
+        let described = new.map(describe).collect();
+        let device: &JsValue = match self.device.as_webgpu() {
+            Some(device) => device.as_ref(),
+            None => return Ahead(js_sys::Promise::resolve(&JsValue::NULL)),
+        };
+        Ahead(shim::compile_pipelines(device, described))
     }
 
     fn compile(&self, kernel: &Kernel) -> Pipeline {
@@ -97,6 +115,32 @@ impl Pipeline {
         let text = format!("{}: {}\n{}", self.kernel.key(), message.message, around(&self.kernel, line));
         Err(Error::new(ErrorCode::DeviceLost, text))
     }
+}
+
+/// Pipelines that the browser compiles in the background.
+pub struct Ahead(js_sys::Promise);
+
+impl Ahead {
+    /// Waits for all of them. What it returns keeps them: drop it once wgpu has asked for each.
+    pub async fn finish(self) -> JsValue {
+        JsFuture::from(self.0).await.unwrap_or(JsValue::NULL)
+    }
+}
+
+/// A kernel as `compile_pipelines.js` takes it.
+fn describe(kernel: &Kernel) -> js_sys::Object {
+    let binding = |binding: &crate::kernels::spec::Binding| match binding.access {
+        Access::Uniform => JsValue::from("uniform"),
+        Access::Read => "read-only-storage".into(),
+        Access::ReadWrite => "storage".into(),
+    };
+    let constants: Vec<(&str, JsValue)> = kernel.constants.iter().map(|(name, value)| (*name, (*value).into())).collect();
+    shim::object(&[
+        ("label", kernel.id.as_str().into()),
+        ("code", kernel.wgsl().into()),
+        ("bindings", kernel.spec.bindings.iter().map(binding).collect::<js_sys::Array>().into()),
+        ("constants", shim::object(&constants).into()),
+    ])
 }
 
 fn layout_entries(spec: &KernelSpec) -> Vec<wgpu::BindGroupLayoutEntry> {

@@ -1,4 +1,4 @@
-//! The Rust side of `request_device.js`, which says why it exists and when it goes.
+//! The Rust side of `request_device.js` and `compile_pipelines.js`, which say why they exist.
 
 use wasm_bindgen::prelude::*;
 
@@ -7,6 +7,22 @@ extern "C" {
     /// Arms the next `GPUAdapter.requestDevice` and returns the object it will fill in.
     #[wasm_bindgen(js_name = armRequestDevice)]
     pub fn arm_request_device(wanted: Vec<String>) -> js_sys::Object;
+}
+
+#[wasm_bindgen(module = "/src/gpu/compile_pipelines.js")]
+extern "C" {
+    /// Starts compiling `kernels`; the promise holds the pipelines.
+    #[wasm_bindgen(js_name = compilePipelines)]
+    pub fn compile_pipelines(device: &JsValue, kernels: Vec<js_sys::Object>) -> js_sys::Promise;
+}
+
+/// An object with these properties.
+pub fn object(properties: &[(&str, JsValue)]) -> js_sys::Object {
+    let object = js_sys::Object::new();
+    for (name, value) in properties {
+        let _ = js_sys::Reflect::set(&object, &(*name).into(), value);
+    }
+    object
 }
 
 fn get(facts: &js_sys::Object, key: &str) -> JsValue {

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::{BufferTable, CommandList, Gpu, GpuModel, make_buffers};
+use super::{Ahead, BufferTable, CommandList, Gpu, GpuModel, make_buffers};
 use crate::config::ModelConfig;
-use crate::forward::{Buffers, Placement, Plan, Target, place};
+use crate::forward::{Buffers, Forward, Placement, Plan, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
 use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::repack::repack;
@@ -28,6 +28,7 @@ pub struct Uploader<'a> {
     /// Row of the tensor at hand that comes next.
     next_row: u32,
     rope_factors: Option<Vec<f32>>,
+    pipelines: Ahead,
 }
 
 impl<'a> Uploader<'a> {
@@ -47,7 +48,10 @@ impl<'a> Uploader<'a> {
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
         let staging = gpu.buffer("staging", SLICE.max(longest_row) + 16, usage)?;
         let staging = table.add(staging);
-        Ok(Self { gpu, config, tensors, placement, buffers, table, staging, next_row: 0, rope_factors: None })
+        let weights = &placement.weights;
+        let lists = Forward { config: &config, caps: &gpu.caps, weights, buffers: &buffers }.lists();
+        let pipelines = gpu.compile_ahead(lists.iter().flatten().map(|dispatch| &dispatch.kernel));
+        Ok(Self { gpu, config, tensors, placement, buffers, table, staging, next_row: 0, rope_factors: None, pipelines })
     }
 
     /// The bytes of each slice in which tensor `index` is to be put; none for a tensor that the model does not use.
@@ -116,14 +120,17 @@ impl<'a> Uploader<'a> {
         }
     }
 
-    /// Writes what depends on the whole file and records the command lists.
-    pub fn finish(self) -> Result<GpuModel> {
-        let Self { gpu, config, placement, buffers, table, staging, rope_factors, .. } = self;
+    /// Writes what depends on the whole file, waits for the pipelines and records the command lists.
+    pub async fn finish(self) -> Result<GpuModel> {
+        let Self { gpu, config, placement, buffers, table, staging, rope_factors, pipelines, .. } = self;
+        let compiled = pipelines.finish().await;
         gpu.destroy_buffer(table.get(staging));
         let (theta, scale) = (f64::from(config.rope_theta), f64::from(config.rope_scale));
         let frequencies = frequency_table(config.rope_dims as u32, theta, scale, rope_factors.as_deref());
         gpu.queue.write_buffer(table.get(buffers.frequencies.buffer), 0, bytemuck::cast_slice(&frequencies));
-        GpuModel::new(gpu, config, placement.weights, buffers, table)
+        let model = GpuModel::new(gpu, config, placement.weights, buffers, table);
+        drop(compiled);
+        model
     }
 }
 

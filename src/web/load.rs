@@ -185,7 +185,7 @@ impl Job<'_> {
         progress.stage("upload", progress.loaded, progress.loaded)?;
         gpu.finish().await.map_err(to_js)?;
         progress.stage("compile", 0, 1)?;
-        let model = uploader.finish().map_err(to_js)?;
+        let model = uploader.finish().await.map_err(to_js)?;
         gpu.check_pipelines().await.map_err(to_js)?;
         progress.stage("compile", 1, 1)?;
         Ok(Backend::Gpu(Box::new(model)))
