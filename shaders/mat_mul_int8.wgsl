@@ -10,7 +10,6 @@ override ROWS: u32;      // rows of W
 override Y_STRIDE: u32;  // elements from one row of y to the next
 override BIAS: bool;
 override RESIDUAL: bool; // add to y
-override HALVES: bool;   // the halves of a block have scales of their own
 
 override BLOCKS: u32 = COLS / 32u; // blocks of a row
 

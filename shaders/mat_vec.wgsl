@@ -13,6 +13,8 @@ override QUAD: u32 = STAGE + 1u; // from one quad of a block to the next: odd, s
 override X_STAGE: u32 = 8u * QUAD;
 override TEAMS_MOST: u32 = (WG_SIZE + 3u) / 4u;
 
+const SUMS_MOST = 5u; // four slots, and the squares
+
 #import mat_vec_rows
 
 var<workgroup> x_stage: array<vec4<f32>, X_STAGE>;         // [8 quads of a block, QUAD]
@@ -70,19 +72,20 @@ fn main(
     let begin = (group.y * groups.x + group.x) * GROUP_ROWS;
     let team = join_team(thread);
     let teams = WG_SIZE / team.lanes;
-    let blocks = blocks_to_do();
     var squares = 0.0;
     for (var round = 0u; round < ROUNDS; round += 1u) {
         let taken = (round * teams + team.index) * OUTPUTS;
+        let idle = taken >= GROUP_ROWS;
+        let row = load_row(select(begin + taken + team.lane, ROWS, idle || team.lane >= OUTPUTS), 0u);
         var sums = array<f32, SUMS_MOST>();
-        for (var start = 0u; start < blocks; start += STAGE) {
-            let staged = min(STAGE, blocks - start);
-            if round == 0u || blocks > STAGE {
+        for (var start = 0u; start < BLOCKS; start += STAGE) {
+            let staged = min(STAGE, BLOCKS - start);
+            if round == 0u || BLOCKS > STAGE {
                 workgroupBarrier();
                 sums[SLOTS] += stage(start, staged, thread);
                 workgroupBarrier();
             }
-            for (var b = team.lane; b < staged && taken < GROUP_ROWS; b += team.lanes) {
+            for (var b = team.lane; b < staged && !idle; b += team.lanes) {
                 add_block(&sums, begin + taken, start, b);
             }
         }
@@ -90,10 +93,11 @@ fn main(
         if NORM && round == 0u {
             squares = all_squares(sums[SLOTS], team, teams);
         }
-        if team.lane == 0u && taken < GROUP_ROWS {
-            for (var i = 0u; i < OUTPUTS; i += 1u) {
-                let at = select(i, 2u * i, SWIGLU);
-                write_row(begin + taken + i, 0u, sums[at], sums[at + 1u], squares);
+        // Each lane writes a row of its own: no index that the compiler does not know.
+        for (var i = 0u; i < OUTPUTS; i += 1u) {
+            let at = select(i, 2u * i, SWIGLU);
+            if team.lane == i {
+                write_row(row, sums[at], sums[at + 1u], squares);
             }
         }
     }

@@ -5,6 +5,8 @@
 // four from each half, so that neighbours read neighbouring words of W and neighbouring vec4 of x. Nothing waits
 // before the sums, which suits matrices that are soon read.
 
+const SUMS_MOST = 24u; // two slots for eight columns, and the squares of each
+
 #import mat_vec_rows
 
 override PARTS: u32 = SUMS * ((WG_SIZE + 3u) / 4u);
@@ -54,22 +56,24 @@ fn main(
     let first = (group.y * groups.x + group.x) * OUTPUTS;
     let team = join_team(thread);
     let teams = WG_SIZE / team.lanes;
-    let quads = 4u * blocks_to_do();
+    // There are more threads than rows times columns.
+    let output = thread % OUTPUTS;
+    let column = thread / OUTPUTS;
+    let row = load_row(select(first + output, ROWS, column >= COLUMNS), column);
     var sums = array<f32, SUMS_MOST>();
-    for (var i = thread; i < quads; i += WG_SIZE) {
+    for (var i = thread; i < 4u * BLOCKS; i += WG_SIZE) {
         add_quads(&sums, first, i / 4u, i & 3u);
     }
     team_sums(&sums, team, thread);
-    if team.lane == 0u {
-        for (var i = 0u; i < SUMS; i += 1u) {
+    for (var i = 0u; i < SUMS; i += 1u) {
+        if team.lane == 0u {
             parts[team.index * SUMS + i] = sums[i];
         }
     }
     workgroupBarrier();
-    for (var i = thread; i < OUTPUTS * COLUMNS; i += WG_SIZE) {
-        let column = i / OUTPUTS;
-        let at = column * SLOTS + select(i % OUTPUTS, 2u * (i % OUTPUTS), SWIGLU);
+    if column < COLUMNS {
+        let at = column * SLOTS + select(output, 2u * output, SWIGLU);
         let squares = total(COLUMNS * SLOTS + column, teams);
-        write_row(first + i % OUTPUTS, column, total(at, teams), total(at + 1u, teams), squares);
+        write_row(row, total(at, teams), total(at + 1u, teams), squares);
     }
 }

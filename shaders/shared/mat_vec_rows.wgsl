@@ -11,18 +11,16 @@ override NORM: bool;     // RMS-normalise x on the way
 override EPS: f32;
 override BIAS: bool;
 override RESIDUAL: bool; // add to y
+override LAST_TOKEN: bool; // x is the last of the pass's tokens, not the first
 override SWIGLU: bool;   // rows r and ROWS + r of W are gate and up of y[r]
 
 override BLOCKS: u32 = (COLS + 31u) / 32u;                 // blocks of a row
 override OUTPUTS: u32 = select(SLOTS, SLOTS / 2u, SWIGLU); // rows of y from SLOTS rows of W
 override SUMS: u32 = (SLOTS + 1u) * COLUMNS;               // of a team: [COLUMNS, SLOTS], then squares [COLUMNS]
 
-const SUMS_MOST = 24u;
-
 struct Params {
     first_row: u32,  // row of the whole matrix that row 0 of W is: W may be one shard
     y_offset: u32,   // element of y that the matrix's first row writes
-    last_token: u32, // 1: x is the last of the pass's tokens, not the first
 }
 
 #import state
@@ -52,31 +50,41 @@ fn slot_row(first: u32, slot: u32) -> u32 {
 
 // Element of x where its first column starts.
 fn x_start() -> u32 {
-    return select(0u, (state.count - 1u) * COLS, params.last_token == 1u);
+    if LAST_TOKEN {
+        return (state.count - 1u) * COLS;
+    }
+    return 0u;
 }
 
-// Blocks to work on: none once the run is done.
-fn blocks_to_do() -> u32 {
-    return select(BLOCKS, 0u, state.done != 0u);
+// What a row of y needs besides its sum. It is loaded before the sum is known, so that nothing waits for it at the end.
+struct Row {
+    at: u32,      // element of y
+    before: f32,  // what is added: bias and residual
+    written: bool,
 }
 
-// Writes row r of a column of y from its sum (with SWIGLU: its gate and up), given the sum of squares of x.
-fn write_row(r: u32, column: u32, sum: f32, up: f32, squares: f32) {
-    if r >= ROWS || state.done != 0u {
+// Row r of a column of y. Nothing is written once the run is done.
+fn load_row(r: u32, column: u32) -> Row {
+    let row = params.first_row + r;
+    var found = Row(column * Y_STRIDE + params.y_offset + row, 0.0, r < ROWS && state.done == 0u);
+    if r < ROWS && BIAS {
+        found.before += bias[row];
+    }
+    if r < ROWS && RESIDUAL {
+        found.before += y[found.at];
+    }
+    return found;
+}
+
+// Writes a row from its sum (with SWIGLU: its gate and up), given the sum of squares of x.
+fn write_row(row: Row, sum: f32, up: f32, squares: f32) {
+    if !row.written {
         return;
     }
     let scale = select(1.0, inverseSqrt(squares / f32(COLS) + EPS), NORM);
-    let row = params.first_row + r;
-    let at = column * Y_STRIDE + params.y_offset + row;
-    var value = sum * scale;
-    if BIAS {
-        value += bias[row];
-    }
     if SWIGLU {
-        value = silu(value) * (up * scale);
+        y[row.at] = silu(sum * scale) * (up * scale);
+    } else {
+        y[row.at] = sum * scale + row.before;
     }
-    if RESIDUAL {
-        value += y[at];
-    }
-    y[at] = value;
 }

@@ -1,5 +1,6 @@
 // Reading quantised blocks of 32 weights. A type's file says what a block holds:
 //   BITS             bits of a quant, at most 8
+//   HALVES           whether the halves of a block have scales of their own
 //   block_words(b)   its 32 quants in the low bits of bytes, four per word, in the order of the weights
 //   block_word(b, k) word k of these
 //   block_scales(b)  (scale of weights 0–15, of 16–31, minimum of 0–15, of 16–31): weight = scale · quant - minimum
@@ -48,8 +49,13 @@ fn load_quad(b: u32, k: u32) -> vec4<f32> {
     return weights_of(block_word(b, k), part.x, part.y);
 }
 
-// Two sums of products with quad_of's numbers, for weights with these scales, given the sums of x.
-fn scaled(sums: vec2<f32>, x_sums: vec2<f32>, s: vec4<f32>) -> f32 {
+// Sums of products with quad_of's numbers over two halves, for weights with these scales, given the sums of x.
+fn scaled(low: vec4<f32>, high: vec4<f32>, x_sums: vec2<f32>, s: vec4<f32>) -> f32 {
+    if !HALVES {
+        let x_sum = x_sums.x + x_sums.y;
+        return s.x * (STEPS * (dot(low + high, vec4<f32>(1.0)) - x_sum)) - s.z * x_sum;
+    }
+    let sums = vec2<f32>(dot(low, vec4<f32>(1.0)), dot(high, vec4<f32>(1.0)));
     return dot(s.xy, STEPS * (sums - x_sums)) - dot(s.zw, x_sums);
 }
 
@@ -62,14 +68,13 @@ fn block_dot(b: u32, x: ptr<function, array<vec4<f32>, 8>>, x_sums: vec2<f32>) -
         low += quad_of(words[k]) * (*x)[k];
         high += quad_of(words[k + 4u]) * (*x)[k + 4u];
     }
-    let sums = vec2<f32>(dot(low, vec4<f32>(1.0)), dot(high, vec4<f32>(1.0)));
-    return scaled(sums, x_sums, block_scales(b));
+    return scaled(low, high, x_sums, block_scales(b));
 }
 
 // Weights 4k … and 16 + 4k … of block b times `low` and `high`, four values of x each.
 fn quads_dot(b: u32, k: u32, low: vec4<f32>, high: vec4<f32>, x_sums: vec2<f32>) -> f32 {
-    let sums = vec2<f32>(dot(quad_of(block_word(b, k)), low), dot(quad_of(block_word(b, k + 4u)), high));
-    return scaled(sums, x_sums, block_scales(b));
+    let products = quad_of(block_word(b, k)) * low;
+    return scaled(products, quad_of(block_word(b, k + 4u)) * high, x_sums, block_scales(b));
 }
 
 // The quants of block b as signed bytes, for integer dot products, and their scales and minima.

@@ -13,7 +13,7 @@ fn join_team(thread: u32) -> Team {
     return Team(thread / LANES, thread % LANES, LANES);
 }
 
-// Adds up each of a team's sums into those of its lane 0. All threads of the workgroup call it together.
+// Adds up each of a team's sums: every lane gets the total. All threads of the workgroup call it together.
 fn team_sums(sums: ptr<function, array<f32, SUMS_MOST>>, team: Team, thread: u32) {
     workgroupBarrier();
     for (var i = 0u; i < SUMS; i += 1u) {
@@ -29,6 +29,6 @@ fn team_sums(sums: ptr<function, array<f32, SUMS_MOST>>, team: Team, thread: u32
         workgroupBarrier();
     }
     for (var i = 0u; i < SUMS; i += 1u) {
-        (*sums)[i] = scratch[i * WG_SIZE + thread];
+        (*sums)[i] = scratch[i * WG_SIZE + thread - team.lane];
     }
 }

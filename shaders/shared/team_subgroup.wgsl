@@ -6,8 +6,8 @@ struct Team {
 }
 
 fn join_team(thread: u32) -> Team {
-    let lanes = subgroupAdd(1u);
-    return Team(thread / lanes, thread % lanes, lanes);
+    let lanes = subgroupAdd(1u); // a power of two
+    return Team(thread >> firstTrailingBit(lanes), thread & (lanes - 1u), lanes);
 }
 
 // Adds up each of a team's sums: every lane gets the total.

@@ -6,6 +6,7 @@ override SCALES_AT: u32;
 override HEADS_AT: u32;
 
 const BITS = 2;
+const HALVES = true;
 
 fn block_words(b: u32) -> array<u32, 8> {
     let first = w_word[b * 2u];

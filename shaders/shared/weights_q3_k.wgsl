@@ -8,6 +8,7 @@ override SCALES_AT: u32;
 override HEADS_AT: u32;
 
 const BITS = 3;
+const HALVES = true;
 const THIRD = 0x04040404u;
 
 fn block_words(b: u32) -> array<u32, 8> {

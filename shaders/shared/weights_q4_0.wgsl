@@ -4,6 +4,7 @@
 override SCALES_AT: u32;
 
 const BITS = 4;
+const HALVES = false;
 
 fn block_words(b: u32) -> array<u32, 8> {
     return open_nibble_words(b);

@@ -3,6 +3,7 @@
 #import six_bit_scales
 
 const BITS = 4;
+const HALVES = false;
 
 fn block_words(b: u32) -> array<u32, 8> {
     return open_nibble_words(b);

@@ -4,6 +4,7 @@
 override SCALES_AT: u32;
 
 const BITS = 5;
+const HALVES = false;
 
 fn block_scales(b: u32) -> vec4<f32> {
     let pair = unpack2x16float(w_word[SCALES_AT + b]);

@@ -3,5 +3,6 @@
 #import six_bit_scales
 
 const BITS = 5;
+const HALVES = false;
 
 #import quants

@@ -7,6 +7,7 @@ override SCALES_AT: u32;
 override HEADS_AT: u32;
 
 const BITS = 6;
+const HALVES = true;
 
 fn block_words(b: u32) -> array<u32, 8> {
     let n = nibble_words(b);

@@ -2,6 +2,7 @@
 override SCALES_AT: u32;
 
 const BITS = 8;
+const HALVES = false;
 const SIGNS = 0x80808080u;
 
 fn block_words(b: u32) -> array<u32, 8> {

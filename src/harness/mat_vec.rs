@@ -41,17 +41,23 @@ const KINDS: &[Kind] = &[
 const EPS: f32 = 1e-5;
 
 pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
-    let shapes: Vec<Shape> = RULES.iter().map(|rule| rule.shape).collect();
-    let (subgroup, plain): (Vec<Shape>, Vec<Shape>) = shapes.into_iter().partition(|shape| shape.lanes == 0);
-    let topologies = if caps.subgroups { vec![plain, subgroup] } else { vec![plain] };
+    let subgroups: &[bool] = if caps.subgroups { &[false, true] } else { &[false] };
+    // (with subgroups, split) → shapes of the table
+    let shapes = |with: bool, split: bool| -> Vec<Shape> {
+        RULES.iter().map(|rule| rule.shape).filter(|shape| (shape.lanes == 0) == with && shape.split == split).collect()
+    };
+    let topologies = subgroups.iter().flat_map(|&with| [(with, false), (with, true)]);
+    let topologies: Vec<(bool, bool, Vec<Shape>)> =
+        topologies.map(|(with, split)| (with, split, shapes(with, split))).collect();
     let mut cases = Vec::new();
     for (t, ty) in GgmlType::ALL.into_iter().enumerate() {
-        for (s, shapes) in topologies.iter().enumerate() {
+        for (s, (with, split, shapes)) in topologies.iter().enumerate() {
             // Turning through shapes and widths gives each of them every kind, over all types.
-            let chosen = KINDS.iter().enumerate().filter(|(k, _)| (t + s + k) % step == 0);
+            // Several columns are for the split topology.
+            let chosen = KINDS.iter().enumerate().filter(|(k, kind)| (t + s + k) % step == 0 && (*split || kind.columns == 1));
             let shape = |(k, kind): (usize, &Kind)| match kind.columns {
                 1 => shapes[(t + k) % shapes.len()],
-                _ => COLUMNS_SHAPES[s],
+                _ => COLUMNS_SHAPES[usize::from(*with)],
             };
             let turn = |(k, kind)| (kind, shape((k, kind)), widths(ty)[(t + k) % widths(ty).len()]);
             let turned = chosen.map(turn);

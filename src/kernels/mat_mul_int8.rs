@@ -23,7 +23,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         write("y"),
     ],
     params: Params::LAYOUT,
-    overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL", "HALVES"],
+    overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL"],
 };
 
 /// The contract with `shaders/quantise.wgsl`.
@@ -81,7 +81,6 @@ fn dispatch((state, dummy): (Slice, Slice), problem: &MatMul, quants: &Quants, s
         ("Y_STRIDE", problem.y_stride.into()),
         ("BIAS", truth(bias.is_some())),
         ("RESIDUAL", truth(problem.epilogue == Epilogue::Residual)),
-        ("HALVES", truth(matches!(weights.ty, GgmlType::Q2_K | GgmlType::Q3_K | GgmlType::Q6_K))),
     ];
     constants.extend(weights.layout(shard).constants());
     let kernel = Kernel::new(&SPEC, &constants)

@@ -14,8 +14,6 @@ params! {
         pub first_row: u32,
         /// Element of y that the matrix's first row writes.
         pub y_offset: u32,
-        /// 1: x is the last of the pass's tokens, not the first.
-        pub last_token: u32,
     }
 }
 
@@ -38,7 +36,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     params: Params::LAYOUT,
     overrides: &[
         "COLS", "ROWS", "SLOTS", "COLUMNS", "Y_STRIDE", "WG_SIZE", "LANES", "NORM", "EPS", "BIAS", "RESIDUAL", "SWIGLU",
-        "GROUP_ROWS", "ROUNDS", "STAGE",
+        "LAST_TOKEN", "GROUP_ROWS", "ROUNDS", "STAGE",
     ],
 };
 
@@ -50,6 +48,7 @@ pub static SPLIT: KernelSpec = KernelSpec {
     params: Params::LAYOUT,
     overrides: &[
         "COLS", "ROWS", "SLOTS", "COLUMNS", "Y_STRIDE", "WG_SIZE", "LANES", "NORM", "EPS", "BIAS", "RESIDUAL", "SWIGLU",
+        "LAST_TOKEN",
     ],
 };
 
@@ -122,27 +121,35 @@ pub struct Rule {
     pub min_rows: u32,
     /// For rows of at least this many blocks of 32.
     pub min_blocks: u32,
+    /// For rows of at most this many.
+    pub max_blocks: u32,
     /// The choice.
     pub shape: Shape,
 }
 
-const fn tall(subgroups: Option<u32>, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
-    Rule { subgroups, min_rows: 4096, min_blocks: 32, shape: Shape { split: false, wg_size, lanes, slots } }
+const fn tall(subgroups: Option<u32>, min_rows: u32, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
+    let shape = Shape { split: false, wg_size, lanes, slots };
+    Rule { subgroups, min_rows, min_blocks, max_blocks: STAGED, shape }
 }
 
 const fn split(subgroups: Option<u32>, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
-    Rule { subgroups, min_rows: 0, min_blocks, shape: Shape { split: true, wg_size, lanes, slots } }
+    let shape = Shape { split: true, wg_size, lanes, slots };
+    Rule { subgroups, min_rows: 0, min_blocks, max_blocks: u32::MAX, shape }
 }
 
-/// Which shape runs a matrix: a thread of `mat_vec_split` should find work, a quarter of a block at a time. The last
-/// row holds for every device and matrix.
+/// Which shape runs a matrix: enough workgroups first, then as few loads of x as possible; and every thread should
+/// find work. The last row holds for every device and matrix.
 pub static RULES: &[Rule] = &[
-    tall(Some(128), [128, 0, 4]),
-    split(Some(128), 64, [256, 0, 4]),
+    tall(Some(128), 8192, 32, [128, 0, 4]),
+    tall(Some(128), 512, 32, [128, 0, 2]),
+    Rule { max_blocks: u32::MAX, ..tall(Some(128), 8192, 32, [128, 0, 4]) },
+    split(Some(128), 64, [128, 0, 2]),
     split(Some(128), 32, [128, 0, 4]),
     split(Some(128), 0, [64, 0, 4]),
-    tall(None, [128, 16, 4]),
-    split(None, 64, [256, 256, 4]),
+    tall(None, 8192, 32, [128, 16, 4]),
+    tall(None, 512, 32, [128, 16, 2]),
+    Rule { max_blocks: u32::MAX, ..tall(None, 8192, 32, [128, 16, 4]) },
+    split(None, 64, [128, 128, 2]),
     split(None, 32, [128, 128, 4]),
     split(None, 0, [64, 64, 4]),
 ];
@@ -157,7 +164,7 @@ pub static COLUMNS_SHAPES: [Shape; 2] = [
 pub fn choose(caps: &Caps, rows: u32, cols: u32) -> Shape {
     let fits = |rule: &&Rule| {
         let subgroups = rule.subgroups.is_none_or(|most| has_subgroups(caps, most));
-        subgroups && rows >= rule.min_rows && cols.div_ceil(BLOCK) >= rule.min_blocks
+        subgroups && rows >= rule.min_rows && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
     };
     RULES.iter().find(fits).map_or(RULES[RULES.len() - 1].shape, |rule| rule.shape)
 }
@@ -207,6 +214,7 @@ pub fn dispatch(
         ("BIAS", truth(bias.is_some())),
         ("RESIDUAL", truth(epilogue == Epilogue::Residual)),
         ("SWIGLU", truth(swiglu)),
+        ("LAST_TOKEN", truth(problem.last_token)),
     ];
     let mut group_rows = outputs;
     if !shape.split {
@@ -218,19 +226,18 @@ pub fn dispatch(
     }
     constants.extend(weights.layout(shard).constants());
     let kernel = variant(shape, weights, &constants);
-    let params = Params {
-        first_row: shard.first_row,
-        y_offset: problem.y_offset,
-        last_token: problem.last_token.into(),
-    };
+    let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
     let w = Slice::from(shard.buffer);
     let buffers = [state, problem.x, norm_weight, w, w, bias.unwrap_or(dummy), problem.y];
     Dispatch::new(kernel, &params, &buffers, grid_1d(rows.div_ceil(group_rows)))
 }
 
-/// Blocks of x in workgroup memory at once, 12 KiB at most: whole rows, or equal parts.
+/// Blocks of x that fit into 12 KiB of workgroup memory.
+const STAGED: u32 = 96;
+
+/// Blocks of x in workgroup memory at once: whole rows, or equal parts.
 fn stage(blocks: u32) -> u32 {
-    blocks.div_ceil(blocks.div_ceil(96))
+    blocks.div_ceil(blocks.div_ceil(STAGED))
 }
 
 /// The least and the largest subgroup that the device may form. Subgroups of a workgroup take rows in rounds, so a
