@@ -34,8 +34,12 @@ override VECS: u32 = (HEAD_DIM + 7) / 8;   // of a row of the cache
 override TILE: u32 = WG_SIZE / 2;          // keys at a time: two threads share the score of one
 override TEAM: u32 = WG_SIZE / 8;          // threads that weigh the keys of one query
 override PARTS: u32 = WG_SIZE / VECS;      // threads that share a column of v, each with some keys
+override K_HELD: u32 = (VECS + 1) / 2;     // vecs of a thread's half of a key
+override V_HELD: u32 = (TILE + PARTS - 1) / PARTS;
+override BATCH: u32 = min(QUERIES, 4);     // queries whose sums are joined at once
 
 const MAX_QUERIES: u32 = 8u;
+const MOST_HELD: u32 = 16u;
 const LOWEST: f32 = -3.0e38;
 
 var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
@@ -45,20 +49,39 @@ var<workgroup> team: array<f32, WG_SIZE>;                  // a maximum, then a 
 var<workgroup> high: array<f32, MAX_QUERIES>;
 var<workgroup> total: array<f32, MAX_QUERIES>;
 var<workgroup> shrink: array<f32, MAX_QUERIES>;
-var<workgroup> columns: array<Eight, WG_SIZE>;
+var<workgroup> columns: array<Eight, BATCH * WG_SIZE>;     // [query, part, VECS]
+
+// What a thread needs of a tile, on its way from memory while others compute: half a row of keys, and its share of v.
+struct Held {
+    k: array<vec4<u32>, MOST_HELD>,
+    v: array<vec4<u32>, MOST_HELD>,
+}
+
+// Loads for the tile whose rows start at vec `base + tile · VECS` of the caches. Keys past `count` repeat the last.
+fn hold(lane: u32, row: u32, count: u32) -> Held {
+    var held: Held;
+    let key = row + min(lane % TILE, count - 1u) * VECS;
+    for (var i = 0u; i < K_HELD; i++) {
+        held.k[i] = k_cache[key + min(2u * i + lane / TILE, VECS - 1u)];
+    }
+    for (var i = 0u; i < V_HELD; i++) {
+        held.v[i] = v_cache[row + min(lane / VECS + i * PARTS, count - 1u) * VECS + lane % VECS];
+    }
+    return held;
+}
 
 // Half of the scores of one key, for every query.
-fn score(lane: u32, count: u32, row: u32) {
+fn score(lane: u32, held: ptr<function, Held>) {
     let key = lane % TILE;
     let half = lane / TILE;
-    if key >= count {
-        return;
-    }
     var sum: array<f32, MAX_QUERIES>;
-    for (var i = half; i < VECS; i += 2u) {
-        let k = unpack_eight(k_cache[row + key * VECS + i]);
-        for (var n = 0u; n < QUERIES; n++) {
-            sum[n] += dot_eight(q_tile[n * VECS + i], k);
+    for (var i = 0u; i < K_HELD; i++) {
+        let at = 2u * i + half;
+        if at < VECS {
+            let k = unpack_eight((*held).k[i]);
+            for (var n = 0u; n < QUERIES; n++) {
+                sum[n] += dot_eight(q_tile[n * VECS + at], k);
+            }
         }
     }
     for (var n = 0u; n < QUERIES; n++) {
@@ -134,40 +157,57 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var sum: array<Eight, MAX_QUERIES>;
     for (var tile = begin; tile < end; tile += TILE) {
         let count = min(TILE, end - tile);
-        score(lane, count, base + tile * VECS);
+        var held = hold(lane, base + tile * VECS, count);
+        if tile == begin {
+            workgroupBarrier(); // q_tile
+        }
+        score(lane, &held);
         workgroupBarrier();
         weigh(lane, count);
         for (var n = 0u; n < QUERIES; n++) {
             sum[n] = Eight(sum[n].low * shrink[n], sum[n].high * shrink[n]);
         }
-        for (var key = part; key < count && part < PARTS; key += PARTS) {
-            let v = unpack_eight(v_cache[base + (tile + key) * VECS + column]);
-            for (var n = 0u; n < QUERIES; n++) {
-                let weight = weights[n * TILE + key];
-                sum[n] = Eight(sum[n].low + weight * v.low, sum[n].high + weight * v.high);
+        for (var i = 0u; i < V_HELD; i++) {
+            let key = part + i * PARTS;
+            if part < PARTS && key < count {
+                let v = unpack_eight(held.v[i]);
+                for (var n = 0u; n < QUERIES; n++) {
+                    let weight = weights[n * TILE + key];
+                    sum[n] = Eight(sum[n].low + weight * v.low, sum[n].high + weight * v.high);
+                }
             }
         }
         workgroupBarrier();
     }
-    for (var n = 0u; n < QUERIES; n++) {
-        let row = (first_head + n) * SPLITS + split;
-        columns[lane] = sum[n];
-        workgroupBarrier();
-        if lane < VECS {
-            var joined = columns[lane];
-            for (var i = 1u; i < PARTS; i++) {
-                let other = columns[lane + i * VECS];
-                joined = Eight(joined.low + other.low, joined.high + other.high);
-            }
-            for (var i = 0u; i < 4u; i++) {
-                store(row, 8u * lane + i, joined.low[i]);
-                store(row, 8u * lane + 4u + i, joined.high[i]);
-            }
-        }
-        if lane == 0u {
-            stats[row] = vec2<f32>(high[n], total[n]);
+    if lane < QUERIES {
+        stats[(first_head + lane) * SPLITS + split] = vec2<f32>(high[lane], total[lane]);
+    }
+    if begin == end {
+        return; // attention_merge reads no sums of a split without keys
+    }
+    for (var first = 0u; first < QUERIES; first += BATCH) {
+        for (var n = 0u; n < BATCH; n++) {
+            columns[n * WG_SIZE + lane] = sum[first + n];
         }
         workgroupBarrier();
+        for (var i = lane; i < BATCH * VECS && first + i / VECS < QUERIES; i += WG_SIZE) {
+            join(first, i / VECS, i % VECS, split, first_head);
+        }
+        workgroupBarrier();
+    }
+}
+
+// Adds up the parts of one column for query first + n, and stores it.
+fn join(first: u32, n: u32, vec: u32, split: u32, first_head: u32) {
+    var joined = columns[n * WG_SIZE + vec];
+    for (var i = 1u; i < PARTS; i++) {
+        let other = columns[n * WG_SIZE + i * VECS + vec];
+        joined = Eight(joined.low + other.low, joined.high + other.high);
+    }
+    let row = (first_head + first + n) * SPLITS + split;
+    for (var i = 0u; i < 4u; i++) {
+        store(row, 8u * vec + i, joined.low[i]);
+        store(row, 8u * vec + 4u + i, joined.high[i]);
     }
 }
 
