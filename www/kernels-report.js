@@ -24,10 +24,11 @@ export function limitText({ limit, ofLimit }) {
 
 export const timeText = (ms) => (Number.isFinite(ms) ? `${figure(ms)} ms` : NONE);
 
-/** GFLOP/s where operations were counted, else GB/s. */
+/** GFLOP/s where operations were counted, else GB/s; of slow ones a thousandth. */
 export function rateText({ gbps, gflops }) {
-  if (gflops) return `${figure(gflops)} GFLOP/s`;
-  return gbps ? `${figure(gbps)} GB/s` : NONE;
+  const [value, unit] = gflops ? [gflops, 'FLOP/s'] : [gbps, 'B/s'];
+  if (!value) return NONE;
+  return value < 0.1 ? `${figure(value * 1000)} M${unit}` : `${figure(value)} G${unit}`;
 }
 
 /** The first difference in words, or ''. */

@@ -13,8 +13,9 @@ pub fn to_js(error: Error) -> JsValue {
 
 /// The value that Rust hands to JavaScript, by serde.
 pub fn to_value(value: &impl serde::Serialize) -> Result<JsValue, JsValue> {
-    // Absent fields stay `undefined`, and u64 counts become plain numbers.
+    // Absent fields stay `undefined`, u64 counts become plain numbers, and maps plain objects.
     let serializer = serde_wasm_bindgen::Serializer::new().serialize_missing_as_null(false);
+    let serializer = serializer.serialize_maps_as_objects(true);
     value.serialize(&serializer).map_err(|error| to_js(Error::invalid_argument(error.to_string())))
 }
 

@@ -88,7 +88,8 @@ const group = (page, kernel) => page.locator(`.group[data-kernel="${kernel}"]`);
 test('folded groups hold no rows; all cases run while the page stays awake', async () => {
   await withPage(madeUp, '?seed=1', async (page) => {
     await stateIs(page, 'ready');
-    assert.match(await page.innerText('#device'), /a made-up adapter[\s\S]*subgroups/);
+    assert.match(await page.innerText('#device'), /a made-up adapter[^]*subgroups/);
+    assert.match(await page.locator('#limits').textContent(), /maxBufferSize268,435,456/);
     assert.match(await page.innerText('#chips'), /1,2\d\d all/);
     assert.equal(await rowsOf(page).count(), 0);
     assert.equal(await page.isVisible('#export'), false);
@@ -166,7 +167,10 @@ test('a link opens one case, which runs alone', async () => {
 });
 
 test('with `report` the real harness and the tensor API run by themselves', async () => {
-  const result = await reported(real, { only: 'swiglu,softmax,rms_norm', seed: 7 });
+  const result = await reported(real, { only: 'swiglu,softmax,rms_norm', seed: 7 }, async (page) => {
+    assert.match(await page.locator('#limits').textContent(), /maxBufferSize/);
+    assert.match(await page.locator('#rules').textContent(), /mat_vec/);
+  });
   assert.equal(result.error, undefined, JSON.stringify(result.error));
   const failures = result.cases.filter(({ status }) => status === 'failed');
   assert.deepEqual(failures, []);
