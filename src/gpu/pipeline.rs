@@ -83,7 +83,7 @@ impl Gpu {
     pub async fn check_pipelines(&self) -> Result<()> {
         let pipelines: Vec<Rc<Pipeline>> = self.pipelines.borrow().values().cloned().collect();
         for pipeline in pipelines {
-            pipeline.check().await?;
+            pipeline.check(self).await?;
         }
         self.check()
     }
@@ -91,7 +91,7 @@ impl Gpu {
     /// As [`Gpu::check_pipelines`], for these kernels alone.
     pub async fn check_kernels(&self, kernels: impl Iterator<Item = &Kernel>) -> Result<()> {
         for kernel in kernels {
-            self.pipeline(kernel).check().await?;
+            self.pipeline(kernel).check(self).await?;
         }
         Ok(())
     }
@@ -107,8 +107,11 @@ impl Gpu {
 
 impl Pipeline {
     /// Fails with what the browser's compiler found.
-    async fn check(&self) -> Result<()> {
-        let info = self.module.get_compilation_info().await;
+    async fn check(&self, gpu: &Gpu) -> Result<()> {
+        let info = self.module.get_compilation_info();
+        // Chromium may keep the question to itself until there is something to submit.
+        gpu.queue.submit([]);
+        let info = info.await;
         let error = info.messages.iter().find(|m| m.message_type == wgpu::CompilationMessageType::Error);
         let Some(message) = error else { return Ok(()) };
         let line = message.location.map_or(0, |at| at.line_number as usize);
@@ -161,9 +164,12 @@ fn layout_entries(spec: &KernelSpec) -> Vec<wgpu::BindGroupLayoutEntry> {
     spec.bindings.iter().enumerate().map(entry).collect()
 }
 
+/// The source around a line, which is marked.
 fn around(kernel: &Kernel, line: usize) -> String {
     let wgsl = kernel.wgsl();
     let from = line.saturating_sub(4);
-    let numbered = wgsl.lines().enumerate().skip(from).take(7).map(|(i, text)| format!("{:>5} {text}", i + 1));
+    let mark = |i: usize| if i + 1 == line { '>' } else { ' ' };
+    let numbered =
+        wgsl.lines().enumerate().skip(from).take(7).map(|(i, text)| format!("{}{:>4} {text}", mark(i), i + 1));
     numbered.collect::<Vec<_>>().join("\n")
 }
