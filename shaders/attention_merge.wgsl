@@ -14,6 +14,9 @@ struct Params {
 @group(0) @binding(2) var<storage, read> stats: array<vec2<f32>>;  // [heads, SPLITS]: maximum, sum of exp
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;      // [heads, HEAD_DIM]
 
+const STEP = 8u;
+const LOWEST = -3.4e38;
+
 // Of every split: its maximum, then its factor; and its sum.
 var<workgroup> shares: array<vec2<f32>, SPLITS>;
 var<workgroup> seen: atomic<u32>; // splits up to the last that has keys
@@ -29,26 +32,31 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
     }
     workgroupBarrier();
+    // Steps of STEP without a condition inside, so that their loads are on the way together.
     let splits = atomicLoad(&seen);
-    var high = shares[0].x;
-    for (var s = 1u; s < splits; s++) {
-        high = max(high, shares[s].x);
+    var high = LOWEST;
+    for (var first = 0u; first < splits; first += STEP) {
+        for (var s = first; s < first + STEP; s++) {
+            high = max(high, shares[min(s, SPLITS - 1u)].x);
+        }
     }
     workgroupBarrier();
-    for (var s = lane; s < splits; s += WG_SIZE) {
-        shares[s].x = exp(shares[s].x - high);
+    for (var s = lane; s < SPLITS; s += WG_SIZE) {
+        shares[s].x = select(0.0, exp(shares[s].x - high), shares[s].y > 0.0);
     }
     workgroupBarrier();
-    var total = 0.0;
-    for (var s = 0u; s < splits; s++) {
-        total += shares[s].x * shares[s].y;
-    }
     for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
+        var total = 0.0;
         var sum = 0.0;
-        for (var s = 0u; s < splits; s++) {
-            // A split without keys has no sums at all.
-            let part = partial[(head * SPLITS + s) * HEAD_DIM + i];
-            sum += select(0.0, shares[s].x * part, shares[s].y > 0.0);
+        for (var first = 0u; first < splits; first += STEP) {
+            for (var s = first; s < first + STEP; s++) {
+                let share = shares[min(s, SPLITS - 1u)];
+                let part = partial[(head * SPLITS + min(s, SPLITS - 1u)) * HEAD_DIM + i];
+                // A split without keys has no sums at all.
+                let seen_here = s < SPLITS && share.y > 0.0;
+                total += select(0.0, share.x * share.y, seen_here);
+                sum += select(0.0, share.x * part, seen_here);
+            }
         }
         y[head * HEAD_DIM + i] = sum / total;
     }

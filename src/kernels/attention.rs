@@ -133,7 +133,7 @@ pub fn attention_decode_limited(
 
 /// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`.
 pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, y: Slice) -> Dispatch {
-    let constants = [("WG_SIZE", 64.0), ("HEAD_DIM", head_dim.into()), ("SPLITS", splits.count.into())];
+    let constants = [("WG_SIZE", head_dim.next_power_of_two().clamp(64, 256).into()), ("HEAD_DIM", head_dim.into()), ("SPLITS", splits.count.into())];
     let buffers = [splits.partial, splits.stats, y];
     let grid = [Extent::Fixed(heads), Extent::Fixed(1), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)
