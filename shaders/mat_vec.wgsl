@@ -50,6 +50,14 @@ fn add_block(sums: ptr<function, array<f32, SUMS_MOST>>, first: u32, start: u32,
     }
 }
 
+// Blocks of a stage for each lane: a constant where the size of a team is one, so that the loop can be unrolled.
+fn steps_of(lanes: u32) -> u32 {
+    if LANES != 0u {
+        return (STAGE + LANES - 1u) / LANES;
+    }
+    return (STAGE + lanes - 1u) / lanes;
+}
+
 // Σ x² of the workgroup, given those of the teams.
 fn all_squares(squares: f32, team: Team, count: u32) -> f32 {
     if team.lane == 0u {
@@ -75,7 +83,7 @@ fn main(
     var squares = 0.0;
     for (var round = 0u; round < ROUNDS; round += 1u) {
         let taken = (round * teams + team.index) * OUTPUTS;
-        let idle = taken >= GROUP_ROWS;
+        let idle = ROUNDS > 1u && taken >= GROUP_ROWS;
         let row = load_row(select(begin + taken + team.lane, ROWS, idle || team.lane >= OUTPUTS), 0u);
         var sums = array<f32, SUMS_MOST>();
         for (var start = 0u; start < BLOCKS; start += STAGE) {
@@ -85,8 +93,12 @@ fn main(
                 sums[SLOTS] += stage(start, staged, thread);
                 workgroupBarrier();
             }
-            for (var b = team.lane; b < staged && !idle; b += team.lanes) {
-                add_block(&sums, begin + taken, start, b);
+            let steps = select(0u, steps_of(team.lanes), !idle);
+            for (var i = 0u; i < steps; i += 1u) {
+                let b = i * team.lanes + team.lane;
+                if b < staged {
+                    add_block(&sums, begin + taken, start, b);
+                }
             }
         }
         team_sums(&sums, team, thread);

@@ -9,6 +9,7 @@ const SUMS_MOST = 24u; // two slots for eight columns, and the squares of each
 
 #import mat_vec_rows
 
+override STEPS_OF_ROW: u32 = (4u * BLOCKS + WG_SIZE - 1u) / WG_SIZE; // pairs of quads of a row for each thread
 override PARTS: u32 = SUMS * ((WG_SIZE + 3u) / 4u);
 
 var<workgroup> parts: array<f32, PARTS>; // [teams, SUMS]
@@ -61,8 +62,11 @@ fn main(
     let column = thread / OUTPUTS;
     let row = load_row(select(first + output, ROWS, column >= COLUMNS), column);
     var sums = array<f32, SUMS_MOST>();
-    for (var i = thread; i < 4u * BLOCKS; i += WG_SIZE) {
-        add_quads(&sums, first, i / 4u, i & 3u);
+    for (var step = 0u; step < STEPS_OF_ROW; step += 1u) {
+        let i = step * WG_SIZE + thread;
+        if i < 4u * BLOCKS {
+            add_quads(&sums, first, i / 4u, i & 3u);
+        }
     }
     team_sums(&sums, team, thread);
     for (var i = 0u; i < SUMS; i += 1u) {

@@ -229,7 +229,7 @@ fn mat_vec_covers(caps: &Caps, weights: &Matrix, epilogue: Epilogue) {
     let group_rows = if split { outputs } else { constant(&dispatch.kernel, "GROUP_ROWS") };
     let key = dispatch.kernel.key();
     assert!(outputs > 0 && group_rows.is_multiple_of(outputs), "{key}");
-    assert!(threads.is_multiple_of(lanes) && lanes.is_power_of_two(), "{key}");
+    assert!(lanes == 0 || threads.is_multiple_of(lanes) && lanes.is_power_of_two(), "{key}");
     assert!(workgroups(dispatch, 1).iter().product::<u32>() * group_rows >= rows, "{key}");
 }
 

@@ -6,7 +6,7 @@ override SLOTS: u32;     // rows of W that a team works on together: 1, 2 or 4; 
 override COLUMNS: u32;   // columns of x, at most 8
 override Y_STRIDE: u32;  // elements from one column of y to the next
 override WG_SIZE: u32;
-override LANES: u32;     // threads of a team; of no use where subgroups are the teams
+override LANES: u32;     // threads of a team, a power of two; 0: not known before it runs
 override NORM: bool;     // RMS-normalise x on the way
 override EPS: f32;
 override BIAS: bool;

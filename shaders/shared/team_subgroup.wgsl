@@ -1,4 +1,4 @@
-// Teams that are subgroups. As everywhere, a subgroup is consecutive threads of a workgroup in one dimension.
+// Teams that are subgroups, of LANES threads or, with 0, of any size. As everywhere, a subgroup is consecutive threads of a workgroup in one dimension.
 struct Team {
     index: u32, // of the team in its workgroup
     lane: u32,  // of the thread in its team
@@ -6,7 +6,7 @@ struct Team {
 }
 
 fn join_team(thread: u32) -> Team {
-    let lanes = subgroupAdd(1u); // a power of two
+    let lanes = select(LANES, subgroupAdd(1u), LANES == 0u); // a power of two
     return Team(thread >> firstTrailingBit(lanes), thread & (lanes - 1u), lanes);
 }
 

@@ -200,6 +200,8 @@ pub fn dispatch(
     let halves = 1 + u32::from(swiglu);
     let (rows, outputs) = (shard.rows / halves, shape.slots / halves);
     let (norm_weight, eps) = norm.unwrap_or((dummy, 0.0));
+    let (least, most) = if shape.lanes == 0 { subgroup_sizes(caps) } else { (shape.lanes, shape.lanes) };
+    let lanes = if least == most { least } else { 0 };
     let truth = |condition: bool| f64::from(u8::from(condition));
     let mut constants = vec![
         ("COLS", f64::from(weights.cols)),
@@ -208,7 +210,7 @@ pub fn dispatch(
         ("COLUMNS", columns.into()),
         ("Y_STRIDE", problem.y_stride.into()),
         ("WG_SIZE", shape.wg_size.into()),
-        ("LANES", shape.lanes.max(1).into()),
+        ("LANES", lanes.into()),
         ("NORM", truth(norm.is_some())),
         ("EPS", eps.into()),
         ("BIAS", truth(bias.is_some())),
@@ -218,7 +220,6 @@ pub fn dispatch(
     ];
     let mut group_rows = outputs;
     if !shape.split {
-        let (least, most) = if shape.lanes == 0 { subgroup_sizes(caps) } else { (shape.lanes, shape.lanes) };
         group_rows *= shape.wg_size / least;
         constants.push(("GROUP_ROWS", group_rows.into()));
         constants.push(("ROUNDS", most.div_ceil(least).into()));
