@@ -1,9 +1,10 @@
 // Repetition, frequency and presence penalties on the logits, in place, and the largest of every stretch of CHUNK.
-// One workgroup computes one stretch.
+// One workgroup computes one stretch. First of the four kernels of sampling.
 
 override WG_SIZE: u32 = 256;
 override CHUNK: u32 = 2048;
 override LENGTH: u32;
+override WINNERS: u32;
 
 struct Params {
     unused: u32,
@@ -13,11 +14,12 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> options: Options;
-@group(0) @binding(2) var<storage, read> counts: array<u32>;              // [LENGTH]: times in the answer; bit 31: in the prompt
-@group(0) @binding(3) var<storage, read_write> logits: array<f32>;         // [LENGTH]
-@group(0) @binding(4) var<storage, read_write> winners: array<vec2<u32>>;  // [⌈LENGTH/CHUNK⌉]: bits of the value, index
+@group(0) @binding(2) var<storage, read> counts: array<u32>;                // [LENGTH]: times in the answer; bit 31: in the prompt
+@group(0) @binding(3) var<storage, read_write> logits: array<f32>;          // [LENGTH]
+@group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
 
 #import winner
+#import sample_scratch
 
 const IN_PROMPT: u32 = 0x80000000u;
 
@@ -42,6 +44,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     best = workgroup_best(best, lane);
     if lane == 0u {
-        winners[group.x] = vec2<u32>(bitcast<u32>(best.value), best.index);
+        keep_winner(WINNERS_AT, group.x, best);
     }
 }

@@ -77,7 +77,7 @@ async fn attention() {
 
 #[wasm_bindgen_test]
 async fn sampling() {
-    run(&["argmax", "penalties"]).await;
+    run(&["argmax", "sample"]).await;
 }
 
 #[wasm_bindgen_test]

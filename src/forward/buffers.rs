@@ -6,7 +6,7 @@ use crate::config::ModelConfig;
 use crate::kernels::argmax::{Commit, winners_bytes};
 use crate::kernels::attention::split_count;
 use crate::kernels::mat_mul_int8::Quants;
-use crate::kernels::sample::Options;
+use crate::kernels::sample::{Options, scratch_bytes};
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::kernels::spec::Slice;
 use crate::kernels::state::State;
@@ -46,6 +46,8 @@ pub struct SampleBuffers {
     pub stops: Slice,
     /// Winners of the stretches of logits.
     pub winners: Slice,
+    /// What the sampling kernels hand on.
+    pub scratch: Slice,
     /// [`crate::kernels::sample::Options`] of the run.
     pub options: Slice,
     /// `[vocab]` counts of tokens, see [`crate::sampler::counts_of_prompt`].
@@ -99,6 +101,7 @@ impl Buffers {
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
                 winners: plan.alloc("winners", winners_bytes(config.vocab as u32)).into(),
+                scratch: plan.alloc("sampling scratch", scratch_bytes(config.vocab as u32)).into(),
                 options: plan.alloc("sampling options", size_of::<Options>() as u64).into(),
                 counts: plan.words("token counts", config.vocab),
             },

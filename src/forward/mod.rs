@@ -146,7 +146,7 @@ impl Forward<'_> {
             options: s.options,
             counts: s.counts,
             logits: self.buffers.activations.logits,
-            winners: s.winners,
+            scratch: s.scratch,
             commit: self.buffers.commit(),
         };
         sample(&problem).into()

@@ -2,7 +2,7 @@
 
 use super::{Bench, Case, Expected, Random};
 use crate::kernels::argmax::{Commit, argmax, argmax_merge, winners_bytes};
-use crate::kernels::sample::{Options, Sample, sample};
+use crate::kernels::sample::{Options, Sample, sample, scratch_bytes};
 use crate::kernels::spec::{BufferId, Slice};
 use crate::kernels::state::State;
 use crate::sampler::{self, IN_PROMPT, SamplingOptions};
@@ -77,9 +77,11 @@ fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length
         options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
         counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
         logits: bench.floats(&logits).into(),
-        winners: bench.bytes(&vec![0; winners_bytes(length as u32) as usize]).into(),
+        scratch: bench.bytes(&vec![0; scratch_bytes(length as u32) as usize]).into(),
         commit,
     };
     let expected = after(bench.state(), token, false);
-    bench.case(format!("{name}, {length} logits, step {step}"), sample(&problem).to_vec(), state, expected)
+    let case = bench.case(format!("{name}, {length} logits, step {step}"), sample(&problem).to_vec(), state, expected);
+    // The kernel that ends the four.
+    Case { stem: "sample", variant: "sample".into(), ..case }
 }

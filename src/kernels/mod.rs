@@ -86,6 +86,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &rope_kv::SPEC,
     &sample::PENALTIES,
     &sample::SPEC,
+    &sample::HISTOGRAM,
+    &sample::CANDIDATES,
     &selective_scan::SPEC,
     &sinkhorn::SPEC,
     &sinkhorn::ROWS,

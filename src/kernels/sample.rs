@@ -1,17 +1,38 @@
-//! Sampling in two dispatches: `penalties` changes the logits and finds the largest, `sample` filters, draws and
-//! commits the token. [`crate::sampler`] is the CPU twin and says in which order.
+//! Sampling in four dispatches: `penalties` changes the logits and finds the largest, `sample_histogram` and
+//! `sample_candidates` narrow them down, `sample` ends the filters, draws and commits the token. None passes over the
+//! vocabulary in one workgroup. [`crate::sampler`] is the CPU twin and says in which order.
 
 use super::argmax::{CHUNK, Commit};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 use crate::sampler::SamplingOptions;
 
+const OVERRIDES: &[&str] = &["WG_SIZE", "CHUNK", "LENGTH", "WINNERS"];
+
 /// The contract with `shaders/penalties.wgsl`.
 pub static PENALTIES: KernelSpec = KernelSpec {
     stem: "penalties",
     source: include_str!("../../shaders/penalties.wgsl"),
-    bindings: &[PARAMS, read("options"), read("counts"), write("logits"), write("winners")],
+    bindings: &[PARAMS, read("options"), read("counts"), write("logits"), write("scratch")],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "CHUNK", "LENGTH"],
+    overrides: OVERRIDES,
+};
+
+/// The contract with `shaders/sample_histogram.wgsl`.
+pub static HISTOGRAM: KernelSpec = KernelSpec {
+    stem: "sample_histogram",
+    source: include_str!("../../shaders/sample_histogram.wgsl"),
+    bindings: &[PARAMS, read("options"), read("logits"), write("scratch")],
+    params: NoParams::LAYOUT,
+    overrides: OVERRIDES,
+};
+
+/// The contract with `shaders/sample_candidates.wgsl`.
+pub static CANDIDATES: KernelSpec = KernelSpec {
+    stem: "sample_candidates",
+    source: include_str!("../../shaders/sample_candidates.wgsl"),
+    bindings: &[PARAMS, read("state"), read("options"), read("logits"), write("scratch")],
+    params: NoParams::LAYOUT,
+    overrides: OVERRIDES,
 };
 
 /// The contract with `shaders/sample.wgsl`.
@@ -22,8 +43,8 @@ pub static SPEC: KernelSpec = KernelSpec {
         PARAMS,
         read("options"),
         read("logits"),
-        read("winners"),
         read("stops"),
+        write("scratch"),
         write("counts"),
         write("state"),
         write("tokens"),
@@ -31,6 +52,14 @@ pub static SPEC: KernelSpec = KernelSpec {
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "LENGTH", "WINNERS"],
 };
+
+/// Words before the winners, see `shaders/shared/sample_scratch.wgsl`.
+const WINNERS_AT: u64 = 784;
+
+/// Bytes that the four kernels hand on, for `length` logits. Zero before the first token.
+pub fn scratch_bytes(length: u32) -> u64 {
+    4 * (WINNERS_AT + 4 * u64::from(length.div_ceil(CHUNK)) + u64::from(length))
+}
 
 /// [`SamplingOptions`] as the shaders read them; mirrors `shaders/shared/sample_options.wgsl`.
 #[repr(C)]
@@ -76,22 +105,28 @@ pub struct Sample {
     pub counts: Slice,
     /// `[length]` f32; the penalties are applied in place.
     pub logits: Slice,
-    /// [`winners_bytes`](super::argmax::winners_bytes) of scratch.
-    pub winners: Slice,
+    /// [`scratch_bytes`].
+    pub scratch: Slice,
     /// Where the token goes.
     pub commit: Commit,
 }
 
 /// Logits → one id, drawn and committed.
-pub fn sample(problem: &Sample) -> [Dispatch; 2] {
-    let Sample { length, options, counts, logits, winners, commit } = *problem;
+pub fn sample(problem: &Sample) -> [Dispatch; 4] {
+    let Sample { length, options, counts, logits, scratch, commit } = *problem;
     let stretches = length.div_ceil(CHUNK);
-    let constants = [("WG_SIZE", 256.0), ("CHUNK", CHUNK.into()), ("LENGTH", length.into())];
-    let grid = [Extent::Fixed(stretches), Extent::Fixed(1), Extent::Fixed(1)];
-    let buffers = [options, counts, logits, winners];
-    let penalties = Dispatch::new(Kernel::new(&PENALTIES, &constants), &NoParams::default(), &buffers, grid);
-    let constants = [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("WINNERS", stretches.into())];
-    let buffers = [options, logits, winners, commit.stops, counts, commit.state, commit.tokens];
-    let kernel = Kernel::new(&SPEC, &constants);
-    [penalties, Dispatch::new(kernel, &NoParams::default(), &buffers, [Extent::Fixed(1); 3])]
+    let constants =
+        [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("WINNERS", stretches.into()), ("CHUNK", CHUNK.into())];
+    let many = |spec, buffers: &[Slice]| {
+        let grid = [Extent::Fixed(stretches), Extent::Fixed(1), Extent::Fixed(1)];
+        Dispatch::new(Kernel::new(spec, &constants), &NoParams::default(), buffers, grid)
+    };
+    let one = Kernel::new(&SPEC, &constants[..3]);
+    let buffers = [options, logits, commit.stops, scratch, counts, commit.state, commit.tokens];
+    [
+        many(&PENALTIES, &[options, counts, logits, scratch]),
+        many(&HISTOGRAM, &[options, logits, scratch]),
+        many(&CANDIDATES, &[commit.state, options, logits, scratch]),
+        Dispatch::new(one, &NoParams::default(), &buffers, [Extent::Fixed(1); 3]),
+    ]
 }

@@ -1,0 +1,53 @@
+// Counts and sums of probabilities of all logits by the upper byte of their keys, where top-k or top-p ask for them.
+// One workgroup adds one stretch of CHUNK. Second of the four kernels of sampling.
+
+override WG_SIZE: u32 = 256;
+override CHUNK: u32 = 2048;
+override LENGTH: u32;
+override WINNERS: u32;
+
+struct Params {
+    unused: u32,
+}
+
+#import sample_options
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> options: Options;
+@group(0) @binding(2) var<storage, read> logits: array<f32>;                // [LENGTH], penalised
+@group(0) @binding(3) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
+
+#import winner
+#import sample_scratch
+#import sample_bins
+
+// Adds this workgroup's bin to the histogram of all.
+fn add_bin(bin: u32) {
+    let count = atomicLoad(&bin_counts[bin]);
+    if count == 0u {
+        return;
+    }
+    atomicAdd(&scratch[COUNTS_AT + bin], count);
+    let low = atomicLoad(&bin_low[bin]);
+    let before = atomicAdd(&scratch[LOW_AT + bin], low);
+    atomicAdd(&scratch[HIGH_AT + bin], atomicLoad(&bin_high[bin]) + select(0u, 1u, before + low < before));
+}
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    if !has_filters() || options.temperature == 0.0 {
+        return;
+    }
+    clear_bins(lane);
+    let highest = best_of(WINNERS_AT, lane).value;
+    let end = min((group.x + 1u) * CHUNK, LENGTH);
+    for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
+        let depth = highest - logits[i];
+        let key = depth_key(depth);
+        if key < DEEPEST {
+            add_to_bin(key >> 16u, depth);
+        }
+    }
+    workgroupBarrier();
+    add_bin(lane);
+}

@@ -1,0 +1,65 @@
+// What the sampling kernels hand on, in one buffer of words; see kernels/sample.rs. The kernel declares LENGTH, WINNERS
+// and WG_SIZE = 256, and binds `scratch`, `options` and `logits`.
+//
+// A logit's depth below the largest is a 24-bit key: 2^-19 per unit, and what is deeper than 32 is never drawn. The
+// histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed point: atomics know no floats,
+// and 32 bits lose a long flat tail.
+const COUNTS_AT = 0u;       // [BINS]
+const LOW_AT = 256u;        // [BINS] sums, low words
+const HIGH_AT = 512u;       // [BINS] sums, high words
+const CANDIDATES = 768u;    // how many candidates there are
+const WINNERS_AT = 784u;    // [WINNERS] of (bits of the value, index): the largest penalised logits
+override DRAWN_AT: u32 = WINNERS_AT + 2u * WINNERS;  // [WINNERS], the same with noise
+override LIST_AT: u32 = DRAWN_AT + 2u * WINNERS;     // [LENGTH]: indices of candidates
+
+const BINS = 256u;
+const DEEPEST = 0xffffffu;
+
+fn depth_key(depth: f32) -> u32 {
+    if depth < 32.0 {
+        return u32(depth * 524288.0);
+    }
+    return DEEPEST;
+}
+
+// The key of the last logit that min-p keeps, and nothing deeper than can be drawn.
+fn least_key() -> u32 {
+    if options.min_p > 0.0 {
+        return min(DEEPEST - 1u, depth_key(-log(options.min_p)));
+    }
+    return DEEPEST - 1u;
+}
+
+// Whether the histogram is needed; else every logit is kept or not by itself.
+fn has_filters() -> bool {
+    return options.top_k > 0u || options.top_p < 1.0;
+}
+
+// The best of the winners from word `at` on.
+fn best_of(at: u32, lane: u32) -> Winner {
+    var best = Winner(LOWEST, 0xffffffffu);
+    for (var i = lane; i < WINNERS; i += WG_SIZE) {
+        let value = bitcast<f32>(atomicLoad(&scratch[at + 2u * i]));
+        best = better(best, Winner(value, atomicLoad(&scratch[at + 2u * i + 1u])));
+    }
+    return workgroup_best(best, lane);
+}
+
+fn keep_winner(at: u32, stretch: u32, best: Winner) {
+    atomicStore(&scratch[at + 2u * stretch], bitcast<u32>(best.value));
+    atomicStore(&scratch[at + 2u * stretch + 1u], best.index);
+}
+
+// A number in (0, 1) for this step and index: pcg4d (Jarzynski and Olano 2020), the twin of src/sampler.rs.
+fn uniform_noise(step: u32, index: u32) -> f32 {
+    var v = vec4<u32>(options.seed_low, options.seed_high, step, index) * 1664525u + 1013904223u;
+    v.x += v.y * v.w; v.y += v.z * v.x; v.z += v.x * v.y; v.w += v.y * v.z;
+    v ^= v >> vec4<u32>(16u);
+    v.x += v.y * v.w; v.y += v.z * v.x; v.z += v.x * v.y; v.w += v.y * v.z;
+    return (f32(v.x >> 9u) + 0.5) / 8388608.0;
+}
+
+// A logit with the noise of the draw (Gumbel-max; Maddison et al. 2014, arXiv 1411.0030).
+fn drawn(logit: f32, step: u32, index: u32) -> Winner {
+    return Winner(logit / options.temperature - log(-log(uniform_noise(step, index))), index);
+}
