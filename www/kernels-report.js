@@ -117,7 +117,7 @@ export function markdown(result) {
   parts.push(facts.map(([name, value]) => `- ${name}: ${value}`).join('\n'));
   const failures = cases.filter(({ status }) => status === 'failed');
   if (failures.length > 0) parts.push('### Failures', ...failures.slice(0, MOST_FAILURES).map(failure));
-  if (failures.length > MOST_FAILURES) parts.push(`… and ${failures.length - MOST_FAILURES} more.`);
+  if (failures.length > MOST_FAILURES) parts.push(`and ${failures.length - MOST_FAILURES} more.`);
   if (cases.length > 0) parts.push('### By kernel', kernelTable(cases));
   const left = cases.filter(({ status }) => status === 'skipped');
   if (left.length > 0) parts.push(skippedTable(left));

@@ -3,7 +3,6 @@
 
 import { count, errorText, firstText, groups, limitText, rateText, timeText } from './kernels-report.js';
 
-const MARKS = { waiting: '·', running: '…', passed: '✓', failed: '✗', skipped: '–' };
 const HEAD = ['', 'variant', 'case', 'abs. error', 'rel. error', 'limit', 'time', 'rate', ''];
 
 export function element(name, properties = {}, children = []) {
@@ -146,7 +145,7 @@ export class CaseTable {
     const { status, variant, result = {} } = row;
     const marks = [status === 'failed' && 'failed-row', row === this.#chosen && 'chosen'].filter(Boolean).join(' ');
     const link = element('a', { href: `#${encodeURIComponent(row.id)}`, textContent: row.case });
-    const mark = element('span', { className: status, textContent: `${MARKS[status]} ${status}` });
+    const mark = element('span', { className: `status ${status}`, textContent: status });
     const again = element('button', { type: 'button', className: 'link', textContent: 'run' });
     again.ariaLabel = `Run ${row.id}`;
     again.addEventListener('click', () => this.#run([row]));

@@ -168,7 +168,7 @@ function attentionCase(sizes, random) {
 const MATRICES = {
   '1×31×33': { m: 1, k: 31, n: 33 },
   '33×257×65': { m: 33, k: 257, n: 65 },
-  '65×33×129, Bᵀ': { m: 65, k: 33, n: 129, transposeB: true },
+  '65×33×129, B transposed': { m: 65, k: 33, n: 129, transposeB: true },
   '3 of 17×40×19': { batch: 3, m: 17, k: 40, n: 19 },
 };
 const SOFTMAXES = {
