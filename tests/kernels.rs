@@ -1,15 +1,18 @@
 //! Every kernel case on a WebGPU device: `wasm-pack test --headless --chrome -- --features harness`.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::gpu::{BufferTable, CommandList, Gpu};
-use webgguf::harness::{Case, cases};
+use webgguf::harness::{Case, Draws, cases, chi_square};
+use webgguf::kernels::caps::Caps;
+use webgguf::sampler::SamplingOptions;
 
 wasm_bindgen_test_configure!(run_in_browser);
 
-async fn output(gpu: &Gpu, case: &Case) -> Vec<u8> {
+/// The buffers of a case, filled.
+fn buffers(gpu: &Gpu, case: &Case) -> BufferTable {
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
     let mut table = BufferTable::default();
     for (id, bytes) in &case.buffers {
@@ -17,10 +20,20 @@ async fn output(gpu: &Gpu, case: &Case) -> Vec<u8> {
         gpu.queue.write_buffer(&buffer, 0, bytes);
         table.insert(*id, buffer);
     }
+    table
+}
+
+/// The output after `submits` of `replays` each.
+async fn output(gpu: &Gpu, case: &Case, [submits, replays]: [u32; 2]) -> Vec<u8> {
+    let table = buffers(gpu, case);
     let list = CommandList::record(gpu, &case.dispatches, &table).expect("small parameters");
-    let mut encoder = gpu.device.create_command_encoder(&Default::default());
-    list.replay(&mut encoder.begin_compute_pass(&Default::default()), case.state.count);
-    gpu.queue.submit([encoder.finish()]);
+    for _ in 0..submits {
+        let mut encoder = gpu.device.create_command_encoder(&Default::default());
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        (0..replays).for_each(|_| list.replay(&mut pass, case.state.count));
+        drop(pass);
+        gpu.queue.submit([encoder.finish()]);
+    }
     let found = gpu.read(table.get(case.output), 0, case.expected.bytes() as u64).await;
     let found = found.unwrap_or_else(|error| panic!("{} ({}): {error}", case.variant, case.name));
     case.buffers.iter().for_each(|(id, _)| gpu.destroy_buffer(table.get(*id)));
@@ -31,11 +44,12 @@ async fn output(gpu: &Gpu, case: &Case) -> Vec<u8> {
 /// Runs the cases of the stems, or says which failed and how.
 async fn run(stems: &[&str]) {
     let gpu = Gpu::open().await.expect("a WebGPU device");
+    let start = js_sys::Date::now();
     let mut seen = BTreeMap::new();
     let mut failures = Vec::new();
     let runs = |case: &Case| stems.contains(&case.stem) && case.needs.is_none();
     for case in cases(&gpu.caps).into_iter().filter(runs) {
-        let outcome = case.check(&output(&gpu, &case).await);
+        let outcome = case.check(&output(&gpu, &case, [1, 1]).await);
         let (count, worst) = seen.entry(case.variant.clone()).or_insert((0u32, 0f32));
         *count += 1;
         *worst = worst.max(outcome.of_limit);
@@ -44,68 +58,74 @@ async fn run(stems: &[&str]) {
     for (variant, (count, worst)) in &seen {
         console_log!("{variant}: {count} cases, largest error {worst:.3} of what is tolerated");
     }
-    for stem in stems {
-        assert!(seen.keys().any(|variant| variant.split('.').next() == Some(*stem)), "{stem} has no case");
-    }
+    console_log!("{stems:?}: {:.1} s", (js_sys::Date::now() - start) / 1e3);
     assert!(failures.is_empty(), "{} cases failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-#[wasm_bindgen_test]
-async fn repack_and_gather() {
-    run(&["repack", "gather"]).await;
+/// A test for each group of the stems that cases are about, and the list of all groups. Some stems run in the cases
+/// of others, such as `mat_vec_split` in those of `mat_vec`; the contract test sees that every stem runs.
+macro_rules! groups {
+    ($($name:ident: $stems:expr,)*) => {
+        const GROUPS: &[&[&str]] = &[$(&$stems),*];
+        $(
+            #[wasm_bindgen_test]
+            async fn $name() {
+                run(&$stems).await;
+            }
+        )*
+    };
+}
+
+groups! {
+    repack_and_gather: ["repack", "gather"],
+    mat_vec: ["mat_vec"],
+    mat_mul: ["mat_mul", "mat_mul_int8", "quantise"],
+    norms_rope_and_activation: ["rms_norm", "swiglu", "rope", "rope_kv", "rope_table"],
+    attention: ["attention", "attention_decode", "attention_merge", "attention_strided", "kv_write"],
+    sampling: ["argmax", "argmax_merge", "penalties", "sample"],
+    elementwise: ["elementwise", "elementwise_in_place"],
+    movement: [
+        "concat", "expand", "gather_axis", "narrow", "scatter_add", "scatter_links", "transpose", "transpose_tiled",
+    ],
+    products_of_tensors: ["expert_rows", "expert_sum", "fill", "mat_mul_dense", "mat_mul_grouped"],
+    softmax_and_norms_of_tensors: ["softmax", "layer_norm", "rms_norm_residual"],
+    reductions_of_tensors: ["reduce", "argmax_axis", "top_k", "cumsum"],
+    scans_and_projections_of_tensors: ["selective_scan", "sinkhorn", "sinkhorn_rows"],
 }
 
 #[wasm_bindgen_test]
-async fn mat_vec() {
-    run(&["mat_vec"]).await;
+fn every_stem_is_in_one_group() {
+    let mut listed: Vec<&str> = GROUPS.concat();
+    listed.sort_unstable();
+    let subgroups = Caps { subgroups: true, subgroup_size: (4, 4), ..Caps::baseline() };
+    let stems: BTreeSet<&str> = cases(&subgroups).iter().map(|case| case.stem).collect();
+    assert_eq!(listed, Vec::from_iter(stems));
+}
+
+/// Ids drawn on the GPU have the probabilities of the softmax, and are those that the CPU sampler draws.
+async fn draw(options: SamplingOptions, draws: u32) {
+    const AT_ONCE: u32 = 500;
+    let gpu = Gpu::open().await.expect("a WebGPU device");
+    let start = js_sys::Date::now();
+    let Draws { case, probabilities } = Draws::new(&options, draws);
+    let found = output(&gpu, &case, [draws / AT_ONCE, AT_ONCE]).await;
+    let counts: Vec<u32> = found.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    let (chi, limit) = chi_square(&counts, &probabilities);
+    let differing = case.failure(&case.check(&found));
+    let seconds = (js_sys::Date::now() - start) / 1e3;
+    console_log!("{draws} draws in {seconds:.1} s: chi-square {chi:.1}, at most {limit:.1}; {differing:?}");
+    assert_eq!(counts.iter().sum::<u32>(), draws);
+    assert!(chi < limit, "chi-square {chi} is above {limit}");
+    assert_eq!(differing, None, "counts differ from the CPU sampler's");
 }
 
 #[wasm_bindgen_test]
-async fn mat_mul() {
-    run(&["mat_mul"]).await;
+async fn draws_follow_the_softmax() {
+    draw(SamplingOptions { temperature: 0.7, seed: 11, ..Default::default() }, 10_000).await;
 }
 
 #[wasm_bindgen_test]
-async fn norms_rope_and_activation() {
-    run(&["rms_norm", "swiglu", "rope", "rope_kv", "rope_table"]).await;
-}
-
-#[wasm_bindgen_test]
-async fn attention() {
-    run(&["attention", "attention_decode", "attention_merge", "attention_strided", "kv_write"]).await;
-}
-
-#[wasm_bindgen_test]
-async fn sampling() {
-    run(&["argmax", "sample"]).await;
-}
-
-#[wasm_bindgen_test]
-async fn elementwise() {
-    run(&["elementwise", "elementwise_in_place"]).await;
-}
-
-#[wasm_bindgen_test]
-async fn movement() {
-    run(&["concat", "expand", "gather_axis", "narrow", "scatter_add", "scatter_links", "transpose", "transpose_tiled"]).await;
-}
-
-#[wasm_bindgen_test]
-async fn products_of_tensors() {
-    run(&["expert_rows", "expert_sum", "fill", "mat_mul_dense", "mat_mul_grouped"]).await;
-}
-
-#[wasm_bindgen_test]
-async fn softmax_and_norms_of_tensors() {
-    run(&["softmax", "layer_norm", "rms_norm_residual"]).await;
-}
-
-#[wasm_bindgen_test]
-async fn reductions_of_tensors() {
-    run(&["reduce", "argmax_axis", "top_k", "cumsum"]).await;
-}
-
-#[wasm_bindgen_test]
-async fn scans_and_projections_of_tensors() {
-    run(&["selective_scan", "sinkhorn", "sinkhorn_rows"]).await;
+async fn draws_follow_what_top_k_and_top_p_keep() {
+    // Fewer draws: the filters take their time without a GPU.
+    draw(SamplingOptions { temperature: 0.7, top_k: 40, top_p: 0.8, seed: 12, ..Default::default() }, 2_000).await;
 }

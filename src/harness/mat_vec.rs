@@ -64,7 +64,23 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
             cases.extend(turned.map(|(kind, shape, cols)| case(caps, random, (ty, cols), shape, kind)));
         }
     }
+    if caps.subgroups {
+        cases.extend(rounds(caps, random));
+    }
     cases
+}
+
+/// Long rows in several rounds, as where a device may form subgroups of several sizes: it says half of its least one.
+fn rounds(caps: &Caps, random: &mut Random) -> Vec<Case> {
+    let (least, most) = caps.subgroup_size;
+    let caps = &Caps { subgroup_size: (least / 2, most), ..caps.clone() };
+    let tall = |slots| Shape { split: false, wg_size: 128, lanes: 0, slots };
+    [(GgmlType::Q4_0, 4128, 2, 1), (GgmlType::Q6_K, 3328, 4, 3), (GgmlType::F32, 3333, 2, 4)]
+        .map(|(ty, cols, slots, kind)| {
+            let case = case(caps, random, (ty, cols), tall(slots), &KINDS[kind]);
+            Case { name: format!("{}, in rounds", case.name), ..case }
+        })
+        .into()
 }
 
 fn widths(ty: GgmlType) -> &'static [u32] {

@@ -7,6 +7,7 @@
 mod attention;
 mod attention_strided;
 mod data;
+mod draws;
 mod elementwise;
 mod fill;
 mod fused;
@@ -36,6 +37,7 @@ mod swiglu;
 mod tolerance;
 
 pub use data::Random;
+pub use draws::{Draws, chi_square};
 pub use op_bench::OpBench;
 pub use rules::{Choice, choices};
 pub use tolerance::Tolerance;

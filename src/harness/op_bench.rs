@@ -3,7 +3,7 @@
 use super::{Case, Expected};
 use crate::gguf::f16_from_f32;
 use crate::kernels::caps::Caps;
-use crate::kernels::spec::BufferId;
+use crate::kernels::spec::{BufferId, Dispatch};
 use crate::kernels::state::State;
 use crate::tensor::{DUMMY, DType, Made, Tape, Tensor};
 
@@ -13,12 +13,14 @@ pub struct OpBench {
     pub tape: Tape,
     inputs: Vec<(BufferId, Vec<u8>)>,
     made: Vec<Made>,
+    dispatches: Vec<Dispatch>,
 }
 
 impl OpBench {
     /// An empty bench for a device with these capabilities.
     pub fn new(caps: &Caps) -> Self {
-        Self { tape: Tape::new(caps.clone()), inputs: vec![(DUMMY, vec![0; 16])], made: Vec::new() }
+        let (tape, inputs) = (Tape::new(caps.clone()), vec![(DUMMY, vec![0; 16])]);
+        Self { tape, inputs, made: Vec::new(), dispatches: Vec::new() }
     }
 
     /// An f32 tensor.
@@ -40,7 +42,7 @@ impl OpBench {
     /// A tensor of these bytes.
     pub fn bytes(&mut self, dtype: DType, shape: &[u32], bytes: &[u8]) -> Tensor {
         let tensor = self.tape.output(dtype, shape).expect("the shape fits");
-        self.keep_made();
+        self.take();
         let made = self.made.pop().expect("the tape made the tensor");
         assert!(bytes.len() as u64 <= made.bytes, "{} bytes for {}", bytes.len(), tensor.describe());
         let mut bytes = bytes.to_vec();
@@ -52,7 +54,8 @@ impl OpBench {
     /// The case that the operations so far make; `stem` names the kernel among theirs that it is about. Buffers that
     /// are not inputs start as NaN.
     pub fn case(mut self, stem: &'static str, name: impl Into<String>, output: &Tensor, expected: Expected) -> Case {
-        let dispatches = self.keep_made();
+        self.take();
+        let dispatches = self.dispatches;
         let about = dispatches.iter().find(|dispatch| dispatch.kernel.spec.stem == stem);
         let variant = about.unwrap_or_else(|| panic!("no dispatch of {stem}")).kernel.id.clone();
         let mut buffers = self.inputs;
@@ -66,10 +69,32 @@ impl OpBench {
         Case { stem, variant, name, dispatches, buffers, output, expected, state, needs: None, flops: 0 }
     }
 
-    /// Moves what the tape asked for here; the dispatches since the last call.
-    fn keep_made(&mut self) -> Vec<crate::kernels::spec::Dispatch> {
+    /// Moves what the tape asked for and its dispatches here.
+    fn take(&mut self) {
         let (made, dispatches) = self.tape.take();
         self.made.extend(made);
-        dispatches
+        self.dispatches.extend(dispatches);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::Tolerance;
+    use crate::tensor::elementwise::scale;
+
+    #[test]
+    fn an_input_between_two_operations_keeps_the_first() {
+        let mut bench = OpBench::new(&Caps::baseline());
+        let x = bench.floats(&[2], &[1.0, 2.0]);
+        let half = scale(&mut bench.tape, &x, 0.5).expect("f32");
+        let y = bench.floats(&[2], &[3.0, 4.0]);
+        let double = scale(&mut bench.tape, &y, 2.0).expect("f32");
+        let case = bench.case("elementwise", "twice", &double, Expected::Close(vec![6.0, 8.0], Tolerance::PLAIN));
+        let writes: Vec<_> = case.dispatches.iter().filter_map(|dispatch| dispatch.buffers.last().copied()).collect();
+        assert_eq!(writes, [half.slice(), double.slice()]);
+        let bytes = |tensor: &Tensor| &case.buffers.iter().find(|(id, _)| *id == tensor.buffer).expect("a buffer").1;
+        assert_eq!(bytes(&y)[..8], *bytemuck::cast_slice::<f32, u8>(&[3.0, 4.0]));
+        assert!(bytes(&half)[..8].iter().all(|&byte| byte == 0xff), "not an input: starts as NaN");
     }
 }

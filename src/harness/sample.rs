@@ -1,14 +1,18 @@
 //! Greedy choice, penalties, filters and draws: the id that the CPU sampler chooses, and the state after it.
 
-use super::{Bench, Case, Expected, Random};
-use crate::kernels::argmax::{Commit, argmax, argmax_merge, winners_bytes};
-use crate::kernels::sample::{Options, Sample, sample, scratch_bytes};
+use super::{Bench, Case, Expected, Random, Tolerance};
+use crate::kernels::argmax::{CHUNK, Commit, argmax, argmax_merge, winners_bytes};
+use crate::kernels::sample::{Options, SPEC, Sample, sample, scratch_bytes};
 use crate::kernels::spec::{BufferId, Slice};
 use crate::kernels::state::State;
 use crate::sampler::{self, IN_PROMPT, SamplingOptions};
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
     let mut cases: Vec<Case> = [1, 31, 257, 2048, 2049, 50_001].map(|length| greedy_case(random, length)).into();
+    cases.extend([3, 2047, 2050, 10_241].map(|length| stretches_case(random, length)));
+    let merges = [(1, false), (257, false), (1000, false), (33, true)];
+    cases.extend(merges.map(|(count, done)| merge_case(random, count, done)));
+    cases.extend([31, 4099].map(|length| penalised_case(random, length)));
     let warm = SamplingOptions { temperature: 0.8, seed: 7, ..Default::default() };
     let settings = [
         ("plain", warm),
@@ -30,7 +34,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
 }
 
 /// The buffers of the commit, and the one to look at: the state's words.
-fn commit(bench: &mut Bench, stops: &[u32]) -> (Commit, BufferId) {
+pub fn commit(bench: &mut Bench, stops: &[u32]) -> (Commit, BufferId) {
     let words: Vec<u32> = std::iter::once(stops.len() as u32).chain(stops.iter().copied()).collect();
     let (state, _) = bench.fixed();
     let stops = bench.bytes(bytemuck::cast_slice(&words));
@@ -65,6 +69,66 @@ fn greedy_case(random: &mut Random, length: usize) -> Case {
     bench.case(format!("{length} logits, the best one ends the text"), dispatches, state, expected)
 }
 
+/// The best of every stretch: negative numbers, many of them equal.
+fn stretches_case(random: &mut Random, length: u32) -> Case {
+    let mut bench = Bench::new(1);
+    let logits: Vec<f32> = (0..length).map(|_| -1.0 - random.below(40) as f32).collect();
+    let winners = bench.bytes(&vec![0; winners_bytes(length) as usize]);
+    let dispatch = argmax(length, bench.floats(&logits).into(), winners.into());
+    let best = logits.chunks(CHUNK as usize).enumerate().flat_map(|(stretch, logits)| {
+        let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let at = logits.iter().position(|&logit| logit == highest).unwrap_or_default();
+        [highest.to_bits(), stretch as u32 * CHUNK + at as u32]
+    });
+    let expected = Expected::Exact(best.collect());
+    bench.case(format!("stretches of {length} logits"), vec![dispatch], winners, expected)
+}
+
+/// Winners in any order, the best of them several times: the lowest index is taken, and nothing once the text is done.
+fn merge_case(random: &mut Random, count: u32, done: bool) -> Case {
+    let mut bench = if done { Bench::done() } else { Bench::at(7, 3) };
+    let mut winners: Vec<[u32; 2]> =
+        (0..count).map(|i| [(random.below(60) as f32 - 64.0).to_bits(), 3 * (count - i)]).collect();
+    // Every fifth from the end, among them the last and ones beyond the first 256.
+    winners.iter_mut().rev().step_by(5).for_each(|winner| winner[0] = (-2.0f32).to_bits());
+    let best = winners.iter().filter(|winner| winner[0] == (-2.0f32).to_bits()).map(|winner| winner[1]).min();
+    let slice = bench.bytes(bytemuck::cast_slice(&winners)).into();
+    let (commit, state) = commit(&mut bench, &[]);
+    let expected = match best {
+        Some(token) if !done => after(bench.state(), token, false),
+        _ => Expected::Exact(bytemuck::cast_slice(bytemuck::bytes_of(&bench.state())).to_vec()),
+    };
+    let name = format!("{count} winners{}", if done { ", the text is done" } else { "" });
+    bench.case(name, vec![argmax_merge(count * CHUNK, slice, commit)], state, expected)
+}
+
+/// The logits after the penalties.
+fn penalised_case(random: &mut Random, length: usize) -> Case {
+    let options = SamplingOptions {
+        repetition_penalty: 1.3,
+        frequency_penalty: 0.4,
+        presence_penalty: 0.2,
+        ..Default::default()
+    };
+    let mut bench = Bench::new(1);
+    let values = random.floats(length);
+    let counts: Vec<u32> = (0..length).map(|i| [IN_PROMPT, 0, 1, IN_PROMPT + 3, 2][i % 5]).collect();
+    let expected = values.iter().zip(&counts).map(|(&x, &count)| sampler::penalise(x, count, &options)).collect();
+    let logits = bench.floats(&values);
+    let (commit, _) = commit(&mut bench, &[]);
+    let problem = Sample {
+        length: length as u32,
+        options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
+        counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
+        logits: logits.into(),
+        scratch: bench.bytes(&vec![0; scratch_bytes(length as u32) as usize]).into(),
+        commit,
+    };
+    let [penalties, ..] = sample(&problem);
+    let expected = Expected::Close(expected, Tolerance::PLAIN);
+    bench.case(format!("{length} penalised logits"), vec![penalties], logits, expected)
+}
+
 fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length: usize, step: u32) -> Case {
     let mut bench = Bench::at(100, 1);
     bench.set_steps(step);
@@ -82,6 +146,6 @@ fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length
     };
     let expected = after(bench.state(), token, false);
     let case = bench.case(format!("{name}, {length} logits, step {step}"), sample(&problem).to_vec(), state, expected);
-    // The kernel that ends the four.
-    Case { stem: "sample", variant: "sample".into(), ..case }
+    // Of the four kernels, the one that ends them.
+    Case { stem: SPEC.stem, variant: SPEC.stem.into(), ..case }
 }

@@ -22,7 +22,7 @@ pub static MERGE: KernelSpec = KernelSpec {
 };
 
 /// Logits per workgroup.
-pub(super) const CHUNK: u32 = 2048;
+pub const CHUNK: u32 = 2048;
 
 /// Bytes of the winners of `length` logits.
 pub fn winners_bytes(length: u32) -> u64 {

@@ -54,7 +54,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 };
 
 /// Words before the winners, see `shaders/shared/sample_scratch.wgsl`.
-const WINNERS_AT: u64 = 784;
+pub const WINNERS_AT: u64 = 784;
 
 /// Bytes that the four kernels hand on, for `length` logits. Zero before the first token.
 pub fn scratch_bytes(length: u32) -> u64 {
