@@ -53,7 +53,7 @@ fn add_block(sums: ptr<function, array<f32, SUMS_MOST>>, first: u32, start: u32,
 // Blocks of a stage for each lane: a constant where the size of a team is one, so that the loop can be unrolled.
 fn steps_of(lanes: u32) -> u32 {
     if LANES != 0u {
-        return (STAGE + LANES - 1u) / LANES;
+        return (STAGE + LANES - 1u) / max(LANES, 1u); // 0 may not stand there, taken or not
     }
     return (STAGE + lanes - 1u) / lanes;
 }
