@@ -6,7 +6,7 @@ override WIDTH: u32;
 override EPS: f32;
 
 struct Params {
-    x_row: u32, // first row of x that is normalised
+    unused: u32,
 }
 
 #import reduce
@@ -18,14 +18,13 @@ struct Params {
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let start = (params.x_row + group.x) * WIDTH;
+    let start = group.x * WIDTH;
     var squares = 0.0;
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
         squares += x[start + i] * x[start + i];
     }
     let scale = inverseSqrt(workgroup_sum(squares, lane) / f32(WIDTH) + EPS);
-    let to = group.x * WIDTH;
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
-        y[to + i] = x[start + i] * scale * weight[i];
+        y[start + i] = x[start + i] * scale * weight[i];
     }
 }

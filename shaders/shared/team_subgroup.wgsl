@@ -1,5 +1,5 @@
 // Teams that are subgroups, of LANES threads or, with 0, of any size. As everywhere, a subgroup is consecutive threads
-// of a workgroup in one dimension: WebGPU does not promise it, every implementation does it.
+// of a workgroup in one dimension, which WebGPU does not promise.
 struct Team {
     index: u32, // of the team in its workgroup
     lane: u32,  // of the thread in its team

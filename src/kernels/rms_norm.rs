@@ -1,21 +1,13 @@
 //! `y = x · weight / √(mean x² + eps)` per row: the norm of a prefill chunk. Decode folds it into `mat_vec`.
 
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
-
-params! {
-    /// Per-dispatch numbers.
-    pub struct Params {
-        /// First row of x that is normalised.
-        pub x_row: u32,
-    }
-}
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
 /// The contract with `shaders/rms_norm.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     stem: "rms_norm",
     source: include_str!("../../shaders/rms_norm.wgsl"),
     bindings: &[PARAMS, read("x"), read("weight"), write("y")],
-    params: Params::LAYOUT,
+    params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "WIDTH", "EPS"],
 };
 
@@ -23,5 +15,5 @@ pub static SPEC: KernelSpec = KernelSpec {
 pub fn rms_norm(width: u32, eps: f32, x: Slice, weight: Slice, y: Slice) -> Dispatch {
     let constants = [("WG_SIZE", 256.0), ("WIDTH", width.into()), ("EPS", eps.into())];
     let grid = [Extent::PerTokens(1), Extent::Fixed(1), Extent::Fixed(1)];
-    Dispatch::new(Kernel::new(&SPEC, &constants), &Params::default(), &[x, weight, y], grid)
+    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[x, weight, y], grid)
 }
