@@ -25,8 +25,16 @@ pub struct AdapterFacts {
     pub features: Vec<String>,
 }
 
-/// The first error that WebGPU reported outside a call, kept until someone asks.
-type Mailbox = Arc<Mutex<Option<Error>>>;
+/// What WebGPU reported outside a call.
+#[derive(Default)]
+struct Reports {
+    /// The first error, kept until someone asks.
+    first: Option<Error>,
+    /// Why the device is lost: that stays so, whoever asks.
+    lost: Option<Error>,
+}
+
+type Mailbox = Arc<Mutex<Reports>>;
 
 /// One device. Dropping it destroys the device and all its buffers.
 pub struct Gpu {
@@ -84,12 +92,11 @@ impl Gpu {
         Ok(Self { device, queue, caps, adapter, pipelines: RefCell::default(), bytes: Cell::new(0), errors })
     }
 
-    /// Fails with the first error that WebGPU reported since the last call.
+    /// Fails with the first error that WebGPU reported since the last call, and always once the device is lost.
     pub fn check(&self) -> Result<()> {
-        match self.errors.lock().ok().and_then(|mut error| error.take()) {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        let Ok(mut reports) = self.errors.lock() else { return Ok(()) };
+        let first = reports.first.take();
+        first.or(reports.lost.clone()).map_or(Ok(()), Err)
     }
 
     /// Bytes of all buffers made on this device.
@@ -148,21 +155,18 @@ fn listen(device: &wgpu::Device) -> Mailbox {
             wgpu::Error::OutOfMemory { .. } => ErrorCode::OutOfMemory,
             _ => ErrorCode::DeviceLost,
         };
-        keep_first(&mailbox, Error::new(code, format!("the GPU reported: {error}")));
+        if let Ok(mut reports) = mailbox.lock() {
+            reports.first.get_or_insert(Error::new(code, format!("the GPU reported: {error}")));
+        }
     }));
     let mailbox = errors.clone();
-    device.set_device_lost_callback(move |reason, message| {
-        if reason != wgpu::DeviceLostReason::Destroyed {
-            keep_first(&mailbox, Error::new(ErrorCode::DeviceLost, format!("the GPU device was lost: {message}")));
+    // Nobody asks after a device that we destroyed ourselves, in `drop`.
+    device.set_device_lost_callback(move |_, message| {
+        if let Ok(mut reports) = mailbox.lock() {
+            reports.lost = Some(Error::new(ErrorCode::DeviceLost, format!("the GPU device was lost: {message}")));
         }
     });
     errors
-}
-
-fn keep_first(mailbox: &Mailbox, error: Error) {
-    if let Ok(mut slot) = mailbox.lock() {
-        slot.get_or_insert(error);
-    }
 }
 
 fn caps(device: &wgpu::Device, instance: &wgpu::Instance, facts: &js_sys::Object) -> Caps {
