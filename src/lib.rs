@@ -22,6 +22,7 @@ pub mod reference;
 pub mod harness;
 pub mod forward;
 pub mod sampler;
+mod turns;
 #[cfg(target_arch = "wasm32")]
 pub mod backend;
 #[cfg(target_arch = "wasm32")]

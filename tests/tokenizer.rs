@@ -5,11 +5,15 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "common/turns.rs"]
+mod turns;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use turns::{count_turns, turn};
 use webgguf::gguf::{Array, HeaderReader, Metadata, Value};
 use webgguf::tokenizer::{TextStream, Tokenizer};
 use webgguf::{Error, ErrorCode};
@@ -161,6 +165,35 @@ fn small_bytes(change: impl FnOnce(&mut Metadata)) -> Result<Tokenizer, Error> {
     .collect();
     change(&mut metadata);
     Tokenizer::from_metadata(&metadata)
+}
+
+/// A page's thread is free again after some four thousand tokens or merges.
+#[test]
+fn a_large_vocabulary_gives_up_the_thread_in_between() {
+    const COUNT: usize = 30_000;
+    let bytes = ('a'..='z').map(String::from);
+    let triples = (0..COUNT).map(|n| format!("{n}").bytes().map(|digit| char::from(digit - b'0' + b'a')).collect());
+    let mut tokens: Vec<String> = bytes.chain(triples).collect();
+    let mut seen = std::collections::HashSet::new();
+    tokens.retain(|token| seen.insert(token.clone()));
+    let long = tokens.iter().filter(|token| token.len() > 1);
+    let halves = long.map(|token| token.split_at(token.len() - 1));
+    let merges: Vec<String> = halves.map(|(left, right)| format!("{left} {right}")).collect();
+    let metadata: Metadata = [
+        ("tokenizer.ggml.model", Value::String("gpt2".into())),
+        ("tokenizer.ggml.pre", Value::String("gpt-2".into())),
+        ("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens.iter().collect()))),
+        ("tokenizer.ggml.merges", Value::Array(Array::Strings(merges.iter().collect()))),
+    ]
+    .into_iter()
+    .collect();
+    let (tokenizer, turns) = count_turns(Tokenizer::in_turns(&metadata, turn));
+    // Once over the merges, five times over the tokens: read, indexed in two rounds, two searched for special ones.
+    assert!(turns >= 6 * (COUNT / 4096), "{turns} turns");
+    let at_once = Tokenizer::from_metadata(&metadata).expect("a tokenizer");
+    let ids = tokenizer.expect("a tokenizer").encode("bcabdaz jaab", false, false);
+    assert_eq!(ids, at_once.encode("bcabdaz jaab", false, false));
+    assert!(ids.len() < 12, "{ids:?} are merged");
 }
 
 fn strings(texts: &[&str]) -> Value {

@@ -8,6 +8,7 @@ use super::vocab::{Spelling, Vocab, push_spelled, shown};
 use super::words::WordCache;
 use crate::error::{Error, Result};
 use crate::gguf::Strings;
+use crate::turns::ITEMS;
 
 /// The merges: which pair of pieces becomes which piece. The position in the list is the rank.
 #[derive(Debug)]
@@ -59,7 +60,12 @@ pub(super) struct Bpe {
 
 impl Bpe {
     /// Reads the merges, each `left right`. What they name is added to `vocab` where it is no token.
-    pub fn new(vocab: &mut Vocab, merges: &Strings, words: &'static PreTokenizer) -> Result<Self> {
+    pub async fn new(
+        vocab: &mut Vocab,
+        merges: &Strings,
+        words: &'static PreTokenizer,
+        turn: &mut impl AsyncFnMut(),
+    ) -> Result<Self> {
         let mut table = Merges::with_room(merges.len());
         let mut both = Vec::new();
         for (rank, merge) in merges.iter().enumerate() {
@@ -72,6 +78,9 @@ impl Bpe {
             push_spelled(right, vocab.spelling(), &mut both);
             let (left, right) = (vocab.intern(&both[..border])?, vocab.intern(&both[border..])?);
             table.push(left, right, vocab.intern(&both)?);
+            if rank % ITEMS == 0 {
+                turn().await;
+            }
         }
         let over_characters = vocab.spelling() == Spelling::Metaspace;
         Ok(Self {

@@ -23,13 +23,14 @@ enum Family {
     Characters,
 }
 
-pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
+pub(super) async fn tokenizer(metadata: &Metadata, turn: &mut impl AsyncFnMut()) -> Result<Tokenizer> {
     let family = family(metadata)?;
     let mut warnings = Vec::new();
     let words = pre_tokenizer(metadata, family, &mut warnings)?;
     let kinds = metadata.i32s("tokenizer.ggml.token_type")?;
     let spelling = if family == Family::ByteLevel { Spelling::ByteLevel } else { Spelling::Metaspace };
-    let mut vocab = Vocab::new(required_strings(metadata, "tokenizer.ggml.tokens")?, kinds.as_deref(), spelling)?;
+    let tokens = required_strings(metadata, "tokenizer.ggml.tokens")?;
+    let mut vocab = Vocab::new(tokens, kinds.as_deref(), spelling, turn).await?;
     let rules = rules(metadata, &vocab, family, words)?;
     if kinds.is_none() {
         [rules.bos, rules.eos].into_iter().flatten().for_each(|id| vocab.set_kind(id, Kind::Control));
@@ -41,7 +42,8 @@ pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
             Model::Spm(Spm::new(&vocab, &scores, rules.unknown)?)
         }
         Family::ByteLevel | Family::Characters => {
-            Model::Bpe(Bpe::new(&mut vocab, required_strings(metadata, "tokenizer.ggml.merges")?, words)?)
+            let merges = required_strings(metadata, "tokenizer.ggml.merges")?;
+            Model::Bpe(Bpe::new(&mut vocab, merges, words, turn).await?)
         }
     };
     let mut named = vec![rules.eos];
@@ -49,9 +51,11 @@ pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
         named.push(token_id(metadata, key, &vocab)?);
     }
     let ends = end_tokens(&mut vocab, named.into_iter().flatten());
+    turn().await;
+    let is_special = |kind| matches!(kind, Kind::Control | Kind::Unknown | Kind::UserDefined);
     Ok(Tokenizer {
-        special: Matcher::new(&vocab, |kind| matches!(kind, Kind::Control | Kind::Unknown | Kind::UserDefined)),
-        added: Matcher::new(&vocab, |kind| kind == Kind::UserDefined),
+        special: Matcher::new(&vocab, is_special, turn).await,
+        added: Matcher::new(&vocab, |kind| kind == Kind::UserDefined, turn).await,
         chat_template: metadata.str("tokenizer.chat_template")?.map(str::to_owned),
         vocab,
         model,

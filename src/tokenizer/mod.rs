@@ -32,6 +32,7 @@ use self::spm::Spm;
 use self::vocab::{Kind, METASPACE, Vocab};
 use crate::error::Result;
 use crate::gguf::Metadata;
+use crate::turns::{at_once, none};
 
 pub use self::chat::Message;
 pub use self::date::Date;
@@ -80,7 +81,16 @@ impl Tokenizer {
     /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `gpt2`, `llama` and `gemma4`; `bad_file`
     /// where keys are missing, of the wrong type, of different lengths, or name ids past the end.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
-        load::tokenizer(metadata)
+        at_once(Self::in_turns(metadata, none))
+    }
+
+    /// As [`Tokenizer::from_metadata`], but awaits `turn` every millisecond or two: a large vocabulary takes a tenth of
+    /// a second.
+    ///
+    /// # Errors
+    /// Those of [`Tokenizer::from_metadata`].
+    pub async fn in_turns(metadata: &Metadata, mut turn: impl AsyncFnMut()) -> Result<Self> {
+        load::tokenizer(metadata, &mut turn).await
     }
 
     /// The token ids of `text`.

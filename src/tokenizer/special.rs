@@ -2,6 +2,7 @@
 
 use super::index::{IndexTable, hash_bytes};
 use super::vocab::{Kind, Vocab};
+use crate::turns::ITEMS;
 
 /// A piece of input: text still to be encoded, or a token that stood there literally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +23,13 @@ pub(super) struct Matcher {
 
 impl Matcher {
     /// Finds the tokens whose kind `wanted` accepts.
-    pub fn new(vocab: &Vocab, wanted: impl Fn(Kind) -> bool) -> Self {
+    pub async fn new(vocab: &Vocab, wanted: impl Fn(Kind) -> bool, turn: &mut impl AsyncFnMut()) -> Self {
         let mut matcher = Self { lengths: vec![Vec::new(); 256], ids: Vec::new(), by_text: IndexTable::with_room(0) };
         let text_of = |id| vocab.token(id).unwrap_or_default();
         for id in 0..vocab.len() as u32 {
+            if id as usize % ITEMS == 0 {
+                turn().await;
+            }
             let text = text_of(id);
             let (Some(&first), Some(kind)) = (text.first(), vocab.kind(id)) else { continue };
             // A part of a character cannot stand in a text.

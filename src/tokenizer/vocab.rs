@@ -3,6 +3,7 @@
 use super::bytes::{fallback_byte, push_decoded};
 use super::index::{IndexTable, hash_bytes};
 use crate::error::{Error, Result};
+use crate::turns::ITEMS;
 use crate::gguf::Strings;
 
 /// What a token is for, with the numbers that GGUF gives these kinds.
@@ -66,7 +67,12 @@ pub(super) struct Vocab {
 
 impl Vocab {
     /// Reads the vocabulary; `kinds` are the numbers of `tokenizer.ggml.token_type`, where there are any.
-    pub fn new(tokens: &Strings, kinds: Option<&[i32]>, spelling: Spelling) -> Result<Self> {
+    pub async fn new(
+        tokens: &Strings,
+        kinds: Option<&[i32]>,
+        spelling: Spelling,
+        turn: &mut impl AsyncFnMut(),
+    ) -> Result<Self> {
         if tokens.is_empty() {
             return Err(Error::bad_file("tokenizer.ggml.tokens is empty"));
         }
@@ -87,9 +93,12 @@ impl Vocab {
         };
         for (id, text) in tokens.iter().enumerate() {
             vocab.push(id, text, kinds.map(|kinds| kinds[id]))?;
+            if id % ITEMS == 0 {
+                turn().await;
+            }
         }
         vocab.bytes.shrink_to_fit();
-        vocab.index_tokens(tokens)?;
+        vocab.index_tokens(tokens, turn).await?;
         Ok(vocab)
     }
 
@@ -117,24 +126,34 @@ impl Vocab {
     }
 
     /// Normal tokens go first: where another one has the same bytes, merges mean the normal one.
-    fn index_tokens(&mut self, tokens: &Strings) -> Result<()> {
+    async fn index_tokens(&mut self, tokens: &Strings, turn: &mut impl AsyncFnMut()) -> Result<()> {
         for normal in [true, false] {
-            for id in 0..self.len() as u32 {
-                let kind = self.kinds[id as usize];
-                if !kind.is_text() || self.piece(id).is_empty() || (kind == Kind::Normal) != normal {
-                    continue;
+            for id in 0..self.len() {
+                let kind = self.kinds[id];
+                if kind.is_text() && (kind == Kind::Normal) == normal {
+                    self.index_token(id as u32, tokens)?;
                 }
-                let Some(earlier) = self.find(self.piece(id)) else {
-                    self.index_piece(id);
-                    continue;
-                };
-                // Two spellings of the same bytes are allowed, the same text twice is not.
-                let text = tokens.get(id as usize);
-                if text == tokens.get(earlier as usize) {
-                    let text = shown(text.unwrap_or_default());
-                    return Err(Error::bad_file(format!("tokens {earlier} and {id} have the same text {text}")));
+                if id % ITEMS == 0 {
+                    turn().await;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn index_token(&mut self, id: u32, tokens: &Strings) -> Result<()> {
+        if self.piece(id).is_empty() {
+            return Ok(());
+        }
+        let Some(earlier) = self.find(self.piece(id)) else {
+            self.index_piece(id);
+            return Ok(());
+        };
+        // Two spellings of the same bytes are allowed, the same text twice is not.
+        let text = tokens.get(id as usize);
+        if text == tokens.get(earlier as usize) {
+            let text = shown(text.unwrap_or_default());
+            return Err(Error::bad_file(format!("tokens {earlier} and {id} have the same text {text}")));
         }
         Ok(())
     }

@@ -23,6 +23,12 @@ use crate::{Error, ErrorCode};
 /// The context where the caller names none: long enough for a conversation, small enough for a phone.
 const DEFAULT_CONTEXT: usize = 4096;
 
+/// Bytes of a header between two turns of the page: about a millisecond.
+const HEADER_STEP: usize = 256 << 10;
+
+/// Bytes of a tensor between two turns of the page, on the CPU: a few milliseconds.
+const TENSOR_STEP: usize = 4 << 20;
+
 /// Bytes uploaded before we let the GPU catch up: what the browser holds for us meanwhile.
 const UPLOAD_WINDOW: u64 = 64 << 20;
 
@@ -69,15 +75,25 @@ pub async fn read_header(reader: &mut PartReader, vocabulary_only: bool) -> Resu
         header = header.vocabulary_only();
     }
     let named = |error: Error, name: String| to_js(Error::new(error.code(), format!("{name}: {}", error.message())));
+    let mut pause = Pause::new();
     loop {
         let Some(bytes) = reader.some().await? else { return Err(named(header.finish(), reader.name())) };
-        let found = header.push(&bytes).map_err(|error| named(error, reader.name()))?;
-        if let Some(gguf) = found {
-            let beyond = reader.position().saturating_sub(gguf.header_bytes);
-            reader.back(beyond.min(bytes.len() as u64) as u32);
-            return Ok(gguf);
+        for step in bytes.chunks(HEADER_STEP) {
+            let found = header.push(step).map_err(|error| named(error, reader.name()))?;
+            if let Some(gguf) = found {
+                let beyond = reader.position().saturating_sub(gguf.header_bytes);
+                reader.back(beyond.min(bytes.len() as u64) as u32);
+                return Ok(gguf);
+            }
+            pause.if_due().await;
         }
     }
+}
+
+/// Reads the tokenizer, with turns for the page in between.
+pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, JsValue> {
+    let mut pause = Pause::new();
+    Tokenizer::in_turns(&gguf.metadata, async || pause.if_due().await).await.map_err(to_js)
 }
 
 /// Loads a model from the parts of one file.
@@ -95,7 +111,7 @@ pub async fn load(sources: Vec<ByteSource>, options: LoadOptions, report: Functi
     }
     progress.received(readers.iter().map(PartReader::position).sum())?;
     let config = ModelConfig::from_gguf(&gguf).map_err(to_js)?;
-    let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map_err(to_js)?;
+    let tokenizer = read_tokenizer(&gguf).await?;
     for warning in tokenizer.warnings() {
         web_sys::console::warn_1(&format!("webgguf: {warning}").into());
     }
@@ -199,22 +215,27 @@ impl Job<'_> {
             let Some(spec) = specs.get(&index) else { continue };
             let reader = &mut readers[tensor.part];
             reader.skip_to(tensor.offset, &tensor.name).await?;
-            let mut bytes = allocate(tensor).map_err(to_js)?;
-            reader.fill(&mut bytes, &tensor.name).await?;
+            let mut bytes = room_for(tensor).map_err(to_js)?;
+            let len = tensor.bytes as usize;
+            while bytes.len() < len {
+                let start = bytes.len();
+                bytes.resize(len.min(start + TENSOR_STEP), 0);
+                reader.fill(&mut bytes[start..], &tensor.name).await?;
+                progress.received((bytes.len() - start) as u64)?;
+                pause.if_due().await;
+            }
             builder.put(spec, tensor.ty, bytes).map_err(to_js)?;
-            progress.received(tensor.bytes)?;
-            pause.if_due().await;
         }
         let model = builder.build(self.context, CacheFormat::F16).map_err(to_js)?;
         Ok(Backend::Cpu(Box::new(CpuRunner::new(model))))
     }
 }
 
-fn allocate(tensor: &TensorInfo) -> Result<Vec<u8>, Error> {
+/// Memory for a tensor, which is touched piece by piece: that of an embedding takes a tenth of a second.
+fn room_for(tensor: &TensorInfo) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let message = || format!("no memory for the {} bytes of tensor {}", tensor.bytes, tensor.name);
     let len = usize::try_from(tensor.bytes).map_err(|_| Error::new(ErrorCode::OutOfMemory, message()))?;
     bytes.try_reserve_exact(len).map_err(|_| Error::new(ErrorCode::OutOfMemory, message()))?;
-    bytes.resize(len, 0);
     Ok(bytes)
 }

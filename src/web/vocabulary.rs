@@ -4,7 +4,7 @@ use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js};
-use super::load::read_header;
+use super::load::{read_header, read_tokenizer};
 use super::source::{ByteSource, PartReader};
 use crate::Error;
 use crate::tokenizer::{Date, Message, Tokenizer};
@@ -22,7 +22,7 @@ impl VocabularyHandle {
         let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
         let first = readers.first_mut().ok_or_else(|| to_js(Error::invalid_argument("no file to read")))?;
         let gguf = read_header(first, true).await?;
-        let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map_err(to_js)?;
+        let tokenizer = read_tokenizer(&gguf).await?;
         Ok(Self { tokenizer })
     }
 
