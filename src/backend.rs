@@ -59,13 +59,12 @@ impl CpuRunner {
         stop: &Cell<bool>,
     ) -> Result<Option<Vec<f32>>> {
         let mut pass = self.model.begin(ids, position, logits)?;
-        while pass.step()? {
-            self.pause.if_due().await;
+        while pass.step_in_turns(async || self.pause.if_due().await).await? {
             if stop.get() {
                 return Ok(None);
             }
         }
-        pass.finish().map(Some)
+        Ok(Some(pass.into_logits()))
     }
 
     fn choose(&mut self, logits: &[f32]) -> Result<()> {

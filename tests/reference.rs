@@ -3,9 +3,12 @@
 
 #[path = "common/tiny.rs"]
 mod tiny;
+#[path = "common/turns.rs"]
+mod turns;
 
 use proptest::prelude::*;
 use tiny::{VOCAB, config, f32_bytes, model, random};
+use turns::{count_turns, turn};
 use webgguf::ErrorCode;
 use webgguf::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
 use webgguf::model::{ARCHITECTURES, RopeStyle, weight_specs};
@@ -423,6 +426,26 @@ fn steps_are_layers_and_heads() {
     assert_eq!(steps, 2 * (config.layers + 1));
     assert!(!pass.step().unwrap(), "nothing is left to do");
     assert_eq!(pass.finish().unwrap().len(), VOCAB);
+}
+
+/// A page's thread is free again after some four million multiply-adds, however wide the layer.
+#[test]
+fn wide_layers_and_heads_give_up_the_thread_in_between() {
+    const WIDTH: usize = 1 << 16;
+    let mut config = config("llama");
+    (config.ffn, config.layers) = (WIDTH, 1);
+    let mut model = model(&config, 64, CacheFormat::F32);
+    let ids: Vec<u32> = (0..24).collect();
+    let expected = model.forward(&ids, 0, Logits::Last).unwrap();
+    let mut pass = model.begin(&ids, 0, Logits::Last).unwrap();
+    let (more, turns) = count_turns(pass.step_in_turns(turn));
+    assert!(more.unwrap());
+    // Gate, up and down.
+    let work = 3 * ids.len() * WIDTH * config.hidden;
+    assert!(turns >= work / (4 << 20), "{turns} turns in {work} multiply-adds");
+    let (more, turns) = count_turns(pass.step_in_turns(turn));
+    assert!(!more.unwrap() && turns > 0, "{turns} turns in the head");
+    assert_eq!(pass.into_logits(), expected);
 }
 
 #[test]

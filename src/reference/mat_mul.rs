@@ -1,5 +1,7 @@
 //! Matrix times several vectors: what a prompt needs.
 
+use std::ops::Range;
+
 use super::mat_vec::{Matrix, PIECE, Sums};
 use crate::error::Result;
 use crate::gguf::dequantize;
@@ -15,11 +17,16 @@ use crate::gguf::dequantize;
 /// # Panics
 /// If `x` and `out` are not of one number of tokens.
 pub fn mat_mul(w: &Matrix, x: &[f32], out: &mut [f32]) -> Result<()> {
+    mat_mul_rows(w, 0..w.rows, x, out)
+}
+
+/// As [`mat_mul`], for some rows of `w` alone: `out`, still `[tokens, rows of w]`, keeps its other elements.
+pub(super) fn mat_mul_rows(w: &Matrix, rows: Range<usize>, x: &[f32], out: &mut [f32]) -> Result<()> {
     let tokens = x.len() / w.cols;
     assert_eq!((x.len(), out.len()), (tokens * w.cols, tokens * w.rows), "shape of mat_mul");
     let mut piece = [0.0; PIECE];
     let mut sums = vec![Sums::default(); tokens];
-    for row in 0..w.rows {
+    for row in rows {
         sums.fill(Sums::default());
         for (index, bytes) in w.row(row).chunks(w.piece_bytes()).enumerate() {
             let start = index * PIECE;

@@ -45,6 +45,12 @@ impl<'a> Matrix<'a> {
         &self.bytes[row * stride..][..stride]
     }
 
+    /// Some rows of it.
+    pub(super) fn rows(&self, rows: std::ops::Range<usize>) -> Self {
+        let stride = self.cols / self.ty.block_len() * self.ty.block_bytes();
+        Self { rows: rows.len(), bytes: &self.bytes[rows.start * stride..rows.end * stride], ..*self }
+    }
+
     /// The bytes of `PIECE` weights.
     pub(super) fn piece_bytes(&self) -> usize {
         PIECE / self.ty.block_len() * self.ty.block_bytes()

@@ -5,8 +5,9 @@ use super::weights::{CpuModelBuilder, Layer, Weights};
 use super::{AttentionShape, attention, frequencies, gather, rms_norm, rope, swiglu};
 use crate::config::ModelConfig;
 use crate::error::{Error, ErrorCode, Result};
+use crate::turns::{at_once, none};
 
-/// Tokens that go through a layer together: each weight is dequantised once for all of them, and a step stays short.
+/// Tokens that go through a layer together: each weight is dequantised once for all of them.
 const CHUNK: usize = 32;
 
 /// For which of the given tokens logits are wanted.
@@ -106,7 +107,7 @@ impl CpuModel {
     }
 }
 
-/// A forward pass in progress. It advances a layer at a time, so that a caller can let others run in between.
+/// A forward pass in progress. It advances a layer at a time, or in turns, so that a caller can let others run in between.
 #[derive(Debug)]
 pub struct Pass<'a> {
     model: &'a mut CpuModel,
@@ -126,6 +127,14 @@ impl Pass<'_> {
     /// # Errors
     /// `out_of_memory` where the cache cannot grow.
     pub fn step(&mut self) -> Result<bool> {
+        at_once(self.step_in_turns(none))
+    }
+
+    /// As [`Pass::step`], but awaits `turn` every millisecond or two: a layer of a large model takes half a second.
+    ///
+    /// # Errors
+    /// Those of [`Pass::step`].
+    pub async fn step_in_turns(&mut self, mut turn: impl AsyncFnMut()) -> Result<bool> {
         if self.done == self.ids.len() {
             return Ok(false);
         }
@@ -133,14 +142,14 @@ impl Pass<'_> {
             if self.layer == 0 {
                 self.embed()?;
             }
-            self.run_layer()?;
+            self.run_layer(&mut turn).await?;
             self.layer += 1;
             return Ok(true);
         }
         self.model.cached += self.run.tokens;
         self.done += self.run.tokens;
         self.layer = 0;
-        self.head()?;
+        self.head(&mut turn).await?;
         Ok(self.done < self.ids.len())
     }
 
@@ -150,7 +159,12 @@ impl Pass<'_> {
     /// Those of [`Pass::step`].
     pub fn finish(mut self) -> Result<Vec<f32>> {
         while self.step()? {}
-        Ok(self.found)
+        Ok(self.into_logits())
+    }
+
+    /// The logits of the steps taken so far.
+    pub fn into_logits(self) -> Vec<f32> {
+        self.found
     }
 
     /// The residual stream `[tokens, hidden]` after the last step: a tap for tests. The tokens are those of the chunk,
@@ -166,19 +180,19 @@ impl Pass<'_> {
         gather(&self.model.weights.embedding.matrix(), ids, &mut self.run.residual)
     }
 
-    fn run_layer(&mut self) -> Result<()> {
+    async fn run_layer(&mut self, turn: &mut impl AsyncFnMut()) -> Result<()> {
         let CpuModel { config, weights, frequencies, cache, cached, .. } = &mut *self.model;
         let layer = &weights.layers[self.layer];
-        self.run.project(config, layer)?;
+        self.run.project(config, layer, turn).await?;
         self.run.rotate(config, *cached, frequencies);
-        self.run.attend(config, *cached, &mut cache[self.layer])?;
-        layer.attn_out.apply(&self.run.attended, &mut self.run.update)?;
+        self.run.attend(config, *cached, &mut cache[self.layer], turn).await?;
+        layer.attn_out.apply(&self.run.attended, &mut self.run.update, turn).await?;
         self.run.add_update();
-        self.run.feed_forward(config, layer)
+        self.run.feed_forward(config, layer, turn).await
     }
 
     /// The logits that are wanted from this chunk.
-    fn head(&mut self) -> Result<()> {
+    async fn head(&mut self, turn: &mut impl AsyncFnMut()) -> Result<()> {
         let CpuModel { config, weights, .. } = &*self.model;
         let rows = match self.wanted {
             Logits::All => self.run.tokens,
@@ -191,7 +205,7 @@ impl Pass<'_> {
         rms_norm(normed, &weights.output_norm, config.rms_eps);
         let start = self.found.len();
         self.found.resize(start + rows * config.vocab, 0.0);
-        weights.head().apply(normed, &mut self.found[start..])
+        weights.head().apply(normed, &mut self.found[start..], turn).await
     }
 }
 
@@ -236,12 +250,12 @@ impl Activations {
     }
 
     /// Norm, queries, keys and values, and where the architecture has them the norms of each head.
-    fn project(&mut self, config: &ModelConfig, layer: &Layer) -> Result<()> {
+    async fn project(&mut self, config: &ModelConfig, layer: &Layer, turn: &mut impl AsyncFnMut()) -> Result<()> {
         self.normed.copy_from_slice(&self.residual);
         rms_norm(&mut self.normed, &layer.attn_norm, config.rms_eps);
-        layer.q.apply(&self.normed, &mut self.q)?;
-        layer.k.apply(&self.normed, &mut self.k)?;
-        layer.v.apply(&self.normed, &mut self.v)?;
+        layer.q.apply(&self.normed, &mut self.q, turn).await?;
+        layer.k.apply(&self.normed, &mut self.k, turn).await?;
+        layer.v.apply(&self.normed, &mut self.v, turn).await?;
         for (heads, norm) in [(&mut self.q, &layer.q_norm), (&mut self.k, &layer.k_norm)] {
             if let Some(norm) = norm {
                 rms_norm(heads, norm, config.rms_eps);
@@ -260,24 +274,36 @@ impl Activations {
         }
     }
 
-    fn attend(&mut self, config: &ModelConfig, position: usize, cache: &mut LayerCache) -> Result<()> {
+    /// Token by token: with thousands of keys one takes milliseconds.
+    async fn attend(
+        &mut self,
+        config: &ModelConfig,
+        position: usize,
+        cache: &mut LayerCache,
+        turn: &mut impl AsyncFnMut(),
+    ) -> Result<()> {
         let ModelConfig { heads, kv_heads, head_dim, .. } = *config;
-        let shape = AttentionShape { heads, kv_heads, head_dim, position };
         cache.write(position, config.kv_width(), &self.k, &self.v)?;
-        match cache {
-            LayerCache::F16(rows) => attention(shape, &self.q, &rows.keys, &rows.values, &mut self.attended),
-            LayerCache::F32(rows) => attention(shape, &self.q, &rows.keys, &rows.values, &mut self.attended),
+        let width = config.query_width();
+        let tokens = self.q.chunks_exact(width).zip(self.attended.chunks_exact_mut(width));
+        for (position, (q, attended)) in (position..).zip(tokens) {
+            let shape = AttentionShape { heads, kv_heads, head_dim, position };
+            match cache {
+                LayerCache::F16(rows) => attention(shape, q, &rows.keys, &rows.values, attended),
+                LayerCache::F32(rows) => attention(shape, q, &rows.keys, &rows.values, attended),
+            }
+            turn().await;
         }
         Ok(())
     }
 
-    fn feed_forward(&mut self, config: &ModelConfig, layer: &Layer) -> Result<()> {
+    async fn feed_forward(&mut self, config: &ModelConfig, layer: &Layer, turn: &mut impl AsyncFnMut()) -> Result<()> {
         self.normed.copy_from_slice(&self.residual);
         rms_norm(&mut self.normed, &layer.ffn_norm, config.rms_eps);
-        layer.gate.apply(&self.normed, &mut self.gate)?;
-        layer.up.apply(&self.normed, &mut self.up)?;
+        layer.gate.apply(&self.normed, &mut self.gate, turn).await?;
+        layer.up.apply(&self.normed, &mut self.up, turn).await?;
         swiglu(&mut self.gate, &self.up);
-        layer.down.apply(&self.gate, &mut self.update)?;
+        layer.down.apply(&self.gate, &mut self.update, turn).await?;
         self.add_update();
         Ok(())
     }

@@ -4,11 +4,15 @@ use std::collections::HashMap;
 
 use super::cache::CacheFormat;
 use super::mat_vec::{Matrix, mat_vec};
-use super::{CpuModel, mat_mul};
+use super::CpuModel;
+use super::mat_mul::mat_mul_rows;
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 use crate::gguf::{GgmlType, dequantize};
 use crate::model::{Role, WeightSpec, weight_specs};
+
+/// Multiply-adds between two turns: a millisecond or two, ten on a slow phone.
+const STEP: usize = 4 << 20;
 
 /// A tensor in its block format; the shape fits the bytes.
 #[derive(Debug)]
@@ -24,9 +28,20 @@ impl Tensor {
         Matrix { ty: self.ty, rows: self.rows, cols: self.cols, bytes: &self.bytes }
     }
 
-    /// `out[t] = self · x[t]`.
-    pub fn apply(&self, x: &[f32], out: &mut [f32]) -> Result<()> {
-        if x.len() == self.cols { mat_vec(&self.matrix(), x, out) } else { mat_mul(&self.matrix(), x, out) }
+    /// `out[t] = self · x[t]`, some rows at a time.
+    pub async fn apply(&self, x: &[f32], out: &mut [f32], turn: &mut impl AsyncFnMut()) -> Result<()> {
+        let matrix = self.matrix();
+        let at_a_time = (STEP / x.len()).max(1);
+        for start in (0..self.rows).step_by(at_a_time) {
+            let rows = start..self.rows.min(start + at_a_time);
+            if x.len() == self.cols {
+                mat_vec(&matrix.rows(rows.clone()), x, &mut out[rows])?;
+            } else {
+                mat_mul_rows(&matrix, rows, x, out)?;
+            }
+            turn().await;
+        }
+        Ok(())
     }
 
     /// All of it as f32: for norms, biases and the like.
@@ -46,8 +61,8 @@ pub(super) struct Linear {
 
 impl Linear {
     /// `out[t] = weight · x[t] + bias`.
-    pub fn apply(&self, x: &[f32], out: &mut [f32]) -> Result<()> {
-        self.weight.apply(x, out)?;
+    pub async fn apply(&self, x: &[f32], out: &mut [f32], turn: &mut impl AsyncFnMut()) -> Result<()> {
+        self.weight.apply(x, out, turn).await?;
         let Some(bias) = &self.bias else { return Ok(()) };
         for out in out.chunks_exact_mut(bias.len()) {
             out.iter_mut().zip(bias).for_each(|(out, bias)| *out += bias);
