@@ -10,6 +10,7 @@ use crate::kernels::caps::Precision;
 use crate::kernels::spec::Slice;
 use crate::kernels::state::State;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
+use crate::web::pause::Pause;
 use crate::{Error, ErrorCode, Result};
 
 /// Tokens in flight, at most.
@@ -80,8 +81,8 @@ pub fn make_buffers(gpu: &Gpu, specs: &[BufferSpec]) -> Result<BufferTable> {
 }
 
 impl GpuModel {
-    /// Records the command lists of a model whose weights are in `table`.
-    pub fn new(
+    /// Records the command lists of a model whose weights are in `table`, with turns for the page in between.
+    pub async fn new(
         gpu: Rc<Gpu>,
         config: ModelConfig,
         weights: Weights,
@@ -89,9 +90,19 @@ impl GpuModel {
         table: BufferTable,
     ) -> Result<Self> {
         let forward = Forward { config: &config, caps: &gpu.caps, weights: &weights, buffers: &buffers };
-        let record = |dispatches: Vec<_>| CommandList::record(&gpu, &dispatches, &table);
-        let [prefill, head, decode, greedy, sample] = forward.lists().map(record);
-        let lists = Lists { prefill: prefill?, head: head?, decode: decode?, greedy: greedy?, sample: sample? };
+        let mut pause = Pause::new();
+        let mut record = async |dispatches: Vec<_>| {
+            pause.if_due().await;
+            CommandList::record(&gpu, &dispatches, &table)
+        };
+        let [prefill, head, decode, greedy, sample] = forward.lists();
+        let lists = Lists {
+            prefill: record(prefill).await?,
+            head: record(head).await?,
+            decode: record(decode).await?,
+            greedy: record(greedy).await?,
+            sample: record(sample).await?,
+        };
         let ring = Ring::new(&gpu, MAX_DEPTH, size_of::<State>() as u64)?;
         Ok(Self { gpu, config, weights, table, buffers, lists, evaluation: None, ring, greedy: true })
     }

@@ -128,7 +128,7 @@ impl<'a> Uploader<'a> {
         let (theta, scale) = (f64::from(config.rope_theta), f64::from(config.rope_scale));
         let frequencies = frequency_table(config.rope_dims as u32, theta, scale, rope_factors.as_deref());
         gpu.queue.write_buffer(table.get(buffers.frequencies.buffer), 0, bytemuck::cast_slice(&frequencies));
-        let model = GpuModel::new(gpu, config, placement.weights, buffers, table);
+        let model = GpuModel::new(gpu, config, placement.weights, buffers, table).await;
         drop(compiled);
         model
     }
