@@ -5,7 +5,7 @@
 
 import { figure } from './bench-report.js';
 
-const NONE = '–';
+const NONE = '-';
 
 /** An error for people: two digits that matter. */
 export function errorText(value) {
@@ -18,7 +18,7 @@ export function limitText({ limit, ofLimit }) {
   if (!limit) return NONE;
   const { abs, rel } = limit;
   if (abs === 0 && rel === 0) return 'exact';
-  const words = [abs && errorText(abs), rel && `${errorText(rel)}·|x|`].filter(Boolean).join(' + ');
+  const words = [abs && errorText(abs), rel && `${errorText(rel)} |x|`].filter(Boolean).join(' + ');
   return Number.isFinite(ofLimit) ? `${words} (${Math.round(100 * ofLimit)} %)` : words;
 }
 

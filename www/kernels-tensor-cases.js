@@ -166,19 +166,19 @@ function attentionCase(sizes, random) {
 // ---- the list -------------------------------------------------------------------------------------------------------
 
 const MATRICES = {
-  '1×31×33': { m: 1, k: 31, n: 33 },
-  '33×257×65': { m: 33, k: 257, n: 65 },
-  '65×33×129, B transposed': { m: 65, k: 33, n: 129, transposeB: true },
-  '3 of 17×40×19': { batch: 3, m: 17, k: 40, n: 19 },
+  '1x31x33': { m: 1, k: 31, n: 33 },
+  '33x257x65': { m: 33, k: 257, n: 65 },
+  '65x33x129, B transposed': { m: 65, k: 33, n: 129, transposeB: true },
+  '3 of 17x40x19': { batch: 3, m: 17, k: 40, n: 19 },
 };
 const SOFTMAXES = {
-  '31×257': { rows: 31, width: 257 },
-  '3×1': { rows: 3, width: 1 },
-  '2×10000, scale 0.5': { rows: 2, width: 10_000, scale: 0.5 },
-  '33×40 causal': { rows: 33, width: 40, causal: true },
-  '5×255, soft cap 5': { rows: 5, width: 255, softCap: 5 },
+  '31x257': { rows: 31, width: 257 },
+  '3x1': { rows: 3, width: 1 },
+  '2x10000, scale 0.5': { rows: 2, width: 10_000, scale: 0.5 },
+  '33x40 causal': { rows: 33, width: 40, causal: true },
+  '5x255, soft cap 5': { rows: 5, width: 255, softCap: 5 },
 };
-const NORMS = { '7×1': { rows: 7, width: 1 }, '5×257': { rows: 5, width: 257 }, '2×5000': { rows: 2, width: 5000 } };
+const NORMS = { '7x1': { rows: 7, width: 1 }, '5x257': { rows: 5, width: 257 }, '2x5000': { rows: 2, width: 5000 } };
 const ROPES = {
   'split half, 5 heads of 32 from 0': { positions: 7, heads: 5, dim: 32, offset: 0 },
   'interleaved, 3 heads of 64 from 1000': { positions: 9, heads: 3, dim: 64, offset: 1000, interleaved: true },
@@ -192,9 +192,9 @@ const ATTENTIONS = {
   '2 of 1 head of 80, soft cap 10': { ...HEADS, batch: 2, heads: 1, kvHeads: 1, dim: 80, softCap: 10 },
 };
 const SINKHORNS = {
-  '2×2, 20 iterations': { batch: 1, n: 2, iterations: 20 },
-  '3 of 31×31, 10 iterations': { batch: 3, n: 31, iterations: 10 },
-  '100×100, 10 iterations': { batch: 1, n: 100, iterations: 10 },
+  '2x2, 20 iterations': { batch: 1, n: 2, iterations: 20 },
+  '3 of 31x31, 10 iterations': { batch: 3, n: 31, iterations: 10 },
+  '100x100, 10 iterations': { batch: 1, n: 100, iterations: 10 },
 };
 
 /** `[kernel, case, make]`: `make(random)` gives `{run, expected, limit}`. */

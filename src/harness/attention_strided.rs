@@ -109,7 +109,7 @@ impl Size {
         let Self { batch, heads, kv_heads, queries, keys, dim } = self;
         let AttentionOptions { layout, causal, window, soft_cap, .. } = options;
         format!(
-            "{layout:?} {batch}×{heads}/{kv_heads} heads of {dim}, {queries} queries, {keys} keys, causal {causal}, \
+            "{layout:?} {batch}x{heads}/{kv_heads} heads of {dim}, {queries} queries, {keys} keys, causal {causal}, \
              window {window:?}, cap {soft_cap:?}"
         )
     }

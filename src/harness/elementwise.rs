@@ -223,7 +223,7 @@ fn halves(caps: &Caps, random: &mut Random) -> Vec<Case> {
         assert_eq!(y.dtype, dtype);
         let inputs = [(&a_values[..], shapes[0]), (&b_values[..], shapes[1])];
         let wanted = reference::elementwise(&y.shape, &inputs, &[Step::new(Op::Mul, &args(2))]);
-        let name = format!("{} · {}", a.describe(), b.describe());
+        let name = format!("{} by {}", a.describe(), b.describe());
         bench.case(STEM, name, &y, expected(dtype, &wanted, Tolerance::READ))
     };
     kinds.into_iter().map(case).collect()
@@ -327,7 +327,7 @@ fn in_place(caps: &Caps, random: &mut Random) -> Vec<Case> {
     cases
 }
 
-/// x · x + b, where x is given twice.
+/// x by x + b, where x is given twice.
 fn squared(caps: &Caps, random: &mut Random) -> Case {
     let mut bench = OpBench::new(caps);
     let (x_values, b_values) = (random.floats(33), random.floats(33));

@@ -109,7 +109,7 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind, path: Option<Path>) -> Ca
     };
     let (normed, biased) = (norm.is_some(), bias.is_some());
     let name = format!(
-        "fused steps: norm {normed}, {ROWS}×{COLS} {}, bias {biased}, {gate:?}, {rows} rows, {path:?}",
+        "fused steps: norm {normed}, {ROWS}x{COLS} {}, bias {biased}, {gate:?}, {rows} rows, {path:?}",
         w.name()
     );
     let case = bench.case(about, name, &y, Expected::Close(expected, Tolerance::dot(GgmlType::Q5_0)));

@@ -36,6 +36,6 @@ fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], split: bool) 
         }
     }
     let dispatches = gather(bench.fixed().0, tokens.into(), &matrix, y.into());
-    let name = format!("{rows}×{cols} in {} shards", starts.len());
+    let name = format!("{rows}x{cols} in {} shards", starts.len());
     bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::READ))
 }

@@ -85,7 +85,7 @@ fn decode_case(
     });
     let expected = Expected::Close(expected.collect(), Tolerance::ATTENTION);
     let limits = format!("window {:?}, cap {:?}", options.window, options.soft_cap);
-    let name = format!("{batch}×{heads}/{kv_heads} heads of {dim}, {length} tokens in caches of {rows}, {limits}");
+    let name = format!("{batch}x{heads}/{kv_heads} heads of {dim}, {length} tokens in caches of {rows}, {limits}");
     bench.case("attention_decode", name, &y, expected)
 }
 

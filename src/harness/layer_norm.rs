@@ -85,5 +85,5 @@ fn name([rows, width]: [u32; 2], given: Given) -> String {
         (given.see_sum, "the sum"),
     ];
     let used: Vec<&str> = parts.iter().filter(|(used, _)| *used).map(|(_, name)| *name).collect();
-    format!("{rows}×{width} {}", used.join(", ")).trim_end().to_owned()
+    format!("{rows}x{width} {}", used.join(", ")).trim_end().to_owned()
 }

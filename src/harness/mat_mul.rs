@@ -79,7 +79,7 @@ fn case(random: &mut Random, (ty, cols): (GgmlType, u32), tile: Tile, kind: &Kin
         }
     }
     let name = format!(
-        "{rows}×{cols} for {tokens} tokens {epilogue:?} bias {} shards {} beside {beside}",
+        "{rows}x{cols} for {tokens} tokens {epilogue:?} bias {} shards {} beside {beside}",
         kind.bias,
         starts.len()
     );

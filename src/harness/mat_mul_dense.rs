@@ -135,7 +135,7 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
 fn name(kind: &Kind) -> String {
     let Kind { sizes: [m, n, k], batches: [a, b], transposed, bias, residual, activation, .. } = kind;
     let [ta, tb] = transposed.map(|transposed| if transposed { "'" } else { "" });
-    format!("{a:?} {m}×{k}{ta} · {b:?} {k}×{n}{tb}, bias {bias}, {activation:?}, residual {residual}")
+    format!("{a:?} {m}x{k}{ta} by {b:?} {k}x{n}{tb}, bias {bias}, {activation:?}, residual {residual}")
 }
 
 /// The batch axes of y.

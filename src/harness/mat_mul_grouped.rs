@@ -125,7 +125,7 @@ fn sum_case(random: &mut Random, [tokens, top, n]: [u32; 3]) -> Case {
     let params = SumParams { tokens, top, n, experts };
     let dispatch = expert_sum(params, ids.into(), weights_buffer.into(), z.into(), y.into());
     let expected = reference::expert_sum(top as usize, &weights, &values).into_iter().map(|y| y as f32).collect();
-    bench.case(format!("{tokens}×{top}×{n}"), vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
+    bench.case(format!("{tokens}x{top}x{n}"), vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
 }
 
 /// The experts' matrices, and the numbers they hold.
@@ -177,7 +177,7 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
     }
     let expected = expected.into_iter().map(|y| y as f32).collect();
     let Kind { experts, choice, slots, weighted, .. } = kind;
-    let name = format!("{tokens}×{top} of {experts} experts {n}×{k}, {choice:?}, slots {slots}, weighted {weighted}");
+    let name = format!("{tokens}x{top} of {experts} experts {n}x{k}, {choice:?}, slots {slots}, weighted {weighted}");
     let tolerance = match kind.w {
         DType::Quantised(ty) => Tolerance::dot(ty),
         _ => Tolerance::dot(GgmlType::F32),

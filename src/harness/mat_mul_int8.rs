@@ -76,7 +76,7 @@ fn product(random: &mut Random, (ty, cols): (GgmlType, u32), kind: (u32, u32, bo
             *y = bias.as_ref().map_or(*sum, |bias| *y + sum + bias[r]);
         }
     }
-    let name = format!("{rows}×{cols} for {tokens} tokens {epilogue:?} bias {beside} in {} shards", weights.shards.len());
+    let name = format!("{rows}x{cols} for {tokens} tokens {epilogue:?} bias {beside} in {} shards", weights.shards.len());
     let case = bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::dot(ty)));
     Case { flops: 2 * u64::from(rows) * u64::from(cols) * u64::from(tokens), ..case }
 }

@@ -124,7 +124,7 @@ fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Sh
     let Shape { wg_size, lanes, slots, .. } = shape;
     let shards = starts.len();
     let name = format!(
-        "{rows}×{cols} by {columns} {epilogue:?} norm {norm} bias {bias} tokens {tokens} shards {shards} done {done}; \
+        "{rows}x{cols} by {columns} {epilogue:?} norm {norm} bias {bias} tokens {tokens} shards {shards} done {done}; \
          {wg_size}/{lanes}/{slots}"
     );
     let case = bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::dot(ty)));

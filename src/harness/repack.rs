@@ -35,5 +35,5 @@ fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2]) -> Case {
     let words = packed(&layout, &raw);
     let words = words.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
     let expected = Expected::Exact(words.collect());
-    bench.case(format!("{rows}×{cols}, {cut} rows last, from byte {gap}"), dispatches, dst, expected)
+    bench.case(format!("{rows}x{cols}, {cut} rows last, from byte {gap}"), dispatches, dst, expected)
 }

@@ -16,5 +16,5 @@ fn case(random: &mut Random, width: u32) -> Case {
     let y = bench.floats(&vec![0.0; x.len()]);
     let dispatch = rms_norm(width, EPS, bench.floats(&x).into(), bench.floats(&weight).into(), y.into());
     reference::rms_norm(&mut x, &weight, EPS);
-    bench.case(format!("3×{width}"), vec![dispatch], y, Expected::Close(x, Tolerance::PLAIN))
+    bench.case(format!("3x{width}"), vec![dispatch], y, Expected::Close(x, Tolerance::PLAIN))
 }

@@ -43,7 +43,7 @@ fn table_case(caps: &Caps, name: &str, options: &RopeTableOptions) -> Case {
     let (frequencies, factor) = scaled(options);
     let (first, positions) = (options.position as usize, options.positions as usize);
     let expected = reference::rope_table(first, positions, &frequencies, factor);
-    let name = format!("{positions}×{}, {name}", options.dims / 2);
+    let name = format!("{positions}x{}, {name}", options.dims / 2);
     bench.case("rope_table", name, &table, Expected::Close(expected, Tolerance::TABLE))
 }
 

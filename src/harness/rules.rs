@@ -40,7 +40,7 @@ pub fn choices(caps: &Caps) -> Vec<Choice> {
         choice("mat_mul", format!("{rows} rows of {cols}"), format!("tiles of {}", tile.name))
     });
     let products = PRODUCTS.map(|(m, n)| {
-        choice("mat_mul_dense", format!("{m} × {n}"), format!("tiles of {}", mat_mul_dense::choose(m, n).name))
+        choice("mat_mul_dense", format!("{m} x {n}"), format!("tiles of {}", mat_mul_dense::choose(m, n).name))
     });
     let groups = GROUPS.map(|(entries, experts)| {
         let path = match mat_mul_grouped::choose(entries, experts) {

@@ -108,7 +108,7 @@ fn whole(caps: &Caps, data: &Data, skip: bool, started: bool, see_state: bool) -
     let parts = [(skip, " D"), (started, " from a state"), (see_state, ", the state")];
     let used: String = parts.iter().filter(|(used, _)| *used).map(|(_, part)| *part).collect();
     let expected = if see_state { last } else { y };
-    let name = format!("{batch}×{length}×{channels}, n {n}{used}");
+    let name = format!("{batch}x{length}x{channels}, n {n}{used}");
     bench.case("selective_scan", name, &made[usize::from(see_state)], Expected::Close(expected, TOLERANCE))
 }
 
@@ -128,6 +128,6 @@ fn stepped(caps: &Caps, data: &Data, see_state: bool) -> Case {
     let last = (0..batch as usize).flat_map(|sequence| last(sequence).to_vec()).collect();
     let expected = if see_state { state } else { last };
     let what = if see_state { "state" } else { "y" };
-    let name = format!("{batch}×{length}×{channels}, n {n} step by step, the last {what}");
+    let name = format!("{batch}x{length}x{channels}, n {n} step by step, the last {what}");
     bench.case("selective_scan", name, &made[usize::from(see_state)], Expected::Close(expected, TOLERANCE))
 }

@@ -64,7 +64,7 @@ fn with_zeros(random: &mut Random, shape @ [_, n]: [u32; 2]) -> Vec<f32> {
 fn name([matrices, n]: [u32; 2], what: &str, options: &SinkhornOptions) -> String {
     let tolerance = options.tolerance.map_or(String::new(), |tolerance| format!(", tolerance {tolerance}"));
     let comma = if what.is_empty() { "" } else { ", " };
-    format!("{matrices}×{n}×{n}, {} iterations{tolerance}{comma}{what}", options.iterations.unwrap_or(0))
+    format!("{matrices}x{n}x{n}, {} iterations{tolerance}{comma}{what}", options.iterations.unwrap_or(0))
 }
 
 const fn stem(n: u32) -> &'static str {

@@ -22,7 +22,7 @@ fn case(random: &mut Random, width: u32) -> Case {
     let dispatch = swiglu(width, bench.floats(&x).into(), y.into());
     let values = activated(Gate::SwiGlu, &x, width as usize);
     expected[..values.len()].copy_from_slice(&values);
-    bench.case(format!("3×{width}"), vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
+    bench.case(format!("3x{width}"), vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
 }
 
 /// Rows of gate, then up; some gates are large.
@@ -58,5 +58,5 @@ fn unit_case(caps: &Caps, random: &mut Random, gate: Gate, [rows, width]: [u32; 
     let x = bench.floats(&[rows, 2 * width], &values);
     let y = gated_linear_unit(&mut bench.tape, &x, &GatedOptions { activation: gate }).expect("the shape fits");
     let expected = activated(gate, &values, width as usize);
-    bench.case("swiglu", format!("tensor {rows}×{width} {gate:?}"), &y, Expected::Close(expected, Tolerance::PLAIN))
+    bench.case("swiglu", format!("tensor {rows}x{width} {gate:?}"), &y, Expected::Close(expected, Tolerance::PLAIN))
 }
