@@ -222,7 +222,7 @@ async function start() {
   if (!settings.report) return;
   await run(rows);
   await post(settings.report, result());
-  delete root.dataset.reporting;
+  root.hidden = false;
 }
 
 try {
