@@ -5,6 +5,7 @@ use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_vec::{COLUMNS_SHAPES, Epilogue, MatVec, RULES, SPEC, Shape, dispatch};
+use crate::kernels::spec::MAX_WORKGROUPS;
 use crate::reference;
 
 /// What a case does beside the product.
@@ -67,6 +68,10 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
     if caps.subgroups {
         cases.extend(rounds(caps, random));
     }
+    // More workgroups than one axis of a grid takes.
+    let last = RULES[RULES.len() - 1].shape;
+    let tall = Kind { rows: last.slots * MAX_WORKGROUPS + 5, ..PLAIN };
+    cases.push(case(caps, random, (GgmlType::Q4_0, 32), last, &tall));
     cases
 }
 
