@@ -4,41 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-use webgguf::gpu::{BufferTable, CommandList, Gpu};
+use webgguf::gpu::{CaseRun, Gpu};
 use webgguf::harness::{Case, Draws, cases, chi_square};
 use webgguf::kernels::caps::Caps;
 use webgguf::sampler::SamplingOptions;
 
 wasm_bindgen_test_configure!(run_in_browser);
 
-/// The buffers of a case, filled.
-fn buffers(gpu: &Gpu, case: &Case) -> BufferTable {
-    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-    let mut table = BufferTable::default();
-    for (id, bytes) in &case.buffers {
-        let buffer = gpu.buffer("case", bytes.len() as u64, usage).expect("a small buffer");
-        gpu.queue.write_buffer(&buffer, 0, bytes);
-        table.insert(*id, buffer);
-    }
-    table
-}
-
 /// The output after `submits` of `replays` each.
 async fn output(gpu: &Gpu, case: &Case, [submits, replays]: [u32; 2]) -> Vec<u8> {
-    let table = buffers(gpu, case);
-    let list = CommandList::record(gpu, &case.dispatches, &table).expect("small parameters");
-    for _ in 0..submits {
-        let mut encoder = gpu.device.create_command_encoder(&Default::default());
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        (0..replays).for_each(|_| list.replay(&mut pass, case.state.count));
-        drop(pass);
-        gpu.queue.submit([encoder.finish()]);
-    }
-    let found = gpu.read(table.get(case.output), 0, case.expected.bytes() as u64).await;
-    let found = found.unwrap_or_else(|error| panic!("{} ({}): {error}", case.variant, case.name));
-    case.buffers.iter().for_each(|(id, _)| gpu.destroy_buffer(table.get(*id)));
-    list.destroy(gpu);
-    found
+    let run = CaseRun::new(gpu, case).expect("small buffers and parameters");
+    (0..submits).for_each(|_| run.submit(replays));
+    run.output().await.unwrap_or_else(|error| panic!("{} ({}): {error}", case.variant, case.name))
 }
 
 /// Runs the cases of the stems, or says which failed and how.

@@ -82,6 +82,11 @@ impl GgmlType {
     pub const fn block_bytes(self) -> usize {
         self.row().3
     }
+
+    /// Whether weights are small integers with a scale per block, not plain numbers.
+    pub const fn is_quantised(self) -> bool {
+        self.block_len() > 1
+    }
 }
 
 /// The bytes that a row of `cols` weights takes.

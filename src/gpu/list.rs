@@ -33,6 +33,12 @@ impl BufferTable {
         self.0.remove(&id)
     }
 
+    /// All buffers.
+    #[cfg(feature = "harness")]
+    pub(super) fn buffers(&self) -> impl Iterator<Item = &wgpu::Buffer> {
+        self.0.values()
+    }
+
     /// The buffer of this number; a plan that names a buffer it did not allocate is a bug.
     pub fn get(&self, id: BufferId) -> &wgpu::Buffer {
         self.0.get(&id).unwrap_or_else(|| panic!("buffer {} of the plan was not made", id.0))

@@ -1,6 +1,8 @@
 //! The only place that knows wgpu and the browser's device: opening it, buffers, pipelines, and running the
 //! command lists that `forward` writes.
 
+#[cfg(feature = "harness")]
+mod case;
 mod device;
 mod list;
 mod model;
@@ -10,6 +12,8 @@ mod shim;
 mod tensors;
 mod upload;
 
+#[cfg(feature = "harness")]
+pub use case::CaseRun;
 pub use device::{AdapterFacts, Gpu};
 pub use list::{BufferTable, CommandList};
 pub use model::{GpuModel, MAX_DEPTH, make_buffers};

@@ -7,7 +7,7 @@ use super::{BufferTable, CommandList, Gpu, Ring};
 use crate::config::ModelConfig;
 use crate::forward::{BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Weights};
 use crate::kernels::caps::Precision;
-use crate::kernels::spec::Slice;
+use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::state::State;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
 use crate::web::pause::Pause;
@@ -81,21 +81,21 @@ pub fn make_buffers(gpu: &Gpu, specs: &[BufferSpec]) -> Result<BufferTable> {
 }
 
 impl GpuModel {
-    /// Records the command lists of a model whose weights are in `table`, with turns for the page in between.
+    /// Records the command lists, as `Forward::lists` gives them, of a model whose weights are in `table`, with turns
+    /// for the page in between.
     pub async fn new(
         gpu: Rc<Gpu>,
         config: ModelConfig,
         weights: Weights,
         buffers: Buffers,
         table: BufferTable,
+        [prefill, head, decode, greedy, sample]: [Vec<Dispatch>; 5],
     ) -> Result<Self> {
-        let forward = Forward { config: &config, caps: &gpu.caps, weights: &weights, buffers: &buffers };
         let mut pause = Pause::new();
         let mut record = async |dispatches: Vec<_>| {
             pause.if_due().await;
             CommandList::record(&gpu, &dispatches, &table)
         };
-        let [prefill, head, decode, greedy, sample] = forward.lists();
         let lists = Lists {
             prefill: record(prefill).await?,
             head: record(head).await?,

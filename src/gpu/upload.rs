@@ -9,7 +9,7 @@ use crate::gguf::{TensorInfo, dequantize, row_bytes};
 use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::repack::repack;
 use crate::kernels::rope_kv::frequency_table;
-use crate::kernels::spec::{BufferId, Slice};
+use crate::kernels::spec::{BufferId, Dispatch, Slice};
 use crate::model::WeightSpec;
 use crate::{Error, Result};
 
@@ -28,6 +28,8 @@ pub struct Uploader<'a> {
     /// Row of the tensor at hand that comes next.
     next_row: u32,
     rope_factors: Option<Vec<f32>>,
+    /// What the model will run, whose pipelines compile while tensors arrive.
+    lists: [Vec<Dispatch>; 5],
     pipelines: Ahead,
 }
 
@@ -51,7 +53,19 @@ impl<'a> Uploader<'a> {
         let weights = &placement.weights;
         let lists = Forward { config: &config, caps: &gpu.caps, weights, buffers: &buffers }.lists();
         let pipelines = gpu.compile_ahead(lists.iter().flatten().map(|dispatch| &dispatch.kernel));
-        Ok(Self { gpu, config, tensors, placement, buffers, table, staging, next_row: 0, rope_factors: None, pipelines })
+        Ok(Self {
+            gpu,
+            config,
+            tensors,
+            placement,
+            buffers,
+            table,
+            staging,
+            next_row: 0,
+            rope_factors: None,
+            lists,
+            pipelines,
+        })
     }
 
     /// The bytes of each slice in which tensor `index` is to be put; none for a tensor that the model does not use.
@@ -122,13 +136,13 @@ impl<'a> Uploader<'a> {
 
     /// Writes what depends on the whole file, waits for the pipelines and records the command lists.
     pub async fn finish(self) -> Result<GpuModel> {
-        let Self { gpu, config, placement, buffers, table, staging, rope_factors, pipelines, .. } = self;
+        let Self { gpu, config, placement, buffers, table, staging, rope_factors, lists, pipelines, .. } = self;
         let compiled = pipelines.finish().await;
         gpu.destroy_buffer(table.get(staging));
         let (theta, scale) = (f64::from(config.rope_theta), f64::from(config.rope_scale));
         let frequencies = frequency_table(config.rope_dims as u32, theta, scale, rope_factors.as_deref());
         gpu.queue.write_buffer(table.get(buffers.frequencies.buffer), 0, bytemuck::cast_slice(&frequencies));
-        let model = GpuModel::new(gpu, config, placement.weights, buffers, table).await;
+        let model = GpuModel::new(gpu, config, placement.weights, buffers, table, lists).await;
         drop(compiled);
         model
     }

@@ -4,7 +4,7 @@ use super::data::Tensor;
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::mat_mul::MatMul;
-use crate::kernels::mat_mul_int8::{Quants, is_quantised, mat_mul_int8, quantise};
+use crate::kernels::mat_mul_int8::{Quants, mat_mul_int8, quantise};
 use crate::kernels::mat_vec::Epilogue;
 use crate::reference;
 
@@ -12,7 +12,7 @@ use crate::reference;
 const KINDS: &[(u32, u32, bool, bool)] = &[(33, 1, false, false), (131, 65, true, true), (64, 33, true, false)];
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
-    let types: Vec<GgmlType> = GgmlType::ALL.into_iter().filter(|&ty| is_quantised(ty)).collect();
+    let types: Vec<GgmlType> = GgmlType::ALL.into_iter().filter(|&ty| ty.is_quantised()).collect();
     let products = types.iter().enumerate().map(|(i, &ty)| {
         let widths: &[u32] = if ty.block_len() == 32 { &[32, 96, 1056, 64] } else { &[256, 768] };
         product(random, (ty, widths[i % widths.len()]), KINDS[i % KINDS.len()])

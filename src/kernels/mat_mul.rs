@@ -3,7 +3,7 @@
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
 use super::mat_vec::Epilogue;
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, truth, write};
 
 params! {
     /// Per-dispatch numbers.
@@ -94,8 +94,8 @@ pub fn dispatch(tile: Tile, (state, dummy): (Slice, Slice), problem: &MatMul, sh
         ("ROWS", shard.rows.into()),
         ("X_STRIDE", problem.x_stride.into()),
         ("Y_STRIDE", problem.y_stride.into()),
-        ("BIAS", f64::from(u8::from(bias.is_some()))),
-        ("RESIDUAL", f64::from(u8::from(problem.epilogue == Epilogue::Residual))),
+        ("BIAS", truth(bias.is_some())),
+        ("RESIDUAL", truth(problem.epilogue == Epilogue::Residual)),
         ("WG_SIZE", (tile.tx * tile.ty).into()),
         ("TX", tile.tx.into()),
         ("TY", tile.ty.into()),

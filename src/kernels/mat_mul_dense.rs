@@ -2,7 +2,7 @@
 //! and strides are parameters and one pipeline serves all shapes.
 
 use super::caps::Caps;
-use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
+use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, truth, write};
 
 params! {
     /// Per-dispatch numbers: counts and strides in elements.
@@ -200,9 +200,9 @@ pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> 
     let constants = [
         ("A_KIND", f64::from(a.1.kind())),
         ("B_KIND", b.1.kind().into()),
-        ("BIAS", f64::from(u8::from(bias.is_some()))),
+        ("BIAS", truth(bias.is_some())),
         ("ACTIVATION", (problem.activation as u32).into()),
-        ("RESIDUAL", f64::from(u8::from(residual.is_some()))),
+        ("RESIDUAL", truth(residual.is_some())),
     ];
     let spec = if tile == FEW { &FEW_SPEC } else { &SPEC };
     let mut kernel = Kernel::new(spec, &constants);

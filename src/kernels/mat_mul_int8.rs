@@ -5,8 +5,7 @@ use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
 use super::mat_mul::{MatMul, Params};
 use super::mat_vec::Epilogue;
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
-use crate::gguf::GgmlType;
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, truth, write};
 
 /// The contract with `shaders/mat_mul_int8.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
@@ -49,12 +48,7 @@ pub struct Quants {
 
 /// Whether a matrix is multiplied so on a device.
 pub fn suits(caps: &Caps, weights: &Matrix) -> bool {
-    caps.int8 && is_quantised(weights.ty) && weights.rows >= TILE
-}
-
-/// Whether weights of this type are small integers.
-pub const fn is_quantised(ty: GgmlType) -> bool {
-    ty.block_len() > 1
+    caps.int8 && weights.ty.is_quantised() && weights.rows >= TILE
 }
 
 /// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 32) are used.
@@ -74,7 +68,6 @@ pub fn mat_mul_int8(fixed: (Slice, Slice), problem: &MatMul, quants: &Quants) ->
 fn dispatch((state, dummy): (Slice, Slice), problem: &MatMul, quants: &Quants, shard: &Shard) -> Dispatch {
     let MatMul { weights, bias, y, .. } = *problem;
     debug_assert!(problem.epilogue != Epilogue::SwiGlu, "prefill runs swiglu on its own");
-    let truth = |condition: bool| f64::from(u8::from(condition));
     let mut constants = vec![
         ("COLS", f64::from(weights.cols)),
         ("ROWS", shard.rows.into()),

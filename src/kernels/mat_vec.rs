@@ -5,7 +5,7 @@
 
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
-use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
+use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, truth, write};
 
 params! {
     /// Per-dispatch numbers.
@@ -115,8 +115,8 @@ pub struct Shape {
 /// A row of the table: the first whose conditions hold is taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Needs subgroups, of at most this size where the size is known.
-    pub subgroups: Option<u32>,
+    /// Needs subgroups, each of which is a team.
+    pub subgroups: bool,
     /// For matrices of at least this many rows.
     pub min_rows: u32,
     /// For rows of at least this many blocks of 32.
@@ -127,12 +127,12 @@ pub struct Rule {
     pub shape: Shape,
 }
 
-const fn tall(subgroups: Option<u32>, min_rows: u32, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
+const fn tall(subgroups: bool, min_rows: u32, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
     let shape = Shape { split: false, wg_size, lanes, slots };
     Rule { subgroups, min_rows, min_blocks, max_blocks: STAGED, shape }
 }
 
-const fn split(subgroups: Option<u32>, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
+const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
     let shape = Shape { split: true, wg_size, lanes, slots };
     Rule { subgroups, min_rows: 0, min_blocks, max_blocks: u32::MAX, shape }
 }
@@ -140,18 +140,18 @@ const fn split(subgroups: Option<u32>, min_blocks: u32, [wg_size, lanes, slots]:
 /// Which shape runs a matrix: enough workgroups first, then as few loads of x as possible; and every thread should
 /// find work. The last row holds for every device and matrix.
 pub static RULES: &[Rule] = &[
-    tall(Some(128), 8192, 32, [128, 0, 4]),
-    tall(Some(128), 512, 32, [128, 0, 2]),
-    Rule { max_blocks: u32::MAX, ..tall(Some(128), 8192, 32, [128, 0, 4]) },
-    split(Some(128), 64, [128, 0, 2]),
-    split(Some(128), 32, [128, 0, 4]),
-    split(Some(128), 0, [64, 0, 4]),
-    tall(None, 8192, 32, [128, 16, 4]),
-    tall(None, 512, 32, [128, 16, 2]),
-    Rule { max_blocks: u32::MAX, ..tall(None, 8192, 32, [128, 16, 4]) },
-    split(None, 64, [128, 128, 2]),
-    split(None, 32, [128, 128, 4]),
-    split(None, 0, [64, 64, 4]),
+    tall(true, 8192, 32, [128, 0, 4]),
+    tall(true, 512, 32, [128, 0, 2]),
+    Rule { max_blocks: u32::MAX, ..tall(true, 8192, 32, [128, 0, 4]) },
+    split(true, 64, [128, 0, 2]),
+    split(true, 32, [128, 0, 4]),
+    split(true, 0, [64, 0, 4]),
+    tall(false, 8192, 32, [128, 16, 4]),
+    tall(false, 512, 32, [128, 16, 2]),
+    Rule { max_blocks: u32::MAX, ..tall(false, 8192, 32, [128, 16, 4]) },
+    split(false, 64, [128, 128, 2]),
+    split(false, 32, [128, 128, 4]),
+    split(false, 0, [64, 64, 4]),
 ];
 
 /// For several columns, without and with subgroups: the sums of eight for two rows still fit into workgroup memory.
@@ -163,15 +163,14 @@ pub static COLUMNS_SHAPES: [Shape; 2] = [
 /// The shape for a matrix `[rows, cols]` on a device.
 pub fn choose(caps: &Caps, rows: u32, cols: u32) -> Shape {
     let fits = |rule: &&Rule| {
-        let subgroups = rule.subgroups.is_none_or(|most| has_subgroups(caps, most));
-        subgroups && rows >= rule.min_rows && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
+        (!rule.subgroups || has_subgroups(caps)) && rows >= rule.min_rows && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
     };
     RULES.iter().find(fits).map_or(RULES[RULES.len() - 1].shape, |rule| rule.shape)
 }
 
-/// Whether the device has subgroups of at most this size.
-fn has_subgroups(caps: &Caps, most: u32) -> bool {
-    caps.subgroups && caps.subgroup_size.1 <= most
+/// Whether the device has subgroups that fit into a workgroup.
+fn has_subgroups(caps: &Caps) -> bool {
+    caps.subgroups && caps.subgroup_size.1 <= 128
 }
 
 /// The dispatches, one per shard, of `problem`. `dummy` stands in for the buffers it does without: any with 16 bytes
@@ -180,7 +179,7 @@ pub fn mat_vec(caps: &Caps, state: Slice, dummy: Slice, problem: &MatVec) -> Vec
     let MatVec { weights, columns, .. } = *problem;
     let shape = match columns {
         1 => choose(caps, weights.rows, weights.cols),
-        _ => COLUMNS_SHAPES[usize::from(has_subgroups(caps, 128))],
+        _ => COLUMNS_SHAPES[usize::from(has_subgroups(caps))],
     };
     weights.shards.iter().map(|shard| dispatch(caps, shape, (state, dummy), problem, shard)).collect()
 }
@@ -202,7 +201,6 @@ pub fn dispatch(
     let (norm_weight, eps) = norm.unwrap_or((dummy, 0.0));
     let (least, most) = if shape.lanes == 0 { subgroup_sizes(caps) } else { (shape.lanes, shape.lanes) };
     let lanes = if least == most { least } else { 0 };
-    let truth = |condition: bool| f64::from(u8::from(condition));
     let mut constants = vec![
         ("COLS", f64::from(weights.cols)),
         ("ROWS", rows.into()),

@@ -86,6 +86,11 @@ params! {
     }
 }
 
+/// A condition as the value of an `override` constant.
+pub fn truth(condition: bool) -> f64 {
+    f64::from(u8::from(condition))
+}
+
 /// One variant of a kernel: what identifies a compiled pipeline.
 #[derive(Debug, Clone)]
 pub struct Kernel {

@@ -23,7 +23,7 @@ pub mod reduce;
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
-use crate::kernels::layout::PackedLayout;
+use crate::kernels::layout::{PackedLayout, type_id};
 use crate::kernels::spec::{BufferId, Dispatch, Slice};
 use crate::{Error, ErrorCode, Result};
 
@@ -56,14 +56,14 @@ impl DType {
             Self::BF16 => "bf16".into(),
             Self::U32 => "u32".into(),
             Self::I32 => "i32".into(),
-            Self::Quantised(ty) => ty.name().to_lowercase(),
+            Self::Quantised(ty) => type_id(ty).into(),
         }
     }
 
     /// The type of this name.
     pub fn named(name: &str) -> Option<Self> {
         let plain = [Self::F32, Self::F16, Self::BF16, Self::U32, Self::I32];
-        let blocks = GgmlType::ALL.into_iter().filter(|ty| ty.block_len() > 1).map(Self::Quantised);
+        let blocks = GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised()).map(Self::Quantised);
         plain.into_iter().chain(blocks).find(|dtype| dtype.name() == name)
     }
 

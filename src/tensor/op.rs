@@ -23,7 +23,6 @@ struct Inputs<'a> {
     tensors: &'a [Option<&'a Tensor>],
 }
 
-#[allow(dead_code, reason = "used as operations are added")]
 impl<'a> Inputs<'a> {
     /// The input at `index`, which the operation cannot do without.
     fn need(&self, index: usize) -> Result<&'a Tensor> {
@@ -146,13 +145,11 @@ fn norm_inputs<'a>(inputs: &Inputs<'a>) -> NormInputs<'a> {
 }
 
 /// The one tensor that most operations make.
-#[allow(dead_code, reason = "used as operations are added")]
 fn one(tensor: Result<Tensor>) -> Result<Vec<Tensor>> {
     tensor.map(|tensor| vec![tensor])
 }
 
 /// The operation's options; a wrong one is named.
-#[allow(dead_code, reason = "used as operations are added")]
 fn decode<'de, T, D>(op: &str, options: D) -> Result<T>
 where
     T: Deserialize<'de>,

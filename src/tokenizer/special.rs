@@ -27,7 +27,7 @@ impl Matcher {
         let mut matcher = Self { lengths: vec![Vec::new(); 256], ids: Vec::new(), by_text: IndexTable::with_room(0) };
         let text_of = |id| vocab.token(id).unwrap_or_default();
         for id in 0..vocab.len() as u32 {
-            if id as usize % ITEMS == 0 {
+            if (id as usize).is_multiple_of(ITEMS) {
                 turn().await;
             }
             let text = text_of(id);

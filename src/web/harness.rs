@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 use super::errors::{to_js, to_value};
 use super::now;
 use super::tensor::DeviceFacts;
-use crate::gpu::{BufferTable, CommandList, Gpu};
+use crate::gpu::{CaseRun, Gpu};
 use crate::harness::{Case, Outcome, cases, choices};
 use crate::{Error, Result};
 
@@ -125,54 +125,27 @@ impl Harness {
 
     /// Runs a case on buffers of its own; how it came out, and milliseconds of a run.
     async fn measure(&self, case: &Case, timed: bool) -> Result<(Outcome, f64)> {
-        let gpu = &self.gpu;
-        let table = self.buffers(case)?;
-        let list = CommandList::record(gpu, &case.dispatches, &table)?;
         let start = now();
-        self.submit(&list, case, 1);
-        let found = gpu.read(table.get(case.output), 0, case.expected.bytes() as u64).await;
-        if found.is_err() {
-            gpu.check_kernels(case.dispatches.iter().map(|dispatch| &dispatch.kernel)).await?;
-        }
-        let found = found?;
+        let run = CaseRun::new(&self.gpu, case)?;
+        run.submit(1);
+        let found = run.output().await?;
         let mut ms = now() - start;
         if timed && ms < MOST_MS {
             // The same list again: what it computes then does not matter, and takes as long, but for compiling.
-            let once = self.time(&list, case, 1).await?;
+            let once = self.time(&run, 1).await?;
             ms = once;
             if once < SLOW_MS {
-                ms = (self.time(&list, case, REPEATS + 1).await? - once) / f64::from(REPEATS);
+                ms = (self.time(&run, REPEATS + 1).await? - once) / f64::from(REPEATS);
             }
         }
-        case.buffers.iter().for_each(|(id, _)| gpu.destroy_buffer(table.get(*id)));
-        list.destroy(gpu);
         Ok((case.check(&found), ms.max(0.0)))
     }
 
-    async fn time(&self, list: &CommandList, case: &Case, repeats: u32) -> Result<f64> {
+    async fn time(&self, run: &CaseRun<'_>, repeats: u32) -> Result<f64> {
         let start = now();
-        self.submit(list, case, repeats);
+        run.submit(repeats);
         self.gpu.finish().await?;
         Ok(now() - start)
-    }
-
-    fn submit(&self, list: &CommandList, case: &Case, repeats: u32) {
-        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        (0..repeats).for_each(|_| list.replay(&mut pass, case.state.count));
-        drop(pass);
-        self.gpu.queue.submit([encoder.finish()]);
-    }
-
-    fn buffers(&self, case: &Case) -> Result<BufferTable> {
-        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-        let mut table = BufferTable::default();
-        for (id, bytes) in &case.buffers {
-            let buffer = self.gpu.buffer("case", bytes.len() as u64, usage)?;
-            self.gpu.queue.write_buffer(&buffer, 0, bytes);
-            table.insert(*id, buffer);
-        }
-        Ok(table)
     }
 }
 
