@@ -59,24 +59,7 @@ fn products(w: array<vec4<f32>, 4>, x: vec4<f32>) -> vec4<f32> {
     return vec4<f32>(dot(w[0], x), dot(w[1], x), dot(w[2], x), dot(w[3], x));
 }
 
-fn write(t: u32, first_row: u32, sums: vec4<f32>) {
-    for (var i = 0u; i < 4u; i += 1u) {
-        let r = first_row + i * TX;
-        if r >= ROWS {
-            return;
-        }
-        let row = params.first_row + r;
-        let at = t * Y_STRIDE + params.y_offset + row;
-        var value = sums[i];
-        if BIAS {
-            value += bias[row];
-        }
-        if RESIDUAL {
-            value += y[at];
-        }
-        y[at] = value;
-    }
-}
+#import epilogue
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -101,9 +84,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
     }
     for (var j = 0u; j < 4u; j += 1u) {
-        let t = first_token + ty + j * TY;
-        if t < state.count {
-            write(t, first_row + tx, sums[j]);
+        for (var i = 0u; i < 4u; i += 1u) {
+            write(first_token + ty + j * TY, first_row + tx + i * TX, sums[j][i]);
         }
     }
 }

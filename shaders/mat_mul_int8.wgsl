@@ -136,21 +136,7 @@ fn compute(sums: ptr<function, array<vec4<f32>, 8>>, tx: u32, ty: u32) {
     }
 }
 
-fn write(t: u32, r: u32, sum: f32) {
-    if r >= ROWS || t >= state.count {
-        return;
-    }
-    let row = params.first_row + r;
-    let at = t * Y_STRIDE + params.y_offset + row;
-    var value = sum;
-    if BIAS {
-        value += bias[row];
-    }
-    if RESIDUAL {
-        value += y[at];
-    }
-    y[at] = value;
-}
+#import epilogue
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {

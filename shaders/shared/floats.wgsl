@@ -1,13 +1,5 @@
 // Reading blocks of 32 plain numbers. A type's file gives load_quad(b, k): weights 4k … 4k+3 of block b.
 
-// The 32 weights of block b.
-fn load_block(b: u32) -> array<vec4<f32>, 8> {
-    return array<vec4<f32>, 8>(
-        load_quad(b, 0u), load_quad(b, 1u), load_quad(b, 2u), load_quad(b, 3u),
-        load_quad(b, 4u), load_quad(b, 5u), load_quad(b, 6u), load_quad(b, 7u),
-    );
-}
-
 // Block b times x; the sums of x over its halves are for types with minima.
 fn block_dot(b: u32, x: ptr<function, array<vec4<f32>, 8>>, x_sums: vec2<f32>) -> f32 {
     return dot(load_quad(b, 0u), (*x)[0]) + dot(load_quad(b, 1u), (*x)[1])

@@ -30,18 +30,6 @@ fn weights_of(word: u32, scale: f32, minimum: f32) -> vec4<f32> {
     return (quad_of(word) - 1.0) * (STEPS * scale) - minimum;
 }
 
-// The 32 weights of block b.
-fn load_block(b: u32) -> array<vec4<f32>, 8> {
-    let words = block_words(b);
-    let s = block_scales(b);
-    return array<vec4<f32>, 8>(
-        weights_of(words[0], s.x, s.z), weights_of(words[1], s.x, s.z),
-        weights_of(words[2], s.x, s.z), weights_of(words[3], s.x, s.z),
-        weights_of(words[4], s.y, s.w), weights_of(words[5], s.y, s.w),
-        weights_of(words[6], s.y, s.w), weights_of(words[7], s.y, s.w),
-    );
-}
-
 // Weights 4k … 4k+3 of block b.
 fn load_quad(b: u32, k: u32) -> vec4<f32> {
     let s = block_scales(b);

@@ -25,6 +25,7 @@ files![
     "elementwise_single",
     "elementwise_steps",
     "elementwise_words",
+    "epilogue",
     "expert_blocks",
     "expert_numbers",
     "expert_x",
