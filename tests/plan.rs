@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use webgguf::config::ModelConfig;
 use webgguf::forward::{Buffers, Forward, GateUp, Plan, Weights, place};
 use webgguf::gguf::{GgmlType, TensorInfo, Value, row_bytes};
-use webgguf::kernels::caps::{Caps, Precision};
+use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
 use webgguf::kernels::spec::Dispatch;
 use webgguf::model::{Role, match_tensors, weight_specs};
 
@@ -138,12 +138,18 @@ fn every_device_gets_the_variants_of_the_snapshot() {
         let caps = Caps { f16, subgroups, subgroup_size, dot4: true, vendor: vendor.into(), ..large() };
         caps.with_precision(Precision::Auto)
     };
+    let with_matrices = |vendor, shape: usize| {
+        let subgroup_matrix = Some(MatrixShape::ALL[shape]);
+        Caps { subgroup_matrix, ..device(vendor, true, true, (32, 32)) }.with_precision(Precision::Auto)
+    };
     let devices = [
         ("Apple", device("apple", true, true, (32, 32))),
         ("Intel", device("intel", true, true, (8, 32))),
         ("AMD", device("amd", true, true, (32, 64))),
         ("NVIDIA", device("nvidia", true, true, (32, 32))),
         ("NVIDIA without f16", device("nvidia", false, true, (32, 32))),
+        ("NVIDIA with subgroup matrices", with_matrices("nvidia", 0)),
+        ("Apple with subgroup matrices", with_matrices("apple", 2)),
         ("Qualcomm", device("qualcomm", true, true, (64, 128))),
         ("SwiftShader", device("google", false, true, (4, 4))),
         ("any device", Caps::baseline()),

@@ -6,6 +6,7 @@ use crate::config::ModelConfig;
 use crate::kernels::argmax::{Commit, winners_bytes};
 use crate::kernels::attention::split_count;
 use crate::kernels::mat_mul_int8::Quants;
+use crate::kernels::mat_mul_subgroup_matrix::Halves;
 use crate::kernels::sample::{Options, scratch_bytes};
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::kernels::spec::Slice;
@@ -33,6 +34,8 @@ pub struct Activations {
     pub activated: Slice,
     /// Any of `normed`, `attended` and `activated` in 8 bits.
     pub quants: Quants,
+    /// The same in f16, in the same buffers: a device does one or the other.
+    pub halves: Halves,
     /// `[vocab]`
     pub logits: Slice,
     /// Scratch of a decode step's attention.
@@ -125,6 +128,9 @@ fn activations(config: &ModelConfig, heads: &Heads, tokens: usize, plan: &mut Pl
         partial: plan.words("attention partials", h * count as usize * d),
         stats: plan.words("attention stats", h * count as usize * 2),
     };
+    // In f16; 8 bits take half of it, and more scales.
+    let rounded = plan.words("rounded activations", tokens * widest / 2);
+    let scales = plan.words("scales of rounded activations", tokens * widest.div_ceil(32) * 4);
     Activations {
         x: plan.words("x", tokens * config.hidden),
         normed: plan.words("normed", tokens * config.hidden),
@@ -133,10 +139,8 @@ fn activations(config: &ModelConfig, heads: &Heads, tokens: usize, plan: &mut Pl
         attended: plan.words("attended", tokens * h * d),
         gate_up: plan.words("gate and up", tokens * 2 * config.ffn),
         activated: plan.words("activated", tokens * config.ffn),
-        quants: Quants {
-            q: plan.words("8-bit activations", tokens * widest / 4),
-            scales: plan.words("scales of 8-bit activations", tokens * widest.div_ceil(32) * 4),
-        },
+        quants: Quants { q: rounded, scales },
+        halves: Halves { x: rounded, scales },
         logits: plan.words("logits", config.vocab),
         splits,
     }

@@ -15,11 +15,12 @@ pub use weights::{GateUp, Layer, Part, Placement, Target, Weights, place};
 use crate::config::ModelConfig;
 use crate::kernels::attention::{Attention, Splits, attention, attention_decode};
 use crate::kernels::argmax::{argmax, argmax_merge};
-use crate::kernels::caps::Caps;
+use crate::kernels::caps::{Caps, Rounding};
 use crate::kernels::gather::gather;
 use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul::{MatMul, mat_mul};
 use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
+use crate::kernels::mat_mul_subgroup_matrix::{self, Subgroups, mat_mul_subgroup_matrix, round_f16};
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
 use crate::kernels::rms_norm::rms_norm;
 use crate::kernels::rope_kv::{Heads, Rope, RopeKv, rope_kv};
@@ -55,27 +56,26 @@ impl Forward<'_> {
     /// A chunk of tokens through all layers: `x` holds the last layer's output, the cache its keys and values.
     pub fn prefill(&self) -> Vec<Dispatch> {
         let b = &self.buffers.activations;
+        let rounding = self.caps.rounding;
         let mut list = self.embed();
         for (layer, cache) in self.weights.layers.iter().zip(&self.buffers.cache) {
             list.push(self.norm(b.x, layer.attn_norm, b.normed));
-            // Never rounded: what is wrong in keys and values stays in the cache for all later tokens.
-            for part in &layer.qkv {
-                list.extend(self.multiply_exact(&MatMul {
-                    bias: part.bias,
-                    y_offset: part.first_output,
-                    ..self.mat_mul_of(&part.matrix, b.normed, b.qkv, self.qkv_width())
-                }));
-            }
+            let qkv = layer.qkv.iter().map(|part| MatMul {
+                bias: part.bias,
+                y_offset: part.first_output,
+                ..self.mat_mul_of(&part.matrix, b.normed, b.qkv, self.qkv_width())
+            });
+            list.extend(self.multiply(self.rounding_of_keys(), &qkv.collect::<Vec<_>>()));
             list.push(self.rope(layer, cache));
             list.push(attention(self.buffers.state, &self.attention_of(cache)));
-            list.extend(self.multiply(&[MatMul {
+            list.extend(self.multiply(rounding, &[MatMul {
                 epilogue: Epilogue::Residual,
                 ..self.mat_mul_of(&layer.attn_out, b.attended, b.x, self.hidden())
             }]));
             list.push(self.norm(b.x, layer.ffn_norm, b.normed));
             list.extend(self.gate_up_many(layer));
             list.push(swiglu(self.ffn(), b.gate_up, b.activated));
-            list.extend(self.multiply(&[MatMul {
+            list.extend(self.multiply(rounding, &[MatMul {
                 epilogue: Epilogue::Residual,
                 ..self.mat_mul_of(&layer.down, b.activated, b.x, self.hidden())
             }]));
@@ -194,8 +194,8 @@ impl Forward<'_> {
         let b = &self.buffers.activations;
         let of = |matrix| self.mat_mul_of(matrix, b.normed, b.gate_up, 2 * self.ffn());
         match &layer.gate_up {
-            GateUp::Stacked(matrix) => self.multiply(&[of(matrix)]),
-            GateUp::Apart(gate, up) => self.multiply(&[of(gate), MatMul { y_offset: self.ffn(), ..of(up) }]),
+            GateUp::Stacked(matrix) => self.multiply(self.caps.rounding, &[of(matrix)]),
+            GateUp::Apart(gate, up) => self.multiply(self.caps.rounding, &[of(gate), MatMul { y_offset: self.ffn(), ..of(up) }]),
         }
     }
 
@@ -203,18 +203,36 @@ impl Forward<'_> {
         rms_norm(self.hidden(), self.config.rms_eps, x, weight, y)
     }
 
-    /// Products with one x, rounded to 8 bits once for those that take it so.
-    fn multiply(&self, problems: &[MatMul]) -> Vec<Dispatch> {
-        let (fixed, quants) = ((self.buffers.state, self.buffers.dummy), &self.buffers.activations.quants);
-        let rounds = |problem: &&MatMul| mat_mul_int8::suits(self.caps, problem.weights);
-        let rounding = problems.iter().find(rounds).map(|MatMul { weights, x, x_stride, .. }| {
-            quantise(self.buffers.state, (weights.cols, *x_stride), *x, quants)
-        });
-        let products = problems.iter().flat_map(|problem| match rounds(&problem) {
-            true => mat_mul_int8(fixed, problem, quants),
-            false => self.multiply_exact(problem),
-        });
-        rounding.into_iter().chain(products).collect()
+    /// 8 bits are too few for keys and values: what is wrong in them stays in the cache for all later tokens.
+    fn rounding_of_keys(&self) -> Rounding {
+        match self.caps.rounding {
+            Rounding::Int8 => Rounding::None,
+            rounding => rounding,
+        }
+    }
+
+    /// Products with one x, which is rounded once for those that take it so.
+    fn multiply(&self, rounding: Rounding, problems: &[MatMul]) -> Vec<Dispatch> {
+        let Buffers { state, dummy, activations: b, .. } = self.buffers;
+        let takes = |problem: &&MatMul| match rounding {
+            Rounding::None => false,
+            Rounding::Int8 => mat_mul_int8::suits(problem.weights),
+            Rounding::F16(_) => mat_mul_subgroup_matrix::suits(problem.weights),
+        };
+        let round = |&MatMul { weights, x, x_stride, .. }: &MatMul| match rounding {
+            Rounding::Int8 => quantise(*state, (weights.cols, x_stride), x, &b.quants),
+            _ => round_f16((weights.cols, x_stride), x, &b.halves),
+        };
+        let product = |problem: &MatMul| match rounding {
+            Rounding::Int8 if takes(&problem) => mat_mul_int8((*state, *dummy), problem, &b.quants),
+            Rounding::F16(shape) if takes(&problem) => {
+                let subgroups = Subgroups { size: self.caps.subgroup_size.0, shape };
+                mat_mul_subgroup_matrix(subgroups, (*state, *dummy), problem, &b.halves)
+            }
+            _ => self.multiply_exact(problem),
+        };
+        let rounded = problems.iter().find(takes).map(round);
+        rounded.into_iter().chain(problems.iter().flat_map(product)).collect()
     }
 
     fn multiply_exact(&self, problem: &MatMul) -> Vec<Dispatch> {

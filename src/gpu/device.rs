@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::pipeline::Pipeline;
 use super::shim;
-use crate::kernels::caps::Caps;
+use crate::kernels::caps::{Caps, MatrixShape, Rounding};
 use crate::{Error, ErrorCode, Result};
 
 /// What the browser says about the adapter.
@@ -58,7 +58,10 @@ impl Drop for Gpu {
 }
 
 /// The optional WebGPU features that some variant uses.
-const WANTED: [&str; 2] = ["shader-f16", "subgroups"];
+const WANTED: [&str; 3] = ["shader-f16", "subgroups", SUBGROUP_MATRIX];
+
+/// Behind a flag of Chromium, and so is its name.
+const SUBGROUP_MATRIX: &str = "chromium-experimental-subgroup-matrix";
 
 impl Gpu {
     /// Opens a device on the browser's high-performance adapter, with the adapter's own limits.
@@ -170,17 +173,23 @@ fn listen(device: &wgpu::Device) -> Mailbox {
 }
 
 fn caps(device: &wgpu::Device, instance: &wgpu::Instance, facts: &js_sys::Object) -> Caps {
-    let features = shim::features(facts);
+    let features = shim::texts(facts, "features");
     let limits = device.limits();
     let has = |name: &str| features.iter().any(|feature| feature == name);
     let language = instance.wgsl_language_features();
+    let subgroup_size = (shim::number(facts, "subgroupMinSize"), shim::number(facts, "subgroupMaxSize"));
+    let one_size = subgroup_size.0 > 0 && subgroup_size.0 == subgroup_size.1;
+    let has_matrices = has(SUBGROUP_MATRIX) && has("shader-f16") && one_size;
+    let matrices = shim::texts(facts, "subgroupMatrices");
+    let offered = |shape: &MatrixShape| has_matrices && matrices.contains(&format!("f16 f32 {}", shape.name()));
     Caps {
         f16: has("shader-f16"),
         subgroups: has("subgroups"),
-        subgroup_size: (shim::number(facts, "subgroupMinSize"), shim::number(facts, "subgroupMaxSize")),
+        subgroup_size,
+        subgroup_matrix: MatrixShape::ALL.into_iter().find(offered),
         dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
         vendor: shim::text(facts, "vendor").to_lowercase(),
-        int8: false,
+        rounding: Rounding::None,
         max_binding: limits.max_storage_buffer_binding_size,
         max_buffer: limits.max_buffer_size,
     }
@@ -190,6 +199,6 @@ fn adapter_facts(facts: &js_sys::Object) -> AdapterFacts {
     let (vendor, architecture) = (shim::text(facts, "vendor"), shim::text(facts, "architecture"));
     let description = shim::text(facts, "description");
     let name = if description.is_empty() { format!("{vendor} {architecture}").trim().to_owned() } else { description };
-    let features = shim::features(facts).into_iter().filter(|name| WANTED.contains(&name.as_str())).collect();
+    let features = shim::texts(facts, "features").into_iter().filter(|name| WANTED.contains(&name.as_str())).collect();
     AdapterFacts { name, vendor, architecture, software: shim::truth(facts, "software"), features }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::{BufferTable, CommandList, Gpu, Ring};
 use crate::config::ModelConfig;
 use crate::forward::{BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Weights};
-use crate::kernels::caps::Precision;
+use crate::kernels::caps::{Precision, Rounding};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::state::State;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
@@ -145,7 +145,7 @@ impl GpuModel {
     ///
     /// Where prefill rounds, the last id goes the way of decode, so that nothing is rounded in its own logits.
     pub async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        let apart = usize::from(self.gpu.caps.int8 || ids.len() == 1);
+        let apart = usize::from(self.rounds() || ids.len() == 1);
         let (many, one) = ids.split_at(ids.len() - apart);
         let mut before = None;
         let mut at = position;
@@ -241,8 +241,13 @@ impl GpuModel {
         let forward = Forward { config, caps: &caps, weights, buffers };
         let record = |dispatches: Vec<_>| CommandList::record(&self.gpu, &dispatches, &self.table);
         let head = record(forward.head_of_all(id.into()))?;
-        let exact = self.gpu.caps.int8.then(|| record(forward.prefill())).transpose()?;
+        let exact = self.rounds().then(|| record(forward.prefill())).transpose()?;
         Ok(Evaluation { exact, head, logits })
+    }
+
+    /// Whether prefill rounds activations.
+    fn rounds(&self) -> bool {
+        self.gpu.caps.rounding != Rounding::None
     }
 
     fn write(&self, slice: Slice, bytes: &[u8]) {

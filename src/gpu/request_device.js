@@ -5,8 +5,9 @@
 
 /**
  * Arms the next `requestDevice`. Returns an object that the call fills in: `features` that the device has, and the
- * adapter's `vendor`, `architecture`, `device`, `description`, `subgroupMinSize`, `subgroupMaxSize`, and whether it is
- * `software`: a program on the CPU that acts as a GPU.
+ * adapter's `vendor`, `architecture`, `device`, `description`, `subgroupMinSize`, `subgroupMaxSize`, its
+ * `subgroupMatrices` as text (`f16 f32 16x16x16`: factors, sums, M×N×K), and whether it is `software`: a program on the
+ * CPU that acts as a GPU.
  */
 export function armRequestDevice(wanted) {
   const facts = { features: [] };
@@ -22,6 +23,8 @@ export function armRequestDevice(wanted) {
     for (const key of ['vendor', 'architecture', 'device', 'description']) facts[key] = String(info[key] ?? '');
     facts.subgroupMinSize = Number(info.subgroupMinSize ?? 0);
     facts.subgroupMaxSize = Number(info.subgroupMaxSize ?? 0);
+    const matrices = [...(info.subgroupMatrixConfigs ?? [])];
+    facts.subgroupMatrices = matrices.map((m) => `${m.componentType} ${m.resultComponentType} ${m.M}x${m.N}x${m.K}`);
     facts.software = Boolean(info.isFallbackAdapter) || facts.architecture === 'swiftshader';
     facts.features = [...device.features];
     return device;

@@ -44,7 +44,7 @@ pub fn truth(facts: &js_sys::Object, key: &str) -> bool {
     get(facts, key).is_truthy()
 }
 
-/// The features that the device has.
-pub fn features(facts: &js_sys::Object) -> Vec<String> {
-    js_sys::Array::from(&get(facts, "features")).iter().filter_map(|v| v.as_string()).collect()
+/// A list of strings that the armed call noted.
+pub fn texts(facts: &js_sys::Object, key: &str) -> Vec<String> {
+    js_sys::Array::from(&get(facts, key)).iter().filter_map(|v| v.as_string()).collect()
 }

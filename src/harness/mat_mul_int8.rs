@@ -1,21 +1,23 @@
 //! Every quantised type times activations of 8 bits, exactly as `reference::quantise` rounds them; and the rounding.
 
-use super::data::Tensor;
+use super::product::{Kind, product};
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::mat_mul::MatMul;
 use crate::kernels::mat_mul_int8::{Quants, mat_mul_int8, quantise};
-use crate::kernels::mat_vec::Epilogue;
 use crate::reference;
 
-/// (rows, tokens, bias and residual, shards)
-const KINDS: &[(u32, u32, bool, bool)] = &[(33, 1, false, false), (131, 65, true, true), (64, 33, true, false)];
+const KINDS: &[Kind] = &[
+    Kind { rows: 33, tokens: 1, beside: false, cut: None },
+    Kind { rows: 131, tokens: 65, beside: true, cut: Some(70) },
+    Kind { rows: 64, tokens: 33, beside: true, cut: None },
+];
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
     let types: Vec<GgmlType> = GgmlType::ALL.into_iter().filter(|&ty| ty.is_quantised()).collect();
     let products = types.iter().enumerate().map(|(i, &ty)| {
         let widths: &[u32] = if ty.block_len() == 32 { &[32, 96, 1056, 64] } else { &[256, 768] };
-        product(random, (ty, widths[i % widths.len()]), KINDS[i % KINDS.len()])
+        multiply(random, (ty, widths[i % widths.len()]), KINDS[i % KINDS.len()])
     });
     let mut cases: Vec<Case> = products.collect();
     cases.extend([(1, 32), (3, 96), (2, 2080)].map(|(tokens, cols)| rounding(random, tokens, cols)));
@@ -52,33 +54,12 @@ fn scales_of(block: &reference::QuantBlock) -> [f32; 4] {
     [block.scale, low, high, 0.0]
 }
 
-fn product(random: &mut Random, (ty, cols): (GgmlType, u32), kind: (u32, u32, bool, bool)) -> Case {
-    let (rows, tokens, beside, shards) = kind;
-    let tensor = Tensor::new(random, ty, [rows, cols], 2.0 / (cols as f32).sqrt());
-    let mut bench = Bench::new(tokens);
-    let weights = tensor.upload(&mut bench, if shards { &[0, 70] } else { &[0] });
-    let (quants, x) = quants(&mut bench, &activations(random, tokens, cols));
-    let bias = beside.then(|| random.floats(rows as usize));
-    let epilogue = if beside { Epilogue::Residual } else { Epilogue::Store };
-    let (y_stride, y_offset) = (rows + 3, 2);
-    // One row more than the pass has tokens: it stays as it is.
-    let mut expected = random.floats((y_stride * (tokens + 1)) as usize);
-    let y = bench.floats(&expected);
-    let bias_slice = bias.as_ref().map(|bias| bench.floats(bias).into());
-    let (state, dummy) = bench.fixed();
-    let problem =
-        MatMul { weights: &weights, x: quants.q, x_stride: cols, bias: bias_slice, epilogue, y: y.into(), y_stride, y_offset };
-    let dispatches = mat_mul_int8((state, dummy), &problem, &quants);
-    let mut sums = vec![0.0; (rows * tokens) as usize];
-    reference::mat_mul(&tensor.reference(), &x, &mut sums).expect("the matrix is whole");
-    for (sums, y) in sums.chunks_exact(rows as usize).zip(expected.chunks_exact_mut(y_stride as usize)) {
-        for (r, (sum, y)) in sums.iter().zip(&mut y[y_offset as usize..]).enumerate() {
-            *y = bias.as_ref().map_or(*sum, |bias| *y + sum + bias[r]);
-        }
-    }
-    let name = format!("{rows}x{cols} for {tokens} tokens {epilogue:?} bias {beside} in {} shards", weights.shards.len());
-    let case = bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::dot(ty)));
-    Case { flops: 2 * u64::from(rows) * u64::from(cols) * u64::from(tokens), ..case }
+fn multiply(random: &mut Random, (ty, cols): (GgmlType, u32), kind: Kind) -> Case {
+    let mut bench = Bench::new(kind.tokens);
+    let (quants, x) = quants(&mut bench, &activations(random, kind.tokens, cols));
+    product(random, bench, (ty, cols), kind, &x, Tolerance::dot(ty), |fixed, problem: &MatMul| {
+        mat_mul_int8(fixed, problem, &quants)
+    })
 }
 
 /// The quants themselves, or (every other case) their scales.

@@ -24,6 +24,9 @@ impl Tolerance {
     /// For what is stored as f16.
     pub const HALF: Self = Self { abs: 1e-4, rel: 1e-3 };
 
+    /// For dot products of weights that are rounded to f16, where the result is of the order of 1.
+    pub const HALF_WEIGHTS: Self = Self { abs: 1e-3, rel: 1e-3 };
+
     /// For attention over f16 keys and values whose scores reach some tens.
     pub const ATTENTION: Self = Self { abs: 1e-4, rel: 1e-4 };
 

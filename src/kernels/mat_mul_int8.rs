@@ -1,7 +1,6 @@
 //! `y[t, r] = epilogue(W · x[t])` with activations rounded to 8 bits in blocks of 32: the matrices of prefill where the
 //! device multiplies four bytes in one instruction. [`quantise`] rounds, [`dispatch`] multiplies.
 
-use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
 use super::mat_mul::{MatMul, Params};
 use super::mat_vec::Epilogue;
@@ -46,9 +45,9 @@ pub struct Quants {
     pub scales: Slice,
 }
 
-/// Whether a matrix is multiplied so on a device.
-pub fn suits(caps: &Caps, weights: &Matrix) -> bool {
-    caps.int8 && weights.ty.is_quantised() && weights.rows >= TILE
+/// Whether a matrix can be multiplied so, and is worth it.
+pub fn suits(weights: &Matrix) -> bool {
+    weights.ty.is_quantised() && weights.rows >= TILE
 }
 
 /// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 32) are used.

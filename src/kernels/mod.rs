@@ -25,6 +25,7 @@ pub mod layout;
 pub mod mat_mul;
 pub mod mat_mul_dense;
 pub mod mat_mul_int8;
+pub mod mat_mul_subgroup_matrix;
 pub mod mat_mul_grouped;
 pub mod mat_vec;
 pub mod movement;
@@ -70,6 +71,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &mat_mul_grouped::SUM,
     &mat_mul_int8::SPEC,
     &mat_mul_int8::QUANTISE,
+    &mat_mul_subgroup_matrix::ROUND,
+    &mat_mul_subgroup_matrix::SPEC,
     &mat_vec::SPEC,
     &mat_vec::SPLIT,
     &movement::CONCAT,

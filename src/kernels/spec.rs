@@ -102,9 +102,12 @@ pub struct Kernel {
     pub imports: Vec<(&'static str, &'static str)>,
     /// Values of the `override` constants.
     pub constants: Vec<(&'static str, f64)>,
-    /// WGSL extensions to enable: `f16`, `subgroups`.
+    /// WGSL extensions to enable: `f16`, `subgroups`, [`SUBGROUP_MATRIX`].
     pub enables: Vec<&'static str>,
 }
+
+/// The WGSL extension of subgroup matrices, while they are an experiment.
+pub const SUBGROUP_MATRIX: &str = "chromium_experimental_subgroup_matrix";
 
 impl Kernel {
     /// The plain variant of `spec` with these constants.
@@ -152,9 +155,12 @@ impl Kernel {
         for extension in &self.enables {
             let _ = writeln!(text, "enable {extension};");
         }
+        // Which lanes take part is uniform in our kernels, but the analysis cannot see it through loops.
         if self.enables.contains(&"subgroups") {
-            // Which lanes take part is uniform in our kernels, but the analysis cannot see it through loops.
             text.push_str("diagnostic(off, subgroup_uniformity);\n");
+        }
+        if self.enables.contains(&SUBGROUP_MATRIX) {
+            text.push_str("diagnostic(off, chromium.subgroup_matrix_uniformity);\n");
         }
         self.expand(self.spec.source, &mut text, 0);
         text

@@ -1,0 +1,41 @@
+// y[t, c] = f16(x[t, c] / scale[t])                       activations for mat_mul_subgroup_matrix
+//
+// f16 ends at 65,504, and activations of real models do not: a row is scaled by the power of two, which loses nothing,
+// that brings its largest value to between 2^14 and 2^15. One workgroup takes a row.
+
+override WG_SIZE: u32;
+override COLS: u32;     // columns of x: a multiple of 4
+override X_STRIDE: u32; // elements from one row of x to the next: a multiple of 4
+
+override QUADS: u32 = COLS / 4u;
+override LANES: u32 = WG_SIZE;
+
+struct Params {
+    unused: u32,
+}
+
+#import lanes
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;           // [tokens, X_STRIDE]
+@group(0) @binding(2) var<storage, read_write> y: array<vec4<f16>>;     // [tokens, QUADS]
+@group(0) @binding(3) var<storage, read_write> scales: array<f32>;      // [tokens]
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let start = group.x * (X_STRIDE / 4u);
+    var most = vec4<f32>();
+    for (var i = lane; i < QUADS; i += WG_SIZE) {
+        most = max(most, abs(x[start + i]));
+    }
+    let largest = lanes_max(max(max(most.x, most.y), max(most.z, most.w)), lane);
+    // Exponents as f32 has them; the scale's and its inverse's are those of normal numbers.
+    let exponent = max(bitcast<u32>(largest) >> 23u, 15u) - 14u;
+    let inverse = bitcast<f32>((254u - exponent) << 23u);
+    for (var i = lane; i < QUADS; i += WG_SIZE) {
+        y[group.x * QUADS + i] = vec4<f16>(x[start + i] * inverse);
+    }
+    if lane == 0u {
+        scales[group.x] = bitcast<f32>(exponent << 23u);
+    }
+}

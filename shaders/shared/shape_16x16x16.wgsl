@@ -1,0 +1,4 @@
+// A subgroup matrix of sums is M × N, of K products each.
+const M = 16u;
+const N = 16u;
+const K = 16u;

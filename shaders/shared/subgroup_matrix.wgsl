@@ -1,0 +1,23 @@
+// A subgroup's matrices, from the tiles in workgroup memory and back. They are an experiment of Chromium (flag
+// `allow_unsafe_apis`), whose names may change: nothing but this file writes them.
+alias XMatrix = subgroup_matrix_left<f16, K, M>;    // M tokens, K columns
+alias WMatrix = subgroup_matrix_right<f16, N, K>;   // K columns, N rows of W
+alias SumMatrix = subgroup_matrix_result<f32, N, M>; // M tokens, N rows of W
+
+// `at` counts vec4 of the tiles.
+fn load_x_matrix(at: u32) -> XMatrix {
+    return subgroupMatrixLoad<XMatrix, row_major>(&x_tile, at, QUADS);
+}
+
+fn load_w_matrix(at: u32) -> WMatrix {
+    return subgroupMatrixLoad<WMatrix, col_major>(&w_tile, at, QUADS);
+}
+
+fn multiply_add(x: XMatrix, w: WMatrix, sum: SumMatrix) -> SumMatrix {
+    return subgroupMatrixMultiplyAccumulate(x, w, sum);
+}
+
+// `at` counts numbers of y_tile.
+fn store_sums(at: u32, sum: SumMatrix) {
+    subgroupMatrixStore<row_major>(&y_tile, at, sum, N);
+}

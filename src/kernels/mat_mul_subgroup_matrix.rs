@@ -1,0 +1,152 @@
+//! `y[t, r] = epilogue(W · x[t])` in f16 products summed in f32, on subgroup matrices: the matrices of prefill where the
+//! browser offers them. [`round_f16`] rounds the activations, [`mat_mul_subgroup_matrix`] multiplies.
+
+use super::caps::MatrixShape;
+use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
+use super::mat_mul::{MatMul, Params};
+use super::mat_vec::Epilogue;
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, SUBGROUP_MATRIX, Slice, read, truth, write};
+use crate::gguf::GgmlType;
+
+/// The contract with `shaders/mat_mul_subgroup_matrix.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    stem: "mat_mul_subgroup_matrix",
+    source: include_str!("../../shaders/mat_mul_subgroup_matrix.wgsl"),
+    bindings: &[
+        PARAMS,
+        read("state"),
+        read("x"),
+        read("x_scales"),
+        read("w_vec"),
+        read("w_word"),
+        read("bias"),
+        write("y"),
+    ],
+    params: Params::LAYOUT,
+    overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL", "SUBGROUP_SIZE"],
+};
+
+/// The contract with `shaders/round_f16.wgsl`.
+pub static ROUND: KernelSpec = KernelSpec {
+    stem: "round_f16",
+    source: include_str!("../../shaders/round_f16.wgsl"),
+    bindings: &[PARAMS, read("x"), write("y"), write("scales")],
+    params: NoParams::LAYOUT,
+    overrides: &["WG_SIZE", "COLS", "X_STRIDE"],
+};
+
+/// Activations of a pass in f16.
+#[derive(Debug, Clone, Copy)]
+pub struct Halves {
+    /// `[tokens, cols]` f16
+    pub x: Slice,
+    /// `[tokens]` f32 by which they are to be multiplied.
+    pub scales: Slice,
+}
+
+/// How many matrices of sums a subgroup keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Matrices {
+    /// File of `shaders/shared/` and part of the variant's id.
+    file: &'static str,
+    name: &'static str,
+    /// Along the tokens, and along the rows of W.
+    sides: u32,
+}
+
+/// A row of the table: the first whose conditions hold is taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// For matrices of at least this many rows.
+    pub min_rows: u32,
+    /// The choice.
+    pub matrices: Matrices,
+}
+
+const SMALL: Matrices = Matrices { file: "matrices_2x2", name: "2x2", sides: 2 };
+const LARGE: Matrices = Matrices { file: "matrices_4x4", name: "4x4", sides: 4 };
+
+/// Small tiles give small matrices enough workgroups. The last row holds for every device and matrix.
+pub static RULES: &[Rule] = &[Rule { min_rows: 8192, matrices: LARGE }, Rule { min_rows: 0, matrices: SMALL }];
+
+/// Pairs of quads of a tile that a thread brings at most: `SHARE_MOST` of the shader.
+const SHARE_MOST: u32 = 8;
+
+/// Subgroups as a device has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subgroups {
+    /// Threads of every subgroup.
+    pub size: u32,
+    /// The matrices they multiply.
+    pub shape: MatrixShape,
+}
+
+/// The matrices for W of `rows` rows: a workgroup of four subgroups brings their tiles in few enough parts.
+pub fn choose(Subgroups { size, shape }: Subgroups, rows: u32) -> Matrices {
+    let fits = |rule: &&Rule| {
+        let longest = 2 * rule.matrices.sides * shape.m.max(shape.n);
+        rows >= rule.min_rows && longest <= SHARE_MOST * size
+    };
+    RULES.iter().find(fits).map_or(SMALL, |rule| rule.matrices)
+}
+
+/// Whether a matrix can be multiplied so: f16 holds its weights, and its rows are whole blocks.
+pub fn suits(weights: &Matrix) -> bool {
+    (weights.ty.is_quantised() || weights.ty == GgmlType::F16) && weights.cols.is_multiple_of(BLOCK)
+}
+
+/// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 4) are used.
+pub fn round_f16((cols, x_stride): (u32, u32), x: Slice, halves: &Halves) -> Dispatch {
+    let constants = [("WG_SIZE", 256.0), ("COLS", cols.into()), ("X_STRIDE", x_stride.into())];
+    let grid = [Extent::PerTokens(1), Extent::Fixed(1), Extent::Fixed(1)];
+    let kernel = Kernel::new(&ROUND, &constants).enable("f16");
+    Dispatch::new(kernel, &NoParams::default(), &[x, halves.x, halves.scales], grid)
+}
+
+/// The dispatches, one per shard, of `problem` with x replaced by its `halves`.
+pub fn mat_mul_subgroup_matrix(
+    subgroups: Subgroups,
+    fixed: (Slice, Slice),
+    problem: &MatMul,
+    halves: &Halves,
+) -> Vec<Dispatch> {
+    let matrices = choose(subgroups, problem.weights.rows);
+    problem.weights.shards.iter().map(|shard| dispatch(subgroups, matrices, fixed, problem, halves, shard)).collect()
+}
+
+/// The dispatch of one shard with so many matrices.
+pub fn dispatch(
+    Subgroups { size, shape }: Subgroups,
+    matrices: Matrices,
+    (state, dummy): (Slice, Slice),
+    problem: &MatMul,
+    halves: &Halves,
+    shard: &Shard,
+) -> Dispatch {
+    let MatMul { weights, bias, y, .. } = *problem;
+    debug_assert!(problem.epilogue != Epilogue::SwiGlu, "prefill runs swiglu on its own");
+    let mut constants = vec![
+        ("COLS", f64::from(weights.cols)),
+        ("ROWS", shard.rows.into()),
+        ("Y_STRIDE", problem.y_stride.into()),
+        ("BIAS", truth(bias.is_some())),
+        ("RESIDUAL", truth(problem.epilogue == Epilogue::Residual)),
+        ("SUBGROUP_SIZE", size.into()),
+    ];
+    constants.extend(weights.layout(shard).constants());
+    let kernel = Kernel::new(&SPEC, &constants)
+        .named(type_id(weights.ty))
+        .named(shape.name())
+        .named(matrices.name)
+        .enable("f16")
+        .enable(SUBGROUP_MATRIX)
+        .import("shape", shape.file())
+        .import("matrices", matrices.file)
+        .import("weights", weights_file(weights.ty));
+    let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
+    let w = Slice::from(shard.buffer);
+    let [tile_tokens, tile_rows] = [shape.m, shape.n].map(|side| 2 * matrices.sides * side);
+    let grid = [Extent::Fixed(shard.rows.div_ceil(tile_rows)), Extent::PerTokens(tile_tokens), Extent::Fixed(1)];
+    let buffers = [state, halves.x, halves.scales, w, w, bias.unwrap_or(dummy), y];
+    Dispatch::new(kernel, &params, &buffers, grid)
+}
