@@ -33,7 +33,7 @@ const MAX_THREADS: u32 = 256;
 const MAX_STORAGE_BINDINGS: usize = 8;
 
 fn with_subgroups(size: u32) -> Caps {
-    Caps { subgroups: true, subgroup_size: (size, size), ..Caps::baseline() }
+    Caps { subgroups: true, subgroup_size: (size, size), dot4: true, ..Caps::baseline() }
 }
 
 /// Every dispatch of every case.
@@ -296,9 +296,9 @@ fn the_last_rule_holds_for_everything() {
     assert!(!last.subgroups && last.min_rows == 0 && last.min_blocks == 0);
     for &[rows, cols] in SHAPES {
         for caps in [Caps::baseline(), with_subgroups(32)] {
-            println!("mat_vec {rows}×{cols}, subgroups {}: {:?}", caps.subgroups, choose(&caps, rows, cols));
+            println!("mat_vec {rows}×{cols}, subgroups {}: {:?}", caps.subgroups, choose(&caps, GgmlType::Q4_0, rows, cols));
         }
     }
-    assert_ne!(choose(&Caps::baseline(), 4096, 4096).lanes, 0, "no subgroups where there are none");
-    assert_eq!(choose(&with_subgroups(32), 4096, 4096).lanes, 0);
+    assert_ne!(choose(&Caps::baseline(), GgmlType::Q4_0, 4096, 4096).lanes, 0, "no subgroups where there are none");
+    assert_eq!(choose(&with_subgroups(32), GgmlType::Q4_0, 4096, 4096).lanes, 0);
 }

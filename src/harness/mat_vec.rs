@@ -42,23 +42,28 @@ const KINDS: &[Kind] = &[
 const EPS: f32 = 1e-5;
 
 pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
-    let subgroups: &[bool] = if caps.subgroups { &[false, true] } else { &[false] };
-    // (with subgroups, split) → shapes of the table
-    let shapes = |with: bool, split: bool| -> Vec<Shape> {
-        RULES.iter().map(|rule| rule.shape).filter(|shape| (shape.lanes == 0) == with && shape.split == split).collect()
+    // (with subgroups, split, digits) → shapes of the table
+    let shapes = |wanted: (bool, bool, bool)| -> Vec<Shape> {
+        let of = |shape: &Shape| (shape.lanes == 0, shape.split, shape.digits) == wanted;
+        RULES.iter().map(|rule| rule.shape).filter(of).collect()
     };
-    let topologies = subgroups.iter().flat_map(|&with| [(with, false), (with, true)]);
-    let topologies: Vec<(bool, bool, Vec<Shape>)> =
-        topologies.map(|(with, split)| (with, split, shapes(with, split))).collect();
+    let mut topologies = vec![(false, false, false), (false, true, false)];
+    if caps.subgroups {
+        topologies.extend([(true, false, false), (true, true, false)]);
+    }
+    if caps.subgroups && caps.dot4 {
+        topologies.push((true, false, true));
+    }
     let mut cases = Vec::new();
     for (t, ty) in GgmlType::ALL.into_iter().enumerate() {
-        for (s, (with, split, shapes)) in topologies.iter().enumerate() {
+        for (s, &(with, split, digits)) in topologies.iter().enumerate().filter(|(_, t)| !t.2 || ty.is_quantised()) {
+            let shapes = shapes((with, split, digits));
             // Turning through shapes and widths gives each of them every kind, over all types.
             // Several columns are for the split topology.
-            let chosen = KINDS.iter().enumerate().filter(|(k, kind)| (t + s + k) % step == 0 && (*split || kind.columns == 1));
+            let chosen = KINDS.iter().enumerate().filter(|(k, kind)| (t + s + k) % step == 0 && (split || kind.columns == 1));
             let shape = |(k, kind): (usize, &Kind)| match kind.columns {
                 1 => shapes[(t + k) % shapes.len()],
-                _ => COLUMNS_SHAPES[usize::from(*with)],
+                _ => COLUMNS_SHAPES[usize::from(with)],
             };
             let turn = |(k, kind)| (kind, shape((k, kind)), widths(ty)[(t + k) % widths(ty).len()]);
             let turned = chosen.map(turn);
@@ -79,10 +84,15 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
 fn rounds(caps: &Caps, random: &mut Random) -> Vec<Case> {
     let (least, most) = caps.subgroup_size;
     let caps = &Caps { subgroup_size: (least / 2, most), ..caps.clone() };
-    let tall = |slots| Shape { split: false, wg_size: 128, lanes: 0, slots };
-    [(GgmlType::Q4_0, 4128, 2, 1), (GgmlType::Q6_K, 3328, 4, 3), (GgmlType::F32, 3333, 2, 4)]
-        .map(|(ty, cols, slots, kind)| {
-            let case = case(caps, random, (ty, cols), tall(slots), &KINDS[kind]);
+    let tall = |slots, digits| Shape { split: false, digits, wg_size: 128, lanes: 0, slots };
+    let digits = caps.dot4;
+    [
+        (GgmlType::Q4_0, 4128, tall(2, false), 1),
+        (GgmlType::Q6_K, 3328, tall(4, digits), 3),
+        (GgmlType::F32, 3333, tall(2, false), 4),
+    ]
+        .map(|(ty, cols, shape, kind)| {
+            let case = case(caps, random, (ty, cols), shape, &KINDS[kind]);
             Case { name: format!("{}, in rounds", case.name), ..case }
         })
         .into()

@@ -1,5 +1,6 @@
 //! What the rule tables choose on a device, for matrices as models have them: for people to read.
 
+use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::swiglu::Gate;
 use crate::kernels::{mat_mul, mat_mul_dense, mat_mul_grouped, mat_vec};
@@ -33,7 +34,7 @@ const GATES: [(Option<Gate>, u32); 4] =
 pub fn choices(caps: &Caps) -> Vec<Choice> {
     let choice = |kernel, problem: String, choice: String| Choice { kernel, problem, choice };
     let vectors = MATRICES.map(|(rows, cols)| {
-        choice("mat_vec", format!("{rows} rows of {cols}"), shape(mat_vec::choose(caps, rows, cols)))
+        choice("mat_vec", format!("{rows} rows of {cols}"), shape(mat_vec::choose(caps, GgmlType::Q4_0, rows, cols)))
     });
     let tiles = MATRICES.map(|(rows, cols)| {
         let tile = mat_mul::choose(caps, rows);
@@ -66,7 +67,8 @@ fn shape(shape: mat_vec::Shape) -> String {
         0 => "a subgroup".to_owned(),
         lanes => format!("{lanes} threads"),
     };
-    format!("{} rows by {lanes}, {} threads in a workgroup", shape.slots, shape.wg_size)
+    let digits = if shape.digits { ", x in digits" } else { "" };
+    format!("{} rows by {lanes}, {} threads in a workgroup{digits}", shape.slots, shape.wg_size)
 }
 
 #[cfg(test)]

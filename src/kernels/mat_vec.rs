@@ -6,6 +6,7 @@
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, truth, write};
+use crate::gguf::GgmlType;
 
 params! {
     /// Per-dispatch numbers.
@@ -104,6 +105,8 @@ pub const MAX_COLUMNS: u32 = 8;
 pub struct Shape {
     /// A whole workgroup shares its rows: `mat_vec_split`.
     pub split: bool,
+    /// x is turned into digits for packed dot products; for quantised W, with subgroups, and not split.
+    pub digits: bool,
     /// Threads of a workgroup.
     pub wg_size: u32,
     /// Threads of a team; 0 where a subgroup is one, whatever its size.
@@ -115,7 +118,7 @@ pub struct Shape {
 /// A row of the table: the first whose conditions hold is taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Needs subgroups, each of which is a team.
+    /// Needs subgroups, each of which is a team; with digits also quantised W and packed dot products in hardware.
     pub subgroups: bool,
     /// For matrices of at least this many rows.
     pub min_rows: u32,
@@ -128,18 +131,25 @@ pub struct Rule {
 }
 
 const fn tall(subgroups: bool, min_rows: u32, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
-    let shape = Shape { split: false, wg_size, lanes, slots };
+    let shape = Shape { split: false, digits: false, wg_size, lanes, slots };
     Rule { subgroups, min_rows, min_blocks, max_blocks: STAGED, shape }
 }
 
+const fn digits(min_rows: u32, [wg_size, slots]: [u32; 2]) -> Rule {
+    let shape = Shape { split: false, digits: true, wg_size, lanes: 0, slots };
+    Rule { subgroups: true, min_rows, min_blocks: 32, max_blocks: u32::MAX, shape }
+}
+
 const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
-    let shape = Shape { split: true, wg_size, lanes, slots };
+    let shape = Shape { split: true, digits: false, wg_size, lanes, slots };
     Rule { subgroups, min_rows: 0, min_blocks, max_blocks: u32::MAX, shape }
 }
 
 /// Which shape runs a matrix: enough workgroups first, then as few loads of x as possible; and every thread should
 /// find work. The last row holds for every device and matrix.
 pub static RULES: &[Rule] = &[
+    digits(8192, [256, 4]),
+    digits(512, [128, 2]),
     tall(true, 8192, 32, [128, 0, 4]),
     tall(true, 512, 32, [128, 0, 2]),
     Rule { max_blocks: u32::MAX, ..tall(true, 8192, 32, [128, 0, 4]) },
@@ -156,14 +166,15 @@ pub static RULES: &[Rule] = &[
 
 /// For several columns, without and with subgroups: the sums of eight for two rows still fit into workgroup memory.
 pub static COLUMNS_SHAPES: [Shape; 2] = [
-    Shape { split: true, wg_size: 128, lanes: 128, slots: 2 },
-    Shape { split: true, wg_size: 128, lanes: 0, slots: 2 },
+    Shape { split: true, digits: false, wg_size: 128, lanes: 128, slots: 2 },
+    Shape { split: true, digits: false, wg_size: 128, lanes: 0, slots: 2 },
 ];
 
 /// The shape for a matrix `[rows, cols]` on a device.
-pub fn choose(caps: &Caps, rows: u32, cols: u32) -> Shape {
+pub fn choose(caps: &Caps, ty: GgmlType, rows: u32, cols: u32) -> Shape {
     let fits = |rule: &&Rule| {
-        (!rule.subgroups || has_subgroups(caps)) && rows >= rule.min_rows && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
+        let digits = !rule.shape.digits || caps.packed_dots() && ty.is_quantised();
+        digits && (!rule.subgroups || has_subgroups(caps)) && rows >= rule.min_rows && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
     };
     RULES.iter().find(fits).map_or(RULES[RULES.len() - 1].shape, |rule| rule.shape)
 }
@@ -178,7 +189,7 @@ fn has_subgroups(caps: &Caps) -> bool {
 pub fn mat_vec(caps: &Caps, state: Slice, dummy: Slice, problem: &MatVec) -> Vec<Dispatch> {
     let MatVec { weights, columns, .. } = *problem;
     let shape = match columns {
-        1 => choose(caps, weights.rows, weights.cols),
+        1 => choose(caps, weights.ty, weights.rows, weights.cols),
         _ => COLUMNS_SHAPES[usize::from(has_subgroups(caps))],
     };
     weights.shards.iter().map(|shard| dispatch(caps, shape, (state, dummy), problem, shard)).collect()
@@ -256,6 +267,13 @@ fn variant(shape: Shape, weights: &Matrix, constants: &[(&'static str, f64)]) ->
         0 => kernel.named("subgroup").enable("subgroups").import("team", "team_subgroup"),
         _ => kernel.import("team", "team_memory"),
     };
+    if shape.digits {
+        debug_assert!(shape.lanes == 0 && !shape.split && weights.ty.is_quantised());
+        kernel = kernel.named("digits");
+    }
+    if !shape.split {
+        kernel = kernel.import("x_stage", if shape.digits { "x_digits" } else { "x_floats" });
+    }
     if weights.cols.is_multiple_of(BLOCK) {
         kernel.import("columns", "columns_full").import("norm", "norm_full")
     } else {

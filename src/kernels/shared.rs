@@ -101,4 +101,6 @@ files![
     "weights_q6_k",
     "weights_q8_0",
     "winner",
+    "x_digits",
+    "x_floats",
 ];

@@ -1,0 +1,34 @@
+// x in workgroup memory as it is, for any type of W.
+override X_STAGE: u32 = 8u * PITCH;
+
+var<workgroup> x_stage: array<vec4<f32>, X_STAGE>; // [8 quads of a block, PITCH]
+
+// Copies `count` blocks of x from block `start` on; the squares of this thread's share.
+fn stage(start: u32, count: u32, thread: u32) -> f32 {
+    var squares = 0.0;
+    let x_row = x_start();
+    for (var i = thread; i < 8u * count; i += WG_SIZE) {
+        let col = start * 32u + 4u * i;
+        var quad = load_x(x_row, col);
+        if NORM {
+            squares += dot(quad, quad);
+            quad *= load_norm(col);
+        }
+        x_stage[(i & 7u) * PITCH + i / 8u] = quad;
+    }
+    return squares;
+}
+
+// Adds the team's rows from `first` on times block `start + b` of x.
+fn add_block(sums: ptr<function, array<f32, SUMS_MOST>>, first: u32, start: u32, b: u32) {
+    var block: array<vec4<f32>, 8>;
+    var halves = array<vec4<f32>, 2>();
+    for (var k = 0u; k < 8u; k += 1u) {
+        block[k] = x_stage[k * PITCH + b];
+        halves[k / 4u] += block[k];
+    }
+    let x_sums = vec2<f32>(dot(halves[0], vec4<f32>(1.0)), dot(halves[1], vec4<f32>(1.0)));
+    for (var slot = 0u; slot < SLOTS; slot += 1u) {
+        (*sums)[slot] += block_dot(slot_row(first, slot) * BLOCKS + start + b, &block, x_sums);
+    }
+}
