@@ -36,12 +36,19 @@ fn with_subgroups(size: u32) -> Caps {
     Caps { subgroups: true, subgroup_size: (size, size), dot4: true, ..Caps::baseline() }
 }
 
-/// Every dispatch of every case.
+/// Every dispatch of every case, and the products of real models, whose rows fill workgroup memory.
 static DISPATCHES: LazyLock<Vec<Dispatch>> = LazyLock::new(|| {
     let of_shape = |shape| Caps { f16: true, subgroup_matrix: Some(shape), ..with_subgroups(32) };
     let mut caps = vec![Caps::baseline(), with_subgroups(4)];
     caps.extend(MatrixShape::ALL.map(of_shape));
-    caps.iter().flat_map(|caps| all_cases(caps, 3)).flat_map(|case| case.dispatches).collect()
+    let cases = caps.iter().flat_map(|caps| all_cases(caps, 3)).flat_map(|case| case.dispatches);
+    let packed_dots = Caps { vendor: "nvidia".into(), ..with_subgroups(32) };
+    let products = SHAPES.iter().flat_map(|&[rows, cols]| {
+        let weights = Matrix::whole(GgmlType::Q4_K, rows, cols, BufferId(9));
+        let problem = MatVec::new(&weights, buffer(2), buffer(3));
+        [&Caps::baseline(), &packed_dots].map(|caps| mat_vec(caps, buffer(0), buffer(1), &problem))
+    });
+    cases.chain(products.flatten()).collect()
 });
 
 /// One kernel of every pipeline that the cases need, by key.

@@ -135,9 +135,9 @@ const fn tall(subgroups: bool, min_rows: u32, min_blocks: u32, [wg_size, lanes, 
     Rule { subgroups, min_rows, min_blocks, max_blocks: STAGED, shape }
 }
 
-const fn digits(min_rows: u32, [wg_size, slots]: [u32; 2]) -> Rule {
+const fn digits(min_rows: u32, max_blocks: u32, [wg_size, slots]: [u32; 2]) -> Rule {
     let shape = Shape { split: false, digits: true, wg_size, lanes: 0, slots };
-    Rule { subgroups: true, min_rows, min_blocks: 32, max_blocks: u32::MAX, shape }
+    Rule { subgroups: true, min_rows, min_blocks: 32, max_blocks, shape }
 }
 
 const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
@@ -148,8 +148,8 @@ const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, slots]: [u32; 
 /// Which shape runs a matrix: enough workgroups first, then as few loads of x as possible; and every thread should
 /// find work. The last row holds for every device and matrix.
 pub static RULES: &[Rule] = &[
-    digits(8192, [256, 4]),
-    digits(512, [128, 2]),
+    digits(8192, u32::MAX, [256, 4]),
+    digits(512, STAGED_DIGITS, [128, 2]),
     tall(true, 8192, 32, [128, 0, 4]),
     tall(true, 512, 32, [128, 0, 2]),
     Rule { max_blocks: u32::MAX, ..tall(true, 8192, 32, [128, 0, 4]) },
@@ -232,7 +232,7 @@ pub fn dispatch(
         group_rows *= shape.wg_size / least;
         constants.push(("GROUP_ROWS", group_rows.into()));
         constants.push(("ROUNDS", most.div_ceil(least).into()));
-        constants.push(("STAGE", stage(weights.cols.div_ceil(BLOCK)).into()));
+        constants.push(("STAGE", stage(shape, weights.cols.div_ceil(BLOCK)).into()));
     }
     constants.extend(weights.layout(shard).constants());
     let kernel = variant(shape, weights, &constants);
@@ -245,9 +245,12 @@ pub fn dispatch(
 /// Blocks of x that fit into 12 KiB of workgroup memory.
 const STAGED: u32 = 96;
 
+/// Blocks of x in digits, with scale and sums, that fit into 14 KiB.
+const STAGED_DIGITS: u32 = 128;
+
 /// Blocks of x in workgroup memory at once: whole rows, or equal parts.
-fn stage(blocks: u32) -> u32 {
-    blocks.div_ceil(blocks.div_ceil(STAGED))
+fn stage(shape: Shape, blocks: u32) -> u32 {
+    blocks.div_ceil(blocks.div_ceil(if shape.digits { STAGED_DIGITS } else { STAGED }))
 }
 
 /// The least and the largest subgroup that the device may form. Subgroups of a workgroup take rows in rounds, so a
