@@ -5,13 +5,13 @@
 
 import { openBrowser } from './browser.mjs';
 import { buildHarness } from './build.mjs';
-import { runMain, seconds, Stop } from './common.mjs';
+import { isMain, runMain, seconds, Stop } from './common.mjs';
 import { prepare } from './prepare.mjs';
 import { option, serve } from './serve.mjs';
 
 const BLANK = '<!doctype html><title>kernels</title>';
 
-await runMain(async () => {
+async function main() {
   await prepare({ quiet: true });
   await buildHarness({ quiet: true });
   const page = (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end(BLANK);
@@ -23,18 +23,22 @@ await runMain(async () => {
     tab.on('console', (message) => message.type() === 'error' && console.error(message.text()));
     await tab.goto(`${server.url}/blank.html`);
     const start = performance.now();
-    const wanted = { only: option('only')?.split(',') ?? null, text: option('case') ?? '', timed: process.argv.includes('--timed') };
-    report(await tab.evaluate(runCases, wanted), start);
+    report(await tab.evaluate(runCases, { ...wanted(), module: '/harness/webgguf.js' }), start);
   } finally {
     await browser.close();
     await server.close();
   }
-});
+}
+
+/** What the command line asks for. */
+export function wanted() {
+  return { only: option('only')?.split(',') ?? null, text: option('case') ?? '', timed: process.argv.includes('--timed') };
+}
 
 /** In the page: runs the wanted cases, one after the other. */
-async function runCases({ only, text, timed }) {
-  const { default: init, Harness } = await import('/harness/webgguf.js');
-  await init();
+export async function runCases({ only, text, timed, module, wasm }) {
+  const { default: init, Harness } = await import(module);
+  await init(wasm && { module_or_path: wasm });
   const harness = await Harness.open();
   const results = [];
   for (const [index, entry] of harness.list().entries()) {
@@ -45,7 +49,8 @@ async function runCases({ only, text, timed }) {
   return results;
 }
 
-function report(results, start) {
+/** Prints how the cases came out; a failed one makes the exit status 1. */
+export function report(results, start) {
   if (results.length === 0) throw new Stop('no case fits', 'see src/harness/ for the stems');
   const variants = Map.groupBy ? Map.groupBy(results, (r) => r.variant) : groupBy(results);
   for (const [variant, cases] of variants) {
@@ -65,3 +70,5 @@ function groupBy(results) {
   results.forEach((r) => groups.set(r.variant, [...(groups.get(r.variant) ?? []), r]));
   return groups;
 }
+
+if (isMain(import.meta.url)) await runMain(main);
