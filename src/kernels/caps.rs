@@ -87,7 +87,7 @@ const DOT4_VENDORS: [&str; 4] = ["amd", "intel", "nvidia", "qualcomm"];
 impl Caps {
     /// The same device under the caller's wish.
     pub fn with_precision(mut self, precision: Precision) -> Self {
-        let packed = self.packed_dots() || self.dot4 && precision == Precision::Fast;
+        let packed = self.dot4 && (precision == Precision::Fast || DOT4_VENDORS.contains(&self.vendor.as_str()));
         self.rounding = match (precision, self.subgroup_matrix) {
             (Precision::Exact, _) => Rounding::None,
             (_, Some(shape)) => Rounding::F16(shape),
@@ -95,11 +95,6 @@ impl Caps {
             _ => Rounding::None,
         };
         self
-    }
-
-    /// Whether the device has packed 8-bit dot products in hardware.
-    pub fn packed_dots(&self) -> bool {
-        self.dot4 && DOT4_VENDORS.contains(&self.vendor.as_str())
     }
 
     /// What every WebGPU device has: no optional feature, default limits.

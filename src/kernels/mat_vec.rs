@@ -118,7 +118,7 @@ pub struct Shape {
 /// A row of the table: the first whose conditions hold is taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Needs subgroups, each of which is a team; with digits also quantised W and packed dot products in hardware.
+    /// Needs subgroups, each of which is a team; with digits also quantised W, and a GPU on which they pay.
     pub subgroups: bool,
     /// For matrices of at least this many rows.
     pub min_rows: u32,
@@ -173,10 +173,17 @@ pub static COLUMNS_SHAPES: [Shape; 2] = [
 /// The shape for a matrix `[rows, cols]` on a device.
 pub fn choose(caps: &Caps, ty: GgmlType, rows: u32, cols: u32) -> Shape {
     let fits = |rule: &&Rule| {
-        let digits = !rule.shape.digits || caps.packed_dots() && ty.is_quantised();
+        let digits = !rule.shape.digits || digits_pay(caps) && ty.is_quantised();
         digits && (!rule.subgroups || has_subgroups(caps)) && rows >= rule.min_rows && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
     };
     RULES.iter().find(fits).map_or(RULES[RULES.len() - 1].shape, |rule| rule.shape)
+}
+
+/// Vendors for whose GPUs the instructions were counted: with digits less than half of them.
+const DIGITS_VENDORS: [&str; 1] = ["nvidia"];
+
+fn digits_pay(caps: &Caps) -> bool {
+    caps.dot4 && DIGITS_VENDORS.contains(&caps.vendor.as_str())
 }
 
 /// Whether the device has subgroups that fit into a workgroup.
