@@ -4,28 +4,17 @@
 // rows of W into workgroup memory, each weight once, puts its tokens of x beside them, and every thread adds to 4 × 4
 // sums. The tiles lie column first: neighbouring threads read neighbouring vec4 of them.
 
-override COLS: u32;      // columns of W, values of a row of x
-override ROWS: u32;      // rows of W
-override X_STRIDE: u32;  // elements from one row of x to the next
-override Y_STRIDE: u32;  // elements from one row of y to the next
-override BIAS: bool;
-override RESIDUAL: bool; // add to y
-override WG_SIZE: u32;   // TX · TY
-override TX: u32;        // threads along the rows of W
-override TY: u32;        // threads along the tokens
+override X_STRIDE: u32; // elements from one row of x to the next
+override WG_SIZE: u32;  // TX · TY
+override TX: u32;       // threads along the rows of W
+override TY: u32;       // threads along the tokens
 
-override BLOCKS: u32 = (COLS + 31u) / 32u; // blocks of a row
 override TILE_ROWS: u32 = 4u * TX;
 override TILE_TOKENS: u32 = 4u * TY;
 override W_TILE: u32 = 8u * TILE_ROWS;
 override X_TILE: u32 = 8u * TILE_TOKENS;
 
-struct Params {
-    first_row: u32, // row of the whole matrix that row 0 of W is: W may be one shard
-    y_offset: u32,  // element of a row of y that the matrix's first row writes
-}
-
-#import state
+#import product
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> state: State;
@@ -58,8 +47,6 @@ fn stage(b: u32, first_row: u32, first_token: u32, lane: u32) {
 fn products(w: array<vec4<f32>, 4>, x: vec4<f32>) -> vec4<f32> {
     return vec4<f32>(dot(w[0], x), dot(w[1], x), dot(w[2], x), dot(w[3], x));
 }
-
-#import epilogue
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

@@ -5,14 +5,6 @@
 // for TILE tokens, STEP blocks of columns at a time; while it computes one step, the next is on its way from
 // memory. The tiles lie column first: neighbouring threads read neighbouring vec4 of them.
 
-override COLS: u32;      // columns of W: a multiple of 32
-override ROWS: u32;      // rows of W
-override Y_STRIDE: u32;  // elements from one row of y to the next
-override BIAS: bool;
-override RESIDUAL: bool; // add to y
-
-override BLOCKS: u32 = COLS / 32u; // blocks of a row
-
 const TX = 8u;           // threads along the rows of W
 const TY = 16u;          // threads along the tokens
 const TILE = 64u;        // rows, and tokens: 8·TX and 4·TY
@@ -20,12 +12,7 @@ const STEP = 2u;         // blocks of columns at a time, so that each thread bri
 const WG_SIZE = TX * TY; // STEP · TILE
 const QUADS = 2u * STEP * TILE;
 
-struct Params {
-    first_row: u32, // row of the whole matrix that row 0 of W is: W may be one shard
-    y_offset: u32,  // element of a row of y that the matrix's first row writes
-}
-
-#import state
+#import product
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> state: State;
@@ -135,8 +122,6 @@ fn compute(sums: ptr<function, array<vec4<f32>, 8>>, tx: u32, ty: u32) {
         }
     }
 }
-
-#import epilogue
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {

@@ -5,14 +5,8 @@
 // two: each multiplies DOWN matrices of tokens by ACROSS matrices of rows, and adds up in f32. While one block is
 // multiplied, the next is on its way from memory.
 
-override COLS: u32;          // columns of W: a multiple of 32
-override ROWS: u32;          // rows of W
-override Y_STRIDE: u32;      // elements from one row of y to the next
-override BIAS: bool;
-override RESIDUAL: bool;     // add to y
 override SUBGROUP_SIZE: u32; // threads of every subgroup
 
-override BLOCKS: u32 = COLS / 32u; // blocks of a row
 override WG_SIZE: u32 = 4u * SUBGROUP_SIZE;
 
 #import shape
@@ -23,12 +17,7 @@ const TILE_ROWS = 2u * ACROSS * N;
 const QUADS = 10u;     // of a tile's row: eight with values, and two so that rows start in different banks
 const SHARE_MOST = 8u; // pairs of quads that a thread brings of either tile, at most
 
-struct Params {
-    first_row: u32, // row of the whole matrix that row 0 of W is: W may be one shard
-    y_offset: u32,  // element of a row of y that the matrix's first row writes
-}
-
-#import state
+#import product
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> state: State;
@@ -46,7 +35,6 @@ var<workgroup> w_tile: array<vec4<f16>, TILE_ROWS * QUADS>;
 var<workgroup> y_tile: array<f32, 4u * M * N>; // a matrix of sums of each subgroup
 
 #import subgroup_matrix
-#import epilogue
 
 // What one thread brings to a block: quads k and k + 4 of rows of x and of W.
 struct Share {

@@ -86,33 +86,58 @@ pub fn mat_mul(caps: &Caps, state: Slice, dummy: Slice, problem: &MatMul) -> Vec
 }
 
 /// The dispatch of one shard in a given tile.
-pub fn dispatch(tile: Tile, (state, dummy): (Slice, Slice), problem: &MatMul, shard: &Shard) -> Dispatch {
-    let MatMul { weights, x, bias, y, .. } = *problem;
-    debug_assert!(problem.epilogue != Epilogue::SwiGlu, "prefill runs swiglu on its own");
-    let mut constants = vec![
-        ("COLS", f64::from(weights.cols)),
-        ("ROWS", shard.rows.into()),
-        ("X_STRIDE", problem.x_stride.into()),
-        ("Y_STRIDE", problem.y_stride.into()),
-        ("BIAS", truth(bias.is_some())),
-        ("RESIDUAL", truth(problem.epilogue == Epilogue::Residual)),
+pub fn dispatch(tile: Tile, fixed: (Slice, Slice), problem: &MatMul, shard: &Shard) -> Dispatch {
+    let weights = problem.weights;
+    let constants = [
+        ("X_STRIDE", f64::from(problem.x_stride)),
         ("WG_SIZE", (tile.tx * tile.ty).into()),
         ("TX", tile.tx.into()),
         ("TY", tile.ty.into()),
     ];
-    constants.extend(weights.layout(shard).constants());
     let full = weights.cols.is_multiple_of(BLOCK);
     debug_assert!(!full || problem.x_stride.is_multiple_of(4));
-    let mut kernel = Kernel::new(&SPEC, &constants)
-        .named(type_id(weights.ty))
+    let mut kernel = product_kernel(&SPEC, problem, shard, &constants)
         .named(tile.name)
-        .import("weights", weights_file(weights.ty))
         .import("columns", if full { "columns_full" } else { "columns_ragged" });
     if !full {
         kernel = kernel.named("ragged");
     }
+    product(kernel, fixed, problem, shard, &[problem.x], [4 * tile.tx, 4 * tile.ty])
+}
+
+/// The kernel of a product with what all of them share, and with constants of its own.
+pub(super) fn product_kernel(
+    spec: &'static KernelSpec,
+    problem: &MatMul,
+    shard: &Shard,
+    own: &[(&'static str, f64)],
+) -> Kernel {
+    let weights = problem.weights;
+    debug_assert!(problem.epilogue != Epilogue::SwiGlu, "prefill runs swiglu on its own");
+    let mut constants = vec![
+        ("COLS", f64::from(weights.cols)),
+        ("ROWS", shard.rows.into()),
+        ("Y_STRIDE", problem.y_stride.into()),
+        ("BIAS", truth(problem.bias.is_some())),
+        ("RESIDUAL", truth(problem.epilogue == Epilogue::Residual)),
+    ];
+    constants.extend(own);
+    constants.extend(weights.layout(shard).constants());
+    Kernel::new(spec, &constants).named(type_id(weights.ty)).import("weights", weights_file(weights.ty))
+}
+
+/// The dispatch of a product's kernel whose workgroups compute tiles of `[rows, tokens]`.
+pub(super) fn product(
+    kernel: Kernel,
+    (state, dummy): (Slice, Slice),
+    problem: &MatMul,
+    shard: &Shard,
+    x: &[Slice],
+    [rows, tokens]: [u32; 2],
+) -> Dispatch {
     let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
     let w = Slice::from(shard.buffer);
-    let grid = [Extent::Fixed(shard.rows.div_ceil(4 * tile.tx)), Extent::PerTokens(4 * tile.ty), Extent::Fixed(1)];
-    Dispatch::new(kernel, &params, &[state, x, w, w, bias.unwrap_or(dummy), y], grid)
+    let buffers = [&[state], x, &[w, w, problem.bias.unwrap_or(dummy), problem.y]].concat();
+    let grid = [Extent::Fixed(shard.rows.div_ceil(rows)), Extent::PerTokens(tokens), Extent::Fixed(1)];
+    Dispatch::new(kernel, &params, &buffers, grid)
 }

@@ -1,10 +1,9 @@
 //! `y[t, r] = epilogue(W · x[t])` with activations rounded to 8 bits in blocks of 32: the matrices of prefill where the
 //! device multiplies four bytes in one instruction. [`quantise`] rounds, [`dispatch`] multiplies.
 
-use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
-use super::mat_mul::{MatMul, Params};
-use super::mat_vec::Epilogue;
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, truth, write};
+use super::layout::{BLOCK, Matrix, Shard};
+use super::mat_mul::{MatMul, Params, product, product_kernel};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
 /// The contract with `shaders/mat_mul_int8.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
@@ -64,23 +63,7 @@ pub fn mat_mul_int8(fixed: (Slice, Slice), problem: &MatMul, quants: &Quants) ->
     problem.weights.shards.iter().map(|shard| dispatch(fixed, problem, quants, shard)).collect()
 }
 
-fn dispatch((state, dummy): (Slice, Slice), problem: &MatMul, quants: &Quants, shard: &Shard) -> Dispatch {
-    let MatMul { weights, bias, y, .. } = *problem;
-    debug_assert!(problem.epilogue != Epilogue::SwiGlu, "prefill runs swiglu on its own");
-    let mut constants = vec![
-        ("COLS", f64::from(weights.cols)),
-        ("ROWS", shard.rows.into()),
-        ("Y_STRIDE", problem.y_stride.into()),
-        ("BIAS", truth(bias.is_some())),
-        ("RESIDUAL", truth(problem.epilogue == Epilogue::Residual)),
-    ];
-    constants.extend(weights.layout(shard).constants());
-    let kernel = Kernel::new(&SPEC, &constants)
-        .named(type_id(weights.ty))
-        .import("weights", weights_file(weights.ty));
-    let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
-    let w = Slice::from(shard.buffer);
-    let grid = [Extent::Fixed(shard.rows.div_ceil(TILE)), Extent::PerTokens(TILE), Extent::Fixed(1)];
-    let buffers = [state, quants.q, quants.scales, w, w, bias.unwrap_or(dummy), y];
-    Dispatch::new(kernel, &params, &buffers, grid)
+fn dispatch(fixed: (Slice, Slice), problem: &MatMul, quants: &Quants, shard: &Shard) -> Dispatch {
+    let kernel = product_kernel(&SPEC, problem, shard, &[]);
+    product(kernel, fixed, problem, shard, &[quants.q, quants.scales], [TILE, TILE])
 }

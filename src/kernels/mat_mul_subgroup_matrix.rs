@@ -2,10 +2,9 @@
 //! browser offers them. [`round_f16`] rounds the activations, [`mat_mul_subgroup_matrix`] multiplies.
 
 use super::caps::MatrixShape;
-use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
-use super::mat_mul::{MatMul, Params};
-use super::mat_vec::Epilogue;
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, SUBGROUP_MATRIX, Slice, read, truth, write};
+use super::layout::{BLOCK, Matrix, Shard};
+use super::mat_mul::{MatMul, Params, product, product_kernel};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, SUBGROUP_MATRIX, Slice, read, write};
 use crate::gguf::GgmlType;
 
 /// The contract with `shaders/mat_mul_subgroup_matrix.wgsl`.
@@ -118,35 +117,18 @@ pub fn mat_mul_subgroup_matrix(
 pub fn dispatch(
     Subgroups { size, shape }: Subgroups,
     matrices: Matrices,
-    (state, dummy): (Slice, Slice),
+    fixed: (Slice, Slice),
     problem: &MatMul,
     halves: &Halves,
     shard: &Shard,
 ) -> Dispatch {
-    let MatMul { weights, bias, y, .. } = *problem;
-    debug_assert!(problem.epilogue != Epilogue::SwiGlu, "prefill runs swiglu on its own");
-    let mut constants = vec![
-        ("COLS", f64::from(weights.cols)),
-        ("ROWS", shard.rows.into()),
-        ("Y_STRIDE", problem.y_stride.into()),
-        ("BIAS", truth(bias.is_some())),
-        ("RESIDUAL", truth(problem.epilogue == Epilogue::Residual)),
-        ("SUBGROUP_SIZE", size.into()),
-    ];
-    constants.extend(weights.layout(shard).constants());
-    let kernel = Kernel::new(&SPEC, &constants)
-        .named(type_id(weights.ty))
+    let kernel = product_kernel(&SPEC, problem, shard, &[("SUBGROUP_SIZE", size.into())])
         .named(shape.name())
         .named(matrices.name)
         .enable("f16")
         .enable(SUBGROUP_MATRIX)
         .import("shape", shape.file())
-        .import("matrices", matrices.file)
-        .import("weights", weights_file(weights.ty));
-    let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
-    let w = Slice::from(shard.buffer);
-    let [tile_tokens, tile_rows] = [shape.m, shape.n].map(|side| 2 * matrices.sides * side);
-    let grid = [Extent::Fixed(shard.rows.div_ceil(tile_rows)), Extent::PerTokens(tile_tokens), Extent::Fixed(1)];
-    let buffers = [state, halves.x, halves.scales, w, w, bias.unwrap_or(dummy), y];
-    Dispatch::new(kernel, &params, &buffers, grid)
+        .import("matrices", matrices.file);
+    let tile = [shape.n, shape.m].map(|side| 2 * matrices.sides * side);
+    product(kernel, fixed, problem, shard, &[halves.x, halves.scales], tile)
 }

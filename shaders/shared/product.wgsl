@@ -1,0 +1,32 @@
+// What the products of a pass share: sizes, parameters, and what becomes of a sum.
+override COLS: u32;      // columns of W, values of a row of x
+override ROWS: u32;      // rows of W
+override Y_STRIDE: u32;  // elements from one row of y to the next
+override BIAS: bool;
+override RESIDUAL: bool; // add to y
+
+override BLOCKS: u32 = (COLS + 31u) / 32u; // blocks of a row
+
+struct Params {
+    first_row: u32, // row of the whole matrix that row 0 of W is: W may be one shard
+    y_offset: u32,  // element of a row of y that the matrix's first row writes
+}
+
+#import state
+
+// Writes the sum of row r of W for token t, with what belongs to it; past the end of either nothing.
+fn write(t: u32, r: u32, sum: f32) {
+    if r >= ROWS || t >= state.count {
+        return;
+    }
+    let row = params.first_row + r;
+    let at = t * Y_STRIDE + params.y_offset + row;
+    var value = sum;
+    if BIAS {
+        value += bias[row];
+    }
+    if RESIDUAL {
+        value += y[at];
+    }
+    y[at] = value;
+}
