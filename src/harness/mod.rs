@@ -10,6 +10,7 @@ mod data;
 mod draws;
 mod elementwise;
 mod fill;
+mod folded;
 mod fused;
 mod gather;
 mod gather_axis;
@@ -217,6 +218,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(reduce::cases(caps, random));
     cases.extend(selective_scan::cases(caps, random));
     cases.extend(sinkhorn::cases(caps, random));
+    cases.extend(folded::cases(&cases));
     cases
 }
 

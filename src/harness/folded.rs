@@ -1,0 +1,37 @@
+//! Grids folded over a second axis, as they are where one axis has too few workgroups: a small case of each kernel
+//! that folds, with half as many workgroups along the first axis, and one too many where they were odd.
+
+use std::collections::BTreeMap;
+
+use super::Case;
+use crate::kernels::spec::{Dispatch, Extent};
+
+/// A case again for each kernel that `cases` run, of those with three workgroups or more the smallest.
+pub fn cases(cases: &[Case]) -> Vec<Case> {
+    let mut folds = BTreeMap::new();
+    let mut smallest: BTreeMap<&str, &Case> = BTreeMap::new();
+    for case in cases.iter().filter(|case| case.needs.is_none() && case.state.done == 0) {
+        for dispatch in &case.dispatches {
+            let stem = dispatch.kernel.spec.stem;
+            // Only a kernel that asks how many workgroups an axis has can count on over the next.
+            let can = *folds.entry(stem).or_insert_with(|| dispatch.kernel.wgsl().contains(".x + group.x"));
+            if can && matches!(dispatch.grid, [Extent::Fixed(3..), Extent::Fixed(1), Extent::Fixed(1)]) {
+                let best = smallest.entry(stem).or_insert(case);
+                *best = if case.traffic() < best.traffic() { case } else { best };
+            }
+        }
+    }
+    smallest.into_iter().map(|(stem, case)| folded(stem, case)).collect()
+}
+
+/// The case with the grids of this kernel folded.
+fn folded(stem: &str, case: &Case) -> Case {
+    let fold = |dispatch: &Dispatch| match dispatch.grid {
+        [Extent::Fixed(count), Extent::Fixed(1), z] if dispatch.kernel.spec.stem == stem => {
+            Dispatch { grid: [Extent::Fixed(count.div_ceil(2)), Extent::Fixed(2), z], ..dispatch.clone() }
+        }
+        _ => dispatch.clone(),
+    };
+    let dispatches = case.dispatches.iter().map(fold).collect();
+    Case { dispatches, name: format!("{}, {stem} in a folded grid", case.name), ..case.clone() }
+}
