@@ -133,7 +133,9 @@ impl Case {
             }
             Expected::Halves(expected, tolerance) => {
                 let halves = words.flat_map(|word| [word as u16, (word >> 16) as u16]);
-                close(halves.map(f16_to_f32).zip(expected.iter().map(|&bits| f16_to_f32(bits))), tolerance)
+                // What shares a word with the last of an odd number is 0.
+                let expected = expected.iter().copied().chain((expected.len() % 2 == 1).then_some(0));
+                close(halves.map(f16_to_f32).zip(expected.map(f16_to_f32)), tolerance)
             }
         }
     }
