@@ -31,6 +31,8 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     let own_key = Limits { window: 1, soft_cap: 0.0 };
     cases.push(prefill_case(random, heads(1, 1, 32), own_key, [5, 31]));
     cases.push(decode_case(random, heads(1, 1, 32), own_key, 90));
+    // More queries to a kv head than a workgroup takes.
+    cases.push(decode_case(random, heads(32, 2, 32), none, 40));
     cases.extend([(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1)].map(|shape| merge_case(random, shape)));
     cases
 }

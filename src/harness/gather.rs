@@ -13,7 +13,22 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         _ => vec![[31, 256], [33, 1024]],
     };
     let cases = GgmlType::ALL.into_iter().flat_map(|ty| sizes(ty).into_iter().map(move |size| (ty, size)));
-    cases.flat_map(|(ty, size)| [case(random, ty, size, false), case(random, ty, size, true)]).collect()
+    let mut cases: Vec<Case> =
+        cases.flat_map(|(ty, size)| [case(random, ty, size, false), case(random, ty, size, true)]).collect();
+    cases.push(done_case(random));
+    cases
+}
+
+/// After the end of the text nothing is written.
+fn done_case(random: &mut Random) -> Case {
+    let tensor = Tensor::new(random, GgmlType::F16, [33, 31], 1.0);
+    let mut bench = Bench::done();
+    let matrix = tensor.upload(&mut bench, &[0]);
+    let tokens = bench.bytes(&[7; 4]);
+    let before = random.floats(31);
+    let y = bench.floats(&before);
+    let dispatches = gather(bench.fixed().0, tokens.into(), &matrix, y.into());
+    bench.case("the text is done".into(), dispatches, y, Expected::Close(before, Tolerance::READ))
 }
 
 fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], split: bool) -> Case {

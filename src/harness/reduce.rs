@@ -32,14 +32,17 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
         cases.push(argmax_case(caps, &coarse(random, shape), shape, Some(axis)));
     }
     cases.push(argmax_case(caps, &coarse(random, &[4, 9]), &[4, 9], None));
-    cases.push(argmax_case(caps, &[[f32::NAN; 5], HOSTILE, [-0.0, 0.0, -1.0, 0.0, -0.0]].concat(), &[3, 5], Some(1)));
+    let signs = [-f32::NAN, -3.0, -f32::NAN, -2.0, f32::NEG_INFINITY];
+    let zeros = [-0.0, 0.0, -1.0, 0.0, -0.0];
+    cases.push(argmax_case(caps, &[NANS, HOSTILE, zeros, signs].concat(), &[4, 5], Some(1)));
     for [rows, length, k] in
         [[1, 1, 1], [3, 31, 5], [5, 257, 64], [2, 1000, 256], [1, 256, 256], [2, 20_001, 40], [1, LONG, 64]]
     {
         cases.extend(top_k_cases(caps, &coarse(random, &[rows, length]), [rows, length], k));
         cases.extend(top_k_cases(caps, &random.floats((rows * length) as usize), [rows, length], k));
     }
-    cases.extend(top_k_cases(caps, &[HOSTILE, [f32::NAN; 5], [0.0, 1e-40, 2e-40, -1e-40, 1.0]].concat(), [3, 5], 5));
+    cases.extend(top_k_cases(caps, &[HOSTILE, NANS, [0.0, 1e-40, 2e-40, -1e-40, 1.0]].concat(), [3, 5], 5));
+    cases.extend(top_k_cases(caps, &[zeros, signs, HOSTILE].concat(), [3, 5], 3));
     // Equal values past the first part: the lowest indices are chosen.
     cases.extend(top_k_cases(caps, &vec![2.5; 40_000], [1, 40_000], 200));
     cases.push(cumsum_case(caps, random, &[5, 127], 1, false));
@@ -51,6 +54,9 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
 }
 
 const HOSTILE: [f32; 5] = [f32::NAN, f32::NEG_INFINITY, f32::NAN, f32::INFINITY, f32::INFINITY];
+
+/// All of them equal.
+const NANS: [f32; 5] = [f32::NAN, -f32::NAN, f32::NAN, -f32::NAN, f32::NAN];
 
 /// Random multiples of 1/64, so that there are ties.
 fn coarse(random: &mut Random, shape: &[u32]) -> Vec<f32> {

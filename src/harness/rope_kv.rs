@@ -4,10 +4,12 @@ use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::f16_from_f32;
 use crate::kernels::rope_kv::{Cache, Heads, Rope, RopeKv, frequency_table, rope_kv};
 use crate::kernels::spec::BufferId;
+use crate::kernels::state::State;
 use crate::model::RopeStyle;
 use crate::reference;
 
-const EPS: f32 = 1e-6;
+/// Large, so that leaving it out shows.
+const EPS: f32 = 0.01;
 const TOKENS: usize = 3;
 
 /// Which of the outputs a case looks at.
@@ -43,6 +45,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     }
     let far = Shape { heads: heads(2, 1, 128), rope: rope(128, true), norm: false, position: 0 };
     cases.push(far_case(random, &far));
+    cases.push(done_case(random, &shapes[0]));
     cases
 }
 
@@ -53,6 +56,17 @@ fn case(random: &mut Random, shape: &Shape, output: Output) -> Case {
 /// q alone at position 100,000: the cache of the case is small, and writes past it are dropped by the device.
 fn far_case(random: &mut Random, shape: &Shape) -> Case {
     run(random, shape, Output::Q, 100_000)
+}
+
+/// After the end of the text nothing is written.
+fn done_case(random: &mut Random, shape: &Shape) -> Case {
+    let case = run(random, shape, Output::K, 3);
+    let zeros = case.expected.bytes() / 2;
+    let state = State { done: 1, ..case.state };
+    let mut buffers = case.buffers;
+    buffers[0].1 = bytemuck::bytes_of(&state).to_vec();
+    let expected = Expected::Halves(vec![0; zeros], Tolerance::HALF);
+    Case { name: format!("{}, the text is done", case.name), state, buffers, expected, ..case }
 }
 
 fn run(random: &mut Random, shape: &Shape, output: Output, position: u32) -> Case {

@@ -21,6 +21,8 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         ("top-p 0.9", SamplingOptions { top_p: 0.9, ..warm }),
         ("min-p 0.05", SamplingOptions { min_p: 0.05, temperature: 2.0, ..warm }),
         ("all filters", SamplingOptions { top_k: 64, top_p: 0.8, min_p: 0.02, temperature: 1.2, seed: 1 << 40, ..warm }),
+        ("top-k and top-p", SamplingOptions { top_k: 40, top_p: 0.3, temperature: 5.0, ..warm }),
+        ("top-k and min-p", SamplingOptions { top_k: 40, min_p: 0.8, temperature: 5.0, ..warm }),
         ("penalties", SamplingOptions { repetition_penalty: 1.3, frequency_penalty: 0.4, presence_penalty: 0.2, ..warm }),
         ("greedy with penalties", SamplingOptions { temperature: 0.0, repetition_penalty: 2.0, ..warm }),
     ];
@@ -30,6 +32,10 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
             cases.extend((0..4).map(|step| sample_case(random, name, options, length, step)));
         }
     }
+    cases.push(histogram_case());
+    let filtered = SamplingOptions { top_k: 40, ..warm };
+    let looks = [(Look::Counts, true), (Look::Counts, false), (Look::Scratch, true), (Look::Done, true)];
+    cases.extend(looks.map(|(look, numbers)| look_case(random, &filtered, look, numbers)));
     cases
 }
 
@@ -87,6 +93,7 @@ fn stretches_case(random: &mut Random, length: u32) -> Case {
 /// Winners in any order, the best of them several times: the lowest index is taken, and nothing once the text is done.
 fn merge_case(random: &mut Random, count: u32, done: bool) -> Case {
     let mut bench = if done { Bench::done() } else { Bench::at(7, 3) };
+    bench.set_steps(5);
     let mut winners: Vec<[u32; 2]> =
         (0..count).map(|i| [(random.below(60) as f32 - 64.0).to_bits(), 3 * (count - i)]).collect();
     // Every fifth from the end, among them the last and ones beyond the first 256.
@@ -132,10 +139,15 @@ fn penalised_case(random: &mut Random, length: usize) -> Case {
 fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length: usize, step: u32) -> Case {
     let mut bench = Bench::at(100, 1);
     bench.set_steps(step);
-    let logits: Vec<f32> = random.floats(length).into_iter().map(|x| 8.0 * x).collect();
+    // In one step all logits are below 0.
+    let shift = if step == 2 { -9.0 } else { 0.0 };
+    let logits: Vec<f32> = random.floats(length).into_iter().map(|x| 8.0 * x + shift).collect();
     let counts: Vec<u32> = (0..length).map(|i| [0, 1, IN_PROMPT, IN_PROMPT + 3, 2][i % 5]).collect();
     let token = sampler::sample(&logits, &counts, &options, step).unwrap_or(u32::MAX);
-    let (commit, state) = commit(&mut bench, &[]);
+    // In one step it ends the text.
+    let ends = step == 3;
+    let stops = [u32::MAX, token];
+    let (commit, state) = commit(&mut bench, if ends { &stops } else { &[] });
     let problem = Sample {
         length: length as u32,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
@@ -144,8 +156,84 @@ fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length
         scratch: bench.bytes(&vec![0; scratch_bytes(length as u32) as usize]).into(),
         commit,
     };
-    let expected = after(bench.state(), token, false);
+    let expected = after(bench.state(), token, ends);
     let case = bench.case(format!("{name}, {length} logits, step {step}"), sample(&problem).to_vec(), state, expected);
     // Of the four kernels, the one that ends them.
+    Case { stem: SPEC.stem, variant: SPEC.stem.into(), ..case }
+}
+
+/// The histogram of equal logits in every other stretch, each of probability 1, among deep ones and ones too deep to
+/// count.
+fn histogram_case() -> Case {
+    let length = 3 * CHUNK + 703;
+    let logits: Vec<f32> = (0..length)
+        .map(|i| match i % 3 {
+            0 if (i / CHUNK) % 2 == 1 => -1.0,
+            1 => -21.0,
+            _ => -41.0,
+        })
+        .collect();
+    let count = |wanted: f32| logits.iter().filter(|&&logit| logit == wanted).count() as u64;
+    let options = SamplingOptions { temperature: 1.0, top_p: 0.5, ..Default::default() };
+    let mut bench = Bench::new(1);
+    let scratch = bench.bytes(&vec![0; scratch_bytes(length) as usize]);
+    let (commit, _) = commit(&mut bench, &[]);
+    let problem = Sample {
+        length,
+        options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
+        counts: bench.bytes(&vec![0; 4 * length as usize]).into(),
+        logits: bench.floats(&logits).into(),
+        scratch: scratch.into(),
+        commit,
+    };
+    let [penalties, histogram, ..] = sample(&problem);
+    // Of 256 bins the counts, then the low and the high words of the sums. A bin is an eighth; exp(-20) is 4 · 2^-31.
+    let mut expected = vec![0; 3 * 256];
+    for (bin, count, weight) in [(0, count(-1.0), 1 << 31), (160, count(-21.0), 4)] {
+        let sum = weight * count;
+        (expected[bin], expected[256 + bin], expected[512 + bin]) = (count as u32, sum as u32, (sum >> 32) as u32);
+    }
+    bench.case(format!("histogram of {length} logits"), vec![penalties, histogram], scratch, Expected::Exact(expected))
+}
+
+/// What a case looks at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Look {
+    /// How often each id was chosen.
+    Counts,
+    /// The words of the scratch that must be 0 for the next token.
+    Scratch,
+    /// The state, when the text is done already.
+    Done,
+}
+
+/// What a token leaves behind. Without a number among the logits there is no token to count.
+fn look_case(random: &mut Random, options: &SamplingOptions, look: Look, numbers: bool) -> Case {
+    const LENGTH: usize = 1000;
+    let mut bench = if look == Look::Done { Bench::done() } else { Bench::at(100, 1) };
+    let logits = if numbers { random.floats(LENGTH) } else { vec![f32::NAN; LENGTH] };
+    let mut counts: Vec<u32> = (0..LENGTH).map(|i| [1, IN_PROMPT + 3, 2][i % 3]).collect();
+    let scratch = bench.bytes(&vec![0; scratch_bytes(LENGTH as u32) as usize]);
+    let of_counts = bench.bytes(bytemuck::cast_slice(&counts));
+    let (commit, state) = commit(&mut bench, &[]);
+    let problem = Sample {
+        length: LENGTH as u32,
+        options: bench.bytes(bytemuck::bytes_of(&Options::from(options))).into(),
+        counts: of_counts.into(),
+        logits: bench.floats(&logits).into(),
+        scratch: scratch.into(),
+        commit,
+    };
+    if let Some(token) = sampler::sample(&logits, &counts, options, 0).filter(|_| numbers) {
+        counts[token as usize] += 1;
+    }
+    let (output, expected) = match look {
+        Look::Counts => (of_counts, counts),
+        // The histogram's three parts, and how many candidates there are.
+        Look::Scratch => (scratch, vec![0; 3 * 256 + 1]),
+        Look::Done => (state, bytemuck::cast_slice(bytemuck::bytes_of(&bench.state())).to_vec()),
+    };
+    let name = format!("{look:?} after a token, numbers {numbers}").to_lowercase();
+    let case = bench.case(name, sample(&problem).to_vec(), output, Expected::Exact(expected));
     Case { stem: SPEC.stem, variant: SPEC.stem.into(), ..case }
 }

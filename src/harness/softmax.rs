@@ -26,6 +26,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
         (&[2, 3, 5, 31], &[5, 31]),
         (&[2, 3, 5, 131], &[2, 1, 5, 131]),
         (&[2, 1, 3, 2, 7], &[2, 1, 3, 1, 7]),
+        (&[2, 3, 2, 2, 7], &[1, 3, 1, 2, 7]),
     ];
     for &(shape, mask) in masks {
         cases.push(case(caps, random, shape, Some(mask), &scaled));
