@@ -89,12 +89,12 @@ fn score(lane: u32, held: ptr<function, Held>) {
     }
 }
 
-fn whole_score(n: u32, key: u32, count: u32) -> f32 {
+fn whole_score(n: u32, key: u32) -> f32 {
     var sum = (scores[n * 2u * TILE + key] + scores[(n * 2u + 1u) * TILE + key]) * SCALE;
     if SOFT_CAP != 0.0 {
         sum = soft_cap(sum, SOFT_CAP);
     }
-    return select(LOWEST, sum, key < count);
+    return sum;
 }
 
 // Turns the scores of the tile into weights and moves the running maxima and sums.
@@ -103,7 +103,7 @@ fn weigh(lane: u32, count: u32) {
     let member = lane % TEAM;
     var highest = LOWEST;
     for (var key = member; key < TILE; key += TEAM) {
-        highest = max(highest, whole_score(n, key, count));
+        highest = max(highest, whole_score(n, key)); // past the last key its score again
     }
     team[lane] = highest;
     workgroupBarrier();
@@ -114,7 +114,7 @@ fn weigh(lane: u32, count: u32) {
     workgroupBarrier();
     var sum = 0.0;
     for (var key = member; key < TILE; key += TEAM) {
-        let weight = select(0.0, exp(whole_score(n, key, count) - highest), key < count);
+        let weight = select(0.0, exp(whole_score(n, key) - highest), key < count);
         weights[n * TILE + key] = weight;
         sum += weight;
     }

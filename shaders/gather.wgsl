@@ -30,8 +30,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let col = 4u * (group.x * WG_SIZE + lane);
     let id = tokens[t];
     let here = id >= params.first_row && id - params.first_row < params.rows;
-    let nowhere = id >= params.all_rows && params.first_row == 0u; // the first shard writes these
-    if t >= state.count || state.done != 0u || col >= COLS || !(here || nowhere) {
+    let nowhere = id >= params.all_rows; // every shard writes these
+    if state.done != 0u || col >= COLS || !(here || nowhere) {
         return;
     }
     var quad = bitcast<vec4<f32>>(vec4<u32>(params.missing));

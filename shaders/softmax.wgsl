@@ -83,8 +83,8 @@ fn main(
         if s > largest {
             sum = sum * weight(largest - s) + 1.0;
             largest = s;
-        } else if s > LOWEST {
-            sum += weight(s - largest);
+        } else {
+            sum += weight(s - largest); // of LOWEST alone, too: what follows outweighs it, or it is left out below
         }
     }
     let top = lanes_max(largest, thread);

@@ -102,7 +102,7 @@ fn main(
     best[lane] = vec2<u32>(0u);
     if lane == 0u {
         limit = vec2<u32>(0u);
-        wanted = min(params.k, params.chunk);
+        wanted = params.k; // or all there are, if fewer
         complete = false;
         atomicStore(&gathered, 0u);
     }
