@@ -235,6 +235,21 @@ fn every_shared_file_is_used() {
     }
 }
 
+/// Bugs to plant, by file: tests/page/planted.test.mjs sees that a case notices each.
+#[test]
+fn every_shader_has_a_bug_to_plant() {
+    let planted: serde_json::Value = serde_json::from_str(include_str!("planted.json")).unwrap();
+    let planted = planted.as_object().unwrap();
+    let named = |stem: &str| planted.get(stem).and_then(|bugs| bugs.as_array()).is_some_and(|bugs| !bugs.is_empty());
+    let without: Vec<&str> = CATALOGUE.iter().map(|spec| spec.stem).filter(|stem| !named(stem)).collect();
+    assert!(without.is_empty(), "no bug is planted in {without:?}");
+    // Files without a function declare what others use.
+    let computes = |text: &str| text.contains("\nfn ") || text.starts_with("fn ");
+    let shared = FILES.iter().filter(|(_, text)| computes(text)).map(|(stem, _)| format!("shared/{stem}"));
+    let without: Vec<String> = shared.filter(|file| !named(file)).collect();
+    assert!(without.is_empty(), "no bug is planted in {without:?}");
+}
+
 /// Rows × columns of real models, the largest vocabulary among them.
 const SHAPES: &[[u32; 2]] = &[[512, 2048], [16384, 2048], [2048, 8192], [151_936, 4096], [262_144, 2560]];
 
