@@ -4,10 +4,14 @@
 #[cfg(feature = "harness")]
 mod case;
 mod device;
+#[cfg(feature = "harness")]
+mod large;
 mod list;
 mod model;
 mod pipeline;
 mod readback;
+#[cfg(feature = "harness")]
+mod run;
 mod shim;
 mod tensors;
 mod upload;
@@ -15,6 +19,8 @@ mod upload;
 #[cfg(feature = "harness")]
 pub use case::CaseRun;
 pub use device::{AdapterFacts, Gpu};
+#[cfg(feature = "harness")]
+pub use large::LargeRun;
 pub use list::{BufferTable, CommandList};
 pub use model::{GpuModel, MAX_DEPTH, make_buffers};
 pub use pipeline::Ahead;

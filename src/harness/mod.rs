@@ -15,6 +15,7 @@ mod fused;
 mod gather;
 mod gather_axis;
 mod kv_write;
+mod large;
 mod layer_norm;
 mod mat_mul;
 mod mat_mul_dense;
@@ -41,6 +42,7 @@ mod tolerance;
 
 pub use data::Random;
 pub use draws::{Draws, chi_square};
+pub use large::{Large, large};
 pub use op_bench::OpBench;
 pub use rules::{Choice, choices};
 pub use tolerance::Tolerance;

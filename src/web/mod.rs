@@ -7,6 +7,8 @@ mod harness;
 mod info;
 mod load;
 pub mod pause;
+#[cfg(feature = "harness")]
+mod reading;
 mod source;
 mod tensor;
 mod vocabulary;

@@ -1,0 +1,78 @@
+//! Runs a large product of `harness` on a device: for the reading speed on `www/kernels.html`.
+
+use super::Gpu;
+use super::run::Run;
+use crate::harness::{Large, Random};
+use crate::kernels::state::State;
+use crate::{Error, ErrorCode, Result};
+
+/// Weights that are made here; the rest are copies of them.
+const PIECE_BYTES: usize = 8 << 20;
+
+/// Bit 14 of every f16: without it none is infinite or NaN, and all lie below 2.
+const BIT_14: u64 = 0x4000_4000_4000_4000;
+
+/// Bit 10 of every f16: with it none is too small to be a normal number.
+const BIT_10: u64 = 0x0400_0400_0400_0400;
+
+/// A large product whose buffers and command list are on a device, until it is dropped.
+pub struct LargeRun<'a> {
+    gpu: &'a Gpu,
+    run: Run<'a>,
+    large: &'a Large,
+}
+
+impl<'a> LargeRun<'a> {
+    /// Makes the buffers, fills them with numbers, and records the dispatch.
+    ///
+    /// # Errors
+    /// `limit_exceeded` where the device does not hold the matrix.
+    pub fn new(gpu: &'a Gpu, large: &'a Large) -> Result<Self> {
+        if let Some(needs) = &large.needs {
+            return Err(Error::new(ErrorCode::LimitExceeded, format!("needs {needs}")));
+        }
+        let run = Run::new(gpu, large.buffers.into_iter(), std::slice::from_ref(&large.dispatch), 1)?;
+        let random = &mut Random::new(1);
+        run.write(Large::STATE, bytemuck::bytes_of(&State { count: 1, ..State::default() }));
+        run.write(Large::X, bytemuck::cast_slice(&random.floats(run.buffer(Large::X).size() as usize / 4)));
+        let run = Self { gpu, run, large };
+        run.fill_weights(random)?;
+        Ok(run)
+    }
+
+    /// Random bits, but scales are ordinary numbers as in models: others might be slower.
+    fn fill_weights(&self, random: &mut Random) -> Result<()> {
+        let words: Vec<u64> = (0..PIECE_BYTES / 8).map(|_| random.bits() & !BIT_14 | BIT_10).collect();
+        let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+        let piece = self.gpu.buffer("piece", PIECE_BYTES as u64, usage)?;
+        self.gpu.queue.write_buffer(&piece, 0, bytemuck::cast_slice(&words));
+        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        for at in (0..self.large.bytes).step_by(PIECE_BYTES) {
+            let bytes = (self.large.bytes - at).min(PIECE_BYTES as u64);
+            encoder.copy_buffer_to_buffer(&piece, 0, self.run.buffer(Large::WEIGHTS), at, Some(bytes));
+        }
+        self.gpu.queue.submit([encoder.finish()]);
+        self.gpu.destroy_buffer(&piece);
+        Ok(())
+    }
+
+    /// Runs once, so that the pipeline is compiled, and looks whether the last row was written: what does nothing is
+    /// fast.
+    ///
+    /// # Errors
+    /// What the shader's compiler found, or what the GPU reported.
+    pub async fn check(&self) -> Result<()> {
+        self.submit(1);
+        let last = self.run.buffer(Large::Y).size() - 4;
+        let row = self.run.read(Large::Y, last, 4).await?;
+        if row != [0; 4] {
+            return Ok(());
+        }
+        Err(Error::new(ErrorCode::DeviceLost, format!("{} did not write its last row", self.large.variant)))
+    }
+
+    /// Submits the dispatch, `repeats` times in one pass.
+    pub fn submit(&self, repeats: u32) {
+        self.run.submit(repeats);
+    }
+}

@@ -1,0 +1,153 @@
+//! Matrices of 256 MiB times a column, to measure how fast weights are read: on smaller ones the launch dominates.
+//!
+//! Every quantised type of 4 bits or more has one in the shape that the rules choose on the device. Where the device
+//! can run products with x in digits, it has another in the shape that they did not choose, so that one run compares
+//! both. Buffers have sizes and no contents: WebAssembly could not hold them, and only the time counts.
+
+use crate::gguf::GgmlType;
+use crate::kernels::caps::Caps;
+use crate::kernels::layout::{Matrix, PackedLayout, type_id};
+use crate::kernels::mat_vec::{MatVec, RULES, Shape, choose, dispatch};
+use crate::kernels::spec::{BufferId, Dispatch};
+use crate::kernels::state::State;
+
+/// A product that reads many weights.
+#[derive(Debug, Clone)]
+pub struct Large {
+    /// The variant's id, such as `mat_vec.q4_k.subgroup`.
+    pub variant: String,
+    /// The type, rows and columns of the matrix: `q4_0 116509x4096`.
+    pub name: String,
+    /// What to run.
+    pub dispatch: Dispatch,
+    /// Its buffers with their bytes, which are multiples of 4.
+    pub buffers: [(BufferId, u64); 5],
+    /// Bytes of the weights, all of which a run reads.
+    pub bytes: u64,
+    /// What the device would have to hold, where it does not.
+    pub needs: Option<String>,
+}
+
+impl Large {
+    /// A pass of one token.
+    pub const STATE: BufferId = BufferId(0);
+    /// Stands in for what the product does without.
+    pub const DUMMY: BufferId = BufferId(1);
+    /// `[COLS]` f32
+    pub const X: BufferId = BufferId(2);
+    /// The packed matrix.
+    pub const WEIGHTS: BufferId = BufferId(3);
+    /// `[rows]` f32
+    pub const Y: BufferId = BufferId(4);
+
+    /// Bytes of weights to measure with.
+    pub const LEAST_BYTES: u32 = 256 << 20;
+
+    fn new(caps: &Caps, ty: GgmlType, rows: u32, shape: Shape) -> Self {
+        let weights = Matrix::whole(ty, rows, COLS, Self::WEIGHTS);
+        let problem = MatVec::new(&weights, Self::X.into(), Self::Y.into());
+        let fixed = (Self::STATE.into(), Self::DUMMY.into());
+        let dispatch = dispatch(caps, shape, fixed, &problem, &weights.shards[0]);
+        let bytes = PackedLayout::new(ty, rows, COLS).bytes();
+        let buffers = [
+            (Self::STATE, size_of::<State>() as u64),
+            (Self::DUMMY, 16),
+            (Self::X, 4 * u64::from(COLS)),
+            (Self::WEIGHTS, bytes),
+            (Self::Y, 4 * u64::from(rows)),
+        ];
+        let most = caps.max_binding.min(caps.max_buffer);
+        let needs = (bytes > most).then(|| format!("a buffer of {bytes} bytes, this device binds {most}"));
+        let (variant, name) = (dispatch.kernel.id.clone(), format!("{} {rows}x{COLS}", type_id(ty)));
+        Self { variant, name, dispatch, buffers, bytes, needs }
+    }
+}
+
+/// Columns of every matrix.
+const COLS: u32 = 4096;
+
+/// The products for a device with these capabilities, on matrices of at least `least_bytes`.
+pub fn large(caps: &Caps, least_bytes: u32) -> Vec<Large> {
+    let types = GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised() && 8 * ty.block_bytes() >= 4 * ty.block_len());
+    let products = types.flat_map(|ty| {
+        let row_bytes = PackedLayout::new(ty, 1, COLS).bytes();
+        let rows = u64::from(least_bytes).div_ceil(row_bytes) as u32;
+        shapes(caps, ty, rows).into_iter().map(move |shape| Large::new(caps, ty, rows, shape))
+    });
+    products.collect()
+}
+
+/// The shape that the rules choose; and where the device can run both, one that is the other way about digits.
+fn shapes(caps: &Caps, ty: GgmlType, rows: u32) -> Vec<Shape> {
+    let chosen = choose(caps, ty, rows, COLS);
+    let other = if chosen.digits {
+        Some(choose(&Caps { dot4: false, ..caps.clone() }, ty, rows, COLS))
+    } else if caps.subgroups && caps.dot4 {
+        // The first of the table: that of tall matrices.
+        RULES.iter().map(|rule| rule.shape).find(|shape| shape.digits)
+    } else {
+        None
+    };
+    std::iter::once(chosen).chain(other).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device that holds large buffers and has no features.
+    fn roomy() -> Caps {
+        Caps { max_binding: 1 << 30, max_buffer: 1 << 30, ..Caps::baseline() }
+    }
+
+    fn with_digits(vendor: &str) -> Caps {
+        Caps { subgroups: true, subgroup_size: (32, 32), dot4: true, vendor: vendor.into(), ..roomy() }
+    }
+
+    fn variants(caps: &Caps) -> Vec<String> {
+        large(caps, Large::LEAST_BYTES).into_iter().map(|product| product.variant).collect()
+    }
+
+    #[test]
+    fn every_type_of_four_bits_or_more_reads_256_mib_once() {
+        let products = large(&roomy(), Large::LEAST_BYTES);
+        let types: Vec<&str> = products.iter().filter_map(|product| product.name.split(' ').next()).collect();
+        assert_eq!(types, ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k"]);
+        assert_eq!((products[0].name.as_str(), products[0].bytes), ("q4_0 116509x4096", 116_509 * 4096 / 32 * 18));
+        for product in &products {
+            let row = product.bytes / (product.buffers[4].1 / 4);
+            assert!((256 << 20..(256 << 20) + row).contains(&product.bytes), "{}: {}", product.name, product.bytes);
+            assert_eq!(product.buffers[3], (Large::WEIGHTS, product.bytes));
+            assert_eq!(product.needs, None);
+            let used = product.dispatch.buffers.iter().map(|slice| slice.buffer);
+            assert!(used.clone().all(|id| product.buffers.iter().any(|(other, _)| *other == id)), "{}", product.name);
+        }
+    }
+
+    #[test]
+    fn digits_are_compared_with_the_other_way_where_there_are_any() {
+        assert_eq!(variants(&roomy()).len(), 8);
+        assert_eq!(variants(&Caps { dot4: true, ..roomy() }).len(), 8, "digits need subgroups");
+        let chosen = variants(&with_digits("nvidia"));
+        assert_eq!(chosen.len(), 16);
+        assert_eq!(chosen[..2], ["mat_vec.q4_0.subgroup.digits", "mat_vec.q4_0.subgroup"]);
+        let forced = variants(&with_digits("another"));
+        assert_eq!(forced.len(), 16);
+        assert_eq!(forced[..2], ["mat_vec.q4_0.subgroup", "mat_vec.q4_0.subgroup.digits"]);
+    }
+
+    #[test]
+    fn a_device_that_does_not_hold_a_matrix_says_so() {
+        let needs = |max_binding, max_buffer| {
+            let caps = Caps { max_binding, max_buffer, ..Caps::baseline() };
+            large(&caps, Large::LEAST_BYTES).into_iter().map(|product| product.needs).collect::<Vec<_>>()
+        };
+        let bytes = large(&roomy(), Large::LEAST_BYTES)[0].bytes;
+        assert_eq!(needs(bytes, bytes)[0], None);
+        let reason = Some(format!("a buffer of {bytes} bytes, this device binds {}", bytes - 1));
+        assert_eq!(needs(bytes - 1, bytes)[0], reason);
+        assert_eq!(needs(bytes, bytes - 1)[0], reason);
+        assert!(needs(128 << 20, 256 << 20).iter().all(Option::is_some), "the limits that every device has");
+        assert!(large(&Caps::baseline(), 1 << 20).iter().all(|product| product.needs.is_none()));
+    }
+}

@@ -1,0 +1,86 @@
+//! The reading speed on `www/kernels.html`: how fast products of large matrices read their weights.
+
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+use super::Harness;
+use super::errors::{to_js, to_value};
+use crate::gpu::LargeRun;
+use crate::harness::{Large, large};
+use crate::{Error, ErrorCode, Result};
+
+/// A product by its names.
+#[derive(Serialize)]
+struct Entry<'a> {
+    variant: &'a str,
+    name: &'a str,
+    bytes: u64,
+    needs: Option<&'a str>,
+}
+
+/// How fast a product was.
+#[derive(Serialize)]
+struct Reading {
+    bytes: u64,
+    ms: f64,
+    gbps: f64,
+}
+
+/// A submit that takes this long is long enough for the clock.
+const ENOUGH_MS: f64 = 60.0;
+
+/// Runs of a submit at most.
+const MOST_RUNS: u32 = 4096;
+
+/// Measurements, of which the median counts.
+const MEASUREMENTS: usize = 5;
+
+#[wasm_bindgen]
+impl Harness {
+    /// The products of large matrices, of `least_bytes` or 256 MiB.
+    pub fn large(&self, least_bytes: Option<u32>) -> std::result::Result<JsValue, JsValue> {
+        let products = self.products(least_bytes);
+        let entries = products.iter().map(|Large { variant, name, bytes, needs, .. }| Entry {
+            variant,
+            name,
+            bytes: *bytes,
+            needs: needs.as_deref(),
+        });
+        to_value(&entries.collect::<Vec<_>>())
+    }
+
+    /// Measures product `index` of those that `large` lists.
+    pub async fn read(&self, index: usize, least_bytes: Option<u32>) -> std::result::Result<JsValue, JsValue> {
+        let products = self.products(least_bytes);
+        let missing = || to_js(Error::invalid_argument(format!("product {index} of {}", products.len())));
+        let product = products.get(index).ok_or_else(missing)?;
+        let ms = self.ms_per_run(product).await.map_err(to_js)?;
+        to_value(&Reading { bytes: product.bytes, ms, gbps: product.bytes as f64 / ms / 1e6 })
+    }
+}
+
+impl Harness {
+    fn products(&self, least_bytes: Option<u32>) -> Vec<Large> {
+        large(&self.gpu.caps, least_bytes.unwrap_or(Large::LEAST_BYTES))
+    }
+
+    /// The difference between some runs and twice as many, so that launch and wait cancel out: as `readBandwidth` in
+    /// `www/bench-meter.js` measures, which this is compared with.
+    async fn ms_per_run(&self, product: &Large) -> Result<f64> {
+        let run = LargeRun::new(&self.gpu, product)?;
+        run.check().await?;
+        let mut repeats = 1;
+        while repeats < MOST_RUNS && self.time(|| run.submit(repeats)).await? < ENOUGH_MS {
+            repeats *= 2;
+        }
+        let mut differences = [0.0; MEASUREMENTS];
+        for difference in &mut differences {
+            let once = self.time(|| run.submit(repeats)).await?;
+            *difference = (self.time(|| run.submit(2 * repeats)).await? - once) / f64::from(repeats);
+        }
+        differences.sort_by(f64::total_cmp);
+        let ms = differences[MEASUREMENTS / 2];
+        let coarse = || Error::new(ErrorCode::LimitExceeded, "the clock is too coarse for this device");
+        (ms > 0.0).then_some(ms).ok_or_else(coarse)
+    }
+}
