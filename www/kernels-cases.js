@@ -15,7 +15,10 @@ function measured(result) {
   return { status, reason };
 }
 
-/** The harness's cases, its facts and its rules. */
+/** Stands in `only` for the reading speed, which has no cases. */
+export const READING = 'reading';
+
+/** The harness's cases, its facts, its rules and what it measures the reading speed with. */
 async function openHarness() {
   const glue = await import(HARNESS);
   await glue.default();
@@ -23,7 +26,8 @@ async function openHarness() {
   const rows = harness.list().map(({ kernel, variant, case: name }, index) => ({
     kernel, variant, case: name, work: async () => measured(await harness.run(index, true)),
   }));
-  return { rows, facts: harness.facts(), rules: harness.rules() };
+  const reading = { list: () => harness.large(), read: (index) => harness.read(index) };
+  return { rows, facts: harness.facts(), rules: harness.rules(), reading };
 }
 
 /** The cases of the JavaScript references, with the facts of the package's device. */
@@ -61,12 +65,13 @@ export async function openCases({ seed, only, variant }) {
   const references = await openReferences(seed).catch(kept('the package'));
   if (harness.error && references.error) throw Object.assign(new Error(notes.join('; ')), { code: harness.error.code });
   const all = [...harness.rows, ...references.rows];
-  const stems = new Set(all.map(({ kernel }) => kernel));
+  const stems = new Set([READING, ...all.map(({ kernel }) => kernel)]);
   const unknown = only.find((stem) => !stems.has(stem));
   if (unknown) throw wrong(`'only' names '${unknown}'; there are ${[...stems].sort().join(', ')}`);
   const rows = all.filter((row) => (only.length === 0 || only.includes(row.kernel)) && row.variant.includes(variant));
-  if (rows.length === 0) throw wrong(`no case has a variant with '${variant}' in its name`);
-  return { rows: withIds(rows), facts: harness.facts ?? references.facts, rules: harness.rules ?? [], notes };
+  if (rows.length === 0 && !only.includes(READING)) throw wrong(`no case has a variant with '${variant}' in its name`);
+  const { facts = references.facts, rules = [], reading } = harness;
+  return { rows: withIds(rows), facts, rules, reading, notes };
 }
 
 const wrong = (message) => Object.assign(new Error(message), { code: 'invalid_argument' });

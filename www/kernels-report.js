@@ -37,6 +37,25 @@ export function firstText({ first }) {
   return `first difference at element ${first.index}: expected ${first.expected}, found ${first.found}`;
 }
 
+// ---- reading speed --------------------------------------------------------------------------------------------------
+
+export const SPEED_HEAD = ['variant', 'matrix', 'size', 'time', 'rate', 'of the bandwidth'];
+
+/** The cells of a row of the reading speed; a reason stands where the last would. */
+export function speedCells({ variant, name, bytes, ms, gbps, percent, reason }) {
+  const share = Number.isFinite(percent) ? `${percent.toFixed(1)} %` : NONE;
+  return [variant, name, `${figure(bytes / 1e6)} MB`, timeText(ms), rateText({ gbps }), reason ?? share];
+}
+
+/** The bandwidth in words. */
+export function bandwidthText({ read_bandwidth: { bytes_per_second: most, both = [], skipped } }) {
+  if (skipped) return `Read bandwidth of a plain kernel: not measured, ${skipped}`;
+  const words = both.map((value) => figure(value / 1e9)).join(' before and ');
+  return `Read bandwidth of a plain kernel: ${figure(most / 1e9)} GB/s` + (both.length > 1 ? ` (${words} after)` : '');
+}
+
+// ---- the whole ------------------------------------------------------------------------------------------------------
+
 /** How many rows have each status. */
 export function count(rows) {
   const counts = { all: rows.length, passed: 0, failed: 0, skipped: 0, waiting: 0, running: 0 };
@@ -67,13 +86,18 @@ function caseReport({ kernel, variant, case: name, status, result = {} }) {
   };
 }
 
-/** The JSON of a run. Rows that did not run are not in it. */
-export function report(rows, facts, { seed, userAgent } = {}) {
+/**
+ * The JSON of a run. Rows that did not run are not in it.
+ * @param {object[]} rows
+ * @param {object} facts of the device
+ * @param {{seed?: number, userAgent?: string, reading?: object}} [run] `reading` is what ReadingCard measured
+ */
+export function report(rows, facts, { seed, userAgent, reading } = {}) {
   const ran = rows.filter(({ status }) => status !== 'waiting' && status !== 'running');
   const { passed, failed, skipped } = count(ran);
   return {
     adapter: adapterName(facts), software: facts?.software, features: facts?.features ?? [],
-    limits: facts?.limits ?? {}, seed, userAgent, passed, failed, skipped, cases: ran.map(caseReport),
+    limits: facts?.limits ?? {}, seed, userAgent, passed, failed, skipped, cases: ran.map(caseReport), reading,
   };
 }
 
@@ -105,12 +129,18 @@ function skippedTable(cases) {
   return table(['skipped because', 'cases'], [...reasons]);
 }
 
+function readingPart(reading) {
+  const title = '### Reading speed';
+  if (reading.skipped) return [title, reading.skipped];
+  return [title, bandwidthText(reading), table(SPEED_HEAD, reading.rows.map(speedCells))];
+}
+
 /** Failures beyond these are counted only: a report that nobody can paste helps nobody. */
 const MOST_FAILURES = 30;
 
 /** The report of `report()` as Markdown, for a bug report. */
 export function markdown(result) {
-  const { adapter, features, passed, failed, skipped, seed, userAgent, cases } = result;
+  const { adapter, features, passed, failed, skipped, seed, userAgent, cases, reading } = result;
   const parts = [`## Kernels on ${adapter}: ${passed} passed, ${failed} failed, ${skipped} skipped`];
   const facts = [['adapter', adapter], ['features', features.join(', ') || 'none'], ['browser', userAgent ?? NONE],
     ['seed of the JavaScript references', seed ?? NONE]];
@@ -121,5 +151,6 @@ export function markdown(result) {
   if (cases.length > 0) parts.push('### By kernel', kernelTable(cases));
   const left = cases.filter(({ status }) => status === 'skipped');
   if (left.length > 0) parts.push(skippedTable(left));
+  if (reading) parts.push(...readingPart(reading));
   return `${parts.join('\n\n')}\n`;
 }

@@ -1,11 +1,12 @@
 // The page of kernels.html: reads the address, lists cases, runs them, posts the JSON. `data-state` of the root element
 // is `loading`, `ready`, `running`, `done` or `error`.
 
-import { openCases } from './kernels-cases.js';
+import { openCases, READING } from './kernels-cases.js';
+import { ReadingCard } from './kernels-reading.js';
 import { adapterName, count, markdown, report } from './kernels-report.js';
 import { CaseTable, element } from './kernels-table.js';
 
-const KNOWN = ['only', 'variant', 'seed', 'report'];
+const KNOWN = ['only', 'variant', 'seed', 'reading', 'report'];
 const $ = (id) => document.getElementById(id);
 const root = document.documentElement;
 
@@ -15,6 +16,8 @@ let table;
 let settings;
 let status = 'all';
 let stopped = false;
+let readingCard;
+let reading;
 
 // ---- settings -------------------------------------------------------------------------------------------------------
 
@@ -25,18 +28,23 @@ function settingsOf(query) {
   if (unknown) throw wrong(`unknown parameter '${unknown}'; known are ${KNOWN.join(', ')}`);
   const seed = query.has('seed') ? Number(query.get('seed')) : Math.floor(Math.random() * 2 ** 32);
   if (!Number.isSafeInteger(seed) || seed < 0) throw wrong(`'seed' is '${query.get('seed')}', not a whole number`);
+  const asked = query.get('reading') ?? '';
+  if (!['', '1'].includes(asked)) throw wrong(`'reading' is '${asked}', not 1`);
   const only = (query.get('only') ?? '').split(',').map((stem) => stem.trim()).filter(Boolean);
-  return { only, variant: query.get('variant') ?? '', seed, report: query.get('report') };
+  const withReading = asked === '1' || only.includes(READING);
+  return { only, variant: query.get('variant') ?? '', seed, withReading, report: query.get('report') };
 }
 
 // ---- showing --------------------------------------------------------------------------------------------------------
 
-function setState(state) {
+function setState(state, measures = false) {
   root.dataset.state = state;
   $('run').disabled = state === 'running' || rows.length === 0;
-  $('stop').hidden = state !== 'running';
+  $('measure').disabled = state === 'running';
+  $('stop').hidden = state !== 'running' || measures;
+  $('stop-measuring').hidden = !measures;
   $('filter').disabled = rows.length === 0;
-  $('export').hidden = $('to-report').hidden = rows.every((row) => row.status === 'waiting');
+  $('export').hidden = $('to-report').hidden = !reading && rows.every((row) => row.status === 'waiting');
 }
 
 const say = (text) => { $('step').textContent = text; };
@@ -162,9 +170,17 @@ function finish(chosen) {
   say(`${stopped ? 'Stopped' : 'Done'}: ${passed} passed, ${failed.length} failed, ${skipped} skipped`);
 }
 
+async function measure() {
+  if (root.dataset.state === 'running') return;
+  stopped = false;
+  setState('running', true);
+  reading = await readingCard.measure(() => stopped);
+  setState('done');
+}
+
 // ---- reporting ------------------------------------------------------------------------------------------------------
 
-const result = () => report(rows, facts, { seed: settings.seed, userAgent: navigator.userAgent });
+const result = () => report(rows, facts, { seed: settings.seed, userAgent: navigator.userAgent, reading });
 
 async function post(url, value) {
   const options = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) };
@@ -193,7 +209,8 @@ $('copy-json').addEventListener('click', ({ target }) => copy(json(), target));
 $('save-markdown').addEventListener('click', () => save(markdown(result()), 'text/markdown', 'webgguf-kernels.md'));
 $('save-json').addEventListener('click', () => save(json(), 'application/json', 'webgguf-kernels.json'));
 $('run').addEventListener('click', () => run(applyFilter()));
-$('stop').addEventListener('click', () => { stopped = true; });
+$('measure').addEventListener('click', measure);
+for (const id of ['stop', 'stop-measuring']) $(id).addEventListener('click', () => { stopped = true; });
 $('fold').addEventListener('click', () => table?.fold());
 $('to-report').addEventListener('click', () => $('export').scrollIntoView({ block: 'center' }));
 $('filter').addEventListener('input', () => applyFilter());
@@ -214,6 +231,8 @@ async function start() {
   const opened = await openCases(settings);
   ({ rows, facts } = opened);
   table = new CaseTable($('groups'), rows, run);
+  readingCard = new ReadingCard(opened.reading, facts);
+  $('controls').classList.toggle('no-cases', rows.length === 0);
   showDevice(opened.rules);
   showCounts();
   setState('ready');
@@ -221,6 +240,7 @@ async function start() {
   openLinked();
   if (!settings.report) return;
   await run(rows);
+  if (settings.withReading) await measure();
   await post(settings.report, result());
   root.hidden = false;
 }

@@ -39,7 +39,24 @@ export class Harness {
     await new Promise((resolve) => queueMicrotask(resolve));
     return { ...passed, ...special };
   }
-}`;
+  large() { return products; }
+  async read(index) {
+    if (index === 3) throw Object.assign(new Error('no room'), { code: 'out_of_memory' });
+    const ms = 0.125 + index / 64;
+    return { bytes: products[index].bytes, ms, gbps: products[index].bytes / ms / 1e6 };
+  }
+}
+const types = ['q4_0', 'q4_1', 'q5_0', 'q5_1', 'q8_0', 'q4_k', 'q5_k', 'q6_k'];
+const products = types.flatMap((type, nth) => ['.digits', ''].map((end) => ({
+  variant: 'mat_vec.' + type + '.subgroup' + end, name: type + ' ' + (100 + nth) + '000x4096', bytes: 268500000,
+  needs: type === 'q6_k' ? 'a buffer of 268500000 bytes, this device binds 134217728' : undefined,
+})));`;
+
+/** The second bandwidth is the larger one. */
+const BANDWIDTHS = `
+const values = [3e12, 4.296e12];
+let calls = 0;
+export const readBandwidth = async () => ({ bytes_per_second: values[calls++ % 2], buffer_bytes: 268435456 });`;
 
 /** silu is off by a thousandth. */
 function planted() {
@@ -52,7 +69,9 @@ function planted() {
 let deliver = () => {};
 const onReport = (value) => deliver(value);
 const real = await openSite({ onReport });
-const madeUp = await openSite({ routes: { '/harness/webgguf.js': script(MADE_UP) } });
+const madeUp = await openSite({
+  onReport, routes: { '/harness/webgguf.js': script(MADE_UP), '/bench-meter.js': script(BANDWIDTHS) },
+});
 const mistaken = await openSite({ onReport, routes: { '/kernels-references.js': script(planted()) } });
 
 const stateIs = (page, state) => page.waitForFunction(
@@ -186,6 +205,90 @@ test('with `report` the real harness and the tensor API run by themselves', asyn
   }
 });
 
+// ---- reading speed --------------------------------------------------------------------------------------------------
+
+test('the reading speed is measured on request and shown as a share of the larger bandwidth', async () => {
+  await withPage(madeUp, '?only=kernel_3', async (page) => {
+    await stateIs(page, 'ready');
+    assert.equal(await page.locator('#speeds tr').count(), 0);
+    await page.click('#measure');
+    await stateIs(page, 'done');
+    assert.match(await page.innerText('#reading-step'), /4,296 GB\/s \(3,000 before and 4,296 after\)/);
+    const rows = page.locator('#speeds tbody tr');
+    assert.equal(await rows.count(), 16);
+    assert.equal(await rows.first().innerText(),
+      'mat_vec.q4_0.subgroup.digits\tq4_0 100000x4096\t269 MB\t0.13 ms\t2,148 GB/s\t50.0 %');
+    assert.match(await rows.nth(3).innerText(), /q4_1.*269 MB\tout_of_memory: no room$/);
+    assert.match(await rows.last().innerText(), /needs a buffer of 268500000 bytes/);
+    assert.equal(await page.isEnabled('#measure'), true);
+    await screenshot(page, 'kernels-reading');
+    const [text] = await Promise.all([page.waitForEvent('download'), page.click('#save-markdown')]);
+    const markdown = fs.readFileSync(await text.path(), 'utf8');
+    assert.match(markdown, /### Reading speed[^]*4,296 GB\/s[^]*\| variant \| matrix \| size \|/);
+    const row = '| mat_vec.q4_0.subgroup | q4_0 100000x4096 | 269 MB | 0.14 ms | 1,909 GB/s | 44.4 % |';
+    assert.ok(markdown.includes(row), markdown);
+  });
+});
+
+test('with `reading` it is measured after the cases, with `only=reading` alone', async () => {
+  const both = await reported(madeUp, { only: 'kernel_3', reading: 1 });
+  const alone = await reported(madeUp, { only: 'reading' });
+  assert.deepEqual([both.cases.length, alone.cases.length], [100, 0]);
+  for (const { reading: { read_bandwidth: read, rows } } of [both, alone]) {
+    assert.deepEqual(read, { bytes_per_second: 4.296e12, buffer_bytes: 268435456, both: [3e12, 4.296e12] });
+    assert.equal(rows.length, 16);
+    const { variant, name, bytes, ms, gbps, percent } = rows[0];
+    assert.deepEqual([variant, name], ['mat_vec.q4_0.subgroup.digits', 'q4_0 100000x4096']);
+    assert.deepEqual([bytes, ms, gbps, percent], [268500000, 0.125, 2148, 50]);
+    assert.match(rows.at(-1).reason, /^needs a buffer/);
+  }
+  assert.equal((await reported(madeUp, { only: 'kernel_3' })).reading, undefined, 'not asked for');
+});
+
+test('on a software adapter the card says why it measures nothing', async () => {
+  const { software, reading } = await reported(real, { only: 'reading' }, async (page) => {
+    await stateIs(page, 'done');
+    await page.waitForFunction(() => !document.documentElement.hidden);
+    await page.waitForFunction(() => document.getElementById('reading-step').textContent.length > 0);
+    if (await page.isVisible('#measure')) return;
+    assert.match(await page.innerText('#reading-step'), /program on the CPU/);
+  });
+  if (software) return assert.match(reading.skipped, /program on the CPU/);
+  return assert.ok(reading.rows.every(({ gbps, reason }) => gbps > 0 || reason));
+});
+
+test('products of small matrices can be timed on any adapter, and leave no buffers behind', async () => {
+  await withPage(real, '?only=reading', async (page) => {
+    await stateIs(page, 'ready');
+    const { products, read, left, wrong } = await page.evaluate(async () => {
+      let left = 0;
+      const count = (prototype, name, by) => {
+        const original = prototype[name];
+        prototype[name] = function (...args) { left += by; return original.apply(this, args); };
+      };
+      const { default: init, Harness } = await import('/harness/webgguf.js');
+      await init();
+      const harness = await Harness.open();
+      count(GPUDevice.prototype, 'createBuffer', 1);
+      count(GPUBuffer.prototype, 'destroy', -1);
+      const bytes = 2 ** 20;
+      const products = harness.large(bytes);
+      const chosen = products.flatMap(({ name }, index) => (/^q4_0|^q6_k/.test(name) ? [index] : []));
+      const read = [];
+      for (const index of chosen) read.push({ ...products[index], ...(await harness.read(index, bytes)) });
+      const wrong = await harness.read(products.length, bytes).catch(({ code }) => code);
+      return { products, read, left, wrong };
+    });
+    assert.ok(products.length >= 8 && read.length >= 2, JSON.stringify(products));
+    for (const { variant, bytes, ms, gbps } of read) {
+      assert.ok(bytes >= 2 ** 20 && bytes < 2 ** 20 + 4096, `${variant}: ${bytes} bytes`);
+      assert.ok(ms > 0 && Math.abs(gbps * ms * 1e6 / bytes - 1) < 1e-6, `${variant}: ${ms} ms, ${gbps} GB/s`);
+    }
+    assert.equal(left, 0, 'buffers were not destroyed');
+    assert.equal(wrong, 'invalid_argument');
+  });
+});
+
 test('a mistake in a reference shows as a red row with the first difference', async () => {
   const query = { only: 'elementwise', variant: 'tensor api' };
   const result = await reported(mistaken, query, async (page) => {
@@ -207,7 +310,7 @@ test('a mistake in a reference shows as a red row with the first difference', as
 test('a wrong address is posted and shown', async () => {
   const wrong = [
     [{ only: 'matmul' }, /'only' names 'matmul'; there are .*mat_mul/], [{ sed: 1 }, /unknown parameter 'sed'/],
-    [{ seed: 'x' }, /'seed' is 'x'/], [{ variant: 'q9' }, /'q9'/],
+    [{ seed: 'x' }, /'seed' is 'x'/], [{ variant: 'q9' }, /'q9'/], [{ reading: 'yes' }, /'reading' is 'yes', not 1/],
   ];
   for (const [query, message] of wrong) {
     const { error } = await reported(real, query, async (page) => {
@@ -227,6 +330,8 @@ for (const scheme of ['light', 'dark']) {
     const page = await openPage(context, `${madeUp.url}/kernels.html?only=kernel_3,kernel_4`);
     await stateIs(page, 'ready');
     await page.click('#run');
+    await stateIs(page, 'done');
+    await page.click('#measure');
     await stateIs(page, 'done');
     const root = await page.evaluate(() => {
       const { scrollWidth, clientWidth } = document.documentElement;
