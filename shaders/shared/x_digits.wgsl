@@ -78,9 +78,16 @@ fn dot16(w: vec4<u32>, x: vec4<u32>, sum: u32) -> u32 {
     return sum + bitcast<u32>(dots);
 }
 
-// The number that sums of digits' products stand for, lowest rank first.
-fn value_of(sums: vec3<u32>) -> f32 {
-    let values = bitcast<vec3<f32>>(sums) - NUMBER_OFF;
+// Sums of a block's quants times the digits of one rank: of its first half, and of the other. Where both have one scale,
+// the latter is the sum of both.
+fn rank_sums(low: vec4<u32>, high: vec4<u32>, x_low: vec4<u32>, x_high: vec4<u32>) -> vec2<u32> {
+    let low_sum = dot16(low, x_low, NUMBER);
+    return vec2<u32>(low_sum, dot16(high, x_high, select(low_sum, NUMBER, HALVES)));
+}
+
+// The number that sums of the three ranks stand for, lowest first.
+fn value_of(first: u32, second: u32, third: u32) -> f32 {
+    let values = bitcast<vec3<f32>>(vec3<u32>(first, second, third)) - NUMBER_OFF;
     return (values.z * 256.0 + values.y) * 256.0 + values.x;
 }
 
@@ -97,17 +104,12 @@ fn add_block(sums: ptr<function, array<f32, SUMS_MOST>>, first: u32, start: u32,
         let low = vec4<u32>(words[0], words[1], words[2], words[3]);
         let high = vec4<u32>(words[4], words[5], words[6], words[7]);
         let s = int8_scales(at);
-        var low_sums = vec3<u32>(NUMBER);
-        var high_sums = vec3<u32>(NUMBER);
-        for (var rank = 0u; rank < 3u; rank += 1u) {
-            low_sums[rank] = dot16(low, digits[2u * rank], low_sums[rank]);
-            // Where both halves have one scale, their products add up as integers.
-            let before = select(low_sums[rank], high_sums[rank], HALVES);
-            high_sums[rank] = dot16(high, digits[2u * rank + 1u], before);
-        }
-        var value = s.y * value_of(high_sums);
+        let first_rank = rank_sums(low, high, digits[0], digits[1]);
+        let second_rank = rank_sums(low, high, digits[2], digits[3]);
+        let third_rank = rank_sums(low, high, digits[4], digits[5]);
+        var value = s.y * value_of(first_rank.y, second_rank.y, third_rank.y);
         if HALVES {
-            value += s.x * value_of(low_sums);
+            value += s.x * value_of(first_rank.x, second_rank.x, third_rank.x);
         }
         (*sums)[slot] += x_scale.x * value - s.z * x_scale.y - s.w * x_scale.z;
     }
