@@ -8,6 +8,7 @@ import { openBrowser } from '../../tools/browser.mjs';
 import { CACHE, readJson, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
+import { compareForced, compareGreedy } from '../../www/answers-compare.js';
 
 export const MODELS = path.join(ROOT, 'tests', 'fixtures', 'models');
 /** The smallest model there is: enough where only the way matters. */
@@ -86,11 +87,6 @@ export const badRoutes = {
 
 /** Tokens of greedy text that the expectations hold. */
 export const PREDICT = 64;
-/** Forced decoding: least share of equal top-1, most mean difference of log-probabilities. */
-const AGREEMENT = 0.99;
-const LOGPROB = 1e-2;
-/** Where llama.cpp's two best logits are closer than this, rounding may swap them. */
-const NEAR_TIE = 5e-3;
 
 const isIntegers = (list, length) => {
   assert.equal(list.length, length);
@@ -102,18 +98,14 @@ export function agree({ top1, logprobs }, wanted) {
   isIntegers(top1, wanted.top1.length);
   assert.equal(logprobs.length, wanted.logprobs.length);
   assert.ok(logprobs.every((value) => Number.isFinite(value) && value <= 0));
-  const differing = top1.map((id, i) => i).filter((i) => top1[i] !== wanted.top1[i]);
-  const share = 1 - differing.length / top1.length;
-  assert.ok(share >= AGREEMENT, `top-1 agrees in ${share}; first differences at ${differing.slice(0, 8)}`);
-  for (const i of differing) assert.ok(wanted.margin[i] < NEAR_TIE, `position ${i} differs by more than rounding`);
-  const off = logprobs.reduce((sum, value, i) => sum + Math.abs(value - wanted.logprobs[i]), 0) / logprobs.length;
-  assert.ok(off < LOGPROB, `log-probabilities are off by ${off} on average`);
+  const { share, off, differing, unexcused, agrees } = compareForced({ top1, logprobs }, wanted);
+  const words = `top-1 agrees in ${share}, not at ${differing.slice(0, 8)}, without excuse at ${unexcused.slice(0, 8)}`;
+  assert.ok(agrees, `${words}; log-probabilities are off by ${off} on average`);
 }
 
 /** Greedy ids are equal up to the first near tie. */
 export function sameGreedy(generated, wanted) {
   isIntegers(generated, PREDICT);
-  const at = generated.findIndex((id, i) => id !== wanted.greedy[i]);
-  if (at < 0) return;
-  assert.ok(wanted.greedy_margin[at] < NEAR_TIE, `greedy text differs at ${at}: ${generated[at]}, not ${wanted.greedy[at]}`);
+  const { equal, agrees } = compareGreedy(generated, wanted);
+  assert.ok(agrees, `greedy text differs at ${equal}: ${generated[equal]}, not ${wanted.greedy[equal]}`);
 }

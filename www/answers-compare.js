@@ -1,0 +1,30 @@
+// How close answers are to llama.cpp's, and how close they must be. Needs no browser.
+//
+// `wanted` is what tests/fixtures/models/expectations.json has under `exact` for a model: llama.cpp's greedy ids after
+// a prompt, and for given ids its most probable next ones and their log-probabilities; with margins, the distances
+// between its two best logits.
+
+/** Where llama.cpp's two best logits are closer than this, rounding may swap them. */
+const NEAR_TIE = 5e-3;
+/** Of given ids: least share of equal most probable ones, most mean difference of log-probabilities. */
+const LEAST_SHARE = 0.99;
+const MOST_OFF = 1e-2;
+
+/** Greedy ids: how many are equal before the first that is not, and whether that one is excused. */
+export function compareGreedy(generated, wanted) {
+  const at = wanted.greedy.findIndex((id, i) => generated[i] !== id);
+  const agrees = generated.length === wanted.greedy.length && (at < 0 || wanted.greedy_margin[at] < NEAR_TIE);
+  return { equal: at < 0 ? wanted.greedy.length : at, of: wanted.greedy.length, agrees };
+}
+
+/** Given ids: the share of equal most probable ones, the mean difference of log-probabilities, and what is wrong. */
+export function compareForced({ top1, logprobs }, wanted) {
+  const differing = wanted.top1.map((_, i) => i).filter((i) => top1[i] !== wanted.top1[i]);
+  const share = 1 - differing.length / wanted.top1.length;
+  const off = wanted.logprobs.reduce((sum, value, i) => sum + Math.abs(value - logprobs[i]), 0) / wanted.logprobs.length;
+  const unexcused = differing.filter((i) => !(wanted.margin[i] < NEAR_TIE));
+  const whole = top1.length === wanted.top1.length && logprobs.length === wanted.logprobs.length;
+  // Written so that a NaN agrees with nothing.
+  const agrees = whole && share >= LEAST_SHARE && unexcused.length === 0 && off < MOST_OFF;
+  return { share, off, differing, unexcused, agrees };
+}

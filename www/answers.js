@@ -1,0 +1,165 @@
+// The page of answers.html: small models in every weight format, whose answers on this device are compared with those
+// of llama.cpp. `data-state` of the root element is `ready`, `running`, `done` or `error`.
+
+import { WasmModel } from '../dist/index.js';
+import { compareForced, compareGreedy } from './answers-compare.js';
+import { element } from './kernels-table.js';
+
+const KNOWN = ['only', 'backend', 'precision', 'fixtures', 'report'];
+const $ = (id) => document.getElementById(id);
+const root = document.documentElement;
+const query = new URLSearchParams(location.search);
+const folder = query.get('fixtures') ?? '/fixtures/models/';
+const backend = query.get('backend') ?? 'webgpu';
+
+let rows = [];
+let adapter = '';
+let stopped = false;
+
+const wrong = (message) => Object.assign(new Error(message), { code: 'invalid_argument' });
+
+// ---- showing --------------------------------------------------------------------------------------------------------
+
+function setState(state) {
+  root.dataset.state = state;
+  $('run').disabled = state === 'running' || rows.length === 0;
+  $('stop').hidden = state !== 'running';
+}
+
+function showError(error) {
+  $('error').hidden = false;
+  $('error-code').textContent = error?.code ?? 'internal';
+  $('error-message').textContent = error?.message ?? String(error);
+}
+
+const percent = (share) => `${(100 * share).toFixed(share === 1 ? 0 : 1)} %`;
+
+/** The cells of a row after its name and precision. */
+function words({ status, greedy, forced, ms, reason }) {
+  if (reason) return [reason];
+  if (!greedy) return ['', '', '', status];
+  const weighed = forced ? [percent(forced.share), forced.off.toExponential(1).replace('e-', 'e−')] : ['', ''];
+  return [`${greedy.equal} of ${greedy.of}`, ...weighed, `${(ms / 1000).toFixed(1)} s`];
+}
+
+function showRow(row) {
+  const texts = words(row.result ?? { status: row.status });
+  const cells = texts.map((textContent) => element('td', { textContent }));
+  if (texts.length === 1) [cells[0].colSpan, cells[0].className] = [4, 'why'];
+  const head = element('th', { scope: 'row', textContent: row.name });
+  row.line.replaceChildren(head, element('td', { textContent: row.precision }), ...cells);
+  row.line.dataset.status = row.status;
+}
+
+function showCounts() {
+  const count = (status) => rows.filter((row) => row.status === status).length;
+  $('step').textContent = `${count('passed')} agree, ${count('failed')} do not, ${count('waiting')} to come`;
+  $('bar').value = rows.length === 0 ? 0 : 1 - count('waiting') / rows.length;
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+/** What the model says on this device, beside what llama.cpp says. */
+async function answer({ url, precision, prompt, forced: given, exact }) {
+  const begun = performance.now();
+  const model = await WasmModel.load(url, { backend, precision });
+  try {
+    adapter = model.info.adapter || model.info.backend;
+    const options = { temperature: 0, ignoreEos: true, maxTokens: exact.greedy.length };
+    const { ids } = await model.generate(prompt, options).result;
+    const greedy = compareGreedy([...ids], exact);
+    // Given ids are weighed without rounding whatever the precision: once is enough.
+    const forced = precision === 'exact' ? compareForced(await model.evaluate(given), exact) : undefined;
+    const agrees = greedy.agrees && (forced?.agrees ?? true);
+    return { status: agrees ? 'passed' : 'failed', greedy, forced, ms: performance.now() - begun };
+  } finally {
+    model.free();
+  }
+}
+
+async function runRow(row) {
+  row.status = 'running';
+  showRow(row);
+  try {
+    row.result = await answer(row);
+  } catch (error) {
+    row.result = { status: 'failed', reason: `${error?.code ?? error?.name}: ${error?.message ?? error}` };
+  }
+  row.status = row.result.status;
+  showRow(row);
+}
+
+async function run() {
+  if (root.dataset.state === 'running') return;
+  stopped = false;
+  setState('running');
+  for (const row of rows) {
+    if (stopped) break;
+    await runRow(row);
+    $('adapter').textContent = adapter;
+    showCounts();
+  }
+  setState('done');
+}
+
+// ---- reporting ------------------------------------------------------------------------------------------------------
+
+function result() {
+  const ran = rows.filter((row) => row.result);
+  const count = (status) => ran.filter((row) => row.status === status).length;
+  const models = ran.map(({ name, precision, result: { status, reason, greedy, forced, ms } }) => ({
+    name, precision, status, reason, equal: greedy?.equal, of: greedy?.of, top1: forced?.share, logprob_off: forced?.off, ms,
+  }));
+  return { adapter, backend, userAgent: navigator.userAgent, passed: count('passed'), failed: count('failed'), models };
+}
+
+async function post(value) {
+  const options = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) };
+  const response = await fetch(query.get('report'), options).catch(() => undefined);
+  $('step').textContent += response?.ok ? '; reported' : `; reporting failed: ${response?.status ?? 'not reachable'}`;
+}
+
+// ---- start ----------------------------------------------------------------------------------------------------------
+
+async function expectations() {
+  const url = `${folder}expectations.json`;
+  const response = await fetch(url).catch(() => undefined);
+  if (!response?.ok) throw wrong(`${url}: ${response?.status ?? 'not reachable'}; 'fixtures' says where the models are`);
+  return (await response.json()).models;
+}
+
+async function start() {
+  const unknown = [...query.keys()].find((name) => !KNOWN.includes(name));
+  if (unknown) throw wrong(`unknown parameter '${unknown}'; known are ${KNOWN.join(', ')}`);
+  const models = await expectations();
+  const only = (query.get('only') ?? '').split(',').map((name) => name.trim()).filter(Boolean);
+  const missing = only.find((name) => !models[name]);
+  if (missing) throw wrong(`no model is called '${missing}'; there are ${Object.keys(models).join(', ')}`);
+  const precisions = query.has('precision') ? [query.get('precision')] : ['auto', 'exact'];
+  rows = Object.entries(models).filter(([name]) => only.length === 0 || only.includes(name)).flatMap(([name, entry]) => {
+    const source = entry.same_as ? models[entry.same_as] : entry;
+    const url = new URL(folder + entry.files[0], location.href).href;
+    return precisions.map((precision) => ({ ...source, name, url, precision, status: 'waiting', line: element('tr') }));
+  });
+  $('rows').replaceChildren(...rows.map((row) => row.line));
+  rows.forEach(showRow);
+  showCounts();
+  setState('ready');
+  if (!query.has('report')) return;
+  await run();
+  await post(result());
+}
+
+$('run').addEventListener('click', run);
+$('stop').addEventListener('click', () => { stopped = true; });
+
+try {
+  await start();
+} catch (error) {
+  console.error(error);
+  showError(error);
+  setState('error');
+  $('step').textContent = 'Nothing was run';
+  if (query.has('report')) await post({ error: { code: error?.code ?? 'internal', message: error?.message ?? String(error) } });
+}
+root.hidden = false;
