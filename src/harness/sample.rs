@@ -32,6 +32,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
             cases.extend((0..4).map(|step| sample_case(random, name, options, length, step)));
         }
     }
+    cases.extend((0..6).map(last_of_top_k_case));
     cases.push(histogram_case());
     let filtered = SamplingOptions { top_k: 40, ..warm };
     let looks = [(Look::Counts, true), (Look::Counts, false), (Look::Scratch, true), (Look::Done, true)];
@@ -137,13 +138,26 @@ fn penalised_case(random: &mut Random, length: usize) -> Case {
 }
 
 fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length: usize, step: u32) -> Case {
-    let mut bench = Bench::at(100, 1);
-    bench.set_steps(step);
     // In one step all logits are below 0.
     let shift = if step == 2 { -9.0 } else { 0.0 };
     let logits: Vec<f32> = random.floats(length).into_iter().map(|x| 8.0 * x + shift).collect();
+    drawn_case(&logits, name, options, step)
+}
+
+/// The two best logits, of which the second is the last that top-k keeps, each in a bin of its own.
+fn last_of_top_k_case(step: u32) -> Case {
+    let mut logits = vec![-8.0; 1000];
+    (logits[5], logits[900]) = (0.0, -0.2);
+    let options = SamplingOptions { top_k: 2, temperature: 1.0, seed: 7, ..Default::default() };
+    drawn_case(&logits, "the last of top-k", options, step)
+}
+
+fn drawn_case(logits: &[f32], name: &str, options: SamplingOptions, step: u32) -> Case {
+    let length = logits.len();
+    let mut bench = Bench::at(100, 1);
+    bench.set_steps(step);
     let counts: Vec<u32> = (0..length).map(|i| [0, 1, IN_PROMPT, IN_PROMPT + 3, 2][i % 5]).collect();
-    let token = sampler::sample(&logits, &counts, &options, step).unwrap_or(u32::MAX);
+    let token = sampler::sample(logits, &counts, &options, step).unwrap_or(u32::MAX);
     // In one step it ends the text.
     let ends = step == 3;
     let stops = [u32::MAX, token];
@@ -152,7 +166,7 @@ fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length
         length: length as u32,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
         counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
-        logits: bench.floats(&logits).into(),
+        logits: bench.floats(logits).into(),
         scratch: bench.bytes(&vec![0; scratch_bytes(length as u32) as usize]).into(),
         commit,
     };
