@@ -10,11 +10,11 @@ const NEAR_TIE = 5e-3;
 const LEAST_SHARE = 0.99;
 const MOST_OFF = 1e-2;
 
-/** Greedy ids: how many are equal before the first that is not, and whether that one is excused. */
-export function compareGreedy(generated, wanted) {
-  const at = wanted.greedy.findIndex((id, i) => generated[i] !== id);
-  const agrees = generated.length === wanted.greedy.length && (at < 0 || wanted.greedy_margin[at] < NEAR_TIE);
-  return { equal: at < 0 ? wanted.greedy.length : at, of: wanted.greedy.length, agrees };
+/** `count` greedy ids: how many are equal before the first that is not, and whether that one is excused. */
+export function compareGreedy(generated, wanted, count = wanted.greedy.length) {
+  const at = wanted.greedy.slice(0, count).findIndex((id, i) => generated[i] !== id);
+  const agrees = generated.length === count && (at < 0 || wanted.greedy_margin[at] < NEAR_TIE);
+  return { equal: at < 0 ? count : at, of: count, agrees };
 }
 
 /** Given ids: the share of equal most probable ones, the mean difference of log-probabilities, and what is wrong. */
