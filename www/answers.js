@@ -4,6 +4,7 @@
 import { WasmModel } from '../dist/index.js';
 import { compareForced, compareGreedy } from './answers-compare.js';
 import { element } from './kernels-table.js';
+import { errorReport, postReport } from './post-report.js';
 
 const KNOWN = ['only', 'backend', 'precision', 'fixtures', 'report'];
 const $ = (id) => document.getElementById(id);
@@ -114,9 +115,8 @@ function result() {
 }
 
 async function post(value) {
-  const options = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) };
-  const response = await fetch(query.get('report'), options).catch(() => undefined);
-  $('step').textContent += response?.ok ? '; reported' : `; reporting failed: ${response?.status ?? 'not reachable'}`;
+  const failure = await postReport(query.get('report'), value);
+  $('step').textContent += failure ? `; reporting failed: ${failure}` : '; reported';
 }
 
 // ---- start ----------------------------------------------------------------------------------------------------------
@@ -160,6 +160,6 @@ try {
   showError(error);
   setState('error');
   $('step').textContent = 'Nothing was run';
-  if (query.has('report')) await post({ error: { code: error?.code ?? 'internal', message: error?.message ?? String(error) } });
+  if (query.has('report')) await post(errorReport(error));
 }
 root.hidden = false;

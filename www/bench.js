@@ -3,6 +3,7 @@
 
 import { measure } from './bench-measure.js';
 import { bars, figure, markdown, nameOf, tables } from './bench-report.js';
+import { errorReport, postReport } from './post-report.js';
 
 const BUILT_IN = 'models/storyteller.gguf';
 const BACKENDS = ['auto', 'webgpu', 'cpu'];
@@ -164,15 +165,14 @@ async function measured(query) {
     return await measure(webgguf, settings, say);
   } catch (error) {
     console.error(error);
-    return { error: { code: error?.code ?? 'internal', message: error?.message ?? String(error) } };
+    return errorReport(error);
   }
 }
 
 async function report(url) {
   if (!url) return '';
-  const options = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(result) };
-  const response = await fetch(url, options).catch(() => undefined);
-  return response?.ok ? ', reported' : `, but reporting failed: ${response?.status ?? 'not reachable'}`;
+  const failure = await postReport(url, result);
+  return failure ? `, but reporting failed: ${failure}` : ', reported';
 }
 
 async function run(query) {

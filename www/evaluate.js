@@ -3,6 +3,7 @@
 // or `{error: {code, message}}`. `data-state` of the root element becomes `done` or `error`.
 
 import { Tokenizer, WasmModel, WebggufError } from '../dist/index.js';
+import { errorReport, postReport } from './post-report.js';
 
 const KNOWN = ['model', 'prompt', 'ids', 'predict', 'evaluate', 'tokenize', 'special', 'backend', 'context', 'report'];
 
@@ -94,7 +95,7 @@ async function run() {
     return query.has('tokenize') && !hasPrompt() ? await runTokenizer() : await runModel();
   } catch (error) {
     console.error(error);
-    return { error: { code: error?.code ?? 'internal', message: error?.message ?? String(error) } };
+    return errorReport(error);
   }
 }
 
@@ -104,15 +105,14 @@ function pretty(result) {
   return `{\n${lines.join(',\n')}\n}`;
 }
 
-async function report(json) {
+async function report() {
   if (!query.has('report')) return '';
-  const options = { method: 'POST', headers: { 'content-type': 'application/json' }, body: json };
-  const response = await fetch(query.get('report'), options).catch(() => undefined);
-  return response?.ok ? ', reported' : `, but reporting failed: ${response?.status ?? 'not reachable'}`;
+  const failure = await postReport(query.get('report'), result);
+  return failure ? `, but reporting failed: ${failure}` : ', reported';
 }
 
 const result = await run();
 const state = result.error ? 'error' : 'done';
 document.getElementById('result').textContent = pretty(result);
-document.getElementById('status').textContent = state + await report(JSON.stringify(result));
+document.getElementById('status').textContent = state + await report();
 document.documentElement.dataset.state = state;

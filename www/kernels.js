@@ -5,6 +5,7 @@ import { openCases, READING } from './kernels-cases.js';
 import { ReadingCard } from './kernels-reading.js';
 import { adapterName, count, markdown, report } from './kernels-report.js';
 import { CaseTable, element } from './kernels-table.js';
+import { errorReport, postReport } from './post-report.js';
 
 const KNOWN = ['only', 'variant', 'seed', 'reading', 'report'];
 const $ = (id) => document.getElementById(id);
@@ -183,10 +184,8 @@ async function measure() {
 const result = () => report(rows, facts, { seed: settings.seed, userAgent: navigator.userAgent, reading });
 
 async function post(url, value) {
-  const options = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) };
-  const response = await fetch(url, options).catch(() => undefined);
-  const outcome = response?.ok ? 'reported' : `reporting failed: ${response?.status ?? 'not reachable'}`;
-  say(`${$('step').textContent}; ${outcome}`);
+  const failure = await postReport(url, value);
+  say(`${$('step').textContent}; ${failure ? `reporting failed: ${failure}` : 'reported'}`);
 }
 
 async function copy(text, button) {
@@ -253,5 +252,5 @@ try {
   setState('error');
   const url = settings?.report ?? new URLSearchParams(location.search).get('report');
   say('Nothing was run');
-  if (url) await post(url, { error: { code: error?.code ?? 'internal', message: error?.message ?? String(error) } });
+  if (url) await post(url, errorReport(error));
 }
