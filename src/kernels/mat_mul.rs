@@ -3,7 +3,7 @@
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
 use super::mat_vec::Epilogue;
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, truth, write};
+use super::spec::{Binding, Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, truth, write};
 
 params! {
     /// Per-dispatch numbers.
@@ -23,6 +23,18 @@ pub static SPEC: KernelSpec = KernelSpec {
     params: Params::LAYOUT,
     overrides: &["COLS", "ROWS", "X_STRIDE", "Y_STRIDE", "BIAS", "RESIDUAL", "WG_SIZE", "TX", "TY"],
 };
+
+/// The bindings of products whose activations were rounded before: x comes with its scales.
+pub(super) const ROUNDED_BINDINGS: &[Binding] = &[
+    PARAMS,
+    read("state"),
+    read("x"),
+    read("x_scales"),
+    read("w_vec"),
+    read("w_word"),
+    read("bias"),
+    write("y"),
+];
 
 /// One matrix times the pass's tokens.
 #[derive(Debug, Clone, Copy)]

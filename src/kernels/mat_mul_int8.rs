@@ -2,23 +2,14 @@
 //! device multiplies four bytes in one instruction. [`quantise`] rounds, [`dispatch`] multiplies.
 
 use super::layout::{BLOCK, Matrix, Shard};
-use super::mat_mul::{MatMul, Params, product, product_kernel};
+use super::mat_mul::{MatMul, Params, ROUNDED_BINDINGS, product, product_kernel};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
 /// The contract with `shaders/mat_mul_int8.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     stem: "mat_mul_int8",
     source: include_str!("../../shaders/mat_mul_int8.wgsl"),
-    bindings: &[
-        PARAMS,
-        read("state"),
-        read("x"),
-        read("x_scales"),
-        read("w_vec"),
-        read("w_word"),
-        read("bias"),
-        write("y"),
-    ],
+    bindings: ROUNDED_BINDINGS,
     params: Params::LAYOUT,
     overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL"],
 };

@@ -3,7 +3,7 @@
 
 use super::caps::MatrixShape;
 use super::layout::{BLOCK, Matrix, Shard};
-use super::mat_mul::{MatMul, Params, product, product_kernel};
+use super::mat_mul::{MatMul, Params, ROUNDED_BINDINGS, product, product_kernel};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, SUBGROUP_MATRIX, Slice, read, write};
 use crate::gguf::GgmlType;
 
@@ -11,16 +11,7 @@ use crate::gguf::GgmlType;
 pub static SPEC: KernelSpec = KernelSpec {
     stem: "mat_mul_subgroup_matrix",
     source: include_str!("../../shaders/mat_mul_subgroup_matrix.wgsl"),
-    bindings: &[
-        PARAMS,
-        read("state"),
-        read("x"),
-        read("x_scales"),
-        read("w_vec"),
-        read("w_word"),
-        read("bias"),
-        write("y"),
-    ],
+    bindings: ROUNDED_BINDINGS,
     params: Params::LAYOUT,
     overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL", "SUBGROUP_SIZE"],
 };
