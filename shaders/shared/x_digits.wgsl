@@ -73,22 +73,21 @@ fn stage(start: u32, count: u32, thread: u32) -> f32 {
 }
 
 // Adds the products of four words of quants and of digits to `sum`.
-fn dot16(w: vec4<u32>, x: vec4<u32>, sum: u32) -> u32 {
-    let dots = dot4I8Packed(w.x, x.x) + dot4I8Packed(w.y, x.y) + dot4I8Packed(w.z, x.z) + dot4I8Packed(w.w, x.w);
-    return sum + bitcast<u32>(dots);
+fn dot16(w: vec4<u32>, x: vec4<u32>, sum: i32) -> i32 {
+    return sum + dot4I8Packed(w.x, x.x) + dot4I8Packed(w.y, x.y) + dot4I8Packed(w.z, x.z) + dot4I8Packed(w.w, x.w);
 }
 
 // Sums of a block's quants times the digits of one rank: of its first half, and of the other. Where both have one scale,
 // the latter is the sum of both.
-fn rank_sums(low: vec4<u32>, high: vec4<u32>, x_low: vec4<u32>, x_high: vec4<u32>) -> vec2<u32> {
-    let low_sum = dot16(low, x_low, NUMBER);
-    return vec2<u32>(low_sum, dot16(high, x_high, select(low_sum, NUMBER, HALVES)));
+fn rank_sums(low: vec4<u32>, high: vec4<u32>, x_low: vec4<u32>, x_high: vec4<u32>) -> vec2<i32> {
+    let low_sum = dot16(low, x_low, 0);
+    return vec2<i32>(low_sum, dot16(high, x_high, select(low_sum, 0, HALVES)));
 }
 
-// The number that sums of the three ranks stand for, lowest first.
-fn value_of(first: u32, second: u32, third: u32) -> f32 {
-    let values = bitcast<vec3<f32>>(vec3<u32>(first, second, third)) - NUMBER_OFF;
-    return (values.z * 256.0 + values.y) * 256.0 + values.x;
+// The number that sums of the three ranks stand for, lowest first. They are converted, not read as mantissas: a compiler
+// may move the offset of mantissas out of these products, and NVIDIA's did, which took the lowest digits away.
+fn value_of(first: i32, second: i32, third: i32) -> f32 {
+    return (f32(third) * 256.0 + f32(second)) * 256.0 + f32(first);
 }
 
 // Adds the team's rows from `first` on times block `start + b` of x.
