@@ -37,8 +37,8 @@ fn brain_bits(x: vec4<f32>) -> vec4<u32> {
     let upper = bits >> vec4<u32>(16u);
     let rounded = (bits + vec4<u32>(0x7fffu) + (upper & vec4<u32>(1u))) >> vec4<u32>(16u);
     let nan = (bits & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
-    // What is left of the payload of a NaN differs between GPUs: there is one NaN.
-    return select(rounded, (upper & vec4<u32>(0x8000u)) | vec4<u32>(0x7fc0u), nan);
+    // What is left of a NaN's sign and payload differs between GPUs: there is one NaN.
+    return select(rounded, vec4<u32>(0x7fc0u), nan);
 }
 
 // Integers lose the fraction and stop at the ends of their range.

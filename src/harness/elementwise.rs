@@ -50,7 +50,7 @@ pub fn tensor(bench: &mut OpBench, dtype: DType, shape: &[u32], values: &[f32]) 
 
 /// The nearest bf16.
 fn brain(value: f32) -> u16 {
-    half::bf16::from_f32(value).to_bits()
+    if value.is_nan() { 0x7fc0 } else { half::bf16::from_f32(value).to_bits() }
 }
 
 /// What a tensor of this type must hold for these numbers. A 16-bit type allows the last digit.
