@@ -1,8 +1,8 @@
 // Joins the splits of attention_decode: y[h] = Σ_s exp(m_s - m)·partial_s / Σ_s exp(m_s - m)·l_s with m = max m_s.
-// One workgroup computes one head.
+// One workgroup computes one head. PARTS threads share a column, each with every PARTS-th split.
 
-override WG_SIZE: u32 = 64;
-override HEAD_DIM: u32;
+override WG_SIZE: u32 = 256;
+override HEAD_DIM: u32;       // at most WG_SIZE
 override SPLITS: u32;
 
 struct Params {
@@ -14,16 +14,32 @@ struct Params {
 @group(0) @binding(2) var<storage, read> stats: array<vec2<f32>>;  // [heads, SPLITS]: maximum, sum of exp
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;      // [heads, HEAD_DIM]
 
-const STEP = 8u;
+override PARTS: u32 = WG_SIZE / HEAD_DIM;
+
+const HELD = 8u;      // splits that a thread loads together
 const LOWEST = -3.4e38;
 
-// Of every split: its maximum, then its factor; and its sum.
+// Of every split: its maximum, then its factor; and its sum, zero where it has no keys.
 var<workgroup> shares: array<vec2<f32>, SPLITS>;
-var<workgroup> seen: atomic<u32>; // splits up to the last that has keys
+var<workgroup> sums: array<vec2<f32>, WG_SIZE>; // [PARTS, HEAD_DIM]: of partial, of exp
+var<workgroup> seen: atomic<u32>;               // splits up to the last that has keys
+
+// Column `column` of HELD splits from `first` on; past the last split that one again.
+fn hold(head: u32, first: u32, column: u32) -> array<f32, HELD> {
+    var held: array<f32, HELD>;
+    for (var i = 0u; i < HELD; i++) {
+        held[i] = partial[(head * SPLITS + min(first + i * PARTS, SPLITS - 1u)) * HEAD_DIM + column];
+    }
+    return held;
+}
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let head = group.x;
+    let column = lane % HEAD_DIM;
+    let part = lane / HEAD_DIM;
+    // Most of the time is spent waiting for memory: the first sums are on their way together with the shares.
+    var held = hold(head, part, column);
     for (var s = lane; s < SPLITS; s += WG_SIZE) {
         let share = stats[head * SPLITS + s];
         shares[s] = share;
@@ -32,32 +48,36 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
     }
     workgroupBarrier();
-    // Steps of STEP without a condition inside, so that their loads are on the way together.
     let splits = atomicLoad(&seen);
     var high = LOWEST;
-    for (var first = 0u; first < splits; first += STEP) {
-        for (var s = first; s < first + STEP; s++) {
-            high = max(high, shares[min(s, SPLITS - 1u)].x);
-        }
+    for (var s = 0u; s < splits; s++) {
+        high = max(high, shares[s].x);
     }
     workgroupBarrier();
     for (var s = lane; s < SPLITS; s += WG_SIZE) {
-        shares[s].x = select(0.0, exp(shares[s].x - high), shares[s].y > 0.0);
+        shares[s].x = exp(shares[s].x - high);
     }
     workgroupBarrier();
-    for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
-        var total = 0.0;
-        var sum = 0.0;
-        for (var first = 0u; first < splits; first += STEP) {
-            for (var s = first; s < first + STEP; s++) {
-                let share = shares[min(s, SPLITS - 1u)];
-                let part = partial[(head * SPLITS + min(s, SPLITS - 1u)) * HEAD_DIM + i];
-                // A split without keys has no sums at all.
-                let seen_here = s < SPLITS && share.y > 0.0;
-                total += select(0.0, share.x * share.y, seen_here);
-                sum += select(0.0, share.x * part, seen_here);
+    var sum = vec2<f32>();
+    for (var first = part; first < splits; first += HELD * PARTS) {
+        if first != part {
+            held = hold(head, first, column);
+        }
+        for (var i = 0u; i < HELD; i++) {
+            let s = first + i * PARTS;
+            let share = shares[min(s, SPLITS - 1u)];
+            // A split without keys has no sums at all.
+            if s < SPLITS && share.y > 0.0 {
+                sum += share.x * vec2<f32>(held[i], share.y);
             }
         }
-        y[head * HEAD_DIM + i] = sum / total;
+    }
+    sums[lane] = sum;
+    workgroupBarrier();
+    if lane < HEAD_DIM {
+        for (var i = 1u; i < PARTS; i++) {
+            sum += sums[i * HEAD_DIM + lane];
+        }
+        y[head * HEAD_DIM + lane] = sum.x / sum.y;
     }
 }

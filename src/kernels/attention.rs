@@ -28,7 +28,7 @@ pub static MERGE: KernelSpec = KernelSpec {
     source: include_str!("../../shaders/attention_merge.wgsl"),
     bindings: &[PARAMS, read("partial"), read("stats"), write("y")],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "HEAD_DIM", "SPLITS"],
+    overrides: &["HEAD_DIM", "SPLITS"],
 };
 
 /// The buffers of one attention.
@@ -92,9 +92,10 @@ pub struct Splits {
     pub stats: Slice,
 }
 
-/// Splits for a cache of `context` positions: enough workgroups for a large GPU, at least 64 keys' worth each.
+/// Splits for a cache of `context` positions: a workgroup walks its keys 32 at a time, and up to a context of 4,096 has
+/// no more than these.
 pub fn split_count(context: u32) -> u32 {
-    context.div_ceil(64).clamp(1, 64)
+    context.div_ceil(32).clamp(1, 128)
 }
 
 /// Attention of one token over the cache, in two dispatches.
@@ -133,7 +134,7 @@ pub fn attention_decode_limited(
 
 /// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`.
 pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, y: Slice) -> Dispatch {
-    let constants = [("WG_SIZE", head_dim.next_power_of_two().clamp(64, 256).into()), ("HEAD_DIM", head_dim.into()), ("SPLITS", splits.count.into())];
+    let constants = [("HEAD_DIM", head_dim.into()), ("SPLITS", splits.count.into())];
     let buffers = [splits.partial, splits.stats, y];
     let grid = [Extent::Fixed(heads), Extent::Fixed(1), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)
