@@ -1,27 +1,27 @@
 // y[t, r] = epilogue(Σ_c W[r, c] · x[t, c])                every token of a pass, on subgroup matrices of f16
 //
-// The formula of mat_mul over the output of `round_f16`. Per block of 32 columns a workgroup dequantises TILE_ROWS rows
-// of W to f16, each weight once, and puts TILE_TOKENS tokens of x beside them. Its four subgroups share the sums, two by
-// two: each multiplies DOWN matrices of tokens by ACROSS matrices of rows, and adds up in f32. While one block is
-// multiplied, the next is on its way from memory.
+// The formula of mat_mul over the output of `round_f16`. STEP blocks of columns at a time, a workgroup dequantises
+// TILE_ROWS rows of W to f16, each weight once, and puts TILE_TOKENS tokens of x beside them. Its four subgroups share
+// the sums, two by two: each multiplies DOWN matrices of tokens by ACROSS matrices of rows, and adds up in f32. Fetching
+// one step during another was not faster: other workgroups have work in the meantime.
 
 override SUBGROUP_SIZE: u32; // threads of every subgroup
 
 override WG_SIZE: u32 = 4u * SUBGROUP_SIZE;
+override SHARE: u32 = (STEP * max(TILE_ROWS, TILE_TOKENS) + WG_SIZE - 1u) / WG_SIZE; // blocks that a thread brings
 
 #import shape
 #import matrices
 
 const TILE_TOKENS = 2u * DOWN * M;
 const TILE_ROWS = 2u * ACROSS * N;
-const QUADS = 10u;     // of a tile's row: eight with values, and two so that rows start in different banks
-const SHARE_MOST = 8u; // pairs of quads that a thread brings of either tile, at most
+const QUADS = 8u * STEP + 2u; // of a tile's row: eight of a block, and two so that rows start in different banks
 
 #import product
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> state: State;
-@group(0) @binding(2) var<storage, read> x: array<vec4<f16>>;     // [tokens, COLS / 4]
+@group(0) @binding(2) var<storage, read> x: array<vec4<u32>>;     // [tokens, BLOCKS, 4], eight f16 each
 @group(0) @binding(3) var<storage, read> x_scales: array<f32>;    // [tokens]
 @group(0) @binding(4) var<storage, read> w_vec: array<vec4<u32>>; // [ROWS, BLOCKS] and scales
 @group(0) @binding(5) var<storage, read> w_word: array<u32>;      // the same buffer
@@ -36,42 +36,56 @@ var<workgroup> y_tile: array<f32, 4u * M * N>; // a matrix of sums of each subgr
 
 #import subgroup_matrix
 
-// What one thread brings to a block: quads k and k + 4 of rows of x and of W.
-struct Share {
-    x: array<vec4<f16>, 2u * SHARE_MOST>,
-    w: array<vec4<f16>, 2u * SHARE_MOST>,
+// What a subgroup has of the workgroup's sums.
+struct Place {
+    token: u32, // the first
+    row: u32,   // of W, the first
+    y_at: u32,  // in y_tile
+    lane: u32,
 }
 
-// Rows and tokens past the end repeat the last: their sums are never written.
-fn fetch(b: u32, first_row: u32, first_token: u32, thread: u32) -> Share {
-    var share: Share;
-    if b < BLOCKS {
-        for (var i = 0u; i * WG_SIZE < 4u * TILE_TOKENS; i += 1u) {
-            let at = i * WG_SIZE + thread;
-            let quad = (min(first_token + at / 4u, state.count - 1u) * BLOCKS + b) * 8u + (at & 3u);
-            share.x[2u * i] = x[quad];
-            share.x[2u * i + 1u] = x[quad + 4u];
-        }
-        for (var i = 0u; i * WG_SIZE < 4u * TILE_ROWS; i += 1u) {
-            let at = i * WG_SIZE + thread;
-            let block = min(first_row + at / 4u, ROWS - 1u) * BLOCKS + b;
-            share.w[2u * i] = vec4<f16>(load_quad(block, at & 3u));
-            share.w[2u * i + 1u] = vec4<f16>(load_quad(block, (at & 3u) + 4u));
-        }
+// Writes the matrix of sums that is `down`-th along the tokens and `across`-th along the rows. The elements of a matrix
+// belong to no thread that a shader can name: they pass through workgroup memory.
+fn write_matrix(sum: SumMatrix, down: u32, across: u32, place: Place) {
+    workgroupBarrier();
+    store_sums(place.y_at, sum);
+    workgroupBarrier();
+    for (var e = place.lane; e < M * N; e += SUBGROUP_SIZE) {
+        let t = place.token + down * M + e / N;
+        let scale = x_scales[min(t, state.count - 1u)];
+        write(t, place.row + across * N + e % N, scale * y_tile[place.y_at + e]);
     }
-    return share;
 }
 
-fn put(share: ptr<function, Share>, thread: u32) {
-    for (var i = 0u; i * WG_SIZE < 4u * TILE_TOKENS; i += 1u) {
-        let at = ((i * WG_SIZE + thread) / 4u) * QUADS + (thread & 3u);
-        x_tile[at] = (*share).x[2u * i];
-        x_tile[at + 4u] = (*share).x[2u * i + 1u];
-    }
-    for (var i = 0u; i * WG_SIZE < 4u * TILE_ROWS; i += 1u) {
-        let at = ((i * WG_SIZE + thread) / 4u) * QUADS + (thread & 3u);
-        w_tile[at] = (*share).w[2u * i];
-        w_tile[at + 4u] = (*share).w[2u * i + 1u];
+// Brings STEP blocks of columns from block `start` on: a thread takes whole blocks, and has all its loads under way before
+// it waits for one. Rows and tokens past the end repeat the last, their sums are never written; blocks past the end are
+// zero. That `thread` has a bound tells the compiler that no store needs a check of its own.
+fn bring(start: u32, first_row: u32, first_token: u32, thread: u32) {
+    for (var n = 0u; n < SHARE; n += 1u) {
+        let i = n * WG_SIZE + min(thread, WG_SIZE - 1u);
+        let line = i / STEP;
+        let b = start + i % STEP;
+        var eights: array<vec4<u32>, 4>;
+        var quads: array<vec4<f32>, 8>;
+        if b < BLOCKS {
+            let token = min(first_token + line, state.count - 1u);
+            for (var k = 0u; k < 4u; k += 1u) {
+                eights[k] = x[(token * BLOCKS + b) * 4u + k];
+            }
+            quads = load_block(min(first_row + line, ROWS - 1u) * BLOCKS + b);
+        }
+        let at = line * QUADS + (i % STEP) * 8u;
+        if line < TILE_TOKENS {
+            for (var k = 0u; k < 4u; k += 1u) {
+                x_tile[at + 2u * k] = halves_of(eights[k].xy);
+                x_tile[at + 2u * k + 1u] = halves_of(eights[k].zw);
+            }
+        }
+        if line < TILE_ROWS {
+            for (var k = 0u; k < 8u; k += 1u) {
+                w_tile[at + k] = vec4<f16>(quads[k]);
+            }
+        }
     }
 }
 
@@ -81,41 +95,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let first_token = group.y * TILE_TOKENS;
     // As everywhere, a subgroup is consecutive threads of a workgroup in one dimension.
     let subgroup = thread / SUBGROUP_SIZE;
-    let lane = thread % SUBGROUP_SIZE;
     let tokens_at = (subgroup / 2u) * DOWN * M;
     let rows_at = (subgroup % 2u) * ACROSS * N;
-    var sums: array<SumMatrix, DOWN * ACROSS>;
-    var share = fetch(0u, first_row, first_token, thread);
-    for (var b = 0u; b < BLOCKS; b += 1u) {
+    var sums: Sums;
+    for (var b = 0u; b < BLOCKS; b += STEP) {
         workgroupBarrier();
-        put(&share, thread);
+        bring(b, first_row, first_token, thread);
         workgroupBarrier();
-        share = fetch(b + 1u, first_row, first_token, thread);
-        for (var k = 0u; k < 8u; k += K / 4u) {
-            var xs: array<XMatrix, DOWN>;
-            for (var i = 0u; i < DOWN; i += 1u) {
-                xs[i] = load_x_matrix((tokens_at + i * M) * QUADS + k);
-            }
-            for (var j = 0u; j < ACROSS; j += 1u) {
-                let w = load_w_matrix((rows_at + j * N) * QUADS + k);
-                for (var i = 0u; i < DOWN; i += 1u) {
-                    sums[i * ACROSS + j] = multiply_add(xs[i], w, sums[i * ACROSS + j]);
-                }
-            }
-        }
+        multiply_step(&sums, tokens_at * QUADS, rows_at * QUADS);
     }
-    // The elements of a matrix belong to no thread that a shader can name: they pass through workgroup memory.
-    let y_at = subgroup * M * N;
-    for (var i = 0u; i < DOWN; i += 1u) {
-        for (var j = 0u; j < ACROSS; j += 1u) {
-            workgroupBarrier();
-            store_sums(y_at, sums[i * ACROSS + j]);
-            workgroupBarrier();
-            for (var e = lane; e < M * N; e += SUBGROUP_SIZE) {
-                let t = first_token + tokens_at + i * M + e / N;
-                let scale = x_scales[min(t, state.count - 1u)];
-                write(t, first_row + rows_at + j * N + e % N, scale * y_tile[y_at + e]);
-            }
-        }
-    }
+    let lane = thread % SUBGROUP_SIZE;
+    write_sums(&sums, Place(first_token + tokens_at, first_row + rows_at, subgroup * M * N, lane));
 }

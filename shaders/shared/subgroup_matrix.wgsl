@@ -4,13 +4,16 @@ alias XMatrix = subgroup_matrix_left<f16, K, M>;    // M tokens, K columns
 alias WMatrix = subgroup_matrix_right<f16, N, K>;   // K columns, N rows of W
 alias SumMatrix = subgroup_matrix_result<f32, N, M>; // M tokens, N rows of W
 
-// `at` counts vec4 of the tiles.
+// `at` counts vec4 of the tiles. Its bounds, which always hold, tell the compiler that no check is needed for each
+// element: half of the time of the whole product.
 fn load_x_matrix(at: u32) -> XMatrix {
-    return subgroupMatrixLoad<XMatrix, row_major>(&x_tile, at, QUADS);
+    let last = (TILE_TOKENS - M) * QUADS + 8u * STEP - K / 4u;
+    return subgroupMatrixLoad<XMatrix, row_major>(&x_tile, min(at, last), QUADS);
 }
 
 fn load_w_matrix(at: u32) -> WMatrix {
-    return subgroupMatrixLoad<WMatrix, col_major>(&w_tile, at, QUADS);
+    let last = (TILE_ROWS - N) * QUADS + 8u * STEP - K / 4u;
+    return subgroupMatrixLoad<WMatrix, col_major>(&w_tile, min(at, last), QUADS);
 }
 
 fn multiply_add(x: XMatrix, w: WMatrix, sum: SumMatrix) -> SumMatrix {
@@ -20,4 +23,9 @@ fn multiply_add(x: XMatrix, w: WMatrix, sum: SumMatrix) -> SumMatrix {
 // `at` counts numbers of y_tile.
 fn store_sums(at: u32, sum: SumMatrix) {
     subgroupMatrixStore<row_major>(&y_tile, at, sum, N);
+}
+
+// Four f16 of two words.
+fn halves_of(words: vec2<u32>) -> vec4<f16> {
+    return bitcast<vec4<f16>>(words);
 }

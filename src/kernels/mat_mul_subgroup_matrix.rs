@@ -57,10 +57,7 @@ const SMALL: Matrices = Matrices { file: "matrices_2x2", name: "2x2", sides: 2 }
 const LARGE: Matrices = Matrices { file: "matrices_4x4", name: "4x4", sides: 4 };
 
 /// Small tiles give small matrices enough workgroups. The last row holds for every device and matrix.
-pub static RULES: &[Rule] = &[Rule { min_rows: 8192, matrices: LARGE }, Rule { min_rows: 0, matrices: SMALL }];
-
-/// Pairs of quads of a tile that a thread brings at most: `SHARE_MOST` of the shader.
-const SHARE_MOST: u32 = 8;
+pub static RULES: &[Rule] = &[Rule { min_rows: 3072, matrices: LARGE }, Rule { min_rows: 0, matrices: SMALL }];
 
 /// Subgroups as a device has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,13 +68,9 @@ pub struct Subgroups {
     pub shape: MatrixShape,
 }
 
-/// The matrices for W of `rows` rows: a workgroup of four subgroups brings their tiles in few enough parts.
-pub fn choose(Subgroups { size, shape }: Subgroups, rows: u32) -> Matrices {
-    let fits = |rule: &&Rule| {
-        let longest = 2 * rule.matrices.sides * shape.m.max(shape.n);
-        rows >= rule.min_rows && longest <= SHARE_MOST * size
-    };
-    RULES.iter().find(fits).map_or(SMALL, |rule| rule.matrices)
+/// The matrices for W of `rows` rows.
+pub fn choose(rows: u32) -> Matrices {
+    RULES.iter().find(|rule| rows >= rule.min_rows).map_or(SMALL, |rule| rule.matrices)
 }
 
 /// Whether a matrix can be multiplied so: f16 holds its weights, and its rows are whole blocks.
@@ -100,7 +93,7 @@ pub fn mat_mul_subgroup_matrix(
     problem: &MatMul,
     halves: &Halves,
 ) -> Vec<Dispatch> {
-    let matrices = choose(subgroups, problem.weights.rows);
+    let matrices = choose(problem.weights.rows);
     problem.weights.shards.iter().map(|shard| dispatch(subgroups, matrices, fixed, problem, halves, shard)).collect()
 }
 
