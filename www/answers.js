@@ -2,6 +2,7 @@
 // of llama.cpp. `data-state` of the root element is `ready`, `running`, `done` or `error`.
 
 import { WasmModel } from '../dist/index.js';
+import { checkNames, wrong } from './address.js';
 import { compareForced, compareGreedy } from './answers-compare.js';
 import { element } from './kernels-table.js';
 import { errorReport, postReport } from './post-report.js';
@@ -16,8 +17,6 @@ const backend = query.get('backend') ?? 'webgpu';
 let rows = [];
 let adapter = '';
 let stopped = false;
-
-const wrong = (message) => Object.assign(new Error(message), { code: 'invalid_argument' });
 
 // ---- showing --------------------------------------------------------------------------------------------------------
 
@@ -129,8 +128,7 @@ async function expectations() {
 }
 
 async function start() {
-  const unknown = [...query.keys()].find((name) => !KNOWN.includes(name));
-  if (unknown) throw wrong(`unknown parameter '${unknown}'; known are ${KNOWN.join(', ')}`);
+  checkNames(query, KNOWN);
   const models = await expectations();
   const only = (query.get('only') ?? '').split(',').map((name) => name.trim()).filter(Boolean);
   const missing = only.find((name) => !models[name]);

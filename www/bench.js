@@ -1,6 +1,7 @@
 // The page of bench.html: reads the address, measures, shows tables, posts the JSON. `data-state` of the root element
 // is `ready`, `working`, `done` or `error`.
 
+import { checkNames, wrong } from './address.js';
 import { measure } from './bench-measure.js';
 import { bars, figure, markdown, nameOf, tables } from './bench-report.js';
 import { errorReport, postReport } from './post-report.js';
@@ -21,8 +22,6 @@ let result;
 
 // ---- settings -------------------------------------------------------------------------------------------------------
 
-const wrong = (message) => Object.assign(new Error(message), { code: 'invalid_argument' });
-
 /** The value of a parameter as a number of at least `least`; `undefined` where it is missing or empty. */
 function numberOf(query, name, least, isRight) {
   const text = query.get(name)?.trim();
@@ -34,8 +33,7 @@ function numberOf(query, name, least, isRight) {
 
 /** Settings of a measurement from the address. */
 function settingsOf(query) {
-  const unknown = [...query.keys()].find((name) => !KNOWN.includes(name));
-  if (unknown) throw wrong(`unknown parameter '${unknown}'; known are ${KNOWN.join(', ')}`);
+  checkNames(query, KNOWN);
   const backend = query.get('backend') || 'auto';
   if (!BACKENDS.includes(backend)) throw wrong(`'backend' is '${backend}', not one of ${BACKENDS.join(', ')}`);
   const precision = query.get('precision') || 'auto'; // `load` refuses what it does not know

@@ -3,6 +3,7 @@
 // or `{error: {code, message}}`. `data-state` of the root element becomes `done` or `error`.
 
 import { Tokenizer, WasmModel, WebggufError } from '../dist/index.js';
+import { checkNames, wrong } from './address.js';
 import { errorReport, postReport } from './post-report.js';
 
 const KNOWN = ['model', 'prompt', 'ids', 'predict', 'evaluate', 'tokenize', 'special', 'backend', 'context', 'report'];
@@ -10,7 +11,6 @@ const KNOWN = ['model', 'prompt', 'ids', 'predict', 'evaluate', 'tokenize', 'spe
 const query = new URLSearchParams(location.search);
 const asks = (name) => query.get(name) === '1';
 const numberOf = (name) => (query.has(name) ? Number(query.get(name)) : undefined);
-const wrong = (message) => new WebggufError('invalid_argument', message);
 
 /** What `work` gives, and how many milliseconds it took. */
 async function timed(work) {
@@ -31,8 +31,7 @@ async function fetchArray(url, what) {
 }
 
 function checkQuery() {
-  const unknown = [...query.keys()].find((name) => !KNOWN.includes(name));
-  if (unknown) throw wrong(`unknown parameter '${unknown}'; known are ${KNOWN.join(', ')}`);
+  checkNames(query, KNOWN);
   if (!query.get('model')) throw wrong("the parameter 'model' is missing");
   if (query.has('prompt') && query.has('ids')) throw wrong("give either 'prompt' or 'ids'");
   const needsPrompt = ['predict', 'evaluate'].find((name) => query.has(name));

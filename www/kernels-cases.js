@@ -1,6 +1,7 @@
 // Where the cases come from: the harness in WebAssembly, whose references are Rust, and the JavaScript references,
 // which go through the package's own tensor API.
 
+import { wrong } from './address.js';
 import { referenceCases } from './kernels-tensor-cases.js';
 
 const HARNESS = new URL('./harness/webgguf.js', import.meta.url);
@@ -73,5 +74,3 @@ export async function openCases({ seed, only, variant }) {
   const { facts = references.facts, rules = [], reading } = harness;
   return { rows: withIds(rows), facts, rules, reading, notes };
 }
-
-const wrong = (message) => Object.assign(new Error(message), { code: 'invalid_argument' });

@@ -1,6 +1,7 @@
 // The page of kernels.html: reads the address, lists cases, runs them, posts the JSON. `data-state` of the root element
 // is `loading`, `ready`, `running`, `done` or `error`.
 
+import { checkNames, wrong } from './address.js';
 import { openCases, READING } from './kernels-cases.js';
 import { ReadingCard } from './kernels-reading.js';
 import { adapterName, count, markdown, report } from './kernels-report.js';
@@ -22,11 +23,8 @@ let reading;
 
 // ---- settings -------------------------------------------------------------------------------------------------------
 
-const wrong = (message) => Object.assign(new Error(message), { code: 'invalid_argument' });
-
 function settingsOf(query) {
-  const unknown = [...query.keys()].find((name) => !KNOWN.includes(name));
-  if (unknown) throw wrong(`unknown parameter '${unknown}'; known are ${KNOWN.join(', ')}`);
+  checkNames(query, KNOWN);
   const seed = query.has('seed') ? Number(query.get('seed')) : Math.floor(Math.random() * 2 ** 32);
   if (!Number.isSafeInteger(seed) || seed < 0) throw wrong(`'seed' is '${query.get('seed')}', not a whole number`);
   const asked = query.get('reading') ?? '';

@@ -1,16 +1,17 @@
 //! Every quantised type times activations of 8 bits, exactly as `reference::quantise` rounds them; and the rounding.
 
-use super::product::{Kind, product};
+use super::product::{Activations, Kind, product};
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::mat_mul::MatMul;
 use crate::kernels::mat_mul_int8::{Quants, mat_mul_int8, quantise};
+use crate::kernels::mat_vec::Epilogue;
 use crate::reference;
 
 const KINDS: &[Kind] = &[
-    Kind { rows: 33, tokens: 1, beside: false, cut: None },
-    Kind { rows: 131, tokens: 65, beside: true, cut: Some(70) },
-    Kind { rows: 64, tokens: 33, beside: true, cut: None },
+    Kind { rows: 33, tokens: 1, bias: false, epilogue: Epilogue::Store, cut: None, beside: 3 },
+    Kind { rows: 131, tokens: 65, bias: true, epilogue: Epilogue::Residual, cut: Some(70), beside: 3 },
+    Kind { rows: 64, tokens: 33, bias: true, epilogue: Epilogue::Residual, cut: None, beside: 3 },
 ];
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
@@ -57,7 +58,7 @@ fn scales_of(block: &reference::QuantBlock) -> [f32; 4] {
 fn multiply(random: &mut Random, (ty, cols): (GgmlType, u32), kind: Kind) -> Case {
     let mut bench = Bench::new(kind.tokens);
     let (quants, x) = quants(&mut bench, &activations(random, kind.tokens, cols));
-    product(random, bench, (ty, cols), kind, &x, Tolerance::dot(ty), |fixed, problem: &MatMul| {
+    product(random, bench, (ty, cols), kind, Activations { values: &x, x: None }, Tolerance::dot(ty), |fixed, problem: &MatMul| {
         mat_mul_int8(fixed, problem, &quants)
     })
 }

@@ -1,20 +1,21 @@
 //! Quantised and f16 weights times activations in f16, in every tile; and the rounding of activations.
 
-use super::product::{Kind, product};
+use super::product::{Activations, Kind, product};
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::caps::{Caps, MatrixShape};
 use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul::MatMul;
 use crate::kernels::mat_mul_subgroup_matrix::{Halves, Matrices, RULES, Subgroups, dispatch, round_f16, suits};
+use crate::kernels::mat_vec::Epilogue;
 use crate::kernels::spec::BufferId;
 use crate::reference;
 
 const KINDS: &[Kind] = &[
-    Kind { rows: 33, tokens: 1, beside: false, cut: None },
-    Kind { rows: 131, tokens: 65, beside: true, cut: Some(70) },
-    Kind { rows: 64, tokens: 33, beside: true, cut: None },
-    Kind { rows: 129, tokens: 129, beside: false, cut: None },
+    Kind { rows: 33, tokens: 1, bias: false, epilogue: Epilogue::Store, cut: None, beside: 3 },
+    Kind { rows: 131, tokens: 65, bias: true, epilogue: Epilogue::Residual, cut: Some(70), beside: 3 },
+    Kind { rows: 64, tokens: 33, bias: true, epilogue: Epilogue::Residual, cut: None, beside: 3 },
+    Kind { rows: 129, tokens: 129, bias: false, epilogue: Epilogue::Store, cut: None, beside: 3 },
 ];
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
@@ -51,7 +52,7 @@ fn multiply(
     let halves =
         Halves { x: bench.bytes(bytemuck::cast_slice(&halves)).into(), scales: bench.floats(&scales).into() };
     let x: Vec<f32> = rows.iter().flat_map(reference::HalfRow::values).collect();
-    product(random, bench, (ty, cols), kind, &x, Tolerance::HALF_WEIGHTS, |fixed, problem: &MatMul| {
+    product(random, bench, (ty, cols), kind, Activations { values: &x, x: None }, Tolerance::HALF_WEIGHTS, |fixed, problem: &MatMul| {
         let shards = problem.weights.shards.iter();
         shards.map(|shard| dispatch(subgroups, matrices, fixed, problem, &halves, shard)).collect()
     })
