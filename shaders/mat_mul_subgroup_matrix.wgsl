@@ -4,6 +4,10 @@
 // TILE_ROWS rows of W to f16, each weight once, and puts TILE_TOKENS tokens of x beside them. Its four subgroups share
 // the sums, two by two: each multiplies DOWN matrices of tokens by ACROSS matrices of rows, and adds up in f32. Fetching
 // one step during another was not faster: other workgroups have work in the meantime.
+//
+// How many matrices there are, and of what size, stands in the files of `matrices` and `shape`, which write the products
+// out one by one: those that a loop chooses by an index do not stay in registers (on an NVIDIA GPU the whole took two to
+// three times as long), and a loop over the columns of a step costs another tenth.
 
 override SUBGROUP_SIZE: u32; // threads of every subgroup
 
@@ -35,6 +39,8 @@ var<workgroup> w_tile: array<vec4<f16>, TILE_ROWS * QUADS>;
 var<workgroup> y_tile: array<f32, 4u * M * N>; // a matrix of sums of each subgroup
 
 #import subgroup_matrix
+
+alias Sums = array<SumMatrix, DOWN * ACROSS>; // [ACROSS, DOWN]
 
 // What a subgroup has of the workgroup's sums.
 struct Place {

@@ -70,7 +70,9 @@ fn load_x_matrix(at: u32) -> XMatrix { return f32(x_tile[at].x); }
 fn load_w_matrix(at: u32) -> WMatrix { return f32(w_tile[at].x); }
 fn multiply_add(x: XMatrix, w: WMatrix, sum: SumMatrix) -> SumMatrix { return x * w + sum; }
 fn store_sums(at: u32, sum: SumMatrix) { y_tile[at] = sum; }
-fn halves_of(words: vec2<u32>) -> vec4<f16> { return vec4<f16>(vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y))); }
+fn halves_of(words: vec2<u32>) -> vec4<f16> {
+    return vec4<f16>(vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y)));
+}
 ";
 
 fn shared(stem: &str) -> &'static str {

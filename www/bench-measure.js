@@ -1,5 +1,6 @@
 // Measures one model: loading, runs by wall clock, WebGPU calls per token, read bandwidth and, on request, kernels.
 
+import { wrong } from './address.js';
 import { readBandwidth, watchBlocks, watchCalls, watchCreated } from './bench-meter.js';
 
 /** Tokens of the prompt and of the answer of the runs that only count calls. */
@@ -90,7 +91,7 @@ async function load({ WasmModel }, settings, say) {
 }
 
 /** Tokens of the prompt: as asked, else 512, or what the context leaves beside the answer. */
-function fitPrompt({ prompt, predict }, { contextLength }, wrong) {
+function fitPrompt({ prompt, predict }, { contextLength }) {
   const room = contextLength - predict;
   if (room < 1 || (prompt ?? 1) > room) {
     const asked = `prompt ${prompt ?? 'of at least 1'} and predict ${predict}`;
@@ -225,7 +226,6 @@ async function measureModel(model, settings, say, blocks) {
 export async function measure(webgguf, settings, say) {
   const blocks = watchBlocks();
   const created = watchCreated();
-  const wrong = (message) => new webgguf.WebggufError('invalid_argument', message);
   let model;
   try {
     const loaded = await load(webgguf, settings, say);
@@ -233,7 +233,7 @@ export async function measure(webgguf, settings, say) {
     created.stop();
     const loadBlock = blocks.between(loaded.begun, performance.now());
     const { info } = model;
-    const fitted = { ...settings, prompt: fitPrompt(settings, info, wrong) };
+    const fitted = { ...settings, prompt: fitPrompt(settings, info) };
     const { block, ...measured } = await measureModel(model, fitted, say, blocks);
     return {
       date: new Date().toISOString(), user_agent: navigator.userAgent, settings: fitted, adapter: info.adapter,

@@ -1,12 +1,7 @@
 // Two by two subgroup matrices of sums for each subgroup, with two blocks of 32 columns at a time.
-//
-// They are written out, not looped over: matrices that are chosen by an index do not stay in registers, and the product
-// took two to three times as long on an NVIDIA GPU.
 const DOWN = 2u;   // along the tokens
 const ACROSS = 2u; // along the rows of W
 const STEP = 2u;   // blocks
-
-alias Sums = array<SumMatrix, DOWN * ACROSS>; // [ACROSS, DOWN]
 
 // Adds the products of K columns, from `x_at` and `w_at` on.
 fn multiply(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {

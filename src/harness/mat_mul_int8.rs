@@ -58,7 +58,8 @@ fn scales_of(block: &reference::QuantBlock) -> [f32; 4] {
 fn multiply(random: &mut Random, (ty, cols): (GgmlType, u32), kind: Kind) -> Case {
     let mut bench = Bench::new(kind.tokens);
     let (quants, x) = quants(&mut bench, &activations(random, kind.tokens, cols));
-    product(random, bench, (ty, cols), kind, Activations { values: &x, x: None }, Tolerance::dot(ty), |fixed, problem: &MatMul| {
+    let activations = Activations { values: &x, x: None };
+    product(random, bench, (ty, cols), kind, activations, Tolerance::dot(ty), |fixed, problem: &MatMul| {
         mat_mul_int8(fixed, problem, &quants)
     })
 }

@@ -10,6 +10,7 @@ macro_rules! files {
 files![
     "activation",
     "bit_pairs",
+    "block_of_16",
     "columns_full",
     "columns_ragged",
     "commit",
