@@ -83,9 +83,12 @@ export async function loadOrExplain(url: string): Promise<WasmModel | string> {
   } catch (error) {
     if (!(error instanceof WebggufError)) throw error;
     switch (error.code) {
-      case 'webgpu_unavailable': return 'This browser has no WebGPU.';
-      case 'download_failed': return `The model could not be fetched: ${error.message}`;
-      default: return error.message;
+      case 'webgpu_unavailable':
+        return 'This browser has no WebGPU.';
+      case 'download_failed':
+        return `The model could not be fetched: ${error.message}`;
+      default:
+        return error.message;
     }
   }
 }

@@ -28,7 +28,11 @@ export async function settled<T extends { free(): void }>(loading: Promise<T>, s
   try {
     return await abortable(loading, late.signal);
   } catch (error) {
-    if (late.signal.aborted) void loading.then((engine) => engine.free(), () => {});
+    if (late.signal.aborted)
+      void loading.then(
+        (engine) => engine.free(),
+        () => {},
+      );
     throw error;
   } finally {
     signal.removeEventListener('abort', onAbort);

@@ -11,24 +11,42 @@ export type FloatDType = 'f32' | 'f16' | 'bf16';
 export type PlainDType = FloatDType | 'u32' | 'i32';
 
 /** Matrices in blocks of a GGUF type; weights of products and of look-ups. */
-export type QuantisedDType =
-  | 'q4_0' | 'q4_1' | 'q5_0' | 'q5_1' | 'q8_0' | 'q2_k' | 'q3_k' | 'q4_k' | 'q5_k' | 'q6_k';
+export type QuantisedDType = 'q4_0' | 'q4_1' | 'q5_0' | 'q5_1' | 'q8_0' | 'q2_k' | 'q3_k' | 'q4_k' | 'q5_k' | 'q6_k';
 
 /** How the elements of a tensor are stored. */
 export type DType = PlainDType | QuantisedDType;
 
 /** What `data()` gives: numbers; of f16 and bf16 the same numbers as 32-bit floats. */
-export type DataOf<D extends DType> =
-  D extends FloatDType ? Float32Array : D extends 'u32' ? Uint32Array : D extends 'i32' ? Int32Array : never;
+export type DataOf<D extends DType> = D extends FloatDType
+  ? Float32Array
+  : D extends 'u32'
+    ? Uint32Array
+    : D extends 'i32'
+      ? Int32Array
+      : never;
 
 /** Numbers for a new tensor. */
 export type TensorData =
-  | readonly number[] | Float32Array | Float64Array | Uint32Array | Int32Array | Uint16Array | Uint8Array;
+  | readonly number[]
+  | Float32Array
+  | Float64Array
+  | Uint32Array
+  | Int32Array
+  | Uint16Array
+  | Uint8Array;
 
 const PLAIN: Record<PlainDType, true> = { f32: true, f16: true, bf16: true, u32: true, i32: true };
 const QUANTISED: Record<QuantisedDType, true> = {
-  q4_0: true, q4_1: true, q5_0: true, q5_1: true, q8_0: true,
-  q2_k: true, q3_k: true, q4_k: true, q5_k: true, q6_k: true,
+  q4_0: true,
+  q4_1: true,
+  q5_0: true,
+  q5_1: true,
+  q8_0: true,
+  q2_k: true,
+  q3_k: true,
+  q4_k: true,
+  q5_k: true,
+  q6_k: true,
 };
 
 const isPlain = (dtype: DType): dtype is PlainDType => Object.hasOwn(PLAIN, dtype);
@@ -70,17 +88,24 @@ export function toBytes(call: string, data: TensorData, dtype: DType): Uint8Arra
   }
   if (!Array.isArray(data) && !ArrayBuffer.isView(data)) throw wrong('an array of numbers');
   switch (dtype) {
-    case 'f16': return bytesOf(Uint16Array.from(data, halfBits));
-    case 'bf16': return bytesOf(Uint16Array.from(data, brainBits));
-    case 'f32': return bytesOf(data instanceof Float32Array ? data : Float32Array.from(data));
-    case 'u32': return bytesOf(integers(data, Uint32Array, wrong));
-    case 'i32': return bytesOf(integers(data, Int32Array, wrong));
+    case 'f16':
+      return bytesOf(Uint16Array.from(data, halfBits));
+    case 'bf16':
+      return bytesOf(Uint16Array.from(data, brainBits));
+    case 'f32':
+      return bytesOf(data instanceof Float32Array ? data : Float32Array.from(data));
+    case 'u32':
+      return bytesOf(integers(data, Uint32Array, wrong));
+    case 'i32':
+      return bytesOf(integers(data, Int32Array, wrong));
   }
 }
 
 /** Integers that do not fit are refused, not wrapped. */
 function integers<A extends Uint32Array | Int32Array>(
-  data: ArrayLike<number>, type: { from(data: ArrayLike<number>): A }, wrong: (needs: string) => Error,
+  data: ArrayLike<number>,
+  type: { from(data: ArrayLike<number>): A },
+  wrong: (needs: string) => Error,
 ): A {
   const made = type.from(data);
   const bad = made.findIndex((value: number, index: number) => value !== data[index]);
@@ -95,11 +120,16 @@ export function fromBytes<D extends DType>(bytes: Uint8Array, dtype: D, length: 
   const { buffer } = bytes.slice();
   const values = ((): Float32Array | Uint32Array | Int32Array => {
     switch (dtype) {
-      case 'f16': return Float32Array.from(new Uint16Array(buffer, 0, length), halfValue);
-      case 'bf16': return brainValues(new Uint16Array(buffer, 0, length));
-      case 'u32': return new Uint32Array(buffer, 0, length);
-      case 'i32': return new Int32Array(buffer, 0, length);
-      default: return new Float32Array(buffer, 0, length);
+      case 'f16':
+        return Float32Array.from(new Uint16Array(buffer, 0, length), halfValue);
+      case 'bf16':
+        return brainValues(new Uint16Array(buffer, 0, length));
+      case 'u32':
+        return new Uint32Array(buffer, 0, length);
+      case 'i32':
+        return new Int32Array(buffer, 0, length);
+      default:
+        return new Float32Array(buffer, 0, length);
     }
   })();
   return values as DataOf<D>;

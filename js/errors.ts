@@ -24,15 +24,35 @@
  * Cancelling is no error of this kind: it rejects with a `DOMException` named `AbortError`.
  */
 export type ErrorCode =
-  | 'webgpu_unavailable' | 'feature_missing' | 'limit_exceeded' | 'out_of_memory' | 'device_lost' | 'download_failed'
-  | 'integrity_failed' | 'bad_file' | 'unsupported_quant' | 'unsupported_architecture' | 'context_full'
-  | 'invalid_argument' | 'internal';
+  | 'webgpu_unavailable'
+  | 'feature_missing'
+  | 'limit_exceeded'
+  | 'out_of_memory'
+  | 'device_lost'
+  | 'download_failed'
+  | 'integrity_failed'
+  | 'bad_file'
+  | 'unsupported_quant'
+  | 'unsupported_architecture'
+  | 'context_full'
+  | 'invalid_argument'
+  | 'internal';
 
 /** Keys, so that the compiler misses none. */
 const CODES: Record<ErrorCode, true> = {
-  webgpu_unavailable: true, feature_missing: true, limit_exceeded: true, out_of_memory: true, device_lost: true,
-  download_failed: true, integrity_failed: true, bad_file: true, unsupported_quant: true,
-  unsupported_architecture: true, context_full: true, invalid_argument: true, internal: true,
+  webgpu_unavailable: true,
+  feature_missing: true,
+  limit_exceeded: true,
+  out_of_memory: true,
+  device_lost: true,
+  download_failed: true,
+  integrity_failed: true,
+  bad_file: true,
+  unsupported_quant: true,
+  unsupported_architecture: true,
+  context_full: true,
+  invalid_argument: true,
+  internal: true,
 };
 
 /** Every failure of webgguf. Act on `code`, show `message`. */

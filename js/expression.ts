@@ -6,13 +6,36 @@ import { show } from './options.js';
 
 /** Operations of one argument. */
 export type UnaryOp =
-  | 'neg' | 'abs' | 'exp' | 'log' | 'sqrt' | 'rsqrt' | 'sin' | 'cos' | 'tanh' | 'sigmoid' | 'relu' | 'silu' | 'gelu'
+  | 'neg'
+  | 'abs'
+  | 'exp'
+  | 'log'
+  | 'sqrt'
+  | 'rsqrt'
+  | 'sin'
+  | 'cos'
+  | 'tanh'
+  | 'sigmoid'
+  | 'relu'
+  | 'silu'
+  | 'gelu'
   | 'geluErf';
 
 /** Operations of two arguments; the comparisons give 1 or 0. */
 export type BinaryOp =
-  | 'add' | 'sub' | 'mul' | 'div' | 'min' | 'max' | 'pow'
-  | 'equal' | 'notEqual' | 'less' | 'lessEqual' | 'greater' | 'greaterEqual';
+  | 'add'
+  | 'sub'
+  | 'mul'
+  | 'div'
+  | 'min'
+  | 'max'
+  | 'pow'
+  | 'equal'
+  | 'notEqual'
+  | 'less'
+  | 'lessEqual'
+  | 'greater'
+  | 'greaterEqual';
 
 /** One step as the engine takes it. @internal */
 export interface Step {
@@ -44,61 +67,117 @@ export class Expression {
   }
 
   /** −x */
-  neg(): Expression { return new Expression('neg', [this]); }
+  neg(): Expression {
+    return new Expression('neg', [this]);
+  }
   /** |x| */
-  abs(): Expression { return new Expression('abs', [this]); }
+  abs(): Expression {
+    return new Expression('abs', [this]);
+  }
   /** e^x */
-  exp(): Expression { return new Expression('exp', [this]); }
+  exp(): Expression {
+    return new Expression('exp', [this]);
+  }
   /** Natural logarithm. */
-  log(): Expression { return new Expression('log', [this]); }
+  log(): Expression {
+    return new Expression('log', [this]);
+  }
   /** √x */
-  sqrt(): Expression { return new Expression('sqrt', [this]); }
+  sqrt(): Expression {
+    return new Expression('sqrt', [this]);
+  }
   /** 1 / √x */
-  rsqrt(): Expression { return new Expression('rsqrt', [this]); }
+  rsqrt(): Expression {
+    return new Expression('rsqrt', [this]);
+  }
   /** sin x, x in radians */
-  sin(): Expression { return new Expression('sin', [this]); }
+  sin(): Expression {
+    return new Expression('sin', [this]);
+  }
   /** cos x, x in radians */
-  cos(): Expression { return new Expression('cos', [this]); }
+  cos(): Expression {
+    return new Expression('cos', [this]);
+  }
   /** tanh x */
-  tanh(): Expression { return new Expression('tanh', [this]); }
+  tanh(): Expression {
+    return new Expression('tanh', [this]);
+  }
   /** 1 / (1 + e^−x) */
-  sigmoid(): Expression { return new Expression('sigmoid', [this]); }
+  sigmoid(): Expression {
+    return new Expression('sigmoid', [this]);
+  }
   /** max(x, 0) */
-  relu(): Expression { return new Expression('relu', [this]); }
+  relu(): Expression {
+    return new Expression('relu', [this]);
+  }
   /** x · sigmoid(x) */
-  silu(): Expression { return new Expression('silu', [this]); }
+  silu(): Expression {
+    return new Expression('silu', [this]);
+  }
   /** GELU in its tanh form. */
-  gelu(): Expression { return new Expression('gelu', [this]); }
+  gelu(): Expression {
+    return new Expression('gelu', [this]);
+  }
   /** GELU in its exact form. */
-  geluErf(): Expression { return new Expression('geluErf', [this]); }
+  geluErf(): Expression {
+    return new Expression('geluErf', [this]);
+  }
   /** x + y */
-  add(y: Expression | number): Expression { return new Expression('add', [this, y]); }
+  add(y: Expression | number): Expression {
+    return new Expression('add', [this, y]);
+  }
   /** x − y */
-  sub(y: Expression | number): Expression { return new Expression('sub', [this, y]); }
+  sub(y: Expression | number): Expression {
+    return new Expression('sub', [this, y]);
+  }
   /** x · y */
-  mul(y: Expression | number): Expression { return new Expression('mul', [this, y]); }
+  mul(y: Expression | number): Expression {
+    return new Expression('mul', [this, y]);
+  }
   /** x / y */
-  div(y: Expression | number): Expression { return new Expression('div', [this, y]); }
+  div(y: Expression | number): Expression {
+    return new Expression('div', [this, y]);
+  }
   /** The smaller of x and y. */
-  min(y: Expression | number): Expression { return new Expression('min', [this, y]); }
+  min(y: Expression | number): Expression {
+    return new Expression('min', [this, y]);
+  }
   /** The larger of x and y. */
-  max(y: Expression | number): Expression { return new Expression('max', [this, y]); }
+  max(y: Expression | number): Expression {
+    return new Expression('max', [this, y]);
+  }
   /** x^y; NaN for a negative x and a y that is no integer. */
-  pow(y: Expression | number): Expression { return new Expression('pow', [this, y]); }
+  pow(y: Expression | number): Expression {
+    return new Expression('pow', [this, y]);
+  }
   /** 1 where x = y, else 0. */
-  equal(y: Expression | number): Expression { return new Expression('equal', [this, y]); }
+  equal(y: Expression | number): Expression {
+    return new Expression('equal', [this, y]);
+  }
   /** 1 where x ≠ y, else 0. */
-  notEqual(y: Expression | number): Expression { return new Expression('notEqual', [this, y]); }
+  notEqual(y: Expression | number): Expression {
+    return new Expression('notEqual', [this, y]);
+  }
   /** 1 where x < y, else 0. */
-  less(y: Expression | number): Expression { return new Expression('less', [this, y]); }
+  less(y: Expression | number): Expression {
+    return new Expression('less', [this, y]);
+  }
   /** 1 where x ≤ y, else 0. */
-  lessEqual(y: Expression | number): Expression { return new Expression('lessEqual', [this, y]); }
+  lessEqual(y: Expression | number): Expression {
+    return new Expression('lessEqual', [this, y]);
+  }
   /** 1 where x > y, else 0. */
-  greater(y: Expression | number): Expression { return new Expression('greater', [this, y]); }
+  greater(y: Expression | number): Expression {
+    return new Expression('greater', [this, y]);
+  }
   /** 1 where x ≥ y, else 0. */
-  greaterEqual(y: Expression | number): Expression { return new Expression('greaterEqual', [this, y]); }
+  greaterEqual(y: Expression | number): Expression {
+    return new Expression('greaterEqual', [this, y]);
+  }
   /** y where x is not 0, else z. */
-  where(y: Expression | number, z: Expression | number): Expression { return new Expression('where', [this, y, z]); }
+  where(y: Expression | number, z: Expression | number): Expression {
+    return new Expression('where', [this, y, z]);
+  }
 }
 
 /** The inputs of `fuse`, as expressions. @internal */

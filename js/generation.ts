@@ -86,7 +86,10 @@ export class Generation implements AsyncIterableIterator<Piece> {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.settled = this.#result.then(() => {}, () => {}); // also marks a rejection as seen
+    this.settled = this.#result.then(
+      () => {},
+      () => {},
+    ); // also marks a rejection as seen
     run.signal?.addEventListener('abort', this.#abort, { once: true });
     if (run.signal?.aborted) this.#cancelled = true;
   }

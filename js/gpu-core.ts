@@ -81,9 +81,7 @@ export abstract class GpuCore {
   }
 
   /** The one tensor of most operations. @internal */
-  protected one<D extends DType>(
-    call: string, op: string, inputs: Inputs, options?: object, extra?: Extra,
-  ): Tensor<D> {
+  protected one<D extends DType>(call: string, op: string, inputs: Inputs, options?: object, extra?: Extra): Tensor<D> {
     return this.run(call, op, inputs, options, extra)[0] as Tensor<D>;
   }
 

@@ -28,42 +28,78 @@ export type Operand = Tensor | number;
  */
 export abstract class ElementwiseOperations extends GpuCore {
   /** −x */
-  neg(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('neg', x, options); }
+  neg(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('neg', x, options);
+  }
   /** |x| */
-  abs(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('abs', x, options); }
+  abs(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('abs', x, options);
+  }
   /** e^x */
-  exp(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('exp', x, options); }
+  exp(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('exp', x, options);
+  }
   /** Natural logarithm. */
-  log(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('log', x, options); }
+  log(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('log', x, options);
+  }
   /** √x */
-  sqrt(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('sqrt', x, options); }
+  sqrt(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('sqrt', x, options);
+  }
   /** 1 / √x */
-  rsqrt(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('rsqrt', x, options); }
+  rsqrt(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('rsqrt', x, options);
+  }
   /** sin x, x in radians */
-  sin(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('sin', x, options); }
+  sin(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('sin', x, options);
+  }
   /** cos x, x in radians */
-  cos(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('cos', x, options); }
+  cos(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('cos', x, options);
+  }
   /** tanh x */
-  tanh(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('tanh', x, options); }
+  tanh(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('tanh', x, options);
+  }
   /** 1 / (1 + e^−x) */
-  sigmoid(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('sigmoid', x, options); }
+  sigmoid(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('sigmoid', x, options);
+  }
   /** max(x, 0) */
-  relu(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('relu', x, options); }
+  relu(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('relu', x, options);
+  }
   /** x · sigmoid(x) */
-  silu(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('silu', x, options); }
+  silu(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('silu', x, options);
+  }
   /** GELU in its tanh form: x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))). */
-  gelu(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('gelu', x, options); }
+  gelu(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('gelu', x, options);
+  }
   /** GELU in its exact form: x/2 · (1 + erf(x/√2)). */
-  geluErf(x: Tensor, options?: ElementwiseOptions): FloatTensor { return this.#unary('geluErf', x, options); }
+  geluErf(x: Tensor, options?: ElementwiseOptions): FloatTensor {
+    return this.#unary('geluErf', x, options);
+  }
 
   /** a + b */
-  add(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor { return this.#binary('add', a, b, options); }
+  add(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor {
+    return this.#binary('add', a, b, options);
+  }
   /** a − b */
-  sub(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor { return this.#binary('sub', a, b, options); }
+  sub(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor {
+    return this.#binary('sub', a, b, options);
+  }
   /** a · b, element by element */
-  mul(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor { return this.#binary('mul', a, b, options); }
+  mul(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor {
+    return this.#binary('mul', a, b, options);
+  }
   /** a / b */
-  div(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor { return this.#binary('div', a, b, options); }
+  div(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor {
+    return this.#binary('div', a, b, options);
+  }
   /** The smaller of a and b. */
   minimum(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor {
     return this.#binary('min', a, b, options, 'minimum');
@@ -73,20 +109,34 @@ export abstract class ElementwiseOperations extends GpuCore {
     return this.#binary('max', a, b, options, 'maximum');
   }
   /** a^b; NaN for a negative a and a b that is no integer. */
-  pow(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor { return this.#binary('pow', a, b, options); }
+  pow(a: Operand, b: Operand, options?: ElementwiseOptions): FloatTensor {
+    return this.#binary('pow', a, b, options);
+  }
 
   /** 1 where a = b, else 0. */
-  equal(a: Operand, b: Operand): FloatTensor { return this.#binary('equal', a, b); }
+  equal(a: Operand, b: Operand): FloatTensor {
+    return this.#binary('equal', a, b);
+  }
   /** 1 where a ≠ b, else 0. */
-  notEqual(a: Operand, b: Operand): FloatTensor { return this.#binary('notEqual', a, b); }
+  notEqual(a: Operand, b: Operand): FloatTensor {
+    return this.#binary('notEqual', a, b);
+  }
   /** 1 where a < b, else 0. */
-  less(a: Operand, b: Operand): FloatTensor { return this.#binary('less', a, b); }
+  less(a: Operand, b: Operand): FloatTensor {
+    return this.#binary('less', a, b);
+  }
   /** 1 where a ≤ b, else 0. */
-  lessEqual(a: Operand, b: Operand): FloatTensor { return this.#binary('lessEqual', a, b); }
+  lessEqual(a: Operand, b: Operand): FloatTensor {
+    return this.#binary('lessEqual', a, b);
+  }
   /** 1 where a > b, else 0. */
-  greater(a: Operand, b: Operand): FloatTensor { return this.#binary('greater', a, b); }
+  greater(a: Operand, b: Operand): FloatTensor {
+    return this.#binary('greater', a, b);
+  }
   /** 1 where a ≥ b, else 0. */
-  greaterEqual(a: Operand, b: Operand): FloatTensor { return this.#binary('greaterEqual', a, b); }
+  greaterEqual(a: Operand, b: Operand): FloatTensor {
+    return this.#binary('greaterEqual', a, b);
+  }
 
   /** x times a number. */
   scale(x: Tensor, by: number, options?: ElementwiseOptions): FloatTensor {
@@ -120,7 +170,9 @@ export abstract class ElementwiseOperations extends GpuCore {
    * @throws {WebggufError} `invalid_argument` for shapes that do not fit, and for more than 16 operations
    */
   fuse<const T extends readonly Tensor[]>(
-    inputs: T, formula: (...inputs: { [K in keyof T]: Expression }) => Expression, options?: FuseOptions,
+    inputs: T,
+    formula: (...inputs: { [K in keyof T]: Expression }) => Expression,
+    options?: FuseOptions,
   ): FloatTensor {
     if (!Array.isArray(inputs)) throw invalidArgument('fuse: the inputs must be an array of tensors');
     const steps = stepsOf(formula(...(inputExpressions(inputs.length) as { [K in keyof T]: Expression })));

@@ -170,7 +170,10 @@ export abstract class ModelOperations extends RowOperations {
    *   have started over
    */
   attentionDecode(
-    q: Tensor, kCache: Tensor<'f16'>, vCache: Tensor<'f16'>, options: AttentionDecodeOptions,
+    q: Tensor,
+    kCache: Tensor<'f16'>,
+    vCache: Tensor<'f16'>,
+    options: AttentionDecodeOptions,
   ): FloatTensor {
     return this.one('attentionDecode', 'attentionDecode', { q, kCache, vCache }, options);
   }

@@ -95,15 +95,25 @@ export abstract class RowOperations extends MovementOperations {
   }
 
   /** Sums along an axis, or of the whole tensor. */
-  sum(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('sum', x, options); }
+  sum(x: Tensor, options?: ReduceOptions): FloatTensor {
+    return this.#reduce('sum', x, options);
+  }
   /** Means along an axis, or of the whole tensor. */
-  mean(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('mean', x, options); }
+  mean(x: Tensor, options?: ReduceOptions): FloatTensor {
+    return this.#reduce('mean', x, options);
+  }
   /** Products along an axis, or of the whole tensor. */
-  prod(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('product', x, options, 'prod'); }
+  prod(x: Tensor, options?: ReduceOptions): FloatTensor {
+    return this.#reduce('product', x, options, 'prod');
+  }
   /** The largest along an axis, or of the whole tensor; {@link Gpu.maximum} is the larger of two tensors. */
-  max(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('max', x, options); }
+  max(x: Tensor, options?: ReduceOptions): FloatTensor {
+    return this.#reduce('max', x, options);
+  }
   /** The smallest along an axis, or of the whole tensor; {@link Gpu.minimum} is the smaller of two tensors. */
-  min(x: Tensor, options?: ReduceOptions): FloatTensor { return this.#reduce('min', x, options); }
+  min(x: Tensor, options?: ReduceOptions): FloatTensor {
+    return this.#reduce('min', x, options);
+  }
 
   /**
    * Where the largest lies along an axis, or in the whole tensor: the lowest index among equals; NaN is less than all.
@@ -134,7 +144,10 @@ export abstract class RowOperations extends MovementOperations {
   }
 
   #norm(
-    call: string, x: Tensor, weight: Tensor | undefined, options: NormOptions & { sum?: boolean },
+    call: string,
+    x: Tensor,
+    weight: Tensor | undefined,
+    options: NormOptions & { sum?: boolean },
   ): FloatTensor | NormAndSum {
     const made = this.run(call, call, { x, 'weight?': weight }, options, { tensors: ['bias', 'residual'] });
     return options.sum ? (made as NormAndSum) : (made[0] as FloatTensor);

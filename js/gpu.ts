@@ -2,9 +2,7 @@
 /**
  * Arithmetic on tensors on the GPU, with the kernels that language models run on.
  */
-import {
-  type DType, type PlainDType, type TensorData, checkDType, describe, dtypeOf, toBytes,
-} from './dtypes.js';
+import { type DType, type PlainDType, type TensorData, checkDType, describe, dtypeOf, toBytes } from './dtypes.js';
 import { fromEngine, guarded, invalidArgument } from './errors.js';
 import { tensorsIn } from './gpu-core.js';
 import { ModelOperations } from './gpu-model.js';
@@ -75,14 +73,22 @@ export class Gpu extends ModelOperations {
     if (size !== data.length) {
       throw invalidArgument(`tensor: the shape ${describe(axes, type)} has ${size} elements, the data ${data.length}`);
     }
-    return this.keep(new Tensor(this, guarded(() => this.engine.upload(bytes, type, axes))));
+    return this.keep(
+      new Tensor(
+        this,
+        guarded(() => this.engine.upload(bytes, type, axes)),
+      ),
+    );
   }
 
   /** Blocks of a GGUF go up as they are, and the GPU takes them apart. */
   #blocks(bytes: Uint8Array, dtype: DType, shape: number[]): Tensor {
     const words = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
     words.set(bytes);
-    const raw = new Tensor(this, guarded(() => this.engine.upload(words, 'u32', [words.length / 4])));
+    const raw = new Tensor(
+      this,
+      guarded(() => this.engine.upload(words, 'u32', [words.length / 4])),
+    );
     try {
       return this.one('tensor', 'quantised', { raw }, { dtype, shape });
     } finally {

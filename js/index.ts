@@ -14,8 +14,24 @@ export { init, type InitOptions } from './wasm.js';
 export { WebggufError, type ErrorCode } from './errors.js';
 export type { Generation } from './generation.js';
 export type {
-  BytesLike, ChatTemplateOptions, DetokenizeOptions, Evaluation, GenerateOptions, GenerationResult, LoadOptions,
-  Message, ModelInfo, Piece, Progress, RangedSource, Source, SourcePart, Timings, TokenIds, TokenizeOptions, Usage,
+  BytesLike,
+  ChatTemplateOptions,
+  DetokenizeOptions,
+  Evaluation,
+  GenerateOptions,
+  GenerationResult,
+  LoadOptions,
+  Message,
+  ModelInfo,
+  Piece,
+  Progress,
+  RangedSource,
+  Source,
+  SourcePart,
+  Timings,
+  TokenIds,
+  TokenizeOptions,
+  Usage,
   WasmInput,
 } from './types.js';
 export type { DeviceFacts } from './gpu.js';
@@ -25,9 +41,23 @@ export type { ElementwiseOptions, FuseOptions, Operand } from './gpu-elementwise
 export type { GateOptions, GateUpOptions, MatmulOptions, NormedOptions, ProjectOptions } from './gpu-matrix.js';
 export type { AxisOptions } from './gpu-movement.js';
 export type {
-  CumsumOptions, NormAndSum, NormOptions, ReduceOptions, SoftmaxOptions, TopK,
+  CumsumOptions,
+  NormAndSum,
+  NormOptions,
+  ReduceOptions,
+  SoftmaxOptions,
+  TopK,
 } from './gpu-rows.js';
 export type {
-  AttentionDecodeOptions, AttentionOptions, HeadLayout, KvWriteOptions, RopeFrequencies, RopeOptions, RopeTableOptions,
-  SelectiveScan, SelectiveScanInputs, SinkhornOptions, YarnOptions,
+  AttentionDecodeOptions,
+  AttentionOptions,
+  HeadLayout,
+  KvWriteOptions,
+  RopeFrequencies,
+  RopeOptions,
+  RopeTableOptions,
+  SelectiveScan,
+  SelectiveScanInputs,
+  SinkhornOptions,
+  YarnOptions,
 } from './gpu-model.js';

@@ -9,8 +9,16 @@ import { checkIds, checkMessages, checkText, flagOptions, generateOptions, loadO
 import { progressReporter } from './progress.js';
 import { openSources } from './sources.js';
 import type {
-  ChatTemplateOptions, DetokenizeOptions, Evaluation, GenerateOptions, LoadOptions, Message, ModelInfo, Source,
-  TokenIds, TokenizeOptions,
+  ChatTemplateOptions,
+  DetokenizeOptions,
+  Evaluation,
+  GenerateOptions,
+  LoadOptions,
+  Message,
+  ModelInfo,
+  Source,
+  TokenIds,
+  TokenizeOptions,
 } from './types.js';
 import { engineClasses } from './wasm.js';
 import type { Engine, EngineGenerateOptions } from './wasm/webgguf.js';

@@ -8,16 +8,25 @@ import type { GenerateOptions, LoadOptions, Message, TokenIds } from './types.js
 /** Says what was expected, or `undefined` where the value is fine. */
 type Check = (value: unknown) => string | undefined;
 
-const number = (least: number, most: number, words: string): Check => (value) =>
-  typeof value === 'number' && value >= least && value <= most ? undefined : words;
+const number =
+  (least: number, most: number, words: string): Check =>
+  (value) =>
+    typeof value === 'number' && value >= least && value <= most ? undefined : words;
 
-const integer = (least: number, most: number, words: string): Check => (value) =>
-  Number.isInteger(value) && (value as number) >= least && (value as number) <= most ? undefined : words;
+const integer =
+  (least: number, most: number, words: string): Check =>
+  (value) =>
+    Number.isInteger(value) && (value as number) >= least && (value as number) <= most ? undefined : words;
 
-const oneOf = (...names: string[]): Check => (value) =>
-  names.some((name) => name === value) ? undefined : names.map((name) => `'${name}'`).join(' or ');
+const oneOf =
+  (...names: string[]): Check =>
+  (value) =>
+    names.some((name) => name === value) ? undefined : names.map((name) => `'${name}'`).join(' or ');
 
-const ofType = (type: string, words: string): Check => (value) => (typeof value === type ? undefined : words);
+const ofType =
+  (type: string, words: string): Check =>
+  (value) =>
+    typeof value === type ? undefined : words;
 
 /** By shape, since a signal may come from another realm or a polyfill. */
 const abortSignal: Check = (value) =>

@@ -126,8 +126,10 @@ impl Engine {
         let context = self.backend.context_length();
         self.check_ids(&prompt)?;
         if prompt.len() >= context {
-            let message = format!("the prompt has {} tokens, the context holds {context} and needs room for an answer",
-                prompt.len());
+            let message = format!(
+                "the prompt has {} tokens, the context holds {context} and needs room for an answer",
+                prompt.len()
+            );
             return Err(Error::new(ErrorCode::ContextFull, message));
         }
         let room = context - prompt.len();

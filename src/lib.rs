@@ -8,25 +8,25 @@
 //! Only `gpu` knows wgpu and only `web` knows JavaScript: these two, `backend` and `generate` exist on wasm32 alone,
 //! the rest compiles on any host.
 
-pub mod error;
-pub mod gguf;
-pub mod config;
-pub mod tokenizer;
-pub mod model;
-pub mod kernels;
-pub mod tensor;
-#[cfg(target_arch = "wasm32")]
-pub mod gpu;
-pub mod reference;
-#[cfg(feature = "harness")]
-pub mod harness;
-pub mod forward;
-pub mod sampler;
-mod turns;
 #[cfg(target_arch = "wasm32")]
 pub mod backend;
+pub mod config;
+pub mod error;
+pub mod forward;
 #[cfg(target_arch = "wasm32")]
 pub mod generate;
+pub mod gguf;
+#[cfg(target_arch = "wasm32")]
+pub mod gpu;
+#[cfg(feature = "harness")]
+pub mod harness;
+pub mod kernels;
+pub mod model;
+pub mod reference;
+pub mod sampler;
+pub mod tensor;
+pub mod tokenizer;
+mod turns;
 #[cfg(target_arch = "wasm32")]
 pub mod web;
 

@@ -131,9 +131,8 @@ pub fn sample(logits: &[f32], counts: &[u32], options: &SamplingOptions, step: u
         return best(&kept, &|&(logit, _)| logit);
     }
     filter(&mut kept, options);
-    let noisy = |&(logit, index): &(f32, u32)| {
-        logit / options.temperature - (-uniform(options.seed, step, index).ln()).ln()
-    };
+    let noisy =
+        |&(logit, index): &(f32, u32)| logit / options.temperature - (-uniform(options.seed, step, index).ln()).ln();
     best(&kept, &noisy)
 }
 
@@ -193,10 +192,14 @@ mod tests {
         let total: f64 = logits.iter().map(|&l| f64::from(l / 0.7).exp()).sum();
         let options = SamplingOptions { temperature: 0.7, seed: 7, ..options() };
         let found = histogram(&logits, &options, draws);
-        let chi: f64 = logits.iter().zip(found).map(|(&l, n)| {
-            let expected = f64::from(l / 0.7).exp() / total * f64::from(draws);
-            (n - expected).powi(2) / expected
-        }).sum();
+        let chi: f64 = logits
+            .iter()
+            .zip(found)
+            .map(|(&l, n)| {
+                let expected = f64::from(l / 0.7).exp() / total * f64::from(draws);
+                (n - expected).powi(2) / expected
+            })
+            .sum();
         // 99.9th percentile of chi-square with 4 degrees of freedom.
         assert!(chi < 18.47, "chi-square is {chi}");
     }

@@ -130,9 +130,14 @@ fn a_head_without_key_length_must_be_even_too() {
 
 #[test]
 fn names_missing_keys() {
-    for key in ["block_count", "context_length", "embedding_length", "feed_forward_length", "attention.head_count",
-        "attention.layer_norm_rms_epsilon"]
-    {
+    for key in [
+        "block_count",
+        "context_length",
+        "embedding_length",
+        "feed_forward_length",
+        "attention.head_count",
+        "attention.layer_norm_rms_epsilon",
+    ] {
         let rest = without(&metadata("llama"), &format!("llama.{key}"));
         refused(ModelConfig::from_gguf(&header(rest)), BadFile, &[key, "missing"]);
     }

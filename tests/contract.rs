@@ -321,7 +321,11 @@ fn the_last_rule_holds_for_everything() {
     assert!(!last.subgroups && last.min_rows == 0 && last.min_blocks == 0);
     for &[rows, cols] in SHAPES {
         for caps in [Caps::baseline(), with_subgroups(32)] {
-            println!("mat_vec {rows}×{cols}, subgroups {}: {:?}", caps.subgroups, choose(&caps, GgmlType::Q4_0, rows, cols));
+            println!(
+                "mat_vec {rows}×{cols}, subgroups {}: {:?}",
+                caps.subgroups,
+                choose(&caps, GgmlType::Q4_0, rows, cols)
+            );
         }
     }
     assert_ne!(choose(&Caps::baseline(), GgmlType::Q4_0, 4096, 4096).lanes, 0, "no subgroups where there are none");

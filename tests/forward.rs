@@ -7,8 +7,8 @@ use std::rc::Rc;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::backend::{Backend, CpuRunner};
 use webgguf::config::ModelConfig;
-use webgguf::generate::{Engine, FinishReason, GenerateOptions};
 use webgguf::forward::EVALUATE_CHUNK;
+use webgguf::generate::{Engine, FinishReason, GenerateOptions};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::gpu::{Gpu, Uploader};
 use webgguf::kernels::caps::Precision;
@@ -35,8 +35,8 @@ async fn both_on(gpu: Gpu, file: &[u8], context: usize) -> [Engine; 2] {
     let gguf = header(file);
     let config = ModelConfig::from_gguf(&gguf).expect("a known model");
     let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
-    let mut uploader = Uploader::new(Rc::new(gpu), config.clone(), context, &gguf.tensors, matched.clone())
-        .expect("room on the GPU");
+    let mut uploader =
+        Uploader::new(Rc::new(gpu), config.clone(), context, &gguf.tensors, matched.clone()).expect("room on the GPU");
     let mut builder = CpuModel::builder(config);
     for (index, tensor) in gguf.tensors.iter().enumerate() {
         let mut at = tensor.offset as usize;
@@ -160,7 +160,9 @@ async fn rounding(name: &str, file: &[u8]) -> (usize, usize, f64) {
     }
     let vocab = rows[0].len() / (ids.len() - start);
     let (mut flips, mut moved) = (0, 0.0);
-    for (i, (exact, rounded)) in rows[0].chunks(vocab).zip(rows[1].chunks(vocab)).enumerate().take(ids.len() - start - 1) {
+    for (i, (exact, rounded)) in
+        rows[0].chunks(vocab).zip(rows[1].chunks(vocab)).enumerate().take(ids.len() - start - 1)
+    {
         let next = ids[start + i + 1] as usize;
         flips += usize::from(argmax(exact) != argmax(rounded));
         moved += f64::from(rounded[next] - log_sum_exp(rounded)) - f64::from(exact[next] - log_sum_exp(exact));
@@ -176,10 +178,13 @@ async fn prompts_in_8_bits_keep_the_answers() {
             [$(($name, include_bytes!(concat!("fixtures/models/", $name, ".gguf")).as_slice())),*]
         };
     }
-    let files = files!["llama-q4_0", "llama-q5_0", "llama-q8_0", "llama-q4_k_m", "llama-q6_k", "qwen2-q8_0", "qwen3-q4_0"];
+    let files =
+        files!["llama-q4_0", "llama-q5_0", "llama-q8_0", "llama-q4_k_m", "llama-q6_k", "qwen2-q8_0", "qwen3-q4_0"];
     for (name, file) in files {
         let (flips, count, moved) = rounding(name, file).await;
-        console_log!("{name}: {flips} of {count} positions have another first id; mean log-probability moves by {moved:.4}");
+        console_log!(
+            "{name}: {flips} of {count} positions have another first id; mean log-probability moves by {moved:.4}"
+        );
         assert!(moved.abs() < 0.02, "{name}: mean log-probability moves by {moved}");
         assert!(flips * 100 <= count, "{name}: {flips} of {count} positions have another first id");
     }

@@ -23,7 +23,9 @@ const LIMIT_MS = 30 * 60_000;
  */
 export async function bench(parameters, mounts = {}) {
   let deliver;
-  const arrived = new Promise((resolve) => { deliver = resolve; });
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
   const site = await serve({ mounts, onReport: deliver });
   const browser = await openBrowser();
   let timer;

@@ -35,7 +35,8 @@ export function browserFlags() {
 /** Starts headless Chromium with WebGPU on (on SwiftShader where there is no GPU). The caller closes it. */
 export async function openBrowser() {
   const executablePath = findBrowser();
-  if (!executablePath) throw new Stop('no Chrome or Chromium was found', 'run `npm run setup`, or set CHROME to its path');
+  if (!executablePath)
+    throw new Stop('no Chrome or Chromium was found', 'run `npm run setup`, or set CHROME to its path');
   const { chromium } = await import('playwright-core');
   return chromium.launch({ executablePath, headless: true, args: browserFlags() });
 }

@@ -9,7 +9,18 @@ import fs from 'node:fs';
 import path from 'node:path';
 import zlib from 'node:zlib';
 import {
-  CACHE, filesUnder, hashOf, isMain, must, readJson, ROOT, runMain, seconds, Stop, withLock, writeJson,
+  CACHE,
+  filesUnder,
+  hashOf,
+  isMain,
+  must,
+  readJson,
+  ROOT,
+  runMain,
+  seconds,
+  Stop,
+  withLock,
+  writeJson,
 } from './common.mjs';
 import { findBindgen, findToolchain, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 
@@ -25,7 +36,13 @@ const BUILT = path.join(ROOT, 'target', TARGET, 'release', 'webgguf.wasm');
 
 // What rustc emits for wasm32 by default: wasm-opt must be told, or it refuses the module.
 const WASM_FEATURES = [
-  'bulk-memory', 'multivalue', 'mutable-globals', 'nontrapping-float-to-int', 'reference-types', 'sign-ext', 'simd',
+  'bulk-memory',
+  'multivalue',
+  'mutable-globals',
+  'nontrapping-float-to-int',
+  'reference-types',
+  'sign-ext',
+  'simd',
 ];
 
 /** Brings pkg/ and dist/ up to date. Expects what prepare.mjs prepares. */
@@ -37,7 +54,8 @@ export async function build({ quiet = false } = {}) {
     const stamps = readJson(STAMPS, {});
     const wasm = hashOf(
       filesUnder('src', 'shaders', 'Cargo.toml', 'Cargo.lock', 'tools/build.mjs', 'package-lock.json'),
-      toolchain.version, ...WASM_FEATURES,
+      toolchain.version,
+      ...WASM_FEATURES,
     );
     await stage('WebAssembly', wasm, stamps, ['pkg'], () => buildWasm(toolchain), say);
     const script = hashOf(filesUnder('js', 'tsconfig.json', 'package-lock.json'), wasm);
@@ -51,9 +69,19 @@ export async function buildHarness({ quiet = false } = {}) {
   await withLock('build', async () => {
     const toolchain = await findToolchain();
     if (!toolchain) throw new Stop(`no Rust toolchain builds for ${TARGET}`, 'run `npm run setup`');
-    const inputs = hashOf(filesUnder('src', 'shaders', 'Cargo.toml', 'Cargo.lock', 'tools/build.mjs'), toolchain.version);
+    const inputs = hashOf(
+      filesUnder('src', 'shaders', 'Cargo.toml', 'Cargo.lock', 'tools/build.mjs'),
+      toolchain.version,
+    );
     const stamps = readJson(STAMPS, {});
-    await stage('harness', inputs, stamps, ['www/harness'], () => buildHarnessWasm(toolchain), quiet ? () => {} : console.log);
+    await stage(
+      'harness',
+      inputs,
+      stamps,
+      ['www/harness'],
+      () => buildHarnessWasm(toolchain),
+      quiet ? () => {} : console.log,
+    );
   });
 }
 
@@ -115,10 +143,12 @@ async function buildScript() {
 
 /** Every file of the package that a page loads: `[{file, raw, gzip}]`, bytes. */
 export function sizes() {
-  return filesUnder('dist').filter((file) => /\.(js|wasm)$/.test(file)).map((file) => {
-    const bytes = fs.readFileSync(path.join(ROOT, file));
-    return { file, raw: bytes.length, gzip: zlib.gzipSync(bytes, { level: 9 }).length };
-  });
+  return filesUnder('dist')
+    .filter((file) => /\.(js|wasm)$/.test(file))
+    .map((file) => {
+      const bytes = fs.readFileSync(path.join(ROOT, file));
+      return { file, raw: bytes.length, gzip: zlib.gzipSync(bytes, { level: 9 }).length };
+    });
 }
 
 export function describeSizes(list) {

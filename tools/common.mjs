@@ -48,30 +48,57 @@ export function run(program, args, options = {}) {
   const { cwd = ROOT, env = {}, quiet = false, timeoutMs = 0 } = options;
   return new Promise((resolve) => {
     const child = spawn(program, args, {
-      cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached: true,
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
     });
     let output = '';
     let timedOut = false;
-    const timer = timeoutMs && setTimeout(() => { timedOut = true; killGroup(child); }, timeoutMs);
+    const timer =
+      timeoutMs &&
+      setTimeout(() => {
+        timedOut = true;
+        killGroup(child);
+      }, timeoutMs);
     const forget = endWithUs(child);
-    const take = (sink) => (piece) => { output += piece; if (!quiet) sink.write(piece); };
+    const take = (sink) => (piece) => {
+      output += piece;
+      if (!quiet) sink.write(piece);
+    };
     child.stdout.setEncoding('utf8').on('data', take(process.stdout));
     child.stderr.setEncoding('utf8').on('data', take(process.stderr));
-    const end = (code) => { clearTimeout(timer); forget(); resolve({ code, output }); };
-    child.on('error', (error) => { output += error.message; end(127); });
-    child.on('close', (code) => end(timedOut ? 124 : code ?? 1));
+    const end = (code) => {
+      clearTimeout(timer);
+      forget();
+      resolve({ code, output });
+    };
+    child.on('error', (error) => {
+      output += error.message;
+      end(127);
+    });
+    child.on('close', (code) => end(timedOut ? 124 : (code ?? 1)));
   });
 }
 
 function killGroup(child) {
-  try { process.kill(-child.pid, 'SIGKILL'); } catch { /* it has ended by itself */ }
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    /* it has ended by itself */
+  }
 }
 
 /** Ends `child` and its children when this process is interrupted; returns how to forget about it. */
 function endWithUs(child) {
-  const end = () => { killGroup(child); process.exit(130); };
+  const end = () => {
+    killGroup(child);
+    process.exit(130);
+  };
   process.once('SIGINT', end).once('SIGTERM', end);
-  return () => { process.off('SIGINT', end).off('SIGTERM', end); };
+  return () => {
+    process.off('SIGINT', end).off('SIGTERM', end);
+  };
 }
 
 /** Like `run`, but a failure stops with the last lines of the output. */
@@ -93,7 +120,11 @@ export function which(name, folders = []) {
   const all = [...folders, ...(process.env.PATH ?? '').split(path.delimiter)];
   for (const folder of all.filter(Boolean)) {
     const file = path.join(folder, name);
-    try { fs.accessSync(file, fs.constants.X_OK); } catch { continue; }
+    try {
+      fs.accessSync(file, fs.constants.X_OK);
+    } catch {
+      continue;
+    }
     if (fs.statSync(file).isFile()) return file;
   }
   return null;
@@ -117,13 +148,22 @@ export function filesUnder(...places) {
 /** One hash over names and contents of files, and over any further strings. */
 export function hashOf(files, ...more) {
   const hash = createHash('sha256');
-  for (const file of files) hash.update(file).update('\0').update(fs.readFileSync(path.join(ROOT, file))).update('\0');
+  for (const file of files)
+    hash
+      .update(file)
+      .update('\0')
+      .update(fs.readFileSync(path.join(ROOT, file)))
+      .update('\0');
   for (const text of more) hash.update(String(text)).update('\0');
   return hash.digest('hex');
 }
 
 export function readJson(file, otherwise = null) {
-  try { return JSON.parse(fs.readFileSync(file, 'utf8')); } catch { return otherwise; }
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8'));
+  } catch {
+    return otherwise;
+  }
 }
 
 export function writeJson(file, value) {
@@ -146,7 +186,11 @@ export async function withLock(name, work) {
     else if (waited === 10) console.log(`waiting for another ${name} to end`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
-  try { return await work(); } finally { fs.rmSync(lock, { force: true }); }
+  try {
+    return await work();
+  } finally {
+    fs.rmSync(lock, { force: true });
+  }
 }
 
 function isAlive(lock) {

@@ -43,7 +43,8 @@ async function runModels() {
     const bytes = new Uint8Array(fs.readFileSync(path.join(folder, entry.files[0])));
     for (const precision of ['auto', 'exact']) {
       const model = await WasmModel.load(bytes, { backend: 'webgpu', precision });
-      const { ids } = await model.generate(prompt, { temperature: 0, ignoreEos: true, maxTokens: exact.greedy.length }).result;
+      const { ids } = await model.generate(prompt, { temperature: 0, ignoreEos: true, maxTokens: exact.greedy.length })
+        .result;
       model.free();
       const { equal, of, agrees } = compareGreedy([...ids], exact);
       if (!agrees) process.exitCode = 1;

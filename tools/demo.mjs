@@ -26,17 +26,28 @@ export async function openDemo(browser, url) {
 
 /** Waits until the page is in one of `states`; an error it shows meanwhile, unless waited for, ends the wait. */
 export async function waitForState(page, states, timeout = LOAD_MS) {
-  const seen = await page.waitForFunction(
-    (wanted) => {
-      const { state } = document.documentElement.dataset;
-      return wanted.includes(state) || state === 'error' ? state : null;
-    },
-    states, { timeout },
-  ).then((handle) => handle.jsonValue(), () => 'nothing');
+  const seen = await page
+    .waitForFunction(
+      (wanted) => {
+        const { state } = document.documentElement.dataset;
+        return wanted.includes(state) || state === 'error' ? state : null;
+      },
+      states,
+      { timeout },
+    )
+    .then(
+      (handle) => handle.jsonValue(),
+      () => 'nothing',
+    );
   if (states.includes(seen)) return seen;
-  const shown = await page.locator('#error').textContent({ timeout: 1000 }).catch(() => '');
+  const shown = await page
+    .locator('#error')
+    .textContent({ timeout: 1000 })
+    .catch(() => '');
   const log = [...page.log.slice(-8), ...page.crashes].join('\n  ');
-  throw new Stop(`the page did not become ${states.join(' or ')}: ${seen}, ${shown.trim() || 'no error shown'}\n  ${log}`);
+  throw new Stop(
+    `the page did not become ${states.join(' or ')}: ${seen}, ${shown.trim() || 'no error shown'}\n  ${log}`,
+  );
 }
 
 /** Sends a message and waits for the whole answer. */
@@ -51,7 +62,7 @@ export async function send(page, prompt) {
   const before = await page.locator('.message.assistant').count();
   await page.fill('#prompt', prompt);
   await page.click('#send');
-  await page.waitForFunction(
-    (count) => document.querySelectorAll('.message.assistant').length > count, before, { timeout: 10_000 },
-  );
+  await page.waitForFunction((count) => document.querySelectorAll('.message.assistant').length > count, before, {
+    timeout: 10_000,
+  });
 }

@@ -32,7 +32,11 @@ async function main() {
 
 /** What the command line asks for. */
 export function wanted() {
-  return { only: option('only')?.split(',') ?? null, text: option('case') ?? '', timed: process.argv.includes('--timed') };
+  return {
+    only: option('only')?.split(',') ?? null,
+    text: option('case') ?? '',
+    timed: process.argv.includes('--timed'),
+  };
 }
 
 /** In the page: runs the wanted cases, one after the other. */
@@ -57,7 +61,9 @@ export function report(results, start) {
     const worst = Math.max(...cases.map((r) => r.ofLimit ?? 0));
     const failed = cases.filter((r) => r.status === 'failed');
     const time = cases.reduce((sum, r) => sum + r.ms, 0);
-    console.log(`${variant}: ${cases.length} cases, ${failed.length} failed, worst ${worst.toFixed(3)} of the limit, ${time.toFixed(0)} ms`);
+    console.log(
+      `${variant}: ${cases.length} cases, ${failed.length} failed, worst ${worst.toFixed(3)} of the limit, ${time.toFixed(0)} ms`,
+    );
     failed.forEach((r) => console.log(`  FAILED ${r.reason}`));
   }
   const count = (status) => results.filter((r) => r.status === status).length;

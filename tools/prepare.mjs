@@ -6,7 +6,20 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { findBrowser, findDriver } from './browser.mjs';
 import {
-  ask, CACHE, cargoHome, hashOf, isMain, isRoot, must, ROOT, run, runMain, seconds, Stop, which, withLock,
+  ask,
+  CACHE,
+  cargoHome,
+  hashOf,
+  isMain,
+  isRoot,
+  must,
+  ROOT,
+  run,
+  runMain,
+  seconds,
+  Stop,
+  which,
+  withLock,
 } from './common.mjs';
 import { bindgenVersion, findBindgen, findToolchain, findWasmPack, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 
@@ -51,8 +64,10 @@ async function prepareRust() {
   const rustup = which('rustup', [path.join(cargoHome(), 'bin')]);
   if (rustup && process.env.WEBGGUF_RUST !== '/usr/bin' && (await addRustupTarget(rustup))) return;
   if (!which('apt-get')) {
-    throw new Stop(`no Rust toolchain that builds for ${TARGET}`,
-      `install rustup (https://rustup.rs), then \`rustup target add ${TARGET}\``);
+    throw new Stop(
+      `no Rust toolchain that builds for ${TARGET}`,
+      `install rustup (https://rustup.rs), then \`rustup target add ${TARGET}\``,
+    );
   }
   await aptInstall(DEBIAN_RUST, `Rust for ${TARGET}: or run \`rustup target add ${TARGET}\` where rustup is online`);
   linkLinker();
@@ -81,11 +96,15 @@ async function buildStandardLibrary() {
   console.log('  building the standard library (a minute or two, once)');
   const folder = path.join(CACHE, 'std');
   fs.mkdirSync(path.join(folder, 'src'), { recursive: true });
-  fs.writeFileSync(path.join(folder, 'Cargo.toml'),
-    '[package]\nname = "std-build"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n');
+  fs.writeFileSync(
+    path.join(folder, 'Cargo.toml'),
+    '[package]\nname = "std-build"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n',
+  );
   fs.writeFileSync(path.join(folder, 'src', 'lib.rs'), '#![no_std]\n');
   const env = {
-    ...rustEnv('/usr/bin'), RUSTC_BOOTSTRAP: '1', CARGO_TARGET_DIR: path.join(folder, 'target'),
+    ...rustEnv('/usr/bin'),
+    RUSTC_BOOTSTRAP: '1',
+    CARGO_TARGET_DIR: path.join(folder, 'target'),
     // The release build optimises across crates, std among them; and its panic messages show none of our folders.
     RUSTFLAGS: ['-C embed-bitcode=yes', ...remapFlags()].join(' '),
   };
@@ -96,7 +115,9 @@ async function buildStandardLibrary() {
   // Two builds of one crate side by side would be ambiguous.
   fs.rmSync(library, { recursive: true, force: true });
   fs.mkdirSync(library, { recursive: true });
-  for (const name of fs.readdirSync(built).filter((file) => file.endsWith('.rlib') && !file.startsWith('libstd_build'))) {
+  for (const name of fs
+    .readdirSync(built)
+    .filter((file) => file.endsWith('.rlib') && !file.startsWith('libstd_build'))) {
     fs.copyFileSync(path.join(built, name), path.join(library, name));
   }
   fs.rmSync(folder, { recursive: true, force: true });
@@ -125,15 +146,20 @@ let aptUpdated = false;
 
 async function aptInstall(packages, hint) {
   if (!isRoot()) {
-    throw new Stop(`these Debian packages are missing: ${packages.join(' ')}`,
-      `as root: \`apt-get update && apt-get install -y ${packages.join(' ')}\`; ${hint}`);
+    throw new Stop(
+      `these Debian packages are missing: ${packages.join(' ')}`,
+      `as root: \`apt-get update && apt-get install -y ${packages.join(' ')}\`; ${hint}`,
+    );
   }
   console.log(`  apt-get install ${packages.join(' ')}`);
   const env = { DEBIAN_FRONTEND: 'noninteractive' };
   const patience = ['-o', 'DPkg::Lock::Timeout=300'];
   if (!aptUpdated) await must('apt-get', [...patience, 'update', '-qq'], { env, quiet: true });
   aptUpdated = true;
-  await must('apt-get', [...patience, 'install', '-y', '-qq', '--no-install-recommends', ...packages], { env, quiet: true });
+  await must('apt-get', [...patience, 'install', '-y', '-qq', '--no-install-recommends', ...packages], {
+    env,
+    quiet: true,
+  });
 }
 
 // ---- npm ------------------------------------------------------------------------------------------------------------

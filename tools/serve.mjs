@@ -9,10 +9,19 @@ import path from 'node:path';
 import { isMain, ROOT, runMain } from './common.mjs';
 
 const TYPES = {
-  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.mjs': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8', '.json': 'application/json', '.map': 'application/json', '.txt': 'text/plain; charset=utf-8',
-  '.wasm': 'application/wasm', '.wgsl': 'text/plain; charset=utf-8', '.ts': 'text/plain; charset=utf-8',
-  '.svg': 'image/svg+xml', '.png': 'image/png', '.ico': 'image/x-icon',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json',
+  '.map': 'application/json',
+  '.txt': 'text/plain; charset=utf-8',
+  '.wasm': 'application/wasm',
+  '.wgsl': 'text/plain; charset=utf-8',
+  '.ts': 'text/plain; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
 };
 
 /** URL prefixes and the folders behind them; the longest prefix that fits is used. */
@@ -38,7 +47,11 @@ export async function serve(options = {}) {
     answer(request, response, mounts, options).catch((error) => fail(response, 500, error.message));
   });
   await new Promise((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
-  const close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
+  const close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
   return { url: `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.address().port}`, server, close };
 }
 
@@ -57,7 +70,11 @@ async function answer(request, response, mounts, { routes = {}, onReport }) {
 /** The file behind a URL path, or null when it would leave its folder. */
 function locate(pathname, mounts) {
   let name;
-  try { name = decodeURIComponent(pathname); } catch { return null; }
+  try {
+    name = decodeURIComponent(pathname);
+  } catch {
+    return null;
+  }
   const [prefix, folder] = mounts.find(([start]) => name.startsWith(start));
   const file = path.join(folder, name.slice(prefix.length));
   if (file !== folder && !file.startsWith(folder + path.sep)) return null;

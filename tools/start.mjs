@@ -17,10 +17,13 @@ async function check() {
   try {
     const start = performance.now();
     const page = await openDemo(browser, `${site.url}/`);
-    console.log(`page ready after ${seconds(start)}: ${(await page.textContent('#backend')).trim().replace(/\s+/g, ' ')}`);
+    console.log(
+      `page ready after ${seconds(start)}: ${(await page.textContent('#backend')).trim().replace(/\s+/g, ' ')}`,
+    );
     const text = await say(page, PROMPT);
     console.log(`\n> ${PROMPT}\n${text}\n`);
-    if (text.trim().split(/\s+/).length < 5) throw new Stop('the model wrote fewer than five words', 'see the text above');
+    if (text.trim().split(/\s+/).length < 5)
+      throw new Stop('the model wrote fewer than five words', 'see the text above');
     console.log(`check passed, ${seconds(start)}`);
   } finally {
     await browser.close();

@@ -5,7 +5,20 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { findBrowser, findDriver } from './browser.mjs';
 import { build, buildHarness, SIZE_BUDGET, sizes, sum } from './build.mjs';
-import { CACHE, cargoHome, filesUnder, isMain, readJson, ROOT, run, runMain, seconds, Stop, which, writeJson } from './common.mjs';
+import {
+  CACHE,
+  cargoHome,
+  filesUnder,
+  isMain,
+  readJson,
+  ROOT,
+  run,
+  runMain,
+  seconds,
+  Stop,
+  which,
+  writeJson,
+} from './common.mjs';
 import { prepare } from './prepare.mjs';
 import { option } from './serve.mjs';
 import { findToolchain, findWasmPack, rustEnv } from './toolchain.mjs';
@@ -29,7 +42,9 @@ const SUITES = [
 async function host() {
   const cargo = which('cargo', [path.join(cargoHome(), 'bin')]);
   const env = { ...rustEnv(path.dirname(cargo)), RUST_BACKTRACE: '1' };
-  return countCargo(await run(cargo, ['test', '--features', 'harness', '--no-fail-fast'], { env, timeoutMs: SUITE_MS }));
+  return countCargo(
+    await run(cargo, ['test', '--features', 'harness', '--no-fail-fast'], { env, timeoutMs: SUITE_MS }),
+  );
 }
 
 async function browser() {
@@ -39,10 +54,26 @@ async function browser() {
   const settingsFile = path.join(CACHE, 'webdriver.json');
   writeJson(settingsFile, settings);
   const env = {
-    ...rustEnv(bin), WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile, WASM_BINDGEN_TEST_TIMEOUT: '1200',
+    ...rustEnv(bin),
+    WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile,
+    WASM_BINDGEN_TEST_TIMEOUT: '1200',
   };
-  const args = ['test', '--headless', '--chrome', '--chromedriver', findDriver(), '--mode', 'no-install',
-    '--', '--features', 'harness', '--test', 'kernels', '--test', 'forward'];
+  const args = [
+    'test',
+    '--headless',
+    '--chrome',
+    '--chromedriver',
+    findDriver(),
+    '--mode',
+    'no-install',
+    '--',
+    '--features',
+    'harness',
+    '--test',
+    'kernels',
+    '--test',
+    'forward',
+  ];
   return countCargo(await run(findWasmPack(), args, { env, timeoutMs: SUITE_MS }));
 }
 
@@ -87,7 +118,11 @@ export function countCargo({ code, output }) {
 /** Reads the closing lines of node's test runner. */
 export function countNode({ code, output }) {
   const number = (name) => Number(new RegExp(`^. ${name} (\\d+)$`, 'm').exec(output)?.[1] ?? 0);
-  const counts = { passed: number('pass'), failed: number('fail') + number('cancelled'), skipped: number('skipped') + number('todo') };
+  const counts = {
+    passed: number('pass'),
+    failed: number('fail') + number('cancelled'),
+    skipped: number('skipped') + number('todo'),
+  };
   return withExitCode(counts, code);
 }
 
@@ -127,12 +162,15 @@ async function tryBuild() {
 function chooseSuites() {
   const only = option('only')?.split(',');
   const unknown = only?.find((name) => !SUITES.some((suite) => suite.name === name));
-  if (unknown !== undefined) throw new Stop(`no suite ${unknown}`, `one of ${SUITES.map(({ name }) => name).join(', ')}`);
+  if (unknown !== undefined)
+    throw new Stop(`no suite ${unknown}`, `one of ${SUITES.map(({ name }) => name).join(', ')}`);
   return SUITES.filter(({ name }) => !only || only.includes(name));
 }
 
 function printTable(rows) {
-  console.log(`\n${'suite'.padEnd(10)}${'passed'.padStart(8)}${'failed'.padStart(8)}${'skipped'.padStart(9)}${'time'.padStart(11)}`);
+  console.log(
+    `\n${'suite'.padEnd(10)}${'passed'.padStart(8)}${'failed'.padStart(8)}${'skipped'.padStart(9)}${'time'.padStart(11)}`,
+  );
   for (const { name, passed, failed, skipped, time } of rows) {
     const numbers = `${String(passed).padStart(8)}${String(failed).padStart(8)}${String(skipped).padStart(9)}`;
     console.log(`${name.padEnd(10)}${numbers}${time.padStart(11)}`);

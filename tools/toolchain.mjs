@@ -47,7 +47,18 @@ async function canCompile(rustc, version, libraries) {
   fs.writeFileSync(path.join(folder, 'probe.rs'), PROBE);
   // As the release profile does: a std without bitcode compiles small programs but not this one.
   const release = ['-O', '-C', 'lto=fat', '-C', 'panic=abort'];
-  const args = ['--edition', '2024', '--target', TARGET, '--crate-type', 'cdylib', ...release, 'probe.rs', '-o', 'probe.wasm'];
+  const args = [
+    '--edition',
+    '2024',
+    '--target',
+    TARGET,
+    '--crate-type',
+    'cdylib',
+    ...release,
+    'probe.rs',
+    '-o',
+    'probe.wasm',
+  ];
   const { code, output } = await run(rustc, args, { cwd: folder, quiet: true, env: rustEnv(path.dirname(rustc)) });
   if (code !== 0) {
     console.log(`  ${rustc} cannot build for ${TARGET}: ${output.trim().split('\n')[0]}`);

@@ -21,7 +21,8 @@ export function compareGreedy(generated, wanted, count = wanted.greedy.length) {
 export function compareForced({ top1, logprobs }, wanted) {
   const differing = wanted.top1.map((_, i) => i).filter((i) => top1[i] !== wanted.top1[i]);
   const share = 1 - differing.length / wanted.top1.length;
-  const off = wanted.logprobs.reduce((sum, value, i) => sum + Math.abs(value - logprobs[i]), 0) / wanted.logprobs.length;
+  const off =
+    wanted.logprobs.reduce((sum, value, i) => sum + Math.abs(value - logprobs[i]), 0) / wanted.logprobs.length;
   const unexcused = differing.filter((i) => !(wanted.margin[i] < NEAR_TIE));
   const whole = top1.length === wanted.top1.length && logprobs.length === wanted.logprobs.length;
   // Written so that a NaN agrees with nothing.

@@ -108,7 +108,15 @@ function result() {
   const ran = rows.filter((row) => row.result);
   const count = (status) => ran.filter((row) => row.status === status).length;
   const models = ran.map(({ name, precision, result: { status, reason, greedy, forced, ms } }) => ({
-    name, precision, status, reason, equal: greedy?.equal, of: greedy?.of, top1: forced?.share, logprob_off: forced?.off, ms,
+    name,
+    precision,
+    status,
+    reason,
+    equal: greedy?.equal,
+    of: greedy?.of,
+    top1: forced?.share,
+    logprob_off: forced?.off,
+    ms,
   }));
   return { adapter, backend, userAgent: navigator.userAgent, passed: count('passed'), failed: count('failed'), models };
 }
@@ -123,22 +131,35 @@ async function post(value) {
 async function expectations() {
   const url = `${folder}expectations.json`;
   const response = await fetch(url).catch(() => undefined);
-  if (!response?.ok) throw wrong(`${url}: ${response?.status ?? 'not reachable'}; 'fixtures' says where the models are`);
+  if (!response?.ok)
+    throw wrong(`${url}: ${response?.status ?? 'not reachable'}; 'fixtures' says where the models are`);
   return (await response.json()).models;
 }
 
 async function start() {
   checkNames(query, KNOWN);
   const models = await expectations();
-  const only = (query.get('only') ?? '').split(',').map((name) => name.trim()).filter(Boolean);
+  const only = (query.get('only') ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean);
   const missing = only.find((name) => !models[name]);
   if (missing) throw wrong(`no model is called '${missing}'; there are ${Object.keys(models).join(', ')}`);
   const precisions = query.has('precision') ? [query.get('precision')] : ['auto', 'exact'];
-  rows = Object.entries(models).filter(([name]) => only.length === 0 || only.includes(name)).flatMap(([name, entry]) => {
-    const source = entry.same_as ? models[entry.same_as] : entry;
-    const url = new URL(folder + entry.files[0], location.href).href;
-    return precisions.map((precision) => ({ ...source, name, url, precision, status: 'waiting', line: element('tr') }));
-  });
+  rows = Object.entries(models)
+    .filter(([name]) => only.length === 0 || only.includes(name))
+    .flatMap(([name, entry]) => {
+      const source = entry.same_as ? models[entry.same_as] : entry;
+      const url = new URL(folder + entry.files[0], location.href).href;
+      return precisions.map((precision) => ({
+        ...source,
+        name,
+        url,
+        precision,
+        status: 'waiting',
+        line: element('tr'),
+      }));
+    });
   $('rows').replaceChildren(...rows.map((row) => row.line));
   rows.forEach(showRow);
   showCounts();
@@ -149,7 +170,9 @@ async function start() {
 }
 
 $('run').addEventListener('click', run);
-$('stop').addEventListener('click', () => { stopped = true; });
+$('stop').addEventListener('click', () => {
+  stopped = true;
+});
 
 try {
   await start();

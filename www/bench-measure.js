@@ -11,8 +11,9 @@ const DEFAULT_CONTEXT = 4096;
 /** Kernels that say which token comes next: without them the run itself changes. */
 const COMMITS = ['argmax_merge', 'sample'];
 
-const KERNEL_NOTE = 'each kernel is timed by leaving it out, so results of these runs are wrong on purpose, and '
-  + 'kernels that overlap or share caches do not add up to the whole';
+const KERNEL_NOTE =
+  'each kernel is timed by leaving it out, so results of these runs are wrong on purpose, and ' +
+  'kernels that overlap or share caches do not add up to the whole';
 
 /** Uniform numbers in [0, 1) from a seed (mulberry32): the same ids in every browser. */
 function seeded(seed) {
@@ -64,8 +65,8 @@ class Bench {
     }
     const ms = performance.now() - first;
     const ttft_ms = first - begun;
-    const tg = n > firstIds ? (n - firstIds) / ms * 1000 : null;
-    return { prompt_n: promptLength, pp: promptLength / ttft_ms * 1000, n, tg, ttft_ms };
+    const tg = n > firstIds ? ((n - firstIds) / ms) * 1000 : null;
+    return { prompt_n: promptLength, pp: (promptLength / ttft_ms) * 1000, n, tg, ttft_ms };
   }
 }
 
@@ -189,7 +190,7 @@ async function bandwidth({ weight_bytes }, { backend }, tg) {
   if (weight_bytes === undefined || tg === null) return read;
   const weights = { weight_bytes, weight_bytes_per_second: weight_bytes * tg };
   if (read.skipped) return { ...read, ...weights };
-  return { ...read, ...weights, percent: 100 * weights.weight_bytes_per_second / read.bytes_per_second };
+  return { ...read, ...weights, percent: (100 * weights.weight_bytes_per_second) / read.bytes_per_second };
 }
 
 const withTotal = (counts) => ({ total: Object.values(counts).reduce((a, b) => a + b, 0), ...counts });
@@ -236,9 +237,17 @@ export async function measure(webgguf, settings, say) {
     const fitted = { ...settings, prompt: fitPrompt(settings, info) };
     const { block, ...measured } = await measureModel(model, fitted, say, blocks);
     return {
-      date: new Date().toISOString(), user_agent: navigator.userAgent, settings: fitted, adapter: info.adapter,
-      features: info.features, info, ...loaded.result, ...measured, created_while_loading: withTotal(created.counts),
-      longest_block: { load: loadBlock, generate: block }, wasm_memory_bytes: model.wasmMemoryBytes(),
+      date: new Date().toISOString(),
+      user_agent: navigator.userAgent,
+      settings: fitted,
+      adapter: info.adapter,
+      features: info.features,
+      info,
+      ...loaded.result,
+      ...measured,
+      created_while_loading: withTotal(created.counts),
+      longest_block: { load: loadBlock, generate: block },
+      wasm_memory_bytes: model.wasmMemoryBytes(),
     };
   } finally {
     created.stop();

@@ -7,7 +7,9 @@ function wrap(owner, name, make) {
   const original = prototype?.[name];
   if (!original) return () => {};
   prototype[name] = make(original);
-  return () => { prototype[name] = original; };
+  return () => {
+    prototype[name] = original;
+  };
 }
 
 /**
@@ -16,12 +18,20 @@ function wrap(owner, name, make) {
  */
 export function watchCreated() {
   const counts = {};
-  const names = Object.getOwnPropertyNames(globalThis.GPUDevice?.prototype ?? {})
-    .filter((name) => name.startsWith('create') && name !== 'createCommandEncoder');
-  const undo = names.map((name) => wrap('GPUDevice', name, (original) => function (...args) {
-    counts[name] = (counts[name] ?? 0) + 1;
-    return original.apply(this, args);
-  }));
+  const names = Object.getOwnPropertyNames(globalThis.GPUDevice?.prototype ?? {}).filter(
+    (name) => name.startsWith('create') && name !== 'createCommandEncoder',
+  );
+  const undo = names.map((name) =>
+    wrap(
+      'GPUDevice',
+      name,
+      (original) =>
+        function (...args) {
+          counts[name] = (counts[name] ?? 0) + 1;
+          return original.apply(this, args);
+        },
+    ),
+  );
   return { counts, stop: () => undo.splice(0).forEach((put) => put()) };
 }
 
@@ -39,31 +49,37 @@ export function watchCalls(leaveOut) {
   const flying = { now: 0, most: 0 };
   let label = '';
 
-  const countAs = (name) => (original) => function (...args) {
-    counts[name] += 1;
-    return original.apply(this, args);
-  };
-  const setPipeline = (original) => function (pipeline) {
-    if (!labels.has(pipeline)) labels.set(pipeline, pipeline.label || 'no name');
-    label = labels.get(pipeline);
-    return original.call(this, pipeline);
-  };
-  const dispatch = (original) => function (x, y = 1, z = 1) {
-    const key = `${label} ${x}×${y}×${z}`;
-    counts.dispatches += 1;
-    kernels.set(key, (kernels.get(key) ?? 0) + 1);
-    if (key !== leaveOut) original.call(this, x, y, z);
-  };
-  const mapAsync = (original) => function (mode, offset = 0, size = this.size - offset) {
-    const mapped = original.call(this, mode, offset, size);
-    if (!(mode & MAP_READ)) return mapped;
-    counts.maps += 1;
-    counts.read_back_bytes += size;
-    flying.most = Math.max(flying.most, ++flying.now);
-    const landed = () => { flying.now -= 1; };
-    mapped.then(landed, landed);
-    return mapped;
-  };
+  const countAs = (name) => (original) =>
+    function (...args) {
+      counts[name] += 1;
+      return original.apply(this, args);
+    };
+  const setPipeline = (original) =>
+    function (pipeline) {
+      if (!labels.has(pipeline)) labels.set(pipeline, pipeline.label || 'no name');
+      label = labels.get(pipeline);
+      return original.call(this, pipeline);
+    };
+  const dispatch = (original) =>
+    function (x, y = 1, z = 1) {
+      const key = `${label} ${x}×${y}×${z}`;
+      counts.dispatches += 1;
+      kernels.set(key, (kernels.get(key) ?? 0) + 1);
+      if (key !== leaveOut) original.call(this, x, y, z);
+    };
+  const mapAsync = (original) =>
+    function (mode, offset = 0, size = this.size - offset) {
+      const mapped = original.call(this, mode, offset, size);
+      if (!(mode & MAP_READ)) return mapped;
+      counts.maps += 1;
+      counts.read_back_bytes += size;
+      flying.most = Math.max(flying.most, ++flying.now);
+      const landed = () => {
+        flying.now -= 1;
+      };
+      mapped.then(landed, landed);
+      return mapped;
+    };
   const undo = [
     wrap('GPUComputePassEncoder', 'setPipeline', setPipeline),
     wrap('GPUComputePassEncoder', 'dispatchWorkgroups', dispatch),
@@ -150,7 +166,7 @@ export async function readBandwidth() {
     for (const kind of ['validation', 'out-of-memory']) device.pushErrorScope(kind);
     const secondsOf = makeProbe(device, bytes);
     for (const error of [await device.popErrorScope(), await device.popErrorScope()]) if (error) throw error;
-    return { bytes_per_second: bytes / await secondsPerRead(secondsOf), buffer_bytes: bytes };
+    return { bytes_per_second: bytes / (await secondsPerRead(secondsOf)), buffer_bytes: bytes };
   } catch (error) {
     return { skipped: error.message };
   } finally {
@@ -168,8 +184,12 @@ function makeProbe(device, bytes) {
   const layout = device.createPipelineLayout({ bindGroupLayouts: [group] });
   const entries = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));
   const bound = device.createBindGroup({ layout: group, entries });
-  const pipelines = Object.fromEntries(['fill', 'read'].map((entryPoint) =>
-    [entryPoint, device.createComputePipeline({ layout, compute: { module, entryPoint } })]));
+  const pipelines = Object.fromEntries(
+    ['fill', 'read'].map((entryPoint) => [
+      entryPoint,
+      device.createComputePipeline({ layout, compute: { module, entryPoint } }),
+    ]),
+  );
   const run = async (name, repeats) => {
     const encoder = device.createCommandEncoder();
     const pass = encoder.beginComputePass();
@@ -192,11 +212,11 @@ function makeProbe(device, bytes) {
 async function secondsPerRead(secondsOf) {
   await secondsOf(1);
   let repeats = 4;
-  while (repeats < 4096 && await secondsOf(repeats) < PROBE_MS / 1000) repeats *= 2;
+  while (repeats < 4096 && (await secondsOf(repeats)) < PROBE_MS / 1000) repeats *= 2;
   const differences = [];
   for (let i = 0; i < PROBE_REPEATS; i++) {
     const once = await secondsOf(repeats);
-    differences.push((await secondsOf(2 * repeats) - once) / repeats);
+    differences.push(((await secondsOf(2 * repeats)) - once) / repeats);
   }
   const middle = differences.sort((a, b) => a - b)[Math.floor(PROBE_REPEATS / 2)];
   if (middle > 0) return middle;

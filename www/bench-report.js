@@ -35,8 +35,14 @@ function machine({ adapter, info, features, date, user_agent, settings }) {
 }
 
 function runRows({ runs, median }) {
-  const row = (name, { prompt_n = '', pp, n = '', tg, ttft_ms }) =>
-    [name, String(prompt_n), figure(pp), figure(ttft_ms), String(n), figure(tg)];
+  const row = (name, { prompt_n = '', pp, n = '', tg, ttft_ms }) => [
+    name,
+    String(prompt_n),
+    figure(pp),
+    figure(ttft_ms),
+    String(n),
+    figure(tg),
+  ];
   return [...runs.map((run, i) => row(String(i + 1), run)), row('median', median)];
 }
 
@@ -49,8 +55,12 @@ function loadRows({ load_stages, load_ms }) {
 function callRows({ per_token, created_while_generating }) {
   if (!per_token) return [];
   const names = {
-    dispatches: 'dispatches', passes: 'compute passes', submits: 'submits', write_buffers: 'writeBuffer calls',
-    maps: 'mappings', read_back_bytes: 'bytes read back',
+    dispatches: 'dispatches',
+    passes: 'compute passes',
+    submits: 'submits',
+    write_buffers: 'writeBuffer calls',
+    maps: 'mappings',
+    read_back_bytes: 'bytes read back',
   };
   const rows = Object.entries(names).map(([key, name]) => [`${name} per token`, figure(per_token[key])]);
   const made = ['tokens in flight, at most', figure(per_token.most_in_flight)];
@@ -73,12 +83,20 @@ function blockRows({ longest_block }) {
     return `${tasks}, timer late by ${figure(timer_gap_ms)} ms at most`;
   };
   const { load, generate } = longest_block;
-  return [['main thread while loading', words(load)], ['main thread while generating', words(generate)]];
+  return [
+    ['main thread while loading', words(load)],
+    ['main thread while generating', words(generate)],
+  ];
 }
 
 function kernelRows({ rows }) {
   return rows.map(({ kernel, grid, per_prefill, per_token, prefill_ms, token_us, note }) => [
-    kernel, grid, figure(per_prefill), note ?? figure(prefill_ms), figure(per_token), note ?? figure(token_us),
+    kernel,
+    grid,
+    figure(per_prefill),
+    note ?? figure(prefill_ms),
+    figure(per_token),
+    note ?? figure(token_us),
   ]);
 }
 
@@ -127,7 +145,8 @@ function markdownTable({ title, head = ['', ''], rows, note }) {
 /** The whole result as Markdown. */
 export function markdown(result) {
   const { info, median } = result;
-  const heading = `## ${nameOf(info)} ${info.quantization}: decode ${figure(median.tg)} tok/s, `
-    + `prefill ${figure(median.pp)} tok/s`;
+  const heading =
+    `## ${nameOf(info)} ${info.quantization}: decode ${figure(median.tg)} tok/s, ` +
+    `prefill ${figure(median.pp)} tok/s`;
   return `${[heading, ...tables(result).map(markdownTable)].join('\n\n')}\n`;
 }

@@ -10,7 +10,10 @@ const BUILT_IN = 'models/storyteller.gguf';
 const BACKENDS = ['auto', 'webgpu', 'cpu'];
 /** Whole numbers in the address: least value and what stands for a missing one. */
 const NUMBERS = {
-  prompt: { least: 1 }, predict: { least: 1, otherwise: 128 }, runs: { least: 1, otherwise: 3 }, context: { least: 2 },
+  prompt: { least: 1 },
+  predict: { least: 1, otherwise: 128 },
+  runs: { least: 1, otherwise: 3 },
+  context: { least: 2 },
   weight_bytes: { least: 1 },
 };
 const KNOWN = ['model', 'backend', 'precision', 'temperature', 'kernels', 'report', ...Object.keys(NUMBERS)];
@@ -37,11 +40,17 @@ function settingsOf(query) {
   const backend = query.get('backend') || 'auto';
   if (!BACKENDS.includes(backend)) throw wrong(`'backend' is '${backend}', not one of ${BACKENDS.join(', ')}`);
   const precision = query.get('precision') || 'auto'; // `load` refuses what it does not know
-  const numbers = Object.entries(NUMBERS).map(([name, { least, otherwise }]) =>
-    [name, numberOf(query, name, least, Number.isSafeInteger) ?? otherwise]);
+  const numbers = Object.entries(NUMBERS).map(([name, { least, otherwise }]) => [
+    name,
+    numberOf(query, name, least, Number.isSafeInteger) ?? otherwise,
+  ]);
   const temperature = numberOf(query, 'temperature', 0, Number.isFinite) ?? 0;
   return {
-    model: query.get('model') || BUILT_IN, backend, precision, temperature, kernels: query.get('kernels') === '1',
+    model: query.get('model') || BUILT_IN,
+    backend,
+    precision,
+    temperature,
+    kernels: query.get('kernels') === '1',
     ...Object.fromEntries(numbers),
   };
 }
@@ -92,7 +101,7 @@ function chart({ title, rows }) {
       shape('text', { x: 0, y: y + 14 }, label),
       shape('text', { x: '100%', y: y + 14, class: 'value' }, figure(value)),
       shape('rect', { x: 0, y: y + 20, width: '100%', height: 8, rx: 4, class: 'track' }),
-      shape('rect', { x: 0, y: y + 20, width: `${Math.max(0.5, 100 * value / most)}%`, height: 8, rx: 4 }),
+      shape('rect', { x: 0, y: y + 20, width: `${Math.max(0.5, (100 * value) / most)}%`, height: 8, rx: 4 }),
     );
   });
   return svg;
@@ -105,9 +114,19 @@ function pairs(rows) {
 }
 
 function grid(head, rows) {
-  const cells = (kind, texts) => element('tr', {}, texts.map((textContent) => element(kind, { textContent })));
+  const cells = (kind, texts) =>
+    element(
+      'tr',
+      {},
+      texts.map((textContent) => element(kind, { textContent })),
+    );
   const table = element('table', {}, [
-    element('thead', {}, [cells('th', head)]), element('tbody', {}, rows.map((row) => cells('td', row))),
+    element('thead', {}, [cells('th', head)]),
+    element(
+      'tbody',
+      {},
+      rows.map((row) => cells('td', row)),
+    ),
   ]);
   return element('div', { className: 'scroll', tabIndex: 0 }, [table]);
 }
@@ -181,14 +200,19 @@ async function run(query) {
   const state = result.error ? 'error' : 'done';
   if (!result.error) show();
   setState(state);
-  $('status').textContent = state + await report(query.get('report'));
+  $('status').textContent = state + (await report(query.get('report')));
 }
 
 async function copy(text, button) {
   const words = button.textContent;
-  const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  const copied = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  );
   button.textContent = copied ? 'Copied' : 'The browser forbids it';
-  setTimeout(() => { button.textContent = words; }, 1500);
+  setTimeout(() => {
+    button.textContent = words;
+  }, 1500);
 }
 
 $('copy-json').addEventListener('click', ({ target }) => copy(JSON.stringify(result, null, 2), target));

@@ -25,7 +25,9 @@ const USES = {
     placeholder: 'Write a message',
     label: 'Message',
     examples: [
-      'Explain why the sky is blue, in three sentences', 'Write a haiku about rain', 'What can you help me with?',
+      'Explain why the sky is blue, in three sentences',
+      'Write a haiku about rain',
+      'What can you help me with?',
     ],
   },
   text: {
@@ -76,11 +78,23 @@ function settle() {
 
 const ACTIONS = {
   again: ['Try again', () => load(current.origin ?? BUILT_IN)],
-  cpu: ['Run on the CPU', () => { $('backend-choice').value = 'cpu'; load(current.origin ?? BUILT_IN); }],
+  cpu: [
+    'Run on the CPU',
+    () => {
+      $('backend-choice').value = 'cpu';
+      load(current.origin ?? BUILT_IN);
+    },
+  ],
   new: ['New chat', newChat],
   page: ['Reload the page', () => location.reload()],
   builtIn: ['Use the built-in storyteller', () => load(BUILT_IN)],
-  close: ['Close', () => { $('error').hidden = true; settle(); }],
+  close: [
+    'Close',
+    () => {
+      $('error').hidden = true;
+      settle();
+    },
+  ],
 };
 
 function showError(error) {
@@ -320,7 +334,9 @@ function makeSliders() {
     const input = Object.assign(document.createElement('input'), { id: name, type: 'range', min, max, step });
     input.setAttribute('value', value); // what a form reset goes back to
     const output = document.createElement('output');
-    const showValue = () => { output.textContent = input.value; };
+    const showValue = () => {
+      output.textContent = input.value;
+    };
     input.addEventListener('input', showValue);
     $('options').addEventListener('reset', () => setTimeout(showValue));
     label.append(output, input);
@@ -340,8 +356,13 @@ function wireComposer() {
     send($('prompt').value);
   });
   $('stop').addEventListener('click', () => running?.return());
-  $('new-chat').addEventListener('click', () => { newChat(); $('prompt').focus(); });
-  addEventListener('keydown', (event) => { if (event.key === 'Escape') running?.return(); });
+  $('new-chat').addEventListener('click', () => {
+    newChat();
+    $('prompt').focus();
+  });
+  addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') running?.return();
+  });
 }
 
 function wireModel() {
@@ -383,9 +404,15 @@ function wireDrop() {
     $('drop-hint').hidden = depth === 0;
   };
   const carriesFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files');
-  addEventListener('dragenter', (event) => { if (carriesFiles(event)) hint(1); });
-  addEventListener('dragleave', (event) => { if (carriesFiles(event)) hint(-1); });
-  addEventListener('dragover', (event) => { if (carriesFiles(event)) event.preventDefault(); });
+  addEventListener('dragenter', (event) => {
+    if (carriesFiles(event)) hint(1);
+  });
+  addEventListener('dragleave', (event) => {
+    if (carriesFiles(event)) hint(-1);
+  });
+  addEventListener('dragover', (event) => {
+    if (carriesFiles(event)) event.preventDefault();
+  });
   addEventListener('drop', (event) => {
     hint(0);
     if (!carriesFiles(event)) return;

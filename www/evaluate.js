@@ -113,5 +113,5 @@ async function report() {
 const result = await run();
 const state = result.error ? 'error' : 'done';
 document.getElementById('result').textContent = pretty(result);
-document.getElementById('status').textContent = state + await report();
+document.getElementById('status').textContent = state + (await report());
 document.documentElement.dataset.state = state;

@@ -25,7 +25,10 @@ async function openHarness() {
   await glue.default();
   const harness = await glue.Harness.open();
   const rows = harness.list().map(({ kernel, variant, case: name }, index) => ({
-    kernel, variant, case: name, work: async () => measured(await harness.run(index, true)),
+    kernel,
+    variant,
+    case: name,
+    work: async () => measured(await harness.run(index, true)),
   }));
   const reading = { list: () => harness.large(), read: (index) => harness.read(index) };
   return { rows, facts: harness.facts(), rules: harness.rules(), reading };

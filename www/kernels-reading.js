@@ -20,7 +20,7 @@ function larger(before, after) {
 }
 
 function withPercent(row, { bytes_per_second: most }) {
-  return row.gbps && most ? { ...row, percent: 100 * row.gbps * 1e9 / most } : row;
+  return row.gbps && most ? { ...row, percent: (100 * row.gbps * 1e9) / most } : row;
 }
 
 export class ReadingCard {
@@ -78,7 +78,12 @@ export class ReadingCard {
     $('reading-step').textContent = step;
     const names = SPEED_HEAD.map((textContent) => element('th', { textContent, scope: 'col' }));
     const table = element('table', {}, [
-      element('thead', {}, [element('tr', {}, names)]), element('tbody', {}, rows.map((row) => this.#draw(row))),
+      element('thead', {}, [element('tr', {}, names)]),
+      element(
+        'tbody',
+        {},
+        rows.map((row) => this.#draw(row)),
+      ),
     ]);
     $('speeds').replaceChildren(...(rows.length > 0 ? [table] : []));
   }

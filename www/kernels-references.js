@@ -12,10 +12,10 @@ export function erf(x) {
   if (size < 2.5) {
     let [term, sum] = [x, x];
     for (let n = 1; Math.abs(term) > 1e-18 * Math.abs(sum) && n < 200; n += 1) {
-      term *= -x * x / n;
+      term *= (-x * x) / n;
       sum += term / (2 * n + 1);
     }
-    return 2 / Math.sqrt(Math.PI) * sum;
+    return (2 / Math.sqrt(Math.PI)) * sum;
   }
   let tail = size;
   for (let n = 120; n >= 1; n -= 1) tail = size + n / 2 / tail;
@@ -26,8 +26,16 @@ const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 
 /** One number to one number, by the operation's name. */
 export const UNARY = {
-  neg: (x) => -x, abs: Math.abs, exp: Math.exp, log: Math.log, sqrt: Math.sqrt, rsqrt: (x) => 1 / Math.sqrt(x),
-  sin: Math.sin, cos: Math.cos, tanh: Math.tanh, sigmoid,
+  neg: (x) => -x,
+  abs: Math.abs,
+  exp: Math.exp,
+  log: Math.log,
+  sqrt: Math.sqrt,
+  rsqrt: (x) => 1 / Math.sqrt(x),
+  sin: Math.sin,
+  cos: Math.cos,
+  tanh: Math.tanh,
+  sigmoid,
   relu: (x) => Math.max(x, 0),
   silu: (x) => x * sigmoid(x),
   gelu: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
@@ -36,11 +44,19 @@ export const UNARY = {
 
 /** Two numbers to one number, by the operation's name; comparisons give 1 or 0. */
 export const BINARY = {
-  add: (a, b) => a + b, sub: (a, b) => a - b, mul: (a, b) => a * b, div: (a, b) => a / b,
-  min: Math.min, max: Math.max, pow: (a, b) => a ** b,
-  equal: (a, b) => Number(a === b), notEqual: (a, b) => Number(a !== b),
-  less: (a, b) => Number(a < b), lessEqual: (a, b) => Number(a <= b),
-  greater: (a, b) => Number(a > b), greaterEqual: (a, b) => Number(a >= b),
+  add: (a, b) => a + b,
+  sub: (a, b) => a - b,
+  mul: (a, b) => a * b,
+  div: (a, b) => a / b,
+  min: Math.min,
+  max: Math.max,
+  pow: (a, b) => a ** b,
+  equal: (a, b) => Number(a === b),
+  notEqual: (a, b) => Number(a !== b),
+  less: (a, b) => Number(a < b),
+  lessEqual: (a, b) => Number(a <= b),
+  greater: (a, b) => Number(a > b),
+  greaterEqual: (a, b) => Number(a >= b),
 };
 
 const strides = (shape) => shape.map((_, axis) => shape.slice(axis + 1).reduce((product, n) => product * n, 1));
@@ -75,7 +91,7 @@ function byRow(values, width, f) {
 /** exp(x − max) / Σ exp(x − max) of each row; a row of −∞ alone gives zeros. */
 export function softmax(values, width, { scale = 1, softCap = 0, allowed = () => true } = {}) {
   return byRow(values, width, (row, index) => {
-    const capped = from(row, (x) => (softCap ? softCap * Math.tanh(x * scale / softCap) : x * scale));
+    const capped = from(row, (x) => (softCap ? softCap * Math.tanh((x * scale) / softCap) : x * scale));
     const scores = capped.map((x, column) => (allowed(index, column) ? x : -Infinity));
     const most = scores.reduce((a, b) => Math.max(a, b), -Infinity);
     if (most === -Infinity) return scores.fill(0);
@@ -90,7 +106,7 @@ export function rmsNorm(values, weight, { eps, offset = 0 }) {
   const width = weight.length;
   return byRow(values, width, (row) => {
     const mean = from(row).reduce((sum, x) => sum + x * x, 0) / width;
-    return from(row, (x, column) => x / Math.sqrt(mean + eps) * (offset + weight[column]));
+    return from(row, (x, column) => (x / Math.sqrt(mean + eps)) * (offset + weight[column]));
   });
 }
 
@@ -120,7 +136,7 @@ export function attention(q, k, v, { batch, heads, kvHeads, queries, keys, dim, 
     return (!causal || key <= at) && (!window || key > at - window);
   };
   for (let head = 0; head < batch * heads; head += 1) {
-    const kvHead = Math.floor(head / heads) * kvHeads + Math.floor((head % heads) * kvHeads / heads);
+    const kvHead = Math.floor(head / heads) * kvHeads + Math.floor(((head % heads) * kvHeads) / heads);
     const own = q.slice(head * queries * dim, (head + 1) * queries * dim);
     const [itsKeys, itsValues] = [k, v].map((x) => x.slice(kvHead * keys * dim, (kvHead + 1) * keys * dim));
     const scores = matmul(own, itsKeys, { m: queries, k: dim, n: keys, transposeB: true });
@@ -137,9 +153,9 @@ export function attention(q, k, v, { batch, heads, kvHeads, queries, keys, dim, 
 export function rope(x, { positions, heads, dim, rotated = dim, base = 10_000, offset = 0, interleaved = false }) {
   const out = from(x);
   for (let start = 0, head = 0; start < x.length; start += dim, head += 1) {
-    const position = offset + Math.floor(head / heads) % positions;
+    const position = offset + (Math.floor(head / heads) % positions);
     for (let pair = 0; pair < rotated / 2; pair += 1) {
-      const angle = position * base ** (-2 * pair / rotated);
+      const angle = position * base ** ((-2 * pair) / rotated);
       const [i, j] = interleaved ? [2 * pair, 2 * pair + 1] : [pair, pair + rotated / 2];
       const [first, second] = [x[start + i], x[start + j]];
       out[start + i] = first * Math.cos(angle) - second * Math.sin(angle);
@@ -155,7 +171,10 @@ export function sinkhorn(values, n, iterations) {
     const matrix = from(start);
     const normalise = (line) => {
       const sum = line.reduce((total, at) => total + matrix[at], 0);
-      if (sum !== 0) line.forEach((at) => { matrix[at] /= sum; });
+      if (sum !== 0)
+        line.forEach((at) => {
+          matrix[at] /= sum;
+        });
     };
     const count = Array.from({ length: n }, (_, i) => i);
     for (let round = 0; round < iterations; round += 1) {

@@ -82,7 +82,19 @@ export function adapterName({ name, description, vendor, architecture, software 
 function caseReport({ kernel, variant, case: name, status, result = {} }) {
   const { reason, maxAbsError, maxRelError, limit, ofLimit, ms, gbps, gflops, first } = result;
   return {
-    kernel, variant, case: name, status, reason, maxAbsError, maxRelError, limit, ofLimit, ms, gbps, gflops, first,
+    kernel,
+    variant,
+    case: name,
+    status,
+    reason,
+    maxAbsError,
+    maxRelError,
+    limit,
+    ofLimit,
+    ms,
+    gbps,
+    gflops,
+    first,
   };
 }
 
@@ -96,8 +108,17 @@ export function report(rows, facts, { seed, userAgent, reading } = {}) {
   const ran = rows.filter(({ status }) => status !== 'waiting' && status !== 'running');
   const { passed, failed, skipped } = count(ran);
   return {
-    adapter: adapterName(facts), software: facts?.software, features: facts?.features ?? [],
-    limits: facts?.limits ?? {}, seed, userAgent, passed, failed, skipped, cases: ran.map(caseReport), reading,
+    adapter: adapterName(facts),
+    software: facts?.software,
+    features: facts?.features ?? [],
+    limits: facts?.limits ?? {},
+    seed,
+    userAgent,
+    passed,
+    failed,
+    skipped,
+    cases: ran.map(caseReport),
+    reading,
   };
 }
 
@@ -142,8 +163,12 @@ const MOST_FAILURES = 30;
 export function markdown(result) {
   const { adapter, features, passed, failed, skipped, seed, userAgent, cases, reading } = result;
   const parts = [`## Kernels on ${adapter}: ${passed} passed, ${failed} failed, ${skipped} skipped`];
-  const facts = [['adapter', adapter], ['features', features.join(', ') || 'none'], ['browser', userAgent ?? NONE],
-    ['seed of the JavaScript references', seed ?? NONE]];
+  const facts = [
+    ['adapter', adapter],
+    ['features', features.join(', ') || 'none'],
+    ['browser', userAgent ?? NONE],
+    ['seed of the JavaScript references', seed ?? NONE],
+  ];
   parts.push(facts.map(([name, value]) => `- ${name}: ${value}`).join('\n'));
   const failures = cases.filter(({ status }) => status === 'failed');
   if (failures.length > 0) parts.push('### Failures', ...failures.slice(0, MOST_FAILURES).map(failure));

@@ -50,7 +50,12 @@ export class CaseTable {
       this.#fill(group);
     }
     const few = opens && total <= 60;
-    if (few) this.#groups.filter(({ visible }) => visible.length > 0).forEach(({ box }) => { box.open = true; });
+    if (few)
+      this.#groups
+        .filter(({ visible }) => visible.length > 0)
+        .forEach(({ box }) => {
+          box.open = true;
+        });
     return total;
   }
 
@@ -150,10 +155,15 @@ export class CaseTable {
     again.ariaLabel = `Run ${row.id}`;
     again.addEventListener('click', () => this.#run([row]));
     const ran = result.limit && status !== 'running';
-    const numbers = ran ? [
-      cell(errorText(result.maxAbsError), 'abs'), cell(errorText(result.maxRelError), 'rel'),
-      cell(limitText(result), 'limit'), cell(timeText(result.ms), ''), cell(rateText(result), ''),
-    ] : ['', '', '', '', ''].map((text) => cell(text));
+    const numbers = ran
+      ? [
+          cell(errorText(result.maxAbsError), 'abs'),
+          cell(errorText(result.maxRelError), 'rel'),
+          cell(limitText(result), 'limit'),
+          cell(timeText(result.ms), ''),
+          cell(rateText(result), ''),
+        ]
+      : ['', '', '', '', ''].map((text) => cell(text));
     const [first, name, last] = [mark, link, again].map((content) => element('td', {}, [content]));
     const line = element('tr', { className: `case ${marks}` }, [first, cell(variant), name, ...numbers, last]);
     return [line, ...this.#details(row, marks)];

@@ -1,7 +1,16 @@
 // Cases that go through the package's tensor API as a page would use it, against the references in plain JavaScript.
 
 import {
-  attention, BINARY, compare, map, matmul, rmsNorm, rope, sinkhorn, softmax, UNARY,
+  attention,
+  BINARY,
+  compare,
+  map,
+  matmul,
+  rmsNorm,
+  rope,
+  sinkhorn,
+  softmax,
+  UNARY,
 } from './kernels-references.js';
 
 const VARIANT = 'tensor api';
@@ -39,7 +48,12 @@ const size = (shape) => shape.reduce((product, n) => product * n, 1);
 // ---- elementwise ----------------------------------------------------------------------------------------------------
 
 const UNARY_RANGE = {
-  exp: [-20, 20], log: [1e-3, 50], sqrt: [0, 100], rsqrt: [1e-3, 100], sin: [-100, 100], cos: [-100, 100],
+  exp: [-20, 20],
+  log: [1e-3, 50],
+  sqrt: [0, 100],
+  rsqrt: [1e-3, 100],
+  sin: [-100, 100],
+  cos: [-100, 100],
 };
 const UNARY_LIMIT = { neg: EXACT, abs: EXACT, relu: EXACT };
 const BINARY_LIMIT = { add: ROUNDED, sub: ROUNDED, mul: ROUNDED, div: { abs: 1e-37, rel: 5e-7 }, pow: PLAIN };
@@ -49,14 +63,18 @@ const METHOD = { min: 'minimum', max: 'maximum' };
 function unaryCase(op, random) {
   const x = random.floats(1000, ...(UNARY_RANGE[op] ?? [-8, 8]));
   return {
-    run: (gpu) => gpu[op](gpu.tensor(x, [8, 125])), expected: Float64Array.from(x, UNARY[op]),
+    run: (gpu) => gpu[op](gpu.tensor(x, [8, 125])),
+    expected: Float64Array.from(x, UNARY[op]),
     limit: UNARY_LIMIT[op] ?? PLAIN,
   };
 }
 
 /** [5, 1, 33] with [7, 1]: both sides are repeated. */
 function binaryCase(op, random) {
-  const shapes = [[5, 1, 33], [7, 1]];
+  const shapes = [
+    [5, 1, 33],
+    [7, 1],
+  ];
   const isComparison = !(op in BINARY_LIMIT) && !(op in METHOD);
   const low = op === 'pow' || op === 'div' ? 0.1 : -3;
   const [a, b] = shapes.map((shape) => {
@@ -66,7 +84,8 @@ function binaryCase(op, random) {
   });
   return {
     run: (gpu) => gpu[METHOD[op] ?? op](...[a, b].map(({ values, shape }) => gpu.tensor(values, shape))),
-    expected: map(BINARY[op], [5, 7, 33], a, b), limit: BINARY_LIMIT[op] ?? EXACT,
+    expected: map(BINARY[op], [5, 7, 33], a, b),
+    limit: BINARY_LIMIT[op] ?? EXACT,
   };
 }
 
@@ -76,7 +95,8 @@ function whereCase(random) {
   condition.values = condition.values.map((x) => Number(x > 0));
   const tensors = (gpu) => [condition, a, b].map(({ values, shape }) => gpu.tensor(values, shape));
   return {
-    run: (gpu) => gpu.where(...tensors(gpu)), limit: EXACT,
+    run: (gpu) => gpu.where(...tensors(gpu)),
+    limit: EXACT,
     expected: map((c, x, y) => (c ? x : y), [31, 33], condition, a, b),
   };
 }
@@ -96,7 +116,8 @@ function fuseCase(random) {
   };
   return {
     run: (gpu) => gpu.fuse([gpu.tensor(a), gpu.tensor(b)], formula),
-    expected: Float64Array.from(a, (x, i) => plain(x, b[i])), limit: PLAIN,
+    expected: Float64Array.from(a, (x, i) => plain(x, b[i])),
+    limit: PLAIN,
   };
 }
 
@@ -126,7 +147,8 @@ function rmsNormCase({ rows, width }, random) {
   const [x, weight] = [random.floats(rows * width, -4, 4), random.floats(width, 0.5, 1.5)];
   return {
     run: (gpu) => gpu.rmsNorm(gpu.tensor(x, [rows, width]), gpu.tensor(weight), { eps: 1e-5 }),
-    expected: rmsNorm(x, weight, { eps: 1e-5 }), limit: PLAIN,
+    expected: rmsNorm(x, weight, { eps: 1e-5 }),
+    limit: PLAIN,
   };
 }
 
@@ -134,7 +156,8 @@ function sinkhornCase({ batch, n, iterations }, random) {
   const values = random.floats(batch * n * n, 0, 1);
   return {
     run: (gpu) => gpu.sinkhorn(gpu.tensor(values, [batch, n, n]), { iterations }),
-    expected: sinkhorn(values, n, iterations), limit: PLAIN,
+    expected: sinkhorn(values, n, iterations),
+    limit: PLAIN,
   };
 }
 
@@ -146,7 +169,8 @@ function ropeCase({ positions, heads, dim, rotated, offset, interleaved = false 
   const pairing = interleaved ? 'interleaved' : 'splitHalf';
   return {
     run: (gpu) => gpu.rope(gpu.tensor(x, shape), { layout: 'bshd', pairing, dims: rotated, position: offset }),
-    expected: rope(x, { positions, heads, dim, rotated, offset, interleaved }), limit: { abs: 1e-5, rel: 1e-5 },
+    expected: rope(x, { positions, heads, dim, rotated, offset, interleaved }),
+    limit: { abs: 1e-5, rel: 1e-5 },
   };
 }
 
@@ -155,11 +179,13 @@ function attentionCase(sizes, random) {
   const q = random.floats(batch * heads * queries * dim, -2, 2);
   const [k, v] = [0, 1].map(() => random.floats(batch * kvHeads * keys * dim, -2, 2));
   const tensors = (gpu) => [
-    gpu.tensor(q, [batch, heads, queries, dim]), ...[k, v].map((x) => gpu.tensor(x, [batch, kvHeads, keys, dim])),
+    gpu.tensor(q, [batch, heads, queries, dim]),
+    ...[k, v].map((x) => gpu.tensor(x, [batch, kvHeads, keys, dim])),
   ];
   return {
     run: (gpu) => gpu.attention(...tensors(gpu), { causal, window, softCap }),
-    expected: attention(q, k, v, sizes), limit: { abs: 1e-5, rel: 1e-4 },
+    expected: attention(q, k, v, sizes),
+    limit: { abs: 1e-5, rel: 1e-4 },
   };
 }
 
@@ -187,7 +213,7 @@ const ROPES = {
 const HEADS = { batch: 1, heads: 4, kvHeads: 2, queries: 19, keys: 33, dim: 32 };
 const ATTENTIONS = {
   '4 heads over 2, 19 queries, 33 keys': HEADS,
-  'causal': { ...HEADS, causal: true },
+  causal: { ...HEADS, causal: true },
   'causal, window 7': { ...HEADS, causal: true, window: 7 },
   '2 of 1 head of 80, soft cap 10': { ...HEADS, batch: 2, heads: 1, kvHeads: 1, dim: 80, softCap: 10 },
 };
@@ -236,6 +262,9 @@ async function work(gpu, { run, expected, limit }) {
 /** The rows of these cases for the table. */
 export function referenceCases(gpu, seed) {
   return CASES.map(([kernel, name, make]) => ({
-    kernel, variant: VARIANT, case: name, work: () => work(gpu, make(new Random(seed, `${kernel} ${name}`))),
+    kernel,
+    variant: VARIANT,
+    case: name,
+    work: () => work(gpu, make(new Random(seed, `${kernel} ${name}`))),
   }));
 }

@@ -29,7 +29,10 @@ function settingsOf(query) {
   if (!Number.isSafeInteger(seed) || seed < 0) throw wrong(`'seed' is '${query.get('seed')}', not a whole number`);
   const asked = query.get('reading') ?? '';
   if (!['', '1'].includes(asked)) throw wrong(`'reading' is '${asked}', not 1`);
-  const only = (query.get('only') ?? '').split(',').map((stem) => stem.trim()).filter(Boolean);
+  const only = (query.get('only') ?? '')
+    .split(',')
+    .map((stem) => stem.trim())
+    .filter(Boolean);
   const withReading = asked === '1' || only.includes(READING);
   return { only, variant: query.get('variant') ?? '', seed, withReading, report: query.get('report') };
 }
@@ -46,7 +49,9 @@ function setState(state, measures = false) {
   $('export').hidden = $('to-report').hidden = !reading && rows.every((row) => row.status === 'waiting');
 }
 
-const say = (text) => { $('step').textContent = text; };
+const say = (text) => {
+  $('step').textContent = text;
+};
 
 function showError(error) {
   $('error').hidden = false;
@@ -59,13 +64,21 @@ function showDevice(rules) {
   $('adapter').textContent = adapterName(facts);
   const features = facts.features.length > 0 ? facts.features : ['no optional features'];
   $('features').replaceChildren(...features.map((textContent) => element('li', { textContent })));
-  const limits = Object.entries(facts.limits ?? {}).map(([name, value]) => element('div', {}, [
-    element('dt', { textContent: name }), element('dd', { textContent: Number(value).toLocaleString('en') }),
-  ]));
+  const limits = Object.entries(facts.limits ?? {}).map(([name, value]) =>
+    element('div', {}, [
+      element('dt', { textContent: name }),
+      element('dd', { textContent: Number(value).toLocaleString('en') }),
+    ]),
+  );
   $('limits').replaceChildren(...limits);
-  $('rules').replaceChildren(...rules.map((rule) => element('div', {}, [
-    element('dt', { textContent: `${rule.kernel}, ${rule.problem}` }), element('dd', { textContent: rule.choice }),
-  ])));
+  $('rules').replaceChildren(
+    ...rules.map((rule) =>
+      element('div', {}, [
+        element('dt', { textContent: `${rule.kernel}, ${rule.problem}` }),
+        element('dd', { textContent: rule.choice }),
+      ]),
+    ),
+  );
   $('rules-box').hidden = rules.length === 0;
 }
 
@@ -114,7 +127,10 @@ function openLinked() {
 function turn() {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => { port1.close(); resolve(); };
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
     port2.postMessage(undefined);
   });
 }
@@ -188,9 +204,14 @@ async function post(url, value) {
 
 async function copy(text, button) {
   const words = button.textContent;
-  const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  const copied = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  );
   button.textContent = copied ? 'Copied' : 'The browser forbids it';
-  setTimeout(() => { button.textContent = words; }, 1500);
+  setTimeout(() => {
+    button.textContent = words;
+  }, 1500);
 }
 
 function save(text, type, name) {
@@ -207,7 +228,10 @@ $('save-markdown').addEventListener('click', () => save(markdown(result()), 'tex
 $('save-json').addEventListener('click', () => save(json(), 'application/json', 'webgguf-kernels.json'));
 $('run').addEventListener('click', () => run(applyFilter()));
 $('measure').addEventListener('click', measure);
-for (const id of ['stop', 'stop-measuring']) $(id).addEventListener('click', () => { stopped = true; });
+for (const id of ['stop', 'stop-measuring'])
+  $(id).addEventListener('click', () => {
+    stopped = true;
+  });
 $('fold').addEventListener('click', () => table?.fold());
 $('to-report').addEventListener('click', () => $('export').scrollIntoView({ block: 'center' }));
 $('filter').addEventListener('input', () => applyFilter());

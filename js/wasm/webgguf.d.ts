@@ -36,9 +36,7 @@ export interface EngineGenerateOptions {
   ignoreEos?: boolean;
 }
 
-export default function init(options?: {
-  module_or_path: WasmInput | Promise<WasmInput>;
-}): Promise<unknown>;
+export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
 
 export class Engine {
   private constructor();

@@ -7,8 +7,8 @@ use crate::kernels::argmax::{Commit, winners_bytes};
 use crate::kernels::attention::split_count;
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
-use crate::kernels::sample::{Options, scratch_bytes};
 use crate::kernels::rope_kv::{Cache, Heads};
+use crate::kernels::sample::{Options, scratch_bytes};
 use crate::kernels::spec::Slice;
 use crate::kernels::state::State;
 

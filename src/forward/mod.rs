@@ -13,8 +13,8 @@ pub use plan::{BufferSpec, Plan};
 pub use weights::{GateUp, Layer, Part, Placement, Target, Weights, place};
 
 use crate::config::ModelConfig;
-use crate::kernels::attention::{Attention, Splits, attention, attention_decode};
 use crate::kernels::argmax::{argmax, argmax_merge};
+use crate::kernels::attention::{Attention, Splits, attention, attention_decode};
 use crate::kernels::caps::{Caps, Rounding};
 use crate::kernels::gather::gather;
 use crate::kernels::layout::Matrix;
@@ -68,17 +68,23 @@ impl Forward<'_> {
             list.extend(self.multiply(self.rounding_of_keys(), &qkv.collect::<Vec<_>>()));
             list.push(self.rope(layer, cache));
             list.push(attention(self.buffers.state, &self.attention_of(cache)));
-            list.extend(self.multiply(rounding, &[MatMul {
-                epilogue: Epilogue::Residual,
-                ..self.mat_mul_of(&layer.attn_out, b.attended, b.x, self.hidden())
-            }]));
+            list.extend(self.multiply(
+                rounding,
+                &[MatMul {
+                    epilogue: Epilogue::Residual,
+                    ..self.mat_mul_of(&layer.attn_out, b.attended, b.x, self.hidden())
+                }],
+            ));
             list.push(self.norm(b.x, layer.ffn_norm, b.normed));
             list.extend(self.gate_up_many(layer));
             list.push(swiglu(self.ffn(), b.gate_up, b.activated));
-            list.extend(self.multiply(rounding, &[MatMul {
-                epilogue: Epilogue::Residual,
-                ..self.mat_mul_of(&layer.down, b.activated, b.x, self.hidden())
-            }]));
+            list.extend(self.multiply(
+                rounding,
+                &[MatMul {
+                    epilogue: Epilogue::Residual,
+                    ..self.mat_mul_of(&layer.down, b.activated, b.x, self.hidden())
+                }],
+            ));
         }
         list
     }
@@ -104,10 +110,12 @@ impl Forward<'_> {
                 ..MatVec::new(&layer.attn_out, b.attended, b.x)
             }));
             list.extend(self.gate_up_one(layer));
-            list.extend(self.multiply_one(&MatVec {
-                epilogue: Epilogue::Residual,
-                ..MatVec::new(&layer.down, b.activated, b.x)
-            }));
+            list.extend(
+                self.multiply_one(&MatVec {
+                    epilogue: Epilogue::Residual,
+                    ..MatVec::new(&layer.down, b.activated, b.x)
+                }),
+            );
         }
         list.extend(self.head());
         list
@@ -127,7 +135,12 @@ impl Forward<'_> {
     pub fn head_of_all(&self, all_logits: Slice) -> Vec<Dispatch> {
         let b = &self.buffers.activations;
         let mut list = vec![self.norm(b.x, self.weights.output_norm, b.normed)];
-        list.extend(self.multiply_exact(&self.mat_mul_of(&self.weights.head, b.normed, all_logits, self.config.vocab as u32)));
+        list.extend(self.multiply_exact(&self.mat_mul_of(
+            &self.weights.head,
+            b.normed,
+            all_logits,
+            self.config.vocab as u32,
+        )));
         list
     }
 
@@ -175,11 +188,9 @@ impl Forward<'_> {
         let b = &self.buffers.activations;
         let norm = Some((layer.ffn_norm, self.config.rms_eps));
         match &layer.gate_up {
-            GateUp::Stacked(matrix) => self.multiply_one(&MatVec {
-                norm,
-                epilogue: Epilogue::SwiGlu,
-                ..MatVec::new(matrix, b.x, b.activated)
-            }),
+            GateUp::Stacked(matrix) => {
+                self.multiply_one(&MatVec { norm, epilogue: Epilogue::SwiGlu, ..MatVec::new(matrix, b.x, b.activated) })
+            }
             GateUp::Apart(gate, up) => {
                 let mut list = self.multiply_one(&MatVec { norm, ..MatVec::new(gate, b.x, b.gate_up) });
                 let y_offset = self.ffn();
@@ -195,7 +206,9 @@ impl Forward<'_> {
         let of = |matrix| self.mat_mul_of(matrix, b.normed, b.gate_up, 2 * self.ffn());
         match &layer.gate_up {
             GateUp::Stacked(matrix) => self.multiply(self.caps.rounding, &[of(matrix)]),
-            GateUp::Apart(gate, up) => self.multiply(self.caps.rounding, &[of(gate), MatMul { y_offset: self.ffn(), ..of(up) }]),
+            GateUp::Apart(gate, up) => {
+                self.multiply(self.caps.rounding, &[of(gate), MatMul { y_offset: self.ffn(), ..of(up) }])
+            }
         }
     }
 

@@ -82,11 +82,8 @@ impl Gpu {
         let adapter = instance.request_adapter(&options).await;
         let adapter = adapter.map_err(|_| unavailable("this browser offers no WebGPU adapter".into()))?;
         let facts = shim::arm_request_device(WANTED.iter().map(|&name| name.to_owned()).collect());
-        let descriptor = wgpu::DeviceDescriptor {
-            label: Some("webgguf"),
-            required_limits: adapter.limits(),
-            ..Default::default()
-        };
+        let descriptor =
+            wgpu::DeviceDescriptor { label: Some("webgguf"), required_limits: adapter.limits(), ..Default::default() };
         let device = adapter.request_device(&descriptor).await;
         let (device, queue) = device.map_err(|e| unavailable(format!("the adapter gave no device: {e}")))?;
         let errors = listen(&device);

@@ -135,9 +135,11 @@ fn bind_group(
 ) -> wgpu::BindGroup {
     let size = (dispatch.params.len() as u64).next_multiple_of(16);
     let params = binding(0, uniform, offset, Some(size));
-    let storage = dispatch.buffers.iter().zip(1..).map(|(slice, index): (&Slice, u32)| {
-        binding(index, buffers.get(slice.buffer), slice.offset, slice.size)
-    });
+    let storage = dispatch
+        .buffers
+        .iter()
+        .zip(1..)
+        .map(|(slice, index): (&Slice, u32)| binding(index, buffers.get(slice.buffer), slice.offset, slice.size));
     let entries: Vec<_> = std::iter::once(params).chain(storage).collect();
     gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
         label: Some(&dispatch.kernel.id),

@@ -229,8 +229,10 @@ impl GpuModel {
     fn record_evaluation(&mut self) -> Result<Evaluation> {
         let bytes = (EVALUATE_CHUNK * self.config.vocab * 4) as u64;
         if bytes > self.gpu.caps.max_binding {
-            let message = format!("{EVALUATE_CHUNK} rows of logits take {bytes} bytes, a binding here holds {}",
-                self.gpu.caps.max_binding);
+            let message = format!(
+                "{EVALUATE_CHUNK} rows of logits take {bytes} bytes, a binding here holds {}",
+                self.gpu.caps.max_binding
+            );
             return Err(Error::new(ErrorCode::LimitExceeded, message));
         }
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;

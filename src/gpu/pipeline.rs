@@ -137,7 +137,8 @@ fn describe(kernel: &Kernel) -> js_sys::Object {
         Access::Read => "read-only-storage".into(),
         Access::ReadWrite => "storage".into(),
     };
-    let constants: Vec<(&str, JsValue)> = kernel.constants.iter().map(|(name, value)| (*name, (*value).into())).collect();
+    let constants: Vec<(&str, JsValue)> =
+        kernel.constants.iter().map(|(name, value)| (*name, (*value).into())).collect();
     shim::object(&[
         ("label", kernel.id.as_str().into()),
         ("code", kernel.wgsl().into()),

@@ -7,8 +7,8 @@ use super::{Case, Expected, OpBench, Random, Tolerance};
 use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::kernels::caps::Caps;
 use crate::reference::{self, AttentionRules, Head, attention_head};
-use crate::tensor::kv_cache::{AttentionDecodeOptions, KvWriteOptions, attention_decode, kv_write};
 use crate::tensor::Tensor;
+use crate::tensor::kv_cache::{AttentionDecodeOptions, KvWriteOptions, attention_decode, kv_write};
 use crate::tensor::rope::Layout;
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {

@@ -49,13 +49,20 @@ fn multiply(
     let rows: Vec<_> = (0..kind.tokens).map(|t| reference::round_f16(&row(random, t, cols))).collect();
     let halves: Vec<u16> = rows.iter().flat_map(|row| row.halves.clone()).collect();
     let scales: Vec<f32> = rows.iter().map(|row| row.scale).collect();
-    let halves =
-        Halves { x: bench.bytes(bytemuck::cast_slice(&halves)).into(), scales: bench.floats(&scales).into() };
+    let halves = Halves { x: bench.bytes(bytemuck::cast_slice(&halves)).into(), scales: bench.floats(&scales).into() };
     let x: Vec<f32> = rows.iter().flat_map(reference::HalfRow::values).collect();
-    product(random, bench, (ty, cols), kind, Activations { values: &x, x: None }, Tolerance::HALF_WEIGHTS, |fixed, problem: &MatMul| {
-        let shards = problem.weights.shards.iter();
-        shards.map(|shard| dispatch(subgroups, matrices, fixed, problem, &halves, shard)).collect()
-    })
+    product(
+        random,
+        bench,
+        (ty, cols),
+        kind,
+        Activations { values: &x, x: None },
+        Tolerance::HALF_WEIGHTS,
+        |fixed, problem: &MatMul| {
+            let shards = problem.weights.shards.iter();
+            shards.map(|shard| dispatch(subgroups, matrices, fixed, problem, &halves, shard)).collect()
+        },
+    )
 }
 
 /// Values of the order of 1, or of a half or a quarter of it, so that each row has a scale of its own.

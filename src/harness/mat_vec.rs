@@ -23,8 +23,16 @@ struct Kind {
     done: bool,
 }
 
-const PLAIN: Kind =
-    Kind { rows: 33, norm: false, bias: false, epilogue: Epilogue::Store, tokens: 1, columns: 1, shards: false, done: false };
+const PLAIN: Kind = Kind {
+    rows: 33,
+    norm: false,
+    bias: false,
+    epilogue: Epilogue::Store,
+    tokens: 1,
+    columns: 1,
+    shards: false,
+    done: false,
+};
 
 const KINDS: &[Kind] = &[
     PLAIN,
@@ -60,7 +68,8 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
             let shapes = shapes((with, split, digits));
             // Turning through shapes and widths gives each of them every kind, over all types.
             // Several columns are for the split topology.
-            let chosen = KINDS.iter().enumerate().filter(|(k, kind)| (t + s + k) % step == 0 && (split || kind.columns == 1));
+            let chosen =
+                KINDS.iter().enumerate().filter(|(k, kind)| (t + s + k) % step == 0 && (split || kind.columns == 1));
             let shape = |(k, kind): (usize, &Kind)| match kind.columns {
                 1 => shapes[(t + k) % shapes.len()],
                 _ => COLUMNS_SHAPES[usize::from(with)],
@@ -91,11 +100,11 @@ fn rounds(caps: &Caps, random: &mut Random) -> Vec<Case> {
         (GgmlType::Q6_K, 3328, tall(4, digits), 3),
         (GgmlType::F32, 3333, tall(2, false), 4),
     ]
-        .map(|(ty, cols, shape, kind)| {
-            let case = case(caps, random, (ty, cols), shape, &KINDS[kind]);
-            Case { name: format!("{}, in rounds", case.name), ..case }
-        })
-        .into()
+    .map(|(ty, cols, shape, kind)| {
+        let case = case(caps, random, (ty, cols), shape, &KINDS[kind]);
+        Case { name: format!("{}, in rounds", case.name), ..case }
+    })
+    .into()
 }
 
 fn widths(ty: GgmlType) -> &'static [u32] {
@@ -149,14 +158,7 @@ fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Sh
 }
 
 /// The reference: norm, product, bias and epilogue one after the other.
-fn apply(
-    tensor: &Tensor,
-    x: &[f32],
-    norm: Option<&[f32]>,
-    bias: Option<&[f32]>,
-    epilogue: Epilogue,
-    y: &mut [f32],
-) {
+fn apply(tensor: &Tensor, x: &[f32], norm: Option<&[f32]>, bias: Option<&[f32]>, epilogue: Epilogue, y: &mut [f32]) {
     let mut x = x.to_vec();
     if let Some(weight) = norm {
         reference::rms_norm(&mut x, weight, EPS);

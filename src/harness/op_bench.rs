@@ -5,7 +5,7 @@ use crate::gguf::f16_from_f32;
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{BufferId, Dispatch};
 use crate::kernels::state::State;
-use crate::tensor::{DUMMY, DType, Made, Tape, Tensor};
+use crate::tensor::{DType, DUMMY, Made, Tape, Tensor};
 
 /// Inputs with their contents, and the tape that an operation writes.
 pub struct OpBench {

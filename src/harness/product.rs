@@ -52,16 +52,8 @@ pub fn product(
     let bias_slice = bias.as_ref().map(|bias| bench.floats(bias).into());
     let (state, dummy) = bench.fixed();
     let (x, x_stride) = activations.x.unwrap_or((dummy, cols));
-    let problem = MatMul {
-        weights: &weights,
-        x,
-        x_stride,
-        bias: bias_slice,
-        epilogue,
-        y: y.into(),
-        y_stride,
-        y_offset,
-    };
+    let problem =
+        MatMul { weights: &weights, x, x_stride, bias: bias_slice, epilogue, y: y.into(), y_stride, y_offset };
     let dispatches = multiply((state, dummy), &problem);
     let mut sums = vec![0.0; (rows * tokens) as usize];
     reference::mat_mul(&tensor.reference(), activations.values, &mut sums).expect("the matrix is whole");

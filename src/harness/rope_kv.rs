@@ -133,7 +133,8 @@ fn pack(rows: &[f32], heads: Heads, position: usize) -> Vec<u16> {
     let mut cache = vec![0; kv * context * stride];
     for (token, row) in rows.chunks_exact(kv * d).enumerate() {
         for (head, values) in row.chunks_exact(d).enumerate() {
-            let Some(to) = cache.get_mut((head * context + position + token) * stride..).and_then(|c| c.get_mut(..d)) else {
+            let Some(to) = cache.get_mut((head * context + position + token) * stride..).and_then(|c| c.get_mut(..d))
+            else {
                 continue;
             };
             to.iter_mut().zip(values).for_each(|(to, &value)| *to = f16_from_f32(value));

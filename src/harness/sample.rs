@@ -20,10 +20,16 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         ("top-k 40", SamplingOptions { top_k: 40, temperature: 1.5, ..warm }),
         ("top-p 0.9", SamplingOptions { top_p: 0.9, ..warm }),
         ("min-p 0.05", SamplingOptions { min_p: 0.05, temperature: 2.0, ..warm }),
-        ("all filters", SamplingOptions { top_k: 64, top_p: 0.8, min_p: 0.02, temperature: 1.2, seed: 1 << 40, ..warm }),
+        (
+            "all filters",
+            SamplingOptions { top_k: 64, top_p: 0.8, min_p: 0.02, temperature: 1.2, seed: 1 << 40, ..warm },
+        ),
         ("top-k and top-p", SamplingOptions { top_k: 40, top_p: 0.3, temperature: 5.0, ..warm }),
         ("top-k and min-p", SamplingOptions { top_k: 40, min_p: 0.8, temperature: 5.0, ..warm }),
-        ("penalties", SamplingOptions { repetition_penalty: 1.3, frequency_penalty: 0.4, presence_penalty: 0.2, ..warm }),
+        (
+            "penalties",
+            SamplingOptions { repetition_penalty: 1.3, frequency_penalty: 0.4, presence_penalty: 0.2, ..warm },
+        ),
         ("greedy with penalties", SamplingOptions { temperature: 0.0, repetition_penalty: 2.0, ..warm }),
     ];
     for (name, options) in settings {

@@ -104,12 +104,7 @@ pub fn attention_decode(state: Slice, problem: &Attention, splits: &Splits) -> [
 }
 
 /// Attention of one token over the cache within `limits`, in two dispatches.
-pub fn attention_decode_limited(
-    state: Slice,
-    problem: &Attention,
-    splits: &Splits,
-    limits: Limits,
-) -> [Dispatch; 2] {
+pub fn attention_decode_limited(state: Slice, problem: &Attention, splits: &Splits, limits: Limits) -> [Dispatch; 2] {
     let Heads { heads, kv_heads, head_dim, context } = problem.heads;
     let group = heads / kv_heads;
     // A workgroup holds its queries in workgroup memory and its sums in registers: at most 8 of them.

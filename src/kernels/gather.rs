@@ -40,9 +40,8 @@ pub fn gather_or(state: Slice, tokens: Slice, weights: &Matrix, y: Slice, missin
     let dispatches = weights.shards.iter().map(|shard| {
         let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", weights.cols.into())];
         constants.extend(weights.layout(shard).constants());
-        let kernel = Kernel::new(&SPEC, &constants)
-            .named(type_id(weights.ty))
-            .import("weights", weights_file(weights.ty));
+        let kernel =
+            Kernel::new(&SPEC, &constants).named(type_id(weights.ty)).import("weights", weights_file(weights.ty));
         let params = Params { first_row: shard.first_row, rows: shard.rows, all_rows: weights.rows, missing };
         let w = Slice::from(shard.buffer);
         let columns = Extent::Fixed(weights.cols.div_ceil(4 * WG_SIZE));

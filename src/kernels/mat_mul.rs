@@ -25,16 +25,8 @@ pub static SPEC: KernelSpec = KernelSpec {
 };
 
 /// The bindings of products whose activations were rounded before: x comes with its scales.
-pub(super) const ROUNDED_BINDINGS: &[Binding] = &[
-    PARAMS,
-    read("state"),
-    read("x"),
-    read("x_scales"),
-    read("w_vec"),
-    read("w_word"),
-    read("bias"),
-    write("y"),
-];
+pub(super) const ROUNDED_BINDINGS: &[Binding] =
+    &[PARAMS, read("state"), read("x"), read("x_scales"), read("w_vec"), read("w_word"), read("bias"), write("y")];
 
 /// One matrix times the pass's tokens.
 #[derive(Debug, Clone, Copy)]

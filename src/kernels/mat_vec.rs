@@ -18,16 +18,8 @@ params! {
     }
 }
 
-const BINDINGS: &[super::spec::Binding] = &[
-    PARAMS,
-    read("state"),
-    read("x"),
-    read("norm_weight"),
-    read("w_vec"),
-    read("w_word"),
-    read("bias"),
-    write("y"),
-];
+const BINDINGS: &[super::spec::Binding] =
+    &[PARAMS, read("state"), read("x"), read("norm_weight"), read("w_vec"), read("w_word"), read("bias"), write("y")];
 
 /// The contract with `shaders/mat_vec.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
@@ -36,8 +28,22 @@ pub static SPEC: KernelSpec = KernelSpec {
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: &[
-        "COLS", "ROWS", "SLOTS", "COLUMNS", "Y_STRIDE", "WG_SIZE", "LANES", "NORM", "EPS", "BIAS", "RESIDUAL", "SWIGLU",
-        "LAST_TOKEN", "GROUP_ROWS", "ROUNDS", "STAGE",
+        "COLS",
+        "ROWS",
+        "SLOTS",
+        "COLUMNS",
+        "Y_STRIDE",
+        "WG_SIZE",
+        "LANES",
+        "NORM",
+        "EPS",
+        "BIAS",
+        "RESIDUAL",
+        "SWIGLU",
+        "LAST_TOKEN",
+        "GROUP_ROWS",
+        "ROUNDS",
+        "STAGE",
     ],
 };
 
@@ -48,7 +54,18 @@ pub static SPLIT: KernelSpec = KernelSpec {
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: &[
-        "COLS", "ROWS", "SLOTS", "COLUMNS", "Y_STRIDE", "WG_SIZE", "LANES", "NORM", "EPS", "BIAS", "RESIDUAL", "SWIGLU",
+        "COLS",
+        "ROWS",
+        "SLOTS",
+        "COLUMNS",
+        "Y_STRIDE",
+        "WG_SIZE",
+        "LANES",
+        "NORM",
+        "EPS",
+        "BIAS",
+        "RESIDUAL",
+        "SWIGLU",
         "LAST_TOKEN",
     ],
 };
@@ -176,7 +193,10 @@ pub static COLUMNS_SHAPES: [Shape; 2] = [
 pub fn choose(caps: &Caps, ty: GgmlType, rows: u32, cols: u32) -> Shape {
     let fits = |rule: &&Rule| {
         let digits = !rule.shape.digits || digits_pay(caps) && ty.is_quantised();
-        digits && (!rule.subgroups || has_subgroups(caps)) && rows >= rule.min_rows && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
+        digits
+            && (!rule.subgroups || has_subgroups(caps))
+            && rows >= rule.min_rows
+            && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
     };
     RULES.iter().find(fits).map_or(RULES[RULES.len() - 1].shape, |rule| rule.shape)
 }

@@ -112,13 +112,7 @@ pub const SUBGROUP_MATRIX: &str = "chromium_experimental_subgroup_matrix";
 impl Kernel {
     /// The plain variant of `spec` with these constants.
     pub fn new(spec: &'static KernelSpec, constants: &[(&'static str, f64)]) -> Self {
-        Self {
-            spec,
-            id: spec.stem.to_owned(),
-            imports: Vec::new(),
-            constants: constants.to_vec(),
-            enables: Vec::new(),
-        }
+        Self { spec, id: spec.stem.to_owned(), imports: Vec::new(), constants: constants.to_vec(), enables: Vec::new() }
     }
 
     /// Appends `.part` to the id.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::cache::CacheFormat;
-use super::mat_vec::{Matrix, mat_vec};
 use super::CpuModel;
+use super::cache::CacheFormat;
 use super::mat_mul::mat_mul_rows;
+use super::mat_vec::{Matrix, mat_vec};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 use crate::gguf::{GgmlType, dequantize};

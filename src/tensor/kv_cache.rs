@@ -99,11 +99,8 @@ pub fn attention_decode(
     let state = tape.constant(bytemuck::bytes_of(&State { position, count: 1, ..State::default() }))?;
     let count = split_count(heads.context);
     let rows = u64::from(heads.heads * count);
-    let splits = Splits {
-        count,
-        partial: tape.scratch(rows * u64::from(heads.head_dim) * 4)?,
-        stats: tape.scratch(rows * 8)?,
-    };
+    let splits =
+        Splits { count, partial: tape.scratch(rows * u64::from(heads.head_dim) * 4)?, stats: tape.scratch(rows * 8)? };
     let problem = Attention {
         heads,
         scale: options.scale.unwrap_or((heads.head_dim as f32).sqrt().recip()),

@@ -15,11 +15,11 @@ pub mod matmul;
 pub mod movement;
 pub mod norm;
 pub mod op;
+pub mod quantised;
+pub mod reduce;
 pub mod reshape;
 pub mod rope;
 pub mod scan;
-pub mod quantised;
-pub mod reduce;
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
@@ -218,7 +218,8 @@ impl Tape {
 }
 
 fn check_shape(dtype: DType, shape: &[u32]) -> Result<()> {
-    let bad = |why: String| Err(Error::invalid_argument(format!("a tensor of shape {}: {why}", describe(dtype, shape))));
+    let bad =
+        |why: String| Err(Error::invalid_argument(format!("a tensor of shape {}: {why}", describe(dtype, shape))));
     if shape.len() > MAX_RANK {
         return bad(format!("{} axes, at most {MAX_RANK} are possible", shape.len()));
     }
@@ -245,7 +246,8 @@ mod tests {
     #[test]
     fn shapes_are_checked() {
         let mut tape = Tape::new(Caps::baseline());
-        let message = |tape: &mut Tape, dtype, shape: &[u32]| tape.output(dtype, shape).unwrap_err().message().to_owned();
+        let message =
+            |tape: &mut Tape, dtype, shape: &[u32]| tape.output(dtype, shape).unwrap_err().message().to_owned();
         assert!(message(&mut tape, DType::F32, &[1; 6]).contains("6 axes, at most 5"));
         assert!(message(&mut tape, DType::F16, &[3, 0]).contains("[3, 0] f16: an axis is empty"));
         assert!(message(&mut tape, DType::U32, &[1 << 16, 1 << 16]).contains("at most 2147483647 elements"));

@@ -248,9 +248,8 @@ mod tests {
         let mut tape = Tape::new(Caps::baseline());
         let x = tape.output(DType::F32, &[1, 2, 5, 8]).unwrap();
         let table = tape.output(DType::F32, &[6, 4, 2]).unwrap();
-        let mut message = |table, options: &RopeOptions| {
-            rope(&mut tape, &x, table, options).unwrap_err().message().to_owned()
-        };
+        let mut message =
+            |table, options: &RopeOptions| rope(&mut tape, &x, table, options).unwrap_err().message().to_owned();
         let late = RopeOptions { position: 2, ..Default::default() };
         let found = message(Some(&table), &late);
         assert!(found.contains("x is [1, 2, 5, 8] f32 and the table [6, 4, 2] f32; it has to be [7, 4, 2]"), "{found}");

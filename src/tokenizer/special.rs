@@ -94,9 +94,26 @@ impl Matcher {
 
 /// Texts that end a turn or an answer wherever they are tokens. Files often name only one of several.
 static ENDS: &[&str] = &[
-    "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "<end_of_turn>",
-    "<|endoftext|>", "<|eom_id|>", "_<EOT>", "<|end_of_text|>", "<end_of_utterance>", "<turn|>", "<|tool_response>",
-    "<｜end▁of▁sentence｜>", "[e~[", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>",
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "<|eom_id|>",
+    "_<EOT>",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<turn|>",
+    "<|tool_response>",
+    "<｜end▁of▁sentence｜>",
+    "[e~[",
+    "<|fim_pad|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
 ];
 
 /// Texts that end an answer only where the file says that they are control tokens: plain vocabularies have some of

@@ -3,8 +3,8 @@
 use super::bytes::{fallback_byte, push_decoded};
 use super::index::{IndexTable, hash_bytes};
 use crate::error::{Error, Result};
-use crate::turns::ITEMS;
 use crate::gguf::Strings;
+use crate::turns::ITEMS;
 
 /// What a token is for, with the numbers that GGUF gives these kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

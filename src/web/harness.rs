@@ -117,9 +117,7 @@ impl Harness {
         }
         match self.measure(case, timed).await {
             Ok((outcome, ms)) => report(case, outcome, ms),
-            Err(error) => {
-                Report { status: "failed", reason: Some(error.message().to_owned()), ..Report::default() }
-            }
+            Err(error) => Report { status: "failed", reason: Some(error.message().to_owned()), ..Report::default() },
         }
     }
 

@@ -14,10 +14,10 @@ use crate::config::ModelConfig;
 use crate::generate::Engine;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo};
 use crate::gpu::{Gpu, Uploader};
+use crate::kernels::caps::Precision;
 use crate::model::{WeightSpec, match_tensors};
 use crate::reference::{CacheFormat, CpuModel};
 use crate::tokenizer::Tokenizer;
-use crate::kernels::caps::Precision;
 use crate::{Error, ErrorCode};
 
 /// The context where the caller names none: long enough for a conversation, small enough for a phone.
@@ -172,7 +172,12 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    async fn to_gpu(self, gpu: Rc<Gpu>, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<Backend, JsValue> {
+    async fn to_gpu(
+        self,
+        gpu: Rc<Gpu>,
+        mut readers: Vec<PartReader>,
+        progress: &mut Progress,
+    ) -> Result<Backend, JsValue> {
         let mut uploader =
             Uploader::new(gpu.clone(), self.config, self.context, self.tensors, self.matched).map_err(to_js)?;
         let mut slice = Vec::new();

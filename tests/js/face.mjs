@@ -35,11 +35,13 @@ export async function readAll(source) {
 }
 
 /** `assert.rejects` or `assert.throws` helper: a WebggufError of this code whose message matches. */
-export const withCode = (code, pattern = /./) => (error) => {
-  assert.equal(error?.name, 'WebggufError', String(error?.stack ?? error));
-  assert.equal(error.code, code, error.message);
-  assert.match(error.message, pattern);
-  return true;
-};
+export const withCode =
+  (code, pattern = /./) =>
+  (error) => {
+    assert.equal(error?.name, 'WebggufError', String(error?.stack ?? error));
+    assert.equal(error.code, code, error.message);
+    assert.match(error.message, pattern);
+    return true;
+  };
 
 export const isAbort = (error) => error instanceof DOMException && error.name === 'AbortError';

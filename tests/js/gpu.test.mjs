@@ -37,10 +37,29 @@ test('every f16 comes back as it went, and numbers between go to the nearest', a
   assert.equal(values[1], 2 ** -24);
   assert.equal(values[0x3c01], 1 + 2 ** -10);
   assert.deepEqual(await gpu.tensor(values, [bits.length], 'f16').data(), values);
-  const cases = [[1 + 2 ** -11, 1], [1 + 3 * 2 ** -11, 1 + 2 ** -9], [65519, 65504], [65520, Infinity], [2 ** -25, 0],
-    [1.5 * 2 ** -24, 2 ** -23], [-Infinity, -Infinity], [NaN, NaN], [-0, -0], [1023.7 * 2 ** -24, 2 ** -14]];
-  const found = await gpu.tensor(cases.map(([value]) => value), [cases.length], 'f16').data();
-  assert.deepEqual([...found], cases.map(([, expected]) => expected));
+  const cases = [
+    [1 + 2 ** -11, 1],
+    [1 + 3 * 2 ** -11, 1 + 2 ** -9],
+    [65519, 65504],
+    [65520, Infinity],
+    [2 ** -25, 0],
+    [1.5 * 2 ** -24, 2 ** -23],
+    [-Infinity, -Infinity],
+    [NaN, NaN],
+    [-0, -0],
+    [1023.7 * 2 ** -24, 2 ** -14],
+  ];
+  const found = await gpu
+    .tensor(
+      cases.map(([value]) => value),
+      [cases.length],
+      'f16',
+    )
+    .data();
+  assert.deepEqual(
+    [...found],
+    cases.map(([, expected]) => expected),
+  );
   const brain = await gpu.tensor([1 + 2 ** -8, 1 + 3 * 2 ** -8, NaN, 3.4e38], [4], 'bf16').data();
   assert.deepEqual([...brain], [1, 1 + 2 ** -6, NaN, Infinity]);
 });
@@ -85,16 +104,29 @@ test('a scope frees what it made and keeps what it returns', async () => {
   const gpu = await Gpu.create();
   const x = gpu.tensor([1, 2]);
   const made = [];
-  const note = (tensor) => { made.push(tensor); return tensor; };
+  const note = (tensor) => {
+    made.push(tensor);
+    return tensor;
+  };
   const { y, rest } = gpu.scope(() => {
     const inner = gpu.scope(() => note(gpu.exp(note(gpu.neg(x)))));
     note(gpu.abs(x, { inPlace: true }));
     return { y: note(gpu.add(inner, x)), rest: 3 };
   });
-  assert.deepEqual(made.map(({ freed }) => freed), [true, true, false, false]);
+  assert.deepEqual(
+    made.map(({ freed }) => freed),
+    [true, true, false, false],
+  );
   assert.equal(made[2], x, 'in place gives the same tensor');
   assert.deepEqual([y.freed, rest, x.freed], [false, 3, false]);
-  assert.throws(() => gpu.scope(() => { note(gpu.neg(x)); throw new Error('mine'); }), /mine/);
+  assert.throws(
+    () =>
+      gpu.scope(() => {
+        note(gpu.neg(x));
+        throw new Error('mine');
+      }),
+    /mine/,
+  );
   assert.equal(made.at(-1).freed, true);
   assert.throws(() => gpu.scope(async () => {}), wrong(/must not be async/));
   gpu.free(x, [y], { z: gpu.neg(x) });
@@ -110,7 +142,9 @@ test('formulas become steps, each expression once', async () => {
     return shared.mul(y).where(shared.add(0.5), 2);
   });
   assert.deepEqual(calls.runs[0].options.steps, [
-    { op: 'silu', args: ['in0'] }, { op: 'mul', args: ['s0', 'in1'] }, { op: 'add', args: ['s0', 0.5] },
+    { op: 'silu', args: ['in0'] },
+    { op: 'mul', args: ['s0', 'in1'] },
+    { op: 'add', args: ['s0', 0.5] },
     { op: 'where', args: ['s1', 's2', 2] },
   ]);
   gpu.fuse([a], (x) => x);
@@ -145,8 +179,16 @@ test('every method names an operation that the engine knows, and every operation
   const asked = new Set(calls.runs.map(({ op }) => op));
   const known = new Set(operations());
   assert.ok(known.size > 0, 'op.rs has no table');
-  assert.deepEqual([...asked].filter((op) => !known.has(op)), [], 'unknown to the engine');
-  assert.deepEqual([...known].filter((op) => !asked.has(op)), [], 'without a method, or not in samples.mjs');
+  assert.deepEqual(
+    [...asked].filter((op) => !known.has(op)),
+    [],
+    'unknown to the engine',
+  );
+  assert.deepEqual(
+    [...known].filter((op) => !asked.has(op)),
+    [],
+    'without a method, or not in samples.mjs',
+  );
 });
 
 test('every method of Gpu has a sample', () => {
@@ -156,7 +198,10 @@ test('every method of Gpu has a sample', () => {
     methods.push(...Object.getOwnPropertyNames(proto));
   }
   const sampled = new Set(SAMPLES.map(([method]) => method));
-  assert.deepEqual(methods.filter((name) => !own.has(name) && !sampled.has(name)), []);
+  assert.deepEqual(
+    methods.filter((name) => !own.has(name) && !sampled.has(name)),
+    [],
+  );
   const named = methods.filter((name) => name !== 'constructor');
   assert.equal(new Set(named).size, named.length, 'no group of operations hides another');
   assert.ok(Tensor.prototype[Symbol.dispose]);

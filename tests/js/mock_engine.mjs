@@ -66,22 +66,38 @@ export class Engine {
   }
 
   info() {
-    return { architecture: 'llama', quantization: 'Q8_0', parameters: 4, layers: 1, contextLength: 64, vocabularySize: 128,
-      hasChatTemplate: true, backend: 'cpu', adapter: '', features: [], gpuBytes: 0, variants: [] };
+    return {
+      architecture: 'llama',
+      quantization: 'Q8_0',
+      parameters: 4,
+      layers: 1,
+      contextLength: 64,
+      vocabularySize: 128,
+      hasChatTemplate: true,
+      backend: 'cpu',
+      adapter: '',
+      features: [],
+      gpuBytes: 0,
+      variants: [],
+    };
   }
 
   tokenize(text, addSpecial) {
     return Uint32Array.from([...(addSpecial ? [1] : []), ...[...text].map((c) => c.charCodeAt(0))]);
   }
 
-  detokenize(ids) { return String.fromCharCode(...ids); }
+  detokenize(ids) {
+    return String.fromCharCode(...ids);
+  }
 
   applyChatTemplate(messages) {
     if (plan.templateFails) throw codeError('invalid_argument', 'the file has no chat template');
     return messages.map(({ role, content }) => `<${role}>${content}`).join('');
   }
 
-  encodeMessages(messages) { return this.tokenize(this.applyChatTemplate(messages), true); }
+  encodeMessages(messages) {
+    return this.tokenize(this.applyChatTemplate(messages), true);
+  }
 
   start(ids, options) {
     if (this.#borrowed) throw new Error('recursive use of an object');
@@ -111,22 +127,36 @@ export class Engine {
       const ids = Uint32Array.from(this.#ids);
       const finishReason = this.#left === 0 ? 'length' : 'abort';
       this.#left = 0;
-      return { text: String.fromCharCode(...ids), ids, finishReason, usage: { completionTokens: ids.length }, timings: {} };
+      return {
+        text: String.fromCharCode(...ids),
+        ids,
+        finishReason,
+        usage: { completionTokens: ids.length },
+        timings: {},
+      };
     });
   }
 
-  cancel() { this.#stopped = true; }
+  cancel() {
+    this.#stopped = true;
+  }
 
   evaluate(ids, wantLogits) {
     return this.#alone(async () => {
       await sleep(plan.tokenMs ?? 1);
       const logits = wantLogits ? new Float32Array(ids.length * 128) : undefined;
-      return { top1: new Uint32Array(ids.length), logprobs: new Float32Array(ids.length - 1), ...(logits && { logits }) };
+      return {
+        top1: new Uint32Array(ids.length),
+        logprobs: new Float32Array(ids.length - 1),
+        ...(logits && { logits }),
+      };
     });
   }
 
   reset() {}
-  wasmMemoryBytes() { return 65536; }
+  wasmMemoryBytes() {
+    return 65536;
+  }
 
   free() {
     if (this.#borrowed) throw new Error('attempted to free while borrowed');
@@ -140,8 +170,16 @@ export class VocabularyHandle {
     return new VocabularyHandle();
   }
 
-  tokenize(text) { return Uint32Array.from([...text].map((c) => c.charCodeAt(0))); }
-  detokenize(ids) { return String.fromCharCode(...ids); }
-  applyChatTemplate(messages) { return JSON.stringify(messages); }
-  free() { seen.freed += 1; }
+  tokenize(text) {
+    return Uint32Array.from([...text].map((c) => c.charCodeAt(0)));
+  }
+  detokenize(ids) {
+    return String.fromCharCode(...ids);
+  }
+  applyChatTemplate(messages) {
+    return JSON.stringify(messages);
+  }
+  free() {
+    seen.freed += 1;
+  }
 }

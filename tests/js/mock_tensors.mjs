@@ -16,7 +16,13 @@ export class TensorEngine {
 
   facts() {
     return {
-      name: 'mock', vendor: '', architecture: '', software: true, features: [], subgroupSize: [0, 0], dot4: false,
+      name: 'mock',
+      vendor: '',
+      architecture: '',
+      software: true,
+      features: [],
+      subgroupSize: [0, 0],
+      dot4: false,
       limits: {},
     };
   }
@@ -54,7 +60,9 @@ export class TensorEngine {
     if (this.#live.delete(id)) calls.freed.push(id);
   }
 
-  destroy() { this.#destroyed = true; }
+  destroy() {
+    this.#destroyed = true;
+  }
 
   #make(bytes, dtype, shape) {
     const id = this.#next++;

@@ -35,7 +35,9 @@ test('load hands over bytes and options, and reports progress', async () => {
   assert.deepEqual(reports.at(-1), { stage: 'ready', loaded: 1, total: 1, fraction: 1 });
   assert.equal(reports.filter(({ stage }) => stage === 'ready').length, 1);
   assert.equal(model.info.vocabularySize, 128);
-  assert.throws(() => { model.info.layers = 3; }, TypeError);
+  assert.throws(() => {
+    model.info.layers = 3;
+  }, TypeError);
   assert.equal(model.hasGpu(), false);
 });
 
@@ -56,7 +58,10 @@ test('wrong options are refused by name before anything is read', async () => {
 
 test('errors of the engine become WebggufErrors with their code', async () => {
   plan.loadFails = Object.assign(new Error('tensor x: expected 3, found 4'), { code: 'bad_file' });
-  await assert.rejects(load(), (error) => error instanceof WebggufError && withCode('bad_file', /expected 3, found 4/)(error));
+  await assert.rejects(
+    load(),
+    (error) => error instanceof WebggufError && withCode('bad_file', /expected 3, found 4/)(error),
+  );
   plan.loadFails = new WebAssembly.RuntimeError('unreachable');
   await assert.rejects(load(), withCode('internal', /the engine stopped/));
   plan.loadFails = Object.assign(new Error('stop'), { code: 'aborted' });
@@ -65,9 +70,25 @@ test('errors of the engine become WebggufErrors with their code', async () => {
 
 test('an exception of onProgress stops loading and comes out', async () => {
   const mine = new Error('mine');
-  await assert.rejects(load({ onProgress: () => { throw mine; } }), (error) => error === mine);
+  await assert.rejects(
+    load({
+      onProgress: () => {
+        throw mine;
+      },
+    }),
+    (error) => error === mine,
+  );
   let last = false;
-  await assert.rejects(load({ onProgress: ({ stage }) => { if (stage === 'ready') { last = true; throw mine; } } }));
+  await assert.rejects(
+    load({
+      onProgress: ({ stage }) => {
+        if (stage === 'ready') {
+          last = true;
+          throw mine;
+        }
+      },
+    }),
+  );
   assert.ok(last);
   assert.equal(seen.freed, 1, 'an engine that was ready is freed');
 });
@@ -106,7 +127,11 @@ test('an engine that takes too long to stop does not hold up the caller, and is 
 test('progress is thinned out, keeps the edges, and knows when it knows nothing', () => {
   const reports = [];
   let time = 0;
-  const report = progressReporter((p) => reports.push(p), new AbortController().signal, () => time);
+  const report = progressReporter(
+    (p) => reports.push(p),
+    new AbortController().signal,
+    () => time,
+  );
   for (let i = 0; i <= 1000; i += 1, time += 1) report('download', i, 1000);
   assert.ok(reports.length > 10 && reports.length < 30, `${reports.length} reports`);
   assert.equal(reports[0].loaded, 0);
@@ -125,7 +150,10 @@ test('a prompt, messages and ids become tokens; options go through', async () =>
   assert.equal(await textOf(model.generate('AB', { temperature: 0, stop: 'x', maxTokens: 2, seed: 7 })), 'ab');
   assert.equal(await textOf(model.generate([{ role: 'user', content: 'H' }])), 'abcde');
   assert.equal(await textOf(model.generate([7, 8])), 'abcde');
-  assert.deepEqual(seen.started[0], { ids: [1, 65, 66], options: { temperature: 0, maxTokens: 2, stop: ['x'], seed: 7 } });
+  assert.deepEqual(seen.started[0], {
+    ids: [1, 65, 66],
+    options: { temperature: 0, maxTokens: 2, stop: ['x'], seed: 7 },
+  });
   assert.equal(String.fromCharCode(...seen.started[1].ids.slice(1)), '<user>H');
   assert.deepEqual(seen.started[2].ids, [7, 8]);
   assert.notEqual(seen.started[1].options.seed, seen.started[2].options.seed, 'without a seed, another each time');
@@ -274,8 +302,14 @@ test('text functions check what they get', async () => {
   assert.throws(() => model.detokenize('65'), withCode('invalid_argument'));
   assert.throws(() => model.applyChatTemplate([]), withCode('invalid_argument', /at least one message/));
   plan.templateFails = true;
-  assert.throws(() => model.applyChatTemplate([{ role: 'a', content: 'b' }]), withCode('invalid_argument', /no chat template/));
-  await assert.rejects(model.generate([{ role: 'a', content: 'b' }]).result, withCode('invalid_argument', /no chat template/));
+  assert.throws(
+    () => model.applyChatTemplate([{ role: 'a', content: 'b' }]),
+    withCode('invalid_argument', /no chat template/),
+  );
+  await assert.rejects(
+    model.generate([{ role: 'a', content: 'b' }]).result,
+    withCode('invalid_argument', /no chat template/),
+  );
 });
 
 test('after free everything is refused, and freeing again does nothing', async () => {
@@ -283,8 +317,13 @@ test('after free everything is refused, and freeing again does nothing', async (
   model.free();
   model[Symbol.dispose]();
   assert.equal(seen.freed, 1);
-  for (const call of [() => model.generate('a'), () => model.tokenize('a'), () => model.detokenize([1]), () => model.reset(),
-    () => model.applyChatTemplate([{ role: 'a', content: 'b' }])]) {
+  for (const call of [
+    () => model.generate('a'),
+    () => model.tokenize('a'),
+    () => model.detokenize([1]),
+    () => model.reset(),
+    () => model.applyChatTemplate([{ role: 'a', content: 'b' }]),
+  ]) {
     assert.throws(call, withCode('invalid_argument', /the model was freed/));
   }
   await assert.rejects(model.evaluate([1]), withCode('invalid_argument', /freed/));

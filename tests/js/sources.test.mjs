@@ -28,20 +28,20 @@ const shifted = new Uint8Array(BYTES.length + 3);
 shifted.set(BYTES, 3);
 
 const KINDS = {
-  'Uint8Array': () => BYTES,
-  'ArrayBuffer': () => BYTES.buffer,
+  Uint8Array: () => BYTES,
+  ArrayBuffer: () => BYTES.buffer,
   'a view in the middle of a buffer': () => shifted.subarray(3),
-  'DataView': () => new DataView(BYTES.buffer),
-  'SharedArrayBuffer': () => {
+  DataView: () => new DataView(BYTES.buffer),
+  SharedArrayBuffer: () => {
     const shared = new SharedArrayBuffer(BYTES.length);
     new Uint8Array(shared).set(BYTES);
     return shared;
   },
-  'Blob': () => new Blob([BYTES]),
-  'File': () => new File([BYTES], 'm.gguf'),
+  Blob: () => new Blob([BYTES]),
+  File: () => new File([BYTES], 'm.gguf'),
   'ReadableStream of small chunks': () => streamOf(BYTES, 70_001),
   'ReadableStream of one chunk': () => streamOf(BYTES, BYTES.length),
-  'Response': () => new Response(BYTES),
+  Response: () => new Response(BYTES),
   'a promise of a Response': () => Promise.resolve(new Response(BYTES)),
   'ranged, short reads, sometimes promises': () => ({
     size: BYTES.length,
@@ -52,7 +52,7 @@ const KINDS = {
   }),
   'a URL': () => `${url}/whole.gguf`,
   'a URL object': () => new URL(`${url}/whole.gguf`),
-  'Request': () => new Request(`${url}/whole.gguf`),
+  Request: () => new Request(`${url}/whole.gguf`),
   'a URL without a size': () => `${url}/chunked.gguf`,
   'a compressed URL': () => `${url}/gzip.gguf`,
   'a URL that breaks twice and takes ranges': () => `${url}/cuts.gguf?n=2`,
@@ -91,14 +91,29 @@ test('what is no source is refused by name', async () => {
 
 test('a read that gives too little, too much or fails is download_failed', async () => {
   const ranged = (read) => readOne({ size: 10, name: 'r', read });
-  await assert.rejects(ranged(() => new Uint8Array(0)), withCode('download_failed', /r: reading 10 bytes at 0 of 10 gave 0/));
-  await assert.rejects(ranged(() => new Uint8Array(11)), withCode('download_failed', /gave 11 bytes/));
-  await assert.rejects(ranged(() => { throw new Error('disk'); }), withCode('download_failed', /disk/));
-  await assert.rejects(ranged(() => 'text'), withCode('invalid_argument', /must give an ArrayBuffer/));
+  await assert.rejects(
+    ranged(() => new Uint8Array(0)),
+    withCode('download_failed', /r: reading 10 bytes at 0 of 10 gave 0/),
+  );
+  await assert.rejects(
+    ranged(() => new Uint8Array(11)),
+    withCode('download_failed', /gave 11 bytes/),
+  );
+  await assert.rejects(
+    ranged(() => {
+      throw new Error('disk');
+    }),
+    withCode('download_failed', /disk/),
+  );
+  await assert.rejects(
+    ranged(() => 'text'),
+    withCode('invalid_argument', /must give an ArrayBuffer/),
+  );
 });
 
 test('a response that lies about its size is caught', async () => {
-  const lying = (length) => new Response(streamOf(BYTES.subarray(0, 1000), 100), { headers: { 'content-length': length } });
+  const lying = (length) =>
+    new Response(streamOf(BYTES.subarray(0, 1000), 100), { headers: { 'content-length': length } });
   await assert.rejects(readOne(lying('999')), withCode('download_failed', /longer.*received 1000 of 999/));
   await assert.rejects(readOne(lying('1001')), withCode('download_failed', /shorter.*received 1000 of 1001/));
 });
@@ -123,12 +138,16 @@ before(async () => {
     const from = Number(/bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0);
     const cutAt = (bytes) => response.write(bytes, () => setTimeout(() => response.destroy(), 20));
     const whole = { 'content-length': BYTES.length, etag: '"one"', 'accept-ranges': 'bytes' };
-    const partial = { ...whole, 'content-length': BYTES.length - from,
-      'content-range': `bytes ${from}-${BYTES.length - 1}/${BYTES.length}` };
+    const partial = {
+      ...whole,
+      'content-length': BYTES.length - from,
+      'content-range': `bytes ${from}-${BYTES.length - 1}/${BYTES.length}`,
+    };
     const routes = {
       '/whole.gguf': () => response.writeHead(200, whole).end(BYTES),
       '/chunked.gguf': () => response.writeHead(200).end(BYTES),
-      '/gzip.gguf': () => response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': zipped.length }).end(zipped),
+      '/gzip.gguf': () =>
+        response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': zipped.length }).end(zipped),
       '/cuts.gguf': () => {
         if (from === 0) cuts = Number(searchParams.get('n'));
         response.writeHead(from ? 206 : 200, from ? partial : whole);
@@ -136,19 +155,35 @@ before(async () => {
         else response.end(BYTES.subarray(from));
       },
       '/busy.gguf': () => {
-        if (from === 0) { response.writeHead(200, whole); return cutAt(BYTES.subarray(0, 1000)); }
+        if (from === 0) {
+          response.writeHead(200, whole);
+          return cutAt(BYTES.subarray(0, 1000));
+        }
         return response.writeHead(503).end();
       },
-      '/no-ranges.gguf': () => { response.writeHead(200, { 'content-length': BYTES.length }); cutAt(BYTES.subarray(0, 5000)); },
-      '/none.gguf': () => { response.writeHead(200, { ...whole, 'accept-ranges': 'none' }); cutAt(BYTES.subarray(0, 5000)); },
+      '/no-ranges.gguf': () => {
+        response.writeHead(200, { 'content-length': BYTES.length });
+        cutAt(BYTES.subarray(0, 5000));
+      },
+      '/none.gguf': () => {
+        response.writeHead(200, { ...whole, 'accept-ranges': 'none' });
+        cutAt(BYTES.subarray(0, 5000));
+      },
       '/changed.gguf': () => {
-        if (from === 0) { response.writeHead(200, whole); return cutAt(BYTES.subarray(0, 5000)); }
+        if (from === 0) {
+          response.writeHead(200, whole);
+          return cutAt(BYTES.subarray(0, 5000));
+        }
         response.writeHead(206, { ...partial, etag: '"two"' }).end(BYTES.subarray(from));
       },
-      '/stalled.gguf': () => { response.writeHead(200, whole); response.write(BYTES.subarray(0, 1000)); },
+      '/stalled.gguf': () => {
+        response.writeHead(200, whole);
+        response.write(BYTES.subarray(0, 1000));
+      },
     };
     const split = /^\/s-0000([123])-of-00003\.gguf$/.exec(pathname);
-    if (split) return response.writeHead(200, { 'content-length': 3 }).end(request.method === 'HEAD' ? '' : `p-${split[1]}`);
+    if (split)
+      return response.writeHead(200, { 'content-length': 3 }).end(request.method === 'HEAD' ? '' : `p-${split[1]}`);
     if (routes[pathname]) return routes[pathname]();
     return response.writeHead(404).end('nothing here');
   });
@@ -182,13 +217,16 @@ test('resuming asks for the rest only, with the ETag and the headers of the requ
 
 test('resuming gives up after three tries and names both numbers', async () => {
   asked = [];
-  await assert.rejects(readOne(`${url}/busy.gguf`),
-    withCode('download_failed', new RegExp(`broke after 1000 of ${BYTES.length} bytes: gave up after 3 tries`)));
+  await assert.rejects(
+    readOne(`${url}/busy.gguf`),
+    withCode('download_failed', new RegExp(`broke after 1000 of ${BYTES.length} bytes: gave up after 3 tries`)),
+  );
   assert.equal(asked.length, 4);
 });
 
 test('a cut on a server without ranges is final, with both numbers', async () => {
-  const numbers = (reason) => withCode('download_failed', new RegExp(`after 5000 of ${BYTES.length} bytes: .*${reason}`));
+  const numbers = (reason) =>
+    withCode('download_failed', new RegExp(`after 5000 of ${BYTES.length} bytes: .*${reason}`));
   await assert.rejects(readOne(`${url}/no-ranges.gguf`), numbers('no range requests'));
   asked = [];
   await assert.rejects(readOne(`${url}/none.gguf`), numbers('no range requests'));
@@ -200,8 +238,12 @@ test('a file that changed is not stitched together', async () => {
 });
 
 test('a signal ends a stalled read, a pause before a new try, and a foreign read that never ends', async () => {
-  const stalls = [`${url}/stalled.gguf`, `${url}/busy.gguf`, { size: 9, read: () => new Promise(() => {}) },
-    new ReadableStream({ pull: () => new Promise(() => {}) })];
+  const stalls = [
+    `${url}/stalled.gguf`,
+    `${url}/busy.gguf`,
+    { size: 9, read: () => new Promise(() => {}) },
+    new ReadableStream({ pull: () => new Promise(() => {}) }),
+  ];
   for (const source of stalls) {
     const controller = new AbortController();
     const reading = readOne(source, controller.signal);
@@ -217,7 +259,10 @@ test('cancel ends the connection, and nothing else was left open', async () => {
   await part.next();
   part.cancel();
   for (let wait = 0; wait < 100 && unfinished.size > 0; wait += 1) await new Promise((r) => setTimeout(r, 20));
-  assert.deepEqual([...unfinished].map(({ path }) => path), []);
+  assert.deepEqual(
+    [...unfinished].map(({ path }) => path),
+    [],
+  );
 });
 
 // ---- split files ----------------------------------------------------------------------------------------------------
@@ -226,14 +271,20 @@ const text = async (parts) => (await Promise.all(parts.map(readAll))).map(String
 
 test('a URL of a split file brings the others', async () => {
   const parts = await open(`${url}/s-00001-of-00003.gguf?download=true`);
-  assert.deepEqual(parts.map(({ size }) => size), [3, 3, 3]);
+  assert.deepEqual(
+    parts.map(({ size }) => size),
+    [3, 3, 3],
+  );
   assert.match(parts[1].name, /s-00002-of-00003\.gguf\?download=true$/);
   assert.equal(await text(parts), 'p-1,p-2,p-3');
   assert.equal(await text(await open(new Request(`${url}/s-00001-of-00003.gguf`))), 'p-1,p-2,p-3');
 });
 
 test('a missing part is found before anything is read', async () => {
-  await assert.rejects(open(`${url}/t-00001-of-00002.gguf`), withCode('download_failed', /t-0000\d-of-00002\.gguf: HTTP status 404/));
+  await assert.rejects(
+    open(`${url}/t-00001-of-00002.gguf`),
+    withCode('download_failed', /t-0000\d-of-00002\.gguf: HTTP status 404/),
+  );
 });
 
 test('files of a split model are put in order', async () => {

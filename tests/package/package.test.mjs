@@ -40,7 +40,8 @@ async function installPackage() {
 async function storyOf(url, backend) {
   const page = await openPage(browser, url);
   try {
-    await page.waitForFunction(() => /^(done|failed)/.test(document.title), null, { timeout: 90_000 })
+    await page
+      .waitForFunction(() => /^(done|failed)/.test(document.title), null, { timeout: 90_000 })
       .catch(() => assert.fail(`nothing happened on ${url}:\n${[...page.log, ...page.crashes].join('\n')}`));
     assert.equal(await page.title(), `done on ${backend}`, [...page.log, ...page.crashes].join('\n'));
     return await page.locator('#output').innerText();
@@ -79,11 +80,20 @@ async function withVite(args, work) {
 
 test('the package holds what it should and nothing else', () => {
   const names = packed.files.map(({ path: name }) => name);
-  for (const name of ['package.json', 'dist/index.js', 'dist/index.d.ts', 'dist/wasm/webgguf_bg.wasm', 'dist/wasm/webgguf.js']) {
+  for (const name of [
+    'package.json',
+    'dist/index.js',
+    'dist/index.d.ts',
+    'dist/wasm/webgguf_bg.wasm',
+    'dist/wasm/webgguf.js',
+  ]) {
     assert.ok(names.includes(name), `${name} is missing`);
   }
   const allowed = /^(package\.json|README\.md|CHANGELOG\.md|LICENSE.*|dist\/.*\.(js|d\.ts|wasm))$/;
-  assert.deepEqual(names.filter((name) => !allowed.test(name)), []);
+  assert.deepEqual(
+    names.filter((name) => !allowed.test(name)),
+    [],
+  );
   const { dependencies, scripts } = readJson(path.join(INSTALLED, 'package.json'));
   assert.equal(dependencies, undefined, 'no runtime dependency');
   for (const hook of ['preinstall', 'install', 'postinstall']) assert.equal(scripts?.[hook], undefined);
@@ -99,14 +109,16 @@ test('no path of the building machine is in it', () => {
   }
 });
 
-test('vite dev: it runs as installed, with no configuration', () => (
-  withVite([], async (url) => checkStory(await storyOf(`${url}/`, 'webgpu')))
-));
+test('vite dev: it runs as installed, with no configuration', () =>
+  withVite([], async (url) => checkStory(await storyOf(`${url}/`, 'webgpu'))));
 
 test('vite build and preview: it runs', async () => {
   await must(process.execPath, [VITE, 'build'], { cwd: APP, quiet: true });
   const built = fs.readdirSync(path.join(APP, 'dist', 'assets'));
-  assert.ok(built.some((name) => name.endsWith('.wasm')), `the WebAssembly is an asset of its own: ${built}`);
+  assert.ok(
+    built.some((name) => name.endsWith('.wasm')),
+    `the WebAssembly is an asset of its own: ${built}`,
+  );
   await withVite(['preview'], async (url) => checkStory(await storyOf(`${url}/`, 'webgpu')));
 });
 

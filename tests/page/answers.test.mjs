@@ -25,7 +25,9 @@ const elsewhere = await openSite({ onReport, routes: { '/fixtures/models/expecta
 
 /** Opens the page with `report`; what it posts, and what `look` finds once it has. */
 async function reported(from, parameters, look = () => {}) {
-  const arrived = new Promise((resolve) => { deliver = resolve; });
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
   const page = await from.open(`/answers.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
   try {
     const result = await arrived;
@@ -47,8 +49,13 @@ test('a model agrees with llama.cpp, rounded and exact', async () => {
     await screenshot(page, 'answers-360');
   });
   assert.deepEqual([result.passed, result.failed], [2, 0]);
-  assert.deepEqual(result.models.map(({ name, precision, equal, of }) => [name, precision, equal, of]),
-    [[MODEL, 'auto', 64, 64], [MODEL, 'exact', 64, 64]]);
+  assert.deepEqual(
+    result.models.map(({ name, precision, equal, of }) => [name, precision, equal, of]),
+    [
+      [MODEL, 'auto', 64, 64],
+      [MODEL, 'exact', 64, 64],
+    ],
+  );
   assert.ok(result.models[1].top1 >= 0.99 && result.models[1].logprob_off < 0.01);
 });
 
@@ -61,8 +68,11 @@ test('other answers, and a model that is not there, fail and are told', async ()
   assert.equal(result.models[0].equal, 40);
 });
 
-for (const [query, message] of [['?model=x', /unknown parameter 'model'/], ['?only=nothing', /no model is called 'nothing'/],
-  ['?fixtures=/nowhere/', /\/nowhere\/expectations\.json: 404; 'fixtures' says where/]]) {
+for (const [query, message] of [
+  ['?model=x', /unknown parameter 'model'/],
+  ['?only=nothing', /no model is called 'nothing'/],
+  ['?fixtures=/nowhere/', /\/nowhere\/expectations\.json: 404; 'fixtures' says where/],
+]) {
   test(`${query} is refused with a message`, async () => {
     const page = await site.open(`/answers.html${query}`);
     await page.waitForFunction(() => document.documentElement.dataset.state === 'error');

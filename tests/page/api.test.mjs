@@ -11,27 +11,35 @@ const file = path.join(MODELS, path.basename(SMALL));
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
 const site = await openSite({
   routes: {
-    '/blank': blank, '/bad/cut.gguf': badRoutes.cut(file), '/bad/plain.gguf': badRoutes.plain(file),
-    '/bad/resumable.gguf': badRoutes.resumable(file), '/bad/stalled.gguf': badRoutes.stalled(file),
+    '/blank': blank,
+    '/bad/cut.gguf': badRoutes.cut(file),
+    '/bad/plain.gguf': badRoutes.plain(file),
+    '/bad/resumable.gguf': badRoutes.resumable(file),
+    '/bad/stalled.gguf': badRoutes.stalled(file),
   },
 });
 const page = await site.open('/blank');
 
 /** Runs `work(package, argument)` in the page. */
-const api = (work, argument) => page.evaluate(
-  async ([source, value]) => (0, eval)(`(${source})`)(await import('/dist/index.js'), value),
-  [work.toString(), argument],
-);
+const api = (work, argument) =>
+  page.evaluate(
+    async ([source, value]) => (0, eval)(`(${source})`)(await import('/dist/index.js'), value),
+    [work.toString(), argument],
+  );
 
 /** Runs `work` in the page and returns what it throws: `{name, code, message}`, or null. */
-const failure = (work, argument) => page.evaluate(async ([source, value]) => {
-  try {
-    await (0, eval)(`(${source})`)(await import('/dist/index.js'), value);
-    return null;
-  } catch ({ name, code, message }) {
-    return { name, code, message };
-  }
-}, [work.toString(), argument]);
+const failure = (work, argument) =>
+  page.evaluate(
+    async ([source, value]) => {
+      try {
+        await (0, eval)(`(${source})`)(await import('/dist/index.js'), value);
+        return null;
+      } catch ({ name, code, message }) {
+        return { name, code, message };
+      }
+    },
+    [work.toString(), argument],
+  );
 
 async function fails(code, says, work, argument) {
   const error = await failure(work, argument);
@@ -129,7 +137,10 @@ test('a signal cancels loading at once, before and in the middle', async () => {
       else setTimeout(() => controller.abort(), wait);
       const loading = WasmModel.load('/bad/stalled.gguf', { signal: controller.signal });
       const start = performance.now();
-      return loading.then(() => ({}), (error) => ({ name: error.name, after: performance.now() - start }));
+      return loading.then(
+        () => ({}),
+        (error) => ({ name: error.name, after: performance.now() - start }),
+      );
     }, delay);
     assert.equal(name, 'AbortError');
     assert.ok(after < Math.max(delay, 0) + 500, `${after} ms`);
@@ -138,12 +149,23 @@ test('a signal cancels loading at once, before and in the middle', async () => {
 
 test('a signal cancels a load on the GPU at any stage', async () => {
   for (const stage of ['download', 'upload', 'compile']) {
-    const outcome = await api(async ({ WasmModel }, [wanted, url]) => {
-      const controller = new AbortController();
-      const onProgress = (event) => { if (event.stage === wanted) controller.abort(); };
-      const load = WasmModel.load(url, { signal: controller.signal, onProgress, backend: 'webgpu' });
-      return load.then((model) => { model.free(); return 'loaded'; }, (error) => error.name);
-    }, [stage, SMALL]);
+    const outcome = await api(
+      async ({ WasmModel }, [wanted, url]) => {
+        const controller = new AbortController();
+        const onProgress = (event) => {
+          if (event.stage === wanted) controller.abort();
+        };
+        const load = WasmModel.load(url, { signal: controller.signal, onProgress, backend: 'webgpu' });
+        return load.then(
+          (model) => {
+            model.free();
+            return 'loaded';
+          },
+          (error) => error.name,
+        );
+      },
+      [stage, SMALL],
+    );
     assert.equal(outcome, 'AbortError', `cancelled at ${stage}`);
   }
 });
@@ -153,45 +175,53 @@ test('a signal cancels a load on the GPU at any stage', async () => {
 const RANDOM = '/fixtures/models/llama-q8_0.gguf';
 
 /** Runs `work` with a model, which stays loaded for the next test: making pipelines takes seconds without a GPU. */
-const withModel = (work, { url = STORYTELLER, backend = 'cpu', ...argument } = {}) => page.evaluate(
-  async ([source, from, where, value]) => {
-    const library = await import('/dist/index.js');
-    const models = (globalThis.models ??= {});
-    const model = (models[from + where] ??= await library.WasmModel.load(from, { backend: where }));
-    model.reset();
-    return (0, eval)(`(${source})`)(model, value, library);
-  }, [work.toString(), url, backend, argument],
-);
+const withModel = (work, { url = STORYTELLER, backend = 'cpu', ...argument } = {}) =>
+  page.evaluate(
+    async ([source, from, where, value]) => {
+      const library = await import('/dist/index.js');
+      const models = (globalThis.models ??= {});
+      const model = (models[from + where] ??= await library.WasmModel.load(from, { backend: where }));
+      model.reset();
+      return (0, eval)(`(${source})`)(model, value, library);
+    },
+    [work.toString(), url, backend, argument],
+  );
 
 for (const backend of ['webgpu', 'cpu']) {
   test(`${backend}: the same seed writes the same text, another seed another`, async () => {
-    const [one, same, other] = await withModel(async (model) => {
-      const write = async (seed) => {
-        model.reset();
-        const options = { maxTokens: 24, temperature: 1, ignoreEos: true, seed };
-        return [...(await model.generate('Once upon a time', options).result).ids];
-      };
-      return [await write(7), await write(7), await write(8)];
-    }, { url: RANDOM, backend });
+    const [one, same, other] = await withModel(
+      async (model) => {
+        const write = async (seed) => {
+          model.reset();
+          const options = { maxTokens: 24, temperature: 1, ignoreEos: true, seed };
+          return [...(await model.generate('Once upon a time', options).result).ids];
+        };
+        return [await write(7), await write(7), await write(8)];
+      },
+      { url: RANDOM, backend },
+    );
     assert.equal(one.length, 24);
     assert.deepEqual(one, same);
     assert.notDeepEqual(one, other);
   });
 
   test(`${backend}: a prompt that goes on re-uses the cache, and writes what a fresh one writes`, async () => {
-    const { first, second, fresh } = await withModel(async (model) => {
-      const options = { maxTokens: 12, temperature: 0, ignoreEos: true };
-      const prompt = model.tokenize('Once upon a time there was a hedgehog', { addSpecial: true });
-      const run = async (ids) => {
-        const { text, usage, ids: made } = await model.generate(ids, options).result;
-        return { text, usage, ids: [...made] };
-      };
-      const first = await run(prompt);
-      const longer = [...prompt, ...first.ids];
-      const second = await run(longer);
-      model.reset();
-      return { first, second, fresh: await run(longer) };
-    }, { url: RANDOM, backend });
+    const { first, second, fresh } = await withModel(
+      async (model) => {
+        const options = { maxTokens: 12, temperature: 0, ignoreEos: true };
+        const prompt = model.tokenize('Once upon a time there was a hedgehog', { addSpecial: true });
+        const run = async (ids) => {
+          const { text, usage, ids: made } = await model.generate(ids, options).result;
+          return { text, usage, ids: [...made] };
+        };
+        const first = await run(prompt);
+        const longer = [...prompt, ...first.ids];
+        const second = await run(longer);
+        model.reset();
+        return { first, second, fresh: await run(longer) };
+      },
+      { url: RANDOM, backend },
+    );
     assert.equal(first.usage.cachedTokens, 0);
     assert.ok(second.usage.cachedTokens >= first.usage.promptTokens, JSON.stringify(second.usage));
     assert.equal(fresh.usage.cachedTokens, 0);
@@ -200,19 +230,25 @@ for (const backend of ['webgpu', 'cpu']) {
   });
 
   test(`${backend}: leaving the loop and a signal end the text, and the model goes on`, async () => {
-    const { pieces, left, aborted, after } = await withModel(async (model) => {
-      const options = { maxTokens: 200, ignoreEos: true, temperature: 0 };
-      const generation = model.generate('Once upon a time', options);
-      let pieces = 0;
-      for await (const piece of generation) { pieces += 1; if (piece.text && pieces >= 3) break; }
-      const left = (await generation.result).finishReason;
-      const controller = new AbortController();
-      const other = model.generate('Once upon a time', { ...options, signal: controller.signal });
-      for await (const piece of other) controller.abort(piece);
-      const { finishReason: aborted } = await other.result;
-      const after = (await model.generate('Once', { maxTokens: 5, ignoreEos: true }).result).ids.length;
-      return { pieces, left, aborted, after };
-    }, { url: RANDOM, backend });
+    const { pieces, left, aborted, after } = await withModel(
+      async (model) => {
+        const options = { maxTokens: 200, ignoreEos: true, temperature: 0 };
+        const generation = model.generate('Once upon a time', options);
+        let pieces = 0;
+        for await (const piece of generation) {
+          pieces += 1;
+          if (piece.text && pieces >= 3) break;
+        }
+        const left = (await generation.result).finishReason;
+        const controller = new AbortController();
+        const other = model.generate('Once upon a time', { ...options, signal: controller.signal });
+        for await (const piece of other) controller.abort(piece);
+        const { finishReason: aborted } = await other.result;
+        const after = (await model.generate('Once', { maxTokens: 5, ignoreEos: true }).result).ids.length;
+        return { pieces, left, aborted, after };
+      },
+      { url: RANDOM, backend },
+    );
     assert.ok(pieces >= 3);
     assert.deepEqual([left, aborted, after], ['abort', 'abort', 5]);
   });
@@ -220,10 +256,16 @@ for (const backend of ['webgpu', 'cpu']) {
 
 test('pieces together are the text, tokens the ids, timings are sound', async () => {
   const { text, joined, ids, pieceIds, result } = await withModel(async (model) => {
-    const generation = model.generate([{ role: 'user', content: 'Tell me a story about a cat.' }], { maxTokens: 40, seed: 3 });
+    const generation = model.generate([{ role: 'user', content: 'Tell me a story about a cat.' }], {
+      maxTokens: 40,
+      seed: 3,
+    });
     let joined = '';
     const pieceIds = [];
-    for await (const piece of generation) { joined += piece.text; pieceIds.push(...piece.ids); }
+    for await (const piece of generation) {
+      joined += piece.text;
+      pieceIds.push(...piece.ids);
+    }
     const result = await generation.result;
     return { text: result.text, joined, ids: [...result.ids], pieceIds, result: { ...result, ids: [] } };
   });
@@ -231,7 +273,8 @@ test('pieces together are the text, tokens the ids, timings are sound', async ()
   assert.deepEqual(pieceIds, ids);
   assert.ok(['stop', 'length'].includes(result.finishReason));
   assert.equal(result.usage.completionTokens, ids.length);
-  for (const value of Object.values(result.timings)) assert.ok(Number.isFinite(value) && value > 0, JSON.stringify(result.timings));
+  for (const value of Object.values(result.timings))
+    assert.ok(Number.isFinite(value) && value > 0, JSON.stringify(result.timings));
 });
 
 test('a stop string ends the text, also across tokens, and is not part of it', async () => {
@@ -307,26 +350,41 @@ test('wrong sources are refused with their code', async () => {
 
 test('a file truncated in any section is a bad file or a broken read', async () => {
   for (const bytes of [0, 3, 4, 10, 24, 100, 5000, 60_000, 108_000]) {
-    const error = await failure(async ({ WasmModel }, [url, end]) => {
-      const whole = await (await fetch(url)).arrayBuffer();
-      await WasmModel.load(whole.slice(0, end), { backend: 'cpu' });
-    }, [SMALL, bytes]);
+    const error = await failure(
+      async ({ WasmModel }, [url, end]) => {
+        const whole = await (await fetch(url)).arrayBuffer();
+        await WasmModel.load(whole.slice(0, end), { backend: 'cpu' });
+      },
+      [SMALL, bytes],
+    );
     assert.ok(['bad_file', 'download_failed'].includes(error?.code), `${bytes} bytes: ${JSON.stringify(error)}`);
   }
 });
 
 test('wrong options name themselves', async () => {
-  const wrong = [{ temperature: NaN }, { topP: 2 }, { maxTokens: 0 }, { maxTokens: NaN }, { topK: 1.5 }, { seed: -1 }, { stop: '' }];
-  const errors = await withModel(async (model, { wrong: list }) => list.map((options) => {
-    try {
-      // JSON has no NaN.
-      const [name, value] = Object.entries(options)[0];
-      model.generate('a', { [name]: value === null ? NaN : value });
-      return null;
-    } catch ({ code, message }) {
-      return { code, message };
-    }
-  }), { url: SMALL, backend: 'cpu', wrong: JSON.parse(JSON.stringify(wrong)) });
+  const wrong = [
+    { temperature: NaN },
+    { topP: 2 },
+    { maxTokens: 0 },
+    { maxTokens: NaN },
+    { topK: 1.5 },
+    { seed: -1 },
+    { stop: '' },
+  ];
+  const errors = await withModel(
+    async (model, { wrong: list }) =>
+      list.map((options) => {
+        try {
+          // JSON has no NaN.
+          const [name, value] = Object.entries(options)[0];
+          model.generate('a', { [name]: value === null ? NaN : value });
+          return null;
+        } catch ({ code, message }) {
+          return { code, message };
+        }
+      }),
+    { url: SMALL, backend: 'cpu', wrong: JSON.parse(JSON.stringify(wrong)) },
+  );
   errors.forEach((error, i) => {
     assert.equal(error?.code, 'invalid_argument', JSON.stringify(wrong[i]));
     assert.match(error.message, new RegExp(Object.keys(wrong[i])[0]));
@@ -334,36 +392,53 @@ test('wrong options name themselves', async () => {
 });
 
 test('generate during generate is refused, and the first one ends well', async () => {
-  const { code, first } = await withModel(async (model) => {
-    const running = model.generate('Once upon a time', { maxTokens: 10, ignoreEos: true });
-    await running.next();
-    let code = null;
-    try { await model.generate('x').result; } catch (error) { code = error.code; }
-    return { code, first: (await running.result).ids.length };
-  }, { url: RANDOM, backend: 'webgpu' });
+  const { code, first } = await withModel(
+    async (model) => {
+      const running = model.generate('Once upon a time', { maxTokens: 10, ignoreEos: true });
+      await running.next();
+      let code = null;
+      try {
+        await model.generate('x').result;
+      } catch (error) {
+        code = error.code;
+      }
+      return { code, first: (await running.result).ids.length };
+    },
+    { url: RANDOM, backend: 'webgpu' },
+  );
   assert.deepEqual({ code, first }, { code: 'invalid_argument', first: 10 });
 });
 
 test('a prompt longer than the context is refused', async () => {
   for (const backend of ['webgpu', 'cpu']) {
-    await fails('context_full', /\d+.*\d+/, async ({ WasmModel }, [url, where]) => {
-      const model = await WasmModel.load(url, { backend: where, contextLength: 16 });
-      try {
-        await model.generate(Array(20).fill(5)).result;
-      } finally {
-        model.free();
-      }
-    }, [SMALL, backend]);
+    await fails(
+      'context_full',
+      /\d+.*\d+/,
+      async ({ WasmModel }, [url, where]) => {
+        const model = await WasmModel.load(url, { backend: where, contextLength: 16 });
+        try {
+          await model.generate(Array(20).fill(5)).result;
+        } finally {
+          model.free();
+        }
+      },
+      [SMALL, backend],
+    );
   }
 });
 
 test('use after free is refused, freeing twice is fine', async () => {
-  await fails('invalid_argument', /freed/, async ({ WasmModel }, url) => {
-    const model = await WasmModel.load(url, { backend: 'cpu' });
-    model.free();
-    model.free();
-    model.generate('x');
-  }, SMALL);
+  await fails(
+    'invalid_argument',
+    /freed/,
+    async ({ WasmModel }, url) => {
+      const model = await WasmModel.load(url, { backend: 'cpu' });
+      model.free();
+      model.free();
+      model.generate('x');
+    },
+    SMALL,
+  );
 });
 
 test('without WebGPU, webgpu is refused and auto takes the CPU', async () => {
@@ -372,7 +447,10 @@ test('without WebGPU, webgpu is refused and auto takes the CPU', async () => {
   await other.goto(`${site.url}/blank`);
   const outcome = await other.evaluate(async (url) => {
     const { WasmModel } = await import('/dist/index.js');
-    const refused = await WasmModel.load(url, { backend: 'webgpu' }).then(() => null, ({ code }) => code);
+    const refused = await WasmModel.load(url, { backend: 'webgpu' }).then(
+      () => null,
+      ({ code }) => code,
+    );
     const model = await WasmModel.load(url);
     return { refused, backend: model.info.backend, gpu: model.hasGpu() };
   }, SMALL);

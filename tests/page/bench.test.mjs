@@ -9,7 +9,11 @@ import { openSite, screenshot } from './site.mjs';
 const MODEL = '/fixtures/models/qwen3-q4_0.gguf';
 const SMALL_RUN = { model: MODEL, prompt: 32, predict: 16, runs: 1, backend: 'webgpu' };
 const MAKING = [
-  'createBuffer', 'createBindGroup', 'createComputePipeline', 'createComputePipelineAsync', 'createShaderModule',
+  'createBuffer',
+  'createBindGroup',
+  'createComputePipeline',
+  'createComputePipelineAsync',
+  'createShaderModule',
 ];
 
 let deliver = () => {};
@@ -17,7 +21,9 @@ const site = await openSite({ onReport: (value) => deliver(value) });
 
 /** Opens the page with these parameters; gives what it posts and what `look` finds on it then. */
 async function bench(parameters, look = () => {}) {
-  const arrived = new Promise((resolve) => { deliver = resolve; });
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
   const page = await site.open(`/bench.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
   const late = new Promise((resolve, reject) => {
     const said = () => [...page.log, ...page.crashes].join('\n');

@@ -23,30 +23,39 @@ async function withDemo(work, query = '?backend=cpu') {
 }
 
 /** Answers get at most this many tokens from now on: SwiftShader writes about ten a second. */
-const limit = (page, tokens) => page.evaluate((count) => { document.querySelector('#max-tokens').value = count; }, tokens);
+const limit = (page, tokens) =>
+  page.evaluate((count) => {
+    document.querySelector('#max-tokens').value = count;
+  }, tokens);
 
 /** Drops a file on the page the way a browser does. */
 async function drop(page, name, bytes) {
-  await page.evaluate(async ({ name, base64 }) => {
-    const data = new DataTransfer();
-    data.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name));
-    for (const type of ['dragenter', 'dragover', 'drop']) {
-      document.body.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
-    }
-  }, { name, base64: Buffer.from(bytes).toString('base64') });
+  await page.evaluate(
+    async ({ name, base64 }) => {
+      const data = new DataTransfer();
+      data.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name));
+      for (const type of ['dragenter', 'dragover', 'drop']) {
+        document.body.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+      }
+    },
+    { name, base64: Buffer.from(bytes).toString('base64') },
+  );
 }
 
 /** Waits until the page shows an error that matches. */
 async function expectError(page, pattern) {
-  await page.waitForFunction(
-    (source) => {
-      const box = document.querySelector('#error');
-      return box && box.checkVisibility() && new RegExp(source, 'i').test(box.innerText);
-    },
-    pattern.source, { timeout: 20_000 },
-  ).catch(async () => {
-    assert.fail(`no visible error like ${pattern}; #error says: ${await page.locator('#error').textContent()}`);
-  });
+  await page
+    .waitForFunction(
+      (source) => {
+        const box = document.querySelector('#error');
+        return box && box.checkVisibility() && new RegExp(source, 'i').test(box.innerText);
+      },
+      pattern.source,
+      { timeout: 20_000 },
+    )
+    .catch(async () => {
+      assert.fail(`no visible error like ${pattern}; #error says: ${await page.locator('#error').textContent()}`);
+    });
 }
 
 async function loadUrl(page, url) {
@@ -60,7 +69,9 @@ test('the built-in model tells the story it is asked for', async () => {
     const lengths = new Set();
     await limit(page, 80);
     // By chance a story may come to the key later than that; this one does not.
-    await page.evaluate(() => { document.querySelector('#seed').value = 1; });
+    await page.evaluate(() => {
+      document.querySelector('#seed').value = 1;
+    });
     await send(page, 'Tell me a story about a hedgehog who finds a silver key.');
     const answer = page.locator('.message.assistant').last();
     while ((await page.evaluate(() => document.documentElement.dataset.state)) === 'generating') {
@@ -74,7 +85,11 @@ test('the built-in model tells the story it is asked for', async () => {
     assert.match(text, /hedgehog/i);
     assert.match(text, /key/i);
     assert.ok(lengths.size >= 3, 'the text came in pieces');
-    assert.match(await page.locator('body').innerText(), /\d\s*tok(ens)?\s*(\/|per)\s*s/i, 'tokens per second are shown');
+    assert.match(
+      await page.locator('body').innerText(),
+      /\d\s*tok(ens)?\s*(\/|per)\s*s/i,
+      'tokens per second are shown',
+    );
     assert.match(await page.locator('#backend').innerText(), /gpu/i);
   }, '?backend=webgpu');
 });
@@ -123,7 +138,8 @@ async function testOtherModel(load) {
     // Its name on the page tells that it is this model which writes now.
     await page.waitForFunction(
       (name) => document.documentElement.dataset.state === 'ready' && document.body.innerText.includes(name),
-      path.basename(SMALL), { timeout: 30_000 },
+      path.basename(SMALL),
+      { timeout: 30_000 },
     );
     // A tiny model is through before a look at the state finds it generating.
     await send(page, 'Hello');
@@ -133,9 +149,8 @@ async function testOtherModel(load) {
   });
 }
 
-test('a dropped file is loaded', () => (
-  testOtherModel((page) => drop(page, path.basename(SMALL), fs.readFileSync(GGUF)))
-));
+test('a dropped file is loaded', () =>
+  testOtherModel((page) => drop(page, path.basename(SMALL), fs.readFileSync(GGUF))));
 
 test('a chosen file is loaded', () => testOtherModel((page) => page.setInputFiles('#file', GGUF)));
 
@@ -143,11 +158,21 @@ test('a pasted URL is loaded', () => testOtherModel((page) => loadUrl(page, site
 
 const FAILURES = [
   { what: 'a URL that is not there', load: (page) => loadUrl(page, `${site.url}/nothing.gguf`), says: /404/ },
-  { what: 'a connection cut in the middle', load: (page) => loadUrl(page, `${site.url}/bad/cut.gguf`),
-    says: /network|cut|download|connection|interrupted|ended/ },
-  { what: 'a file that is no GGUF', load: (page) => drop(page, 'cat.gguf', 'this is a text about a cat'), says: /not a (usable )?GGUF/ },
-  { what: 'a truncated file', load: (page) => drop(page, 'half.gguf', fs.readFileSync(GGUF).subarray(0, 60_000)),
-    says: /trunc|ends|end of|missing|short|incomplete/ },
+  {
+    what: 'a connection cut in the middle',
+    load: (page) => loadUrl(page, `${site.url}/bad/cut.gguf`),
+    says: /network|cut|download|connection|interrupted|ended/,
+  },
+  {
+    what: 'a file that is no GGUF',
+    load: (page) => drop(page, 'cat.gguf', 'this is a text about a cat'),
+    says: /not a (usable )?GGUF/,
+  },
+  {
+    what: 'a truncated file',
+    load: (page) => drop(page, 'half.gguf', fs.readFileSync(GGUF).subarray(0, 60_000)),
+    says: /trunc|ends|end of|missing|short|incomplete/,
+  },
 ];
 
 for (const { what, load, says } of FAILURES) {
@@ -179,7 +204,11 @@ test('without WebGPU the model runs on the CPU', async () => {
 for (const scheme of ['light', 'dark']) {
   test(`it fits a phone in ${scheme} mode`, async () => {
     const context = await site.browser.newContext({
-      viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true, colorScheme: scheme,
+      viewport: { width: 360, height: 740 },
+      deviceScaleFactor: 2,
+      isMobile: true,
+      hasTouch: true,
+      colorScheme: scheme,
     });
     const page = await openPage(context, `${site.url}/?backend=cpu`);
     await waitForState(page, ['ready']);
@@ -196,7 +225,8 @@ for (const scheme of ['light', 'dark']) {
 /** Runs in the page: how far it is too wide, and how bright its background is (0 to 255). */
 function measureLook() {
   const root = document.documentElement;
-  const opaque = [document.body, root].map((element) => getComputedStyle(element).backgroundColor)
+  const opaque = [document.body, root]
+    .map((element) => getComputedStyle(element).backgroundColor)
     .find((color) => !/, 0\)|transparent/.test(color));
   const canvas = new OffscreenCanvas(1, 1).getContext('2d');
   // A page without a background of its own shows the browser's, which follows the colour scheme.

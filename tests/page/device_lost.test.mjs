@@ -11,21 +11,29 @@ const site = await openSite({ routes: { '/blank': blank } });
 async function withDevices(work) {
   const page = await site.open('/blank');
   try {
-    const result = await page.evaluate(async ([source, url]) => {
-      const devices = [];
-      const { requestDevice } = GPUAdapter.prototype;
-      GPUAdapter.prototype.requestDevice = async function (...args) {
-        const device = await requestDevice.apply(this, args);
-        devices.push(device);
-        return device;
-      };
-      const { WasmModel } = await import('/dist/index.js');
-      const load = (options) => WasmModel.load(url, { backend: 'webgpu', ...options });
-      const failure = async (promise) => {
-        try { await promise; return null; } catch ({ name, code, message }) { return { name, code, message }; }
-      };
-      return (0, eval)(`(${source})`)(load, failure, devices);
-    }, [work.toString(), SMALL]);
+    const result = await page.evaluate(
+      async ([source, url]) => {
+        const devices = [];
+        const { requestDevice } = GPUAdapter.prototype;
+        GPUAdapter.prototype.requestDevice = async function (...args) {
+          const device = await requestDevice.apply(this, args);
+          devices.push(device);
+          return device;
+        };
+        const { WasmModel } = await import('/dist/index.js');
+        const load = (options) => WasmModel.load(url, { backend: 'webgpu', ...options });
+        const failure = async (promise) => {
+          try {
+            await promise;
+            return null;
+          } catch ({ name, code, message }) {
+            return { name, code, message };
+          }
+        };
+        return (0, eval)(`(${source})`)(load, failure, devices);
+      },
+      [work.toString(), SMALL],
+    );
     assert.deepEqual(page.crashes, []);
     return result;
   } finally {
@@ -45,12 +53,14 @@ test('lost while generating: the generation and all later ones reject, a new loa
     const whole = [...(await model.generate([5, 6, 7], { ...options, maxTokens: 8 }).result).ids];
     const generation = model.generate([7, 8, 9], options);
     let pieces = 0;
-    const during = await failure((async () => {
-      for await (const piece of generation) {
-        pieces += piece.ids.length;
-        devices.at(-1).destroy();
-      }
-    })());
+    const during = await failure(
+      (async () => {
+        for await (const piece of generation) {
+          pieces += piece.ids.length;
+          devices.at(-1).destroy();
+        }
+      })(),
+    );
     const ofResult = await failure(generation.result);
     const after = await failure(model.generate([1, 2, 3], options).result);
     const evaluating = await failure(model.evaluate([1, 2, 3]));
@@ -68,7 +78,9 @@ test('lost while generating: the generation and all later ones reject, a new loa
 
 test('lost while loading: the load rejects', async () => {
   const result = await withDevices(async (load, failure, devices) => {
-    const onProgress = ({ stage }) => { if (stage === 'upload') devices.at(-1).destroy(); };
+    const onProgress = ({ stage }) => {
+      if (stage === 'upload') devices.at(-1).destroy();
+    };
     return failure(load({ onProgress }));
   });
   isLost(result);

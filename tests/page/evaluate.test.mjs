@@ -15,11 +15,15 @@ const site = await openSite({ onReport: (value) => deliver(value) });
 /** Opens the page with these parameters and returns the JSON that it posts. */
 async function evaluate(parameters) {
   const query = new URLSearchParams({ ...parameters, report: '/result' });
-  const arrived = new Promise((resolve) => { deliver = resolve; });
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
   const page = await site.open(`/evaluate.html?${query}`);
   const late = new Promise((resolve, reject) => {
-    setTimeout(() => reject(new Error(`no report; the page said:\n${[...page.log, ...page.crashes].join('\n')}`)), 120_000)
-      .unref();
+    setTimeout(
+      () => reject(new Error(`no report; the page said:\n${[...page.log, ...page.crashes].join('\n')}`)),
+      120_000,
+    ).unref();
   });
   try {
     const result = await Promise.race([arrived, late]);
@@ -86,11 +90,23 @@ test('ids may come from a URL, a prompt as text', async () => {
 });
 
 const FAILURES = [
-  { what: 'a missing model', query: { model: '/nothing.gguf', prompt: 'a', predict: 1 }, code: 'download_failed', says: /404/ },
+  {
+    what: 'a missing model',
+    query: { model: '/nothing.gguf', prompt: 'a', predict: 1 },
+    code: 'download_failed',
+    says: /404/,
+  },
   { what: 'a page instead of a model', query: { model: '/index.html', prompt: 'a', predict: 1 }, code: 'bad_file' },
-  { what: 'an id outside the vocabulary', query: { model: SMALL, ids: '999999', predict: 1 }, code: 'invalid_argument' },
-  { what: 'a prompt longer than the context', code: 'context_full',
-    query: { model: SMALL, ids: Array(40).fill(5), predict: 1, context: 32 } },
+  {
+    what: 'an id outside the vocabulary',
+    query: { model: SMALL, ids: '999999', predict: 1 },
+    code: 'invalid_argument',
+  },
+  {
+    what: 'a prompt longer than the context',
+    code: 'context_full',
+    query: { model: SMALL, ids: Array(40).fill(5), predict: 1, context: 32 },
+  },
 ];
 
 for (const { what, query, code, says = /./ } of FAILURES) {

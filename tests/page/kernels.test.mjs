@@ -70,12 +70,13 @@ let deliver = () => {};
 const onReport = (value) => deliver(value);
 const real = await openSite({ onReport });
 const madeUp = await openSite({
-  onReport, routes: { '/harness/webgguf.js': script(MADE_UP), '/bench-meter.js': script(BANDWIDTHS) },
+  onReport,
+  routes: { '/harness/webgguf.js': script(MADE_UP), '/bench-meter.js': script(BANDWIDTHS) },
 });
 const mistaken = await openSite({ onReport, routes: { '/kernels-references.js': script(planted()) } });
 
-const stateIs = (page, state) => page.waitForFunction(
-  (wanted) => document.documentElement.dataset.state === wanted, state, { timeout: 60_000 });
+const stateIs = (page, state) =>
+  page.waitForFunction((wanted) => document.documentElement.dataset.state === wanted, state, { timeout: 60_000 });
 
 async function withPage(site, query, work) {
   const page = await site.open(`/kernels.html${query}`);
@@ -89,7 +90,9 @@ async function withPage(site, query, work) {
 
 /** Opens the page with `report`; what it posts, once the page is done too. */
 async function reported(site, query, look = () => {}) {
-  const arrived = new Promise((resolve) => { deliver = resolve; });
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
   let result;
   await withPage(site, `?${new URLSearchParams({ ...query, report: '/result' })}`, async (page) => {
     const late = new Promise((resolve, reject) => {
@@ -156,7 +159,9 @@ test('failures say where, a compiler what, skipped cases why; filters, links and
     await page.fill('#filter', 'nothing of this');
     assert.ok(await page.isVisible('#nothing'));
 
-    await page.evaluate(() => { location.hash = encodeURIComponent('kernel_5.a/case 97'); });
+    await page.evaluate(() => {
+      location.hash = encodeURIComponent('kernel_5.a/case 97');
+    });
     await page.waitForSelector('tr.case.chosen');
     const chosen = await page.innerText('tr.case.chosen');
     assert.match(chosen, /passed[^]*case 97[^]*1\.0e-7[^]*0\.50 ms[^]*12\.5 GB\/s/);
@@ -201,7 +206,10 @@ test('with `report` the real harness and the tensor API run by themselves', asyn
   for (const { status, variant, maxAbsError, maxRelError, ms, limit } of result.cases) {
     if (status === 'skipped') continue;
     const numbers = [maxAbsError, maxRelError, ms, limit.abs, limit.rel];
-    assert.ok(numbers.every((value) => value >= 0), `${variant}: ${numbers}`);
+    assert.ok(
+      numbers.every((value) => value >= 0),
+      `${variant}: ${numbers}`,
+    );
   }
 });
 
@@ -216,8 +224,10 @@ test('the reading speed is measured on request and shown as a share of the large
     assert.match(await page.innerText('#reading-step'), /4,296 GB\/s \(3,000 before and 4,296 after\)/);
     const rows = page.locator('#speeds tbody tr');
     assert.equal(await rows.count(), 16);
-    assert.equal(await rows.first().innerText(),
-      'mat_vec.q4_0.subgroup.digits\tq4_0 100000x4096\t269 MB\t0.13 ms\t2,148 GB/s\t50.0 %');
+    assert.equal(
+      await rows.first().innerText(),
+      'mat_vec.q4_0.subgroup.digits\tq4_0 100000x4096\t269 MB\t0.13 ms\t2,148 GB/s\t50.0 %',
+    );
     assert.match(await rows.nth(3).innerText(), /q4_1.*269 MB\tout_of_memory: no room$/);
     assert.match(await rows.last().innerText(), /needs a buffer of 268500000 bytes/);
     assert.equal(await page.isEnabled('#measure'), true);
@@ -234,7 +244,9 @@ test('with `reading` it is measured after the cases, with `only=reading` alone',
   const both = await reported(madeUp, { only: 'kernel_3', reading: 1 });
   const alone = await reported(madeUp, { only: 'reading' });
   assert.deepEqual([both.cases.length, alone.cases.length], [100, 0]);
-  for (const { reading: { read_bandwidth: read, rows } } of [both, alone]) {
+  for (const {
+    reading: { read_bandwidth: read, rows },
+  } of [both, alone]) {
     assert.deepEqual(read, { bytes_per_second: 4.296e12, buffer_bytes: 268435456, both: [3e12, 4.296e12] });
     assert.equal(rows.length, 16);
     const { variant, name, bytes, ms, gbps, percent } = rows[0];
@@ -264,7 +276,10 @@ test('products of small matrices can be timed on any adapter, and leave no buffe
       let left = 0;
       const count = (prototype, name, by) => {
         const original = prototype[name];
-        prototype[name] = function (...args) { left += by; return original.apply(this, args); };
+        prototype[name] = function (...args) {
+          left += by;
+          return original.apply(this, args);
+        };
       };
       const { default: init, Harness } = await import('/harness/webgguf.js');
       await init();
@@ -282,7 +297,7 @@ test('products of small matrices can be timed on any adapter, and leave no buffe
     assert.ok(products.length >= 8 && read.length >= 2, JSON.stringify(products));
     for (const { variant, bytes, ms, gbps } of read) {
       assert.ok(bytes >= 2 ** 20 && bytes < 2 ** 20 + 4096, `${variant}: ${bytes} bytes`);
-      assert.ok(ms > 0 && Math.abs(gbps * ms * 1e6 / bytes - 1) < 1e-6, `${variant}: ${ms} ms, ${gbps} GB/s`);
+      assert.ok(ms > 0 && Math.abs((gbps * ms * 1e6) / bytes - 1) < 1e-6, `${variant}: ${ms} ms, ${gbps} GB/s`);
     }
     assert.equal(left, 0, 'buffers were not destroyed');
     assert.equal(wrong, 'invalid_argument');
@@ -297,20 +312,26 @@ test('a mistake in a reference shows as a red row with the first difference', as
     assert.equal(await red.count(), 1);
     assert.match(await red.innerText(), /first difference at element \d+: expected -?\d+\.\d+, found -?\d+\.\d+/);
     assert.match(await page.locator('tr.case.failed-row').innerText(), /silu/);
-    const colours = (selectors) => selectors.map(
-      (selector) => getComputedStyle(document.querySelector(selector)).backgroundColor);
+    const colours = (selectors) =>
+      selectors.map((selector) => getComputedStyle(document.querySelector(selector)).backgroundColor);
     const [colour, plain] = await page.evaluate(colours, ['tr.failed-row td', 'tr:not(.failed-row) td']);
     assert.notEqual(colour, plain);
   });
   const others = result.cases.filter(({ status }) => status !== 'passed');
-  assert.deepEqual(others.map(({ case: name }) => name), ['silu']);
+  assert.deepEqual(
+    others.map(({ case: name }) => name),
+    ['silu'],
+  );
   assert.ok(result.cases.length > 20);
 });
 
 test('a wrong address is posted and shown', async () => {
   const wrong = [
-    [{ only: 'matmul' }, /'only' names 'matmul'; there are .*mat_mul/], [{ sed: 1 }, /unknown parameter 'sed'/],
-    [{ seed: 'x' }, /'seed' is 'x'/], [{ variant: 'q9' }, /'q9'/], [{ reading: 'yes' }, /'reading' is 'yes', not 1/],
+    [{ only: 'matmul' }, /'only' names 'matmul'; there are .*mat_mul/],
+    [{ sed: 1 }, /unknown parameter 'sed'/],
+    [{ seed: 'x' }, /'seed' is 'x'/],
+    [{ variant: 'q9' }, /'q9'/],
+    [{ reading: 'yes' }, /'reading' is 'yes', not 1/],
   ];
   for (const [query, message] of wrong) {
     const { error } = await reported(real, query, async (page) => {
@@ -325,7 +346,11 @@ test('a wrong address is posted and shown', async () => {
 for (const scheme of ['light', 'dark']) {
   test(`it fits a phone in ${scheme} mode`, async () => {
     const context = await madeUp.browser.newContext({
-      viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true, colorScheme: scheme,
+      viewport: { width: 360, height: 740 },
+      deviceScaleFactor: 2,
+      isMobile: true,
+      hasTouch: true,
+      colorScheme: scheme,
     });
     const page = await openPage(context, `${madeUp.url}/kernels.html?only=kernel_3,kernel_4`);
     await stateIs(page, 'ready');

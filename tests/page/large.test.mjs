@@ -22,10 +22,11 @@ const site = await openSite({ routes: { '/blank': blank, '/deep.gguf': deep.rout
 async function traced(work, url) {
   const page = await site.open('/blank');
   try {
-    const run = () => page.evaluate(
-      async ([source, argument]) => (0, eval)(`(${source})`)(await import('/dist/index.js'), argument),
-      [work.toString(), url],
-    );
+    const run = () =>
+      page.evaluate(
+        async ([source, argument]) => (0, eval)(`(${source})`)(await import('/dist/index.js'), argument),
+        [work.toString(), url],
+      );
     const { result, tasks } = await traceTasks(site.browser, page, run);
     assert.deepEqual(page.crashes, []);
     return { result, tasks };
@@ -80,8 +81,13 @@ test('on the GPU: memory, calls per token, and a page that answers', async (t) =
     const tokens = many.n - one.n;
     const perToken = Object.entries(many.counts).map(([name, count]) => [name, (count - one.counts[name]) / tokens]);
     return {
-      tokens, perToken: Object.fromEntries(perToken), inFlight: many.most, created: { ...created.counts },
-      info: model.info, wasmBytes: model.wasmMemoryBytes(), bytes,
+      tokens,
+      perToken: Object.fromEntries(perToken),
+      inFlight: many.most,
+      created: { ...created.counts },
+      info: model.info,
+      wasmBytes: model.wasmMemoryBytes(),
+      bytes,
     };
   }, '/deep.gguf');
 

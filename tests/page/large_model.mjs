@@ -17,13 +17,28 @@ const Q8_0 = { id: 8, bytes: 34, weights: 32, scaled: true };
  * bytes are in the embeddings, of which a token reads one row.
  */
 export const DEEP = {
-  layers: 16, hidden: 512, heads: 8, kvHeads: 2, headDim: 64, ffn: 1024, context: 2048,
-  embedding: F16, matrices: Q8_0, output: Q8_0,
+  layers: 16,
+  hidden: 512,
+  heads: 8,
+  kvHeads: 2,
+  headDim: 64,
+  ffn: 1024,
+  context: 2048,
+  embedding: F16,
+  matrices: Q8_0,
+  output: Q8_0,
 };
 /** Layers and a head as wide as those of Llama 3.2 1B. */
 export const WIDE = {
-  layers: 2, hidden: 2048, heads: 32, kvHeads: 8, headDim: 64, ffn: 8192, context: 2048,
-  embedding: Q4_0, matrices: Q4_0,
+  layers: 2,
+  hidden: 2048,
+  heads: 32,
+  kvHeads: 8,
+  headDim: 64,
+  ffn: 8192,
+  context: 2048,
+  embedding: Q4_0,
+  matrices: Q4_0,
 };
 
 /** Blocks of the pattern that every matrix repeats: a prime, so that neighbouring rows differ. */
@@ -61,7 +76,7 @@ function random(seed) {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor(((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32 * n);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * n);
   };
 }
 
@@ -115,7 +130,11 @@ function metadata({ layers, hidden, heads, kvHeads, headDim, ffn, context }) {
     pair('tokenizer.ggml.model', 'string', 'gpt2'),
     pair('tokenizer.ggml.pre', 'string', 'llama-bpe'),
     list('tokenizer.ggml.tokens', 'string', all),
-    list('tokenizer.ggml.token_type', 'i32', all.map((_, id) => (id < tokens.length ? 1 : 3))),
+    list(
+      'tokenizer.ggml.token_type',
+      'i32',
+      all.map((_, id) => (id < tokens.length ? 1 : 3)),
+    ),
     list('tokenizer.ggml.merges', 'string', merges),
     pair('tokenizer.ggml.bos_token_id', 'u32', tokens.length),
     pair('tokenizer.ggml.eos_token_id', 'u32', tokens.length + 1),
@@ -129,21 +148,26 @@ function tensorTable({ layers, hidden, heads, kvHeads, headDim, ffn, embedding, 
   const matrix = (name, rows, cols, type = matrices) => ({ name: `${name}.weight`, dims: [cols, rows], type });
   const norm = (name) => ({ name: `${name}.weight`, dims: [hidden], type: F32 });
   const layer = (n) => [
-    norm(`blk.${n}.attn_norm`), matrix(`blk.${n}.attn_q`, heads * headDim, hidden),
-    matrix(`blk.${n}.attn_k`, kvHeads * headDim, hidden), matrix(`blk.${n}.attn_v`, kvHeads * headDim, hidden),
-    matrix(`blk.${n}.attn_output`, hidden, heads * headDim), norm(`blk.${n}.ffn_norm`),
-    matrix(`blk.${n}.ffn_gate`, ffn, hidden), matrix(`blk.${n}.ffn_up`, ffn, hidden),
+    norm(`blk.${n}.attn_norm`),
+    matrix(`blk.${n}.attn_q`, heads * headDim, hidden),
+    matrix(`blk.${n}.attn_k`, kvHeads * headDim, hidden),
+    matrix(`blk.${n}.attn_v`, kvHeads * headDim, hidden),
+    matrix(`blk.${n}.attn_output`, hidden, heads * headDim),
+    norm(`blk.${n}.ffn_norm`),
+    matrix(`blk.${n}.ffn_gate`, ffn, hidden),
+    matrix(`blk.${n}.ffn_up`, ffn, hidden),
     matrix(`blk.${n}.ffn_down`, hidden, ffn),
   ];
   const tensors = [
     matrix('token_embd', TOKENS + SPECIALS, hidden, embedding),
-    ...Array.from({ length: layers }, (_, n) => layer(n)).flat(), norm('output_norm'),
+    ...Array.from({ length: layers }, (_, n) => layer(n)).flat(),
+    norm('output_norm'),
     ...(output ? [matrix('output', TOKENS + SPECIALS, hidden, output)] : []),
   ];
   let offset = 0;
   for (const tensor of tensors) {
     const { bytes, weights } = tensor.type;
-    tensor.bytes = tensor.dims.reduce((a, b) => a * b) / weights * bytes;
+    tensor.bytes = (tensor.dims.reduce((a, b) => a * b) / weights) * bytes;
     tensor.offset = offset;
     offset = Math.ceil((offset + tensor.bytes) / ALIGNMENT) * ALIGNMENT;
   }
@@ -156,8 +180,10 @@ function pattern({ id, bytes: size, scaled }) {
   const bytes = Buffer.alloc(PATTERN_BLOCKS * size);
   for (let at = 0; at < bytes.length; at += size) {
     for (let i = 0; i < size; i++) bytes[at + i] = pick(256);
-    if (scaled) bytes.writeUInt16LE(0x1000, at); // 2^-11 as f16
-    else if (id === F16.id) bytes.writeUInt16LE(0x2c00 | pick(0x400) | pick(2) << 15, at); // ± 2^-4 and more
+    if (scaled)
+      bytes.writeUInt16LE(0x1000, at); // 2^-11 as f16
+    else if (id === F16.id)
+      bytes.writeUInt16LE(0x2c00 | pick(0x400) | (pick(2) << 15), at); // ± 2^-4 and more
     else bytes.writeFloatLE(1, at);
   }
   return bytes;
@@ -174,7 +200,7 @@ export function largeModel(shape) {
     Buffer.concat([string(name), u32(dims.length), ...dims.map(u64), u32(type.id), u64(offset)]);
   const start = Buffer.concat([Buffer.from('GGUF'), u32(3), u64(tensors.length), u64(pairs.length)]);
   const table = Buffer.concat([start, ...pairs, ...tensors.map(entry)]);
-  const header = Buffer.concat([table, Buffer.alloc((ALIGNMENT - table.length % ALIGNMENT) % ALIGNMENT)]);
+  const header = Buffer.concat([table, Buffer.alloc((ALIGNMENT - (table.length % ALIGNMENT)) % ALIGNMENT)]);
   const last = tensors.at(-1);
   const bytes = header.length + last.offset + last.bytes;
   const types = new Set(tensors.map(({ type }) => type));
@@ -199,19 +225,29 @@ export function largeModel(shape) {
     const headers = { 'Accept-Ranges': 'bytes', 'Content-Length': end - from + 1, ETag: '"large"' };
     if (range) headers['Content-Range'] = `bytes ${from}-${end}/${bytes}`;
     response.writeHead(range ? 206 : 200, headers);
-    const closed = new Promise((resolve) => { response.once('close', resolve); });
-    for (let at = from; at <= end && !response.destroyed;) {
+    const closed = new Promise((resolve) => {
+      response.once('close', resolve);
+    });
+    for (let at = from; at <= end && !response.destroyed; ) {
       const next = piece(at, end + 1);
       at += next.length;
       if (response.write(next)) continue;
-      await Promise.race([new Promise((resolve) => { response.once('drain', resolve); }), closed]);
+      await Promise.race([
+        new Promise((resolve) => {
+          response.once('drain', resolve);
+        }),
+        closed,
+      ]);
     }
     response.end();
   }
 
   const { layers, kvHeads, headDim } = shape;
   return {
-    bytes, headerBytes: header.length, tensorBytes: tensors.reduce((sum, tensor) => sum + tensor.bytes, 0), route,
+    bytes,
+    headerBytes: header.length,
+    tensorBytes: tensors.reduce((sum, tensor) => sum + tensor.bytes, 0),
+    route,
     cacheBytes: (context) => 2 * layers * kvHeads * headDim * context * 2,
   };
 }

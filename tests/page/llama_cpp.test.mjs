@@ -19,7 +19,10 @@ async function ask({ url, backend, prompt, forced, text, maxTokens }) {
     const greedy = await model.generate(prompt, { temperature: 0, ignoreEos: true, maxTokens }).result;
     const { top1, logprobs } = await model.evaluate(forced);
     return {
-      ran: model.info.backend, generated: [...greedy.ids], top1: [...top1], logprobs: [...logprobs],
+      ran: model.info.backend,
+      generated: [...greedy.ids],
+      top1: [...top1],
+      logprobs: [...logprobs],
       textIds: [...model.tokenize(text, { addSpecial: true })],
     };
   } finally {

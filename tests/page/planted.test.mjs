@@ -15,10 +15,12 @@ const LIST = path.join(ROOT, 'tests', 'planted.json');
 const BLANK = '<!doctype html><title>planted bugs</title>';
 
 const send = (type, text) => (_, response) => response.writeHead(200, { 'Content-Type': type }).end(text);
-const site = await openSite({ routes: {
-  '/planted.html': send('text/html', BLANK),
-  '/planting.js': send('text/javascript', fs.readFileSync(new URL('planting.js', import.meta.url), 'utf8')),
-} });
+const site = await openSite({
+  routes: {
+    '/planted.html': send('text/html', BLANK),
+    '/planting.js': send('text/javascript', fs.readFileSync(new URL('planting.js', import.meta.url), 'utf8')),
+  },
+});
 const page = await site.open('/planted.html');
 
 /** By file, its bugs: text `from` becomes `to`, in the shaders of `stem` alone where several import the file. */
@@ -67,7 +69,10 @@ function written(list) {
 }
 
 test('a case notices every bug planted in a kernel', async (t) => {
-  await plantAll(t, Object.keys(bugs).filter((file) => !isShared(file)));
+  await plantAll(
+    t,
+    Object.keys(bugs).filter((file) => !isShared(file)),
+  );
 });
 
 test('a case notices every bug planted in what kernels share', async (t) => {

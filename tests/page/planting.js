@@ -35,7 +35,11 @@ wrap(GPUComputePassEncoder.prototype, 'setPipeline', function (set, pipeline) {
 
 /** The pipeline with `change` made to its text; throws what the compiler says. */
 async function changed(pipeline, change) {
-  const { device, given, source: { label, code } } = recipes.get(pipeline);
+  const {
+    device,
+    given,
+    source: { label, code },
+  } = recipes.get(pipeline);
   // Errors are caught here: those that reach the harness would make every later case fail.
   device.pushErrorScope('validation');
   const module = device.createShaderModule({ label, code: change(code) });

@@ -14,16 +14,22 @@ export async function traceTasks(browser, page, work) {
   let result;
   let trace;
   try {
-    await page.evaluate((name) => { performance.mark(name); }, marker);
+    await page.evaluate((name) => {
+      performance.mark(name);
+    }, marker);
     result = await work();
   } finally {
     trace = JSON.parse(await browser.stopTracing());
   }
   const mark = trace.traceEvents.find(({ name }) => name === marker);
-  const own = trace.traceEvents.filter(({ pid, tid, ph, name }) =>
-    pid === mark.pid && tid === mark.tid && ph === 'X' && name === 'RunTask');
+  const own = trace.traceEvents.filter(
+    ({ pid, tid, ph, name }) => pid === mark.pid && tid === mark.tid && ph === 'X' && name === 'RunTask',
+  );
   // A time of nothing is left out of the trace.
-  const tasks = own.map(({ ts, dur = 0, tdur = 0 }) =>
-    ({ at_ms: (ts - mark.ts) / 1000, cpu_ms: tdur / 1000, wall_ms: dur / 1000 }));
+  const tasks = own.map(({ ts, dur = 0, tdur = 0 }) => ({
+    at_ms: (ts - mark.ts) / 1000,
+    cpu_ms: tdur / 1000,
+    wall_ms: dur / 1000,
+  }));
   return { result, tasks: tasks.sort((a, b) => b.cpu_ms - a.cpu_ms) };
 }

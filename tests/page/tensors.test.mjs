@@ -33,10 +33,13 @@ const near = (found, expected, limit = 1e-5) => {
 test('the example of the README', async () => {
   const [shape, values, sums] = await onGpu(async (gpu) => {
     const x = gpu.tensor([1, 2, 3, 4, 5, 6], [2, 3]);
-    const w = gpu.tensor(new Float32Array(12).map((_, i) => i % 4), [3, 4]);
+    const w = gpu.tensor(
+      new Float32Array(12).map((_, i) => i % 4),
+      [3, 4],
+    );
     const y = gpu.scope(() => gpu.softmax(gpu.matmul(x, w)));
     const z = gpu.fuse([y], (p) => p.mul(2).add(1));
-    return [y.shape, [...await y.data()], [...await z.data()]];
+    return [y.shape, [...(await y.data())], [...(await z.data())]];
   });
   assert.deepEqual(shape, [2, 4]);
   const row = (sum) => {
@@ -45,7 +48,10 @@ test('the example of the README', async () => {
   };
   const expected = [...row(6), ...row(15)];
   near(values, expected);
-  near(sums, expected.map((p) => 2 * p + 1));
+  near(
+    sums,
+    expected.map((p) => 2 * p + 1),
+  );
 });
 
 test('every method takes its options, and gives numbers', async () => {
@@ -79,7 +85,14 @@ test('types survive the way to the GPU and back', async () => {
     const values = await Promise.all(results.map((tensor) => tensor.data()));
     return [...values.map((list) => [...list]), values[3].constructor.name];
   });
-  assert.deepEqual([half, brain, words], [[1, -2.5, 65504], [1, -2.5, 3], [1, 2 ** 32 - 1]]);
+  assert.deepEqual(
+    [half, brain, words],
+    [
+      [1, -2.5, 65504],
+      [1, -2.5, 3],
+      [1, 2 ** 32 - 1],
+    ],
+  );
   assert.deepEqual([cast, kind], [[1, -2, 65504], 'Int32Array']);
 });
 
@@ -105,10 +118,16 @@ test('wrong shapes, types and options name the operation and both shapes', async
     const [a, b] = [gpu.tensor([1, 2, 3, 4, 5, 6], [2, 3]), gpu.zeros([4, 5])];
     const [heads, keys] = [gpu.zeros([1, 3, 2, 8]), gpu.zeros([1, 2, 2, 8])];
     const calls = {
-      matmul: () => gpu.matmul(a, b), add: () => gpu.add(a, b), fuse: () => gpu.fuse([a, b], (x, y) => x.add(y)),
-      softmax: () => gpu.softmax(a, { mask: b }), option: () => gpu.softmax(a, { cap: 3 }),
-      rmsNorm: () => gpu.rmsNorm(a, b), attention: () => gpu.attention(heads, keys, keys),
-      axes: () => gpu.zeros([1, 1, 1, 1, 1, 1]), empty: () => gpu.zeros([2, 0]), axis: () => gpu.sum(a, { axis: 2 }),
+      matmul: () => gpu.matmul(a, b),
+      add: () => gpu.add(a, b),
+      fuse: () => gpu.fuse([a, b], (x, y) => x.add(y)),
+      softmax: () => gpu.softmax(a, { mask: b }),
+      option: () => gpu.softmax(a, { cap: 3 }),
+      rmsNorm: () => gpu.rmsNorm(a, b),
+      attention: () => gpu.attention(heads, keys, keys),
+      axes: () => gpu.zeros([1, 1, 1, 1, 1, 1]),
+      empty: () => gpu.zeros([2, 0]),
+      axis: () => gpu.sum(a, { axis: 2 }),
     };
     const outcome = (call) => {
       try {
@@ -142,8 +161,11 @@ test('what was freed is refused; memory is used again; a destroyed Gpu says so',
     const x = other.tensor([1, 2, 3]);
     const y = other.neg(x);
     x.free();
-    const results = [await message(() => other.add(y, x)), [...await y.data()]];
-    for (let i = 0; i < 300; i += 1) other.scope(() => { other.neg(other.zeros([1 << 18])); });
+    const results = [await message(() => other.add(y, x)), [...(await y.data())]];
+    for (let i = 0; i < 300; i += 1)
+      other.scope(() => {
+        other.neg(other.zeros([1 << 18]));
+      });
     const { software, limits } = other.info;
     other.destroy();
     return [...results, await message(() => other.neg(y)), { software, limits }];

@@ -14,7 +14,9 @@ const BYTES = fs.readFileSync(path.join(ROOT, NAME, FILE));
 const reports = [];
 let site;
 
-before(async () => { site = await serve({ onReport: (value) => reports.push(value) }); });
+before(async () => {
+  site = await serve({ onReport: (value) => reports.push(value) });
+});
 after(() => site.close());
 
 const get = (pathname, options) => fetch(site.url + pathname, options);
@@ -56,7 +58,8 @@ test('every form of range is understood', () => {
 function rawStatus(pathname) {
   const { port } = new URL(site.url);
   return new Promise((resolve, reject) => {
-    http.get({ port, host: '127.0.0.1', path: pathname }, (response) => resolve(response.resume().statusCode))
+    http
+      .get({ port, host: '127.0.0.1', path: pathname }, (response) => resolve(response.resume().statusCode))
       .on('error', reject);
   });
 }
