@@ -85,8 +85,8 @@ export abstract class MovementOperations extends MatrixOperations {
   }
 
   /**
-   * `base` with values added by number: base [..a, n, ..b], indices [..s], values [..a, ..s, ..b]. Equal indices add up,
-   * in the same order in every run; one that is not from 0 to n - 1 is passed over.
+   * `base` with values added by number: base [..a, n, ..b], indices [..s], values [..a, ..s, ..b]. Equal indices add
+   * up, in the same order in every run; one that is not from 0 to n - 1 is passed over.
    *
    * @param base f32
    * @param indices u32 or i32

@@ -2,8 +2,8 @@
 //
 // expert_rows has listed the entries i of every expert. One workgroup of 8 × 8 threads computes TILE entries of one
 // expert by TILE columns, so that weights are read once per tile: DEPTH steps of c at a time both operands go into
-// workgroup memory, rows and columns innermost, and every thread adds to MICRO × MICRO sums. Which expert and which of its
-// tiles a workgroup has follows from the offsets; the grid has room for a tile begun by each expert, and spare
+// workgroup memory, rows and columns innermost, and every thread adds to MICRO × MICRO sums. Which expert and which of
+// its tiles a workgroup has follows from the offsets; the grid has room for a tile begun by each expert, and spare
 // workgroups end at once. Entries without an expert stay as they are.
 
 override X_KIND: u32; // how x is stored: see stored.wgsl

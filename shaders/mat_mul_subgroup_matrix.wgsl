@@ -2,12 +2,12 @@
 //
 // The formula of mat_mul over the output of `round_f16`. STEP blocks of columns at a time, a workgroup dequantises
 // TILE_ROWS rows of W to f16, each weight once, and puts TILE_TOKENS tokens of x beside them. Its four subgroups share
-// the sums, two by two: each multiplies DOWN matrices of tokens by ACROSS matrices of rows, and adds up in f32. Fetching
-// one step during another was not faster: other workgroups have work in the meantime.
+// the sums, two by two: each multiplies DOWN matrices of tokens by ACROSS matrices of rows, and adds up in f32.
+// Fetching one step during another was not faster: other workgroups have work in the meantime.
 //
-// How many matrices there are, and of what size, stands in the files of `matrices` and `shape`, which write the products
-// out one by one: those that a loop chooses by an index do not stay in registers (on an NVIDIA GPU the whole took two to
-// three times as long), and a loop over the columns of a step costs another tenth.
+// How many matrices there are, and of what size, stands in the files of `matrices` and `shape`, which write the
+// products out one by one: those that a loop chooses by an index do not stay in registers (on an NVIDIA GPU the whole
+// took two to three times as long), and a loop over the columns of a step costs another tenth.
 
 override SUBGROUP_SIZE: u32; // threads of every subgroup
 
@@ -63,9 +63,9 @@ fn write_matrix(sum: SumMatrix, down: u32, across: u32, place: Place) {
     }
 }
 
-// Brings STEP blocks of columns from block `start` on: a thread takes whole blocks, and has all its loads under way before
-// it waits for one. Rows and tokens past the end repeat the last, their sums are never written; blocks past the end are
-// zero. That `thread` has a bound tells the compiler that no store needs a check of its own.
+// Brings STEP blocks of columns from block `start` on: a thread takes whole blocks, and has all its loads under way
+// before it waits for one. Rows and tokens past the end repeat the last, their sums are never written; blocks past the
+// end are zero. That `thread` has a bound tells the compiler that no store needs a check of its own.
 fn bring(start: u32, first_row: u32, first_token: u32, thread: u32) {
     for (var n = 0u; n < SHARE; n += 1u) {
         let i = n * WG_SIZE + min(thread, WG_SIZE - 1u);

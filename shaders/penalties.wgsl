@@ -14,7 +14,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> options: Options;
-@group(0) @binding(2) var<storage, read> counts: array<u32>;                // [LENGTH]: times in the answer; bit 31: in the prompt
+@group(0) @binding(2) var<storage, read> counts: array<u32>;                // [LENGTH]; bit 31: in the prompt
 @group(0) @binding(3) var<storage, read_write> logits: array<f32>;          // [LENGTH]
 @group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
 

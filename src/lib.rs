@@ -3,7 +3,8 @@
 //! Bytes of a GGUF file come from a source in pieces; `gguf` reads the header, `config` turns metadata into numbers,
 //! `model` says which tensor plays which role, `forward` writes the command lists of one pass, `gpu` runs them,
 //! `sampler` chooses the next token, `generate` drives the loop and `tokenizer` turns ids into text. `kernels`
-//! describes the shaders as data, `tensor` the operations on tensors that they make, `reference` is their twin on the CPU and the way without a GPU, `backend` is either.
+//! describes the shaders as data, `tensor` the operations on tensors that they make, `reference` is their twin on the
+//! CPU and the way without a GPU, `backend` is either.
 //!
 //! Only `gpu` knows wgpu and only `web` knows JavaScript: these two, `backend` and `generate` exist on wasm32 alone,
 //! the rest compiles on any host.

@@ -137,7 +137,8 @@ fn errors_name_the_line() {
 #[test]
 fn hostile_templates_end() {
     for template in [
-        "{% for i in range(9999) %}{% for j in range(9999) %}{% for k in range(9999) %}.{% endfor %}{% endfor %}{% endfor %}",
+        "{% for i in range(9999) %}{% for j in range(9999) %}{% for k in range(9999) %}.\
+         {% endfor %}{% endfor %}{% endfor %}",
         "{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
         "{{ 'x' * 99999999999 }}",
         "{% for i in range(99999999) %}{% endfor %}",

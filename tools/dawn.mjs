@@ -2,7 +2,7 @@
 //
 // Dawn is Chromium's WebGPU, and here it takes any Vulkan driver. Mesa's lavapipe, a driver without a GPU, has what
 // SwiftShader lacks: shader-f16, subgroups of 8 and, from Mesa 26 on, subgroup matrices. So this runs the variants that
-// Chromium cannot run without a GPU. It needs the npm package `webgpu`, which is no dependency of this one for its size:
+// Chromium cannot run without a GPU. It needs the npm package `webgpu`, no dependency of this one for its size:
 //
 //     npm install --no-save webgpu
 //     VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json node tools/dawn.mjs --models

@@ -168,13 +168,10 @@ function chooseSuites() {
 }
 
 function printTable(rows) {
-  console.log(
-    `\n${'suite'.padEnd(10)}${'passed'.padStart(8)}${'failed'.padStart(8)}${'skipped'.padStart(9)}${'time'.padStart(11)}`,
-  );
-  for (const { name, passed, failed, skipped, time } of rows) {
-    const numbers = `${String(passed).padStart(8)}${String(failed).padStart(8)}${String(skipped).padStart(9)}`;
-    console.log(`${name.padEnd(10)}${numbers}${time.padStart(11)}`);
-  }
+  const line = ({ name, passed, failed, skipped, time }) =>
+    `${name.padEnd(10)}${[passed, failed, skipped].map((n) => String(n).padStart(9)).join('')}${time.padStart(11)}`;
+  console.log(`\n${line({ name: 'suite', passed: 'passed', failed: 'failed', skipped: 'skipped', time: 'time' })}`);
+  rows.forEach((row) => console.log(line(row)));
 }
 
 async function main() {

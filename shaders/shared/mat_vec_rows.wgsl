@@ -33,7 +33,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read> w_vec: array<vec4<u32>>;       // [rows of W, BLOCKS] and scales
 @group(0) @binding(5) var<storage, read> w_word: array<u32>;            // the same buffer
 @group(0) @binding(6) var<storage, read> bias: array<f32>;              // [rows of the whole matrix]
-@group(0) @binding(7) var<storage, read_write> y: array<f32>;           // [COLUMNS, y_offset + rows of the whole matrix]
+@group(0) @binding(7) var<storage, read_write> y: array<f32>;           // [COLUMNS, y_offset + rows of whole matrix]
 
 #import columns
 #import norm

@@ -1,8 +1,8 @@
 // x in workgroup memory as whole numbers, for quantised W on devices that multiply four bytes in one instruction.
 //
-// A block of 32 values is scaled by a power of two to less than 2^22 and rounded: no less exact than the sums in f32 that
-// follow. The numbers are written as three digits of base 256, from -128 to 127, and the digits of one rank are what a
-// packed dot product takes. Three of these per four weights replace a shift, a mask and a product for each.
+// A block of 32 values is scaled by a power of two to less than 2^22 and rounded: no less exact than the sums in f32
+// that follow. The numbers are written as three digits of base 256, from -128 to 127, and the digits of one rank are
+// what a packed dot product takes. Three of these per four weights replace a shift, a mask and a product for each.
 override X_DIGITS: u32 = 6u * PITCH;
 
 var<workgroup> x_digits: array<vec4<u32>, X_DIGITS>; // [3 ranks, lowest first; 2 halves of a block; PITCH]
@@ -77,15 +77,15 @@ fn dot16(w: vec4<u32>, x: vec4<u32>, sum: i32) -> i32 {
     return sum + dot4I8Packed(w.x, x.x) + dot4I8Packed(w.y, x.y) + dot4I8Packed(w.z, x.z) + dot4I8Packed(w.w, x.w);
 }
 
-// Sums of a block's quants times the digits of one rank: of its first half, and of the other. Where both have one scale,
-// the latter is the sum of both.
+// Sums of a block's quants times the digits of one rank: of its first half, and of the other. Where both have one
+// scale, the latter is the sum of both.
 fn rank_sums(low: vec4<u32>, high: vec4<u32>, x_low: vec4<u32>, x_high: vec4<u32>) -> vec2<i32> {
     let low_sum = dot16(low, x_low, 0);
     return vec2<i32>(low_sum, dot16(high, x_high, select(low_sum, 0, HALVES)));
 }
 
-// The number that sums of the three ranks stand for, lowest first. They are converted, not read as mantissas: a compiler
-// may move the offset of mantissas out of these products, and NVIDIA's did, which took the lowest digits away.
+// The number that sums of the three ranks stand for, lowest first. They are converted, not read as mantissas: a
+// compiler may move the offset of mantissas out of these products, and NVIDIA's did, which took the lowest digits away.
 fn value_of(first: i32, second: i32, third: i32) -> f32 {
     return (f32(third) * 256.0 + f32(second)) * 256.0 + f32(first);
 }

@@ -11,7 +11,8 @@
  */
 export async function compilePipelines(device, kernels) {
   const made = kernels.map(({ label, code, bindings, constants }) => {
-    const entries = bindings.map((type, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } }));
+    const visibility = GPUShaderStage.COMPUTE;
+    const entries = bindings.map((type, binding) => ({ binding, visibility, buffer: { type } }));
     const layout = device.createPipelineLayout({ bindGroupLayouts: [device.createBindGroupLayout({ entries })] });
     const module = device.createShaderModule({ label, code });
     return device.createComputePipelineAsync({ label, layout, compute: { module, entryPoint: 'main', constants } });

@@ -1,5 +1,5 @@
-//! `y[t, r] = epilogue(W · x[t])` in f16 products summed in f32, on subgroup matrices: the matrices of prefill where the
-//! browser offers them. [`round_f16`] rounds the activations, [`mat_mul_subgroup_matrix`] multiplies.
+//! `y[t, r] = epilogue(W · x[t])` in f16 products summed in f32, on subgroup matrices: the matrices of prefill where
+//! the browser offers them. [`round_f16`] rounds the activations, [`mat_mul_subgroup_matrix`] multiplies.
 
 use super::caps::MatrixShape;
 use super::layout::{BLOCK, Matrix, Shard};

@@ -3,7 +3,8 @@
 macro_rules! files {
     ($($stem:literal),* $(,)?) => {
         /// (stem, text)
-        pub const FILES: &[(&str, &str)] = &[$(($stem, include_str!(concat!("../../shaders/shared/", $stem, ".wgsl")))),*];
+        pub const FILES: &[(&str, &str)] =
+            &[$(($stem, include_str!(concat!("../../shaders/shared/", $stem, ".wgsl")))),*];
     };
 }
 

@@ -107,7 +107,8 @@ impl CpuModel {
     }
 }
 
-/// A forward pass in progress. It advances a layer at a time, or in turns, so that a caller can let others run in between.
+/// A forward pass in progress. It advances a layer at a time, or in turns, so that a caller can let others run in
+/// between.
 #[derive(Debug)]
 pub struct Pass<'a> {
     model: &'a mut CpuModel,

@@ -1,4 +1,5 @@
-//! The class behind `www/kernels.html`: every kernel case, run one at a time. Only in builds with the feature `harness`.
+//! The class behind `www/kernels.html`: every kernel case, run one at a time. Only in builds with the feature
+//! `harness`.
 
 use serde::Serialize;
 use wasm_bindgen::prelude::*;

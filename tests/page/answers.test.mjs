@@ -1,4 +1,5 @@
-// www/answers.html: real models agree with llama.cpp; one that is asked for other answers does not, and the page says so.
+// www/answers.html: real models agree with llama.cpp; one that is asked for other answers does not, and the page says
+// so.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
