@@ -1,5 +1,5 @@
-// The largest value and its index (the lowest, among equals) of every stretch of CHUNK logits; argmax_merge joins
-// the stretches. One workgroup computes one stretch.
+// The largest value and its index (the lowest, among equals) of every segment of CHUNK logits; argmax_merge joins
+// the segments. One workgroup computes one segment.
 
 override WG_SIZE: u32 = 256;
 override CHUNK: u32 = 2048;
@@ -11,19 +11,19 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> logits: array<f32>;               // [LENGTH]
-@group(0) @binding(2) var<storage, read_write> winners: array<vec2<u32>>;  // [⌈LENGTH/CHUNK⌉]: bits of the value, index
+@group(0) @binding(2) var<storage, read_write> partial_argmaxes: array<vec2<u32>>;  // [⌈LENGTH/CHUNK⌉]: bits of the value, index
 
-#import winner
+#import partial_argmax
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let end = min((group.x + 1u) * CHUNK, LENGTH);
-    var best = Winner(LOWEST, 0xffffffffu);
+    var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
-        best = better(best, Winner(logits[i], i));
+        best = better(best, PartialArgmax(logits[i], i));
     }
     best = workgroup_best(best, lane);
     if lane == 0u {
-        winners[group.x] = vec2<u32>(bitcast<u32>(best.value), best.index);
+        partial_argmaxes[group.x] = vec2<u32>(bitcast<u32>(best.value), best.index);
     }
 }

@@ -1,5 +1,5 @@
 // y[a, c] = the index i of the largest x[a, i, c]: the lowest among equals; NaN is less than all.
-// LANES threads compute one value of y; a lone thread suits columns, whose neighbours then read side by side.
+// LANES threads compute one value of y; a lone thread supports columns, whose neighbours then read side by side.
 
 override WG_SIZE: u32 = 256;
 override LANES: u32;

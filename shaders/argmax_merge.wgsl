@@ -1,32 +1,32 @@
-// Joins the winners of argmax and makes the best one the pass's token: greedy decoding. One workgroup.
+// Joins the partial_argmaxes of argmax and makes the best one the pass's token: greedy decoding. One workgroup.
 
 #import state
 
 override WG_SIZE: u32 = 256;
-override WINNERS: u32;
+override SEGMENTS: u32;
 
 struct Params {
     unused: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> winners: array<vec2<u32>>;    // [WINNERS]: bits of the value, index
+@group(0) @binding(1) var<storage, read> partial_argmaxes: array<vec2<u32>>;    // [SEGMENTS]: bits of the value, index
 @group(0) @binding(2) var<storage, read> stops: array<u32>;            // length, then end-of-generation ids
 @group(0) @binding(3) var<storage, read_write> state: State;
 @group(0) @binding(4) var<storage, read_write> tokens: array<u32>;     // [0] is the next pass's token
 
-#import winner
+#import partial_argmax
 #import commit
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(local_invocation_index) lane: u32) {
-    var best = Winner(LOWEST, 0xffffffffu);
-    for (var i = lane; i < WINNERS; i += WG_SIZE) {
-        best = better(best, Winner(bitcast<f32>(winners[i].x), winners[i].y));
+    var best = PartialArgmax(LOWEST, 0xffffffffu);
+    for (var i = lane; i < SEGMENTS; i += WG_SIZE) {
+        best = better(best, PartialArgmax(bitcast<f32>(partial_argmaxes[i].x), partial_argmaxes[i].y));
     }
     best = workgroup_best(best, lane);
     if lane == 0u && state.done == 0u {
-        // No winner at all means that every logit was NaN: say so with an id that is out of range.
+        // No best at all means that every logit was NaN: say so with an id that is out of range.
         commit(best.index);
     }
 }

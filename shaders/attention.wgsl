@@ -33,27 +33,27 @@ const MAX_QUERIES: u32 = 16u;
 const LOWEST: f32 = -3.0e38;
 override PAIRS: u32 = HEAD_DIM / 2;
 override VECS: u32 = (HEAD_DIM + 7) / 8;
-override TEAMS: u32 = max(1, WG_SIZE / KEYS);                // threads that share a key, each with some queries
-override PER_TEAM: u32 = (QUERIES + TEAMS - 1) / TEAMS;
+override THREAD_GROUPS: u32 = max(1, WG_SIZE / KEYS);                // threads that share a key, each with some queries
+override PER_THREAD_GROUP: u32 = (QUERIES + THREAD_GROUPS - 1) / THREAD_GROUPS;
 
 var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
 var<workgroup> weights: array<f32, QUERIES * KEYS>;
 var<workgroup> high: array<f32, QUERIES>;
 var<workgroup> total: array<f32, QUERIES>;
-var<workgroup> shrink: array<f32, QUERIES>;
+var<workgroup> rescale: array<f32, QUERIES>;
 
-// Scores of the key at `row` and place `i` of the tile against the queries of a team; of the workgroup's queries those
+// Scores of the key at `row` and place `i` of the tile against the queries of a thread group; of the workgroup's queries those
 // before `early` come too early to see it, and those from `late` on too late for the window.
-fn score(i: u32, row: u32, team: u32, early: u32, late: u32) {
+fn score(i: u32, row: u32, thread_group: u32, early: u32, late: u32) {
     var sum: array<f32, MAX_QUERIES>;
     for (var v = 0u; v < VECS; v++) {
         let k = unpack_eight(k_cache[row + v]);
-        for (var n = 0u; n < PER_TEAM; n++) {
-            sum[n] += dot_eight(q_tile[min(team * PER_TEAM + n, QUERIES - 1u) * VECS + v], k);
+        for (var n = 0u; n < PER_THREAD_GROUP; n++) {
+            sum[n] += dot_eight(q_tile[min(thread_group * PER_THREAD_GROUP + n, QUERIES - 1u) * VECS + v], k);
         }
     }
-    for (var n = 0u; n < PER_TEAM; n++) {
-        let query = team * PER_TEAM + n;
+    for (var n = 0u; n < PER_THREAD_GROUP; n++) {
+        let query = thread_group * PER_THREAD_GROUP + n;
         if query < QUERIES {
             var value = sum[n] * SCALE;
             if SOFT_CAP != 0.0 {
@@ -79,7 +79,7 @@ fn advance(n: u32, count: u32) {
     }
     high[n] = highest;
     total[n] = sum;
-    shrink[n] = factor;
+    rescale[n] = factor;
 }
 
 @compute @workgroup_size(WG_SIZE)
@@ -99,14 +99,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
 
     let pair = lane % PAIRS;
-    let slot = (lane / PAIRS) * 8u;
+    let first_query = (lane / PAIRS) * 8u;
     var sum: array<vec2<f32>, 8>;
     let end = state.position + first + queries;  // one past the last key that the last query sees
     let before = state.position + first;         // keys before the first query's own
     let begin = select(0u, before + 1u - min(before + 1u, WINDOW), WINDOW != 0u);
     for (var tile = begin; tile < end; tile += KEYS) {
         let count = min(KEYS, end - tile);
-        for (var i = lane; i < TEAMS * KEYS; i += WG_SIZE) {
+        for (var i = lane; i < THREAD_GROUPS * KEYS; i += WG_SIZE) {
             let key = tile + i % KEYS;
             if key < end {
                 let late = key + WINDOW - min(before, key + WINDOW);
@@ -119,20 +119,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         workgroupBarrier();
         for (var n = 0u; n < 8u; n++) {
-            sum[n] *= shrink[slot + n];
+            sum[n] *= rescale[first_query + n];
         }
         for (var i = 0u; i < count; i++) {
             let v = unpack2x16float(v_cache[(base + (tile + i) * VECS) * 4u + pair]);
             for (var n = 0u; n < 8u; n++) {
-                sum[n] += weights[(slot + n) * KEYS + i] * v;
+                sum[n] += weights[(first_query + n) * KEYS + i] * v;
             }
         }
         workgroupBarrier();
     }
     for (var n = 0u; n < 8u; n++) {
-        if slot + n < queries {
-            let to = ((first + slot + n) * HEADS + head) * HEAD_DIM + 2u * pair;
-            let value = sum[n] / total[slot + n];
+        if first_query + n < queries {
+            let to = ((first + first_query + n) * HEADS + head) * HEAD_DIM + 2u * pair;
+            let value = sum[n] / total[first_query + n];
             y[to] = value.x;
             y[to + 1u] = value.y;
         }

@@ -32,53 +32,53 @@ struct Params {
 
 override VECS: u32 = (HEAD_DIM + 7) / 8;   // of a row of the cache
 override TILE: u32 = WG_SIZE / 2;          // keys at a time: two threads share the score of one
-override TEAM: u32 = WG_SIZE / 8;          // threads that weigh the keys of one query
+override THREAD_GROUP: u32 = WG_SIZE / 8;          // threads that softmax_weights the keys of one query
 override PARTS: u32 = WG_SIZE / VECS;      // threads that share a column of v, each with some keys
-override K_HELD: u32 = (VECS + 1) / 2;     // vecs of a thread's half of a key
-override V_HELD: u32 = (TILE + PARTS - 1) / PARTS;
+override K_PREFETCHED: u32 = (VECS + 1) / 2;     // vecs of a thread's half of a key
+override V_PREFETCHED: u32 = (TILE + PARTS - 1) / PARTS;
 override BATCH: u32 = min(QUERIES, 4);     // queries whose sums are joined at once
 
 const MAX_QUERIES: u32 = 8u;
-const MOST_HELD: u32 = 16u;
+const MAX_PREFETCHED: u32 = 16u;
 const LOWEST: f32 = -3.0e38;
 
 var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
 var<workgroup> scores: array<f32, MAX_QUERIES * WG_SIZE>;  // [query, half of the row, key]
 var<workgroup> weights: array<f32, MAX_QUERIES * TILE>;
-var<workgroup> team: array<f32, WG_SIZE>;                  // a maximum, then a sum, of each thread of a team
+var<workgroup> thread_group: array<f32, WG_SIZE>;                  // a maximum, then a sum, of each thread of a thread group
 var<workgroup> high: array<f32, MAX_QUERIES>;
 var<workgroup> total: array<f32, MAX_QUERIES>;
-var<workgroup> shrink: array<f32, MAX_QUERIES>;
+var<workgroup> rescale: array<f32, MAX_QUERIES>;
 var<workgroup> columns: array<Eight, BATCH * WG_SIZE>;     // [query, part, VECS]
 
 // What a thread needs of a tile, on its way from memory while others compute: half a row of keys, and its share of v.
-struct Held {
-    k: array<vec4<u32>, MOST_HELD>,
-    v: array<vec4<u32>, MOST_HELD>,
+struct Prefetched {
+    k: array<vec4<u32>, MAX_PREFETCHED>,
+    v: array<vec4<u32>, MAX_PREFETCHED>,
 }
 
 // Loads for the tile whose rows start at vec `base + tile · VECS` of the caches. Keys past `count` repeat the last.
-fn hold(lane: u32, row: u32, count: u32) -> Held {
-    var held: Held;
+fn prefetch(lane: u32, row: u32, count: u32) -> Prefetched {
+    var prefetched: Prefetched;
     let key = row + min(lane % TILE, count - 1u) * VECS;
-    for (var i = 0u; i < K_HELD; i++) {
-        held.k[i] = k_cache[key + min(2u * i + lane / TILE, VECS - 1u)];
+    for (var i = 0u; i < K_PREFETCHED; i++) {
+        prefetched.k[i] = k_cache[key + min(2u * i + lane / TILE, VECS - 1u)];
     }
-    for (var i = 0u; i < V_HELD; i++) {
-        held.v[i] = v_cache[row + min(lane / VECS + i * PARTS, count - 1u) * VECS + lane % VECS];
+    for (var i = 0u; i < V_PREFETCHED; i++) {
+        prefetched.v[i] = v_cache[row + min(lane / VECS + i * PARTS, count - 1u) * VECS + lane % VECS];
     }
-    return held;
+    return prefetched;
 }
 
 // Half of the scores of one key, for every query.
-fn score(lane: u32, held: ptr<function, Held>) {
+fn score(lane: u32, prefetched: ptr<function, Prefetched>) {
     let key = lane % TILE;
     let half = lane / TILE;
     var sum: array<f32, MAX_QUERIES>;
-    for (var i = 0u; i < K_HELD; i++) {
+    for (var i = 0u; i < K_PREFETCHED; i++) {
         let at = 2u * i + half;
         if at < VECS {
-            let k = unpack_eight((*held).k[i]);
+            let k = unpack_eight((*prefetched).k[i]);
             for (var n = 0u; n < QUERIES; n++) {
                 sum[n] += dot_eight(q_tile[n * VECS + at], k);
             }
@@ -98,37 +98,37 @@ fn whole_score(n: u32, key: u32) -> f32 {
 }
 
 // Turns the scores of the tile into weights and moves the running maxima and sums.
-fn weigh(lane: u32, count: u32) {
-    let n = lane / TEAM;
-    let member = lane % TEAM;
+fn softmax_weights(lane: u32, count: u32) {
+    let n = lane / THREAD_GROUP;
+    let member = lane % THREAD_GROUP;
     var highest = LOWEST;
-    for (var key = member; key < TILE; key += TEAM) {
+    for (var key = member; key < TILE; key += THREAD_GROUP) {
         highest = max(highest, whole_score(n, key)); // past the last key its score again
     }
-    team[lane] = highest;
+    thread_group[lane] = highest;
     workgroupBarrier();
     highest = high[n];
-    for (var i = 0u; i < TEAM; i++) {
-        highest = max(highest, team[n * TEAM + i]);
+    for (var i = 0u; i < THREAD_GROUP; i++) {
+        highest = max(highest, thread_group[n * THREAD_GROUP + i]);
     }
     workgroupBarrier();
     var sum = 0.0;
-    for (var key = member; key < TILE; key += TEAM) {
+    for (var key = member; key < TILE; key += THREAD_GROUP) {
         let weight = select(0.0, exp(whole_score(n, key) - highest), key < count);
         weights[n * TILE + key] = weight;
         sum += weight;
     }
-    team[lane] = sum;
+    thread_group[lane] = sum;
     let factor = exp(high[n] - highest);
     workgroupBarrier();
     if member == 0u {
         var all = total[n] * factor;
-        for (var i = 0u; i < TEAM; i++) {
-            all += team[lane + i];
+        for (var i = 0u; i < THREAD_GROUP; i++) {
+            all += thread_group[lane + i];
         }
         total[n] = all;
         high[n] = highest;
-        shrink[n] = factor;
+        rescale[n] = factor;
     }
     workgroupBarrier();
 }
@@ -157,20 +157,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var sum: array<Eight, MAX_QUERIES>;
     for (var tile = begin; tile < end; tile += TILE) {
         let count = min(TILE, end - tile);
-        var held = hold(lane, base + tile * VECS, count);
+        var prefetched = prefetch(lane, base + tile * VECS, count);
         if tile == begin {
             workgroupBarrier(); // q_tile
         }
-        score(lane, &held);
+        score(lane, &prefetched);
         workgroupBarrier();
-        weigh(lane, count);
+        softmax_weights(lane, count);
         for (var n = 0u; n < QUERIES; n++) {
-            sum[n] = Eight(sum[n].low * shrink[n], sum[n].high * shrink[n]);
+            sum[n] = Eight(sum[n].low * rescale[n], sum[n].high * rescale[n]);
         }
-        for (var i = 0u; i < V_HELD; i++) {
+        for (var i = 0u; i < V_PREFETCHED; i++) {
             let key = part + i * PARTS;
             if part < PARTS && key < count {
-                let v = unpack_eight(held.v[i]);
+                let v = unpack_eight(prefetched.v[i]);
                 for (var n = 0u; n < QUERIES; n++) {
                     let weight = weights[n * TILE + key];
                     sum[n] = Eight(sum[n].low + weight * v.low, sum[n].high + weight * v.high);

@@ -3,7 +3,7 @@
 // causal, else all; of these the `window` latest, and none where the mask is below -1e38. Where it sees none, y is 0.
 // One workgroup computes QUERIES queries of one head of one sequence, walking the keys in tiles with a running maximum.
 //
-// Apart from `attention`, which serves the model: there the keys are an f16 cache, sizes are fixed with the pipeline
+// Separate from `attention`, which serves the model: there the keys are an f16 cache, sizes are fixed with the pipeline
 // and the position is in the state. Here sizes and strides are parameters and keys may be f32.
 
 override WG_SIZE: u32 = 64;
@@ -46,9 +46,9 @@ struct Params {
 const KEYS: u32 = 32u;         // of a tile
 const MAX_EACH: u32 = 8u;      // queries of a thread
 override VECS: u32 = (HEAD_DIM + 3) / 4;
-override TEAM: u32 = QUERIES * KEYS / WG_SIZE;            // queries of a thread that scores one key
-override SLOTS: u32 = WG_SIZE / VECS;                     // threads that share four columns of v
-override EACH: u32 = (QUERIES + SLOTS - 1) / SLOTS;       // queries of each of them
+override THREAD_GROUP: u32 = QUERIES * KEYS / WG_SIZE;            // queries of a thread that scores one key
+override ROWS_PER_GROUP: u32 = WG_SIZE / VECS;                     // threads that share four columns of v
+override EACH: u32 = (QUERIES + ROWS_PER_GROUP - 1) / ROWS_PER_GROUP;       // queries of each of them
 
 // After the overrides above: naga evaluates them in order, and none past the first array that one sizes.
 #import online_softmax
@@ -85,19 +85,19 @@ fn load_queries(place: Place, lane: u32) {
     }
 }
 
-// Scores of a key against the queries of the thread's team.
+// Scores of a key against the queries of the thread's thread group.
 fn score(place: Place, key: u32, lane: u32) {
-    let team = (lane / KEYS) * TEAM;
+    let thread_group = (lane / KEYS) * THREAD_GROUP;
     let row = place.kv_at + key * params.kv_row;
     var products: array<f32, MAX_EACH>;
     for (var i = 0u; i < VECS; i++) {
         let of_key = load_k(row, 4u * i);
-        for (var n = 0u; n < TEAM; n++) {
-            products[n] += dot(q_tile[(team + n) * VECS + i], of_key);
+        for (var n = 0u; n < THREAD_GROUP; n++) {
+            products[n] += dot(q_tile[(thread_group + n) * VECS + i], of_key);
         }
     }
-    for (var n = 0u; n < TEAM; n++) {
-        weights[(team + n) * KEYS + lane % KEYS] = admit(products[n], place.first + team + n, key, place.mask_at);
+    for (var n = 0u; n < THREAD_GROUP; n++) {
+        weights[(thread_group + n) * KEYS + lane % KEYS] = admit(products[n], place.first + thread_group + n, key, place.mask_at);
     }
 }
 
@@ -115,7 +115,7 @@ fn main(
     start_softmax(lane);
 
     let column = 4u * (lane % VECS);
-    let slot = (lane / VECS) * EACH;                      // QUERIES or more: nothing to do
+    let first_query = (lane / VECS) * EACH;                      // QUERIES or more: nothing to do
     var sum: array<vec4<f32>, MAX_EACH>;
     let first = place.first;
     let end = seen(min(first + QUERIES, params.queries) - 1u).y;
@@ -127,19 +127,19 @@ fn main(
         workgroupBarrier();
         advance(lane, count);
         for (var n = 0u; n < EACH; n++) {
-            sum[n] *= shrink[min(slot + n, QUERIES - 1u)];
+            sum[n] *= rescale[min(first_query + n, QUERIES - 1u)];
         }
-        for (var i = 0u; i < count && slot < QUERIES; i++) {
+        for (var i = 0u; i < count && first_query < QUERIES; i++) {
             let value = load_v(place.kv_at + (tile + i) * params.kv_row, column);
             for (var n = 0u; n < EACH; n++) {
-                sum[n] += weights[min(slot + n, QUERIES - 1u) * KEYS + i] * value;
+                sum[n] += weights[min(first_query + n, QUERIES - 1u) * KEYS + i] * value;
             }
         }
         workgroupBarrier();
     }
-    for (var n = 0u; n < EACH && slot + n < QUERIES && first + slot + n < params.queries; n++) {
-        let factor = select(0.0, 1.0 / total[slot + n], total[slot + n] > 0.0);
-        let row = place.q_at + (first + slot + n) * params.q_row;
+    for (var n = 0u; n < EACH && first_query + n < QUERIES && first + first_query + n < params.queries; n++) {
+        let factor = select(0.0, 1.0 / total[first_query + n], total[first_query + n] > 0.0);
+        let row = place.q_at + (first + first_query + n) * params.q_row;
         for (var i = column; i < min(column + 4u, HEAD_DIM); i++) {
             y[row + i] = sum[n][i - column] * factor;
         }

@@ -1,6 +1,6 @@
 // y[a, i, c] = Σ_j x[a, j, c] over j <= i, or over j < i where exclusive.
 // LANES threads compute one line (a, c), in tiles of ITEMS values per thread: each adds up its own, a scan over the
-// workgroup (Hillis & Steele 1986) adds what came before. A lone thread suits columns, whose neighbours then read side
+// workgroup (Hillis & Steele 1986) adds what came before. A lone thread supports columns, whose neighbours then read side
 // by side.
 
 override WG_SIZE: u32 = 256;

@@ -1,27 +1,27 @@
 // y[r] = epilogue(Σ_c W[r, c] · x[c])                                one column, tall W: gate and up, and the head
 // With NORM, x is RMS-normalised on the way: Σ_c W[r, c] · x[c] · norm_weight[c] / sqrt(mean x² + EPS).
 //
-// A workgroup computes GROUP_ROWS rows of y, each of its teams OUTPUTS at a time. x lies in workgroup memory, STAGE
+// A workgroup computes GROUP_ROWS rows of y, each of its thread groups OUTPUTS at a time. x lies in workgroup memory, STAGE
 // blocks of it at once, part by part, so that lanes which work on neighbouring blocks read neighbouring vec4. Norm
 // weights and squares are thus taken once per workgroup. `x_stage` says in which form x lies there, and multiplies it:
-// as numbers (x_floats), or as digits for packed dot products (x_digits). mat_vec_split is for long rows of few.
+// as numbers (x_floats), or as limbs for packed dot products (x_limbs). mat_vec_split is for long rows of few.
 
 override GROUP_ROWS: u32; // a multiple of OUTPUTS
-override ROUNDS: u32;     // in which the teams get through these rows, at most
+override ROW_PASSES: u32;     // in which the thread groups get through these rows, at most
 override STAGE: u32;      // blocks of x in workgroup memory
 
 override PITCH: u32 = STAGE | 1u; // from one part of the blocks to the next: odd, so that writes spread over the banks
-override TEAMS_MOST: u32 = (WG_SIZE + 3u) / 4u;
+override MAX_THREAD_GROUPS: u32 = (WG_SIZE + 3u) / 4u;
 
-const SUMS_MOST = 5u; // four slots, and the squares
+const MAX_SUMS = 5u; // four slots, and the squares
 
 #import mat_vec_rows
 
 #import x_stage
 
-var<workgroup> squares_of: array<f32, TEAMS_MOST>; // [teams]
+var<workgroup> squares_of: array<f32, MAX_THREAD_GROUPS>; // [thread groups]
 
-// Blocks of a stage for each lane: a constant where the size of a team is one, so that the loop can be unrolled.
+// Blocks of a stage for each lane: a constant where the size of a thread group is one, so that the loop can be unrolled.
 fn steps_of(lanes: u32) -> u32 {
     if LANES != 0u {
         return (STAGE + LANES - 1u) / max(LANES, 1u); // 0 may not stand there, taken or not
@@ -29,10 +29,10 @@ fn steps_of(lanes: u32) -> u32 {
     return (STAGE + lanes - 1u) / lanes;
 }
 
-// Σ x² of the workgroup, given those of the teams.
-fn all_squares(squares: f32, team: Team, count: u32) -> f32 {
-    if team.lane == 0u {
-        squares_of[team.index] = squares;
+// Σ x² of the workgroup, given those of the thread groups.
+fn all_squares(squares: f32, thread_group: ThreadGroup, count: u32) -> f32 {
+    if thread_group.lane == 0u {
+        squares_of[thread_group.index] = squares;
     }
     workgroupBarrier();
     var total = 0.0;
@@ -49,37 +49,37 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let begin = (group.y * groups.x + group.x) * GROUP_ROWS;
-    let team = join_team(thread);
-    let teams = WG_SIZE / team.lanes;
+    let thread_group = join_thread_group(thread);
+    let thread_groups = WG_SIZE / thread_group.lanes;
     var squares = 0.0;
-    for (var round = 0u; round < ROUNDS; round += 1u) {
-        let taken = (round * teams + team.index) * OUTPUTS;
-        let idle = ROUNDS > 1u && taken >= GROUP_ROWS;
-        let row = load_row(select(begin + taken + team.lane, ROWS, idle || team.lane >= OUTPUTS), 0u);
-        var sums = array<f32, SUMS_MOST>();
+    for (var round = 0u; round < ROW_PASSES; round += 1u) {
+        let taken = (round * thread_groups + thread_group.index) * OUTPUTS;
+        let idle = ROW_PASSES > 1u && taken >= GROUP_ROWS;
+        let row = load_row(select(begin + taken + thread_group.lane, ROWS, idle || thread_group.lane >= OUTPUTS), 0u);
+        var sums = array<f32, MAX_SUMS>();
         for (var start = 0u; start < BLOCKS; start += STAGE) {
             let staged = min(STAGE, BLOCKS - start);
             if round == 0u || BLOCKS > STAGE {
                 workgroupBarrier();
-                sums[SLOTS] += stage(start, staged, thread);
+                sums[ROWS_PER_GROUP] += stage(start, staged, thread);
                 workgroupBarrier();
             }
-            let steps = select(0u, steps_of(team.lanes), !idle);
+            let steps = select(0u, steps_of(thread_group.lanes), !idle);
             for (var i = 0u; i < steps; i += 1u) {
-                let b = i * team.lanes + team.lane;
+                let b = i * thread_group.lanes + thread_group.lane;
                 if b < staged {
                     add_block(&sums, begin + taken, start, b);
                 }
             }
         }
-        team_sums(&sums, team, thread);
+        thread_group_sums(&sums, thread_group, thread);
         if NORM && round == 0u {
-            squares = all_squares(sums[SLOTS], team, teams);
+            squares = all_squares(sums[ROWS_PER_GROUP], thread_group, thread_groups);
         }
         // Each lane writes a row of its own: no index that the compiler does not know.
         for (var i = 0u; i < OUTPUTS; i += 1u) {
             let at = select(i, 2u * i, SWIGLU);
-            if team.lane == i {
+            if thread_group.lane == i {
                 write_row(row, sums[at], sums[at + 1u], squares);
             }
         }

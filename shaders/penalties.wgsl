@@ -1,10 +1,10 @@
-// Repetition, frequency and presence penalties on the logits, in place, and the largest of every stretch of CHUNK.
-// One workgroup computes one stretch. First of the four kernels of sampling.
+// Repetition, frequency and presence penalties on the logits, in place, and the largest of every segment of CHUNK.
+// One workgroup computes one segment. First of the four kernels of sampling.
 
 override WG_SIZE: u32 = 256;
 override CHUNK: u32 = 2048;
 override LENGTH: u32;
-override WINNERS: u32;
+override SEGMENTS: u32;
 
 struct Params {
     unused: u32,
@@ -18,7 +18,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> logits: array<f32>;          // [LENGTH]
 @group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
 
-#import winner
+#import partial_argmax
 #import sample_scratch
 
 const IN_PROMPT: u32 = 0x80000000u;
@@ -36,14 +36,14 @@ fn penalise(logit: f32, count: u32) -> f32 {
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let end = min((group.x + 1u) * CHUNK, LENGTH);
-    var best = Winner(LOWEST, 0xffffffffu);
+    var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
         let value = penalise(logits[i], counts[i]);
         logits[i] = value;
-        best = better(best, Winner(value, i));
+        best = better(best, PartialArgmax(value, i));
     }
     best = workgroup_best(best, lane);
     if lane == 0u {
-        keep_winner(WINNERS_AT, group.x, best);
+        keep_best(WINNERS_AT, group.x, best);
     }
 }

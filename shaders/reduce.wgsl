@@ -1,7 +1,7 @@
 // y[a, p, c] = sum, product, largest or smallest of x[a, i, c] over part p of the axis:
 // p · chunk <= i < min((p + 1) · chunk, length)
 // Two dispatches reduce a long axis: parts first, then over the parts. LANES threads compute one value of y; a lone
-// thread suits columns, whose neighbours then read side by side. What comes of NaN is up to the device.
+// thread supports columns, whose neighbours then read side by side. What comes of NaN is up to the device.
 
 override WG_SIZE: u32 = 256;
 override LANES: u32;

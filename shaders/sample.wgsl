@@ -8,7 +8,7 @@
 
 override WG_SIZE: u32 = 256;
 override LENGTH: u32;
-override WINNERS: u32;
+override SEGMENTS: u32;
 
 struct Params {
     unused: u32,
@@ -25,7 +25,7 @@ struct Params {
 @group(0) @binding(6) var<storage, read_write> state: State;
 @group(0) @binding(7) var<storage, read_write> tokens: array<u32>;          // [0] is the next pass's token
 
-#import winner
+#import partial_argmax
 #import sample_scratch
 #import sample_bins
 #import commit
@@ -63,7 +63,7 @@ fn cut(limit: u32, by_count: bool, is_first: bool, highest: f32, lane: u32) -> u
     return min(prefix, limit);
 }
 
-fn draw(highest: f32, lane: u32) -> Winner {
+fn draw(highest: f32, lane: u32) -> PartialArgmax {
     var limit = DEEPEST - 1u;
     if options.top_k > 0u {
         limit = cut(limit, true, true, highest, lane);
@@ -73,7 +73,7 @@ fn draw(highest: f32, lane: u32) -> Winner {
     }
     limit = min(limit, least_key());
     let length = min(atomicLoad(&scratch[CANDIDATES]), LENGTH);
-    var best = Winner(LOWEST, 0xffffffffu);
+    var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = lane; i < length; i += WG_SIZE) {
         let index = candidate(i);
         if depth_key(highest - logits[index]) <= limit {

@@ -1,5 +1,5 @@
 // With top-k or top-p: the indices of all logits down to the bin of the histogram at which the first of them ends.
-// Without: the best logit of every stretch after temperature and noise. One workgroup computes one stretch of CHUNK.
+// Without: the best logit of every segment after temperature and noise. One workgroup computes one segment of CHUNK.
 // Third of the four kernels of sampling.
 
 #import state
@@ -7,7 +7,7 @@
 override WG_SIZE: u32 = 256;
 override CHUNK: u32 = 2048;
 override LENGTH: u32;
-override WINNERS: u32;
+override SEGMENTS: u32;
 
 struct Params {
     unused: u32,
@@ -21,7 +21,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read> logits: array<f32>;                // [LENGTH], penalised
 @group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
 
-#import winner
+#import partial_argmax
 #import sample_scratch
 #import sample_bins
 
@@ -31,7 +31,7 @@ var<workgroup> begin: u32;         // the first of them in the list
 fn draw(group: u32, highest: f32, lane: u32) {
     let limit = least_key();
     let end = min((group + 1u) * CHUNK, LENGTH);
-    var best = Winner(LOWEST, 0xffffffffu);
+    var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = group * CHUNK + lane; i < end; i += WG_SIZE) {
         if depth_key(highest - logits[i]) <= limit {
             best = better(best, drawn(logits[i], state.steps, i));
@@ -39,7 +39,7 @@ fn draw(group: u32, highest: f32, lane: u32) {
     }
     best = workgroup_best(best, lane);
     if lane == 0u {
-        keep_winner(DRAWN_AT, group, best);
+        keep_best(DRAWN_AT, group, best);
     }
 }
 

@@ -1,10 +1,10 @@
 // Counts and sums of probabilities of all logits by the upper byte of their keys, where top-k or top-p ask for them.
-// One workgroup adds one stretch of CHUNK. Second of the four kernels of sampling.
+// One workgroup adds one segment of CHUNK. Second of the four kernels of sampling.
 
 override WG_SIZE: u32 = 256;
 override CHUNK: u32 = 2048;
 override LENGTH: u32;
-override WINNERS: u32;
+override SEGMENTS: u32;
 
 struct Params {
     unused: u32,
@@ -17,7 +17,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> logits: array<f32>;                // [LENGTH], penalised
 @group(0) @binding(3) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
 
-#import winner
+#import partial_argmax
 #import sample_scratch
 #import sample_bins
 

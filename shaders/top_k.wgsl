@@ -47,7 +47,7 @@ fn less(a: vec2<u32>, b: vec2<u32>) -> bool {
 }
 
 // The byte that a pass looks at: four of the key, four of the inverted index.
-fn digit(e: vec2<u32>, level: u32) -> u32 {
+fn limb(e: vec2<u32>, level: u32) -> u32 {
     return (select(e.x, e.y, level >= 4u) >> (24u - 8u * (level % 4u))) & 255u;
 }
 
@@ -113,7 +113,7 @@ fn main(
         for (var i = first + lane; i < stop; i += WG_SIZE) {
             let e = element(row, i);
             if agrees(e, level) {
-                atomicAdd(&bins[digit(e, level)], 1u);
+                atomicAdd(&bins[limb(e, level)], 1u);
             }
         }
         workgroupBarrier();

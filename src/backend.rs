@@ -7,7 +7,7 @@ use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::GpuModel;
 use crate::reference::{CpuModel, Logits};
 use crate::sampler::{Counts, SamplingOptions, counts_of_prompt, sample};
-use crate::web::pause::Pause;
+use crate::web::time_slice::TimeSlice;
 use crate::{Error, ErrorCode, Result};
 
 /// A sampled token.
@@ -39,15 +39,15 @@ pub struct CpuRunner {
     /// Sampled last.
     last: u32,
     /// Lasts over many tokens: one of a small model takes less than a slice, and the page would never get its turn.
-    pause: Pause,
+    time_slice: TimeSlice,
 }
 
 impl CpuRunner {
     /// A runner of `model`.
     pub fn new(model: CpuModel) -> Self {
         let options = SamplingOptions::default();
-        let pause = Pause::new();
-        Self { model, options, ends: Vec::new(), counts: Counts::new(), steps: 0, sampled: None, last: 0, pause }
+        let time_slice = TimeSlice::new();
+        Self { model, options, ends: Vec::new(), counts: Counts::new(), steps: 0, sampled: None, last: 0, time_slice }
     }
 
     /// The logits asked for, or `None` where `stop` was set meanwhile.
@@ -59,7 +59,7 @@ impl CpuRunner {
         stop: &Cell<bool>,
     ) -> Result<Option<Vec<f32>>> {
         let mut pass = self.model.begin(ids, position, logits)?;
-        while pass.step_in_turns(async || self.pause.if_due().await).await? {
+        while pass.step_yielding(async || self.time_slice.yield_if_over().await).await? {
             if stop.get() {
                 return Ok(None);
             }

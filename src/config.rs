@@ -11,13 +11,13 @@ const DEFAULT_ROPE_THETA: f32 = 10_000.0;
 
 // The most that is believed. Far above any model that fits a browser, far below what overflows 32-bit sizes when
 // multiplied.
-const MOST_LAYERS: usize = 1000;
-const MOST_HIDDEN: usize = 1 << 17;
-const MOST_FFN: usize = 1 << 19;
-const MOST_HEADS: usize = 1 << 10;
-const MOST_HEAD_DIM: usize = 1 << 10;
-const MOST_CONTEXT: usize = 1 << 27;
-const MOST_VOCAB: usize = 1 << 24;
+const MAX_LAYERS: usize = 1000;
+const MAX_HIDDEN: usize = 1 << 17;
+const MAX_FFN: usize = 1 << 19;
+const MAX_HEADS: usize = 1 << 10;
+const MAX_HEAD_DIM: usize = 1 << 10;
+const MAX_CONTEXT: usize = 1 << 27;
+const MAX_VOCAB: usize = 1 << 24;
 
 /// The numbers of a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,9 +69,9 @@ impl ModelConfig {
         let architecture = architecture(metadata)?;
         let keys = Keys { metadata, architecture: architecture.name };
         keys.refuse_experts()?;
-        let hidden = keys.required("embedding_length", MOST_HIDDEN)?;
-        let heads = keys.required("attention.head_count", MOST_HEADS)?;
-        let kv_heads = keys.count("attention.head_count_kv", MOST_HEADS)?.unwrap_or(heads);
+        let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
+        let heads = keys.required("attention.head_count", MAX_HEADS)?;
+        let kv_heads = keys.count("attention.head_count_kv", MAX_HEADS)?.unwrap_or(heads);
         if !heads.is_multiple_of(kv_heads) {
             let what = keys.name("attention.head_count");
             let message = format!("metadata `{what}`: {heads} heads do not divide among {kv_heads} kv heads");
@@ -83,9 +83,9 @@ impl ModelConfig {
             name: metadata.str("general.name")?.map(str::to_owned),
             quantization: quantization(metadata, &gguf.tensors)?,
             parameters: gguf.tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.elements())),
-            layers: keys.required("block_count", MOST_LAYERS)?,
+            layers: keys.required("block_count", MAX_LAYERS)?,
             hidden,
-            ffn: keys.required("feed_forward_length", MOST_FFN)?,
+            ffn: keys.required("feed_forward_length", MAX_FFN)?,
             heads,
             kv_heads,
             head_dim,
@@ -93,7 +93,7 @@ impl ModelConfig {
             rope_theta: keys.positive("rope.freq_base")?.unwrap_or(DEFAULT_ROPE_THETA),
             rope_scale: rope_scale(&keys)?,
             rms_eps: keys.rms_eps()?,
-            context_length: keys.required("context_length", MOST_CONTEXT)?,
+            context_length: keys.required("context_length", MAX_CONTEXT)?,
             vocab: vocabulary(&keys, &gguf.tensors)?,
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
         })
@@ -195,7 +195,7 @@ fn architecture(metadata: &Metadata) -> Result<&'static Architecture> {
 
 /// `attention.key_length`, or an equal share of the residual stream for every head.
 fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
-    let head_dim = match keys.count("attention.key_length", MOST_HEAD_DIM)? {
+    let head_dim = match keys.count("attention.key_length", MAX_HEAD_DIM)? {
         Some(length) => length,
         None if hidden.is_multiple_of(heads) => hidden / heads,
         None => {
@@ -204,11 +204,11 @@ fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
             return Err(Error::bad_file(message));
         }
     };
-    if !head_dim.is_multiple_of(2) || head_dim > MOST_HEAD_DIM {
-        let message = format!("head size: expected an even number up to {MOST_HEAD_DIM}, found {head_dim}");
+    if !head_dim.is_multiple_of(2) || head_dim > MAX_HEAD_DIM {
+        let message = format!("head size: expected an even number up to {MAX_HEAD_DIM}, found {head_dim}");
         return Err(Error::bad_file(message));
     }
-    match keys.count("attention.value_length", MOST_HEAD_DIM)? {
+    match keys.count("attention.value_length", MAX_HEAD_DIM)? {
         Some(value) if value != head_dim => {
             Err(unsupported(format!("keys and values of different length: {head_dim} and {value}")))
         }
@@ -217,7 +217,7 @@ fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
 }
 
 fn rope_dims(keys: &Keys, head_dim: usize) -> Result<usize> {
-    let dims = keys.count("rope.dimension_count", MOST_HEAD_DIM)?.unwrap_or(head_dim);
+    let dims = keys.count("rope.dimension_count", MAX_HEAD_DIM)?.unwrap_or(head_dim);
     if dims.is_multiple_of(2) && dims <= head_dim {
         return Ok(dims);
     }
@@ -248,7 +248,7 @@ fn rope_scale(keys: &Keys) -> Result<f32> {
 fn vocabulary(keys: &Keys, tensors: &[TensorInfo]) -> Result<usize> {
     let rows = |name: &str| tensors.iter().find(|t| t.name == name).map(|t| t.dims.get(1).copied().unwrap_or(1));
     let tokens = keys.metadata.strings("tokenizer.ggml.tokens")?.map(|tokens| tokens.len() as u64);
-    let (source, expected) = match (tokens, keys.count("vocab_size", MOST_VOCAB)?, rows(EMBEDDING)) {
+    let (source, expected) = match (tokens, keys.count("vocab_size", MAX_VOCAB)?, rows(EMBEDDING)) {
         (Some(tokens), _, _) => ("the tokenizer", tokens),
         (None, Some(size), _) => ("metadata `vocab_size`", size as u64),
         (None, None, Some(rows)) => (EMBEDDING, rows),
@@ -262,8 +262,8 @@ fn vocabulary(keys: &Keys, tensors: &[TensorInfo]) -> Result<usize> {
         }
     }
     match usize::try_from(expected) {
-        Ok(vocab) if (1..=MOST_VOCAB).contains(&vocab) => Ok(vocab),
-        _ => Err(Error::bad_file(format!("vocabulary: expected 1 to {MOST_VOCAB} tokens, found {expected}"))),
+        Ok(vocab) if (1..=MAX_VOCAB).contains(&vocab) => Ok(vocab),
+        _ => Err(Error::bad_file(format!("vocabulary: expected 1 to {MAX_VOCAB} tokens, found {expected}"))),
     }
 }
 

@@ -27,8 +27,8 @@ pub mod reference;
 pub mod sampler;
 pub mod tensor;
 pub mod tokenizer;
-mod turns;
 #[cfg(target_arch = "wasm32")]
 pub mod web;
+mod yielding;
 
 pub use error::{Error, ErrorCode, Result};

@@ -75,8 +75,8 @@ fn halves_of(words: vec2<u32>) -> vec4<f16> {
 }
 ";
 
-fn shared(stem: &str) -> &'static str {
-    FILES.iter().find(|(name, _)| *name == stem).unwrap_or_else(|| panic!("no {stem}")).1
+fn shared(kernel_name: &str) -> &'static str {
+    FILES.iter().find(|(name, _)| *name == kernel_name).unwrap_or_else(|| panic!("no {kernel_name}")).1
 }
 
 /// The module of a shader, without what browsers demand and naga refuses.
@@ -207,7 +207,7 @@ fn a_key_names_one_pipeline() {
     }
 }
 
-fn stems(folder: &str) -> BTreeSet<String> {
+fn kernel_names(folder: &str) -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let wgsl = files.filter(|path| path.extension().is_some_and(|e| e == "wgsl"));
@@ -216,25 +216,25 @@ fn stems(folder: &str) -> BTreeSet<String> {
 
 #[test]
 fn files_catalogue_and_cases_agree() {
-    let catalogue: BTreeSet<String> = CATALOGUE.iter().map(|spec| spec.stem.to_owned()).collect();
-    assert_eq!(catalogue.len(), CATALOGUE.len(), "a stem stands in the catalogue twice");
-    assert_eq!(catalogue, stems("shaders"));
-    let tried: BTreeSet<String> = pipelines().into_values().map(|kernel| kernel.spec.stem.to_owned()).collect();
-    assert_eq!(catalogue, tried, "stems with and without harness cases");
-    let shared: BTreeSet<String> = FILES.iter().map(|(stem, _)| (*stem).to_owned()).collect();
-    assert_eq!(shared, stems("shaders/shared"));
+    let catalogue: BTreeSet<String> = CATALOGUE.iter().map(|spec| spec.kernel_name.to_owned()).collect();
+    assert_eq!(catalogue.len(), CATALOGUE.len(), "a kernel_name stands in the catalogue twice");
+    assert_eq!(catalogue, kernel_names("shaders"));
+    let tried: BTreeSet<String> = pipelines().into_values().map(|kernel| kernel.spec.kernel_name.to_owned()).collect();
+    assert_eq!(catalogue, tried, "kernel_names with and without harness cases");
+    let shared: BTreeSet<String> = FILES.iter().map(|(kernel_name, _)| (*kernel_name).to_owned()).collect();
+    assert_eq!(shared, kernel_names("shaders/shared"));
     for spec in CATALOGUE {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders").join(spec.stem).with_extension("wgsl");
-        assert_eq!(std::fs::read_to_string(file).unwrap(), spec.source, "{}", spec.stem);
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders").join(spec.kernel_name).with_extension("wgsl");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), spec.source, "{}", spec.kernel_name);
     }
 }
 
 #[test]
 fn every_shared_file_is_used() {
     let all: String = shaders().into_keys().collect();
-    for (stem, text) in FILES {
+    for (kernel_name, text) in FILES {
         let body = text.lines().rfind(|line| line.len() > 12 && !line.starts_with("#import")).unwrap_or_default();
-        assert!(all.contains(body), "no variant imports {stem}");
+        assert!(all.contains(body), "no variant imports {kernel_name}");
     }
 }
 
@@ -243,12 +243,16 @@ fn every_shared_file_is_used() {
 fn every_shader_has_a_bug_to_plant() {
     let planted: serde_json::Value = serde_json::from_str(include_str!("planted.json")).unwrap();
     let planted = planted.as_object().unwrap();
-    let named = |stem: &str| planted.get(stem).and_then(|bugs| bugs.as_array()).is_some_and(|bugs| !bugs.is_empty());
-    let without: Vec<&str> = CATALOGUE.iter().map(|spec| spec.stem).filter(|stem| !named(stem)).collect();
+    let named = |kernel_name: &str| {
+        planted.get(kernel_name).and_then(|bugs| bugs.as_array()).is_some_and(|bugs| !bugs.is_empty())
+    };
+    let without: Vec<&str> =
+        CATALOGUE.iter().map(|spec| spec.kernel_name).filter(|kernel_name| !named(kernel_name)).collect();
     assert!(without.is_empty(), "no bug is planted in {without:?}");
     // Files without a function declare what others use.
     let computes = |text: &str| text.contains("\nfn ") || text.starts_with("fn ");
-    let shared = FILES.iter().filter(|(_, text)| computes(text)).map(|(stem, _)| format!("shared/{stem}"));
+    let shared =
+        FILES.iter().filter(|(_, text)| computes(text)).map(|(kernel_name, _)| format!("shared/{kernel_name}"));
     let without: Vec<String> = shared.filter(|file| !named(file)).collect();
     assert!(without.is_empty(), "no bug is planted in {without:?}");
 }
@@ -274,9 +278,10 @@ fn mat_vec_covers(caps: &Caps, weights: &Matrix, epilogue: Epilogue) {
     let (x, y) = (buffer(2), buffer(3));
     let problem = MatVec { epilogue, ..MatVec::new(weights, x, y) };
     let dispatch = &mat_vec(caps, buffer(0), buffer(1), &problem)[0];
-    let [slots, lanes, threads, rows] = ["SLOTS", "LANES", "WG_SIZE", "ROWS"].map(|n| constant(&dispatch.kernel, n));
+    let [slots, lanes, threads, rows] =
+        ["ROWS_PER_GROUP", "LANES", "WG_SIZE", "ROWS"].map(|n| constant(&dispatch.kernel, n));
     let outputs = if epilogue == Epilogue::SwiGlu { slots / 2 } else { slots };
-    let split = dispatch.kernel.spec.stem == "mat_vec_split";
+    let split = dispatch.kernel.spec.kernel_name == "mat_vec_split";
     let group_rows = if split { outputs } else { constant(&dispatch.kernel, "GROUP_ROWS") };
     let key = dispatch.kernel.key();
     assert!(outputs > 0 && group_rows.is_multiple_of(outputs), "{key}");

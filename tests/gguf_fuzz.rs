@@ -271,13 +271,13 @@ fn random_file(corpus: &[GgufWriter], chance: &mut Chance) -> Vec<u8> {
 // The checks
 
 /// How a file is read: in which pieces, told which size, whole or up to the vocabulary.
-struct Way {
+struct PassKind {
     piece: usize,
     size: Option<u64>,
     vocabulary_only: bool,
 }
 
-fn read(bytes: &[u8], way: &Way) -> Result<Gguf, Error> {
+fn read(bytes: &[u8], way: &PassKind) -> Result<Gguf, Error> {
     let mut reader = HeaderReader::new(way.size);
     if way.vocabulary_only {
         reader = reader.vocabulary_only();
@@ -290,7 +290,7 @@ fn read(bytes: &[u8], way: &Way) -> Result<Gguf, Error> {
     Err(reader.finish())
 }
 
-fn check_promises(gguf: &Gguf, way: &Way) {
+fn check_promises(gguf: &Gguf, way: &PassKind) {
     assert!(matches!(gguf.version, 2 | 3));
     assert!(gguf.alignment >= 8 && gguf.alignment.is_power_of_two());
     if way.vocabulary_only {
@@ -320,11 +320,11 @@ fn check(bytes: &[u8], chance: &mut Chance) -> Result<Gguf, Error> {
         _ => Some(len),
     };
     let piece = chance.pick(&[1, 2, 5, 8, 16, 33, 100, usize::MAX]);
-    let way = Way { piece, size, vocabulary_only: chance.one_in(8) };
+    let way = PassKind { piece, size, vocabulary_only: chance.one_in(8) };
     let (outcome, peak) = peak_of(|| read(bytes, &way));
     let most = 64 * bytes.len() + (16 << 10);
     assert!(peak <= most, "{peak} bytes held for a header of {len} bytes");
-    let again = read(bytes, &Way { piece: chance.pick(&[3, 40, 1000]), ..way });
+    let again = read(bytes, &PassKind { piece: chance.pick(&[3, 40, 1000]), ..way });
     match (&outcome, &again) {
         // A NaN in the metadata is not equal to itself.
         (Ok(a), Ok(b)) => assert!(a.tensors == b.tensors && a.header_bytes == b.header_bytes),
@@ -418,7 +418,7 @@ fn large_hostile_headers_stay_within_their_memory() {
     ];
     for (i, bytes) in files.iter().enumerate() {
         for (piece, size) in [(usize::MAX, Some(1 << 40)), (1, None), (4096, None)] {
-            let (outcome, peak) = peak_of(|| read(bytes, &Way { piece, size, vocabulary_only: false }));
+            let (outcome, peak) = peak_of(|| read(bytes, &PassKind { piece, size, vocabulary_only: false }));
             println!("file {i}: {} bytes, {peak} held", bytes.len());
             assert_eq!(outcome.is_ok(), i < 5);
             assert!(peak <= 24 * bytes.len() + (192 << 10), "file {i}: {peak} held for {} bytes", bytes.len());

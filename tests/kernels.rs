@@ -18,13 +18,13 @@ async fn output(gpu: &Gpu, case: &Case, [submits, replays]: [u32; 2]) -> Vec<u8>
     run.output().await.unwrap_or_else(|error| panic!("{} ({}): {error}", case.variant, case.name))
 }
 
-/// Runs the cases of the stems, or says which failed and how.
-async fn run(stems: &[&str]) {
+/// Runs the cases of the kernels, or says which failed and how.
+async fn run(kernel_names: &[&str]) {
     let gpu = Gpu::open().await.expect("a WebGPU device");
     let start = js_sys::Date::now();
     let mut seen = BTreeMap::new();
     let mut failures = Vec::new();
-    let runs = |case: &Case| stems.contains(&case.stem) && case.needs.is_none();
+    let runs = |case: &Case| kernel_names.contains(&case.kernel_name) && case.needs.is_none();
     for case in cases(&gpu.caps).into_iter().filter(runs) {
         let outcome = case.check(&output(&gpu, &case, [1, 1]).await);
         let (count, worst) = seen.entry(case.variant.clone()).or_insert((0u32, 0f32));
@@ -35,19 +35,19 @@ async fn run(stems: &[&str]) {
     for (variant, (count, worst)) in &seen {
         console_log!("{variant}: {count} cases, largest error {worst:.3} of what is tolerated");
     }
-    console_log!("{stems:?}: {:.1} s", (js_sys::Date::now() - start) / 1e3);
+    console_log!("{kernel_names:?}: {:.1} s", (js_sys::Date::now() - start) / 1e3);
     assert!(failures.is_empty(), "{} cases failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// A test for each group of the stems that cases are about, and the list of all groups. Some stems run in the cases
-/// of others, such as `mat_vec_split` in those of `mat_vec`; the contract test sees that every stem runs.
+/// A test for each group of the kernels that cases are about, and the list of all groups. Some kernels run in the cases
+/// of others, such as `mat_vec_split` in those of `mat_vec`; the contract test sees that every kernel runs.
 macro_rules! groups {
-    ($($name:ident: $stems:expr,)*) => {
-        const GROUPS: &[&[&str]] = &[$(&$stems),*];
+    ($($name:ident: $kernel_names:expr,)*) => {
+        const GROUPS: &[&[&str]] = &[$(&$kernel_names),*];
         $(
             #[wasm_bindgen_test]
             async fn $name() {
-                run(&$stems).await;
+                run(&$kernel_names).await;
             }
         )*
     };
@@ -75,8 +75,8 @@ fn every_stem_is_in_one_group() {
     let mut listed: Vec<&str> = GROUPS.concat();
     listed.sort_unstable();
     let subgroups = Caps { subgroups: true, subgroup_size: (4, 4), ..Caps::baseline() };
-    let stems: BTreeSet<&str> = cases(&subgroups).iter().map(|case| case.stem).collect();
-    assert_eq!(listed, Vec::from_iter(stems));
+    let kernel_names: BTreeSet<&str> = cases(&subgroups).iter().map(|case| case.kernel_name).collect();
+    assert_eq!(listed, Vec::from_iter(kernel_names));
 }
 
 /// Ids drawn on the GPU have the probabilities of the softmax, and are those that the CPU sampler draws.

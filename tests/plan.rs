@@ -109,7 +109,7 @@ fn nothing_is_bound_past_the_limits_of_any_device() {
     let caps = Caps { max_binding: 16 << 20, ..Caps::baseline() };
     let model = model(caps, |_| GgmlType::Q8_0);
     let layer = &model.weights.layers[0];
-    assert!(matches!(layer.gate_up, GateUp::Apart(..)), "gate and up do not fit one binding");
+    assert!(matches!(layer.gate_up, GateUp::Separate(..)), "gate and up do not fit one binding");
     assert!(layer.down.shards.len() > 1, "down is cut by rows");
     let rows: u32 = layer.down.shards.iter().map(|shard| shard.rows).sum();
     assert_eq!(rows, layer.down.rows);

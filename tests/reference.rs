@@ -1,14 +1,13 @@
-//! The CPU stems on cases worked out by hand, and what must hold for any numbers.
+//! The CPU kernels on cases worked out by hand, and what must hold for any numbers.
 #![cfg(not(target_arch = "wasm32"))]
 
 #[path = "common/tiny.rs"]
 mod tiny;
-#[path = "common/turns.rs"]
-mod turns;
+#[path = "common/yielding.rs"]
+mod yielding;
 
 use proptest::prelude::*;
 use tiny::{VOCAB, config, f32_bytes, model, random};
-use turns::{count_turns, turn};
 use webgguf::ErrorCode;
 use webgguf::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
 use webgguf::model::{ARCHITECTURES, RopeStyle, weight_specs};
@@ -17,6 +16,7 @@ use webgguf::reference::{
     argmax_axis, attention, cumsum, frequencies, gather, layer_norm, log_sum_exp, mat_mul, mat_vec, reduce, rms_norm,
     rope, selective_scan, silu, sinkhorn, softmax, softmax_rows, swiglu, top_k,
 };
+use yielding::{count_yields, yield_now};
 
 #[track_caller]
 fn assert_close(found: &[f32], expected: &[f32], tolerance: f32) {
@@ -438,13 +438,13 @@ fn wide_layers_and_heads_give_up_the_thread_in_between() {
     let ids: Vec<u32> = (0..24).collect();
     let expected = model.forward(&ids, 0, Logits::Last).unwrap();
     let mut pass = model.begin(&ids, 0, Logits::Last).unwrap();
-    let (more, turns) = count_turns(pass.step_in_turns(turn));
+    let (more, yields) = count_yields(pass.step_yielding(yield_now));
     assert!(more.unwrap());
     // Gate, up and down.
     let work = 3 * ids.len() * WIDTH * config.hidden;
-    assert!(turns >= work / (4 << 20), "{turns} turns in {work} multiply-adds");
-    let (more, turns) = count_turns(pass.step_in_turns(turn));
-    assert!(!more.unwrap() && turns > 0, "{turns} turns in the head");
+    assert!(yields >= work / (4 << 20), "{yields} yields in {work} multiply-adds");
+    let (more, yields) = count_yields(pass.step_yielding(yield_now));
+    assert!(!more.unwrap() && yields > 0, "{yields} yields in the head");
     assert_eq!(pass.into_logits(), expected);
 }
 

@@ -5,18 +5,18 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
-#[path = "common/turns.rs"]
-mod turns;
+#[path = "common/yielding.rs"]
+mod yielding;
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use turns::{count_turns, turn};
 use webgguf::gguf::{Array, HeaderReader, Metadata, Value};
 use webgguf::tokenizer::{TextStream, Tokenizer};
 use webgguf::{Error, ErrorCode};
+use yielding::{count_yields, yield_now};
 
 fn shared() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vocab");
@@ -187,9 +187,9 @@ fn a_large_vocabulary_gives_up_the_thread_in_between() {
     ]
     .into_iter()
     .collect();
-    let (tokenizer, turns) = count_turns(Tokenizer::in_turns(&metadata, turn));
+    let (tokenizer, yields) = count_yields(Tokenizer::yielding(&metadata, yield_now));
     // Once over the merges, five times over the tokens: read, indexed in two rounds, two searched for special ones.
-    assert!(turns >= 6 * (COUNT / 4096), "{turns} turns");
+    assert!(yields >= 6 * (COUNT / 4096), "{yields} yields");
     let at_once = Tokenizer::from_metadata(&metadata).expect("a tokenizer");
     let ids = tokenizer.expect("a tokenizer").encode("bcabdaz jaab", false, false);
     assert_eq!(ids, at_once.encode("bcabdaz jaab", false, false));

@@ -9,7 +9,7 @@ fn argument(index: u32) -> vec4<f32> {
     return vec4<f32>(params.numbers[(index - 24u) / 4u][index & 3u]);
 }
 
-fn truth(condition: vec4<bool>) -> vec4<f32> {
+fn bool_override(condition: vec4<bool>) -> vec4<f32> {
     return select(vec4<f32>(), vec4<f32>(1.0), condition);
 }
 
@@ -41,12 +41,12 @@ fn apply(op: u32, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
         case 20u: { return min(a, b); }
         case 21u: { return max(a, b); }
         case 22u: { return power(a, b); }
-        case 24u: { return truth(a == b); }
-        case 25u: { return truth(a != b); }
-        case 26u: { return truth(a < b); }
-        case 27u: { return truth(a <= b); }
-        case 28u: { return truth(a > b); }
-        case 29u: { return truth(a >= b); }
+        case 24u: { return bool_override(a == b); }
+        case 25u: { return bool_override(a != b); }
+        case 26u: { return bool_override(a < b); }
+        case 27u: { return bool_override(a <= b); }
+        case 28u: { return bool_override(a > b); }
+        case 29u: { return bool_override(a >= b); }
         case 30u: { return select(c, b, a != vec4<f32>()); }
         default: { return a; }
     }

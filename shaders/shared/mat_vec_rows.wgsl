@@ -1,12 +1,12 @@
-// What the two mat_vec kernels share: bindings, which rows a team has, and the epilogue.
+// What the two mat_vec kernels share: bindings, which rows a thread group has, and the epilogue.
 
 override COLS: u32;      // columns of W, values of a column of x
 override ROWS: u32;      // rows of y that this dispatch computes; with SWIGLU W has twice as many
-override SLOTS: u32;     // rows of W that a team works on together: 1, 2 or 4; even with SWIGLU
+override ROWS_PER_GROUP: u32;     // rows of W that a thread group works on together: 1, 2 or 4; even with SWIGLU
 override COLUMNS: u32;   // columns of x, at most 8
 override Y_STRIDE: u32;  // elements from one column of y to the next
 override WG_SIZE: u32;
-override LANES: u32;     // threads of a team, a power of two; 0: not known before it runs
+override LANES: u32;     // threads of a thread group, a power of two; 0: not known before it runs
 override NORM: bool;     // RMS-normalise x on the way
 override EPS: f32;
 override BIAS: bool;
@@ -15,8 +15,8 @@ override LAST_TOKEN: bool; // x is the last of the pass's tokens, not the first
 override SWIGLU: bool;   // rows r and ROWS + r of W are gate and up of y[r]
 
 override BLOCKS: u32 = (COLS + 31u) / 32u;                 // blocks of a row
-override OUTPUTS: u32 = select(SLOTS, SLOTS / 2u, SWIGLU); // rows of y from SLOTS rows of W
-override SUMS: u32 = (SLOTS + 1u) * COLUMNS;               // of a team: [COLUMNS, SLOTS], then squares [COLUMNS]
+override OUTPUTS: u32 = select(ROWS_PER_GROUP, ROWS_PER_GROUP / 2u, SWIGLU); // rows of y from ROWS_PER_GROUP rows of W
+override SUMS: u32 = (ROWS_PER_GROUP + 1u) * COLUMNS;               // of a thread group: [COLUMNS, ROWS_PER_GROUP], then squares [COLUMNS]
 
 struct Params {
     first_row: u32,  // row of the whole matrix that row 0 of W is: W may be one shard
@@ -38,14 +38,14 @@ struct Params {
 #import columns
 #import norm
 #import weights
-#import team
+#import thread_group
 
-// The row of W in a slot, for slots that start at row `first` of y. Slots past the end repeat the last row.
-fn slot_row(first: u32, slot: u32) -> u32 {
+// The row of W in a group_row, for slots that start at row `first` of y. Slots past the end repeat the last row.
+fn weight_row(first: u32, group_row: u32) -> u32 {
     if SWIGLU {
-        return min(first + slot / 2u, ROWS - 1u) + (slot & 1u) * ROWS;
+        return min(first + group_row / 2u, ROWS - 1u) + (group_row & 1u) * ROWS;
     }
-    return min(first + slot, ROWS - 1u);
+    return min(first + group_row, ROWS - 1u);
 }
 
 // Element of x where its first column starts.

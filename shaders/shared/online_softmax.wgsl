@@ -1,12 +1,12 @@
 // The running softmax of a workgroup of WG_SIZE threads over tiles of up to KEYS keys for QUERIES queries (Milakov &
 // Gimelshein 2018, arXiv 1805.02867): scores stand in `weights` and become weights of exp(score - maximum so far).
-override MEMBERS: u32 = WG_SIZE / QUERIES;        // threads that weigh the keys of one query
+override MEMBERS: u32 = WG_SIZE / QUERIES;        // threads that softmax_weights the keys of one query
 
 var<workgroup> weights: array<f32, QUERIES * KEYS>;
 var<workgroup> shared_by: array<f32, WG_SIZE>;    // a maximum, then a sum, of each member
 var<workgroup> high: array<f32, QUERIES>;
 var<workgroup> total: array<f32, QUERIES>;
-var<workgroup> shrink: array<f32, QUERIES>;       // what sums so far are to be multiplied by
+var<workgroup> rescale: array<f32, QUERIES>;       // what sums so far are to be multiplied by
 
 // Before the first tile.
 fn start_softmax(lane: u32) {
@@ -49,7 +49,7 @@ fn advance(lane: u32, count: u32) {
         }
         total[n] = all;
         high[n] = highest;
-        shrink[n] = factor;
+        rescale[n] = factor;
     }
     workgroupBarrier();
 }

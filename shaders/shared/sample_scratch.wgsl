@@ -1,4 +1,4 @@
-// What the sampling kernels hand on, in one buffer of words; see kernels/sample.rs. The kernel declares LENGTH, WINNERS
+// What the sampling kernels hand on, in one buffer of words; see kernels/sample.rs. The kernel declares LENGTH, SEGMENTS
 // and WG_SIZE = 256, and binds `scratch`, `options` and `logits`.
 //
 // A logit's depth below the largest is a 24-bit key: 2^-19 per unit, and what is deeper than 32 is never drawn. The
@@ -8,9 +8,9 @@ const COUNTS_AT = 0u;       // [BINS]
 const LOW_AT = 256u;        // [BINS] sums, low words
 const HIGH_AT = 512u;       // [BINS] sums, high words
 const CANDIDATES = 768u;    // how many candidates there are
-const WINNERS_AT = 784u;    // [WINNERS] of (bits of the value, index): the largest penalised logits
-override DRAWN_AT: u32 = WINNERS_AT + 2u * WINNERS;  // [WINNERS], the same with noise
-override LIST_AT: u32 = DRAWN_AT + 2u * WINNERS;     // [LENGTH]: indices of candidates
+const WINNERS_AT = 784u;    // [SEGMENTS] of (bits of the value, index): the largest penalised logits
+override DRAWN_AT: u32 = WINNERS_AT + 2u * SEGMENTS;  // [SEGMENTS], the same with noise
+override LIST_AT: u32 = DRAWN_AT + 2u * SEGMENTS;     // [LENGTH]: indices of candidates
 
 const BINS = 256u;
 const DEEPEST = 0xffffffu;
@@ -35,19 +35,19 @@ fn has_filters() -> bool {
     return options.top_k > 0u || options.top_p < 1.0;
 }
 
-// The best of the winners from word `at` on.
-fn best_of(at: u32, lane: u32) -> Winner {
-    var best = Winner(LOWEST, 0xffffffffu);
-    for (var i = lane; i < WINNERS; i += WG_SIZE) {
+// The best of the partial_argmaxes from word `at` on.
+fn best_of(at: u32, lane: u32) -> PartialArgmax {
+    var best = PartialArgmax(LOWEST, 0xffffffffu);
+    for (var i = lane; i < SEGMENTS; i += WG_SIZE) {
         let value = bitcast<f32>(atomicLoad(&scratch[at + 2u * i]));
-        best = better(best, Winner(value, atomicLoad(&scratch[at + 2u * i + 1u])));
+        best = better(best, PartialArgmax(value, atomicLoad(&scratch[at + 2u * i + 1u])));
     }
     return workgroup_best(best, lane);
 }
 
-fn keep_winner(at: u32, stretch: u32, best: Winner) {
-    atomicStore(&scratch[at + 2u * stretch], bitcast<u32>(best.value));
-    atomicStore(&scratch[at + 2u * stretch + 1u], best.index);
+fn keep_best(at: u32, segment: u32, best: PartialArgmax) {
+    atomicStore(&scratch[at + 2u * segment], bitcast<u32>(best.value));
+    atomicStore(&scratch[at + 2u * segment + 1u], best.index);
 }
 
 // A number in (0, 1) for this step and index: pcg4d (Jarzynski and Olano 2020), the twin of src/sampler.rs.
@@ -60,6 +60,6 @@ fn uniform_noise(step: u32, index: u32) -> f32 {
 }
 
 // A logit with the noise of the draw (Gumbel-max; Maddison et al. 2014, arXiv 1411.0030).
-fn drawn(logit: f32, step: u32, index: u32) -> Winner {
-    return Winner(logit / options.temperature - log(-log(uniform_noise(step, index))), index);
+fn drawn(logit: f32, step: u32, index: u32) -> PartialArgmax {
+    return PartialArgmax(logit / options.temperature - log(-log(uniform_noise(step, index))), index);
 }

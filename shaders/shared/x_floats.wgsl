@@ -19,8 +19,8 @@ fn stage(start: u32, count: u32, thread: u32) -> f32 {
     return squares;
 }
 
-// Adds the team's rows from `first` on times block `start + b` of x.
-fn add_block(sums: ptr<function, array<f32, SUMS_MOST>>, first: u32, start: u32, b: u32) {
+// Adds the thread group's rows from `first` on times block `start + b` of x.
+fn add_block(sums: ptr<function, array<f32, MAX_SUMS>>, first: u32, start: u32, b: u32) {
     var block: array<vec4<f32>, 8>;
     var halves = array<vec4<f32>, 2>();
     for (var k = 0u; k < 8u; k += 1u) {
@@ -28,7 +28,7 @@ fn add_block(sums: ptr<function, array<f32, SUMS_MOST>>, first: u32, start: u32,
         halves[k / 4u] += block[k];
     }
     let x_sums = vec2<f32>(dot(halves[0], vec4<f32>(1.0)), dot(halves[1], vec4<f32>(1.0)));
-    for (var slot = 0u; slot < SLOTS; slot += 1u) {
-        (*sums)[slot] += block_dot(slot_row(first, slot) * BLOCKS + start + b, &block, x_sums);
+    for (var group_row = 0u; group_row < ROWS_PER_GROUP; group_row += 1u) {
+        (*sums)[group_row] += block_dot(weight_row(first, group_row) * BLOCKS + start + b, &block, x_sums);
     }
 }

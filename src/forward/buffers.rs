@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::{CHUNK, Splits};
 use crate::config::ModelConfig;
-use crate::kernels::argmax::{Commit, winners_bytes};
+use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::split_count;
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
@@ -47,8 +47,8 @@ pub struct Activations {
 pub struct SampleBuffers {
     /// Length, then end-of-generation ids.
     pub stops: Slice,
-    /// Winners of the stretches of logits.
-    pub winners: Slice,
+    /// PartialArgmaxes of the segments of logits.
+    pub partial_argmaxes: Slice,
     /// What the sampling kernels hand on.
     pub scratch: Slice,
     /// [`crate::kernels::sample::Options`] of the run.
@@ -103,7 +103,7 @@ impl Buffers {
             activations: activations(config, &heads, context.min(CHUNK), plan),
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
-                winners: plan.alloc("winners", winners_bytes(config.vocab as u32)).into(),
+                partial_argmaxes: plan.alloc("partial_argmaxes", partial_argmax_bytes(config.vocab as u32)).into(),
                 scratch: plan.alloc("sampling scratch", scratch_bytes(config.vocab as u32)).into(),
                 options: plan.alloc("sampling options", size_of::<Options>() as u64).into(),
                 counts: plan.words("token counts", config.vocab),

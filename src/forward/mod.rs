@@ -15,7 +15,7 @@ pub use weights::{GateUp, Layer, Part, Placement, Target, Weights, place};
 use crate::config::ModelConfig;
 use crate::kernels::argmax::{argmax, argmax_merge};
 use crate::kernels::attention::{Attention, Splits, attention, attention_decode};
-use crate::kernels::caps::{Caps, Rounding};
+use crate::kernels::caps::{ActivationFormat, Caps};
 use crate::kernels::gather::gather;
 use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul::{MatMul, mat_mul};
@@ -56,7 +56,7 @@ impl Forward<'_> {
     /// A chunk of tokens through all layers: `x` holds the last layer's output, the cache its keys and values.
     pub fn prefill(&self) -> Vec<Dispatch> {
         let b = &self.buffers.activations;
-        let rounding = self.caps.rounding;
+        let format = self.caps.activation_format;
         let mut list = self.embed();
         for (layer, cache) in self.weights.layers.iter().zip(&self.buffers.cache) {
             list.push(self.norm(b.x, layer.attn_norm, b.normed));
@@ -65,11 +65,11 @@ impl Forward<'_> {
                 y_offset: part.first_output,
                 ..self.mat_mul_of(&part.matrix, b.normed, b.qkv, self.qkv_width())
             });
-            list.extend(self.multiply(self.rounding_of_keys(), &qkv.collect::<Vec<_>>()));
+            list.extend(self.multiply(self.format_of_qkv_inputs(), &qkv.collect::<Vec<_>>()));
             list.push(self.rope(layer, cache));
             list.push(attention(self.buffers.state, &self.attention_of(cache)));
             list.extend(self.multiply(
-                rounding,
+                format,
                 &[MatMul {
                     epilogue: Epilogue::Residual,
                     ..self.mat_mul_of(&layer.attn_out, b.attended, b.x, self.hidden())
@@ -79,7 +79,7 @@ impl Forward<'_> {
             list.extend(self.gate_up_many(layer));
             list.push(swiglu(self.ffn(), b.gate_up, b.activated));
             list.extend(self.multiply(
-                rounding,
+                format,
                 &[MatMul {
                     epilogue: Epilogue::Residual,
                     ..self.mat_mul_of(&layer.down, b.activated, b.x, self.hidden())
@@ -148,7 +148,10 @@ impl Forward<'_> {
     pub fn greedy(&self) -> Vec<Dispatch> {
         let (b, s) = (&self.buffers.activations, &self.buffers.sample);
         let vocab = self.config.vocab as u32;
-        vec![argmax(vocab, b.logits, s.winners), argmax_merge(vocab, s.winners, self.buffers.commit())]
+        vec![
+            argmax(vocab, b.logits, s.partial_argmaxes),
+            argmax_merge(vocab, s.partial_argmaxes, self.buffers.commit()),
+        ]
     }
 
     /// Logits → one id by the run's sampling options, committed as the next token.
@@ -191,7 +194,7 @@ impl Forward<'_> {
             GateUp::Stacked(matrix) => {
                 self.multiply_one(&MatVec { norm, epilogue: Epilogue::SwiGlu, ..MatVec::new(matrix, b.x, b.activated) })
             }
-            GateUp::Apart(gate, up) => {
+            GateUp::Separate(gate, up) => {
                 let mut list = self.multiply_one(&MatVec { norm, ..MatVec::new(gate, b.x, b.gate_up) });
                 let y_offset = self.ffn();
                 list.extend(self.multiply_one(&MatVec { norm, y_offset, ..MatVec::new(up, b.x, b.gate_up) }));
@@ -205,9 +208,9 @@ impl Forward<'_> {
         let b = &self.buffers.activations;
         let of = |matrix| self.mat_mul_of(matrix, b.normed, b.gate_up, 2 * self.ffn());
         match &layer.gate_up {
-            GateUp::Stacked(matrix) => self.multiply(self.caps.rounding, &[of(matrix)]),
-            GateUp::Apart(gate, up) => {
-                self.multiply(self.caps.rounding, &[of(gate), MatMul { y_offset: self.ffn(), ..of(up) }])
+            GateUp::Stacked(matrix) => self.multiply(self.caps.activation_format, &[of(matrix)]),
+            GateUp::Separate(gate, up) => {
+                self.multiply(self.caps.activation_format, &[of(gate), MatMul { y_offset: self.ffn(), ..of(up) }])
             }
         }
     }
@@ -217,28 +220,28 @@ impl Forward<'_> {
     }
 
     /// 8 bits are too few for keys and values: what is wrong in them stays in the cache for all later tokens.
-    fn rounding_of_keys(&self) -> Rounding {
-        match self.caps.rounding {
-            Rounding::Int8 => Rounding::None,
+    fn format_of_qkv_inputs(&self) -> ActivationFormat {
+        match self.caps.activation_format {
+            ActivationFormat::Int8 => ActivationFormat::F32,
             rounding => rounding,
         }
     }
 
     /// Products with one x, which is rounded once for those that take it so.
-    fn multiply(&self, rounding: Rounding, problems: &[MatMul]) -> Vec<Dispatch> {
+    fn multiply(&self, format: ActivationFormat, problems: &[MatMul]) -> Vec<Dispatch> {
         let Buffers { state, dummy, activations: b, .. } = self.buffers;
-        let takes = |problem: &&MatMul| match rounding {
-            Rounding::None => false,
-            Rounding::Int8 => mat_mul_int8::suits(problem.weights),
-            Rounding::F16(_) => mat_mul_subgroup_matrix::suits(problem.weights),
+        let takes = |problem: &&MatMul| match format {
+            ActivationFormat::F32 => false,
+            ActivationFormat::Int8 => mat_mul_int8::supports(problem.weights),
+            ActivationFormat::F16(_) => mat_mul_subgroup_matrix::supports(problem.weights),
         };
-        let round = |&MatMul { weights, x, x_stride, .. }: &MatMul| match rounding {
-            Rounding::Int8 => quantise(*state, (weights.cols, x_stride), x, &b.quants),
+        let round = |&MatMul { weights, x, x_stride, .. }: &MatMul| match format {
+            ActivationFormat::Int8 => quantise(*state, (weights.cols, x_stride), x, &b.quants),
             _ => round_f16((weights.cols, x_stride), x, &b.halves),
         };
-        let product = |problem: &MatMul| match rounding {
-            Rounding::Int8 if takes(&problem) => mat_mul_int8((*state, *dummy), problem, &b.quants),
-            Rounding::F16(shape) if takes(&problem) => {
+        let product = |problem: &MatMul| match format {
+            ActivationFormat::Int8 if takes(&problem) => mat_mul_int8((*state, *dummy), problem, &b.quants),
+            ActivationFormat::F16(shape) if takes(&problem) => {
                 let subgroups = Subgroups { size: self.caps.subgroup_size.0, shape };
                 mat_mul_subgroup_matrix(subgroups, (*state, *dummy), problem, &b.halves)
             }

@@ -42,7 +42,7 @@ pub enum GateUp {
     /// Gate's rows, then up's.
     Stacked(Matrix),
     /// Types differ, or together they pass the binding limit.
-    Apart(Matrix, Matrix),
+    Separate(Matrix, Matrix),
 }
 
 /// The weights of one layer.
@@ -200,7 +200,7 @@ impl Placer<'_> {
     fn gate_up(&mut self, gate: Key, up: Key) -> Result<GateUp> {
         match self.stackable(&[gate, up]) {
             true => Ok(GateUp::Stacked(self.matrix(&[gate, up])?)),
-            false => Ok(GateUp::Apart(self.matrix(&[gate])?, self.matrix(&[up])?)),
+            false => Ok(GateUp::Separate(self.matrix(&[gate])?, self.matrix(&[up])?)),
         }
     }
 

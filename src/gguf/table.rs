@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorCode, Result};
 pub(super) const LEAST_ENTRY_BYTES: u64 = 32;
 
 const LONGEST_NAME: u64 = 64;
-const MOST_DIMS: u32 = 4;
+const MAX_DIMS: u32 = 4;
 const DEFAULT_ALIGNMENT: u64 = 32;
 /// The format asks for a multiple of this.
 const LEAST_ALIGNMENT: u64 = 8;
@@ -26,9 +26,9 @@ pub(super) fn read_entry(cursor: &mut Cursor, (number, count): (u64, u64)) -> St
     let name = str::from_utf8(cursor.take(len)?)
         .map_err(|_| Error::bad_file(format!("tensor table entry {number} of {count}: name is not UTF-8")))?;
     let rank = cursor.u32()?;
-    if rank == 0 || rank > MOST_DIMS {
+    if rank == 0 || rank > MAX_DIMS {
         let name = shown(name);
-        return Err(Error::bad_file(format!("tensor `{name}` has {rank} dimensions, expected 1 to {MOST_DIMS}")).into());
+        return Err(Error::bad_file(format!("tensor `{name}` has {rank} dimensions, expected 1 to {MAX_DIMS}")).into());
     }
     let mut dims = Vec::with_capacity(rank as usize);
     for _ in 0..rank {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::pipeline::Pipeline;
 use super::shim;
-use crate::kernels::caps::{Caps, MatrixShape, Rounding};
+use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use crate::{Error, ErrorCode, Result};
 
 /// What the browser says about the adapter.
@@ -186,7 +186,7 @@ fn caps(device: &wgpu::Device, instance: &wgpu::Instance, facts: &js_sys::Object
         subgroup_matrix: MatrixShape::ALL.into_iter().find(offered),
         dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
         vendor: shim::text(facts, "vendor").to_lowercase(),
-        rounding: Rounding::None,
+        activation_format: ActivationFormat::F32,
         max_binding: limits.max_storage_buffer_binding_size,
         max_buffer: limits.max_buffer_size,
     }
@@ -197,5 +197,5 @@ fn adapter_facts(facts: &js_sys::Object) -> AdapterFacts {
     let description = shim::text(facts, "description");
     let name = if description.is_empty() { format!("{vendor} {architecture}").trim().to_owned() } else { description };
     let features = shim::texts(facts, "features").into_iter().filter(|name| WANTED.contains(&name.as_str())).collect();
-    AdapterFacts { name, vendor, architecture, software: shim::truth(facts, "software"), features }
+    AdapterFacts { name, vendor, architecture, software: shim::bool_override(facts, "software"), features }
 }

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use super::{BufferTable, CommandList, Gpu, Ring};
 use crate::config::ModelConfig;
 use crate::forward::{BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Weights};
-use crate::kernels::caps::{Precision, Rounding};
+use crate::kernels::caps::{ActivationFormat, Precision};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::state::State;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
-use crate::web::pause::Pause;
+use crate::web::time_slice::TimeSlice;
 use crate::{Error, ErrorCode, Result};
 
 /// Tokens in flight, at most.
@@ -46,7 +46,7 @@ pub struct GpuModel {
 
 /// What a pass over ids of a prompt does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum PassKind {
     /// Fills the cache.
     Through,
     /// Chooses the next token too.
@@ -91,9 +91,9 @@ impl GpuModel {
         table: BufferTable,
         [prefill, head, decode, greedy, sample]: [Vec<Dispatch>; 5],
     ) -> Result<Self> {
-        let mut pause = Pause::new();
+        let mut time_slice = TimeSlice::new();
         let mut record = async |dispatches: Vec<_>| {
-            pause.if_due().await;
+            time_slice.yield_if_over().await;
             CommandList::record(&gpu, &dispatches, &table)
         };
         let lists = Lists {
@@ -151,7 +151,7 @@ impl GpuModel {
         let mut at = position;
         for chunk in many.chunks(CHUNK) {
             let last = at + chunk.len() == position + ids.len();
-            self.pass(chunk, at, if last { Way::Choose } else { Way::Through });
+            self.pass(chunk, at, if last { PassKind::Choose } else { PassKind::Through });
             at += chunk.len();
             if !last && let Some(before) = before.replace(self.gpu.submitted()) {
                 let _ = before.await;
@@ -161,7 +161,7 @@ impl GpuModel {
             }
         }
         if !one.is_empty() && at + 1 == position + ids.len() && !(stop.get() && at > position) {
-            self.pass(one, at, Way::One);
+            self.pass(one, at, PassKind::One);
             at += 1;
         }
         self.gpu.check()?;
@@ -169,18 +169,18 @@ impl GpuModel {
     }
 
     /// Submits one pass over `ids` at `position`.
-    fn pass(&mut self, ids: &[u32], position: usize, way: Way) {
+    fn pass(&mut self, ids: &[u32], position: usize, way: PassKind) {
         self.write(self.buffers.tokens, bytemuck::cast_slice(ids));
         let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
         self.write(self.buffers.state, bytemuck::bytes_of(&state));
         let Lists { prefill, head, decode, .. } = &self.lists;
         let tail = self.lists.tail(self.greedy);
         let lists: &[&CommandList] = match way {
-            Way::Through => &[prefill],
-            Way::Choose => &[prefill, head, tail],
-            Way::One => &[decode, tail],
+            PassKind::Through => &[prefill],
+            PassKind::Choose => &[prefill, head, tail],
+            PassKind::One => &[decode, tail],
         };
-        let read = (way != Way::Through).then_some((&mut self.ring, state_of(&self.table, &self.buffers)));
+        let read = (way != PassKind::Through).then_some((&mut self.ring, state_of(&self.table, &self.buffers)));
         submit(&self.gpu, lists, ids.len() as u32, read);
     }
 
@@ -211,7 +211,7 @@ impl GpuModel {
         Ok(bytes.map(|bytes| bytemuck::pod_read_unaligned(&bytes)))
     }
 
-    /// Without rounding: logits `[ids, vocab]` of up to [`EVALUATE_CHUNK`] ids at `position` and after.
+    /// Without activation_format: logits `[ids, vocab]` of up to [`EVALUATE_CHUNK`] ids at `position` and after.
     pub async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
         if self.evaluation.is_none() {
             self.evaluation = Some(self.record_evaluation()?);
@@ -249,7 +249,7 @@ impl GpuModel {
 
     /// Whether prefill rounds activations.
     fn rounds(&self) -> bool {
-        self.gpu.caps.rounding != Rounding::None
+        self.gpu.caps.activation_format != ActivationFormat::F32
     }
 
     fn write(&self, slice: Slice, bytes: &[u8]) {

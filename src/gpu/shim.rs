@@ -39,8 +39,8 @@ pub fn number(facts: &js_sys::Object, key: &str) -> u32 {
     get(facts, key).as_f64().unwrap_or_default() as u32
 }
 
-/// A truth that the armed call noted.
-pub fn truth(facts: &js_sys::Object, key: &str) -> bool {
+/// A bool_override that the armed call noted.
+pub fn bool_override(facts: &js_sys::Object, key: &str) -> bool {
     get(facts, key).is_truthy()
 }
 

@@ -18,7 +18,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// So many draws with these options, which have no penalties: `penalties` is left out, and the winner it would
+    /// So many draws with these options, which have no penalties: `penalties` is left out, and the best it would
     /// find is there already. Without filters so is the histogram.
     pub fn new(options: &SamplingOptions, draws: u32) -> Self {
         let logits: Vec<f32> = Random::new(5).floats(LENGTH as usize).into_iter().map(|x| 2.0 * x).collect();

@@ -97,8 +97,8 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind, path: Option<Path>) -> Ca
     let of = |i: usize| if bias.is_some() { bias_values[i % ROWS as usize] } else { 0.0 };
     let sums: Vec<f32> = sums.into_iter().enumerate().map(|(i, sum)| sum as f32 + of(i)).collect();
     let expected = gate.map_or(sums.clone(), |gate| activated(gate, &sums, ROWS as usize / 2));
-    // Few rows of W are shared by whole workgroups, under a stem of its own.
-    let (stem, about) = match (path, gate, w) {
+    // Few rows of W are shared by whole workgroups, under a kernel of its own.
+    let (kernel_name, about) = match (path, gate, w) {
         (Path::Fused, _, _) => ("mat_vec", "mat_vec_split"),
         (Path::Steps, Some(_), _) => ("swiglu", "swiglu"),
         (Path::Steps, None, DType::Quantised(_)) if rows > crate::tensor::quantised::MAX_VECTORS => {
@@ -113,5 +113,5 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind, path: Option<Path>) -> Ca
         w.name()
     );
     let case = bench.case(about, name, &y, Expected::Close(expected, Tolerance::dot(GgmlType::Q5_0)));
-    Case { stem, ..case }
+    Case { kernel_name, ..case }
 }

@@ -98,8 +98,8 @@ fn scattered(caps: &Caps, random: &mut Random, shape: &[u32], axis: usize, picks
     let tolerance = Tolerance { abs: 1e-5, rel: 1e-5 };
     let name = format!("{} by {picks:?} along {axis}", base_tensor.describe());
     // Long chains of equal indices are what the links are for.
-    let stem = if picks == [600] { "scatter_links" } else { "scatter_add" };
-    bench.case(stem, name, &y, Expected::Close(expected, tolerance))
+    let kernel_name = if picks == [600] { "scatter_links" } else { "scatter_add" };
+    bench.case(kernel_name, name, &y, Expected::Close(expected, tolerance))
 }
 
 const VOCABULARY: u32 = 33;
@@ -123,7 +123,7 @@ fn rows_of_floats(caps: &Caps, random: &mut Random, dtype: DType, ty: GgmlType) 
 fn rows(
     mut bench: OpBench,
     random: &mut Random,
-    (stem, weights): (&'static str, &Tensor),
+    (kernel_name, weights): (&'static str, &Tensor),
     held: &data::Tensor,
 ) -> Case {
     let (ids, indices) = picked(&mut bench, random, VOCABULARY, &[3, 3]);
@@ -132,5 +132,5 @@ fn rows(
     dequantize(held.ty, &held.raw, &mut values).expect("whole blocks");
     let expected = reference::gather_axis(&values, &weights.shape, 0, &indices, f32::NAN);
     let name = format!("embedding of {}", weights.describe());
-    bench.case(stem, name, &y, Expected::Close(expected, Tolerance::READ))
+    bench.case(kernel_name, name, &y, Expected::Close(expected, Tolerance::READ))
 }

@@ -1,7 +1,7 @@
 //! Matrices of 256 MiB times a column, to measure how fast weights are read: on smaller ones the launch dominates.
 //!
 //! Every quantised type of 4 bits or more has one in the shape that the rules choose on the device. Where the device
-//! can run products with x in digits, it has another in the shape that they did not choose, so that one run compares
+//! can run products with x in limbs, it has another in the shape that they did not choose, so that one run compares
 //! both. Buffers have sizes and no contents: WebAssembly could not hold them, and only the time counts.
 
 use crate::gguf::GgmlType;
@@ -77,14 +77,14 @@ pub fn large(caps: &Caps, least_bytes: u32) -> Vec<Large> {
     products.collect()
 }
 
-/// The shape that the rules choose; and where the device can run both, one that is the other way about digits.
+/// The shape that the rules choose; and where the device can run both, one that is the other way about limbs.
 fn shapes(caps: &Caps, ty: GgmlType, rows: u32) -> Vec<Shape> {
     let chosen = choose(caps, ty, rows, COLS);
-    let other = if chosen.digits {
+    let other = if chosen.limbs {
         Some(choose(&Caps { dot4: false, ..caps.clone() }, ty, rows, COLS))
     } else if caps.subgroups && caps.dot4 {
         // The first of the table: that of tall matrices.
-        RULES.iter().map(|rule| rule.shape).find(|shape| shape.digits)
+        RULES.iter().map(|rule| rule.shape).find(|shape| shape.limbs)
     } else {
         None
     };
@@ -100,7 +100,7 @@ mod tests {
         Caps { max_binding: 1 << 30, max_buffer: 1 << 30, ..Caps::baseline() }
     }
 
-    fn with_digits(vendor: &str) -> Caps {
+    fn with_limbs(vendor: &str) -> Caps {
         Caps { subgroups: true, subgroup_size: (32, 32), dot4: true, vendor: vendor.into(), ..roomy() }
     }
 
@@ -125,15 +125,15 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_compared_with_the_other_way_where_there_are_any() {
+    fn limbs_are_compared_with_floats_where_the_device_has_both() {
         assert_eq!(variants(&roomy()).len(), 8);
-        assert_eq!(variants(&Caps { dot4: true, ..roomy() }).len(), 8, "digits need subgroups");
-        let chosen = variants(&with_digits("nvidia"));
+        assert_eq!(variants(&Caps { dot4: true, ..roomy() }).len(), 8, "limbs need subgroups");
+        let chosen = variants(&with_limbs("nvidia"));
         assert_eq!(chosen.len(), 16);
-        assert_eq!(chosen[..2], ["mat_vec.q4_0.subgroup.digits", "mat_vec.q4_0.subgroup"]);
-        let forced = variants(&with_digits("another"));
+        assert_eq!(chosen[..2], ["mat_vec.q4_0.subgroup.limbs", "mat_vec.q4_0.subgroup"]);
+        let forced = variants(&with_limbs("another"));
         assert_eq!(forced.len(), 16);
-        assert_eq!(forced[..2], ["mat_vec.q4_0.subgroup", "mat_vec.q4_0.subgroup.digits"]);
+        assert_eq!(forced[..2], ["mat_vec.q4_0.subgroup", "mat_vec.q4_0.subgroup.limbs"]);
     }
 
     #[test]

@@ -70,10 +70,10 @@ fn case(caps: &Caps, random: &mut Random, centred: bool, [rows, width]: [u32; 2]
     };
     let expected = if given.see_sum { added } else { reference::layer_norm(&added, &shape) };
     let output = made.last().expect("one output at least");
-    let stem = if centred { "layer_norm" } else { "rms_norm_residual" };
+    let kernel_name = if centred { "layer_norm" } else { "rms_norm_residual" };
     // A value near the mean keeps the mean's rounding, up to 30 times as large.
     let tolerance = if centred { Tolerance { abs: 1e-5, ..Tolerance::PLAIN } } else { Tolerance::PLAIN };
-    bench.case(stem, name([rows, width], given), output, Expected::Close(expected, tolerance))
+    bench.case(kernel_name, name([rows, width], given), output, Expected::Close(expected, tolerance))
 }
 
 fn name([rows, width]: [u32; 2], given: Given) -> String {

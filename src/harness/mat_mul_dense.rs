@@ -134,11 +134,11 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
     // One b for all of a is one tall matrix.
     let tall = batches[1].iter().all(|&n| n == 1) && !transposed[0];
     let rows = if tall { m * batch.iter().product::<u32>() } else { m };
-    let about = if choose(rows, n) == FEW { FEW_SPEC.stem } else { SPEC.stem };
+    let about = if choose(rows, n) == FEW { FEW_SPEC.kernel_name } else { SPEC.kernel_name };
     let case = bench.case(about, name(kind), &y, Expected::Close(expected, tolerance));
     let flops = 2 * u64::from(m) * u64::from(n) * u64::from(k) * batch.iter().map(|&n| u64::from(n)).product::<u64>();
-    // Both topologies are one stem.
-    Case { stem: SPEC.stem, needs: (fast && !caps.f16).then_some("shader-f16"), flops, ..case }
+    // Both topologies are one kernel.
+    Case { kernel_name: SPEC.kernel_name, needs: (fast && !caps.f16).then_some("shader-f16"), flops, ..case }
 }
 
 fn name(kind: &Kind) -> String {

@@ -186,7 +186,8 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
         Path::Each => "mat_mul_grouped_each",
         Path::Tiles(_) => "mat_mul_grouped",
     };
-    // Both topologies are one stem.
-    let case = Case { stem: "mat_mul_grouped", ..bench.case(about, name, &y, Expected::Close(expected, tolerance)) };
+    // Both topologies are one kernel.
+    let case =
+        Case { kernel_name: "mat_mul_grouped", ..bench.case(about, name, &y, Expected::Close(expected, tolerance)) };
     Case { flops: 2 * u64::from(entries) * n as u64 * k as u64, ..case }
 }

@@ -6,7 +6,7 @@ use crate::gguf::GgmlType;
 use crate::kernels::caps::{Caps, MatrixShape};
 use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul::MatMul;
-use crate::kernels::mat_mul_subgroup_matrix::{Halves, Matrices, RULES, Subgroups, dispatch, round_f16, suits};
+use crate::kernels::mat_mul_subgroup_matrix::{Halves, Matrices, RULES, Subgroups, dispatch, round_f16, supports};
 use crate::kernels::mat_vec::Epilogue;
 use crate::kernels::spec::BufferId;
 use crate::reference;
@@ -26,7 +26,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
         Some(shape) => Subgroups { size: caps.subgroup_size.0, shape },
         None => Subgroups { size: 32, shape: MatrixShape::ALL[0] },
     };
-    let types = GgmlType::ALL.into_iter().filter(|&ty| suits(&Matrix::whole(ty, 1, 256, BufferId(0))));
+    let types = GgmlType::ALL.into_iter().filter(|&ty| supports(&Matrix::whole(ty, 1, 256, BufferId(0))));
     for (i, ty) in types.enumerate() {
         let widths: &[u32] = if ty.block_len() <= 32 { &[32, 96, 1056, 64] } else { &[256, 768] };
         let wanted = (ty, widths[i % widths.len()], KINDS[i % KINDS.len()]);

@@ -50,9 +50,9 @@ const KINDS: &[Kind] = &[
 const EPS: f32 = 1e-5;
 
 pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
-    // (with subgroups, split, digits) → shapes of the table
+    // (with subgroups, split, limbs) → shapes of the table
     let shapes = |wanted: (bool, bool, bool)| -> Vec<Shape> {
-        let of = |shape: &Shape| (shape.lanes == 0, shape.split, shape.digits) == wanted;
+        let of = |shape: &Shape| (shape.lanes == 0, shape.split, shape.limbs) == wanted;
         RULES.iter().map(|rule| rule.shape).filter(of).collect()
     };
     let mut topologies = vec![(false, false, false), (false, true, false)];
@@ -64,8 +64,8 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
     }
     let mut cases = Vec::new();
     for (t, ty) in GgmlType::ALL.into_iter().enumerate() {
-        for (s, &(with, split, digits)) in topologies.iter().enumerate().filter(|(_, t)| !t.2 || ty.is_quantised()) {
-            let shapes = shapes((with, split, digits));
+        for (s, &(with, split, limbs)) in topologies.iter().enumerate().filter(|(_, t)| !t.2 || ty.is_quantised()) {
+            let shapes = shapes((with, split, limbs));
             // Turning through shapes and widths gives each of them every kind, over all types.
             // Several columns are for the split topology.
             let chosen =
@@ -74,9 +74,9 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
                 1 => shapes[(t + k) % shapes.len()],
                 _ => COLUMNS_SHAPES[usize::from(with)],
             };
-            let turn = |(k, kind)| (kind, shape((k, kind)), widths(ty)[(t + k) % widths(ty).len()]);
-            let turned = chosen.map(turn);
-            cases.extend(turned.map(|(kind, shape, cols)| case(caps, random, (ty, cols), shape, kind)));
+            let with_shape = |(k, kind)| (kind, shape((k, kind)), widths(ty)[(t + k) % widths(ty).len()]);
+            let shaped = chosen.map(with_shape);
+            cases.extend(shaped.map(|(kind, shape, cols)| case(caps, random, (ty, cols), shape, kind)));
         }
     }
     if caps.subgroups {
@@ -84,7 +84,7 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
     }
     // More workgroups than one axis of a grid takes.
     let last = RULES[RULES.len() - 1].shape;
-    let tall = Kind { rows: last.slots * MAX_WORKGROUPS + 5, ..PLAIN };
+    let tall = Kind { rows: last.rows_per_group * MAX_WORKGROUPS + 5, ..PLAIN };
     cases.push(case(caps, random, (GgmlType::Q4_0, 32), last, &tall));
     cases
 }
@@ -93,11 +93,11 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
 fn rounds(caps: &Caps, random: &mut Random) -> Vec<Case> {
     let (least, most) = caps.subgroup_size;
     let caps = &Caps { subgroup_size: (least / 2, most), ..caps.clone() };
-    let tall = |slots, digits| Shape { split: false, digits, wg_size: 128, lanes: 0, slots };
-    let digits = caps.dot4;
+    let tall = |rows_per_group, limbs| Shape { split: false, limbs, wg_size: 128, lanes: 0, rows_per_group };
+    let limbs = caps.dot4;
     [
         (GgmlType::Q4_0, 4128, tall(2, false), 1),
-        (GgmlType::Q6_K, 3328, tall(4, digits), 3),
+        (GgmlType::Q6_K, 3328, tall(4, limbs), 3),
         (GgmlType::F32, 3333, tall(2, false), 4),
     ]
     .map(|(ty, cols, shape, kind)| {
@@ -145,16 +145,16 @@ fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Sh
         apply(&tensor, x, norm_weight.as_deref(), bias.as_deref(), kind.epilogue, y);
     }
     let Kind { rows, norm, bias, tokens, columns, epilogue, done, .. } = kind;
-    let Shape { wg_size, lanes, slots, .. } = shape;
+    let Shape { wg_size, lanes, rows_per_group, .. } = shape;
     let shards = starts.len();
     let name = format!(
         "{rows}x{cols} by {columns} {epilogue:?} norm {norm} bias {bias} tokens {tokens} shards {shards} done {done}; \
-         {wg_size}/{lanes}/{slots}"
+         {wg_size}/{lanes}/{rows_per_group}"
     );
     let case = bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::dot(ty)));
-    // Both topologies are one stem.
+    // Both topologies are one kernel.
     let flops = 2 * u64::from(*rows) * u64::from(cols * columns);
-    Case { stem: SPEC.stem, flops, ..case }
+    Case { kernel_name: SPEC.kernel_name, flops, ..case }
 }
 
 /// The reference: norm, product, bias and epilogue one after the other.

@@ -10,10 +10,10 @@ mod data;
 mod draws;
 mod elementwise;
 mod fill;
-mod folded;
 mod fused;
 mod gather;
 mod gather_axis;
+mod grid_2d;
 mod kv_write;
 mod large;
 mod layer_norm;
@@ -55,8 +55,8 @@ use crate::kernels::state::State;
 /// One run of one variant on one set of numbers.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The kernel's stem.
-    pub stem: &'static str,
+    /// The kernel's kernel.
+    pub kernel_name: &'static str,
     /// The variant's id, such as `mat_vec.q4_k.subgroup`.
     pub variant: String,
     /// Sizes and flags.
@@ -222,7 +222,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(reduce::cases(caps, random));
     cases.extend(selective_scan::cases(caps, random));
     cases.extend(sinkhorn::cases(caps, random));
-    cases.extend(folded::cases(&cases));
+    cases.extend(grid_2d::cases(&cases));
     cases
 }
 
@@ -295,8 +295,8 @@ impl Bench {
     /// The case that `dispatches` make.
     fn case(self, name: String, dispatches: Vec<Dispatch>, output: BufferId, expected: Expected) -> Case {
         let kernel = &dispatches[0].kernel;
-        let (stem, variant) = (kernel.spec.stem, kernel.id.clone());
+        let (kernel_name, variant) = (kernel.spec.kernel_name, kernel.id.clone());
         let (buffers, state) = (self.buffers, self.state);
-        Case { stem, variant, name, dispatches, buffers, output, expected, state, needs: None, flops: 0 }
+        Case { kernel_name, variant, name, dispatches, buffers, output, expected, state, needs: None, flops: 0 }
     }
 }

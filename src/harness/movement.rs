@@ -86,8 +86,8 @@ impl Bench {
         Self { bench, dtype, tensors, values }
     }
 
-    fn case(self, stem: &'static str, name: String, y: &Tensor, expected: Vec<u32>) -> Case {
-        self.bench.case(stem, name, y, elements(self.dtype, expected))
+    fn case(self, kernel_name: &'static str, name: String, y: &Tensor, expected: Vec<u32>) -> Case {
+        self.bench.case(kernel_name, name, y, elements(self.dtype, expected))
     }
 }
 
@@ -119,8 +119,8 @@ fn transposed(mut bench: Bench, axes: &[usize], tiled: bool) -> Case {
     let options = TransposeOptions { axes: Some(axes.iter().map(|&axis| axis as i32).collect()) };
     let y = transpose(&mut bench.bench.tape, &x, &options).expect("the axes fit");
     let expected = reference::transpose(&bench.values[0], &x.shape, axes);
-    let stem = if tiled { "transpose_tiled" } else { "transpose" };
-    bench.case(stem, format!("{} by {axes:?}", x.describe()), &y, expected)
+    let kernel_name = if tiled { "transpose_tiled" } else { "transpose" };
+    bench.case(kernel_name, format!("{} by {axes:?}", x.describe()), &y, expected)
 }
 
 fn narrowed(mut bench: Bench, axis: usize, [start, length]: [u32; 2]) -> Case {

@@ -51,13 +51,19 @@ impl OpBench {
         tensor
     }
 
-    /// The case that the operations so far make; `stem` names the kernel among theirs that it is about. Buffers that
+    /// The case that the operations so far make; `kernel` names the kernel among theirs that it is about. Buffers that
     /// are not inputs start as NaN.
-    pub fn case(mut self, stem: &'static str, name: impl Into<String>, output: &Tensor, expected: Expected) -> Case {
+    pub fn case(
+        mut self,
+        kernel_name: &'static str,
+        name: impl Into<String>,
+        output: &Tensor,
+        expected: Expected,
+    ) -> Case {
         self.take();
         let dispatches = self.dispatches;
-        let about = dispatches.iter().find(|dispatch| dispatch.kernel.spec.stem == stem);
-        let variant = about.unwrap_or_else(|| panic!("no dispatch of {stem}")).kernel.id.clone();
+        let about = dispatches.iter().find(|dispatch| dispatch.kernel.spec.kernel_name == kernel_name);
+        let variant = about.unwrap_or_else(|| panic!("no dispatch of {kernel_name}")).kernel.id.clone();
         let mut buffers = self.inputs;
         buffers.extend(self.made.into_iter().map(|made| {
             let mut bytes = made.contents.unwrap_or_else(|| vec![0xff; made.bytes as usize]);
@@ -66,7 +72,7 @@ impl OpBench {
         }));
         let state = State { count: 1, ..State::default() };
         let (output, name) = (output.buffer, name.into());
-        Case { stem, variant, name, dispatches, buffers, output, expected, state, needs: None, flops: 0 }
+        Case { kernel_name, variant, name, dispatches, buffers, output, expected, state, needs: None, flops: 0 }
     }
 
     /// Moves what the tape asked for and its dispatches here.

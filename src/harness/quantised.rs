@@ -66,14 +66,14 @@ fn case(
         let residual = residual.as_ref().map_or(0.0, |(_, residual)| residual[i]);
         *y = reference::activate(activation, f64::from(*y + bias)) as f32 + residual;
     }
-    let stem = if m > crate::tensor::quantised::MAX_VECTORS { "mat_mul" } else { "mat_vec" };
+    let kernel_name = if m > crate::tensor::quantised::MAX_VECTORS { "mat_mul" } else { "mat_vec" };
     let name = format!(
         "{axes:?} rows of {cols} times blocks of {rows} rows, bias {}, {activation:?}, residual {}",
         bias.is_some(),
         residual.is_some()
     );
-    // Few rows of W are shared by whole workgroups, under a stem of its own.
-    let about = if stem == "mat_vec" { "mat_vec_split" } else { stem };
+    // Few rows of W are shared by whole workgroups, under a kernel of its own.
+    let about = if kernel_name == "mat_vec" { "mat_vec_split" } else { kernel_name };
     let case = bench.case(about, name, &y, Expected::Close(expected, Tolerance::dot(ty)));
-    Case { stem, flops: 2 * u64::from(m) * u64::from(rows) * u64::from(cols), ..case }
+    Case { kernel_name, flops: 2 * u64::from(m) * u64::from(rows) * u64::from(cols), ..case }
 }

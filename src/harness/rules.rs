@@ -9,7 +9,7 @@ use crate::tensor::fused;
 /// What one table chooses for one problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The kernel's stem.
+    /// The kernel's kernel.
     pub kernel: &'static str,
     /// Sizes of the problem.
     pub problem: String,
@@ -67,8 +67,8 @@ fn shape(shape: mat_vec::Shape) -> String {
         0 => "a subgroup".to_owned(),
         lanes => format!("{lanes} threads"),
     };
-    let digits = if shape.digits { ", x in digits" } else { "" };
-    format!("{} rows by {lanes}, {} threads in a workgroup{digits}", shape.slots, shape.wg_size)
+    let limbs = if shape.limbs { ", x in limbs" } else { "" };
+    format!("{} rows by {lanes}, {} threads in a workgroup{limbs}", shape.rows_per_group, shape.wg_size)
 }
 
 #[cfg(test)]

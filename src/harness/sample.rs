@@ -1,7 +1,7 @@
 //! Greedy choice, penalties, filters and draws: the id that the CPU sampler chooses, and the state after it.
 
 use super::{Bench, Case, Expected, Random, Tolerance};
-use crate::kernels::argmax::{CHUNK, Commit, argmax, argmax_merge, winners_bytes};
+use crate::kernels::argmax::{CHUNK, Commit, argmax, argmax_merge, partial_argmax_bytes};
 use crate::kernels::sample::{Options, SPEC, Sample, sample, scratch_bytes};
 use crate::kernels::spec::{BufferId, Slice};
 use crate::kernels::state::State;
@@ -9,7 +9,7 @@ use crate::sampler::{self, IN_PROMPT, SamplingOptions};
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
     let mut cases: Vec<Case> = [1, 31, 257, 2048, 2049, 50_001].map(|length| greedy_case(random, length)).into();
-    cases.extend([3, 2047, 2050, 10_241].map(|length| stretches_case(random, length)));
+    cases.extend([3, 2047, 2050, 10_241].map(|length| segments_case(random, length)));
     let merges = [(1, false), (257, false), (1000, false), (33, true)];
     cases.extend(merges.map(|(count, done)| merge_case(random, count, done)));
     cases.extend([31, 4099].map(|length| penalised_case(random, length)));
@@ -75,44 +75,45 @@ fn greedy_case(random: &mut Random, length: usize) -> Case {
     (logits[a], logits[b]) = (2.0, 2.0);
     let token = a.min(b) as u32;
     let (commit, state) = commit(&mut bench, &[length as u32 + 1, token]);
-    let winners: Slice = bench.bytes(&vec![0; winners_bytes(length as u32) as usize]).into();
+    let partial_argmaxes: Slice = bench.bytes(&vec![0; partial_argmax_bytes(length as u32) as usize]).into();
     let logits = bench.floats(&logits).into();
-    let dispatches = vec![argmax(length as u32, logits, winners), argmax_merge(length as u32, winners, commit)];
+    let dispatches =
+        vec![argmax(length as u32, logits, partial_argmaxes), argmax_merge(length as u32, partial_argmaxes, commit)];
     let expected = after(bench.state(), token, true);
     bench.case(format!("{length} logits, the best one ends the text"), dispatches, state, expected)
 }
 
-/// The best of every stretch: negative numbers, many of them equal.
-fn stretches_case(random: &mut Random, length: u32) -> Case {
+/// The best of every segment: negative numbers, many of them equal.
+fn segments_case(random: &mut Random, length: u32) -> Case {
     let mut bench = Bench::new(1);
     let logits: Vec<f32> = (0..length).map(|_| -1.0 - random.below(40) as f32).collect();
-    let winners = bench.bytes(&vec![0; winners_bytes(length) as usize]);
-    let dispatch = argmax(length, bench.floats(&logits).into(), winners.into());
-    let best = logits.chunks(CHUNK as usize).enumerate().flat_map(|(stretch, logits)| {
+    let partial_argmaxes = bench.bytes(&vec![0; partial_argmax_bytes(length) as usize]);
+    let dispatch = argmax(length, bench.floats(&logits).into(), partial_argmaxes.into());
+    let best = logits.chunks(CHUNK as usize).enumerate().flat_map(|(segment, logits)| {
         let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let at = logits.iter().position(|&logit| logit == highest).unwrap_or_default();
-        [highest.to_bits(), stretch as u32 * CHUNK + at as u32]
+        [highest.to_bits(), segment as u32 * CHUNK + at as u32]
     });
     let expected = Expected::Exact(best.collect());
-    bench.case(format!("stretches of {length} logits"), vec![dispatch], winners, expected)
+    bench.case(format!("segments of {length} logits"), vec![dispatch], partial_argmaxes, expected)
 }
 
-/// Winners in any order, the best of them several times: the lowest index is taken, and nothing once the text is done.
+/// PartialArgmaxes in any order, the best of them several times: the lowest index is taken, and nothing once the text is done.
 fn merge_case(random: &mut Random, count: u32, done: bool) -> Case {
     let mut bench = if done { Bench::done() } else { Bench::at(7, 3) };
     bench.set_steps(5);
-    let mut winners: Vec<[u32; 2]> =
+    let mut partial_argmaxes: Vec<[u32; 2]> =
         (0..count).map(|i| [(random.below(60) as f32 - 64.0).to_bits(), 3 * (count - i)]).collect();
     // Every fifth from the end, among them the last and ones beyond the first 256.
-    winners.iter_mut().rev().step_by(5).for_each(|winner| winner[0] = (-2.0f32).to_bits());
-    let best = winners.iter().filter(|winner| winner[0] == (-2.0f32).to_bits()).map(|winner| winner[1]).min();
-    let slice = bench.bytes(bytemuck::cast_slice(&winners)).into();
+    partial_argmaxes.iter_mut().rev().step_by(5).for_each(|best| best[0] = (-2.0f32).to_bits());
+    let best = partial_argmaxes.iter().filter(|best| best[0] == (-2.0f32).to_bits()).map(|best| best[1]).min();
+    let slice = bench.bytes(bytemuck::cast_slice(&partial_argmaxes)).into();
     let (commit, state) = commit(&mut bench, &[]);
     let expected = match best {
         Some(token) if !done => after(bench.state(), token, false),
         _ => Expected::Exact(bytemuck::cast_slice(bytemuck::bytes_of(&bench.state())).to_vec()),
     };
-    let name = format!("{count} winners{}", if done { ", the text is done" } else { "" });
+    let name = format!("{count} partial_argmaxes{}", if done { ", the text is done" } else { "" });
     bench.case(name, vec![argmax_merge(count * CHUNK, slice, commit)], state, expected)
 }
 
@@ -179,10 +180,10 @@ fn drawn_case(logits: &[f32], name: &str, options: SamplingOptions, step: u32) -
     let expected = after(bench.state(), token, ends);
     let case = bench.case(format!("{name}, {length} logits, step {step}"), sample(&problem).to_vec(), state, expected);
     // Of the four kernels, the one that ends them.
-    Case { stem: SPEC.stem, variant: SPEC.stem.into(), ..case }
+    Case { kernel_name: SPEC.kernel_name, variant: SPEC.kernel_name.into(), ..case }
 }
 
-/// The histogram of equal logits in every other stretch, each of probability 1, among deep ones and ones too deep to
+/// The histogram of equal logits in every other segment, each of probability 1, among deep ones and ones too deep to
 /// count.
 fn histogram_case() -> Case {
     let length = 3 * CHUNK + 703;
@@ -255,5 +256,5 @@ fn look_case(random: &mut Random, options: &SamplingOptions, look: Look, numbers
     };
     let name = format!("{look:?} after a token, numbers {numbers}").to_lowercase();
     let case = bench.case(name, sample(&problem).to_vec(), output, Expected::Exact(expected));
-    Case { stem: SPEC.stem, variant: SPEC.stem.into(), ..case }
+    Case { kernel_name: SPEC.kernel_name, variant: SPEC.kernel_name.into(), ..case }
 }

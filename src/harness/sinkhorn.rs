@@ -69,7 +69,7 @@ fn name([matrices, n]: [u32; 2], what: &str, options: &SinkhornOptions) -> Strin
     format!("{matrices}x{n}x{n}, {} iterations{tolerance}{comma}{what}", options.iterations.unwrap_or(0))
 }
 
-const fn stem(n: u32) -> &'static str {
+const fn kernel_name(n: u32) -> &'static str {
     if n <= 32 { "sinkhorn" } else { "sinkhorn_rows" }
 }
 
@@ -78,7 +78,7 @@ fn case(caps: &Caps, x: &[f32], shape @ [matrices, n]: [u32; 2], what: &str, opt
     let of_x = bench.floats(&[matrices, n, n], x);
     let y = sinkhorn(&mut bench.tape, &of_x, options).expect("squares");
     let expected = reference::sinkhorn(x, n as usize, options.iterations.unwrap_or(20), options.tolerance);
-    bench.case(stem(n), name(shape, what, options), &y, Expected::Close(expected, Tolerance::PLAIN))
+    bench.case(kernel_name(n), name(shape, what, options), &y, Expected::Close(expected, Tolerance::PLAIN))
 }
 
 /// The sums of rows (axis 2) or columns (axis 1) of the projection are 1 within 1e-5, or twice the tolerance.
@@ -91,7 +91,7 @@ fn sums(caps: &Caps, x: &[f32], shape @ [matrices, n]: [u32; 2], axis: i32, opti
     let abs = options.tolerance.map_or(1e-5, |tolerance| 2.0 * tolerance);
     let what = if axis == 1 { "sums of columns" } else { "sums of rows" };
     let expected = Expected::Close(vec![1.0; (matrices * n) as usize], Tolerance { abs, rel: 0.0 });
-    bench.case(stem(n), name(shape, what, options), &found, expected)
+    bench.case(kernel_name(n), name(shape, what, options), &found, expected)
 }
 
 /// Rows that sum to 1 at once, while columns do not: an iteration must not take that for the end.

@@ -1,39 +1,39 @@
-//! Greedy choice in two dispatches: `argmax` finds the best of every stretch of logits, `argmax_merge` joins them
+//! Greedy choice in two dispatches: `argmax` finds the best of every segment of logits, `argmax_merge` joins them
 //! and commits the token to the state.
 
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
 /// The contract with `shaders/argmax.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "argmax",
+    kernel_name: "argmax",
     source: include_str!("../../shaders/argmax.wgsl"),
-    bindings: &[PARAMS, read("logits"), write("winners")],
+    bindings: &[PARAMS, read("logits"), write("partial_argmaxes")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "CHUNK", "LENGTH"],
 };
 
 /// The contract with `shaders/argmax_merge.wgsl`.
 pub static MERGE: KernelSpec = KernelSpec {
-    stem: "argmax_merge",
+    kernel_name: "argmax_merge",
     source: include_str!("../../shaders/argmax_merge.wgsl"),
-    bindings: &[PARAMS, read("winners"), read("stops"), write("state"), write("tokens")],
+    bindings: &[PARAMS, read("partial_argmaxes"), read("stops"), write("state"), write("tokens")],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "WINNERS"],
+    overrides: &["WG_SIZE", "SEGMENTS"],
 };
 
 /// Logits per workgroup.
 pub const CHUNK: u32 = 2048;
 
-/// Bytes of the winners of `length` logits.
-pub fn winners_bytes(length: u32) -> u64 {
+/// Bytes of the partial_argmaxes of `length` logits.
+pub fn partial_argmax_bytes(length: u32) -> u64 {
     u64::from(length.div_ceil(CHUNK)) * 8
 }
 
-/// logits `[length]` f32 → winners, one (value, index) per stretch.
-pub fn argmax(length: u32, logits: Slice, winners: Slice) -> Dispatch {
+/// logits `[length]` f32 → partial_argmaxes, one (value, index) per segment.
+pub fn argmax(length: u32, logits: Slice, partial_argmaxes: Slice) -> Dispatch {
     let constants = [("WG_SIZE", 256.0), ("CHUNK", CHUNK.into()), ("LENGTH", length.into())];
     let grid = [Extent::Fixed(length.div_ceil(CHUNK)), Extent::Fixed(1), Extent::Fixed(1)];
-    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[logits, winners], grid)
+    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[logits, partial_argmaxes], grid)
 }
 
 /// The buffers through which a sampled token is committed.
@@ -47,9 +47,9 @@ pub struct Commit {
     pub tokens: Slice,
 }
 
-/// Joins the winners of `length` logits and commits the best one.
-pub fn argmax_merge(length: u32, winners: Slice, commit: Commit) -> Dispatch {
-    let constants = [("WG_SIZE", 256.0), ("WINNERS", length.div_ceil(CHUNK).into())];
-    let buffers = [winners, commit.stops, commit.state, commit.tokens];
+/// Joins the partial_argmaxes of `length` logits and commits the best one.
+pub fn argmax_merge(length: u32, partial_argmaxes: Slice, commit: Commit) -> Dispatch {
+    let constants = [("WG_SIZE", 256.0), ("SEGMENTS", length.div_ceil(CHUNK).into())];
+    let buffers = [partial_argmaxes, commit.stops, commit.state, commit.tokens];
     Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, [Extent::Fixed(1); 3])
 }

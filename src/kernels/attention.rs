@@ -6,7 +6,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 
 /// The contract with `shaders/attention.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "attention",
+    kernel_name: "attention",
     source: include_str!("../../shaders/attention.wgsl"),
     bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("y")],
     params: NoParams::LAYOUT,
@@ -15,7 +15,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/attention_decode.wgsl`.
 pub static DECODE: KernelSpec = KernelSpec {
-    stem: "attention_decode",
+    kernel_name: "attention_decode",
     source: include_str!("../../shaders/attention_decode.wgsl"),
     bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("partial"), write("stats")],
     params: NoParams::LAYOUT,
@@ -24,7 +24,7 @@ pub static DECODE: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/attention_merge.wgsl`.
 pub static MERGE: KernelSpec = KernelSpec {
-    stem: "attention_merge",
+    kernel_name: "attention_merge",
     source: include_str!("../../shaders/attention_merge.wgsl"),
     bindings: &[PARAMS, read("partial"), read("stats"), write("y")],
     params: NoParams::LAYOUT,

@@ -50,7 +50,7 @@ params! {
 
 /// The contract with `shaders/attention_strided.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "attention_strided",
+    kernel_name: "attention_strided",
     source: include_str!("../../shaders/attention_strided.wgsl"),
     bindings: &[PARAMS, read("q"), read("k"), read("v"), read("mask"), write("y")],
     params: Params::LAYOUT,

@@ -16,7 +16,7 @@ pub struct Caps {
     /// A shape of subgroup matrices that multiplies f16 and sums in f32, where subgroups have one size.
     pub subgroup_matrix: Option<MatrixShape>,
     /// What prefill may round activations to; set by [`Caps::with_precision`].
-    pub rounding: Rounding,
+    pub activation_format: ActivationFormat,
     /// `maxStorageBufferBindingSize` in bytes.
     pub max_binding: u64,
     /// `maxBufferSize` in bytes.
@@ -25,10 +25,10 @@ pub struct Caps {
 
 /// What prefill rounds the activations of its matrix products to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Rounding {
+pub enum ActivationFormat {
     /// Nothing: they stay f32.
     #[default]
-    None,
+    F32,
     /// 8 bits in blocks of 32, for packed dot products.
     Int8,
     /// f16, for subgroup matrices of this shape.
@@ -88,11 +88,11 @@ impl Caps {
     /// The same device under the caller's wish.
     pub fn with_precision(mut self, precision: Precision) -> Self {
         let packed = self.dot4 && (precision == Precision::Fast || DOT4_VENDORS.contains(&self.vendor.as_str()));
-        self.rounding = match (precision, self.subgroup_matrix) {
-            (Precision::Exact, _) => Rounding::None,
-            (_, Some(shape)) => Rounding::F16(shape),
-            _ if packed => Rounding::Int8,
-            _ => Rounding::None,
+        self.activation_format = match (precision, self.subgroup_matrix) {
+            (Precision::Exact, _) => ActivationFormat::F32,
+            (_, Some(shape)) => ActivationFormat::F16(shape),
+            _ if packed => ActivationFormat::Int8,
+            _ => ActivationFormat::F32,
         };
         self
     }
@@ -106,7 +106,7 @@ impl Caps {
             dot4: false,
             vendor: String::new(),
             subgroup_matrix: None,
-            rounding: Rounding::None,
+            activation_format: ActivationFormat::F32,
             max_binding: 128 << 20,
             max_buffer: 256 << 20,
         }

@@ -20,7 +20,7 @@ params! {
 
 /// The contract with `shaders/cumsum.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "cumsum",
+    kernel_name: "cumsum",
     source: include_str!("../../shaders/cumsum.wgsl"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,

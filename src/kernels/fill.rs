@@ -14,7 +14,7 @@ params! {
 
 /// The contract with `shaders/fill.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "fill",
+    kernel_name: "fill",
     source: include_str!("../../shaders/fill.wgsl"),
     bindings: &[PARAMS, write("y")],
     params: Params::LAYOUT,

@@ -19,7 +19,7 @@ params! {
 
 /// The contract with `shaders/gather.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "gather",
+    kernel_name: "gather",
     source: include_str!("../../shaders/gather.wgsl"),
     bindings: &[PARAMS, read("state"), read("tokens"), read("w_vec"), read("w_word"), write("y")],
     params: Params::LAYOUT,

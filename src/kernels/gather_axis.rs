@@ -47,7 +47,7 @@ params! {
 
 /// The contract with `shaders/gather_axis.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "gather_axis",
+    kernel_name: "gather_axis",
     source: include_str!("../../shaders/gather_axis.wgsl"),
     bindings: &[PARAMS, read("x"), read("indices"), write("y")],
     params: Params::LAYOUT,
@@ -56,7 +56,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/scatter_links.wgsl`.
 pub static LINKS: KernelSpec = KernelSpec {
-    stem: "scatter_links",
+    kernel_name: "scatter_links",
     source: include_str!("../../shaders/scatter_links.wgsl"),
     bindings: &[PARAMS, read("indices"), write("links")],
     params: LinkParams::LAYOUT,
@@ -65,7 +65,7 @@ pub static LINKS: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/scatter_add.wgsl`.
 pub static SCATTER: KernelSpec = KernelSpec {
-    stem: "scatter_add",
+    kernel_name: "scatter_add",
     source: include_str!("../../shaders/scatter_add.wgsl"),
     bindings: &[PARAMS, read("indices"), read("links"), read("x"), write("y")],
     params: ScatterParams::LAYOUT,

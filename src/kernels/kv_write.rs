@@ -34,7 +34,7 @@ params! {
 
 /// The contract with `shaders/kv_write.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "kv_write",
+    kernel_name: "kv_write",
     source: include_str!("../../shaders/kv_write.wgsl"),
     bindings: &[PARAMS, read("x"), write("cache")],
     params: Params::LAYOUT,

@@ -25,10 +25,10 @@ pub static SPEC: KernelSpec = spec("layer_norm", include_str!("../../shaders/lay
 /// The contract with `shaders/rms_norm_residual.wgsl`.
 pub static RMS: KernelSpec = spec("rms_norm_residual", include_str!("../../shaders/rms_norm_residual.wgsl"));
 
-const fn spec(stem: &'static str, source: &'static str) -> KernelSpec {
+const fn spec(kernel_name: &'static str, source: &'static str) -> KernelSpec {
     const BINDINGS: &[super::spec::Binding] =
         &[PARAMS, read("x"), read("residual"), read("weight"), read("bias"), write("y"), write("sum")];
-    KernelSpec { stem, source, bindings: BINDINGS, params: Params::LAYOUT, overrides: &["WG_SIZE", "LANES"] }
+    KernelSpec { kernel_name, source, bindings: BINDINGS, params: Params::LAYOUT, overrides: &["WG_SIZE", "LANES"] }
 }
 
 /// A norm over rows.

@@ -3,7 +3,7 @@
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
 use super::mat_vec::Epilogue;
-use super::spec::{Binding, Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, truth, write};
+use super::spec::{Binding, Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, bool_override, params, read, write};
 
 params! {
     /// Per-dispatch numbers.
@@ -17,7 +17,7 @@ params! {
 
 /// The contract with `shaders/mat_mul.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "mat_mul",
+    kernel_name: "mat_mul",
     source: include_str!("../../shaders/mat_mul.wgsl"),
     bindings: &[PARAMS, read("state"), read("x"), read("w_vec"), read("w_word"), read("bias"), write("y")],
     params: Params::LAYOUT,
@@ -122,8 +122,8 @@ pub(super) fn product_kernel(
         ("COLS", f64::from(weights.cols)),
         ("ROWS", shard.rows.into()),
         ("Y_STRIDE", problem.y_stride.into()),
-        ("BIAS", truth(problem.bias.is_some())),
-        ("RESIDUAL", truth(problem.epilogue == Epilogue::Residual)),
+        ("BIAS", bool_override(problem.bias.is_some())),
+        ("RESIDUAL", bool_override(problem.epilogue == Epilogue::Residual)),
     ];
     constants.extend(own);
     constants.extend(weights.layout(shard).constants());

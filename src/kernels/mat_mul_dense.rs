@@ -2,7 +2,7 @@
 //! and strides are parameters and one pipeline serves all shapes.
 
 use super::caps::Caps;
-use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, truth, write};
+use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, bool_override, grid_1d, params, read, write};
 
 params! {
     /// Per-dispatch numbers: counts and strides in elements.
@@ -48,7 +48,7 @@ const OVERRIDES: &[&str] = &["A_KIND", "B_KIND", "BIAS", "ACTIVATION", "RESIDUAL
 
 /// The contract with `shaders/mat_mul_dense.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "mat_mul_dense",
+    kernel_name: "mat_mul_dense",
     source: include_str!("../../shaders/mat_mul_dense.wgsl"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
@@ -57,7 +57,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/mat_mul_dense_few.wgsl`.
 pub static FEW_SPEC: KernelSpec = KernelSpec {
-    stem: "mat_mul_dense_few",
+    kernel_name: "mat_mul_dense_few",
     source: include_str!("../../shaders/mat_mul_dense_few.wgsl"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
@@ -200,13 +200,13 @@ pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> 
     let constants = [
         ("A_KIND", f64::from(a.1.kind())),
         ("B_KIND", b.1.kind().into()),
-        ("BIAS", truth(bias.is_some())),
+        ("BIAS", bool_override(bias.is_some())),
         ("ACTIVATION", (problem.activation as u32).into()),
-        ("RESIDUAL", truth(residual.is_some())),
+        ("RESIDUAL", bool_override(residual.is_some())),
     ];
     let spec = if tile == FEW { &FEW_SPEC } else { &SPEC };
     let mut kernel = Kernel::new(spec, &constants);
-    kernel.id = SPEC.stem.to_owned();
+    kernel.id = SPEC.kernel_name.to_owned();
     kernel = kernel.named(a.1.id()).named(b.1.id()).named(tile.name);
     if tile != FEW {
         kernel = kernel.import("micro", tile.file).import("real", if fast { "real_f16" } else { "real_f32" });

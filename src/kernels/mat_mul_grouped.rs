@@ -12,7 +12,7 @@ params! {
     pub struct RowsParams {
         /// Ids.
         pub entries: u32,
-        /// Ids from here on are dropped; at most [`MOST_EXPERTS`].
+        /// Ids from here on are dropped; at most [`MAX_EXPERTS`].
         pub experts: u32,
     }
 }
@@ -63,7 +63,7 @@ params! {
 
 /// The contract with `shaders/expert_rows.wgsl`.
 pub static ROWS: KernelSpec = KernelSpec {
-    stem: "expert_rows",
+    kernel_name: "expert_rows",
     source: include_str!("../../shaders/expert_rows.wgsl"),
     bindings: &[PARAMS, read("ids"), write("groups")],
     params: RowsParams::LAYOUT,
@@ -72,7 +72,7 @@ pub static ROWS: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/mat_mul_grouped.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "mat_mul_grouped",
+    kernel_name: "mat_mul_grouped",
     source: include_str!("../../shaders/mat_mul_grouped.wgsl"),
     bindings: &[PARAMS, read("groups"), read("x"), read("w_vec"), read("w_word"), write("y")],
     params: Params::LAYOUT,
@@ -81,7 +81,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/mat_mul_grouped_each.wgsl`.
 pub static EACH: KernelSpec = KernelSpec {
-    stem: "mat_mul_grouped_each",
+    kernel_name: "mat_mul_grouped_each",
     source: include_str!("../../shaders/mat_mul_grouped_each.wgsl"),
     bindings: &[PARAMS, read("ids"), read("x"), read("w_vec"), read("w_word"), write("y")],
     params: EachParams::LAYOUT,
@@ -90,7 +90,7 @@ pub static EACH: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/expert_sum.wgsl`.
 pub static SUM: KernelSpec = KernelSpec {
-    stem: "expert_sum",
+    kernel_name: "expert_sum",
     source: include_str!("../../shaders/expert_sum.wgsl"),
     bindings: &[PARAMS, read("ids"), read("weights"), read("z"), write("y")],
     params: SumParams::LAYOUT,
@@ -98,7 +98,7 @@ pub static SUM: KernelSpec = KernelSpec {
 };
 
 /// Experts that `expert_rows` counts in workgroup memory.
-pub const MOST_EXPERTS: u32 = 256;
+pub const MAX_EXPERTS: u32 = 256;
 
 /// Columns of a workgroup of `mat_mul_grouped_each`.
 const EACH_GROUP: u32 = 16;
@@ -169,7 +169,7 @@ pub fn groups_bytes(entries: u32, experts: u32) -> u64 {
 
 /// Lists the entries of each expert: ids `[entries]` u32 → groups, `experts + 1` offsets and then the entries.
 pub fn expert_rows(params: RowsParams, ids: Slice, groups: Slice) -> Dispatch {
-    debug_assert!(params.experts <= MOST_EXPERTS, "{} experts", params.experts);
+    debug_assert!(params.experts <= MAX_EXPERTS, "{} experts", params.experts);
     Dispatch::new(Kernel::new(&ROWS, &[]), &params, &[ids, groups], grid_1d(1))
 }
 
@@ -204,7 +204,7 @@ fn kernel(spec: &'static KernelSpec, problem: &Grouped) -> Kernel {
         constants.extend(PackedLayout::new(ty, params.experts * params.n, params.k).constants());
     }
     let mut kernel = Kernel::new(spec, &constants);
-    kernel.id = SPEC.stem.to_owned();
+    kernel.id = SPEC.kernel_name.to_owned();
     let kernel = kernel.named(x.1.id());
     match w.1 {
         Experts::Numbers(stored) => kernel.named(stored.id()).import("experts", "expert_numbers"),

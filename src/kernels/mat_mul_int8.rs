@@ -7,7 +7,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 
 /// The contract with `shaders/mat_mul_int8.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "mat_mul_int8",
+    kernel_name: "mat_mul_int8",
     source: include_str!("../../shaders/mat_mul_int8.wgsl"),
     bindings: ROUNDED_BINDINGS,
     params: Params::LAYOUT,
@@ -16,7 +16,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/quantise.wgsl`.
 pub static QUANTISE: KernelSpec = KernelSpec {
-    stem: "quantise",
+    kernel_name: "quantise",
     source: include_str!("../../shaders/quantise.wgsl"),
     bindings: &[PARAMS, read("state"), read("x"), write("q"), write("scales")],
     params: NoParams::LAYOUT,
@@ -36,7 +36,7 @@ pub struct Quants {
 }
 
 /// Whether a matrix can be multiplied so, and is worth it.
-pub fn suits(weights: &Matrix) -> bool {
+pub fn supports(weights: &Matrix) -> bool {
     weights.ty.is_quantised() && weights.rows >= TILE
 }
 

@@ -9,7 +9,7 @@ use crate::gguf::GgmlType;
 
 /// The contract with `shaders/mat_mul_subgroup_matrix.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "mat_mul_subgroup_matrix",
+    kernel_name: "mat_mul_subgroup_matrix",
     source: include_str!("../../shaders/mat_mul_subgroup_matrix.wgsl"),
     bindings: ROUNDED_BINDINGS,
     params: Params::LAYOUT,
@@ -18,7 +18,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/round_f16.wgsl`.
 pub static ROUND: KernelSpec = KernelSpec {
-    stem: "round_f16",
+    kernel_name: "round_f16",
     source: include_str!("../../shaders/round_f16.wgsl"),
     bindings: &[PARAMS, read("x"), write("y"), write("scales")],
     params: NoParams::LAYOUT,
@@ -74,7 +74,7 @@ pub fn choose(rows: u32) -> Matrices {
 }
 
 /// Whether a matrix can be multiplied so: f16 holds its weights, and its rows are whole blocks.
-pub fn suits(weights: &Matrix) -> bool {
+pub fn supports(weights: &Matrix) -> bool {
     (weights.ty.is_quantised() || weights.ty == GgmlType::F16) && weights.cols.is_multiple_of(BLOCK)
 }
 

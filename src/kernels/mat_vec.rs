@@ -1,11 +1,11 @@
 //! `y[r] = epilogue(W · x)` for one column or a few: every matrix of decode, and the head.
 //!
-//! Two topologies: `mat_vec` keeps x in workgroup memory and gives rows to teams of threads; `mat_vec_split` gives a
-//! few rows to a whole workgroup. In either, teams are subgroups, or threads that add up in workgroup memory.
+//! Two topologies: `mat_vec` keeps x in workgroup memory and gives rows to thread groups of threads; `mat_vec_split` gives a
+//! few rows to a whole workgroup. In either, thread groups are subgroups, or threads that add up in workgroup memory.
 
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
-use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, truth, write};
+use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, bool_override, grid_1d, params, read, write};
 use crate::gguf::GgmlType;
 
 params! {
@@ -23,14 +23,14 @@ const BINDINGS: &[super::spec::Binding] =
 
 /// The contract with `shaders/mat_vec.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "mat_vec",
+    kernel_name: "mat_vec",
     source: include_str!("../../shaders/mat_vec.wgsl"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: &[
         "COLS",
         "ROWS",
-        "SLOTS",
+        "ROWS_PER_GROUP",
         "COLUMNS",
         "Y_STRIDE",
         "WG_SIZE",
@@ -42,21 +42,21 @@ pub static SPEC: KernelSpec = KernelSpec {
         "SWIGLU",
         "LAST_TOKEN",
         "GROUP_ROWS",
-        "ROUNDS",
+        "ROW_PASSES",
         "STAGE",
     ],
 };
 
 /// The contract with `shaders/mat_vec_split.wgsl`.
 pub static SPLIT: KernelSpec = KernelSpec {
-    stem: "mat_vec_split",
+    kernel_name: "mat_vec_split",
     source: include_str!("../../shaders/mat_vec_split.wgsl"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: &[
         "COLS",
         "ROWS",
-        "SLOTS",
+        "ROWS_PER_GROUP",
         "COLUMNS",
         "Y_STRIDE",
         "WG_SIZE",
@@ -122,20 +122,20 @@ pub const MAX_COLUMNS: u32 = 8;
 pub struct Shape {
     /// A whole workgroup shares its rows: `mat_vec_split`.
     pub split: bool,
-    /// x is turned into digits for packed dot products; for quantised W, with subgroups, and not split.
-    pub digits: bool,
+    /// x is turned into limbs for packed dot products; for quantised W, with subgroups, and not split.
+    pub limbs: bool,
     /// Threads of a workgroup.
     pub wg_size: u32,
-    /// Threads of a team; 0 where a subgroup is one, whatever its size.
+    /// Threads of a thread group; 0 where a subgroup is one, whatever its size.
     pub lanes: u32,
-    /// Rows of W that a team works on together, or a workgroup where it shares them.
-    pub slots: u32,
+    /// Rows of W that a thread group works on together, or a workgroup where it shares them.
+    pub rows_per_group: u32,
 }
 
 /// A row of the table: the first whose conditions hold is taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Needs subgroups, each of which is a team; with digits also quantised W, and a GPU on which they pay.
+    /// Needs subgroups, each of which is a thread group; with limbs also quantised W, and a GPU on which they pay.
     pub subgroups: bool,
     /// For matrices of at least this many rows.
     pub min_rows: u32,
@@ -147,28 +147,28 @@ pub struct Rule {
     pub shape: Shape,
 }
 
-const fn tall(subgroups: bool, min_rows: u32, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
-    let shape = Shape { split: false, digits: false, wg_size, lanes, slots };
+const fn tall(subgroups: bool, min_rows: u32, min_blocks: u32, [wg_size, lanes, rows_per_group]: [u32; 3]) -> Rule {
+    let shape = Shape { split: false, limbs: false, wg_size, lanes, rows_per_group };
     Rule { subgroups, min_rows, min_blocks, max_blocks: STAGED, shape }
 }
 
-const fn digits(min_rows: u32, min_blocks: u32, [wg_size, slots]: [u32; 2]) -> Rule {
-    let shape = Shape { split: false, digits: true, wg_size, lanes: 0, slots };
+const fn limbs(min_rows: u32, min_blocks: u32, [wg_size, rows_per_group]: [u32; 2]) -> Rule {
+    let shape = Shape { split: false, limbs: true, wg_size, lanes: 0, rows_per_group };
     Rule { subgroups: true, min_rows, min_blocks, max_blocks: u32::MAX, shape }
 }
 
-const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, slots]: [u32; 3]) -> Rule {
-    let shape = Shape { split: true, digits: false, wg_size, lanes, slots };
+const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, rows_per_group]: [u32; 3]) -> Rule {
+    let shape = Shape { split: true, limbs: false, wg_size, lanes, rows_per_group };
     Rule { subgroups, min_rows: 0, min_blocks, max_blocks: u32::MAX, shape }
 }
 
 /// Which shape runs a matrix: enough workgroups first, then as few loads of x as possible; and every thread should
 /// find work. The last row holds for every device and matrix.
 pub static RULES: &[Rule] = &[
-    digits(8192, 32, [256, 4]),
-    digits(4096, 32, [256, 2]),
-    digits(512, 128, [256, 2]),
-    digits(512, 32, [128, 2]),
+    limbs(8192, 32, [256, 4]),
+    limbs(4096, 32, [256, 2]),
+    limbs(512, 128, [256, 2]),
+    limbs(512, 32, [128, 2]),
     tall(true, 8192, 32, [128, 0, 4]),
     tall(true, 512, 32, [128, 0, 2]),
     Rule { max_blocks: u32::MAX, ..tall(true, 8192, 32, [128, 0, 4]) },
@@ -185,15 +185,15 @@ pub static RULES: &[Rule] = &[
 
 /// For several columns, without and with subgroups: the sums of eight for two rows still fit into workgroup memory.
 pub static COLUMNS_SHAPES: [Shape; 2] = [
-    Shape { split: true, digits: false, wg_size: 128, lanes: 128, slots: 2 },
-    Shape { split: true, digits: false, wg_size: 128, lanes: 0, slots: 2 },
+    Shape { split: true, limbs: false, wg_size: 128, lanes: 128, rows_per_group: 2 },
+    Shape { split: true, limbs: false, wg_size: 128, lanes: 0, rows_per_group: 2 },
 ];
 
 /// The shape for a matrix `[rows, cols]` on a device.
 pub fn choose(caps: &Caps, ty: GgmlType, rows: u32, cols: u32) -> Shape {
     let fits = |rule: &&Rule| {
-        let digits = !rule.shape.digits || digits_pay(caps) && ty.is_quantised();
-        digits
+        let limbs = !rule.shape.limbs || limbs_pay(caps) && ty.is_quantised();
+        limbs
             && (!rule.subgroups || has_subgroups(caps))
             && rows >= rule.min_rows
             && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
@@ -201,11 +201,11 @@ pub fn choose(caps: &Caps, ty: GgmlType, rows: u32, cols: u32) -> Shape {
     RULES.iter().find(fits).map_or(RULES[RULES.len() - 1].shape, |rule| rule.shape)
 }
 
-/// Vendors on whose GPUs digits were timed (H200: 4-bit weights are read 1.5 times as fast).
-const DIGITS_VENDORS: [&str; 1] = ["nvidia"];
+/// Vendors on whose GPUs limbs were timed (H200: 4-bit weights are read 1.5 times as fast).
+const LIMB_VENDORS: [&str; 1] = ["nvidia"];
 
-fn digits_pay(caps: &Caps) -> bool {
-    caps.dot4 && DIGITS_VENDORS.contains(&caps.vendor.as_str())
+fn limbs_pay(caps: &Caps) -> bool {
+    caps.dot4 && LIMB_VENDORS.contains(&caps.vendor.as_str())
 }
 
 /// Whether the device has subgroups that fit into a workgroup.
@@ -237,30 +237,30 @@ pub fn dispatch(
     debug_assert!(!swiglu || weights.is_whole() && bias.is_none() && weights.rows.is_multiple_of(2));
     debug_assert!(columns == 1 || shape.split && columns <= MAX_COLUMNS);
     let halves = 1 + u32::from(swiglu);
-    let (rows, outputs) = (shard.rows / halves, shape.slots / halves);
+    let (rows, outputs) = (shard.rows / halves, shape.rows_per_group / halves);
     let (norm_weight, eps) = norm.unwrap_or((dummy, 0.0));
     let (least, most) = if shape.lanes == 0 { subgroup_sizes(caps) } else { (shape.lanes, shape.lanes) };
     let lanes = if least == most { least } else { 0 };
     let mut constants = vec![
         ("COLS", f64::from(weights.cols)),
         ("ROWS", rows.into()),
-        ("SLOTS", shape.slots.into()),
+        ("ROWS_PER_GROUP", shape.rows_per_group.into()),
         ("COLUMNS", columns.into()),
         ("Y_STRIDE", problem.y_stride.into()),
         ("WG_SIZE", shape.wg_size.into()),
         ("LANES", lanes.into()),
-        ("NORM", truth(norm.is_some())),
+        ("NORM", bool_override(norm.is_some())),
         ("EPS", eps.into()),
-        ("BIAS", truth(bias.is_some())),
-        ("RESIDUAL", truth(epilogue == Epilogue::Residual)),
-        ("SWIGLU", truth(swiglu)),
-        ("LAST_TOKEN", truth(problem.last_token)),
+        ("BIAS", bool_override(bias.is_some())),
+        ("RESIDUAL", bool_override(epilogue == Epilogue::Residual)),
+        ("SWIGLU", bool_override(swiglu)),
+        ("LAST_TOKEN", bool_override(problem.last_token)),
     ];
     let mut group_rows = outputs;
     if !shape.split {
         group_rows *= shape.wg_size / least;
         constants.push(("GROUP_ROWS", group_rows.into()));
-        constants.push(("ROUNDS", most.div_ceil(least).into()));
+        constants.push(("ROW_PASSES", most.div_ceil(least).into()));
         constants.push(("STAGE", stage(shape, weights.cols.div_ceil(BLOCK)).into()));
     }
     constants.extend(weights.layout(shard).constants());
@@ -274,12 +274,12 @@ pub fn dispatch(
 /// Blocks of x that fit into 12 KiB of workgroup memory.
 const STAGED: u32 = 96;
 
-/// Blocks of x in digits, with scale and sums, that fit into 14 KiB.
-const STAGED_DIGITS: u32 = 128;
+/// Blocks of x in limbs, with scale and sums, that fit into 14 KiB.
+const STAGED_LIMBS: u32 = 128;
 
 /// Blocks of x in workgroup memory at once: whole rows, or equal parts.
 fn stage(shape: Shape, blocks: u32) -> u32 {
-    blocks.div_ceil(blocks.div_ceil(if shape.digits { STAGED_DIGITS } else { STAGED }))
+    blocks.div_ceil(blocks.div_ceil(if shape.limbs { STAGED_LIMBS } else { STAGED }))
 }
 
 /// The least and the largest subgroup that the device may form. Subgroups of a workgroup take rows in rounds, so a
@@ -296,15 +296,15 @@ fn variant(shape: Shape, weights: &Matrix, constants: &[(&'static str, f64)]) ->
         .named(type_id(weights.ty))
         .import("weights", weights_file(weights.ty));
     kernel = match shape.lanes {
-        0 => kernel.named("subgroup").enable("subgroups").import("team", "team_subgroup"),
-        _ => kernel.import("team", "team_memory"),
+        0 => kernel.named("subgroup").enable("subgroups").import("thread_group", "thread_group_subgroup"),
+        _ => kernel.import("thread_group", "thread_group_memory"),
     };
-    if shape.digits {
+    if shape.limbs {
         debug_assert!(shape.lanes == 0 && !shape.split && weights.ty.is_quantised());
-        kernel = kernel.named("digits");
+        kernel = kernel.named("limbs");
     }
     if !shape.split {
-        kernel = kernel.import("x_stage", if shape.digits { "x_digits" } else { "x_floats" });
+        kernel = kernel.import("x_stage", if shape.limbs { "x_limbs" } else { "x_floats" });
     }
     if weights.cols.is_multiple_of(BLOCK) {
         kernel.import("columns", "columns_full").import("norm", "norm_full")

@@ -1,4 +1,4 @@
-//! One file per shader stem: parameters, bindings, workgroups and the table that chooses a variant.
+//! One file per shader kernel: parameters, bindings, workgroups and the table that chooses a variant.
 //!
 //! A kernel function here returns a [`Dispatch`](spec::Dispatch), plain data that `gpu` runs; nothing here knows
 //! wgpu, so the host tests see every dispatch. Binding 0 is `params`, then inputs, outputs last. A number is
@@ -43,7 +43,7 @@ pub mod top_k;
 
 use spec::KernelSpec;
 
-/// Every kernel of the crate, by stem.
+/// Every kernel of the crate, by kernel.
 pub static CATALOGUE: &[&KernelSpec] = &[
     &argmax::SPEC,
     &argmax::MERGE,

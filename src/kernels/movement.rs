@@ -80,9 +80,9 @@ params! {
     }
 }
 
-const fn spec(stem: &'static str, source: &'static str, params: ParamsLayout) -> KernelSpec {
+const fn spec(kernel_name: &'static str, source: &'static str, params: ParamsLayout) -> KernelSpec {
     let bindings = const { &[PARAMS, read("x"), write("y")] };
-    KernelSpec { stem, source, bindings, params, overrides: &["WG_SIZE", "HALVES"] }
+    KernelSpec { kernel_name, source, bindings, params, overrides: &["WG_SIZE", "HALVES"] }
 }
 
 /// The contract with `shaders/transpose.wgsl`.
@@ -229,8 +229,8 @@ mod tests {
         halves: false,
     };
 
-    fn stem(of: &Move, sizes: &[u32], strides: &[u32]) -> &'static str {
-        transpose(of, sizes, strides).kernel.spec.stem
+    fn kernel_name(of: &Move, sizes: &[u32], strides: &[u32]) -> &'static str {
+        transpose(of, sizes, strides).kernel.spec.kernel_name
     }
 
     #[test]
@@ -242,11 +242,11 @@ mod tests {
 
     #[test]
     fn tiles_turn_what_would_be_read_in_leaps() {
-        assert_eq!(stem(&WORDS, &[33, 31], &[1, 33]), "transpose_tiled");
-        assert_eq!(stem(&WORDS, &[33, 7], &[1, 33]), "transpose");
-        assert_eq!(stem(&WORDS, &[9, 4, 64], &[64, 576, 1]), "transpose");
+        assert_eq!(kernel_name(&WORDS, &[33, 31], &[1, 33]), "transpose_tiled");
+        assert_eq!(kernel_name(&WORDS, &[33, 7], &[1, 33]), "transpose");
+        assert_eq!(kernel_name(&WORDS, &[9, 4, 64], &[64, 576, 1]), "transpose");
         let halves = Move { halves: true, ..WORDS };
-        assert_eq!(stem(&halves, &[33, 31], &[1, 33]), "transpose");
-        assert_eq!(stem(&halves, &[31, 34], &[1, 31]), "transpose_tiled");
+        assert_eq!(kernel_name(&halves, &[33, 31], &[1, 33]), "transpose");
+        assert_eq!(kernel_name(&halves, &[31, 34], &[1, 31]), "transpose_tiled");
     }
 }

@@ -37,7 +37,7 @@ params! {
 
 /// The contract with `shaders/reduce.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "reduce",
+    kernel_name: "reduce",
     source: include_str!("../../shaders/reduce.wgsl"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
@@ -46,7 +46,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/argmax_axis.wgsl`.
 pub static ARGMAX: KernelSpec = KernelSpec {
-    stem: "argmax_axis",
+    kernel_name: "argmax_axis",
     source: include_str!("../../shaders/argmax_axis.wgsl"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: ArgmaxParams::LAYOUT,

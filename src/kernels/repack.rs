@@ -18,7 +18,7 @@ params! {
 
 /// The contract with `shaders/repack.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "repack",
+    kernel_name: "repack",
     source: include_str!("../../shaders/repack.wgsl"),
     bindings: &[PARAMS, read("raw"), write("dst")],
     params: Params::LAYOUT,

@@ -4,7 +4,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 
 /// The contract with `shaders/rms_norm.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "rms_norm",
+    kernel_name: "rms_norm",
     source: include_str!("../../shaders/rms_norm.wgsl"),
     bindings: &[PARAMS, read("x"), read("weight"), write("y")],
     params: NoParams::LAYOUT,

@@ -1,7 +1,7 @@
 //! Rotary position embedding (Su et al. 2021, <https://arxiv.org/abs/2104.09864>) for tensors: `rope_table` computes
 //! cosines and sines, `rope` turns pairs by such a table or computes its rotations itself.
 
-use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, truth, write};
+use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, bool_override, grid_1d, params, read, write};
 
 /// Threads of a workgroup of either kernel.
 const WG_SIZE: u32 = 64;
@@ -42,7 +42,7 @@ params! {
 
 /// The contract with `shaders/rope_table.wgsl`.
 pub static TABLE: KernelSpec = KernelSpec {
-    stem: "rope_table",
+    kernel_name: "rope_table",
     source: include_str!("../../shaders/rope_table.wgsl"),
     bindings: &[PARAMS, read("turns"), write("table")],
     params: TableParams::LAYOUT,
@@ -51,7 +51,7 @@ pub static TABLE: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/rope.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "rope",
+    kernel_name: "rope",
     source: include_str!("../../shaders/rope.wgsl"),
     bindings: &[PARAMS, read("x"), read("turns"), write("y")],
     params: RopeParams::LAYOUT,
@@ -150,7 +150,7 @@ pub enum Rotations {
 /// Turns the first `2 · pairs` values of every row of x `[rows, head_dim]` f32 and copies the rest to y. Pairs are
 /// (i, i + pairs) with `split_half`, else (2i, 2i + 1).
 pub fn rope(params: &RopeParams, split_half: bool, x: Slice, rotations: Rotations, y: Slice) -> Dispatch {
-    let constants = [("WG_SIZE", WG_SIZE.into()), ("SPLIT_HALF", truth(split_half))];
+    let constants = [("WG_SIZE", WG_SIZE.into()), ("SPLIT_HALF", bool_override(split_half))];
     let kernel = Kernel::new(&SPEC, &constants);
     let (kernel, turns) = match rotations {
         Rotations::Table(table) => (kernel.named("table").import("rotations", "rotations_table"), table),

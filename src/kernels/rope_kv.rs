@@ -1,11 +1,11 @@
 //! Between the QKV projection and attention: q/k norm, RoPE, and the new keys and values into the cache.
 
 use super::rope::Frequencies;
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, truth, write};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 
 /// The contract with `shaders/rope_kv.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "rope_kv",
+    kernel_name: "rope_kv",
     source: include_str!("../../shaders/rope_kv.wgsl"),
     bindings: &[
         PARAMS,
@@ -94,8 +94,8 @@ pub fn rope_kv(state: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
         ("KV_HEADS", kv_heads.into()),
         ("HEAD_DIM", head_dim.into()),
         ("ROPE_DIMS", problem.rope.dims.into()),
-        ("SPLIT_HALF", truth(problem.rope.split_half)),
-        ("QK_NORM", truth(problem.qk_norm.is_some())),
+        ("SPLIT_HALF", bool_override(problem.rope.split_half)),
+        ("QK_NORM", bool_override(problem.qk_norm.is_some())),
         ("EPS", eps.into()),
         ("CONTEXT", context.into()),
     ];

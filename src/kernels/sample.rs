@@ -6,11 +6,11 @@ use super::argmax::{CHUNK, Commit};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 use crate::sampler::SamplingOptions;
 
-const OVERRIDES: &[&str] = &["WG_SIZE", "CHUNK", "LENGTH", "WINNERS"];
+const OVERRIDES: &[&str] = &["WG_SIZE", "CHUNK", "LENGTH", "SEGMENTS"];
 
 /// The contract with `shaders/penalties.wgsl`.
 pub static PENALTIES: KernelSpec = KernelSpec {
-    stem: "penalties",
+    kernel_name: "penalties",
     source: include_str!("../../shaders/penalties.wgsl"),
     bindings: &[PARAMS, read("options"), read("counts"), write("logits"), write("scratch")],
     params: NoParams::LAYOUT,
@@ -19,7 +19,7 @@ pub static PENALTIES: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/sample_histogram.wgsl`.
 pub static HISTOGRAM: KernelSpec = KernelSpec {
-    stem: "sample_histogram",
+    kernel_name: "sample_histogram",
     source: include_str!("../../shaders/sample_histogram.wgsl"),
     bindings: &[PARAMS, read("options"), read("logits"), write("scratch")],
     params: NoParams::LAYOUT,
@@ -28,7 +28,7 @@ pub static HISTOGRAM: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/sample_candidates.wgsl`.
 pub static CANDIDATES: KernelSpec = KernelSpec {
-    stem: "sample_candidates",
+    kernel_name: "sample_candidates",
     source: include_str!("../../shaders/sample_candidates.wgsl"),
     bindings: &[PARAMS, read("state"), read("options"), read("logits"), write("scratch")],
     params: NoParams::LAYOUT,
@@ -37,7 +37,7 @@ pub static CANDIDATES: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/sample.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "sample",
+    kernel_name: "sample",
     source: include_str!("../../shaders/sample.wgsl"),
     bindings: &[
         PARAMS,
@@ -50,10 +50,10 @@ pub static SPEC: KernelSpec = KernelSpec {
         write("tokens"),
     ],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "LENGTH", "WINNERS"],
+    overrides: &["WG_SIZE", "LENGTH", "SEGMENTS"],
 };
 
-/// Words before the winners, see `shaders/shared/sample_scratch.wgsl`.
+/// Words before the partial_argmaxes, see `shaders/shared/sample_scratch.wgsl`.
 pub const WINNERS_AT: u64 = 784;
 
 /// Bytes that the four kernels hand on, for `length` logits. Zero before the first token.
@@ -114,11 +114,11 @@ pub struct Sample {
 /// Logits → one id, drawn and committed.
 pub fn sample(problem: &Sample) -> [Dispatch; 4] {
     let Sample { length, options, counts, logits, scratch, commit } = *problem;
-    let stretches = length.div_ceil(CHUNK);
+    let segments = length.div_ceil(CHUNK);
     let constants =
-        [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("WINNERS", stretches.into()), ("CHUNK", CHUNK.into())];
+        [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("SEGMENTS", segments.into()), ("CHUNK", CHUNK.into())];
     let many = |spec, buffers: &[Slice]| {
-        let grid = [Extent::Fixed(stretches), Extent::Fixed(1), Extent::Fixed(1)];
+        let grid = [Extent::Fixed(segments), Extent::Fixed(1), Extent::Fixed(1)];
         Dispatch::new(Kernel::new(spec, &constants), &NoParams::default(), buffers, grid)
     };
     let one = Kernel::new(&SPEC, &constants[..3]);

@@ -22,7 +22,7 @@ params! {
 
 /// The contract with `shaders/selective_scan.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "selective_scan",
+    kernel_name: "selective_scan",
     source: include_str!("../../shaders/selective_scan.wgsl"),
     bindings: &[
         PARAMS,

@@ -1,10 +1,10 @@
-//! The files of `shaders/shared/`, by stem, for `#import`.
+//! The files of `shaders/shared/`, by name, for `#import`.
 
 macro_rules! files {
-    ($($stem:literal),* $(,)?) => {
-        /// (stem, text)
+    ($($name:literal),* $(,)?) => {
+        /// (name, text)
         pub const FILES: &[(&str, &str)] =
-            &[$(($stem, include_str!(concat!("../../shaders/shared/", $stem, ".wgsl")))),*];
+            &[$(($name, include_str!(concat!("../../shaders/shared/", $name, ".wgsl")))),*];
     };
 }
 
@@ -86,8 +86,8 @@ files![
     "stored",
     "strided_copy",
     "subgroup_matrix",
-    "team_memory",
-    "team_subgroup",
+    "thread_group_memory",
+    "thread_group_subgroup",
     "visible",
     "weights_bf16",
     "weights_f16",
@@ -102,7 +102,7 @@ files![
     "weights_q5_k",
     "weights_q6_k",
     "weights_q8_0",
-    "winner",
-    "x_digits",
+    "partial_argmax",
+    "x_limbs",
     "x_floats",
 ];

@@ -33,7 +33,7 @@ params! {
 
 /// The contract with `shaders/sinkhorn.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "sinkhorn",
+    kernel_name: "sinkhorn",
     source: include_str!("../../shaders/sinkhorn.wgsl"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
@@ -42,7 +42,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/sinkhorn_rows.wgsl`.
 pub static ROWS: KernelSpec = KernelSpec {
-    stem: "sinkhorn_rows",
+    kernel_name: "sinkhorn_rows",
     source: include_str!("../../shaders/sinkhorn_rows.wgsl"),
     bindings: &[PARAMS, read("x"), write("y"), write("flags")],
     params: HalfParams::LAYOUT,
@@ -51,7 +51,7 @@ pub static ROWS: KernelSpec = KernelSpec {
 
 /// The contract with `shaders/sinkhorn_columns.wgsl`.
 pub static COLUMNS: KernelSpec = KernelSpec {
-    stem: "sinkhorn_columns",
+    kernel_name: "sinkhorn_columns",
     source: include_str!("../../shaders/sinkhorn_columns.wgsl"),
     bindings: &[PARAMS, read("flags"), write("y")],
     params: HalfParams::LAYOUT,

@@ -37,7 +37,7 @@ params! {
 
 /// The contract with `shaders/softmax.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "softmax",
+    kernel_name: "softmax",
     source: include_str!("../../shaders/softmax.wgsl"),
     bindings: &[PARAMS, read("x"), read("mask"), write("y")],
     params: Params::LAYOUT,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 #[derive(Debug)]
 pub struct KernelSpec {
     /// Names the shader, its Rust file, its reference, its cases and its pipeline label.
-    pub stem: &'static str,
+    pub kernel_name: &'static str,
     /// The WGSL text, without `enable` lines, with `#import name` lines.
     pub source: &'static str,
     /// Binding 0 is the uniform `params`, then inputs, outputs last.
@@ -87,7 +87,7 @@ params! {
 }
 
 /// A condition as the value of an `override` constant.
-pub fn truth(condition: bool) -> f64 {
+pub fn bool_override(condition: bool) -> f64 {
     f64::from(u8::from(condition))
 }
 
@@ -112,7 +112,13 @@ pub const SUBGROUP_MATRIX: &str = "chromium_experimental_subgroup_matrix";
 impl Kernel {
     /// The plain variant of `spec` with these constants.
     pub fn new(spec: &'static KernelSpec, constants: &[(&'static str, f64)]) -> Self {
-        Self { spec, id: spec.stem.to_owned(), imports: Vec::new(), constants: constants.to_vec(), enables: Vec::new() }
+        Self {
+            spec,
+            id: spec.kernel_name.to_owned(),
+            imports: Vec::new(),
+            constants: constants.to_vec(),
+            enables: Vec::new(),
+        }
     }
 
     /// Appends `.part` to the id.
@@ -175,7 +181,7 @@ impl Kernel {
 
     fn shared(&self, name: &str) -> &'static str {
         let file = self.imports.iter().find(|(from, _)| *from == name).map_or(name, |(_, file)| file);
-        let found = super::shared::FILES.iter().find(|(stem, _)| *stem == file);
+        let found = super::shared::FILES.iter().find(|(kernel_name, _)| *kernel_name == file);
         // A missing file is a bug of this crate, caught by tests/contract.rs.
         found.map(|(_, text)| *text).unwrap_or_else(|| panic!("no shaders/shared/{file}.wgsl for {}", self.id))
     }

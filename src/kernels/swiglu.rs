@@ -15,7 +15,7 @@ params! {
 
 /// The contract with `shaders/swiglu.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "swiglu",
+    kernel_name: "swiglu",
     source: include_str!("../../shaders/swiglu.wgsl"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,

@@ -22,7 +22,7 @@ params! {
 
 /// The contract with `shaders/top_k.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
-    stem: "top_k",
+    kernel_name: "top_k",
     source: include_str!("../../shaders/top_k.wgsl"),
     bindings: &[PARAMS, read("x"), read("origin"), write("values"), write("indices")],
     params: Params::LAYOUT,

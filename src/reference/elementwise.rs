@@ -5,7 +5,7 @@ use crate::kernels::elementwise::{Arg, Op, Step};
 
 /// `op(a, b, c)`; operations of fewer arguments ignore the rest.
 pub fn apply(op: Op, [a, b, c]: [f64; 3]) -> f64 {
-    let truth = |holds: bool| if holds { 1.0 } else { 0.0 };
+    let bool_override = |holds: bool| if holds { 1.0 } else { 0.0 };
     match op {
         Op::Copy => a,
         Op::Neg => -a,
@@ -29,12 +29,12 @@ pub fn apply(op: Op, [a, b, c]: [f64; 3]) -> f64 {
         Op::Min => a.min(b),
         Op::Max => a.max(b),
         Op::Pow => a.powf(b),
-        Op::Equal => truth(a == b),
-        Op::NotEqual => truth(a != b),
-        Op::Less => truth(a < b),
-        Op::LessEqual => truth(a <= b),
-        Op::Greater => truth(a > b),
-        Op::GreaterEqual => truth(a >= b),
+        Op::Equal => bool_override(a == b),
+        Op::NotEqual => bool_override(a != b),
+        Op::Less => bool_override(a < b),
+        Op::LessEqual => bool_override(a <= b),
+        Op::Greater => bool_override(a > b),
+        Op::GreaterEqual => bool_override(a >= b),
         Op::Where => {
             if a != 0.0 {
                 b

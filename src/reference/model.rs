@@ -1,11 +1,11 @@
-//! The whole model on the CPU: the stems in the order of the paper, one layer per step.
+//! The whole model on the CPU: the kernels in the order of the paper, one layer per step.
 
 use super::cache::{CacheFormat, LayerCache};
 use super::weights::{CpuModelBuilder, Layer, Weights};
 use super::{AttentionShape, attention, frequencies, gather, rms_norm, rope, swiglu};
 use crate::config::ModelConfig;
 use crate::error::{Error, ErrorCode, Result};
-use crate::turns::{at_once, none};
+use crate::yielding::{at_once, none};
 
 /// Tokens that go through a layer together: each weight is dequantised once for all of them.
 const CHUNK: usize = 32;
@@ -128,14 +128,14 @@ impl Pass<'_> {
     /// # Errors
     /// `out_of_memory` where the cache cannot grow.
     pub fn step(&mut self) -> Result<bool> {
-        at_once(self.step_in_turns(none))
+        at_once(self.step_yielding(none))
     }
 
     /// As [`Pass::step`], but awaits `turn` every millisecond or two: a layer of a large model takes half a second.
     ///
     /// # Errors
     /// Those of [`Pass::step`].
-    pub async fn step_in_turns(&mut self, mut turn: impl AsyncFnMut()) -> Result<bool> {
+    pub async fn step_yielding(&mut self, mut yield_now: impl AsyncFnMut()) -> Result<bool> {
         if self.done == self.ids.len() {
             return Ok(false);
         }
@@ -143,14 +143,14 @@ impl Pass<'_> {
             if self.layer == 0 {
                 self.embed()?;
             }
-            self.run_layer(&mut turn).await?;
+            self.run_layer(&mut yield_now).await?;
             self.layer += 1;
             return Ok(true);
         }
         self.model.cached += self.run.tokens;
         self.done += self.run.tokens;
         self.layer = 0;
-        self.head(&mut turn).await?;
+        self.head(&mut yield_now).await?;
         Ok(self.done < self.ids.len())
     }
 
@@ -181,19 +181,19 @@ impl Pass<'_> {
         gather(&self.model.weights.embedding.matrix(), ids, &mut self.run.residual)
     }
 
-    async fn run_layer(&mut self, turn: &mut impl AsyncFnMut()) -> Result<()> {
+    async fn run_layer(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         let CpuModel { config, weights, frequencies, cache, cached, .. } = &mut *self.model;
         let layer = &weights.layers[self.layer];
-        self.run.project(config, layer, turn).await?;
+        self.run.project(config, layer, yield_now).await?;
         self.run.rotate(config, *cached, frequencies);
-        self.run.attend(config, *cached, &mut cache[self.layer], turn).await?;
-        layer.attn_out.apply(&self.run.attended, &mut self.run.update, turn).await?;
+        self.run.attend(config, *cached, &mut cache[self.layer], yield_now).await?;
+        layer.attn_out.apply(&self.run.attended, &mut self.run.update, yield_now).await?;
         self.run.add_update();
-        self.run.feed_forward(config, layer, turn).await
+        self.run.feed_forward(config, layer, yield_now).await
     }
 
     /// The logits that are wanted from this chunk.
-    async fn head(&mut self, turn: &mut impl AsyncFnMut()) -> Result<()> {
+    async fn head(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         let CpuModel { config, weights, .. } = &*self.model;
         let rows = match self.wanted {
             Logits::All => self.run.tokens,
@@ -206,11 +206,11 @@ impl Pass<'_> {
         rms_norm(normed, &weights.output_norm, config.rms_eps);
         let start = self.found.len();
         self.found.resize(start + rows * config.vocab, 0.0);
-        weights.head().apply(normed, &mut self.found[start..], turn).await
+        weights.head().apply(normed, &mut self.found[start..], yield_now).await
     }
 }
 
-/// What flows between the stems for one chunk of tokens; the token is the outermost dimension of each.
+/// What flows between the kernels for one chunk of tokens; the token is the outermost dimension of each.
 #[derive(Debug)]
 struct Activations {
     tokens: usize,
@@ -251,12 +251,12 @@ impl Activations {
     }
 
     /// Norm, queries, keys and values, and where the architecture has them the norms of each head.
-    async fn project(&mut self, config: &ModelConfig, layer: &Layer, turn: &mut impl AsyncFnMut()) -> Result<()> {
+    async fn project(&mut self, config: &ModelConfig, layer: &Layer, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         self.normed.copy_from_slice(&self.residual);
         rms_norm(&mut self.normed, &layer.attn_norm, config.rms_eps);
-        layer.q.apply(&self.normed, &mut self.q, turn).await?;
-        layer.k.apply(&self.normed, &mut self.k, turn).await?;
-        layer.v.apply(&self.normed, &mut self.v, turn).await?;
+        layer.q.apply(&self.normed, &mut self.q, yield_now).await?;
+        layer.k.apply(&self.normed, &mut self.k, yield_now).await?;
+        layer.v.apply(&self.normed, &mut self.v, yield_now).await?;
         for (heads, norm) in [(&mut self.q, &layer.q_norm), (&mut self.k, &layer.k_norm)] {
             if let Some(norm) = norm {
                 rms_norm(heads, norm, config.rms_eps);
@@ -281,7 +281,7 @@ impl Activations {
         config: &ModelConfig,
         position: usize,
         cache: &mut LayerCache,
-        turn: &mut impl AsyncFnMut(),
+        yield_now: &mut impl AsyncFnMut(),
     ) -> Result<()> {
         let ModelConfig { heads, kv_heads, head_dim, .. } = *config;
         cache.write(position, config.kv_width(), &self.k, &self.v)?;
@@ -293,18 +293,23 @@ impl Activations {
                 LayerCache::F16(rows) => attention(shape, q, &rows.keys, &rows.values, attended),
                 LayerCache::F32(rows) => attention(shape, q, &rows.keys, &rows.values, attended),
             }
-            turn().await;
+            yield_now().await;
         }
         Ok(())
     }
 
-    async fn feed_forward(&mut self, config: &ModelConfig, layer: &Layer, turn: &mut impl AsyncFnMut()) -> Result<()> {
+    async fn feed_forward(
+        &mut self,
+        config: &ModelConfig,
+        layer: &Layer,
+        yield_now: &mut impl AsyncFnMut(),
+    ) -> Result<()> {
         self.normed.copy_from_slice(&self.residual);
         rms_norm(&mut self.normed, &layer.ffn_norm, config.rms_eps);
-        layer.gate.apply(&self.normed, &mut self.gate, turn).await?;
-        layer.up.apply(&self.normed, &mut self.up, turn).await?;
+        layer.gate.apply(&self.normed, &mut self.gate, yield_now).await?;
+        layer.up.apply(&self.normed, &mut self.up, yield_now).await?;
         swiglu(&mut self.gate, &self.up);
-        layer.down.apply(&self.gate, &mut self.update, turn).await?;
+        layer.down.apply(&self.gate, &mut self.update, yield_now).await?;
         self.add_update();
         Ok(())
     }

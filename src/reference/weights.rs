@@ -29,7 +29,7 @@ impl Tensor {
     }
 
     /// `out[t] = self · x[t]`, some rows at a time.
-    pub async fn apply(&self, x: &[f32], out: &mut [f32], turn: &mut impl AsyncFnMut()) -> Result<()> {
+    pub async fn apply(&self, x: &[f32], out: &mut [f32], yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         let matrix = self.matrix();
         let at_a_time = (STEP / x.len()).max(1);
         for start in (0..self.rows).step_by(at_a_time) {
@@ -39,7 +39,7 @@ impl Tensor {
             } else {
                 mat_mul_rows(&matrix, rows, x, out)?;
             }
-            turn().await;
+            yield_now().await;
         }
         Ok(())
     }
@@ -61,8 +61,8 @@ pub(super) struct Linear {
 
 impl Linear {
     /// `out[t] = weight · x[t] + bias`.
-    pub async fn apply(&self, x: &[f32], out: &mut [f32], turn: &mut impl AsyncFnMut()) -> Result<()> {
-        self.weight.apply(x, out, turn).await?;
+    pub async fn apply(&self, x: &[f32], out: &mut [f32], yield_now: &mut impl AsyncFnMut()) -> Result<()> {
+        self.weight.apply(x, out, yield_now).await?;
         let Some(bias) = &self.bias else { return Ok(()) };
         for out in out.chunks_exact_mut(bias.len()) {
             out.iter_mut().zip(bias).for_each(|(out, bias)| *out += bias);

@@ -4,7 +4,7 @@ use super::matmul::stored;
 use super::{DType, Tape, Tensor};
 use crate::kernels::fill::fill;
 use crate::kernels::mat_mul_grouped::{
-    Experts, Grouped, MOST_EXPERTS, Params, Path, RowsParams, SumParams, choose, expert_rows, expert_sum, groups_bytes,
+    Experts, Grouped, MAX_EXPERTS, Params, Path, RowsParams, SumParams, choose, expert_rows, expert_sum, groups_bytes,
     mat_mul_grouped, mat_mul_grouped_each,
 };
 use crate::kernels::spec::Slice;
@@ -83,8 +83,8 @@ fn sizes(x: &Tensor, w: &Tensor, ids: &Tensor, weights: Option<&Tensor>) -> std:
     if ids.dtype != DType::U32 {
         return Err("ids must be u32".into());
     }
-    if experts > MOST_EXPERTS {
-        return Err(format!("{experts} experts, at most {MOST_EXPERTS} are possible"));
+    if experts > MAX_EXPERTS {
+        return Err(format!("{experts} experts, at most {MAX_EXPERTS} are possible"));
     }
     if let Some(weights) = weights
         && (weights.dtype != DType::F32 || weights.shape != ids.shape)

@@ -8,7 +8,7 @@ use super::vocab::{Spelling, Vocab, push_spelled, shown};
 use super::words::WordCache;
 use crate::error::{Error, Result};
 use crate::gguf::Strings;
-use crate::turns::ITEMS;
+use crate::yielding::ITEMS;
 
 /// The merges: which pair of pieces becomes which piece. The position in the list is the rank.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Bpe {
         vocab: &mut Vocab,
         merges: &Strings,
         words: &'static PreTokenizer,
-        turn: &mut impl AsyncFnMut(),
+        yield_now: &mut impl AsyncFnMut(),
     ) -> Result<Self> {
         let mut table = Merges::with_room(merges.len());
         let mut both = Vec::new();
@@ -79,7 +79,7 @@ impl Bpe {
             let (left, right) = (vocab.intern(&both[..border])?, vocab.intern(&both[border..])?);
             table.push(left, right, vocab.intern(&both)?);
             if rank % ITEMS == 0 {
-                turn().await;
+                yield_now().await;
             }
         }
         let over_characters = vocab.spelling() == Spelling::Metaspace;

@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 
 /// Names, numbers, strings and signs in one tag. The compiler recurses along an expression, and WebAssembly's stack is
 /// small; real templates stay below 200.
-const MOST_IN_A_TAG: usize = 1000;
+const MAX_IN_A_TAG: usize = 1000;
 /// Each `elif` is nested in the one before.
-const MOST_ELIFS: usize = 200;
+const MAX_ELIFS: usize = 200;
 
 /// `{% … %}` or `{{ … }}`.
 struct Tag {
@@ -33,10 +33,10 @@ pub(super) fn prepared(template: &str) -> Result<Cow<'_, str>> {
         let inside = &template[tag.inside.clone()];
         let word = inside.trim_matches(|c: char| c.is_whitespace() || c == '-' || c == '+');
         elifs += usize::from(tag.block && word.starts_with("elif"));
-        if tag.tokens > MOST_IN_A_TAG || elifs > MOST_ELIFS {
+        if tag.tokens > MAX_IN_A_TAG || elifs > MAX_ELIFS {
             let line = template[..at].matches('\n').count() + 1;
             return Err(Error::invalid_argument(format!(
-                "chat template, line {line}: more than {MOST_IN_A_TAG} names and signs in a tag, or {MOST_ELIFS} elifs"
+                "chat template, line {line}: more than {MAX_IN_A_TAG} names and signs in a tag, or {MAX_ELIFS} elifs"
             )));
         }
         let other = match word {

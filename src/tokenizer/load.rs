@@ -23,14 +23,14 @@ enum Family {
     Characters,
 }
 
-pub(super) async fn tokenizer(metadata: &Metadata, turn: &mut impl AsyncFnMut()) -> Result<Tokenizer> {
+pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnMut()) -> Result<Tokenizer> {
     let family = family(metadata)?;
     let mut warnings = Vec::new();
     let words = pre_tokenizer(metadata, family, &mut warnings)?;
     let kinds = metadata.i32s("tokenizer.ggml.token_type")?;
     let spelling = if family == Family::ByteLevel { Spelling::ByteLevel } else { Spelling::Metaspace };
     let tokens = required_strings(metadata, "tokenizer.ggml.tokens")?;
-    let mut vocab = Vocab::new(tokens, kinds.as_deref(), spelling, turn).await?;
+    let mut vocab = Vocab::new(tokens, kinds.as_deref(), spelling, yield_now).await?;
     let rules = rules(metadata, &vocab, family, words)?;
     if kinds.is_none() {
         [rules.bos, rules.eos].into_iter().flatten().for_each(|id| vocab.set_kind(id, Kind::Control));
@@ -43,7 +43,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, turn: &mut impl AsyncFnMut())
         }
         Family::ByteLevel | Family::Characters => {
             let merges = required_strings(metadata, "tokenizer.ggml.merges")?;
-            Model::Bpe(Bpe::new(&mut vocab, merges, words, turn).await?)
+            Model::Bpe(Bpe::new(&mut vocab, merges, words, yield_now).await?)
         }
     };
     let mut named = vec![rules.eos];
@@ -51,11 +51,11 @@ pub(super) async fn tokenizer(metadata: &Metadata, turn: &mut impl AsyncFnMut())
         named.push(token_id(metadata, key, &vocab)?);
     }
     let ends = end_tokens(&mut vocab, named.into_iter().flatten());
-    turn().await;
+    yield_now().await;
     let is_special = |kind| matches!(kind, Kind::Control | Kind::Unknown | Kind::UserDefined);
     Ok(Tokenizer {
-        special: Matcher::new(&vocab, is_special, turn).await,
-        added: Matcher::new(&vocab, |kind| kind == Kind::UserDefined, turn).await,
+        special: Matcher::new(&vocab, is_special, yield_now).await,
+        added: Matcher::new(&vocab, |kind| kind == Kind::UserDefined, yield_now).await,
         chat_template: metadata.str("tokenizer.chat_template")?.map(str::to_owned),
         vocab,
         model,

@@ -32,7 +32,7 @@ use self::spm::Spm;
 use self::vocab::{Kind, METASPACE, Vocab};
 use crate::error::Result;
 use crate::gguf::Metadata;
-use crate::turns::{at_once, none};
+use crate::yielding::{at_once, none};
 
 pub use self::chat::Message;
 pub use self::date::Date;
@@ -81,7 +81,7 @@ impl Tokenizer {
     /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `gpt2`, `llama` and `gemma4`; `bad_file`
     /// where keys are missing, of the wrong type, of different lengths, or name ids past the end.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
-        at_once(Self::in_turns(metadata, none))
+        at_once(Self::yielding(metadata, none))
     }
 
     /// As [`Tokenizer::from_metadata`], but awaits `turn` every millisecond or two: a large vocabulary takes a tenth of
@@ -89,8 +89,8 @@ impl Tokenizer {
     ///
     /// # Errors
     /// Those of [`Tokenizer::from_metadata`].
-    pub async fn in_turns(metadata: &Metadata, mut turn: impl AsyncFnMut()) -> Result<Self> {
-        load::tokenizer(metadata, &mut turn).await
+    pub async fn yielding(metadata: &Metadata, mut yield_now: impl AsyncFnMut()) -> Result<Self> {
+        load::tokenizer(metadata, &mut yield_now).await
     }
 
     /// The token ids of `text`.

@@ -55,7 +55,7 @@ const PLAIN: PreTokenizer = PreTokenizer { names: &[], stages: &[], whole_words:
 static PRE_TOKENIZERS: &[PreTokenizer] = &[
     PreTokenizer {
         names: &["default"],
-        stages: &[Stage::Run(is_default_sign), Stage::Words(GPT2), Stage::Run(is_number), Stage::ThreeDigits],
+        stages: &[Stage::Run(is_default_sign), Stage::Words(GPT2), Stage::Run(is_number), Stage::ThreeLimbs],
         ..PLAIN
     },
     PreTokenizer {
@@ -139,7 +139,7 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
     },
     PreTokenizer {
         names: &["falcon"],
-        stages: &[Stage::Run(is_falcon_sign), Stage::Words(GPT2), Stage::ThreeDigits],
+        stages: &[Stage::Run(is_falcon_sign), Stage::Words(GPT2), Stage::ThreeLimbs],
         ..PLAIN
     },
     PreTokenizer { names: &["tekken"], stages: &[Stage::Words(cased(false, 1))], whole_words: true, add_bos: true },

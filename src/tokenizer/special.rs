@@ -2,7 +2,7 @@
 
 use super::index::{IndexTable, hash_bytes};
 use super::vocab::{Kind, Vocab};
-use crate::turns::ITEMS;
+use crate::yielding::ITEMS;
 
 /// A piece of input: text still to be encoded, or a token that stood there literally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +23,12 @@ pub(super) struct Matcher {
 
 impl Matcher {
     /// Finds the tokens whose kind `wanted` accepts.
-    pub async fn new(vocab: &Vocab, wanted: impl Fn(Kind) -> bool, turn: &mut impl AsyncFnMut()) -> Self {
+    pub async fn new(vocab: &Vocab, wanted: impl Fn(Kind) -> bool, yield_now: &mut impl AsyncFnMut()) -> Self {
         let mut matcher = Self { lengths: vec![Vec::new(); 256], ids: Vec::new(), by_text: IndexTable::with_room(0) };
         let text_of = |id| vocab.token(id).unwrap_or_default();
         for id in 0..vocab.len() as u32 {
             if (id as usize).is_multiple_of(ITEMS) {
-                turn().await;
+                yield_now().await;
             }
             let text = text_of(id);
             let (Some(&first), Some(kind)) = (text.first(), vocab.kind(id)) else { continue };

@@ -17,7 +17,7 @@ pub(super) enum Stage {
     /// `\p{N}{1,n}`
     Numbers(usize),
     /// `[0-9][0-9][0-9]`
-    ThreeDigits,
+    ThreeLimbs,
     /// `\s?[…]+`, a run of characters that the function accepts
     SpacedRun(fn(char) -> bool),
     /// `[…]+`
@@ -113,7 +113,7 @@ impl Stage {
             Self::Words(words) => words.match_end(text, at),
             Self::DeepSeekWords => deep_seek_words(text, at),
             Self::Numbers(most) => run_up_to(text, at, Classes::NUMBER, most),
-            Self::ThreeDigits => match text.as_bytes()[at..].first_chunk::<3>() {
+            Self::ThreeLimbs => match text.as_bytes()[at..].first_chunk::<3>() {
                 Some(digits) if digits.iter().all(u8::is_ascii_digit) => at + 3,
                 _ => at,
             },

@@ -4,7 +4,7 @@ use super::bytes::{fallback_byte, push_decoded};
 use super::index::{IndexTable, hash_bytes};
 use crate::error::{Error, Result};
 use crate::gguf::Strings;
-use crate::turns::ITEMS;
+use crate::yielding::ITEMS;
 
 /// What a token is for, with the numbers that GGUF gives these kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Vocab {
         tokens: &Strings,
         kinds: Option<&[i32]>,
         spelling: Spelling,
-        turn: &mut impl AsyncFnMut(),
+        yield_now: &mut impl AsyncFnMut(),
     ) -> Result<Self> {
         if tokens.is_empty() {
             return Err(Error::bad_file("tokenizer.ggml.tokens is empty"));
@@ -94,11 +94,11 @@ impl Vocab {
         for (id, text) in tokens.iter().enumerate() {
             vocab.push(id, text, kinds.map(|kinds| kinds[id]))?;
             if id % ITEMS == 0 {
-                turn().await;
+                yield_now().await;
             }
         }
         vocab.bytes.shrink_to_fit();
-        vocab.index_tokens(tokens, turn).await?;
+        vocab.index_tokens(tokens, yield_now).await?;
         Ok(vocab)
     }
 
@@ -126,7 +126,7 @@ impl Vocab {
     }
 
     /// Normal tokens go first: where another one has the same bytes, merges mean the normal one.
-    async fn index_tokens(&mut self, tokens: &Strings, turn: &mut impl AsyncFnMut()) -> Result<()> {
+    async fn index_tokens(&mut self, tokens: &Strings, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         for normal in [true, false] {
             for id in 0..self.len() {
                 let kind = self.kinds[id];
@@ -134,7 +134,7 @@ impl Vocab {
                     self.index_token(id as u32, tokens)?;
                 }
                 if id % ITEMS == 0 {
-                    turn().await;
+                    yield_now().await;
                 }
             }
         }

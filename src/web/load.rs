@@ -7,8 +7,8 @@ use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use super::errors::to_js;
-use super::pause::Pause;
 use super::source::{ByteSource, PartReader};
+use super::time_slice::TimeSlice;
 use crate::backend::{Backend, CpuRunner};
 use crate::config::ModelConfig;
 use crate::generate::Engine;
@@ -75,7 +75,7 @@ pub async fn read_header(reader: &mut PartReader, vocabulary_only: bool) -> Resu
         header = header.vocabulary_only();
     }
     let named = |error: Error, name: String| to_js(Error::new(error.code(), format!("{name}: {}", error.message())));
-    let mut pause = Pause::new();
+    let mut time_slice = TimeSlice::new();
     loop {
         let Some(bytes) = reader.some().await? else { return Err(named(header.finish(), reader.name())) };
         for step in bytes.chunks(HEADER_STEP) {
@@ -85,15 +85,15 @@ pub async fn read_header(reader: &mut PartReader, vocabulary_only: bool) -> Resu
                 reader.back(beyond.min(bytes.len() as u64) as u32);
                 return Ok(gguf);
             }
-            pause.if_due().await;
+            time_slice.yield_if_over().await;
         }
     }
 }
 
 /// Reads the tokenizer, with turns for the page in between.
 pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, JsValue> {
-    let mut pause = Pause::new();
-    Tokenizer::in_turns(&gguf.metadata, async || pause.if_due().await).await.map_err(to_js)
+    let mut time_slice = TimeSlice::new();
+    Tokenizer::yielding(&gguf.metadata, async || time_slice.yield_if_over().await).await.map_err(to_js)
 }
 
 /// Loads a model from the parts of one file.
@@ -182,7 +182,7 @@ impl Job<'_> {
             Uploader::new(gpu.clone(), self.config, self.context, self.tensors, self.matched).map_err(to_js)?;
         let mut slice = Vec::new();
         let mut in_window = 0;
-        let mut pause = Pause::new();
+        let mut time_slice = TimeSlice::new();
         for (index, tensor) in self.tensors.iter().enumerate() {
             let reader = &mut readers[tensor.part];
             let mut left = tensor.bytes;
@@ -199,7 +199,7 @@ impl Job<'_> {
                     gpu.finish().await.map_err(to_js)?;
                     in_window = 0;
                 }
-                pause.if_due().await;
+                time_slice.yield_if_over().await;
             }
         }
         drop(readers);
@@ -215,7 +215,7 @@ impl Job<'_> {
     async fn to_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<Backend, JsValue> {
         let specs: std::collections::HashMap<usize, WeightSpec> = self.matched.into_iter().collect();
         let mut builder = CpuModel::builder(self.config);
-        let mut pause = Pause::new();
+        let mut time_slice = TimeSlice::new();
         for (index, tensor) in self.tensors.iter().enumerate() {
             let Some(spec) = specs.get(&index) else { continue };
             let reader = &mut readers[tensor.part];
@@ -227,7 +227,7 @@ impl Job<'_> {
                 bytes.resize(len.min(start + TENSOR_STEP), 0);
                 reader.fill(&mut bytes[start..], &tensor.name).await?;
                 progress.received((bytes.len() - start) as u64)?;
-                pause.if_due().await;
+                time_slice.yield_if_over().await;
             }
             builder.put(spec, tensor.ty, bytes).map_err(to_js)?;
         }

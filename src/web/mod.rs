@@ -6,11 +6,11 @@ mod errors;
 mod harness;
 mod info;
 mod load;
-pub mod pause;
 #[cfg(feature = "harness")]
 mod reading;
 mod source;
 mod tensor;
+pub mod time_slice;
 mod vocabulary;
 
 use wasm_bindgen::prelude::*;

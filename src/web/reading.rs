@@ -30,7 +30,7 @@ struct Reading {
 const ENOUGH_MS: f64 = 60.0;
 
 /// Runs of a submit at most.
-const MOST_RUNS: u32 = 4096;
+const MAX_RUNS: u32 = 4096;
 
 /// Measurements, of which the median counts.
 const MEASUREMENTS: usize = 5;
@@ -70,7 +70,7 @@ impl Harness {
         let run = LargeRun::new(&self.gpu, product)?;
         run.check().await?;
         let mut repeats = 1;
-        while repeats < MOST_RUNS && self.time(|| run.submit(repeats)).await? < ENOUGH_MS {
+        while repeats < MAX_RUNS && self.time(|| run.submit(repeats)).await? < ENOUGH_MS {
             repeats *= 2;
         }
         let mut differences = [0.0; MEASUREMENTS];

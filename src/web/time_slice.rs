@@ -1,39 +1,39 @@
-//! Letting the page breathe during long work on the main thread.
+//! Time slices: long work on the page's thread yields to the event loop between them.
 
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-/// How long work may hold the thread before the page gets its turn.
+/// How long work may hold the thread before it yields, in milliseconds.
 const SLICE_MS: f64 = 24.0;
 
-/// Says when the page is due.
-pub struct Pause {
+/// The time slice that work is in.
+pub struct TimeSlice {
     since: f64,
 }
 
-impl Default for Pause {
+impl Default for TimeSlice {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Pause {
+impl TimeSlice {
     /// Starts counting now.
     pub fn new() -> Self {
         Self { since: super::now() }
     }
 
-    /// Gives the page its turn where this work has held the thread for long.
-    pub async fn if_due(&mut self) {
+    /// Yields to the event loop where this work has held the thread for longer than a time slice.
+    pub async fn yield_if_over(&mut self) {
         if super::now() - self.since > SLICE_MS {
-            turn().await;
+            yield_now().await;
             self.since = super::now();
         }
     }
 }
 
-/// Comes back with the next task of the event loop.
-pub async fn turn() {
+/// Resumes in a later task of the event loop.
+pub async fn yield_now() {
     #[wasm_bindgen]
     extern "C" {
         #[wasm_bindgen(js_name = setTimeout)]

@@ -12,26 +12,26 @@ pub fn cases(cases: &[Case]) -> Vec<Case> {
     let mut smallest: BTreeMap<&str, &Case> = BTreeMap::new();
     for case in cases.iter().filter(|case| case.needs.is_none() && case.state.done == 0) {
         for dispatch in &case.dispatches {
-            let stem = dispatch.kernel.spec.stem;
+            let kernel_name = dispatch.kernel.spec.kernel_name;
             // Only a kernel that asks how many workgroups an axis has can count on over the next.
-            let can = *folds.entry(stem).or_insert_with(|| dispatch.kernel.wgsl().contains(".x + group.x"));
+            let can = *folds.entry(kernel_name).or_insert_with(|| dispatch.kernel.wgsl().contains(".x + group.x"));
             if can && matches!(dispatch.grid, [Extent::Fixed(3..), Extent::Fixed(1), Extent::Fixed(1)]) {
-                let best = smallest.entry(stem).or_insert(case);
+                let best = smallest.entry(kernel_name).or_insert(case);
                 *best = if case.traffic() < best.traffic() { case } else { best };
             }
         }
     }
-    smallest.into_iter().map(|(stem, case)| folded(stem, case)).collect()
+    smallest.into_iter().map(|(kernel_name, case)| folded(kernel_name, case)).collect()
 }
 
 /// The case with the grids of this kernel folded.
-fn folded(stem: &str, case: &Case) -> Case {
+fn folded(kernel_name: &str, case: &Case) -> Case {
     let fold = |dispatch: &Dispatch| match dispatch.grid {
-        [Extent::Fixed(count), Extent::Fixed(1), z] if dispatch.kernel.spec.stem == stem => {
+        [Extent::Fixed(count), Extent::Fixed(1), z] if dispatch.kernel.spec.kernel_name == kernel_name => {
             Dispatch { grid: [Extent::Fixed(count.div_ceil(2)), Extent::Fixed(2), z], ..dispatch.clone() }
         }
         _ => dispatch.clone(),
     };
     let dispatches = case.dispatches.iter().map(fold).collect();
-    Case { dispatches, name: format!("{}, {stem} in a folded grid", case.name), ..case.clone() }
+    Case { dispatches, name: format!("{}, {kernel_name} in a folded grid", case.name), ..case.clone() }
 }

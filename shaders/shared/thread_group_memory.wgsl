@@ -1,27 +1,27 @@
 // Teams of LANES consecutive threads, a power of two; sums meet in workgroup memory. Needs no feature.
-struct Team {
-    index: u32, // of the team in its workgroup
-    lane: u32,  // of the thread in its team
-    lanes: u32, // threads of a team
+struct ThreadGroup {
+    index: u32, // of the thread group in its workgroup
+    lane: u32,  // of the thread in its thread group
+    lanes: u32, // threads of a thread group
 }
 
 override SCRATCH: u32 = WG_SIZE * SUMS;
 
 var<workgroup> scratch: array<f32, SCRATCH>; // [SUMS, WG_SIZE]
 
-fn join_team(thread: u32) -> Team {
-    return Team(thread / LANES, thread % LANES, LANES);
+fn join_thread_group(thread: u32) -> ThreadGroup {
+    return ThreadGroup(thread / LANES, thread % LANES, LANES);
 }
 
-// Adds up each of a team's sums: every lane gets the total. All threads of the workgroup call it together.
-fn team_sums(sums: ptr<function, array<f32, SUMS_MOST>>, team: Team, thread: u32) {
+// Adds up each of a thread group's sums: every lane gets the total. All threads of the workgroup call it together.
+fn thread_group_sums(sums: ptr<function, array<f32, MAX_SUMS>>, thread_group: ThreadGroup, thread: u32) {
     workgroupBarrier();
     for (var i = 0u; i < SUMS; i += 1u) {
         scratch[i * WG_SIZE + thread] = (*sums)[i];
     }
     workgroupBarrier();
     for (var half = LANES / 2u; half > 0u; half /= 2u) {
-        if team.lane < half {
+        if thread_group.lane < half {
             for (var at = thread; at < SCRATCH; at += WG_SIZE) {
                 scratch[at] += scratch[at + half];
             }
@@ -29,6 +29,6 @@ fn team_sums(sums: ptr<function, array<f32, SUMS_MOST>>, team: Team, thread: u32
         workgroupBarrier();
     }
     for (var i = 0u; i < SUMS; i += 1u) {
-        (*sums)[i] = scratch[i * WG_SIZE + thread - team.lane];
+        (*sums)[i] = scratch[i * WG_SIZE + thread - thread_group.lane];
     }
 }

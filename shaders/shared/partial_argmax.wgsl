@@ -1,28 +1,28 @@
 // The best of a workgroup's candidates: the larger value, among equals the lower index. The kernel declares WG_SIZE.
 const LOWEST: f32 = -3.4e38;
 
-struct Winner {
+struct PartialArgmax {
     value: f32,
     index: u32,
 }
 
-var<workgroup> winner_scratch: array<Winner, WG_SIZE>;
+var<workgroup> argmax_scratch: array<PartialArgmax, WG_SIZE>;
 
-fn better(a: Winner, b: Winner) -> Winner {
+fn better(a: PartialArgmax, b: PartialArgmax) -> PartialArgmax {
     if b.value > a.value || (b.value == a.value && b.index < a.index) {
         return b;
     }
     return a;
 }
 
-fn workgroup_best(mine: Winner, lane: u32) -> Winner {
-    winner_scratch[lane] = mine;
+fn workgroup_best(mine: PartialArgmax, lane: u32) -> PartialArgmax {
+    argmax_scratch[lane] = mine;
     workgroupBarrier();
     for (var half = WG_SIZE / 2u; half > 0u; half /= 2u) {
         if lane < half {
-            winner_scratch[lane] = better(winner_scratch[lane], winner_scratch[lane + half]);
+            argmax_scratch[lane] = better(argmax_scratch[lane], argmax_scratch[lane + half]);
         }
         workgroupBarrier();
     }
-    return winner_scratch[0];
+    return argmax_scratch[0];
 }
