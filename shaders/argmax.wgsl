@@ -17,9 +17,11 @@ struct Params {
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    // mutant: min((group.x + 1u) * CHUNK, LENGTH) => (group.x + 1u) * CHUNK
     let end = min((group.x + 1u) * CHUNK, LENGTH);
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
+        // mutant: PartialArgmax(logits[i], i) => PartialArgmax(logits[i], i - group.x * CHUNK)
         best = better(best, PartialArgmax(logits[i], i));
     }
     best = workgroup_best(best, lane);

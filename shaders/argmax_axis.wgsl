@@ -21,6 +21,7 @@ var<workgroup> indices: array<u32, WG_SIZE>;
 
 // Takes over what another thread has found, if that is better.
 fn join(thread: u32, other: u32) {
+    // mutant: indices[other] < indices[thread] => indices[other] > indices[thread]
     let tie = keys[other] == keys[thread] && indices[other] < indices[thread];
     if keys[other] > keys[thread] || tie {
         keys[thread] = keys[other];
@@ -34,14 +35,18 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let output = (group.y * groups.x + group.x) * (WG_SIZE / LANES) + thread / LANES;
     let lane = thread % LANES;
+    // mutant: output / params.inner * params.length * params.inner => output / params.inner * params.length
     let start = output / params.inner * params.length * params.inner + output % params.inner;
     let length = select(0u, params.length, output < params.outputs);
     var key = 0u;
+    // mutant: var index = lane; => var index = 0xffffffffu;
     var index = lane; // a row of NaN alone: the lowest lane's wins
     for (var i = lane; i < length; i += LANES) {
         let found = order_key(x[start + i * params.inner]);
+        // mutant: if found > key { => if found >= key {
         if found > key {
             key = found;
             index = i;

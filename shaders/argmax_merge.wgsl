@@ -21,10 +21,12 @@ struct Params {
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(local_invocation_index) lane: u32) {
     var best = PartialArgmax(LOWEST, 0xffffffffu);
+    // mutant: i < SEGMENTS; => i < min(SEGMENTS, WG_SIZE);
     for (var i = lane; i < SEGMENTS; i += WG_SIZE) {
         best = better(best, PartialArgmax(bitcast<f32>(partial_argmaxes[i].x), partial_argmaxes[i].y));
     }
     best = workgroup_best(best, lane);
+    // mutant: lane == 0u && state.done == 0u => lane == 0u
     if lane == 0u && state.done == 0u {
         // No best at all means that every logit was NaN: say so with an id that is out of range.
         commit(best.index);

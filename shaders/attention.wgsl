@@ -59,6 +59,7 @@ fn score(i: u32, row: u32, thread_group: u32, early: u32, late: u32) {
             if SOFT_CAP != 0.0 {
                 value = soft_cap(value, SOFT_CAP);
             }
+            // mutant: WINDOW != 0u && query >= late => WINDOW != 0u && query > late
             weights[query * KEYS + i] = select(value, LOWEST, query < early || (WINDOW != 0u && query >= late));
         }
     }
@@ -87,6 +88,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let head = group.x;
     let first = group.y * QUERIES;
     let queries = min(QUERIES, state.count - min(first, state.count));
+    // mutant: (head / GROUP) * CONTEXT => (head % GROUP) * CONTEXT
     let base = (head / GROUP) * CONTEXT * VECS;
     for (var i = lane; i < QUERIES * VECS; i += WG_SIZE) {
         let token = min(first + i / VECS, state.count - 1u);
@@ -101,6 +103,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let pair = lane % PAIRS;
     let first_query = (lane / PAIRS) * 8u;
     var sum: array<vec2<f32>, 8>;
+    // mutant: let end = state.position + first + queries; => let end = state.position + queries;
+    // mutant: let end = state.position + first + queries; => let end = state.position + first + queries - 1u;
     let end = state.position + first + queries;  // one past the last key that the last query sees
     let before = state.position + first;         // keys before the first query's own
     let begin = select(0u, before + 1u - min(before + 1u, WINDOW), WINDOW != 0u);
@@ -110,6 +114,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             let key = tile + i % KEYS;
             if key < end {
                 let late = key + WINDOW - min(before, key + WINDOW);
+                // mutant: key - before, key > before) => key - before + 1u, key > before)
                 score(i % KEYS, base + key * VECS, i / KEYS, select(0u, key - before, key > before), late);
             }
         }
@@ -130,6 +135,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
     }
     for (var n = 0u; n < 8u; n++) {
+        // mutant: if first_query + n < queries { => if first_query + n < QUERIES {
         if first_query + n < queries {
             let to = ((first + first_query + n) * HEADS + head) * HEAD_DIM + 2u * pair;
             let value = sum[n] / total[first_query + n];

@@ -77,6 +77,7 @@ fn score(lane: u32, prefetched: ptr<function, Prefetched>) {
     var sum: array<f32, MAX_QUERIES>;
     for (var i = 0u; i < K_PREFETCHED; i++) {
         let at = 2u * i + half;
+        // mutant: if at < VECS { => if at <= VECS {
         if at < VECS {
             let k = unpack_eight((*prefetched).k[i]);
             for (var n = 0u; n < QUERIES; n++) {
@@ -136,9 +137,12 @@ fn softmax_weights(lane: u32, count: u32) {
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let split = group.x;
+    // mutant: group.z * GROUP + group.y * QUERIES => group.z * GROUP + group.y
     let first_head = group.z * GROUP + group.y * QUERIES;
     let keys = state.position + 1u;
+    // mutant: keys - min(keys, WINDOW) => state.position - min(state.position, WINDOW)
     let unseen = select(0u, keys - min(keys, WINDOW), WINDOW != 0u);
+    // mutant: (keys - unseen + SPLITS - 1u) / SPLITS => (keys - unseen) / SPLITS
     let span = max(TILE, (keys - unseen + SPLITS - 1u) / SPLITS);
     let begin = min(unseen + split * span, keys);
     let end = min(begin + span, keys);
@@ -201,6 +205,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 fn join(first: u32, n: u32, vec: u32, split: u32, first_head: u32) {
     var joined = columns[n * WG_SIZE + vec];
     for (var i = 1u; i < PARTS; i++) {
+        // mutant: n * WG_SIZE + i * VECS + vec => n * WG_SIZE + i + vec
         let other = columns[n * WG_SIZE + i * VECS + vec];
         joined = Eight(joined.low + other.low, joined.high + other.high);
     }

@@ -44,6 +44,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let share = stats[head * SPLITS + s];
         shares[s] = share;
         if share.y > 0.0 {
+            // mutant: atomicMax(&seen, s + 1u) => atomicMax(&seen, s)
             atomicMax(&seen, s + 1u);
         }
     }
@@ -59,14 +60,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     workgroupBarrier();
     var sum = vec2<f32>();
+    // mutant: first += HELD * PARTS => first += HELD
     for (var first = part; first < splits; first += HELD * PARTS) {
         if first != part {
+            // mutant: held = hold(head, first, column); => held = hold(head, part, column);
             held = hold(head, first, column);
         }
         for (var i = 0u; i < HELD; i++) {
             let s = first + i * PARTS;
             let share = shares[min(s, SPLITS - 1u)];
             // A split without keys has no sums at all.
+            // mutant: s < SPLITS && share.y > 0.0 => share.y > 0.0
             if s < SPLITS && share.y > 0.0 {
                 sum += share.x * vec2<f32>(held[i], share.y);
             }
@@ -76,6 +80,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
     if lane < HEAD_DIM {
         for (var i = 1u; i < PARTS; i++) {
+            // mutant: sums[i * HEAD_DIM + lane] => sums[lane]
             sum += sums[i * HEAD_DIM + lane];
         }
         y[head * HEAD_DIM + lane] = sum.x / sum.y;

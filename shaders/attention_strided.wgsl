@@ -64,6 +64,7 @@ struct Place {
 }
 
 fn place_of(workgroup: u32) -> Place {
+    // mutant: (params.queries + QUERIES - 1u) / QUERIES => (params.queries + QUERIES) / QUERIES
     let tiles = (params.queries + QUERIES - 1u) / QUERIES;
     let head = (workgroup / tiles) % params.heads;
     let sequence = workgroup / tiles / params.heads;
@@ -71,7 +72,9 @@ fn place_of(workgroup: u32) -> Place {
         sequence,
         (workgroup % tiles) * QUERIES,
         sequence * params.q_batch + head * params.q_head,
+        // mutant: (head / params.group) * params.kv_head => (head % params.group) * params.kv_head
         sequence * params.kv_batch + (head / params.group) * params.kv_head,
+        // mutant: sequence * params.mask_batch + head * params.mask_head => head * params.mask_head
         sequence * params.mask_batch + head * params.mask_head,
     );
 }
@@ -107,6 +110,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: place_of(group.y * groups.x + group.x) => place_of(group.x)
     let place = place_of(group.y * groups.x + group.x);
     if place.sequence >= params.batch {
         return;
@@ -118,6 +122,7 @@ fn main(
     let first_query = (lane / VECS) * EACH;                      // QUERIES or more: nothing to do
     var sum: array<vec4<f32>, MAX_EACH>;
     let first = place.first;
+    // mutant: let end = seen(min(first + QUERIES, params.queries) - 1u).y; => let end = seen(first).y;
     let end = seen(min(first + QUERIES, params.queries) - 1u).y;
     for (var tile = seen(first).x; tile < end; tile += KEYS) {
         let count = min(KEYS, end - tile);
@@ -137,7 +142,9 @@ fn main(
         }
         workgroupBarrier();
     }
+    // mutant: && first + first_query + n < params.queries; n++ => ; n++
     for (var n = 0u; n < EACH && first_query + n < QUERIES && first + first_query + n < params.queries; n++) {
+        // mutant: total[first_query + n] > 0.0 => total[first_query + n] >= 0.0
         let factor = select(0.0, 1.0 / total[first_query + n], total[first_query + n] > 0.0);
         let row = place.q_at + (first + first_query + n) * params.q_row;
         for (var i = column; i < min(column + 4u, HEAD_DIM); i++) {

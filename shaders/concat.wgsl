@@ -23,12 +23,14 @@ fn merged(even: u32, first: u32, row: u32) -> u32 {
     var bits = y[even / 2u];
     for (var side = 0u; side < 2u; side += 1u) {
         let element = even + side;
+        // mutant: element < first + params.columns { => element <= first + params.columns {
         if element >= first && element < first + params.columns {
             let at = row * params.columns + element - first;
             let value = (x[at / 2u] >> (16u * (at & 1u))) & 0xffffu;
             bits = insertBits(bits, value, 16u * side, 16u);
         }
     }
+    // mutant: bits & 0xffffu, even + 1u == => bits & 0xffffu, even + 2u ==
     return select(bits, bits & 0xffffu, even + 1u == params.rows * params.y_columns);
 }
 
@@ -38,17 +40,20 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let i = (group.y * groups.x + group.x) * WG_SIZE + lane;
     let row = i / params.words;
     let word = i % params.words;
     if row >= params.rows {
         return;
     }
+    // mutant: row * params.y_columns + params.start => row * params.y_columns
     let first = row * params.y_columns + params.start;
     if !HALVES {
         y[first + word] = x[row * params.columns + word];
         return;
     }
+    // mutant: 2u * (first / 2u + word) => first + 2u * word
     let even = 2u * (first / 2u + word);
     if even < first + params.columns {
         y[even / 2u] = merged(even, first, row);

@@ -42,13 +42,16 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let line = (group.y * groups.x + group.x) * (WG_SIZE / LANES) + thread / LANES;
     let lane = thread % LANES;
+    // mutant: line / params.inner * params.length * params.inner => line / params.inner * params.length
     let start = line / params.inner * params.length * params.inner + line % params.inner;
     let length = select(0u, params.length, line < params.lines);
     var carry = 0.0; // of the tiles before
     for (var tile = 0u; tile < params.length; tile += LANES * ITEMS) {
         let first = tile + lane * ITEMS;
+        // mutant: min(first + ITEMS, length) => first + ITEMS
         let end = min(first + ITEMS, length);
         var own = 0.0;
         for (var i = first; i < end; i++) {
@@ -57,6 +60,7 @@ fn main(
         scan(own, thread, lane);
         var sum = carry;
         if lane > 0u {
+            // mutant: sum += scratch[thread - 1u] => sum += scratch[thread]
             sum += scratch[thread - 1u];
         }
         var running = 0.0;
@@ -66,6 +70,7 @@ fn main(
             y[at] = sum + select(after, running, params.exclusive == 1u);
             running = after;
         }
+        // mutant: carry += scratch => carry = scratch
         carry += scratch[thread - lane + LANES - 1u];
         workgroupBarrier();
     }

@@ -19,6 +19,7 @@ fn words(input: u32, at: u32) -> vec4<u32> {
         case 2u: { return in2[at]; }
         case 3u: { return in3[at]; }
         case 4u: { return in4[at]; }
+        // mutant: default: { return in5[at]; } => default: { return in4[at]; }
         default: { return in5[at]; }
     }
 }
@@ -35,10 +36,12 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let i = 4u * ((group.y * groups.x + group.x) * WG_SIZE + lane);
     if i < params.len {
         let bits = held(i);
         values[0] = decode(dtype_of(0u), bits);
+        // mutant: load_inputs(i, 1u); => load_inputs(i, 0u);
         load_inputs(i, 1u);
         finish(i, bits);
     }

@@ -33,10 +33,13 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             atomicStore(&places[e], offset);
             offset += count;
         }
+        // mutant: groups[params.experts] = offset; => groups[params.experts] = params.entries;
         groups[params.experts] = offset;
     }
     workgroupBarrier();
+    // mutant: i < params.entries; i += WG_SIZE) { => i < min(params.entries, WG_SIZE); i += WG_SIZE) {
     for (var i = lane; i < params.entries; i += WG_SIZE) {
+        // mutant: if ids[i] < params.experts { => if ids[i] <= params.experts {
         if ids[i] < params.experts {
             groups[params.experts + 1u + atomicAdd(&places[ids[i]], 1u)] = i;
         }

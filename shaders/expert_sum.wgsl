@@ -22,13 +22,17 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let i = (group.y * groups.x + group.x) * WG_SIZE + lane;
+    // mutant: i >= params.tokens * params.n => i > params.tokens * params.n
     if i >= params.tokens * params.n {
         return;
     }
+    // mutant: i / params.n * params.top => i / params.n
     let first = i / params.n * params.top;
     var sum = 0.0;
     for (var s = first; s < first + params.top; s += 1u) {
+        // mutant: if ids[s] < params.experts { => if ids[s] <= params.experts {
         if ids[s] < params.experts {
             sum += weights[s] * z[s * params.n + i % params.n];
         }

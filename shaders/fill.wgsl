@@ -17,8 +17,11 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: 4u * WG_SIZE + lane => 4u * (WG_SIZE + lane)
+    // mutant: (group.y * groups.x + group.x) => group.x
     let first = (group.y * groups.x + group.x) * 4u * WG_SIZE + lane;
     for (var i = 0u; i < 4u; i += 1u) {
+        // mutant: first + i * WG_SIZE < params.words => first < params.words
         if first + i * WG_SIZE < params.words {
             y[first + i * WG_SIZE] = params.value;
         }

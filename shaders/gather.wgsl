@@ -29,13 +29,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let t = group.y;
     let col = 4u * (group.x * WG_SIZE + lane);
     let id = tokens[t];
+    // mutant: id - params.first_row < params.rows => id - params.first_row <= params.rows
     let here = id >= params.first_row && id - params.first_row < params.rows;
     let nowhere = id >= params.all_rows; // every shard writes these
+    // mutant: state.done != 0u || =>
     if state.done != 0u || col >= COLS || !(here || nowhere) {
         return;
     }
+    // mutant: vec4<u32>(params.missing) => vec4<u32>()
     var quad = bitcast<vec4<f32>>(vec4<u32>(params.missing));
     if here {
+        // mutant: (id - params.first_row) * BLOCKS => id * BLOCKS
+        // mutant: (col / 4u) & 7u => (col / 4u) & 3u
         quad = load_quad((id - params.first_row) * BLOCKS + col / 32u, (col / 4u) & 7u);
     }
     for (var i = 0u; i < min(4u, COLS - col); i += 1u) {

@@ -22,6 +22,7 @@ fn load(at: u32) -> u32 {
     if FORM == 0u {
         return x[at];
     }
+    // mutant: 16u * (at & 1u) => 16u * (1u - (at & 1u))
     let half = (x[at / 2u] >> (16u * (at & 1u))) & 0xffffu;
     switch FORM {
         case 2u: { return bitcast<u32>(unpack2x16float(half).x); }
@@ -33,7 +34,9 @@ fn load(at: u32) -> u32 {
 // Bits of element `at` of y.
 fn element(at: u32) -> u32 {
     let row = at / params.inner;
+    // mutant: indices[row % params.count] => indices[row]
     let index = indices[row % params.count];
+    // mutant: index >= params.size => index > params.size
     if index >= params.size {
         return params.missing;
     }
@@ -46,6 +49,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let word = (group.y * groups.x + group.x) * WG_SIZE + lane;
     let first = select(word, 2u * word, FORM == 1u);
     if first >= params.len {

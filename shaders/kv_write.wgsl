@@ -28,19 +28,24 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let index = (group.y * groups.x + group.x) * WG_SIZE + lane;
     let word = index % params.row_words;
+    // mutant: let token = index / params.row_words % params.tokens; => let token = index / params.row_words;
     let token = index / params.row_words % params.tokens;
     let head = index / params.row_words / params.tokens;
     if head >= params.batch * params.heads {
         return;
     }
     let start = head / params.heads * params.x_batch + head % params.heads * params.x_head
+        // mutant: params.first + token => token
         + (params.first + token) * params.x_row;
     let at = vec2<u32>(2u * word, 2u * word + 1u);
     let last = params.head_dim - 1u;
     let pair = vec2<f32>(x[start + min(at.x, last)], x[start + min(at.y, last)]);
+    // mutant: (params.row + token) % params.rows => (params.row + token) % (params.rows + 1u)
     let row = (params.row + token) % params.rows;
+    // mutant: select(vec2<f32>(), pair, at <= vec2<u32>(last)) => pair
     let kept = select(vec2<f32>(), pair, at <= vec2<u32>(last));
     cache[(head * params.rows + row) * params.row_words + word] = pack2x16float(kept);
 }

@@ -39,7 +39,9 @@ fn stage(b: u32, first_row: u32, first_token: u32, lane: u32) {
         w_tile[(k + 4u) * TILE_ROWS + i / 4u] = load_quad(at, k + 4u);
     }
     for (var i = lane; i < X_TILE; i += WG_SIZE) {
+        // mutant: first_token + i / 8u, state.count - 1u => first_token + i / 8u, state.count - 2u
         let token = min(first_token + i / 8u, state.count - 1u);
+        // mutant: token * X_STRIDE => token * COLS
         x_tile[(i & 7u) * TILE_TOKENS + i / 8u] = load_x(token * X_STRIDE, b * 32u + 4u * (i & 7u));
     }
 }
@@ -72,6 +74,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     for (var j = 0u; j < 4u; j += 1u) {
         for (var i = 0u; i < 4u; i += 1u) {
+            // mutant: sums[j][i] => sums[i][j]
             write(first_token + ty + j * TY, first_row + tx + i * TX, sums[j][i]);
         }
     }

@@ -58,11 +58,13 @@ fn main(
 ) {
     let columns = (params.n + TILE - 1u) / TILE;
     let tiles = columns * ((params.m + TILE - 1u) / TILE);
+    // mutant: let index = group.y * groups.x + group.x; => let index = group.x;
     let index = group.y * groups.x + group.x;
     let z = index / tiles;
     if z >= params.batches {
         return;
     }
+    // mutant: index % tiles / columns * TILE => index / columns * TILE
     let row = index % tiles / columns * TILE;
     let col = index % columns * TILE;
     let start = starts(z);
@@ -70,6 +72,7 @@ fn main(
     let ty = lane / 8u;
     var sums = Sums();
     var totals = Totals();
+    // mutant: c < params.k; c += DEPTH => c + DEPTH <= params.k; c += DEPTH
     for (var c = 0u; c < params.k; c += DEPTH) {
         stage(start.x, start.y, vec3<u32>(row, col, c), lane);
         workgroupBarrier();

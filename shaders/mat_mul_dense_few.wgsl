@@ -21,14 +21,17 @@ fn main(
 ) {
     let columns = (params.n + COLS - 1u) / COLS;
     let tiles = columns * ((params.m + ROWS - 1u) / ROWS);
+    // mutant: let index = group.y * groups.x + group.x; => let index = group.x;
     let index = group.y * groups.x + group.x;
     let z = index / tiles;
     if z >= params.batches {
         return;
     }
+    // mutant: index % tiles / columns * ROWS => index / columns * ROWS
     let row = index % tiles / columns * ROWS;
     let first = index % columns * COLS;
     let along_k = params.b_k == 1u;
+    // mutant: thread / PARTS, along_k => thread % COLS, along_k
     let local = select(thread % COLS, thread / PARTS, along_k);
     let part = select(thread / COLS, thread % PARTS, along_k);
     let start = starts(z);
@@ -36,6 +39,7 @@ fn main(
     let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.m - 1u));
     let from_b = start.y + min(first + local, params.n - 1u) * params.b_n;
     var sum = vec4<f32>();
+    // mutant: c < params.k; c += PARTS => c + 1u < params.k; c += PARTS
     for (var c = part; c < params.k; c += PARTS) {
         let at = start.x + rows * params.a_m + c * params.a_k;
         sum += vec4<f32>(load_a(at.x), load_a(at.y), load_a(at.z), load_a(at.w)) * load_b(from_b + c * params.b_k);

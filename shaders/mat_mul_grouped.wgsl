@@ -40,6 +40,7 @@ var<workgroup> b_tile: array<vec4<f32>, DEPTH * STRIDE>; // [DEPTH, quads of col
 
 // Columns c … c + 3 of entry i's row of x.
 fn entry_quad(i: u32, c: u32) -> vec4<f32> {
+    // mutant: entries[i] / params.share => entries[i]
     return x_quad(entries[i] / params.share, c);
 }
 
@@ -80,6 +81,7 @@ fn main(
     @builtin(num_workgroups) groups_of_grid: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: let index = group.y * groups_of_grid.x + group.x; => let index = group.x;
     let index = group.y * groups_of_grid.x + group.x;
     let tiles = (params.n + TILE - 1u) / TILE;
     let col = index % tiles * TILE;
@@ -87,6 +89,7 @@ fn main(
     var e = 0u;
     for (; e < params.experts; e += 1u) {
         let own = (groups[e + 1u] - groups[e] + TILE - 1u) / TILE;
+        // mutant: if tile < own { => if tile <= own {
         if tile < own {
             break;
         }
@@ -95,10 +98,12 @@ fn main(
     if e >= params.experts {
         return;
     }
+    // mutant: groups[e] + tile * TILE => groups[e]
     let first = groups[e] + tile * TILE;
     let count = min(groups[e + 1u] - first, TILE);
     for (var i = lane; i < TILE; i += 64u) {
         // Places past the last entry repeat it: their sums are never written.
+        // mutant: min(i, count - 1u) => min(i, count - 2u)
         entries[i] = groups[params.experts + 1u + first + min(i, count - 1u)];
     }
     workgroupBarrier();

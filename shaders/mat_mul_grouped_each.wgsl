@@ -39,6 +39,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
+    // mutant: let index = group.y * groups.x + group.x; => let index = group.x;
     let index = group.y * groups.x + group.x;
     let tiles = (params.n + GROUP - 1u) / GROUP;
     let i = index / tiles;
@@ -50,7 +51,9 @@ fn main(
     // Columns past the end repeat the last: their sums are never written.
     let weight_row = min(expert, params.experts - 1u) * params.n + min(col, params.n - 1u);
     var sum = 0.0;
+    // mutant: c < params.k; c += 4u * LANES => c + 4u <= params.k; c += 4u * LANES
     for (var c = 4u * (thread % LANES); c < params.k; c += 4u * LANES) {
+        // mutant: i / params.share => i
         sum += dot(weight_quad(weight_row, c), x_quad(i / params.share, c));
     }
     sums[thread] = sum;
@@ -62,6 +65,7 @@ fn main(
         workgroupBarrier();
     }
     if thread % LANES == 0u && col < params.n {
+        // mutant: select(0.0, sums[thread], expert < params.experts) => sums[thread]
         y[i * params.n + col] = select(0.0, sums[thread], expert < params.experts);
     }
 }

@@ -42,6 +42,7 @@ struct Share {
 fn fetch(step: u32, first_row: u32, first_token: u32, thread: u32) -> Share {
     var share: Share;
     let b = step * STEP + thread / TILE;
+    // mutant: if b < BLOCKS { => if b <= BLOCKS {
     if b < BLOCKS {
         let at = min(first_row + thread % TILE, ROWS - 1u) * BLOCKS + b;
         let words = int8_words(at);
@@ -85,6 +86,7 @@ fn scale_up(
     for (var t = 0u; t < 4u; t += 1u) {
         let s = x_scale_tile[b * TILE + t * TY + ty];
         scale[t] = s.x;
+        // mutant: HALVES && half == 1u => half == 2u
         offset[t] = select(s.y, s.z, HALVES && half == 1u);
         high[t] = s.z;
     }
@@ -93,6 +95,7 @@ fn scale_up(
         let part = select(s.xz, s.yw, half == 1u);
         let products = bitcast<vec4<f32>>((*dots)[r]) - FLOAT_OFF;
         if !HALVES {
+            // mutant: (*sums)[r] -= s.w * high; => (*sums)[r] -= s.w * offset;
             (*sums)[r] -= s.w * high;
         }
         (*sums)[r] += (part.x * scale) * products - part.y * offset;
@@ -141,6 +144,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     for (var t = 0u; t < 4u; t += 1u) {
         for (var r = 0u; r < 8u; r += 1u) {
+            // mutant: first_row + tx + r * TX => first_row + tx * 8u + r
             write(first_token + ty + t * TY, first_row + tx + r * TX, sums[r][t]);
         }
     }

@@ -58,7 +58,9 @@ fn write_matrix(sum: SumMatrix, down: u32, across: u32, place: Place) {
     workgroupBarrier();
     for (var e = place.lane; e < M * N; e += SUBGROUP_SIZE) {
         let t = place.token + down * M + e / N;
+        // mutant: x_scales[min(t, state.count - 1u)] => x_scales[0u]
         let scale = x_scales[min(t, state.count - 1u)];
+        // mutant: y_tile[place.y_at + e] => y_tile[e]
         write(t, place.row + across * N + e % N, scale * y_tile[place.y_at + e]);
     }
 }
@@ -73,11 +75,13 @@ fn bring(start: u32, first_row: u32, first_token: u32, thread: u32) {
         let b = start + i % STEP;
         var eights: array<vec4<u32>, 4>;
         var quads: array<vec4<f32>, 8>;
+        // mutant: if b < BLOCKS { => if b + 1u < BLOCKS {
         if b < BLOCKS {
             let token = min(first_token + line, state.count - 1u);
             for (var k = 0u; k < 4u; k += 1u) {
                 eights[k] = x[(token * BLOCKS + b) * 4u + k];
             }
+            // mutant: min(first_row + line, ROWS - 1u) => min(line, ROWS - 1u)
             quads = load_block(min(first_row + line, ROWS - 1u) * BLOCKS + b);
         }
         let at = line * QUADS + (i % STEP) * 8u;
@@ -87,6 +91,7 @@ fn bring(start: u32, first_row: u32, first_token: u32, thread: u32) {
                 x_tile[at + 2u * k + 1u] = halves_of(eights[k].zw);
             }
         }
+        // mutant: line < TILE_ROWS => line < TILE_ROWS / 2u
         if line < TILE_ROWS {
             for (var k = 0u; k < 8u; k += 1u) {
                 w_tile[at + k] = vec4<f16>(quads[k]);

@@ -24,8 +24,10 @@ var<workgroup> squares_of: array<f32, MAX_THREAD_GROUPS>; // [thread groups]
 // Blocks of a stage for each lane: a constant where the size of a thread group is one, so that the loop can be unrolled.
 fn steps_of(lanes: u32) -> u32 {
     if LANES != 0u {
+        // mutant: (STAGE + LANES - 1u) / max(LANES, 1u) => STAGE / max(LANES, 1u)
         return (STAGE + LANES - 1u) / max(LANES, 1u); // 0 may not stand there, taken or not
     }
+    // mutant: (STAGE + lanes - 1u) / lanes => STAGE / lanes
     return (STAGE + lanes - 1u) / lanes;
 }
 
@@ -36,6 +38,7 @@ fn all_squares(squares: f32, thread_group: ThreadGroup, count: u32) -> f32 {
     }
     workgroupBarrier();
     var total = 0.0;
+    // mutant: i < count; i += 1u) { => i < 1u; i += 1u) {
     for (var i = 0u; i < count; i += 1u) {
         total += squares_of[i];
     }
@@ -48,6 +51,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let begin = (group.y * groups.x + group.x) * GROUP_ROWS;
     let thread_group = join_thread_group(thread);
     let thread_groups = WG_SIZE / thread_group.lanes;
@@ -58,7 +62,9 @@ fn main(
         let row = load_row(select(begin + taken + thread_group.lane, ROWS, idle || thread_group.lane >= OUTPUTS), 0u);
         var sums = array<f32, MAX_SUMS>();
         for (var start = 0u; start < BLOCKS; start += STAGE) {
+            // mutant: min(STAGE, BLOCKS - start) => STAGE
             let staged = min(STAGE, BLOCKS - start);
+            // mutant: round == 0u || BLOCKS > STAGE => round == 0u
             if round == 0u || BLOCKS > STAGE {
                 workgroupBarrier();
                 sums[ROWS_PER_GROUP] += stage(start, staged, thread);

@@ -9,6 +9,7 @@ const MAX_SUMS = 24u; // two slots for eight columns, and the squares of each
 
 #import mat_vec_rows
 
+// mutant: (4u * BLOCKS + WG_SIZE - 1u) / WG_SIZE => 4u * BLOCKS / WG_SIZE
 override STEPS_OF_ROW: u32 = (4u * BLOCKS + WG_SIZE - 1u) / WG_SIZE; // pairs of quads of a row for each thread
 override PARTS: u32 = SUMS * ((WG_SIZE + 3u) / 4u);
 
@@ -27,11 +28,13 @@ fn load_normed(start: u32, col: u32, squares: ptr<function, f32>) -> vec4<f32> {
 // Adds block b's quads k and k + 4 of the rows from `first` on, times x.
 fn add_quads(sums: ptr<function, array<f32, MAX_SUMS>>, first: u32, b: u32, k: u32) {
     for (var column = 0u; column < COLUMNS; column += 1u) {
+        // mutant: x_start() + column * COLS => column * COLS
         let start = x_start() + column * COLS;
         var squares = 0.0;
         let low = load_normed(start, b * 32u + 4u * k, &squares);
         let high = load_normed(start, b * 32u + 16u + 4u * k, &squares);
         let x_sums = vec2<f32>(dot(low, vec4<f32>(1.0)), dot(high, vec4<f32>(1.0)));
+        // mutant: (*sums)[COLUMNS * ROWS_PER_GROUP + column] += squares => (*sums)[COLUMNS * ROWS_PER_GROUP] += squares
         (*sums)[COLUMNS * ROWS_PER_GROUP + column] += squares;
         for (var group_row = 0u; group_row < ROWS_PER_GROUP; group_row += 1u) {
             (*sums)[column * ROWS_PER_GROUP + group_row] += quads_dot(weight_row(first, group_row) * BLOCKS + b, k, low, high, x_sums);
@@ -42,6 +45,7 @@ fn add_quads(sums: ptr<function, array<f32, MAX_SUMS>>, first: u32, b: u32, k: u
 // Sum i of the workgroup, from those of its thread groups.
 fn total(i: u32, thread_groups: u32) -> f32 {
     var sum = 0.0;
+    // mutant: thread_group < thread_groups; thread_group += 1u => thread_group < 1u; thread_group += 1u
     for (var thread_group = 0u; thread_group < thread_groups; thread_group += 1u) {
         sum += parts[thread_group * SUMS + i];
     }
@@ -54,6 +58,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let first = (group.y * groups.x + group.x) * OUTPUTS;
     let thread_group = join_thread_group(thread);
     let thread_groups = WG_SIZE / thread_group.lanes;
@@ -64,6 +69,7 @@ fn main(
     var sums = array<f32, MAX_SUMS>();
     for (var step = 0u; step < STEPS_OF_ROW; step += 1u) {
         let i = step * WG_SIZE + thread;
+        // mutant: if i < 4u * BLOCKS { => if i <= 4u * BLOCKS {
         if i < 4u * BLOCKS {
             add_quads(&sums, first, i / 4u, i & 3u);
         }

@@ -21,25 +21,31 @@ struct Params {
 #import partial_argmax
 #import sample_scratch
 
+// `counts` holds how often an id stands in the answer, and this bit where it stands in the prompt.
 const IN_PROMPT: u32 = 0x80000000u;
 
 fn penalise(logit: f32, count: u32) -> f32 {
     if count == 0u {
         return logit;
     }
+    // mutant: count & ~IN_PROMPT => count
     let times = count & ~IN_PROMPT;
+    // mutant: logit > 0.0) => logit < 0.0)
     let scaled = select(logit * options.repetition_penalty, logit / options.repetition_penalty, logit > 0.0);
+    // mutant: times > 0u => count > 0u
     let presence = select(0.0, options.presence_penalty, times > 0u);
     return scaled - f32(times) * options.frequency_penalty - presence;
 }
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    // mutant: min((group.x + 1u) * CHUNK, LENGTH) => (group.x + 1u) * CHUNK
     let end = min((group.x + 1u) * CHUNK, LENGTH);
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
         let value = penalise(logits[i], counts[i]);
         logits[i] = value;
+        // mutant: value, i => logits[i] + 0.0, i - group.x * CHUNK
         best = better(best, PartialArgmax(value, i));
     }
     best = workgroup_best(best, lane);

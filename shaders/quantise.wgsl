@@ -30,12 +30,14 @@ fn pack(quants: vec4<i32>) -> u32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let b = group.x * WG_SIZE + thread;
     let t = group.y;
+    // mutant: b >= BLOCKS || =>
     if b >= BLOCKS || t >= state.count {
         return;
     }
     var block: array<vec4<f32>, 8>;
     var most = vec4<f32>();
     for (var k = 0u; k < 8u; k += 1u) {
+        // mutant: (t * X_STRIDE) / 4u => t * (COLS / 4u)
         block[k] = x[(t * X_STRIDE) / 4u + b * 8u + k];
         most = max(most, abs(block[k]));
     }
@@ -47,6 +49,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var k = 0u; k < 8u; k += 1u) {
         let quants = vec4<i32>(round(block[k] * inverse));
         words[k] = pack(quants);
+        // mutant: sums[k / 4u] => sums[k / 5u]
         sums[k / 4u] += quants.x + quants.y + quants.z + quants.w;
     }
     let at = t * BLOCKS + b;

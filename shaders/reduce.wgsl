@@ -38,12 +38,16 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let output = (group.y * groups.x + group.x) * (WG_SIZE / LANES) + thread / LANES;
     let lane = thread % LANES;
+    // mutant: output / params.inner % params.parts => output / params.inner
     let part = output / params.inner % params.parts;
     let outer = output / params.inner / params.parts;
     let start = outer * params.length * params.inner + output % params.inner;
+    // mutant: min(params.length, (part + 1u) * params.chunk) => (part + 1u) * params.chunk
     let end = select(0u, min(params.length, (part + 1u) * params.chunk), output < params.outputs);
+    // mutant: var value = params.identity; => var value = 0.0;
     var value = params.identity;
     for (var i = part * params.chunk + lane; i < end; i += LANES) {
         value = combine(value, x[start + i * params.inner]);
@@ -58,6 +62,7 @@ fn main(
     }
     if lane == 0u && output < params.outputs {
         let total = scratch[thread];
+        // mutant: total / params.divisor, params.divisor > 1.0 => total / params.divisor, params.divisor > 100.0
         y[output] = select(total, total / params.divisor, params.divisor > 1.0);
     }
 }

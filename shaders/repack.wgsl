@@ -23,12 +23,14 @@ fn raw_byte(at: u32) -> u32 {
 }
 
 fn raw_u16(at: u32) -> u32 {
+    // mutant: raw_byte(at) | (raw_byte(at + 1u) << 8u) => (raw[at / 4u] >> (8u * (at & 3u))) & 0xffffu
     return raw_byte(at) | (raw_byte(at + 1u) << 8u);
 }
 
 fn raw_u32(at: u32) -> u32 {
     let low = raw[at / 4u];
     let shift = 8u * (at & 3u);
+    // mutant: if shift == 0u { => if shift == 32u {
     if shift == 0u {
         return low;
     }
@@ -53,8 +55,11 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let i = (group.y * groups.x + group.x) * WG_SIZE + lane;
+    // mutant: if i < params.rows * BLOCKS { => if i <= params.rows * BLOCKS {
     if i < params.rows * BLOCKS {
+        // mutant: params.dst_row * BLOCKS + i => i
         repack_block(i, params.dst_row * BLOCKS + i);
     }
 }

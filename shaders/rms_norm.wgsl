@@ -23,8 +23,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
         squares += x[start + i] * x[start + i];
     }
+    // mutant: f32(WIDTH) + EPS => f32(WIDTH)
+    // mutant: / f32(WIDTH) => / f32(WG_SIZE)
     let scale = inverseSqrt(workgroup_sum(squares, lane) / f32(WIDTH) + EPS);
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
+        // mutant: scale * weight[i] => scale * weight[lane]
         y[start + i] = x[start + i] * scale * weight[i];
     }
 }

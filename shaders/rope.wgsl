@@ -30,6 +30,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let slots = params.head_dim - params.pairs;
+    // mutant: (group.y * groups.x + group.x) => group.x
     let index = (group.y * groups.x + group.x) * WG_SIZE + lane;
     let row = index / slots;
     let i = index % slots;
@@ -38,13 +39,17 @@ fn main(
     }
     let start = row * params.head_dim;
     if i >= params.pairs {
+        // mutant: start + params.pairs + i => start + i
         let at = start + params.pairs + i;
         y[at] = x[at];
         return;
     }
+    // mutant: (row / params.stride) % params.tokens => row % params.tokens
     let token = (row / params.stride) % params.tokens;
+    // mutant: params.position + token => token
     let turn = rotation_of(params.position + token, i);
     let a = start + select(2u * i, i, SPLIT_HALF);
+    // mutant: i + params.pairs, SPLIT_HALF => i + params.head_dim / 2u, SPLIT_HALF
     let b = start + select(2u * i + 1u, i + params.pairs, SPLIT_HALF);
     y[a] = x[a] * turn.x - x[b] * turn.y;
     y[b] = x[a] * turn.y + x[b] * turn.x;

@@ -39,6 +39,7 @@ var<workgroup> head_row: array<f32, HEAD_DIM>;
 fn rotate(position: u32, lane: u32) {
     for (var i = lane; i < ROPE_DIMS / 2u; i += WG_SIZE) {
         let a = select(2u * i, i, SPLIT_HALF);
+        // mutant: i + ROPE_DIMS / 2u => i + HEAD_DIM / 2u
         let b = select(2u * i + 1u, i + ROPE_DIMS / 2u, SPLIT_HALF);
         let turn = rotation(position, frequencies[i]);
         let pair = vec2<f32>(head_row[a], head_row[b]);
@@ -52,6 +53,7 @@ fn normalise(is_k: bool, lane: u32) {
     for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
         squares += head_row[i] * head_row[i];
     }
+    // mutant: f32(HEAD_DIM) + EPS => f32(HEAD_DIM)
     let scale = inverseSqrt(workgroup_sum(squares, lane) / f32(HEAD_DIM) + EPS);
     for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
         head_row[i] *= scale * select(q_norm[i], k_norm[i], is_k);
@@ -61,6 +63,7 @@ fn normalise(is_k: bool, lane: u32) {
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    // mutant: if state.done != 0u { => if state.done != state.done {
     if state.done != 0u {
         return;
     }
@@ -74,6 +77,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
     if head < HEADS + KV_HEADS {
         if QK_NORM {
+            // mutant: normalise(head >= HEADS, lane) => normalise(head > HEADS, lane)
             normalise(head >= HEADS, lane);
         }
         rotate(position, lane);
@@ -87,6 +91,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     let kv_head = (head - HEADS) % KV_HEADS;
+    // mutant: kv_head * CONTEXT + position => kv_head * CONTEXT + token
+    // mutant: * ROW_WORDS; => * (HEAD_DIM / 2u);
     let to = (kv_head * CONTEXT + position) * ROW_WORDS;
     for (var i = lane; i < HEAD_DIM / 2u; i += WG_SIZE) {
         let packed = pack2x16float(vec2<f32>(head_row[2u * i], head_row[2u * i + 1u]));

@@ -23,9 +23,12 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let i = (group.y * groups.x + group.x) * WG_SIZE + lane;
     if i < params.positions * params.pairs {
+        // mutant: params.first + i / params.pairs => i / params.pairs
         let turn = rotation(params.first + i / params.pairs, turns[i % params.pairs]);
+        // mutant: * params.factor =>
         table[i] = turn.yx * params.factor;
     }
 }

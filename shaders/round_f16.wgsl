@@ -23,6 +23,7 @@ struct Params {
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    // mutant: group.x * (X_STRIDE / 4u) => group.x * QUADS
     let start = group.x * (X_STRIDE / 4u);
     var most = vec4<f32>();
     for (var i = lane; i < QUADS; i += WG_SIZE) {
@@ -30,6 +31,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let largest = lanes_max(max(max(most.x, most.y), max(most.z, most.w)), lane);
     // Exponents as f32 has them; the scale's and its inverse's are those of normal numbers.
+    // mutant: >> 23u, 15u) - 14u => >> 23u, 14u) - 14u
     let exponent = max(bitcast<u32>(largest) >> 23u, 15u) - 14u;
     let inverse = bitcast<f32>((254u - exponent) << 23u);
     for (var i = lane; i < QUADS; i += WG_SIZE) {

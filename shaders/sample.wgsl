@@ -37,6 +37,7 @@ fn candidate(i: u32) -> u32 {
 // The smallest key at which `goal` (a count, or a share of the sum) is reached among keys up to `limit`. The first
 // filter starts from the histogram of all logits.
 fn cut(limit: u32, by_count: bool, is_first: bool, highest: f32, lane: u32) -> u32 {
+    // mutant: top_k) => top_k) + 1.0
     let goal = select(options.top_p, f32(options.top_k), by_count);
     let length = min(atomicLoad(&scratch[CANDIDATES]), LENGTH);
     var prefix = 0u;
@@ -50,6 +51,8 @@ fn cut(limit: u32, by_count: bool, is_first: bool, highest: f32, lane: u32) -> u
             for (var i = lane; i < length; i += WG_SIZE) {
                 let depth = highest - logits[candidate(i)];
                 let key = depth_key(depth);
+                // mutant: key >> (shift + 8u) == prefix => key >> shift == prefix
+                // mutant: if key <= limit && (level => if (level
                 if key <= limit && (level == 0u || key >> (shift + 8u) == prefix) {
                     add_to_bin((key >> shift) & 255u, depth);
                 }
@@ -69,8 +72,10 @@ fn draw(highest: f32, lane: u32) -> PartialArgmax {
         limit = cut(limit, true, true, highest, lane);
     }
     if options.top_p < 1.0 {
+        // mutant: cut(limit, false, options.top_k == 0u, => cut(limit, false, true,
         limit = cut(limit, false, options.top_k == 0u, highest, lane);
     }
+    // mutant: limit = min(limit, least_key()); =>
     limit = min(limit, least_key());
     let length = min(atomicLoad(&scratch[CANDIDATES]), LENGTH);
     var best = PartialArgmax(LOWEST, 0xffffffffu);
@@ -96,11 +101,15 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     }
     storageBarrier();
     // The next token's histogram starts empty.
+    // mutant: i <= CANDIDATES; => i < CANDIDATES;
     for (var i = lane; i <= CANDIDATES; i += WG_SIZE) {
         atomicStore(&scratch[i], 0u);
     }
+    // mutant: lane == 0u && state.done == 0u => lane == 0u
     if lane == 0u && state.done == 0u {
+        // mutant: if best.index < LENGTH { => if best.index != LENGTH {
         if best.index < LENGTH {
+            // mutant: counts[best.index] += 1u; => counts[best.index] = 1u;
             counts[best.index] += 1u;
         }
         commit(best.index);

@@ -29,11 +29,13 @@ var<workgroup> taken: atomic<u32>; // places of this workgroup's candidates
 var<workgroup> begin: u32;         // the first of them in the list
 
 fn draw(group: u32, highest: f32, lane: u32) {
+    // mutant: let limit = least_key(); => let limit = DEEPEST;
     let limit = least_key();
     let end = min((group + 1u) * CHUNK, LENGTH);
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = group * CHUNK + lane; i < end; i += WG_SIZE) {
         if depth_key(highest - logits[i]) <= limit {
+            // mutant: drawn(logits[i], state.steps, i) => drawn(logits[i], state.steps, i - group * CHUNK)
             best = better(best, drawn(logits[i], state.steps, i));
         }
     }
@@ -47,6 +49,7 @@ fn collect(group: u32, highest: f32, lane: u32) {
     load_bins(lane);
     workgroupBarrier();
     let by_count = options.top_k > 0u;
+    // mutant: select(options.top_p, f32(options.top_k), by_count) => options.top_p
     choose_bin(0u, by_count, select(options.top_p, f32(options.top_k), by_count), lane);
     let last = found_bin;
     let end = min((group + 1u) * CHUNK, LENGTH);
@@ -63,7 +66,9 @@ fn collect(group: u32, highest: f32, lane: u32) {
     workgroupBarrier();
     for (var i = group * CHUNK + lane; i < end; i += WG_SIZE) {
         let key = depth_key(highest - logits[i]);
+        // mutant: if key < DEEPEST && key >> 16u <= last => if key < DEEPEST && key >> 16u < last
         if key < DEEPEST && key >> 16u <= last {
+            // mutant: LIST_AT + begin + at => LIST_AT + at
             atomicStore(&scratch[LIST_AT + begin + at], i);
             at += 1u;
         }

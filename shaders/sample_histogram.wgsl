@@ -27,9 +27,11 @@ fn add_bin(bin: u32) {
     if count == 0u {
         return;
     }
+    // mutant: atomicAdd(&scratch[COUNTS_AT + bin], count); => atomicAdd(&scratch[COUNTS_AT + bin], 1u);
     atomicAdd(&scratch[COUNTS_AT + bin], count);
     let low = atomicLoad(&bin_low[bin]);
     let before = atomicAdd(&scratch[LOW_AT + bin], low);
+    // mutant: select(0u, 1u, before + low < before) => 0u
     atomicAdd(&scratch[HIGH_AT + bin], atomicLoad(&bin_high[bin]) + select(0u, 1u, before + low < before));
 }
 
@@ -40,10 +42,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     clear_bins(lane);
     let highest = best_of(WINNERS_AT, lane).value;
+    // mutant: min((group.x + 1u) * CHUNK, LENGTH) => (group.x + 1u) * CHUNK
     let end = min((group.x + 1u) * CHUNK, LENGTH);
     for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
         let depth = highest - logits[i];
         let key = depth_key(depth);
+        // mutant: if key < DEEPEST { => if key <= DEEPEST {
         if key < DEEPEST {
             add_to_bin(key >> 16u, depth);
         }

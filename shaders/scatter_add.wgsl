@@ -25,6 +25,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let at = (group.y * groups.x + group.x) * WG_SIZE + lane;
     if at >= params.len {
         return;
@@ -36,11 +37,14 @@ fn main(
     }
     let i = at % params.inner;
     let outer = row / params.count;
+    // mutant: outer * params.size + indices[first] => outer * params.count + indices[first]
     let to = (outer * params.size + indices[first]) * params.inner + i;
     var sum = y[to];
     var j = first;
     for (var n = 0u; n < params.count && j != NONE; n += 1u) {
+        // mutant: (outer * params.count + j) * params.inner => j * params.inner
         sum += x[(outer * params.count + j) * params.inner + i];
+        // mutant: j = links[j] & NONE; => j = NONE;
         j = links[j] & NONE;
     }
     y[to] = sum;

@@ -24,16 +24,21 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let j = (group.y * groups.x + group.x) * WG_SIZE + lane;
     let index = indices[min(j, params.count - 1u)];
     var next = NONE;
+    // mutant: index >= params.size => index > params.size
     var later = select(0u, LATER, index >= params.size);
     for (var start = 0u; start < params.count; start += WG_SIZE) {
         some[lane] = indices[min(start + lane, params.count - 1u)];
         workgroupBarrier();
+        // mutant: min(start + WG_SIZE, params.count) => start + WG_SIZE
         for (var k = start; k < min(start + WG_SIZE, params.count); k += 1u) {
             let equal = some[k - start] == index;
+            // mutant: equal && k < j => equal && k <= j
             later = select(later, LATER, equal && k < j);
+            // mutant: min(next, k) => k
             next = select(next, min(next, k), equal && k > j);
         }
         workgroupBarrier();

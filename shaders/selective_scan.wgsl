@@ -31,20 +31,25 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let line = (group.y * groups.x + group.x) * WG_SIZE + lane;
     if line >= params.lines {
         return;
     }
     let channel = line % params.channels;
+    // mutant: line / params.channels * params.length => line / params.channels
     let first_row = line / params.channels * params.length;
+    // mutant: d[min(channel, arrayLength(&d) - 1u)] => d[min(line, arrayLength(&d) - 1u)]
     let through = select(0.0, d[min(channel, arrayLength(&d) - 1u)], params.skip == 1u);
     for (var first = 0u; first < params.n; first += ITEMS) {
+        // mutant: min(ITEMS, params.n - first) => ITEMS
         let count = min(ITEMS, params.n - first);
         var h: array<f32, ITEMS>;
         var rate: array<f32, ITEMS>;
         for (var j = 0u; j < ITEMS; j++) {
             if j < count {
                 rate[j] = a[channel * params.n + first + j];
+                // mutant: params.started == 1u => params.started == 0u
                 h[j] = select(0.0, state[line * params.n + first + j], params.started == 1u);
             }
         }
@@ -53,6 +58,7 @@ fn main(
             let step = delta[at];
             let value = x[at];
             var sum = through * value;
+            // mutant: if first > 0u { => if first > ITEMS {
             if first > 0u {
                 sum = y[at];
             }

@@ -46,10 +46,12 @@ fn main(
 ) {
     let slot = thread / LANES;
     let lane = thread % LANES;
+    // mutant: (group.y * groups.x + group.x) => group.x
     let m = (group.y * groups.x + group.x) * (WG_SIZE / LANES) + slot;
     let n = params.n;
     let pitch = n | 1u;
     let start = slot * LANES * (LANES + 1u);
+    // mutant: m < params.matrices && lane < n => lane < n
     let inside = m < params.matrices && lane < n;
     if inside {
         for (var row = 0u; row < n; row++) {
@@ -59,16 +61,20 @@ fn main(
     atomicStore(&off[thread], 0u);
     workgroupBarrier();
     var settled = false;
+    // mutant: iteration <= params.iterations => iteration < params.iterations
     for (var iteration = 1u; iteration <= params.iterations; iteration++) {
         if inside && !settled {
             let sum = normalise(start + lane * pitch, 1u);
             if is_off(sum, params.tolerance) {
+                // mutant: atomicStore(&off[slot], iteration); => atomicStore(&off[0], iteration);
                 atomicStore(&off[slot], iteration);
             }
         }
         workgroupBarrier();
+        // mutant: && iteration > 1u => && iteration > 0u
         settled = atomicLoad(&off[slot]) != iteration && iteration > 1u && params.tolerance >= 0.0;
         if inside && !settled {
+            // mutant: normalise(start + lane, pitch); => normalise(start + lane, n);
             normalise(start + lane, pitch);
         }
         workgroupBarrier();

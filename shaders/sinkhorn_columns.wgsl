@@ -28,15 +28,20 @@ fn main(
 ) {
     let n = params.n;
     let tiles = (n + COLUMNS - 1u) / COLUMNS;
+    // mutant: let g = group.y * groups.x + group.x; => let g = group.x;
     let g = group.y * groups.x + group.x;
     let m = min(g, params.groups - 1u) / tiles;
     let column = g % tiles * COLUMNS + thread % COLUMNS;
     let turn = params.iteration;
+    // mutant: turn % 3u] == 0u => (turn + 1u) % 3u] == 0u
+    // mutant: turn > 0u => turn > 2u
     let settled = params.tolerance >= 0.0 && turn > 0u && flags[3u * m + turn % 3u] == 0u;
     let inside = g < params.groups && column < n && !settled;
     let rows = select(0u, n, inside);
+    // mutant: m * n * n + column => column
     let start = m * n * n + column;
     var part = 0.0;
+    // mutant: COLUMNS; row => COLUMNS; row + WG_SIZE / COLUMNS
     for (var row = thread / COLUMNS; row < rows; row += WG_SIZE / COLUMNS) {
         part += y[start + row * n];
     }

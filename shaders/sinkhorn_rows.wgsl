@@ -26,9 +26,12 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: let row = group.y * groups.x + group.x; => let row = group.x;
     let row = group.y * groups.x + group.x;
+    // mutant: min(row, params.groups - 1u) / params.n => row % params.n
     let m = min(row, params.groups - 1u) / params.n;
     let turn = params.iteration;
+    // mutant: (turn + 2u) % 3u => turn % 3u
     let before = atomicLoad(&flags[3u * m + (turn + 2u) % 3u]);
     let settled = params.tolerance >= 0.0 && turn > 1u && before == 0u;
     let count = select(params.n, 0u, settled || row >= params.groups);
@@ -47,6 +50,7 @@ fn main(
     if lane == 0u && count > 0u && is_off(sum, params.tolerance) {
         atomicStore(&flags[3u * m + turn % 3u], 1u);
     }
+    // mutant: row % params.n == 0u => row == 0u
     if lane == 0u && row < params.groups && row % params.n == 0u {
         atomicStore(&flags[3u * m + (turn + 1u) % 3u], 0u);
     }

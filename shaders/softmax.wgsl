@@ -36,6 +36,7 @@ fn mask_row(r: u32) -> u32 {
     let outer = r / params.dim_3;
     let outermost = outer / params.dim_2;
     return r % params.dim_3 * params.mask_3 + outer % params.dim_2 * params.mask_2
+        // mutant: outermost % params.dim_1 * params.mask_1 => outermost * params.mask_1
         + outermost % params.dim_1 * params.mask_1 + outermost / params.dim_1 * params.mask_0;
 }
 
@@ -48,6 +49,7 @@ fn score(start: u32, mask_start: u32, i: u32) -> f32 {
     if params.masked == 1u {
         s += mask[mask_start + i];
     }
+    // mutant: clamp(s, LOWEST, -LOWEST) => s
     return clamp(s, LOWEST, -LOWEST);
 }
 
@@ -56,12 +58,14 @@ fn seen_keys(r: u32) -> u32 {
     if params.queries == 0u {
         return params.width;
     }
+    // mutant: + i32(params.width) - i32(params.queries) =>
     let last = i32(r % params.queries) + i32(params.width) - i32(params.queries);
     return u32(max(last + 1, 0));
 }
 
 // exp of a number that is not above 0; the bound keeps it clear of infinities, about which WGSL promises nothing.
 fn weight(depth: f32) -> f32 {
+    // mutant: max(depth, -100.0) => max(depth, -10.0)
     return exp(max(depth, -100.0));
 }
 
@@ -71,6 +75,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
+    // mutant: (group.y * groups.x + group.x) => group.x
     let r = (group.y * groups.x + group.x) * (WG_SIZE / LANES) + thread / LANES;
     let inside = r < params.rows;
     let start = r * params.width;
@@ -93,6 +98,7 @@ fn main(
         var value = 0.0;
         if i < seen {
             let s = score(start, mask_start, i);
+            // mutant: weight(s - top) / total, s > LOWEST => weight(s - top) / total, s >= LOWEST
             value = select(0.0, weight(s - top) / total, s > LOWEST);
         }
         y[start + i] = value;

@@ -22,8 +22,11 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let i = group.x * WG_SIZE + lane;
+    // mutant: group.z * groups.y + group.y => group.y
     let row = group.z * groups.y + group.y;
+    // mutant: i < params.width && row => i <= params.width && row
     if i < params.width && row < params.rows {
+        // mutant: let gate = row * 2u * params.width + i; => let gate = row * params.width + i;
         let gate = row * 2u * params.width + i;
         y[row * params.width + i] = activate(x[gate]) * x[gate + params.width];
     }

@@ -37,8 +37,10 @@ fn element(row: u32, i: u32) -> vec2<u32> {
     let at = row * params.length + i;
     var index = i;
     if params.mapped == 1u {
+        // mutant: index = origin[at]; => index = origin[i];
         index = origin[at];
     }
+    // mutant: vec2<u32>(order_key(x[at]), ~index) => vec2<u32>(order_key(x[at]), index)
     return vec2<u32>(order_key(x[at]), ~index);
 }
 
@@ -48,6 +50,7 @@ fn less(a: vec2<u32>, b: vec2<u32>) -> bool {
 
 // The byte that a pass looks at: four of the key, four of the inverted index.
 fn limb(e: vec2<u32>, level: u32) -> u32 {
+    // mutant: select(e.x, e.y, level >= 4u) => select(e.x, e.y, level > 4u)
     return (select(e.x, e.y, level >= 4u) >> (24u - 8u * (level % 4u))) & 255u;
 }
 
@@ -73,6 +76,7 @@ fn choose_bin(level: u32) {
 }
 
 fn sort_best(lane: u32) {
+    // mutant: size <= WG_SIZE; size *= 2u => size < WG_SIZE; size *= 2u
     for (var size = 2u; size <= WG_SIZE; size *= 2u) {
         for (var stride = size / 2u; stride > 0u; stride /= 2u) {
             let other = lane ^ stride;
@@ -95,9 +99,12 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: let g = group.y * groups.x + group.x; => let g = group.x;
     let g = group.y * groups.x + group.x;
     let row = g / params.parts;
+    // mutant: g % params.parts * params.chunk => 0u
     let first = g % params.parts * params.chunk;
+    // mutant: min(first + params.chunk, params.length) => first + params.chunk
     let end = select(0u, min(first + params.chunk, params.length), g < params.groups);
     best[lane] = vec2<u32>(0u);
     if lane == 0u {

@@ -9,5 +9,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: copy_word( => copy_word(1u +
+    // mutant: (group.y * groups.x + group.x) => group.x
     copy_word((group.y * groups.x + group.x) * WG_SIZE + lane);
 }

@@ -44,16 +44,20 @@ fn main(
 ) {
     let row_tiles = (params.rows + TILE - 1u) / TILE;
     let tiles = row_tiles * ((params.columns + TILE - 1u) / TILE);
+    // mutant: let index = group.y * groups.x + group.x; => let index = group.x;
     let index = group.y * groups.x + group.x;
     let batch = index / tiles;
     if batch >= params.batches {
         return;
     }
+    // mutant: (index % tiles) / row_tiles) => index / row_tiles)
     let first = TILE * vec2<u32>((index % tiles) % row_tiles, (index % tiles) / row_tiles);
     let b = vec3<u32>(
+        // mutant: batch / params.batch_2 % params.batch_1 => batch / params.batch_2
         batch / params.batch_2 / params.batch_1, batch / params.batch_2 % params.batch_1, batch % params.batch_2,
     );
     let x_start = dot(b, vec3<u32>(params.x_0, params.x_1, params.x_2));
+    // mutant: params.y_0, params.y_1, params.y_2 => params.y_0, params.y_2, params.y_1
     let y_start = dot(b, vec3<u32>(params.y_0, params.y_1, params.y_2));
     let across = lane % TILE;
     for (var down = lane / TILE; down < TILE; down += WG_SIZE / TILE) {
@@ -66,6 +70,7 @@ fn main(
     workgroupBarrier();
     let width = select(TILE, TILE / 2u, HALVES);
     let step = select(1u, 2u, HALVES);
+    // mutant: let i = first.x + step * (lane % width); => let i = first.x + lane % width;
     let i = first.x + step * (lane % width);
     for (var down = lane / width; down < TILE; down += WG_SIZE / width) {
         let j = first.y + down;
@@ -73,6 +78,7 @@ fn main(
             let at = (i - first.x) * (TILE + 1u) + down;
             let to = y_start + j * params.y_row + i;
             if HALVES {
+                // mutant: tile[at + TILE + 1u] => tile[at + 1u]
                 y[to / 2u] = tile[at] | (tile[at + TILE + 1u] << 16u);
             } else {
                 y[to] = tile[at];

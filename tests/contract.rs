@@ -207,6 +207,12 @@ fn a_key_names_one_pipeline() {
     }
 }
 
+/// `shaders/{name}.wgsl` as it stands on disk.
+fn shader_file(name: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders").join(name).with_extension("wgsl");
+    std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
 fn kernel_names(folder: &str) -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
@@ -224,8 +230,10 @@ fn files_catalogue_and_cases_agree() {
     let shared: BTreeSet<String> = FILES.iter().map(|(kernel_name, _)| (*kernel_name).to_owned()).collect();
     assert_eq!(shared, kernel_names("shaders/shared"));
     for spec in CATALOGUE {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders").join(spec.kernel_name).with_extension("wgsl");
-        assert_eq!(std::fs::read_to_string(file).unwrap(), spec.source, "{}", spec.kernel_name);
+        let code = shader_file(spec.kernel_name);
+        let lines =
+            code.lines().map(|line| line.split("//").next().unwrap().trim_end()).filter(|line| !line.is_empty());
+        assert!(lines.eq(spec.source.lines()), "{} has another source", spec.kernel_name);
     }
 }
 
@@ -238,23 +246,48 @@ fn every_shared_file_is_used() {
     }
 }
 
-/// Bugs to plant, by file: tests/page/planted.test.mjs sees that a case notices each.
+/// Kernels in whose shaders the mutants of a file live, one entry for each mutant and kernel.
+///
+/// A line `// mutant: A => B` above a line of a kernel's file says that the line with its only `A` replaced by `B` is
+/// wrong. In a shared file it names the kernels that import it: `// mutant (KERNEL, …): A => B`.
+fn mutants(file: &str, shared: bool) -> Vec<String> {
+    let text = shader_file(file);
+    let mut kernels = Vec::new();
+    let mut open: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        let Some(marker) = line.trim_start().strip_prefix("// mutant") else {
+            let code = line.split("//").next().unwrap();
+            for from in open.drain(..) {
+                assert_eq!(code.matches(from).count(), 1, "{file} wants {from:?} once in: {line}");
+            }
+            continue;
+        };
+        let (named, change) = marker.split_once(':').unwrap_or_else(|| panic!("{file}: {line}"));
+        let (from, to) = change.split_once(" =>").unwrap_or_else(|| panic!("{file} has no => in: {line}"));
+        assert!(!from.trim().is_empty() && from.trim() != to.trim(), "{file} changes nothing: {line}");
+        open.push(from.trim());
+        let named: Vec<&str> = named.trim().trim_matches(['(', ')']).split(", ").filter(|s| !s.is_empty()).collect();
+        assert_eq!(shared, !named.is_empty(), "only shared files name kernels, and they do: {file}: {line}");
+        let unknown = named.iter().find(|name| CATALOGUE.iter().all(|spec| spec.kernel_name != **name));
+        assert_eq!(unknown, None, "{file} names a kernel that does not exist");
+        kernels.extend(if shared { named } else { vec![file] }.into_iter().map(str::to_owned));
+    }
+    kernels
+}
+
+/// tests/page/mutants.test.mjs sees that a case kills each.
 #[test]
-fn every_shader_has_a_bug_to_plant() {
-    let planted: serde_json::Value = serde_json::from_str(include_str!("planted.json")).unwrap();
-    let planted = planted.as_object().unwrap();
-    let named = |kernel_name: &str| {
-        planted.get(kernel_name).and_then(|bugs| bugs.as_array()).is_some_and(|bugs| !bugs.is_empty())
-    };
-    let without: Vec<&str> =
-        CATALOGUE.iter().map(|spec| spec.kernel_name).filter(|kernel_name| !named(kernel_name)).collect();
-    assert!(without.is_empty(), "no bug is planted in {without:?}");
+fn every_shader_has_a_mutant() {
+    let kernels = CATALOGUE.iter().map(|spec| (spec.kernel_name.to_owned(), false));
     // Files without a function declare what others use.
     let computes = |text: &str| text.contains("\nfn ") || text.starts_with("fn ");
-    let shared =
-        FILES.iter().filter(|(_, text)| computes(text)).map(|(kernel_name, _)| format!("shared/{kernel_name}"));
-    let without: Vec<String> = shared.filter(|file| !named(file)).collect();
-    assert!(without.is_empty(), "no bug is planted in {without:?}");
+    let shared = FILES.iter().map(|(name, text)| (format!("shared/{name}"), computes(text)));
+    let needed = kernels.map(|(file, shared)| (file, shared, true)).chain(shared.map(|(file, fun)| (file, true, fun)));
+    let without: Vec<String> = needed
+        .filter(|(file, shared, needed)| mutants(file, *shared).is_empty() && *needed)
+        .map(|(file, ..)| file)
+        .collect();
+    assert!(without.is_empty(), "no mutant in {without:?}");
 }
 
 /// Rows × columns of real models, the largest vocabulary among them.

@@ -46,6 +46,7 @@ fn load_b(i: u32) -> f32 {
 // Product z's first elements of a and of b.
 fn starts(z: u32) -> vec2<u32> {
     let outer = z / params.batch_2;
+    // mutant (mat_mul_dense): outer % params.batch_1 => outer
     let at = vec3<u32>(outer / params.batch_1, outer % params.batch_1, z % params.batch_2);
     return vec2<u32>(
         at.x * params.a_0 + at.y * params.a_1 + at.z * params.a_2,
@@ -54,16 +55,20 @@ fn starts(z: u32) -> vec2<u32> {
 }
 
 fn write_one(z: u32, row: u32, col: u32, sum: f32) {
+    // mutant (mat_mul_dense): col >= params.n => col > params.n
     if row >= params.m || col >= params.n {
         return;
     }
+    // mutant (mat_mul_dense): (z * params.m + row) * params.n => (z * params.n + row) * params.n
     let at = (z * params.m + row) * params.n + col;
     var value = sum;
     if BIAS {
+        // mutant (mat_mul_dense, mat_mul_dense_few): bias[col] => bias[row]
         value += bias[col];
     }
     value = activate(value);
     if RESIDUAL {
+        // mutant (mat_mul_dense, mat_mul_dense_few): value += residual[at]; => value = activate(value + residual[at]);
         value += residual[at];
     }
     y[at] = value;

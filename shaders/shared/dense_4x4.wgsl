@@ -12,6 +12,7 @@ fn multiply(sums: ptr<function, Sums>, d: u32, tx: u32, ty: u32) {
     (*sums)[0] += a.x * b;
     (*sums)[1] += a.y * b;
     (*sums)[2] += a.z * b;
+    // mutant (mat_mul_dense, mat_mul_grouped): (*sums)[3] += a.w * b; => (*sums)[3] += a.z * b;
     (*sums)[3] += a.w * b;
 }
 

@@ -25,6 +25,7 @@ fn multiply(sums: ptr<function, Sums>, d: u32, tx: u32, ty: u32) {
     (*sums)[10] += a1.y * b0;
     (*sums)[11] += a1.y * b1;
     (*sums)[12] += a1.z * b0;
+    // mutant (mat_mul_dense, mat_mul_grouped): (*sums)[13] += a1.z * b1; => (*sums)[13] += a1.z * b0;
     (*sums)[13] += a1.z * b1;
     (*sums)[14] += a1.w * b0;
     (*sums)[15] += a1.w * b1;
@@ -68,5 +69,6 @@ fn write_all(totals: ptr<function, Totals>, z: u32, row: u32, col: u32) {
     write(z, row + 34u, col, (*totals)[12]);
     write(z, row + 34u, col + 32u, (*totals)[13]);
     write(z, row + 35u, col, (*totals)[14]);
+    // mutant (mat_mul_dense, mat_mul_grouped): 15 => 14
     write(z, row + 35u, col + 32u, (*totals)[15]);
 }

@@ -8,6 +8,7 @@ struct Eight {
 fn unpack_eight(packed: vec4<u32>) -> Eight {
     return Eight(
         vec4<f32>(unpack2x16float(packed.x), unpack2x16float(packed.y)),
+        // mutant (attention, attention_decode): unpack2x16float(packed.w) => unpack2x16float(packed.z)
         vec4<f32>(unpack2x16float(packed.z), unpack2x16float(packed.w)),
     );
 }
@@ -22,6 +23,7 @@ fn load_q(row: u32, i: u32) -> Eight {
     for (var j = 0u; j < 4u; j++) {
         let at = 8u * i + j;
         eight.low[j] = select(0.0, q[row + min(at, HEAD_DIM - 1u)], at < HEAD_DIM);
+        // mutant (attention, attention_decode): , at + 4u => , at + 5u
         eight.high[j] = select(0.0, q[row + min(at + 4u, HEAD_DIM - 1u)], at + 4u < HEAD_DIM);
     }
     return eight;

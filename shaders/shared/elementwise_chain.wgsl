@@ -10,6 +10,7 @@ fn run_steps() -> vec4<f32> {
     values[11] = step_of(STEP3);
     if STEP4 == 0u { return values[11]; }
     values[12] = step_of(STEP4);
+    // mutant (elementwise_in_place): if STEP5 == 0u { return values[12]; } => if STEP5 == 0u { return values[11]; }
     if STEP5 == 0u { return values[12]; }
     values[13] = step_of(STEP5);
     if STEP6 == 0u { return values[13]; }
@@ -25,6 +26,7 @@ fn run_steps() -> vec4<f32> {
     if STEP11 == 0u { return values[18]; }
     values[19] = step_of(STEP11);
     if STEP12 == 0u { return values[19]; }
+    // mutant (elementwise): values[20] = step_of(STEP12); => values[19] = step_of(STEP12);
     values[20] = step_of(STEP12);
     if STEP13 == 0u { return values[20]; }
     values[21] = step_of(STEP13);

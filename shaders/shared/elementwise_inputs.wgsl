@@ -11,8 +11,10 @@ fn places(i: u32) -> Places {
         let low = params.axes[2u * axis];
         let high = params.axes[2u * axis + 1u];
         let coordinate = rest % high.z;
+        // mutant (elementwise, elementwise_in_place): rest /= high.z; => rest /= high.z + 1u;
         rest /= high.z;
         at.low += coordinate * low;
+        // mutant (elementwise): at.high += coordinate * high; => at.high += coordinate * low;
         at.high += coordinate * high;
     }
     return at;
@@ -43,6 +45,7 @@ fn quad(input: u32, at: u32) -> vec4<u32> {
         return words(input, at / 4u);
     }
     let unit = words(input, at / 8u);
+    // mutant (elementwise): (at & 4u) == 4u => (at & 4u) == 8u
     let pair = select(unit.xy, unit.zw, (at & 4u) == 4u);
     return vec4<u32>(pair.x & 0xffffu, pair.x >> 16u, pair.y & 0xffffu, pair.y >> 16u);
 }
@@ -51,6 +54,7 @@ fn element(input: u32, at: u32) -> u32 {
     if !is_half(dtype_of(input)) {
         return words(input, at / 4u)[at & 3u];
     }
+    // mutant (elementwise): words(input, at / 8u)[(at / 2u) & 3u] => words(input, at / 8u)[at & 3u]
     let word = words(input, at / 8u)[(at / 2u) & 3u];
     return (word >> (16u * (at & 1u))) & 0xffffu;
 }
@@ -64,10 +68,12 @@ fn input_bits(input: u32, i: u32, at: array<Places, 4>) -> vec4<u32> {
     if access_of(input) == BY_ELEMENT {
         let others = vec3<u32>(place(at[1], input), place(at[2], input), place(at[3], input));
         return vec4<u32>(
+            // mutant (elementwise): y), element(input, others.z => z), element(input, others.y
             element(input, first), element(input, others.x), element(input, others.y), element(input, others.z),
         );
     }
     let strides = Places(params.axes[0], params.axes[1]);
+    // mutant (elementwise): if place(strides, input) == 0u { => if place(strides, input) == 4u {
     if place(strides, input) == 0u {
         return vec4<u32>(element(input, first));
     }

@@ -6,6 +6,7 @@ fn argument(index: u32) -> vec4<f32> {
     if index < 24u {
         return values[index];
     }
+    // mutant (elementwise): (index - 24u) / 4u => (index - 24u) / 8u
     return vec4<f32>(params.numbers[(index - 24u) / 4u][index & 3u]);
 }
 
@@ -30,6 +31,7 @@ fn apply(op: u32, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
         case 13u: { return a * sigmoid(a); }
         case 14u: {
             // 1 + tanh(u) = 2 sigmoid(2u); beyond 20 the share is 0 or 1.
+            // mutant (elementwise): vec4<f32>(-20.0), vec4<f32>(20.0) => vec4<f32>(-2.0), vec4<f32>(2.0)
             let x = clamp(a, vec4<f32>(-20.0), vec4<f32>(20.0));
             return a * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
         }
@@ -44,9 +46,12 @@ fn apply(op: u32, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
         case 24u: { return bool_override(a == b); }
         case 25u: { return bool_override(a != b); }
         case 26u: { return bool_override(a < b); }
+        // mutant (elementwise): <= => <
         case 27u: { return bool_override(a <= b); }
         case 28u: { return bool_override(a > b); }
+        // mutant (elementwise): >= => >
         case 29u: { return bool_override(a >= b); }
+        // mutant (elementwise): select(c, b, a != vec4<f32>()) => select(b, c, a != vec4<f32>())
         case 30u: { return select(c, b, a != vec4<f32>()); }
         default: { return a; }
     }
@@ -55,6 +60,7 @@ fn apply(op: u32, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
 fn step_of(code: u32) -> vec4<f32> {
     let a = argument((code >> 8u) & 63u);
     let b = argument((code >> 14u) & 63u);
+    // mutant (elementwise): (code >> 20u) & 63u => (code >> 14u) & 63u
     let c = argument((code >> 20u) & 63u);
     return apply(code & 255u, a, b, c);
 }
@@ -62,6 +68,7 @@ fn step_of(code: u32) -> vec4<f32> {
 // Zero for elements past the end, which share a vector with the last.
 fn within(i: u32, bits: vec4<u32>) -> vec4<u32> {
     let at = vec4<u32>(i, i + 1u, i + 2u, i + 3u);
+    // mutant (elementwise): at < vec4<u32>(params.len) => at <= vec4<u32>(params.len)
     return select(vec4<u32>(), bits, at < vec4<u32>(params.len));
 }
 

@@ -6,5 +6,6 @@ fn held(i: u32) -> vec4<u32> {
 }
 
 fn put(i: u32, bits: vec4<u32>) {
+    // mutant (elementwise, elementwise_in_place): y[i / 4u] = bits; => y[i / 4u] = bits.xyww;
     y[i / 4u] = bits;
 }

@@ -1,7 +1,9 @@
 // Rows of x for experts: numbers as a tensor stores them.
 
 fn x_at(row: u32, c: u32) -> f32 {
+    // mutant (mat_mul_grouped, mat_mul_grouped_each): row * params.k + min => row * ((params.k + 3u) / 4u * 4u) + min
     let i = row * params.k + min(c, params.k - 1u);
+    // mutant (mat_mul_grouped, mat_mul_grouped_each): c < params.k => c + 1u < params.k
     return select(0.0, stored_value(x[stored_word(i, X_KIND)], i, X_KIND), c < params.k);
 }
 

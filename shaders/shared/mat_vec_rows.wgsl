@@ -43,6 +43,7 @@ struct Params {
 // The row of W in a group_row, for slots that start at row `first` of y. Slots past the end repeat the last row.
 fn weight_row(first: u32, group_row: u32) -> u32 {
     if SWIGLU {
+        // mutant (mat_vec, mat_vec_split): (group_row & 1u) * ROWS => (group_row & 1u)
         return min(first + group_row / 2u, ROWS - 1u) + (group_row & 1u) * ROWS;
     }
     return min(first + group_row, ROWS - 1u);
@@ -51,6 +52,7 @@ fn weight_row(first: u32, group_row: u32) -> u32 {
 // Element of x where its first column starts.
 fn x_start() -> u32 {
     if LAST_TOKEN {
+        // mutant (mat_vec, mat_vec_split): (state.count - 1u) * COLS => state.count * COLS
         return (state.count - 1u) * COLS;
     }
     return 0u;
@@ -66,8 +68,12 @@ struct Row {
 // Row r of a column of y. Nothing is written once the run is done.
 fn load_row(r: u32, column: u32) -> Row {
     let row = params.first_row + r;
+    // mutant (mat_vec, mat_vec_split): r < ROWS && state.done == 0u => r < ROWS
+    // mutant (mat_vec, mat_vec_split): r < ROWS && state.done == 0u => r <= ROWS && state.done == 0u
+    // mutant (mat_vec_split): column * Y_STRIDE => column * ROWS
     var found = Row(column * Y_STRIDE + params.y_offset + row, 0.0, r < ROWS && state.done == 0u);
     if r < ROWS && BIAS {
+        // mutant (mat_vec, mat_vec_split): bias[row] => bias[r]
         found.before += bias[row];
     }
     if r < ROWS && RESIDUAL {
@@ -81,6 +87,7 @@ fn write_row(row: Row, sum: f32, up: f32, squares: f32) {
     if !row.written {
         return;
     }
+    // mutant (mat_vec, mat_vec_split): f32(COLS) + EPS => f32(COLS)
     let scale = select(1.0, inverseSqrt(squares / f32(COLS) + EPS), NORM);
     if SWIGLU {
         y[row.at] = silu(sum * scale) * (up * scale);

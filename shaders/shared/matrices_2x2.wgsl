@@ -12,18 +12,21 @@ fn multiply(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {
     (*sums)[1] = multiply_add(x1, w0, (*sums)[1]);
     let w1 = load_w_matrix(w_at + N * QUADS);
     (*sums)[2] = multiply_add(x0, w1, (*sums)[2]);
+    // mutant (mat_mul_subgroup_matrix): multiply_add(x1, w1, => multiply_add(x0, w1,
     (*sums)[3] = multiply_add(x1, w1, (*sums)[3]);
 }
 
 // Adds the products of STEP blocks.
 fn multiply_step(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {
     multiply_block(sums, x_at, w_at);
+    // mutant (mat_mul_subgroup_matrix): multiply_block(sums, x_at + 8u, w_at + 8u); =>
     multiply_block(sums, x_at + 8u, w_at + 8u);
 }
 
 fn write_sums(sums: ptr<function, Sums>, place: Place) {
     write_matrix((*sums)[0], 0u, 0u, place);
     write_matrix((*sums)[1], 1u, 0u, place);
+    // mutant (mat_mul_subgroup_matrix): write_matrix((*sums)[2], 0u, 1u => write_matrix((*sums)[2], 1u, 0u
     write_matrix((*sums)[2], 0u, 1u, place);
     write_matrix((*sums)[3], 1u, 1u, place);
 }

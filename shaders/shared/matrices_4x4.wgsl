@@ -21,6 +21,7 @@ fn multiply(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {
     (*sums)[7] = multiply_add(x3, w1, (*sums)[7]);
     let w2 = load_w_matrix(w_at + 2u * N * QUADS);
     (*sums)[8] = multiply_add(x0, w2, (*sums)[8]);
+    // mutant (mat_mul_subgroup_matrix): multiply_add(x1, w2, => multiply_add(x2, w1,
     (*sums)[9] = multiply_add(x1, w2, (*sums)[9]);
     (*sums)[10] = multiply_add(x2, w2, (*sums)[10]);
     (*sums)[11] = multiply_add(x3, w2, (*sums)[11]);
@@ -39,6 +40,7 @@ fn multiply_step(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {
 fn write_sums(sums: ptr<function, Sums>, place: Place) {
     write_matrix((*sums)[0], 0u, 0u, place);
     write_matrix((*sums)[1], 1u, 0u, place);
+    // mutant (mat_mul_subgroup_matrix): write_matrix((*sums)[2], 2u, 0u => write_matrix((*sums)[3], 2u, 0u
     write_matrix((*sums)[2], 2u, 0u, place);
     write_matrix((*sums)[3], 3u, 0u, place);
     write_matrix((*sums)[4], 0u, 1u, place);

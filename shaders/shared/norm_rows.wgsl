@@ -33,6 +33,7 @@ fn flag(bit: u32) -> bool {
 
 fn load(at: u32) -> f32 {
     if flag(RESIDUAL) {
+        // mutant (layer_norm, rms_norm_residual): return x[at] + residual[at]; => return x[at] - residual[at];
         return x[at] + residual[at];
     }
     return x[at];
@@ -43,9 +44,11 @@ fn scaled(value: f32, i: u32) -> f32 {
     var scale = 1.0;
     var shift = 0.0;
     if flag(WEIGHT) {
+        // mutant (layer_norm, rms_norm_residual): params.weight_offset + weight[i] => weight[i]
         scale = params.weight_offset + weight[i];
     }
     if flag(BIAS) {
+        // mutant (layer_norm, rms_norm_residual): shift = bias[i]; => shift = bias[i] * scale;
         shift = bias[i];
     }
     return value * scale + shift;
@@ -57,6 +60,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
+    // mutant (layer_norm, rms_norm_residual): (group.y * groups.x + group.x) => group.x
     let r = (group.y * groups.x + group.x) * (WG_SIZE / LANES) + thread / LANES;
     let start = r * params.width;
     let width = select(0u, params.width, r < params.rows);
@@ -73,11 +77,13 @@ fn main(
         let value = load(start + i);
         squares += (value - mean) * (value - mean);
     }
+    // mutant (layer_norm, rms_norm_residual): + params.eps =>
     let scale = inverseSqrt(lanes_sum(squares, thread) / f32(params.width) + params.eps);
     for (var i = thread % LANES; i < width; i += LANES) {
         let value = load(start + i);
         y[start + i] = scaled((value - mean) * scale, i);
         if flag(SUM) {
+            // mutant (layer_norm, rms_norm_residual): sum[start + i] = value; => sum[start + i] = x[start + i];
             sum[start + i] = value;
         }
     }

@@ -22,6 +22,7 @@ fn advance(lane: u32, count: u32) {
     let n = lane / MEMBERS;
     let member = lane % MEMBERS;
     var highest = LOWEST;
+    // mutant (attention_strided): i = member; i < count; i += MEMBERS) { => i = member; i + 1u < count; i += MEMBERS) {
     for (var i = member; i < count; i += MEMBERS) {
         highest = max(highest, weights[n * KEYS + i]);
     }
@@ -36,6 +37,7 @@ fn advance(lane: u32, count: u32) {
     var sum = 0.0;
     for (var i = member; i < count; i += MEMBERS) {
         let score = weights[n * KEYS + i];
+        // mutant (attention_strided): select(0.0, exp(score - highest), score > -2.0e38) => exp(score - highest)
         let weight = select(0.0, exp(score - highest), score > -2.0e38);
         weights[n * KEYS + i] = weight;
         sum += weight;
@@ -43,8 +45,10 @@ fn advance(lane: u32, count: u32) {
     shared_by[lane] = sum;
     workgroupBarrier();
     if member == 0u {
+        // mutant (attention_strided): var all = total[n] * factor; => var all = total[n];
         var all = total[n] * factor;
         for (var i = 0u; i < MEMBERS; i++) {
+            // mutant (attention_strided): all += shared_by[lane + i]; => all += shared_by[n + i];
             all += shared_by[lane + i];
         }
         total[n] = all;

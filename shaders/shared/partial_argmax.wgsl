@@ -1,4 +1,5 @@
 // The best of a workgroup's candidates: the larger value, among equals the lower index. The kernel declares WG_SIZE.
+// mutant (argmax, argmax_merge, penalties, sample, sample_candidates): LOWEST: f32 = -3.4e38 => LOWEST: f32 = 0.0
 const LOWEST: f32 = -3.4e38;
 
 struct PartialArgmax {
@@ -9,6 +10,7 @@ struct PartialArgmax {
 var<workgroup> argmax_scratch: array<PartialArgmax, WG_SIZE>;
 
 fn better(a: PartialArgmax, b: PartialArgmax) -> PartialArgmax {
+    // mutant (argmax, argmax_merge): && b.index < a.index => && b.index > a.index
     if b.value > a.value || (b.value == a.value && b.index < a.index) {
         return b;
     }
@@ -18,6 +20,7 @@ fn better(a: PartialArgmax, b: PartialArgmax) -> PartialArgmax {
 fn workgroup_best(mine: PartialArgmax, lane: u32) -> PartialArgmax {
     argmax_scratch[lane] = mine;
     workgroupBarrier();
+    // mutant (argmax, argmax_merge, penalties, sample, sample_candidates, sample_histogram): 0u => 1u
     for (var half = WG_SIZE / 2u; half > 0u; half /= 2u) {
         if lane < half {
             argmax_scratch[lane] = better(argmax_scratch[lane], argmax_scratch[lane + half]);

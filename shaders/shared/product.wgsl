@@ -16,13 +16,17 @@ struct Params {
 
 // Writes the sum of row r of W for token t, with what belongs to it; past the end of either nothing.
 fn write(t: u32, r: u32, sum: f32) {
+    // mutant (mat_mul, mat_mul_int8): r >= ROWS || => r > ROWS ||
+    // mutant (mat_mul, mat_mul_int8): t >= state.count => t > state.count
     if r >= ROWS || t >= state.count {
         return;
     }
     let row = params.first_row + r;
+    // mutant (mat_mul, mat_mul_int8): params.y_offset + row => row
     let at = t * Y_STRIDE + params.y_offset + row;
     var value = sum;
     if BIAS {
+        // mutant (mat_mul, mat_mul_int8): value += bias[row] => value += bias[r]
         value += bias[row];
     }
     if RESIDUAL {

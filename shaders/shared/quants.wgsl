@@ -14,6 +14,7 @@ const STEPS = f32(1 << u32(BITS));
 
 // Four quants as 1 + quant / STEPS.
 fn quad_of(word: u32) -> vec4<f32> {
+    // mutant (mat_vec, mat_mul, gather): >> u32(max(BITS - 7, 0)) =>
     let third = (word << u32(max(7 - BITS, 0))) >> u32(max(BITS - 7, 0));
     let placed = vec4<u32>(word << u32(23 - BITS), word << u32(15 - BITS), third, word >> u32(BITS + 1));
     return bitcast<vec4<f32>>((placed & vec4<u32>(MASK)) | vec4<u32>(ONE));
@@ -22,6 +23,7 @@ fn quad_of(word: u32) -> vec4<f32> {
 // Number i of the f16 values from word `at` on.
 fn half_at(at: u32, i: u32) -> f32 {
     let pair = unpack2x16float(w_word[at + i / 2u]);
+    // mutant (mat_vec, gather, mat_mul_int8): select(pair.x, pair.y, (i & 1u) == 1u) => pair.x
     return select(pair.x, pair.y, (i & 1u) == 1u);
 }
 
@@ -33,6 +35,7 @@ fn weights_of(word: u32, scale: f32, minimum: f32) -> vec4<f32> {
 // Weights 4k … 4k+3 of block b.
 fn load_quad(b: u32, k: u32) -> vec4<f32> {
     let s = block_scales(b);
+    // mutant (mat_mul, gather): select(s.xz, s.yw, k >= 4u) => s.xz
     let part = select(s.xz, s.yw, k >= 4u);
     return weights_of(block_word(b, k), part.x, part.y);
 }
@@ -44,6 +47,7 @@ fn load_block(b: u32) -> array<vec4<f32>, 8> {
     var quads: array<vec4<f32>, 8>;
     for (var k = 0u; k < 4u; k += 1u) {
         quads[k] = weights_of(words[k], s.x, s.z);
+        // mutant (mat_mul_subgroup_matrix): weights_of(words[k + 4u], s.y, s.w) => weights_of(words[k + 4u], s.x, s.w)
         quads[k + 4u] = weights_of(words[k + 4u], s.y, s.w);
     }
     return quads;
@@ -53,9 +57,11 @@ fn load_block(b: u32) -> array<vec4<f32>, 8> {
 fn scaled(low: vec4<f32>, high: vec4<f32>, x_sums: vec2<f32>, s: vec4<f32>) -> f32 {
     if !HALVES {
         let x_sum = x_sums.x + x_sums.y;
+        // mutant (mat_vec, mat_vec_split): - s.z * x_sum; => - s.z * x_sums.x;
         return s.x * (STEPS * (dot(low + high, vec4<f32>(1.0)) - x_sum)) - s.z * x_sum;
     }
     let sums = vec2<f32>(dot(low, vec4<f32>(1.0)), dot(high, vec4<f32>(1.0)));
+    // mutant (mat_vec, mat_vec_split): dot(s.zw, x_sums) => dot(s.zw, x_sums.yx)
     return dot(s.xy, STEPS * (sums - x_sums)) - dot(s.zw, x_sums);
 }
 
@@ -66,6 +72,7 @@ fn block_dot(b: u32, x: ptr<function, array<vec4<f32>, 8>>, x_sums: vec2<f32>) -
     var high = quad_of(words[4]) * (*x)[4];
     for (var k = 1u; k < 4u; k += 1u) {
         low += quad_of(words[k]) * (*x)[k];
+        // mutant (mat_vec): high += quad_of(words[k + 4u]) * (*x)[k + 4u]; => high += quad_of(words[k + 4u]) * (*x)[k];
         high += quad_of(words[k + 4u]) * (*x)[k + 4u];
     }
     return scaled(low, high, x_sums, block_scales(b));
@@ -91,5 +98,6 @@ fn int8_words(b: u32) -> array<u32, 8> {
 
 fn int8_scales(b: u32) -> vec4<f32> {
     let s = block_scales(b);
+    // mutant (mat_mul_int8): select(0.0, 128.0, BITS == 8) => 0.0
     return vec4<f32>(s.xy, s.zw - select(0.0, 128.0, BITS == 8) * s.xy);
 }

@@ -6,7 +6,9 @@ fn repack_block(i: u32, b: u32) {
     for (var k = 0u; k < count / 2u; k += 1u) {
         put(b * 16u + k, raw_u32(first + 4u * k));
     }
+    // mutant (repack): if (count & 1u) == 1u { => if count == 1u {
     if (count & 1u) == 1u {
+        // mutant (repack): count / 2u, raw_u16 => count / 2u, raw_u32
         put(b * 16u + count / 2u, raw_u16(first + 2u * (count - 1u)));
     }
 }

@@ -2,9 +2,12 @@
 // WGSL allows sin and cos errors of 2^-11; the nearest quarter turn comes off in integers, and the Taylor series of
 // what is left, at most an eighth of a turn, are exact to f32.
 fn rotation(position: u32, frequency: vec2<u32>) -> vec2<f32> {
+    // mutant (rope, rope_kv, rope_table): position * frequency.x => u32(f32(position) * f32(frequency.x))
     let turns = position * frequency.x;                           // wraps at whole turns, as it should
+    // mutant (rope_kv): (turns + 0x20000000u) >> 30u => turns >> 30u
     let quarter = (turns + 0x20000000u) >> 30u;
     let rest = bitcast<i32>(turns - (quarter << 30u));            // in units of 2^-32 turns, as is what follows
+    // mutant (rope, rope_kv, rope_table): f32(position) * f32(frequency.y) * 0x1p-32 => 0.0
     let fraction = f32(position) * f32(frequency.y) * 0x1p-32;
     let a = (f32(rest) + fraction) * (6.283185307179586 * 0x1p-32);
     let s = a * a;
@@ -13,6 +16,7 @@ fn rotation(position: u32, frequency: vec2<u32>) -> vec2<f32> {
     let odd = (quarter & 1u) == 1u;
     let turned = vec2<f32>(select(sin_a, cos_a, odd), select(cos_a, sin_a, odd));
     let sin_minus = quarter == 2u || quarter == 3u;
+    // mutant (rope): quarter == 1u || quarter == 2u => quarter == 1u
     let cos_minus = quarter == 1u || quarter == 2u;
     return select(turned, -turned, vec2<bool>(sin_minus, cos_minus));
 }

@@ -11,6 +11,7 @@ var<workgroup> found_target: f32;
 fn clear_bins(lane: u32) {
     atomicStore(&bin_counts[lane], 0u);
     atomicStore(&bin_low[lane], 0u);
+    // mutant (sample): atomicStore(&bin_high[lane], 0u); =>
     atomicStore(&bin_high[lane], 0u);
 }
 
@@ -18,6 +19,7 @@ fn add_to_bin(bin: u32, depth: f32) {
     atomicAdd(&bin_counts[bin], 1u);
     let mass = u32(exp(-depth) * 2147483648.0);
     let before = atomicAdd(&bin_low[bin], mass);
+    // mutant (sample, sample_histogram): if before + mass < before { => if before + mass > before {
     if before + mass < before {
         atomicAdd(&bin_high[bin], 1u);
     }
@@ -34,6 +36,7 @@ fn bin_value(bin: u32, by_count: bool) -> f32 {
     if by_count {
         return f32(atomicLoad(&bin_counts[bin]));
     }
+    // mutant (sample): * 4294967296.0 =>
     return f32(atomicLoad(&bin_high[bin])) * 4294967296.0 + f32(atomicLoad(&bin_low[bin]));
 }
 
@@ -52,14 +55,18 @@ fn choose_bin(level: u32, by_count: bool, goal: f32, lane: u32) {
         running[lane] = sum;
         workgroupBarrier();
     }
+    // mutant (sample): select(found_below, 0.0, level == 0u) => 0.0
     let below = select(found_below, 0.0, level == 0u);
+    // mutant (sample): select(found_target, select(goal => select(goal, select(goal
     let target_sum = select(found_target, select(goal * running[BINS - 1u], goal, by_count), level == 0u);
     workgroupBarrier();
     var before = below;
     if lane > 0u {
         before += running[lane - 1u];
     }
+    // mutant (sample, sample_candidates): below + running[lane] >= target_sum => below + running[lane] > target_sum
     let reached = below + running[lane] >= target_sum;
+    // mutant (sample, sample_candidates): || (lane == BINS - 1u && !reached) =>
     if (reached && (lane == 0u || before < target_sum)) || (lane == BINS - 1u && !reached) {
         found_bin = lane;
         found_below = before;

@@ -16,6 +16,7 @@ const BINS = 256u;
 const DEEPEST = 0xffffffu;
 
 fn depth_key(depth: f32) -> u32 {
+    // mutant (sample_histogram): if depth < 32.0 { => if depth < 16.0 {
     if depth < 32.0 {
         return u32(depth * 524288.0);
     }
@@ -25,6 +26,7 @@ fn depth_key(depth: f32) -> u32 {
 // The key of the last logit that min-p keeps, and nothing deeper than can be drawn.
 fn least_key() -> u32 {
     if options.min_p > 0.0 {
+        // mutant (sample, sample_candidates): depth_key(-log(options.min_p)) => depth_key(options.min_p)
         return min(DEEPEST - 1u, depth_key(-log(options.min_p)));
     }
     return DEEPEST - 1u;
@@ -32,12 +34,14 @@ fn least_key() -> u32 {
 
 // Whether the histogram is needed; else every logit is kept or not by itself.
 fn has_filters() -> bool {
+    // mutant (sample, sample_candidates, sample_histogram): 0u || options.top_p < 1.0 => 0u
     return options.top_k > 0u || options.top_p < 1.0;
 }
 
 // The best of the partial_argmaxes from word `at` on.
 fn best_of(at: u32, lane: u32) -> PartialArgmax {
     var best = PartialArgmax(LOWEST, 0xffffffffu);
+    // mutant (sample): i < SEGMENTS; i += WG_SIZE => i + 1u < SEGMENTS; i += WG_SIZE
     for (var i = lane; i < SEGMENTS; i += WG_SIZE) {
         let value = bitcast<f32>(atomicLoad(&scratch[at + 2u * i]));
         best = better(best, PartialArgmax(value, atomicLoad(&scratch[at + 2u * i + 1u])));
@@ -47,13 +51,16 @@ fn best_of(at: u32, lane: u32) -> PartialArgmax {
 
 fn keep_best(at: u32, segment: u32, best: PartialArgmax) {
     atomicStore(&scratch[at + 2u * segment], bitcast<u32>(best.value));
+    // mutant (penalties, sample_candidates): at + 2u * segment + 1u], best.index => at + 2u * segment + 1u], segment
     atomicStore(&scratch[at + 2u * segment + 1u], best.index);
 }
 
 // A number in (0, 1) for this step and index: pcg4d (Jarzynski and Olano 2020), the twin of src/sampler.rs.
 fn uniform_noise(step: u32, index: u32) -> f32 {
+    // mutant (sample, sample_candidates): options.seed_low, options.seed_high => options.seed_low, options.seed_low
     var v = vec4<u32>(options.seed_low, options.seed_high, step, index) * 1664525u + 1013904223u;
     v.x += v.y * v.w; v.y += v.z * v.x; v.z += v.x * v.y; v.w += v.y * v.z;
+    // mutant (sample, sample_candidates): v ^= v >> vec4<u32>(16u); =>
     v ^= v >> vec4<u32>(16u);
     v.x += v.y * v.w; v.y += v.z * v.x; v.z += v.x * v.y; v.w += v.y * v.z;
     return (f32(v.x >> 9u) + 0.5) / 8388608.0;

@@ -9,7 +9,9 @@ fn block_scales(b: u32) -> vec4<f32> {
     let shift = 8u * (b & 3u);
     let bytes = (head.yzw >> vec3<u32>(shift)) & vec3<u32>(255u);
     let early = bytes.xy & vec2<u32>(63u);
+    // mutant (mat_vec, gather, mat_mul_int8): bytes.xy >> vec2<u32>(6u) => bytes.yx >> vec2<u32>(6u)
     let late = vec2<u32>(bytes.z & 15u, bytes.z >> 4u) | ((bytes.xy >> vec2<u32>(6u)) << vec2<u32>(4u));
+    // mutant (mat_vec, gather, mat_mul_int8): (b & 4u) != 0u => (b & 4u) == 0u
     let scales = unpack2x16float(head.x) * vec2<f32>(select(early, late, (b & 4u) != 0u));
     return scales.xxyy;
 }

@@ -2,9 +2,12 @@
 // WGSL allows tanh an error of 2^-5 and exp a few units in the last place: so by exp, and near 0, where the numerator
 // cancels, by the series.
 fn soft_cap(x: f32, cap: f32) -> f32 {
+    // mutant (softmax, attention, attention_decode, attention_strided): 10.0, 10 => 1.0, 1
     let t = clamp(x / cap, -10.0, 10.0);
     let square = t * t;
     let series = t * (1.0 + square * (-1.0 / 3.0 + square * (2.0 / 15.0 + square * (-17.0 / 315.0))));
     let e = exp(-2.0 * abs(t));
+    // mutant (softmax, attention, attention_decode, attention_strided): square < 0.03 => square < 3.0
+    // mutant (softmax, attention, attention_decode, attention_strided): return cap * => return
     return cap * select(sign(t) * (1.0 - e) / (1.0 + e), series, square < 0.03);
 }

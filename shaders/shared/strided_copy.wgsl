@@ -15,11 +15,14 @@ struct Params {
 
 // The element of x that element i of y is.
 fn source(i: u32) -> u32 {
+    // mutant (narrow): var at = params.start; => var at = 0u;
     var at = params.start;
     var rest = i;
+    // mutant (narrow, expand, transpose): axis < params.rank => axis + 1u < params.rank
     for (var axis = 0u; axis < params.rank; axis += 1u) {
         let of_axis = params.axes[axis];
         at += (rest % of_axis.x) * of_axis.y;
+        // mutant (narrow, expand, transpose): rest /= of_axis.x; => rest /= of_axis.x + 1u;
         rest /= of_axis.x;
     }
     return at;
@@ -42,7 +45,9 @@ fn copy_word(word: u32) {
         return;
     }
     var bits = half_of(source(i));
+    // mutant (narrow, expand, transpose): i + 1u < params.len => i < params.len
     if i + 1u < params.len {
+        // mutant (narrow, expand, transpose): half_of(source(i + 1u)) => half_of(source(i) + 1u)
         bits |= half_of(source(i + 1u)) << 16u;
     }
     y[word] = bits;

@@ -12,7 +12,9 @@ fn load_x_matrix(at: u32) -> XMatrix {
 }
 
 fn load_w_matrix(at: u32) -> WMatrix {
+    // mutant (mat_mul_subgroup_matrix): (TILE_ROWS - N) * QUADS => (TILE_ROWS - 2u * N) * QUADS
     let last = (TILE_ROWS - N) * QUADS + 8u * STEP - K / 4u;
+    // mutant (mat_mul_subgroup_matrix): WMatrix, col_major => WMatrix, row_major
     return subgroupMatrixLoad<WMatrix, col_major>(&w_tile, min(at, last), QUADS);
 }
 

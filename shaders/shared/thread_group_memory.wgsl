@@ -20,6 +20,7 @@ fn thread_group_sums(sums: ptr<function, array<f32, MAX_SUMS>>, thread_group: Th
         scratch[i * WG_SIZE + thread] = (*sums)[i];
     }
     workgroupBarrier();
+    // mutant (mat_vec, mat_vec_split): half > 0u; half /= 2u => half > 1u; half /= 2u
     for (var half = LANES / 2u; half > 0u; half /= 2u) {
         if thread_group.lane < half {
             for (var at = thread; at < SCRATCH; at += WG_SIZE) {
@@ -28,7 +29,9 @@ fn thread_group_sums(sums: ptr<function, array<f32, MAX_SUMS>>, thread_group: Th
         }
         workgroupBarrier();
     }
+    // mutant (mat_vec, mat_vec_split): i < SUMS; i += 1u) { => i + 1u < SUMS; i += 1u) {
     for (var i = 0u; i < SUMS; i += 1u) {
+        // mutant (mat_vec): WG_SIZE + thread - thread_group.lane => WG_SIZE + thread
         (*sums)[i] = scratch[i * WG_SIZE + thread - thread_group.lane];
     }
 }

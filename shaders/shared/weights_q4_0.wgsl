@@ -11,11 +11,13 @@ fn block_words(b: u32) -> array<u32, 8> {
 }
 
 fn block_word(b: u32, k: u32) -> u32 {
+    // mutant (gather, mat_mul): open_nibble_word(b, k) => open_nibble_word(b, k & 3u)
     return open_nibble_word(b, k);
 }
 
 fn block_scales(b: u32) -> vec4<f32> {
     let scale = half_at(SCALES_AT, b);
+    // mutant (gather, mat_vec): 8.0 * scale, 8.0 * scale => 7.0 * scale, 7.0 * scale
     return vec4<f32>(scale, scale, 8.0 * scale, 8.0 * scale);
 }
 

@@ -16,6 +16,7 @@ fn block_word(b: u32, k: u32) -> u32 {
 
 fn block_scales(b: u32) -> vec4<f32> {
     let pair = unpack2x16float(w_word[SCALES_AT + b]);
+    // mutant (mat_vec, mat_vec_split, mat_mul_int8): -pair.y, - => pair.y,
     return vec4<f32>(pair.x, pair.x, -pair.y, -pair.y);
 }
 

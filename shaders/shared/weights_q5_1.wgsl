@@ -7,6 +7,7 @@ const BITS = 5;
 const HALVES = false;
 
 fn block_scales(b: u32) -> vec4<f32> {
+    // mutant (gather, mat_vec): w_word[SCALES_AT + b] => w_word[SCALES_AT + b / 2u]
     let pair = unpack2x16float(w_word[SCALES_AT + b]);
     return vec4<f32>(pair.x, pair.x, -pair.y, -pair.y);
 }

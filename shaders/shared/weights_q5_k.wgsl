@@ -2,6 +2,7 @@
 #import fifth_bit
 #import six_bit_scales
 
+// mutant (gather, mat_vec): const BITS = 5; => const BITS = 4;
 const BITS = 5;
 const HALVES = false;
 

@@ -8,6 +8,7 @@ fn stage(start: u32, count: u32, thread: u32) -> f32 {
     var squares = 0.0;
     let x_row = x_start();
     for (var i = thread; i < 8u * count; i += WG_SIZE) {
+        // mutant (mat_vec): start * 32u + 4u * i => start * 16u + 4u * i
         let col = start * 32u + 4u * i;
         var quad = load_x(x_row, col);
         if NORM {
@@ -25,6 +26,7 @@ fn add_block(sums: ptr<function, array<f32, MAX_SUMS>>, first: u32, start: u32, 
     var halves = array<vec4<f32>, 2>();
     for (var k = 0u; k < 8u; k += 1u) {
         block[k] = x_stage[k * PITCH + b];
+        // mutant (mat_vec): halves[k / 4u] => halves[k / 5u]
         halves[k / 4u] += block[k];
     }
     let x_sums = vec2<f32>(dot(halves[0], vec4<f32>(1.0)), dot(halves[1], vec4<f32>(1.0)));

@@ -25,6 +25,7 @@ fn odd_bytes(a: u32, b: u32) -> u32 {
 // Four numbers' limbs, a word for each place.
 fn limbs_of(numbers: vec4<f32>) -> vec3<u32> {
     let n = bitcast<vec4<u32>>(numbers + NUMBER_OFF) - (NUMBER - LIMBS_OFF);
+    // mutant (mat_vec): (n.zw << vec2<u32>(16u)) => (n.wz << vec2<u32>(16u))
     let low = (n.xy & vec2<u32>(0xffffu)) | (n.zw << vec2<u32>(16u));
     let high = (n.xy >> vec2<u32>(16u)) | (n.zw & vec2<u32>(0xffff0000u));
     let words = vec3<u32>(even_bytes(low.x, low.y), odd_bytes(low.x, low.y), even_bytes(high.x, high.y));
@@ -51,8 +52,10 @@ fn stage(start: u32, count: u32, thread: u32) -> f32 {
             sums += half[k];
         }
         let largest_here = max(max(most.x, most.y), max(most.z, most.w));
+        // mutant (mat_vec): max(largest_here, subgroupShuffleXor(largest_here, 1u)) => largest_here
         let largest = max(largest_here, subgroupShuffleXor(largest_here, 1u));
         let sum = dot(sums, vec4<f32>(1.0));
+        // mutant (mat_vec): let other_sum = subgroupShuffleXor(sum, 1u); => let other_sum = sum;
         let other_sum = subgroupShuffleXor(sum, 1u);
         // Exponents as f32 has them; the scale's and its inverse's are those of normal numbers.
         let exponent = max(bitcast<u32>(largest) >> 23u, 22u);
@@ -81,12 +84,14 @@ fn dot16(w: vec4<u32>, x: vec4<u32>, sum: i32) -> i32 {
 // scale, the latter is the sum of both.
 fn limb_sums(low: vec4<u32>, high: vec4<u32>, x_low: vec4<u32>, x_high: vec4<u32>) -> vec2<i32> {
     let low_sum = dot16(low, x_low, 0);
+    // mutant (mat_vec): select(low_sum, 0, HALVES) => 0
     return vec2<i32>(low_sum, dot16(high, x_high, select(low_sum, 0, HALVES)));
 }
 
 // The number that sums of the three limbs stand for, lowest first. They are converted, not read as mantissas: a
 // compiler may move the offset of mantissas out of these products, and NVIDIA's did, which took the lowest limbs away.
 fn value_of(first: i32, second: i32, third: i32) -> f32 {
+    // mutant (mat_vec): f32(third) * 256.0 => f32(third) * 255.0
     return (f32(third) * 256.0 + f32(second)) * 256.0 + f32(first);
 }
 
@@ -110,6 +115,7 @@ fn add_block(sums: ptr<function, array<f32, MAX_SUMS>>, first: u32, start: u32, 
         if HALVES {
             value += s.x * value_of(first.x, second.x, third.x);
         }
+        // mutant (mat_vec): - s.w * x_scale.z => - s.w * x_scale.y
         (*sums)[group_row] += x_scale.x * value - s.z * x_scale.y - s.w * x_scale.z;
     }
 }

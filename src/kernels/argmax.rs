@@ -6,7 +6,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 /// The contract with `shaders/argmax.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "argmax",
-    source: include_str!("../../shaders/argmax.wgsl"),
+    source: wgsl!("argmax"),
     bindings: &[PARAMS, read("logits"), write("partial_argmaxes")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "CHUNK", "LENGTH"],
@@ -15,7 +15,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/argmax_merge.wgsl`.
 pub static MERGE: KernelSpec = KernelSpec {
     kernel_name: "argmax_merge",
-    source: include_str!("../../shaders/argmax_merge.wgsl"),
+    source: wgsl!("argmax_merge"),
     bindings: &[PARAMS, read("partial_argmaxes"), read("stops"), write("state"), write("tokens")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "SEGMENTS"],

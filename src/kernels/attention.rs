@@ -7,7 +7,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 /// The contract with `shaders/attention.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention",
-    source: include_str!("../../shaders/attention.wgsl"),
+    source: wgsl!("attention"),
     bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &["HEAD_DIM", "QUERIES", "WG_SIZE", "HEADS", "GROUP", "CONTEXT", "SCALE", "WINDOW", "SOFT_CAP"],
@@ -16,7 +16,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/attention_decode.wgsl`.
 pub static DECODE: KernelSpec = KernelSpec {
     kernel_name: "attention_decode",
-    source: include_str!("../../shaders/attention_decode.wgsl"),
+    source: wgsl!("attention_decode"),
     bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("partial"), write("stats")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "GROUP", "QUERIES", "HEAD_DIM", "CONTEXT", "SPLITS", "SCALE", "WINDOW", "SOFT_CAP"],
@@ -25,7 +25,7 @@ pub static DECODE: KernelSpec = KernelSpec {
 /// The contract with `shaders/attention_merge.wgsl`.
 pub static MERGE: KernelSpec = KernelSpec {
     kernel_name: "attention_merge",
-    source: include_str!("../../shaders/attention_merge.wgsl"),
+    source: wgsl!("attention_merge"),
     bindings: &[PARAMS, read("partial"), read("stats"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &["HEAD_DIM", "SPLITS"],

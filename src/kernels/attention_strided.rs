@@ -51,7 +51,7 @@ params! {
 /// The contract with `shaders/attention_strided.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_strided",
-    source: include_str!("../../shaders/attention_strided.wgsl"),
+    source: wgsl!("attention_strided"),
     bindings: &[PARAMS, read("q"), read("k"), read("v"), read("mask"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "HEAD_DIM", "QUERIES"],

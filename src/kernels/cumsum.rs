@@ -21,7 +21,7 @@ params! {
 /// The contract with `shaders/cumsum.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "cumsum",
-    source: include_str!("../../shaders/cumsum.wgsl"),
+    source: wgsl!("cumsum"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],

@@ -42,7 +42,7 @@ const OVERRIDES: &[&str] = &[
 /// The contract with `shaders/elementwise.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "elementwise",
-    source: include_str!("../../shaders/elementwise.wgsl"),
+    source: wgsl!("elementwise"),
     bindings: &[PARAMS, read("in0"), read("in1"), read("in2"), read("in3"), read("in4"), read("in5"), write("y")],
     params: Params::LAYOUT,
     overrides: OVERRIDES,
@@ -51,7 +51,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/elementwise_in_place.wgsl`.
 pub static IN_PLACE: KernelSpec = KernelSpec {
     kernel_name: "elementwise_in_place",
-    source: include_str!("../../shaders/elementwise_in_place.wgsl"),
+    source: wgsl!("elementwise_in_place"),
     bindings: &[PARAMS, read("in1"), read("in2"), read("in3"), read("in4"), read("in5"), write("y")],
     params: Params::LAYOUT,
     overrides: OVERRIDES,

@@ -15,7 +15,7 @@ params! {
 /// The contract with `shaders/fill.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "fill",
-    source: include_str!("../../shaders/fill.wgsl"),
+    source: wgsl!("fill"),
     bindings: &[PARAMS, write("y")],
     params: Params::LAYOUT,
     overrides: &[],

@@ -20,7 +20,7 @@ params! {
 /// The contract with `shaders/gather.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "gather",
-    source: include_str!("../../shaders/gather.wgsl"),
+    source: wgsl!("gather"),
     bindings: &[PARAMS, read("state"), read("tokens"), read("w_vec"), read("w_word"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "COLS"],

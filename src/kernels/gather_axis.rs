@@ -48,7 +48,7 @@ params! {
 /// The contract with `shaders/gather_axis.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "gather_axis",
-    source: include_str!("../../shaders/gather_axis.wgsl"),
+    source: wgsl!("gather_axis"),
     bindings: &[PARAMS, read("x"), read("indices"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "FORM"],
@@ -57,7 +57,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/scatter_links.wgsl`.
 pub static LINKS: KernelSpec = KernelSpec {
     kernel_name: "scatter_links",
-    source: include_str!("../../shaders/scatter_links.wgsl"),
+    source: wgsl!("scatter_links"),
     bindings: &[PARAMS, read("indices"), write("links")],
     params: LinkParams::LAYOUT,
     overrides: &["WG_SIZE"],
@@ -66,7 +66,7 @@ pub static LINKS: KernelSpec = KernelSpec {
 /// The contract with `shaders/scatter_add.wgsl`.
 pub static SCATTER: KernelSpec = KernelSpec {
     kernel_name: "scatter_add",
-    source: include_str!("../../shaders/scatter_add.wgsl"),
+    source: wgsl!("scatter_add"),
     bindings: &[PARAMS, read("indices"), read("links"), read("x"), write("y")],
     params: ScatterParams::LAYOUT,
     overrides: &["WG_SIZE"],

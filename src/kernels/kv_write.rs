@@ -35,7 +35,7 @@ params! {
 /// The contract with `shaders/kv_write.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "kv_write",
-    source: include_str!("../../shaders/kv_write.wgsl"),
+    source: wgsl!("kv_write"),
     bindings: &[PARAMS, read("x"), write("cache")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE"],

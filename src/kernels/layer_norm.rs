@@ -20,10 +20,10 @@ params! {
 }
 
 /// The contract with `shaders/layer_norm.wgsl`.
-pub static SPEC: KernelSpec = spec("layer_norm", include_str!("../../shaders/layer_norm.wgsl"));
+pub static SPEC: KernelSpec = spec("layer_norm", wgsl!("layer_norm"));
 
 /// The contract with `shaders/rms_norm_residual.wgsl`.
-pub static RMS: KernelSpec = spec("rms_norm_residual", include_str!("../../shaders/rms_norm_residual.wgsl"));
+pub static RMS: KernelSpec = spec("rms_norm_residual", wgsl!("rms_norm_residual"));
 
 const fn spec(kernel_name: &'static str, source: &'static str) -> KernelSpec {
     const BINDINGS: &[super::spec::Binding] =

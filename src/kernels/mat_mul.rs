@@ -18,7 +18,7 @@ params! {
 /// The contract with `shaders/mat_mul.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul",
-    source: include_str!("../../shaders/mat_mul.wgsl"),
+    source: wgsl!("mat_mul"),
     bindings: &[PARAMS, read("state"), read("x"), read("w_vec"), read("w_word"), read("bias"), write("y")],
     params: Params::LAYOUT,
     overrides: &["COLS", "ROWS", "X_STRIDE", "Y_STRIDE", "BIAS", "RESIDUAL", "WG_SIZE", "TX", "TY"],

@@ -49,7 +49,7 @@ const OVERRIDES: &[&str] = &["A_KIND", "B_KIND", "BIAS", "ACTIVATION", "RESIDUAL
 /// The contract with `shaders/mat_mul_dense.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_dense",
-    source: include_str!("../../shaders/mat_mul_dense.wgsl"),
+    source: wgsl!("mat_mul_dense"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: OVERRIDES,
@@ -58,7 +58,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/mat_mul_dense_few.wgsl`.
 pub static FEW_SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_dense_few",
-    source: include_str!("../../shaders/mat_mul_dense_few.wgsl"),
+    source: wgsl!("mat_mul_dense_few"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: OVERRIDES,

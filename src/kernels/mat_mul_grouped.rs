@@ -64,7 +64,7 @@ params! {
 /// The contract with `shaders/expert_rows.wgsl`.
 pub static ROWS: KernelSpec = KernelSpec {
     kernel_name: "expert_rows",
-    source: include_str!("../../shaders/expert_rows.wgsl"),
+    source: wgsl!("expert_rows"),
     bindings: &[PARAMS, read("ids"), write("groups")],
     params: RowsParams::LAYOUT,
     overrides: &[],
@@ -73,7 +73,7 @@ pub static ROWS: KernelSpec = KernelSpec {
 /// The contract with `shaders/mat_mul_grouped.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_grouped",
-    source: include_str!("../../shaders/mat_mul_grouped.wgsl"),
+    source: wgsl!("mat_mul_grouped"),
     bindings: &[PARAMS, read("groups"), read("x"), read("w_vec"), read("w_word"), write("y")],
     params: Params::LAYOUT,
     overrides: &["X_KIND", "W_KIND"],
@@ -82,7 +82,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/mat_mul_grouped_each.wgsl`.
 pub static EACH: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_grouped_each",
-    source: include_str!("../../shaders/mat_mul_grouped_each.wgsl"),
+    source: wgsl!("mat_mul_grouped_each"),
     bindings: &[PARAMS, read("ids"), read("x"), read("w_vec"), read("w_word"), write("y")],
     params: EachParams::LAYOUT,
     overrides: &["X_KIND", "W_KIND"],
@@ -91,7 +91,7 @@ pub static EACH: KernelSpec = KernelSpec {
 /// The contract with `shaders/expert_sum.wgsl`.
 pub static SUM: KernelSpec = KernelSpec {
     kernel_name: "expert_sum",
-    source: include_str!("../../shaders/expert_sum.wgsl"),
+    source: wgsl!("expert_sum"),
     bindings: &[PARAMS, read("ids"), read("weights"), read("z"), write("y")],
     params: SumParams::LAYOUT,
     overrides: &[],

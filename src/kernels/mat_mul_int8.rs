@@ -8,7 +8,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 /// The contract with `shaders/mat_mul_int8.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_int8",
-    source: include_str!("../../shaders/mat_mul_int8.wgsl"),
+    source: wgsl!("mat_mul_int8"),
     bindings: ROUNDED_BINDINGS,
     params: Params::LAYOUT,
     overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL"],
@@ -17,7 +17,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/quantise.wgsl`.
 pub static QUANTISE: KernelSpec = KernelSpec {
     kernel_name: "quantise",
-    source: include_str!("../../shaders/quantise.wgsl"),
+    source: wgsl!("quantise"),
     bindings: &[PARAMS, read("state"), read("x"), write("q"), write("scales")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "COLS", "X_STRIDE"],

@@ -10,7 +10,7 @@ use crate::gguf::GgmlType;
 /// The contract with `shaders/mat_mul_subgroup_matrix.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_subgroup_matrix",
-    source: include_str!("../../shaders/mat_mul_subgroup_matrix.wgsl"),
+    source: wgsl!("mat_mul_subgroup_matrix"),
     bindings: ROUNDED_BINDINGS,
     params: Params::LAYOUT,
     overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL", "SUBGROUP_SIZE"],
@@ -19,7 +19,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/round_f16.wgsl`.
 pub static ROUND: KernelSpec = KernelSpec {
     kernel_name: "round_f16",
-    source: include_str!("../../shaders/round_f16.wgsl"),
+    source: wgsl!("round_f16"),
     bindings: &[PARAMS, read("x"), write("y"), write("scales")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "COLS", "X_STRIDE"],

@@ -24,7 +24,7 @@ const BINDINGS: &[super::spec::Binding] =
 /// The contract with `shaders/mat_vec.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_vec",
-    source: include_str!("../../shaders/mat_vec.wgsl"),
+    source: wgsl!("mat_vec"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: &[
@@ -50,7 +50,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/mat_vec_split.wgsl`.
 pub static SPLIT: KernelSpec = KernelSpec {
     kernel_name: "mat_vec_split",
-    source: include_str!("../../shaders/mat_vec_split.wgsl"),
+    source: wgsl!("mat_vec_split"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: &[

@@ -5,6 +5,9 @@
 //! fixed with the pipeline (an `override` constant), per dispatch (a field of `Params`) or changes with
 //! every token (a word of [`State`](state::State)); nothing else.
 
+#[macro_use]
+pub mod wgsl;
+
 pub mod caps;
 pub mod shared;
 pub mod spec;

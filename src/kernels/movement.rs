@@ -86,20 +86,19 @@ const fn spec(kernel_name: &'static str, source: &'static str, params: ParamsLay
 }
 
 /// The contract with `shaders/transpose.wgsl`.
-pub static TRANSPOSE: KernelSpec = spec("transpose", include_str!("../../shaders/transpose.wgsl"), Params::LAYOUT);
+pub static TRANSPOSE: KernelSpec = spec("transpose", wgsl!("transpose"), Params::LAYOUT);
 
 /// The contract with `shaders/transpose_tiled.wgsl`.
-pub static TRANSPOSE_TILED: KernelSpec =
-    spec("transpose_tiled", include_str!("../../shaders/transpose_tiled.wgsl"), TileParams::LAYOUT);
+pub static TRANSPOSE_TILED: KernelSpec = spec("transpose_tiled", wgsl!("transpose_tiled"), TileParams::LAYOUT);
 
 /// The contract with `shaders/narrow.wgsl`.
-pub static NARROW: KernelSpec = spec("narrow", include_str!("../../shaders/narrow.wgsl"), Params::LAYOUT);
+pub static NARROW: KernelSpec = spec("narrow", wgsl!("narrow"), Params::LAYOUT);
 
 /// The contract with `shaders/expand.wgsl`.
-pub static EXPAND: KernelSpec = spec("expand", include_str!("../../shaders/expand.wgsl"), Params::LAYOUT);
+pub static EXPAND: KernelSpec = spec("expand", wgsl!("expand"), Params::LAYOUT);
 
 /// The contract with `shaders/concat.wgsl`.
-pub static CONCAT: KernelSpec = spec("concat", include_str!("../../shaders/concat.wgsl"), ConcatParams::LAYOUT);
+pub static CONCAT: KernelSpec = spec("concat", wgsl!("concat"), ConcatParams::LAYOUT);
 
 /// Where elements come from and go to, and whether two share a word.
 #[derive(Debug, Clone, Copy)]

@@ -38,7 +38,7 @@ params! {
 /// The contract with `shaders/reduce.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "reduce",
-    source: include_str!("../../shaders/reduce.wgsl"),
+    source: wgsl!("reduce"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "LANES", "OPERATION"],
@@ -47,7 +47,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/argmax_axis.wgsl`.
 pub static ARGMAX: KernelSpec = KernelSpec {
     kernel_name: "argmax_axis",
-    source: include_str!("../../shaders/argmax_axis.wgsl"),
+    source: wgsl!("argmax_axis"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: ArgmaxParams::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],

@@ -19,7 +19,7 @@ params! {
 /// The contract with `shaders/repack.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "repack",
-    source: include_str!("../../shaders/repack.wgsl"),
+    source: wgsl!("repack"),
     bindings: &[PARAMS, read("raw"), write("dst")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "COLS"],

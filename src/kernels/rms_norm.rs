@@ -5,7 +5,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 /// The contract with `shaders/rms_norm.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "rms_norm",
-    source: include_str!("../../shaders/rms_norm.wgsl"),
+    source: wgsl!("rms_norm"),
     bindings: &[PARAMS, read("x"), read("weight"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "WIDTH", "EPS"],

@@ -43,7 +43,7 @@ params! {
 /// The contract with `shaders/rope_table.wgsl`.
 pub static TABLE: KernelSpec = KernelSpec {
     kernel_name: "rope_table",
-    source: include_str!("../../shaders/rope_table.wgsl"),
+    source: wgsl!("rope_table"),
     bindings: &[PARAMS, read("turns"), write("table")],
     params: TableParams::LAYOUT,
     overrides: &["WG_SIZE"],
@@ -52,7 +52,7 @@ pub static TABLE: KernelSpec = KernelSpec {
 /// The contract with `shaders/rope.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "rope",
-    source: include_str!("../../shaders/rope.wgsl"),
+    source: wgsl!("rope"),
     bindings: &[PARAMS, read("x"), read("turns"), write("y")],
     params: RopeParams::LAYOUT,
     overrides: &["WG_SIZE", "SPLIT_HALF"],

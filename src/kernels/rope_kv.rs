@@ -6,7 +6,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 /// The contract with `shaders/rope_kv.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "rope_kv",
-    source: include_str!("../../shaders/rope_kv.wgsl"),
+    source: wgsl!("rope_kv"),
     bindings: &[
         PARAMS,
         read("state"),

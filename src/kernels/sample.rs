@@ -11,7 +11,7 @@ const OVERRIDES: &[&str] = &["WG_SIZE", "CHUNK", "LENGTH", "SEGMENTS"];
 /// The contract with `shaders/penalties.wgsl`.
 pub static PENALTIES: KernelSpec = KernelSpec {
     kernel_name: "penalties",
-    source: include_str!("../../shaders/penalties.wgsl"),
+    source: wgsl!("penalties"),
     bindings: &[PARAMS, read("options"), read("counts"), write("logits"), write("scratch")],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
@@ -20,7 +20,7 @@ pub static PENALTIES: KernelSpec = KernelSpec {
 /// The contract with `shaders/sample_histogram.wgsl`.
 pub static HISTOGRAM: KernelSpec = KernelSpec {
     kernel_name: "sample_histogram",
-    source: include_str!("../../shaders/sample_histogram.wgsl"),
+    source: wgsl!("sample_histogram"),
     bindings: &[PARAMS, read("options"), read("logits"), write("scratch")],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
@@ -29,7 +29,7 @@ pub static HISTOGRAM: KernelSpec = KernelSpec {
 /// The contract with `shaders/sample_candidates.wgsl`.
 pub static CANDIDATES: KernelSpec = KernelSpec {
     kernel_name: "sample_candidates",
-    source: include_str!("../../shaders/sample_candidates.wgsl"),
+    source: wgsl!("sample_candidates"),
     bindings: &[PARAMS, read("state"), read("options"), read("logits"), write("scratch")],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
@@ -38,7 +38,7 @@ pub static CANDIDATES: KernelSpec = KernelSpec {
 /// The contract with `shaders/sample.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "sample",
-    source: include_str!("../../shaders/sample.wgsl"),
+    source: wgsl!("sample"),
     bindings: &[
         PARAMS,
         read("options"),

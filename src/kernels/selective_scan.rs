@@ -23,7 +23,7 @@ params! {
 /// The contract with `shaders/selective_scan.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "selective_scan",
-    source: include_str!("../../shaders/selective_scan.wgsl"),
+    source: wgsl!("selective_scan"),
     bindings: &[
         PARAMS,
         read("x"),

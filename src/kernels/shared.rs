@@ -3,8 +3,7 @@
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         /// (name, text)
-        pub const FILES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../shaders/shared/", $name, ".wgsl")))),*];
+        pub const FILES: &[(&str, &str)] = &[$(($name, wgsl!("shared/", $name))),*];
     };
 }
 

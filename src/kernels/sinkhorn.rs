@@ -34,7 +34,7 @@ params! {
 /// The contract with `shaders/sinkhorn.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "sinkhorn",
-    source: include_str!("../../shaders/sinkhorn.wgsl"),
+    source: wgsl!("sinkhorn"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],
@@ -43,7 +43,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/sinkhorn_rows.wgsl`.
 pub static ROWS: KernelSpec = KernelSpec {
     kernel_name: "sinkhorn_rows",
-    source: include_str!("../../shaders/sinkhorn_rows.wgsl"),
+    source: wgsl!("sinkhorn_rows"),
     bindings: &[PARAMS, read("x"), write("y"), write("flags")],
     params: HalfParams::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],
@@ -52,7 +52,7 @@ pub static ROWS: KernelSpec = KernelSpec {
 /// The contract with `shaders/sinkhorn_columns.wgsl`.
 pub static COLUMNS: KernelSpec = KernelSpec {
     kernel_name: "sinkhorn_columns",
-    source: include_str!("../../shaders/sinkhorn_columns.wgsl"),
+    source: wgsl!("sinkhorn_columns"),
     bindings: &[PARAMS, read("flags"), write("y")],
     params: HalfParams::LAYOUT,
     overrides: &["WG_SIZE"],

@@ -38,7 +38,7 @@ params! {
 /// The contract with `shaders/softmax.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "softmax",
-    source: include_str!("../../shaders/softmax.wgsl"),
+    source: wgsl!("softmax"),
     bindings: &[PARAMS, read("x"), read("mask"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub struct KernelSpec {
     /// Names the shader, its Rust file, its reference, its cases and its pipeline label.
     pub kernel_name: &'static str,
-    /// The WGSL text, without `enable` lines, with `#import name` lines.
+    /// The WGSL text, without comments and `enable` lines, with `#import name` lines.
     pub source: &'static str,
     /// Binding 0 is the uniform `params`, then inputs, outputs last.
     pub bindings: &'static [Binding],

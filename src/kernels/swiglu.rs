@@ -16,7 +16,7 @@ params! {
 /// The contract with `shaders/swiglu.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "swiglu",
-    source: include_str!("../../shaders/swiglu.wgsl"),
+    source: wgsl!("swiglu"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "ACTIVATION"],

@@ -23,7 +23,7 @@ params! {
 /// The contract with `shaders/top_k.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "top_k",
-    source: include_str!("../../shaders/top_k.wgsl"),
+    source: wgsl!("top_k"),
     bindings: &[PARAMS, read("x"), read("origin"), write("values"), write("indices")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE"],

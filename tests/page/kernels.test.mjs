@@ -1,5 +1,5 @@
 // www/kernels.html: the page over a harness that is made up, with many cases of every kind; the real harness and the
-// tensor API on a few cheap kernels; and a reference with a planted mistake, which the page must show.
+// tensor API on a few cheap kernels; and a reference with a mistake, which the page must show.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -59,10 +59,10 @@ let calls = 0;
 export const readBandwidth = async () => ({ bytes_per_second: values[calls++ % 2], buffer_bytes: 268435456 });`;
 
 /** silu is off by a thousandth. */
-function planted() {
+function mistakenReferences() {
   const source = fs.readFileSync(path.join(ROOT, 'www', 'kernels-references.js'), 'utf8');
   const wrong = source.replace('silu: (x) => x * sigmoid(x)', 'silu: (x) => 1.001 * x * sigmoid(x)');
-  assert.notEqual(wrong, source, 'the line to plant a mistake in has changed');
+  assert.notEqual(wrong, source, 'the line to change is not there');
   return wrong;
 }
 
@@ -73,7 +73,7 @@ const madeUp = await openSite({
   onReport,
   routes: { '/harness/webgguf.js': script(MADE_UP), '/bench-meter.js': script(BANDWIDTHS) },
 });
-const mistaken = await openSite({ onReport, routes: { '/kernels-references.js': script(planted()) } });
+const mistaken = await openSite({ onReport, routes: { '/kernels-references.js': script(mistakenReferences()) } });
 
 const stateIs = (page, state) =>
   page.waitForFunction((wanted) => document.documentElement.dataset.state === wanted, state, { timeout: 60_000 });

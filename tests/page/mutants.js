@@ -1,7 +1,7 @@
-// In the page of planted.test.mjs: runs kernel cases with a bug planted in a shader.
+// In the page of mutants.test.mjs: runs kernel cases on a mutant of a shader.
 //
-// The harness compiles its shaders as ever. What it gave for each pipeline is kept, and while a bug is planted
-// `setPipeline` gets a pipeline of the changed text instead: nothing is built anew, and one harness serves all bugs.
+// The harness compiles its shaders as ever. What it gave for each pipeline is kept, and while a mutant is tested
+// `setPipeline` gets a pipeline of the mutated text instead: nothing is built anew, and one harness serves all mutants.
 
 /** By shader module its label and text; by pipeline how it was made. */
 const sources = new WeakMap();
@@ -18,7 +18,7 @@ function wrap(prototype, name, around) {
   };
 }
 
-wrap(GPUDevice.prototype, 'createShaderModule', function (create, given) {
+wrap(GPUDevice.prototype, 'createShaderModule', (create, given) => {
   const module = create(given);
   sources.set(module, given);
   return module;
@@ -28,7 +28,7 @@ wrap(GPUDevice.prototype, 'createComputePipeline', function (create, given) {
   recipes.set(pipeline, { device: this, given, source: sources.get(given.compute.module) });
   return pipeline;
 });
-wrap(GPUComputePassEncoder.prototype, 'setPipeline', function (set, pipeline) {
+wrap(GPUComputePassEncoder.prototype, 'setPipeline', (set, pipeline) => {
   used.add(pipeline);
   return set(instead.get(pipeline) ?? pipeline);
 });
@@ -73,11 +73,11 @@ const harness = await Harness.open();
 const cases = harness.list();
 const nameOf = ({ variant, case: name }) => `${variant}: ${name}`;
 
-/** By number of a case how it comes out with no bug, once it has run. */
+/** By number of a case how it comes out on the original shaders, once it has run. */
 const sound = new Map();
 
 /** Runs a case as it is, then with every pipeline made anew from the same text: both must pass, or be skipped. */
-async function withoutBug(index) {
+async function unmutated(index) {
   if (sound.has(index)) return sound.get(index);
   const plain = await runWith(new Map(), index);
   const same = await changedAll(plain.pipelines, (code) => code);
@@ -85,56 +85,53 @@ async function withoutBug(index) {
   const again = await runWith(same, index);
   const ms = performance.now() - start;
   for (const { status, reason } of [plain, again]) {
-    if (status === 'failed') throw new Error(`without any bug planted: ${reason}`);
+    if (status === 'failed') throw new Error(`without a mutant: ${reason}`);
   }
   sound.set(index, { ...plain, ms });
   return sound.get(index);
 }
 
-/** Runs every case without a bug, so that the quickest are tried first. */
-export async function survey() {
-  for (const index of cases.keys()) await withoutBug(index);
-}
-
 /** Numbers of the cases to try: those with the name `hint`, then quick ones about the kernel, and the others. */
-function order({ stem, hint, only }) {
+function order({ kernel, hint, only }) {
   const known = (index) => sound.get(index)?.ms ?? 0;
   const all = [...cases.keys()].sort((a, b) => known(a) - known(b));
   const named = all.filter((index) => nameOf(cases[index]) === hint);
   if (only) return named;
-  const about = all.filter((index) => cases[index].kernel === stem);
+  const about = all.filter((index) => cases[index].kernel === kernel);
   return [...new Set([...named, ...about, ...all])];
 }
 
 /**
- * Plants a bug, runs cases until one notices, and says how that came out.
+ * Runs cases on a mutant until one kills it, and says how that came out.
  *
- * @param {{stem: string, head: string, part: string, planted: string, hint?: string, only?: boolean}} bug in the
- *   shaders of `stem`, known by their text `head`, `part` becomes `planted`; `hint` names the case to try first
- * @returns {Promise<{outcome: 'noticed' | 'survived' | 'refused' | 'skipped', case?: string, reason?: string,
- *   tried: number}>} noticed: by a value that is wrong; refused: the shader does not compile
+ * @param {{kernel: string, fingerprint: string, original: string, mutated: string, hint?: string, only?: boolean}} mutant
+ *   in the shaders of `kernel`, known by their text `fingerprint`, `original` becomes `mutated`; `hint` names the
+ *   case to try first, with `only` the only one
+ * @returns {Promise<{outcome: 'killed' | 'survived' | 'refused' | 'skipped', case?: string, reason?: string,
+ *   tried: number}>} killed: by a value that is wrong; refused: the shader does not compile; skipped: `hint` names a
+ *   case that this device cannot run
  */
-export async function prove(bug) {
-  const { head, part, planted } = bug;
+export async function kill(mutant) {
+  const { fingerprint, original, mutated } = mutant;
+  const fits = (pipeline) => [fingerprint, original].every((text) => recipes.get(pipeline).source.code.includes(text));
   let tried = 0;
-  for (const index of order(bug)) {
+  for (const index of order(mutant)) {
     const name = nameOf(cases[index]);
-    const { status, reason, pipelines } = await withoutBug(index);
-    if (status === 'skipped' && name === bug.hint) return { outcome: 'skipped', reason, tried };
-    const texts = (pipeline) => recipes.get(pipeline).source.code;
-    const own = [...pipelines].filter((pipeline) => texts(pipeline).includes(head) && texts(pipeline).includes(part));
+    const { status, reason, pipelines } = await unmutated(index);
+    if (status === 'skipped' && name === mutant.hint) return { outcome: 'skipped', reason, tried };
+    const own = [...pipelines].filter(fits);
     if (own.length === 0) continue;
     tried += 1;
     let replaced;
     try {
-      replaced = await changedAll(own, (code) => code.replace(part, () => planted));
+      replaced = await changedAll(own, (code) => code.replace(original, () => mutated));
     } catch (error) {
       return { outcome: 'refused', case: name, reason: error.message, tried };
     }
     const found = await runWith(replaced, index);
     if (found.status === 'passed') continue;
     const byValue = /: element \d+ is /.test(found.reason);
-    return { outcome: byValue ? 'noticed' : 'refused', case: name, reason: found.reason, tried };
+    return { outcome: byValue ? 'killed' : 'refused', case: name, reason: found.reason, tried };
   }
   return { outcome: 'survived', tried };
 }
