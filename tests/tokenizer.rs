@@ -365,6 +365,29 @@ fn unknown_pre_tokenizers_are_noted() {
     }
 }
 
+/// llama.cpp warns and goes on too.
+#[test]
+fn special_ids_past_the_last_token_are_ignored() {
+    let ids = [("bos", 11), ("eos", 12), ("unknown", 13), ("padding", 14), ("eot", 1 << 40), ("eom", 15)];
+    for (name, id) in ids {
+        let key = format!("tokenizer.ggml.{name}_token_id");
+        let tokenizer = small(|metadata| drop(metadata.insert(&key, Value::U64(id)))).expect("a tokenizer");
+        let warned = tokenizer.warnings();
+        let words = [&key[..], &id.to_string(), "11 tokens"];
+        assert!(warned.len() == 1 && words.iter().all(|word| warned[0].contains(word)), "{key}: {warned:?}");
+        // SentencePiece's defaults stand in.
+        assert_eq!(tokenizer.encode("abA", true, false), [1, 8, 3], "{key}");
+        assert_eq!((tokenizer.padding(), tokenizer.end_of_generation_ids()), (None, vec![2, 9]), "{key}");
+    }
+    let tokenizer = small_bytes(|metadata| {
+        metadata.insert("tokenizer.ggml.bos_token_id", Value::U32(6));
+        metadata.insert("tokenizer.ggml.add_bos_token", Value::Bool(true));
+    })
+    .expect("a tokenizer");
+    assert_eq!((tokenizer.encode("a", true, false), tokenizer.adds_bos()), (vec![0], false));
+    assert_eq!(tokenizer.warnings().len(), 1);
+}
+
 #[test]
 fn a_part_of_a_character_may_end_an_answer() {
     let tokenizer = small_bytes(|metadata| {
@@ -383,7 +406,7 @@ type Wrong = (&'static str, Value, &'static [&'static str]);
 fn hostile_metadata_is_refused() {
     let list = |count: usize| Value::Array(Array::F32(vec![0.0; count]));
     let numbers = |count: usize| Value::Array(Array::I32(vec![1; count]));
-    let cases: [Wrong; 13] = [
+    let cases: [Wrong; 11] = [
         ("tokenizer.ggml.tokens", strings(&[]), &["tokenizer.ggml.tokens", "empty"]),
         ("tokenizer.ggml.tokens", strings(&["a", "b"]), &["token_type", "11", "2"]),
         ("tokenizer.ggml.tokens", Value::U32(1), &["tokenizer.ggml.tokens", "u32"]),
@@ -393,8 +416,6 @@ fn hostile_metadata_is_refused() {
         ("tokenizer.ggml.scores", list(3), &["scores", "3", "11"]),
         ("tokenizer.ggml.scores", Value::Array(Array::F32(vec![f32::NAN; 11])), &["score", "token 0"]),
         ("tokenizer.ggml.scores", Value::Bool(true), &["tokenizer.ggml.scores", "bool"]),
-        ("tokenizer.ggml.bos_token_id", Value::U32(11), &["bos_token_id", "11"]),
-        ("tokenizer.ggml.eot_token_id", Value::U64(1 << 40), &["eot_token_id", "1099511627776", "11"]),
         ("tokenizer.ggml.eos_token_id", Value::I32(-1), &["eos_token_id", "-1"]),
         ("tokenizer.chat_template", Value::U8(1), &["chat_template", "u8"]),
     ];

@@ -31,7 +31,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
     let spelling = if family == Family::ByteLevel { Spelling::ByteLevel } else { Spelling::Metaspace };
     let tokens = required_strings(metadata, "tokenizer.ggml.tokens")?;
     let mut vocab = Vocab::new(tokens, kinds.as_deref(), spelling, yield_now).await?;
-    let rules = rules(metadata, &vocab, family, words)?;
+    let rules = rules(metadata, &vocab, family, words, &mut warnings)?;
     if kinds.is_none() {
         [rules.bos, rules.eos].into_iter().flatten().for_each(|id| vocab.set_kind(id, Kind::Control));
         rules.unknown.into_iter().for_each(|id| vocab.set_kind(id, Kind::Unknown));
@@ -48,7 +48,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
     };
     let mut named = vec![rules.eos];
     for key in ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"] {
-        named.push(token_id(metadata, key, &vocab)?);
+        named.push(token_id(metadata, key, &vocab, &mut warnings)?);
     }
     let ends = end_tokens(&mut vocab, named.into_iter().flatten());
     yield_now().await;
@@ -96,9 +96,15 @@ fn pre_tokenizer(metadata: &Metadata, family: Family, warnings: &mut Vec<String>
     }))
 }
 
-fn rules(metadata: &Metadata, vocab: &Vocab, family: Family, words: &PreTokenizer) -> Result<Rules> {
+fn rules(
+    metadata: &Metadata,
+    vocab: &Vocab,
+    family: Family,
+    words: &PreTokenizer,
+    warnings: &mut Vec<String>,
+) -> Result<Rules> {
     let spm = family == Family::SentencePiece;
-    let id = |name: &str| token_id(metadata, &format!("tokenizer.ggml.{name}_token_id"), vocab);
+    let mut id = |name: &str| token_id(metadata, &format!("tokenizer.ggml.{name}_token_id"), vocab, warnings);
     // SentencePiece's own defaults, for old files.
     let by_default = |id: u32| (spm && vocab.is_token(id)).then_some(id);
     let rules = Rules {
@@ -113,9 +119,9 @@ fn rules(metadata: &Metadata, vocab: &Vocab, family: Family, words: &PreTokenize
         eats_space: is_phi3(metadata)?,
     };
     for (wanted, name, id) in [("add_bos_token", "bos", rules.bos), ("add_eos_token", "eos", rules.eos)] {
-        let key = format!("tokenizer.ggml.{wanted}");
-        if id.is_none() && metadata.bool(&key)? == Some(true) {
-            return Err(Error::bad_file(format!("{key} is true, but tokenizer.ggml.{name}_token_id is missing")));
+        let (key, id_key) = (format!("tokenizer.ggml.{wanted}"), format!("tokenizer.ggml.{name}_token_id"));
+        if id.is_none() && metadata.get(&id_key).is_none() && metadata.bool(&key)? == Some(true) {
+            return Err(Error::bad_file(format!("{key} is true, but {id_key} is missing")));
         }
     }
     Ok(rules)
@@ -128,11 +134,13 @@ fn is_phi3(metadata: &Metadata) -> Result<bool> {
     Ok(name.contains("phi-3") || name.contains("phi3"))
 }
 
-/// A token id of the metadata; all 32 bits set means none.
-fn token_id(metadata: &Metadata, key: &str, vocab: &Vocab) -> Result<Option<u32>> {
+/// A token id of the metadata; all 32 bits set means none. One past the last token counts as none too, with a warning,
+/// as in llama.cpp: files with an odd padding token are good models otherwise.
+fn token_id(metadata: &Metadata, key: &str, vocab: &Vocab, warnings: &mut Vec<String>) -> Result<Option<u32>> {
     let Some(id) = metadata.u64(key)?.filter(|&id| id != u64::from(u32::MAX)) else { return Ok(None) };
     if id >= vocab.len() as u64 {
-        return Err(Error::bad_file(format!("{key} is {id}, but there are {} tokens", vocab.len())));
+        warnings.push(format!("{key} is {id}, but there are {} tokens: it is ignored", vocab.len()));
+        return Ok(None);
     }
     Ok(Some(id as u32))
 }
