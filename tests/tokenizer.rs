@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use webgguf::gguf::{Array, HeaderReader, Metadata, Value};
-use webgguf::tokenizer::{TextStream, Tokenizer};
+use webgguf::tokenizer::{Date, Message, TextStream, Tokenizer};
 use webgguf::{Error, ErrorCode};
 use yielding::{count_yields, yield_now};
 
@@ -386,6 +386,22 @@ fn special_ids_past_the_last_token_are_ignored() {
     .expect("a tokenizer");
     assert_eq!((tokenizer.encode("a", true, false), tokenizer.adds_bos()), (vec![0], false));
     assert_eq!(tokenizer.warnings().len(), 1);
+}
+
+#[test]
+fn an_empty_chat_template_is_none() {
+    for empty in ["", " \n"] {
+        let tokenizer = small_bytes(|metadata| {
+            metadata.insert("tokenizer.ggml.tokens", strings(&["a", "b", "c", "ab", "<|im_start|>", "Ġ"]));
+            metadata.insert("tokenizer.ggml.token_type", Value::Array(Array::I32(vec![1, 1, 1, 1, 3, 1])));
+            metadata.insert("tokenizer.chat_template", Value::String(empty.into()));
+        })
+        .expect("a tokenizer");
+        assert_eq!(tokenizer.chat_template(), None);
+        let date = Date::new(2026, 1, 2).expect("a date");
+        let text = tokenizer.template_text(&[Message::new("user", "ab")], true, date).expect("ChatML");
+        assert_eq!(text, "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\n");
+    }
 }
 
 #[test]

@@ -56,7 +56,10 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
     Ok(Tokenizer {
         special: Matcher::new(&vocab, is_special, yield_now).await,
         added: Matcher::new(&vocab, |kind| kind == Kind::UserDefined, yield_now).await,
-        chat_template: metadata.str("tokenizer.chat_template")?.map(str::to_owned),
+        chat_template: metadata
+            .str("tokenizer.chat_template")?
+            .filter(|text| !text.trim().is_empty())
+            .map(str::to_owned),
         vocab,
         model,
         rules,
