@@ -404,6 +404,28 @@ fn an_empty_chat_template_is_none() {
     }
 }
 
+/// Command R's vocabulary has emoji twice, as they are and in the byte alphabet. Merges arrive at the latter only.
+#[test]
+fn tokens_outside_the_byte_alphabet_are_not_merged_to() {
+    let merged = |kind: i32| {
+        let tokenizer = small_bytes(|metadata| {
+            let tokens = ["\u{200d}", "â", "Ģ", "į", "âĢ", "âĢį", "a", "\u{203c}", "¼"];
+            metadata.insert("tokenizer.ggml.tokens", strings(&tokens));
+            metadata.insert("tokenizer.ggml.merges", strings(&["â Ģ", "âĢ į", "âĢ ¼"]));
+            metadata
+                .insert("tokenizer.ggml.token_type", Value::Array(Array::I32(vec![kind, 1, 1, 1, 1, 1, 1, kind, 1])));
+        })
+        .expect("a tokenizer");
+        assert_eq!(tokenizer.decode(&[6, 0, 7], false), "a\u{200d}\u{203c}");
+        tokenizer.encode("a\u{200d}a\u{203c}", false, false)
+    };
+    // Where the byte alphabet has no such token, the bytes stand alone.
+    let (normal, unused, added) = (1, 5, 4);
+    assert_eq!(merged(normal), [6, 5, 6, 1, 2, 8]);
+    assert_eq!(merged(unused), [6, 5, 6, 1, 2, 8]);
+    assert_eq!(merged(added), [6, 0, 6, 7], "added tokens are found in the text");
+}
+
 #[test]
 fn a_part_of_a_character_may_end_an_answer() {
     let tokenizer = small_bytes(|metadata| {

@@ -44,6 +44,11 @@ pub(super) fn push_decoded(text: &str, out: &mut Vec<u8>) -> bool {
     true
 }
 
+/// Whether every character of `text` stands for a byte.
+pub(super) fn is_byte_level(text: &str) -> bool {
+    text.chars().all(|character| BYTE_OF.get(character as usize).is_some_and(|&byte| byte != NONE))
+}
+
 /// The byte that a byte-fallback token such as `<0x0A>` stands for.
 pub(super) fn fallback_byte(text: &[u8]) -> Option<u8> {
     let digits = text.strip_prefix(b"<0x")?.strip_suffix(b">")?;

@@ -1,6 +1,6 @@
 //! The vocabulary: the bytes each token stands for, its kind, and the way back from bytes to a token.
 
-use super::bytes::{fallback_byte, push_decoded};
+use super::bytes::{fallback_byte, is_byte_level, push_decoded};
 use super::index::{IndexTable, hash_bytes};
 use crate::error::{Error, Result};
 use crate::gguf::Strings;
@@ -125,12 +125,13 @@ impl Vocab {
         Ok(())
     }
 
-    /// Normal tokens go first: where another one has the same bytes, merges mean the normal one.
+    /// Normal tokens go first: where another one has the same bytes, merges mean the normal one. Merges of byte-level
+    /// vocabularies never arrive at a token that is not spelled in their alphabet.
     async fn index_tokens(&mut self, tokens: &Strings, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         for normal in [true, false] {
             for id in 0..self.len() {
                 let kind = self.kinds[id];
-                if kind.is_text() && (kind == Kind::Normal) == normal {
+                if kind.is_text() && (kind == Kind::Normal) == normal && self.is_spelled(kind, tokens.get(id)) {
                     self.index_token(id as u32, tokens)?;
                 }
                 if id % ITEMS == 0 {
@@ -139,6 +140,12 @@ impl Vocab {
             }
         }
         Ok(())
+    }
+
+    /// Whether the text of a token is spelled as merges spell it.
+    fn is_spelled(&self, kind: Kind, text: Option<&[u8]>) -> bool {
+        let by_spelling = self.spelling == Spelling::ByteLevel && matches!(kind, Kind::Normal | Kind::Unused);
+        !by_spelling || text.and_then(|text| std::str::from_utf8(text).ok()).is_some_and(is_byte_level)
     }
 
     fn index_token(&mut self, id: u32, tokens: &Strings) -> Result<()> {
