@@ -426,6 +426,30 @@ fn tokens_outside_the_byte_alphabet_are_not_merged_to() {
     assert_eq!(merged(added), [6, 0, 6, 7], "added tokens are found in the text");
 }
 
+/// A search does not try every length: 4,000 lengths and texts that nearly are such tokens.
+#[test]
+fn thousands_of_added_tokens_are_found_quickly() {
+    let added: Vec<String> = (1..4000).map(|n| format!("<{}>", "x".repeat(n))).collect();
+    let tokens: Vec<String> =
+        ["<unk>", "<s>", "</s>", "<", "x", ">"].map(String::from).into_iter().chain(added).collect();
+    let mut kinds = vec![2, 3, 3, 1, 1, 1];
+    kinds.resize(tokens.len(), 4);
+    let tokenizer = small(|metadata| {
+        metadata.insert("tokenizer.ggml.scores", Value::Array(Array::F32(vec![0.0; tokens.len()])));
+        metadata.insert("tokenizer.ggml.token_type", Value::Array(Array::I32(kinds)));
+        metadata.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens.iter().collect())));
+        metadata.insert("tokenizer.ggml.add_space_prefix", Value::Bool(false));
+    })
+    .expect("a tokenizer");
+    let start = Instant::now();
+    assert_eq!(tokenizer.encode("<xxx><x<xx>", false, false), [8, 3, 4, 7]);
+    let near = "<x".repeat(100_000);
+    assert_eq!(tokenizer.encode(&near, false, false).len(), 200_000);
+    let long = format!("<{}", "x".repeat(3999)).repeat(50);
+    assert_eq!(tokenizer.encode(&long, false, false).len(), 200_000);
+    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+}
+
 #[test]
 fn a_part_of_a_character_may_end_an_answer() {
     let tokenizer = small_bytes(|metadata| {

@@ -1,6 +1,5 @@
 //! Tokens that are found in the text before anything else, and tokens that end an answer.
 
-use super::index::{IndexTable, hash_bytes};
 use super::vocab::{Kind, Vocab};
 use crate::yielding::ITEMS;
 
@@ -12,58 +11,70 @@ pub(super) enum Fragment<'t> {
 }
 
 /// Finds tokens that stand literally in a text: of those at one place the longest.
+///
+/// The tokens are sorted by their bytes, so those with a common beginning are neighbours. A search narrows the list byte
+/// by byte, and takes as many steps as the text agrees with some token, however many tokens there are.
 #[derive(Debug)]
 pub(super) struct Matcher {
-    /// For each first byte the lengths of the tokens, longest first.
-    lengths: Vec<Vec<u32>>,
+    /// Token ids in the order of their bytes, each text once.
     ids: Vec<u32>,
-    /// Positions in `ids`.
-    by_text: IndexTable,
+    /// For each first byte where its tokens begin in `ids`; the last is the end of the list.
+    starts: Box<[u32; 257]>,
 }
 
 impl Matcher {
-    /// Finds the tokens whose kind `wanted` accepts.
+    /// Finds the tokens whose kind `wanted` accepts. Of several with one text, the first id counts.
     pub async fn new(vocab: &Vocab, wanted: impl Fn(Kind) -> bool, yield_now: &mut impl AsyncFnMut()) -> Self {
-        let mut matcher = Self { lengths: vec![Vec::new(); 256], ids: Vec::new(), by_text: IndexTable::with_room(0) };
-        let text_of = |id| vocab.token(id).unwrap_or_default();
+        let text_of = |id: u32| vocab.token(id).unwrap_or_default();
+        let mut ids = Vec::new();
         for id in 0..vocab.len() as u32 {
             if (id as usize).is_multiple_of(ITEMS) {
                 yield_now().await;
             }
-            let text = text_of(id);
-            let (Some(&first), Some(kind)) = (text.first(), vocab.kind(id)) else { continue };
             // A part of a character cannot stand in a text.
-            if wanted(kind) && std::str::from_utf8(text).is_ok() && matcher.find(vocab, text).is_none() {
-                matcher.ids.push(id);
-                let ids = &matcher.ids;
-                matcher.by_text.insert(ids.len() as u32 - 1, |at| hash_bytes(text_of(ids[at as usize])));
-                let lengths = &mut matcher.lengths[usize::from(first)];
-                if let Err(place) = lengths.binary_search_by(|len| text.len().cmp(&(*len as usize))) {
-                    lengths.insert(place, text.len() as u32);
-                }
+            let findable = !text_of(id).is_empty() && std::str::from_utf8(text_of(id)).is_ok();
+            if findable && vocab.kind(id).is_some_and(&wanted) {
+                ids.push(id);
             }
         }
-        matcher
-    }
-
-    fn find(&self, vocab: &Vocab, text: &[u8]) -> Option<u32> {
-        let is = |at: u32| vocab.token(self.ids[at as usize]) == Some(text);
-        self.by_text.find(hash_bytes(text), is).map(|at| self.ids[at as usize])
+        ids.sort_unstable_by_key(|&id| (text_of(id), id));
+        ids.dedup_by_key(|id| text_of(*id));
+        let first = |id: u32| usize::from(text_of(id)[0]);
+        let starts = std::array::from_fn(|byte| ids.partition_point(|&id| first(id) < byte) as u32);
+        Self { ids, starts: Box::new(starts) }
     }
 
     /// Whether this text is one of the tokens.
     pub fn has(&self, vocab: &Vocab, text: &str) -> bool {
-        self.find(vocab, text.as_bytes()).is_some()
+        self.ids.binary_search_by(|&id| vocab.token(id).unwrap_or_default().cmp(text.as_bytes())).is_ok()
+    }
+
+    /// The longest token that `text` begins with.
+    fn longest(&self, vocab: &Vocab, text: &[u8]) -> Option<u32> {
+        let first = usize::from(*text.first()?);
+        let mut ids = &self.ids[self.starts[first] as usize..self.starts[first + 1] as usize];
+        let text_of = |id: u32| vocab.token(id).unwrap_or_default();
+        let mut best = None;
+        // All of `ids` begin with the first `depth` bytes of the text.
+        for depth in 1.. {
+            match *ids {
+                [] => break,
+                [id] => return if text.starts_with(text_of(id)) { Some(id) } else { best },
+                [id, ref longer @ ..] if text_of(id).len() == depth => (best, ids) = (Some(id), longer),
+                _ => {}
+            }
+            let Some(&byte) = text.get(depth) else { break };
+            let start = ids.partition_point(|&id| text_of(id)[depth] < byte);
+            let end = ids.partition_point(|&id| text_of(id)[depth] <= byte);
+            ids = &ids[start..end];
+        }
+        best
     }
 
     /// The first token at or after `from`, and where it starts.
     fn next(&self, vocab: &Vocab, text: &str, from: usize) -> Option<(usize, u32)> {
         let bytes = text.as_bytes();
-        (from..bytes.len()).find_map(|at| {
-            let lengths = &self.lengths[usize::from(bytes[at])];
-            let here = |&len: &u32| self.find(vocab, bytes.get(at..at + len as usize)?);
-            lengths.iter().find_map(here).map(|id| (at, id))
-        })
+        (from..bytes.len()).find_map(|at| self.longest(vocab, &bytes[at..]).map(|id| (at, id)))
     }
 
     /// Calls `each` with the fragments of `text` in order; empty texts are left out.
