@@ -50,6 +50,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     best = workgroup_best(best, lane);
     if lane == 0u {
-        keep_best(WINNERS_AT, group.x, best);
+        keep_best(LARGEST_AT, group.x, best);
     }
 }

@@ -90,7 +90,7 @@ fn draw(highest: f32, lane: u32) -> PartialArgmax {
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(local_invocation_index) lane: u32) {
-    var best = best_of(WINNERS_AT, lane);
+    var best = best_of(LARGEST_AT, lane);
     workgroupBarrier();
     if options.temperature > 0.0 {
         if has_filters() {

@@ -80,7 +80,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if options.temperature == 0.0 {
         return;
     }
-    let highest = best_of(WINNERS_AT, lane).value;
+    let highest = best_of(LARGEST_AT, lane).value;
     workgroupBarrier();
     if has_filters() {
         collect(group.x, highest, lane);

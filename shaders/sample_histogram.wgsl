@@ -41,7 +41,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     clear_bins(lane);
-    let highest = best_of(WINNERS_AT, lane).value;
+    let highest = best_of(LARGEST_AT, lane).value;
     // mutant: min((group.x + 1u) * CHUNK, LENGTH) => (group.x + 1u) * CHUNK
     let end = min((group.x + 1u) * CHUNK, LENGTH);
     for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {

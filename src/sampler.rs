@@ -6,10 +6,14 @@
 
 use crate::{Error, Result};
 
-/// How the next token is chosen. `temperature` 0 is greedy.
+/// The lowest temperature at which tokens are drawn. Logits divided by less overflow or lose the noise to f32's
+/// precision, and only logits that are equal but for rounding would have a chance beside the largest.
+pub const MIN_TEMPERATURE: f32 = 1e-5;
+
+/// How the next token is chosen. A `temperature` below [`MIN_TEMPERATURE`] is greedy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SamplingOptions {
-    /// Divides the logits after the filters; 0 takes the largest logit. Finite, ≥ 0.
+    /// Divides the logits after the filters; in [0, 100], below [`MIN_TEMPERATURE`] the largest logit is taken.
     pub temperature: f32,
     /// Keeps the k largest logits; 0 keeps all.
     pub top_k: u32,
@@ -59,7 +63,12 @@ impl SamplingOptions {
 
     /// Whether the largest logit is taken as it is, without looking at what came before.
     pub fn is_plain_greedy(&self) -> bool {
-        self.temperature == 0.0 && !self.has_penalties()
+        self.is_greedy() && !self.has_penalties()
+    }
+
+    /// Whether the largest logit is taken, after the penalties.
+    pub fn is_greedy(&self) -> bool {
+        self.temperature < MIN_TEMPERATURE
     }
 
     /// Whether logits depend on the tokens that came before.
@@ -127,13 +136,33 @@ pub fn sample(logits: &[f32], counts: &[u32], options: &SamplingOptions, step: u
         let better = |a: (f32, u32), b: (f32, u32)| if b.0 > a.0 || (b.0 == a.0 && b.1 < a.1) { b } else { a };
         kept.iter().map(|candidate| (score(candidate), candidate.1)).reduce(better).map(|(_, index)| index)
     };
-    if options.temperature == 0.0 {
+    if options.is_greedy() {
         return best(&kept, &|&(logit, _)| logit);
     }
     filter(&mut kept, options);
-    let noisy =
-        |&(logit, index): &(f32, u32)| logit / options.temperature - (-uniform(options.seed, step, index).ln()).ln();
+    let noisy = |&(logit, index): &(f32, u32)| {
+        logit / options.temperature + gumbel(1.0 - uniform(options.seed, step, index), f32::ln)
+    };
     best(&kept, &noisy)
+}
+
+/// Below this, `-log(1 - rest)` is summed as a series.
+const SERIES_BELOW: f32 = 0.25;
+
+/// Gumbel noise `-log(-log(u))` for `rest` = 1 - u, which is exact in f32 for every u of [`uniform`].
+///
+/// WGSL lets `log` be off by 2^-21 between 1/2 and 2. Near u = 1 that is more than `-log(u)` itself: the noise could be
+/// infinite, and so could a token's chance. There `-log(1 - r) = 2 artanh(z)` with `z = r / (2 - r)` is summed instead.
+/// `ln` is a parameter because tests give it the error that a GPU's may have.
+fn gumbel(rest: f32, ln: impl Fn(f32) -> f32) -> f32 {
+    let minus_log = if rest < SERIES_BELOW {
+        let z = rest / (2.0 - rest);
+        let s = z * z;
+        2.0 * z * (1.0 + s * (1.0 / 3.0 + s * (1.0 / 5.0 + s / 7.0)))
+    } else {
+        -ln(1.0 - rest)
+    };
+    -ln(minus_log)
 }
 
 /// Cuts (logit, index) pairs down to what top-k, top-p and min-p keep.
@@ -202,6 +231,45 @@ mod tests {
             .sum();
         // 99.9th percentile of chi-square with 4 degrees of freedom.
         assert!(chi < 18.47, "chi-square is {chi}");
+    }
+
+    /// `-ln(-ln(1 - rest))` in f64.
+    fn exact_gumbel(rest: f32) -> f64 {
+        -(-(-f64::from(rest)).ln_1p()).ln()
+    }
+
+    #[test]
+    fn noise_is_finite_and_close_with_the_logarithms_that_wgsl_allows() {
+        let worst = 2f32.powi(-21);
+        let steps = |count: u32| (0..count).map(|k| (k as f32 + 0.5) / 8_388_608.0);
+        let rests = steps(20_000).chain((0..2000).map(|k| (k as f32 * 4194.0 + 0.5) / 8_388_608.0));
+        let rests = rests.chain(steps(20_000).map(|rest| 1.0 - rest));
+        for rest in rests {
+            for error in [-worst, 0.0, worst] {
+                let ln = |x: f32| x.ln() + if (0.5..=2.0).contains(&x) { error } else { 0.0 };
+                let noise = f64::from(gumbel(rest, ln));
+                assert!((noise - exact_gumbel(rest)).abs() < 6e-6, "{noise} for 1 - {rest}, log off by {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_noise_of_the_topmost_number_is_bounded() {
+        let rest = 1.0 - uniform(7, 10, 102_169);
+        assert_eq!(rest, 2f32.powi(-24));
+        assert!((gumbel(rest, f32::ln) - 16.635_532).abs() < 1e-5);
+    }
+
+    #[test]
+    fn the_lowest_temperatures_are_greedy() {
+        for temperature in [f32::MIN_POSITIVE / 2.0, 1e-38, 1e-30, 9e-6] {
+            let options = SamplingOptions { temperature, ..options() };
+            assert!(options.is_plain_greedy());
+            assert_eq!(sample(&[4.0, 3.0, 5.0], &[], &options, 0), Some(2), "temperature {temperature}");
+            assert_eq!(sample(&[-4.0, -3.0, -5.0], &[], &options, 0), Some(1), "temperature {temperature}");
+        }
+        let lowest = SamplingOptions { temperature: MIN_TEMPERATURE, ..options() };
+        assert_eq!(sample(&[4.0, 3.0, 5.0], &[], &lowest, 0), Some(2));
     }
 
     #[test]

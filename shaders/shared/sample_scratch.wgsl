@@ -8,8 +8,8 @@ const COUNTS_AT = 0u;       // [BINS]
 const LOW_AT = 256u;        // [BINS] sums, low words
 const HIGH_AT = 512u;       // [BINS] sums, high words
 const CANDIDATES = 768u;    // how many candidates there are
-const WINNERS_AT = 784u;    // [SEGMENTS] of (bits of the value, index): the largest penalised logits
-override DRAWN_AT: u32 = WINNERS_AT + 2u * SEGMENTS;  // [SEGMENTS], the same with noise
+const LARGEST_AT = 784u;    // [SEGMENTS] of (bits of the value, index): the largest penalised logits
+override DRAWN_AT: u32 = LARGEST_AT + 2u * SEGMENTS;  // [SEGMENTS], the same with noise
 override LIST_AT: u32 = DRAWN_AT + 2u * SEGMENTS;     // [LENGTH]: indices of candidates
 
 const BINS = 256u;
@@ -66,7 +66,18 @@ fn uniform_noise(step: u32, index: u32) -> f32 {
     return (f32(v.x >> 9u) + 0.5) / 8388608.0;
 }
 
+// Gumbel noise, -log(-log(u)) for u = 1 - rest. WGSL lets log be off by 2^-21 near 1, where -log(u) may be less than
+// that: there it is a series, as in src/sampler.rs.
+fn gumbel(rest: f32) -> f32 {
+    let z = rest / (2.0 - rest);
+    let s = z * z;
+    // mutant (sample, sample_candidates): = 2.0 * z => = z
+    let near_one = 2.0 * z * (1.0 + s * (1.0 / 3.0 + s * (1.0 / 5.0 + s / 7.0)));
+    // mutant (sample_candidates): near_one, rest < 0.25 => near_one, rest < 0.0
+    return -log(select(-log(1.0 - rest), near_one, rest < 0.25));
+}
+
 // A logit with the noise of the draw (Gumbel-max; Maddison et al. 2014, arXiv 1411.0030).
 fn drawn(logit: f32, step: u32, index: u32) -> PartialArgmax {
-    return PartialArgmax(logit / options.temperature - log(-log(uniform_noise(step, index))), index);
+    return PartialArgmax(logit / options.temperature + gumbel(1.0 - uniform_noise(step, index)), index);
 }

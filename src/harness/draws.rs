@@ -2,7 +2,7 @@
 
 use super::sample::commit;
 use super::{Bench, Case, Expected, Random};
-use crate::kernels::sample::{Options, Sample, WINNERS_AT, sample, scratch_bytes};
+use crate::kernels::sample::{LARGEST_AT, Options, Sample, sample, scratch_bytes};
 use crate::sampler::{self, SamplingOptions};
 
 /// Logits to draw from.
@@ -27,7 +27,7 @@ impl Draws {
         let counts = bench.bytes(&[0; 4 * LENGTH as usize]);
         let best = (0..LENGTH).max_by(|&a, &b| logits[a as usize].total_cmp(&logits[b as usize])).unwrap_or_default();
         let mut scratch = vec![0u32; scratch_bytes(LENGTH) as usize / 4];
-        scratch[WINNERS_AT as usize..][..2].copy_from_slice(&[logits[best as usize].to_bits(), best]);
+        scratch[LARGEST_AT as usize..][..2].copy_from_slice(&[logits[best as usize].to_bits(), best]);
         let problem = Sample {
             length: LENGTH,
             options: bench.bytes(bytemuck::bytes_of(&Options::from(options))).into(),

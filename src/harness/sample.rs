@@ -30,6 +30,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
             "penalties",
             SamplingOptions { repetition_penalty: 1.3, frequency_penalty: 0.4, presence_penalty: 0.2, ..warm },
         ),
+        ("temperature 1e-38 with penalties", SamplingOptions { temperature: 1e-38, repetition_penalty: 2.0, ..warm }),
         ("greedy with penalties", SamplingOptions { temperature: 0.0, repetition_penalty: 2.0, ..warm }),
     ];
     for (name, options) in settings {
@@ -39,6 +40,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         }
     }
     cases.extend((0..6).map(last_of_top_k_case));
+    cases.extend([16.4, 16.9].map(topmost_noise_case));
     cases.push(histogram_case());
     let filtered = SamplingOptions { top_k: 40, ..warm };
     let looks = [(Look::Counts, true), (Look::Counts, false), (Look::Scratch, true), (Look::Done, true)];
@@ -157,6 +159,18 @@ fn last_of_top_k_case(step: u32) -> Case {
     (logits[5], logits[900]) = (0.0, -0.2);
     let options = SamplingOptions { top_k: 2, temperature: 1.0, seed: 7, ..Default::default() };
     drawn_case(&logits, "the last of top-k", options, step)
+}
+
+/// The largest noise there is, 16.64, of seed 7 at step 10 for id 102169, against a logit that with its own noise is
+/// worth `rival`: a little less, or a little more.
+fn topmost_noise_case(rival: f32) -> Case {
+    const STEP: u32 = 10;
+    let options = SamplingOptions { temperature: 1.0, seed: 7, ..Default::default() };
+    let mut logits = vec![-30.0; 102_170];
+    // Neither id was used before: counts of multiples of 5 are 0, and without penalties they do not matter.
+    let rival_noise = -(-sampler::uniform(options.seed, STEP, 5).ln()).ln();
+    (logits[5], logits[102_169]) = (rival - rival_noise, 0.0);
+    drawn_case(&logits, &format!("the largest noise against {rival}"), options, STEP)
 }
 
 fn drawn_case(logits: &[f32], name: &str, options: SamplingOptions, step: u32) -> Case {

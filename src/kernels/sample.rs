@@ -54,17 +54,18 @@ pub static SPEC: KernelSpec = KernelSpec {
 };
 
 /// Words before the partial_argmaxes, see `shaders/shared/sample_scratch.wgsl`.
-pub const WINNERS_AT: u64 = 784;
+pub const LARGEST_AT: u64 = 784;
 
 /// Bytes that the four kernels hand on, for `length` logits. Zero before the first token.
 pub fn scratch_bytes(length: u32) -> u64 {
-    4 * (WINNERS_AT + 4 * u64::from(length.div_ceil(CHUNK)) + u64::from(length))
+    4 * (LARGEST_AT + 4 * u64::from(length.div_ceil(CHUNK)) + u64::from(length))
 }
 
 /// [`SamplingOptions`] as the shaders read them; mirrors `shaders/shared/sample_options.wgsl`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Options {
+    /// 0 is greedy: the shaders divide by no number below `sampler::MIN_TEMPERATURE`.
     temperature: f32,
     top_p: f32,
     min_p: f32,
@@ -80,7 +81,7 @@ pub struct Options {
 impl From<&SamplingOptions> for Options {
     fn from(o: &SamplingOptions) -> Self {
         Self {
-            temperature: o.temperature,
+            temperature: if o.is_greedy() { 0.0 } else { o.temperature },
             top_p: o.top_p,
             min_p: o.min_p,
             repetition_penalty: o.repetition_penalty,
