@@ -163,7 +163,8 @@ const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, rows_per_group
 }
 
 /// Which shape runs a matrix: enough workgroups first, then as few loads of x as possible; and every thread should
-/// find work. The last row holds for every device and matrix.
+/// have work. A row with subgroups is taken only where the largest of the device fits into its workgroup. The last row
+/// holds for every device and matrix.
 pub static RULES: &[Rule] = &[
     limbs(8192, 32, [256, 4]),
     limbs(4096, 32, [256, 2]),
@@ -175,6 +176,7 @@ pub static RULES: &[Rule] = &[
     split(true, 64, [128, 0, 2]),
     split(true, 32, [128, 0, 4]),
     split(true, 0, [64, 0, 4]),
+    split(true, 0, [128, 0, 4]),
     tall(false, 8192, 32, [128, 16, 4]),
     tall(false, 512, 32, [128, 16, 2]),
     Rule { max_blocks: u32::MAX, ..tall(false, 8192, 32, [128, 16, 4]) },
@@ -194,7 +196,7 @@ pub fn choose(caps: &Caps, ty: GgmlType, rows: u32, cols: u32) -> Shape {
     let fits = |rule: &&Rule| {
         let limbs = !rule.shape.limbs || limbs_pay(caps) && ty.is_quantised();
         limbs
-            && (!rule.subgroups || has_subgroups(caps))
+            && (!rule.subgroups || has_subgroups(caps, rule.shape.wg_size))
             && rows >= rule.min_rows
             && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
     };
@@ -208,9 +210,9 @@ fn limbs_pay(caps: &Caps) -> bool {
     caps.dot4 && LIMB_VENDORS.contains(&caps.vendor.as_str())
 }
 
-/// Whether the device has subgroups that fit into a workgroup.
-fn has_subgroups(caps: &Caps) -> bool {
-    caps.subgroups && caps.subgroup_size.1 <= 128
+/// Whether the device has subgroups, the largest of which fits into a workgroup of `wg_size` threads.
+fn has_subgroups(caps: &Caps, wg_size: u32) -> bool {
+    caps.subgroups && caps.subgroup_sizes().1 <= wg_size
 }
 
 /// The dispatches, one per shard, of `problem`. `dummy` stands in for the buffers it does without: any with 16 bytes
@@ -219,7 +221,7 @@ pub fn mat_vec(caps: &Caps, state: Slice, dummy: Slice, problem: &MatVec) -> Vec
     let MatVec { weights, columns, .. } = *problem;
     let shape = match columns {
         1 => choose(caps, weights.ty, weights.rows, weights.cols),
-        _ => COLUMNS_SHAPES[usize::from(has_subgroups(caps))],
+        _ => COLUMNS_SHAPES[usize::from(has_subgroups(caps, COLUMNS_SHAPES[1].wg_size))],
     };
     weights.shards.iter().map(|shard| dispatch(caps, shape, (state, dummy), problem, shard)).collect()
 }
@@ -239,8 +241,10 @@ pub fn dispatch(
     let halves = 1 + u32::from(swiglu);
     let (rows, outputs) = (shard.rows / halves, shape.rows_per_group / halves);
     let (norm_weight, eps) = norm.unwrap_or((dummy, 0.0));
-    let (least, most) = if shape.lanes == 0 { subgroup_sizes(caps) } else { (shape.lanes, shape.lanes) };
-    let lanes = if least == most { least } else { 0 };
+    // A guess too small costs row passes, one too large leaves lanes idle: subgroups of a workgroup take its rows in
+    // as many passes as the largest size needs.
+    let (smallest, largest) = if shape.lanes == 0 { caps.subgroup_sizes() } else { (shape.lanes, shape.lanes) };
+    let lanes = if smallest == largest { smallest } else { 0 };
     let mut constants = vec![
         ("COLS", f64::from(weights.cols)),
         ("ROWS", rows.into()),
@@ -258,9 +262,9 @@ pub fn dispatch(
     ];
     let mut group_rows = outputs;
     if !shape.split {
-        group_rows *= shape.wg_size / least;
+        group_rows *= shape.wg_size / smallest;
         constants.push(("GROUP_ROWS", group_rows.into()));
-        constants.push(("ROW_PASSES", most.div_ceil(least).into()));
+        constants.push(("ROW_PASSES", largest.div_ceil(smallest).into()));
         constants.push(("STAGE", stage(shape, weights.cols.div_ceil(BLOCK)).into()));
     }
     constants.extend(weights.layout(shard).constants());
@@ -282,15 +286,6 @@ fn stage(shape: Shape, blocks: u32) -> u32 {
     blocks.div_ceil(blocks.div_ceil(if shape.limbs { STAGED_LIMBS } else { STAGED }))
 }
 
-/// The least and the largest subgroup that the device may form. Subgroups of a workgroup take rows in rounds, so a
-/// guess too small costs rounds and one too large lanes.
-fn subgroup_sizes(caps: &Caps) -> (u32, u32) {
-    match caps.subgroup_size {
-        (0, _) | (_, 0) => (32, 128),
-        sizes => sizes,
-    }
-}
-
 fn variant(shape: Shape, weights: &Matrix, constants: &[(&'static str, f64)]) -> Kernel {
     let mut kernel = Kernel::new(if shape.split { &SPLIT } else { &SPEC }, constants)
         .named(type_id(weights.ty))
@@ -310,5 +305,48 @@ fn variant(shape: Shape, weights: &Matrix, constants: &[(&'static str, f64)]) ->
         kernel.import("columns", "columns_full").import("norm", "norm_full")
     } else {
         kernel.named("ragged").import("columns", "columns_ragged").import("norm", "norm_ragged")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Devices with every range of subgroup sizes from 4 to 128, with and without packed dot products that pay, and one
+    /// that does not say its sizes.
+    fn devices() -> impl Iterator<Item = Caps> {
+        let sizes = (2..=7).flat_map(|low| (low..=7).map(move |high| (1 << low, 1 << high))).chain([(0, 0)]);
+        sizes.flat_map(|subgroup_size| {
+            ["nvidia", "qualcomm"].map(|vendor| {
+                let vendor = vendor.into();
+                Caps { subgroups: true, subgroup_size, dot4: true, vendor, ..Caps::baseline() }
+            })
+        })
+    }
+
+    #[test]
+    fn the_largest_subgroup_fits_into_every_workgroup() {
+        for caps in devices() {
+            let largest = caps.subgroup_sizes().1;
+            for rows in [1, 100, 512, 2048, 4096, 8192, 128_256] {
+                for cols in [32, 100, 992, 1024, 2048, 3072, 4096, 8192, 100_000] {
+                    for ty in [GgmlType::F16, GgmlType::Q4_0] {
+                        let shape = choose(&caps, ty, rows, cols);
+                        assert_eq!(shape.lanes, 0, "{rows} x {cols} with {:?} wants subgroups", caps.subgroup_size);
+                        assert!(shape.wg_size >= largest, "{shape:?} with {:?}", caps.subgroup_size);
+                    }
+                }
+            }
+            let columns = COLUMNS_SHAPES[usize::from(has_subgroups(&caps, COLUMNS_SHAPES[1].wg_size))];
+            assert!(columns.wg_size >= largest, "{columns:?} with {:?}", caps.subgroup_size);
+        }
+    }
+
+    #[test]
+    fn subgroups_larger_than_a_workgroup_are_not_used() {
+        let caps = Caps { subgroups: true, subgroup_size: (64, 256), ..Caps::baseline() };
+        for cols in [32, 1024, 8192] {
+            assert_ne!(choose(&caps, GgmlType::Q4_0, 512, cols).lanes, 0, "{cols} columns");
+        }
     }
 }
