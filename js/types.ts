@@ -63,9 +63,10 @@ export interface LoadOptions {
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
   backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
   /**
-   * `auto` (default) reads prompts with activations rounded to 8 bits in blocks of 32, as llama.cpp does on a CPU,
-   * where the GPU multiplies such numbers in hardware: about twice as fast. `exact` computes everything in 32-bit
-   * floats. `fast` is `auto` also on GPUs not known to have such hardware. Answers are written in floats always.
+   * How prompts are read. `auto` (default) rounds activations to 8 bits in blocks of 32, as llama.cpp does on a CPU, on
+   * the GPUs where that was measured: NVIDIA's, about twice as fast; and to f16 where Chromium's experimental subgroup
+   * matrices are switched on. `fast` rounds to 8 bits on every GPU whose browser has packed dot products. `exact` keeps
+   * activations in f32 (the KV cache is f16 all the same). Tokens are generated without such rounding in any case.
    */
   precision?: 'auto' | 'exact' | 'fast' | undefined;
 }

@@ -67,15 +67,13 @@ fn put(share: Share, thread: u32) {
     x_scale_tile[thread] = share.x_scales;
 }
 
-// The bits of 2^23 + 2^22: added to a small integer they make a float of it that is off by just this.
-const FLOAT = 0x4b400000;
-const FLOAT_OFF = 12582912.0;
-
 fn dot16(w: vec4<u32>, x: vec4<u32>, sum: i32) -> i32 {
     return dot4I8Packed(w.x, x.x) + dot4I8Packed(w.y, x.y) + dot4I8Packed(w.z, x.z) + dot4I8Packed(w.w, x.w) + sum;
 }
 
-// Adds the integer sums of block `b` of the step (of one half, with HALVES) to the sums of 8 rows and 4 tokens.
+// Adds the integer sums of block `b` of the step (of one half, with HALVES) to the sums of 8 rows and 4 tokens. They
+// are converted, not built as mantissas with an offset: NVIDIA's compiler was seen to move such an offset out of the
+// products that follow (see x_limbs).
 fn scale_up(
     sums: ptr<function, array<vec4<f32>, 8>>, dots: ptr<function, array<vec4<i32>, 8>>,
     b: u32, half: u32, tx: u32, ty: u32,
@@ -93,21 +91,18 @@ fn scale_up(
     for (var r = 0u; r < 8u; r += 1u) {
         let s = w_scale_tile[b * TILE + r * TX + tx];
         let part = select(s.xz, s.yw, half == 1u);
-        let products = bitcast<vec4<f32>>((*dots)[r]) - FLOAT_OFF;
+        let products = vec4<f32>((*dots)[r]);
         if !HALVES {
             // mutant: (*sums)[r] -= s.w * high; => (*sums)[r] -= s.w * offset;
             (*sums)[r] -= s.w * high;
         }
         (*sums)[r] += (part.x * scale) * products - part.y * offset;
-        (*dots)[r] = vec4<i32>(FLOAT);
+        (*dots)[r] = vec4<i32>();
     }
 }
 
 fn compute(sums: ptr<function, array<vec4<f32>, 8>>, tx: u32, ty: u32) {
-    var dots: array<vec4<i32>, 8>; // [row], of 4 tokens
-    for (var r = 0u; r < 8u; r += 1u) {
-        dots[r] = vec4<i32>(FLOAT);
-    }
+    var dots = array<vec4<i32>, 8>(); // [row], of 4 tokens
     for (var i = 0u; i < 2u * STEP; i += 1u) {
         let w = i * TILE + tx;
         let at = i * TILE + ty;

@@ -67,27 +67,28 @@ impl MatrixShape {
     }
 }
 
-/// What the caller lets kernels round.
+/// What a model's matrix products may round, as the option `precision` of `load` says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// Activations of prefill: to f16 where there are subgroup matrices, or to 8 bits where the GPU multiplies such in
-    /// hardware.
+    /// Activations of prefill: to f16 where there are subgroup matrices, or to 8 bits on the GPUs where that was
+    /// measured to be faster ([`INT8_VENDORS`]).
     #[default]
     Auto,
-    /// Nothing.
+    /// Nothing: matrix products of prefill take activations in f32.
     Exact,
-    /// As `Auto`, and also where the hardware is not known to.
+    /// As `Auto`, and to 8 bits on every GPU whose browser has packed dot products.
     Fast,
 }
 
-/// Vendors whose GPUs have packed 8-bit dot products in hardware; elsewhere they are emulated at a loss.
-const DOT4_VENDORS: [&str; 4] = ["amd", "intel", "nvidia", "qualcomm"];
+/// Vendors on whose GPUs prefill with 8-bit activations was run and timed. WebGPU does not tell whether packed dot
+/// products are one instruction or emulated at a loss, so other GPUs round to 8 bits only with [`Precision::Fast`].
+const INT8_VENDORS: [&str; 1] = ["nvidia"];
 
 impl Caps {
-    /// The same device under the caller's wish.
+    /// The same device, with the activation format of prefill that `precision` allows on it.
     pub fn with_precision(mut self, precision: Precision) -> Self {
-        let packed = self.dot4 && (precision == Precision::Fast || DOT4_VENDORS.contains(&self.vendor.as_str()));
+        let packed = self.dot4 && (precision == Precision::Fast || INT8_VENDORS.contains(&self.vendor.as_str()));
         self.activation_format = match (precision, self.subgroup_matrix) {
             (Precision::Exact, _) => ActivationFormat::F32,
             (_, Some(shape)) => ActivationFormat::F16(shape),
@@ -95,6 +96,14 @@ impl Caps {
             _ => ActivationFormat::F32,
         };
         self
+    }
+
+    /// Smallest and largest size of a subgroup, a guess where the device does not say.
+    pub fn subgroup_sizes(&self) -> (u32, u32) {
+        match self.subgroup_size {
+            (0, _) | (_, 0) => (32, 128),
+            sizes => sizes,
+        }
     }
 
     /// What every WebGPU device has: no optional feature, default limits.
@@ -110,5 +119,29 @@ impl Caps {
             max_binding: 128 << 20,
             max_buffer: 256 << 20,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefill_in_8_bits_is_the_default_only_where_it_was_measured() {
+        for (vendor, auto) in [
+            ("nvidia", ActivationFormat::Int8),
+            ("amd", ActivationFormat::F32),
+            ("intel", ActivationFormat::F32),
+            ("qualcomm", ActivationFormat::F32),
+            ("apple", ActivationFormat::F32),
+        ] {
+            let caps = Caps { dot4: true, vendor: vendor.into(), ..Caps::baseline() };
+            let chosen = |precision| caps.clone().with_precision(precision).activation_format;
+            assert_eq!(chosen(Precision::Auto), auto, "{vendor}");
+            assert_eq!(chosen(Precision::Fast), ActivationFormat::Int8, "{vendor}");
+            assert_eq!(chosen(Precision::Exact), ActivationFormat::F32, "{vendor}");
+        }
+        let emulated = Caps { vendor: "nvidia".into(), ..Caps::baseline() }.with_precision(Precision::Fast);
+        assert_eq!(emulated.activation_format, ActivationFormat::F32, "WGSL without packed dot products");
     }
 }
