@@ -207,7 +207,8 @@ def check_sanity(name: str, entry: dict, special: set[int]) -> str:
 
 def made_with() -> dict:
     return {"llama-cpp-python": version("llama-cpp-python"), "gguf": version("gguf"), "numpy": version("numpy"),
-            "exact": "F32 twin, f32 KV cache", "native": "the file, f16 KV cache", "n_ctx": 1024}
+            "exact": "F32 twin, f32 KV cache", "native": "the file, f16 KV cache", "n_ctx": 1024,
+            "gelu": "computed in f32"}
 
 
 def random_models(scratch: Path, only: str) -> dict:

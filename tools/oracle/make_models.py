@@ -23,11 +23,11 @@ from gguf import GGMLQuantizationType as Type
 from gguf import GGUFWriter, LlamaFileType, RopeScalingType
 
 from random_blocks import random_tensor
-from tiny_vocabulary import Vocabulary, byte_level_bpe, sentence_piece
+from tiny_vocabulary import Vocabulary, byte_level_bpe, gemma_pieces, sentence_piece
 
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures" / "models"
 CONTEXT = 512
-SIZE_LIMIT = 4_000_000
+SIZE_LIMIT = 6_000_000
 
 
 @dataclass
@@ -47,6 +47,11 @@ class Spec:
     rope_theta: float | None = 10000.0
     rope_factors: bool = False
     linear_rope: float | None = None
+    rope_theta_sliding: float | None = None
+    window: int | None = None
+    window_pattern: int | list[bool] | None = None
+    attention_cap: float | None = None
+    final_cap: float | None = None
     rms_eps: float = 1e-5
     alignment: int | None = None
     version: int = 3
@@ -61,12 +66,37 @@ class Spec:
     def type_for(self, role: str, layer: int | None) -> Type:
         return self.type_of(role, layer) or self.type
 
+    @property
+    def is_gemma(self) -> bool:
+        return self.architecture.startswith("gemma")
+
+    @property
+    def has_post_norms(self) -> bool:
+        return self.architecture in ("gemma2", "gemma3")
+
+    @property
+    def has_head_norms(self) -> bool:
+        return self.architecture in ("qwen3", "gemma3")
+
+    @property
+    def stream_std(self) -> float:
+        """The size of the hidden state where the first layer reads it: Gemma multiplies embeddings by √hidden."""
+        return self.embedding_std * (self.hidden**0.5 if self.is_gemma else 1.0)
+
 
 def like_q4_k_m(role: str, layer: int | None) -> Type | None:
     """The mixture of a Q4_K_M file: some attn_v and ffn_down and the head are Q6_K, the rest is Q4_K."""
     if role == "output" or (role in ("attn_v", "ffn_down") and layer == 0):
         return Type.Q6_K
     return None
+
+
+def like_gemma_q4_k_m(role: str, layer: int | None) -> Type | None:
+    """The mixture of Gemma 3 270M's Q4_K_M file: K types where rows are whole super-blocks, others elsewhere."""
+    named = {"attn_v": Type.Q8_0, "token_embd": Type.Q8_0, "attn_output": Type.Q4_K}
+    if role == "ffn_down":
+        return Type.Q6_K if layer in (0, 6) else Type.Q4_K
+    return named.get(role)
 
 
 def bpe(size: int, pre: str, with_bos: bool = False) -> Callable[[], Vocabulary]:
@@ -77,9 +107,16 @@ def spm(size: int) -> Callable[[], Vocabulary]:
     return lambda: sentence_piece(size)
 
 
+def gemma(size: int, chat: bool = False) -> Callable[[], Vocabulary]:
+    return lambda: gemma_pieces(size, chat)
+
+
 BF16 = dict(type=Type.BF16, hidden=64, heads=1, kv_heads=1, head_dim=64, ffn=72, vocabulary=spm(307))
 Q4_1 = dict(type=Type.Q4_1, hidden=128, heads=4, kv_heads=1, head_dim=32, ffn=160, layers=2, tied=False,
             linear_rope=2.0, vocabulary=bpe(313, "gpt-2"))
+
+# The converter writes no theta for Gemma 1 and 2.
+GEMMA = dict(rope_theta=None, rms_eps=1e-6)
 
 MODELS = [
     # name, type, hidden, heads, kv_heads, head_dim, ffn, layers
@@ -103,6 +140,18 @@ MODELS = [
          vocabulary=bpe(307, "qwen2")),
     Spec("qwen3-q4_0", Type.Q4_0, 96, 4, 1, 64, 96, layers=2, architecture="qwen3", rope_theta=1e6, rms_eps=1e-6,
          vocabulary=bpe(319, "qwen2")),
+    Spec("gemma-q8_0", Type.Q8_0, 96, 2, 1, 64, 160, layers=2, architecture="gemma", vocabulary=gemma(331), **GEMMA),
+    Spec("gemma2-bf16", Type.BF16, 64, 2, 1, 48, 72, layers=2, architecture="gemma2", vocabulary=gemma(331), **GEMMA),
+    Spec("gemma2-q4_0", Type.Q4_0, 96, 4, 2, 48, 160, layers=4, architecture="gemma2", vocabulary=gemma(333),
+         window=50, attention_cap=3.0, final_cap=12.0, **GEMMA),
+    Spec("gemma3-f16", Type.F16, 64, 1, 1, 256, 96, layers=2, architecture="gemma3", vocabulary=gemma(335),
+         **{**GEMMA, "rope_theta": 1e6}),
+    Spec("gemma3-q5_1", Type.Q5_1, 96, 3, 1, 64, 128, layers=4, architecture="gemma3", vocabulary=gemma(331),
+         tied=False, linear_rope=8.0, rope_theta_sliding=5000.0, window=33, window_pattern=[True, False, True, False],
+         final_cap=12.0, **{**GEMMA, "rope_theta": 1e6}),
+    Spec("gemma3-q4_k_m", Type.Q5_0, 64, 2, 1, 128, 256, layers=7, architecture="gemma3",
+         vocabulary=gemma(337, chat=True), linear_rope=8.0, window=100, type_of=like_gemma_q4_k_m,
+         **{**GEMMA, "rope_theta": 1e6}),
 ]
 
 
@@ -133,21 +182,25 @@ class Tensors:
         spec = self.spec
         q, kv = spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim
         after_norm = 1 / spec.small_weights / spec.hidden**0.5
-        score = 1.0 if spec.architecture == "qwen3" else 1.5
+        score = 1.0 if spec.has_head_norms else 1.5
         yield self.norm("attn_norm", layer, spec.hidden, spec.small_weights)
         yield self.matrix("attn_q", layer, q, spec.hidden, score * after_norm)
         yield self.matrix("attn_k", layer, kv, spec.hidden, score * after_norm)
         yield self.matrix("attn_v", layer, kv, spec.hidden, after_norm)
         if spec.architecture == "qwen2":
             yield from self.biases(layer, q, kv)
-        if spec.architecture == "qwen3":
+        if spec.has_head_norms:
             yield self.norm("attn_q_norm", layer, spec.head_dim, 1.5)
             yield self.norm("attn_k_norm", layer, spec.head_dim, 1.5)
-        yield self.matrix("attn_output", layer, spec.hidden, q, 1.5 * spec.embedding_std / q**0.5)
+        yield self.matrix("attn_output", layer, spec.hidden, q, 1.5 * spec.stream_std / q**0.5)
+        if spec.has_post_norms:
+            yield self.norm("post_attention_norm", layer, spec.hidden, 0.6 * spec.stream_std)
         yield self.norm("ffn_norm", layer, spec.hidden, spec.small_weights)
         yield self.matrix("ffn_gate", layer, spec.ffn, spec.hidden, 1.5 * after_norm)
         yield self.matrix("ffn_up", layer, spec.ffn, spec.hidden, 1.5 * after_norm)
-        yield self.matrix("ffn_down", layer, spec.hidden, spec.ffn, spec.embedding_std / spec.ffn**0.5)
+        yield self.matrix("ffn_down", layer, spec.hidden, spec.ffn, spec.stream_std / spec.ffn**0.5)
+        if spec.has_post_norms:
+            yield self.norm("post_ffw_norm", layer, spec.hidden, 0.4 * spec.stream_std)
 
     def matrix(self, role: str, layer: int | None, rows: int, cols: int, std: float,
                row_gain: np.ndarray | None = None) -> tuple[str, np.ndarray, Type]:
@@ -213,6 +266,13 @@ def write_keys(writer: GGUFWriter, spec: Spec) -> None:
     if spec.linear_rope is not None:
         writer.add_rope_scaling_type(RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(spec.linear_rope)
+    optional = [(spec.rope_theta_sliding, writer.add_rope_freq_base_swa), (spec.window, writer.add_sliding_window),
+                (spec.window_pattern, writer.add_sliding_window_pattern),
+                (spec.attention_cap, writer.add_attn_logit_softcapping),
+                (spec.final_cap, writer.add_final_logit_softcapping)]
+    for value, add in optional:
+        if value is not None:
+            add(value)
 
 
 def write_model(spec: Spec, folder: Path) -> list[Path]:

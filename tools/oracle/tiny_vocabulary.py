@@ -1,4 +1,4 @@
-"""Two small real vocabularies, one of each kind that llama.cpp reads: byte-level BPE and SentencePiece.
+"""Small real vocabularies: byte-level BPE, and SentencePiece in the manner of Llama 2 and of Gemma.
 
 They are trained here on a few lines so that merges and scores mean something. Fillers bring them to the size asked for.
 """
@@ -19,6 +19,12 @@ CHAT_TEMPLATE = ("{% for message in messages %}{{ '<|im_start|>' + message['role
                  "'<|im_end|>' + '\\n' }}{% endfor %}"
                  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
 
+# As Gemma's: `model` is the assistant's role. A system message would be a turn of its own.
+GEMMA_TEMPLATE = ("{{ bos_token }}{% for message in messages %}"
+                  "{% set role = 'model' if message['role'] == 'assistant' else message['role'] %}"
+                  "{{ '<start_of_turn>' + role + '\n' + message['content'] | trim + '<end_of_turn>\n' }}{% endfor %}"
+                  "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}")
+
 
 @dataclass
 class Vocabulary:
@@ -32,11 +38,13 @@ class Vocabulary:
     bos: int | None = None
     eos: int = 0
     add_bos: bool = False
+    space_prefix: bool | None = None
     chat_template: str | None = None
 
     def ordinary_ids(self) -> list[int]:
         """Ids that stand for text: prompts are drawn from these."""
-        return [i for i, ty in enumerate(self.types) if ty in (TokenType.NORMAL, TokenType.BYTE)]
+        return [i for i, ty in enumerate(self.types)
+                if ty in (TokenType.NORMAL, TokenType.BYTE, TokenType.USER_DEFINED)]
 
     def write(self, writer: GGUFWriter) -> None:
         writer.add_tokenizer_model(self.model)
@@ -52,6 +60,8 @@ class Vocabulary:
             writer.add_bos_token_id(self.bos)
         writer.add_eos_token_id(self.eos)
         writer.add_add_bos_token(self.add_bos)
+        if self.space_prefix is not None:
+            writer.add_add_space_prefix(self.space_prefix)
         if self.chat_template:
             writer.add_chat_template(self.chat_template)
 
@@ -86,6 +96,25 @@ def sentence_piece(size: int) -> Vocabulary:
     scores += [-float(rank) for rank in range(len(merged) + len(characters))]
     assert len(set(tokens)) == size, f"{len(set(tokens))} distinct tokens, {size} wanted"
     return Vocabulary("llama", None, tokens, [int(ty) for ty in types], scores=scores, bos=1, eos=2, add_bos=True)
+
+
+def gemma_pieces(size: int, chat: bool) -> Vocabulary:
+    """A Gemma style vocabulary of `size` tokens: no space in front of a text, runs of white space as added tokens."""
+    control = ["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>"]
+    added = ["\n", "\n\n", "\n\n\n", "  ", "   ", "    ", "<b>", "</b>"]
+    tokens = control + added + [f"<0x{byte:02X}>" for byte in range(256)]
+    types = [TokenType.CONTROL] * len(control) + [TokenType.USER_DEFINED] * len(added) + [TokenType.BYTE] * 256
+    types[3] = TokenType.UNKNOWN
+    scores = [-1000.0] * len(tokens)
+    words = Counter("▁" + word for word in TEXT.split())
+    characters = sorted({character for word in words for character in word})
+    merged = [left + right for left, right in _train(words, size - len(tokens) - len(characters))]
+    tokens += merged + characters
+    types += [TokenType.NORMAL] * (len(merged) + len(characters))
+    scores += [-float(rank) for rank in range(len(merged) + len(characters))]
+    assert len(set(tokens)) == size, f"{len(set(tokens))} distinct tokens, {size} wanted"
+    return Vocabulary("llama", "default", tokens, [int(ty) for ty in types], scores=scores, bos=2, eos=1, add_bos=True,
+                      space_prefix=False, chat_template=GEMMA_TEMPLATE if chat else None)
 
 
 def _byte_letters() -> list[str]:
