@@ -5,15 +5,14 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-use webgguf::backend::{Backend, CpuRunner};
 use webgguf::config::ModelConfig;
 use webgguf::forward::EVALUATE_CHUNK;
-use webgguf::generate::{Engine, FinishReason, GenerateOptions};
 use webgguf::gguf::{Gguf, HeaderReader};
-use webgguf::gpu::{Gpu, Uploader};
+use webgguf::gpu::Gpu;
 use webgguf::kernels::caps::Precision;
 use webgguf::model::match_tensors;
 use webgguf::reference::{CacheFormat, CpuModel, argmax, log_sum_exp};
+use webgguf::runtime::{AnySession, CpuSession, Engine, FinishReason, GenerateOptions, MAX_DEPTH, Session, Uploader};
 use webgguf::sampler::SamplingOptions;
 use webgguf::tokenizer::Tokenizer;
 
@@ -49,9 +48,9 @@ async fn both_on(gpu: Gpu, file: &[u8], context: usize) -> [Engine; 2] {
             builder.put(spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
         }
     }
-    let gpu = Backend::Gpu(Box::new(uploader.finish().await.expect("command lists")));
+    let gpu = AnySession::Gpu(Box::new(uploader.finish().await.expect("command lists")));
     let cpu = builder.build(context, CacheFormat::F16).expect("all tensors");
-    let cpu = Backend::Cpu(Box::new(CpuRunner::new(cpu)));
+    let cpu = AnySession::Cpu(Box::new(CpuSession::new(cpu)));
     let tokenizer = || Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary");
     [Engine::new(gpu, tokenizer()), Engine::new(cpu, tokenizer())]
 }
@@ -83,7 +82,7 @@ async fn compare(name: &str, file: &[u8]) {
 }
 
 async fn compare_both(name: &str, [mut gpu, mut cpu]: [Engine; 2]) {
-    let vocab = cpu.backend.config().vocab;
+    let vocab = cpu.session.config().vocab;
     // Longer than 256, and over the borders of chunks of both sides.
     let text = ids(300, vocab);
     let [found, expected] = [logits(&mut gpu, &text).await, logits(&mut cpu, &text).await];
@@ -135,13 +134,13 @@ fn forced(name: &str) -> Vec<u32> {
 
 /// Logits of `ids` from `start` on, after the ids before were read as a prompt.
 async fn logits_after_prompt(engine: &mut Engine, ids: &[u32], start: usize) -> Vec<f32> {
-    engine.backend.configure(&SamplingOptions::default(), &[], &[]);
-    engine.backend.feed(&ids[..start], 0, &Cell::new(false)).await.expect("a working device");
-    engine.backend.next().await.expect("a working device");
+    engine.session.configure(&SamplingOptions::default(), &[], &[]);
+    engine.session.feed(&ids[..start], 0, &Cell::new(false)).await.expect("a working device");
+    engine.session.next().await.expect("a working device");
     let mut all = Vec::new();
     for (i, chunk) in ids[start..].chunks(EVALUATE_CHUNK).enumerate() {
         let position = start + i * EVALUATE_CHUNK;
-        all.extend(engine.backend.logits_of_all(chunk, position).await.expect("a working device"));
+        all.extend(engine.session.logits_of_all(chunk, position).await.expect("a working device"));
     }
     all
 }
@@ -213,7 +212,7 @@ async fn the_storyteller_tells_the_golden_story() {
 #[wasm_bindgen_test]
 async fn runs_share_the_cache_and_repeat_with_the_seed() {
     let [mut gpu, mut cpu] = both(include_bytes!("fixtures/models/llama-q8_0.gguf")).await;
-    let prompt = ids(40, cpu.backend.config().vocab);
+    let prompt = ids(40, cpu.session.config().vocab);
     let sampling = SamplingOptions { temperature: 0.9, top_k: 50, top_p: 0.95, seed: 11, ..Default::default() };
     let warm = options(32, sampling);
     let first = generate(&mut gpu, &prompt, &warm).await;
@@ -230,9 +229,28 @@ async fn runs_share_the_cache_and_repeat_with_the_seed() {
 }
 
 #[wasm_bindgen_test]
+async fn a_run_after_one_that_was_cancelled_with_all_reads_in_flight_is_whole() {
+    let [mut gpu, _] = both(include_bytes!("fixtures/models/llama-q8_0.gguf")).await;
+    let few = options(12, SamplingOptions::default());
+    let alone = generate(&mut gpu, &[1, 2, 3], &few).await.0;
+    gpu.reset();
+    gpu.start(vec![4, 5, 6], options(200, SamplingOptions::default()), 0.0).expect("a good prompt");
+    // The clock stands still: after a few tokens as many are in flight as there may be.
+    while gpu.session.in_flight() < MAX_DEPTH {
+        gpu.next(|| 0.0).await.expect("a working device").expect("more tokens");
+    }
+    gpu.stop.set(true);
+    assert_eq!(gpu.next(|| 0.0).await.expect("a working device"), None);
+    assert_eq!(gpu.finish().expect("a run").reason, FinishReason::Abort);
+    assert_eq!(gpu.session.in_flight(), MAX_DEPTH);
+    assert_eq!(generate(&mut gpu, &[1, 2, 3], &few).await.0, alone);
+    assert_eq!(alone.len(), 12);
+}
+
+#[wasm_bindgen_test]
 async fn wrong_calls_are_refused_and_leave_the_engine_usable() {
     let [mut gpu, _] = both(include_bytes!("fixtures/models/llama-q5_0.gguf")).await;
-    let vocab = gpu.backend.config().vocab as u32;
+    let vocab = gpu.session.config().vocab as u32;
     let greedy = options(4, SamplingOptions::default());
     let code = |outcome: webgguf::Result<usize>| outcome.expect_err("refused").code().as_str();
     assert_eq!(code(gpu.start(vec![vocab], greedy.clone(), 0.0)), "invalid_argument");

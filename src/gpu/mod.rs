@@ -7,14 +7,12 @@ mod device;
 #[cfg(feature = "harness")]
 mod large;
 mod list;
-mod model;
 mod pipeline;
 mod readback;
 #[cfg(feature = "harness")]
 mod run;
 mod shim;
 mod tensors;
-mod upload;
 
 #[cfg(feature = "harness")]
 pub use case::CaseRun;
@@ -22,8 +20,6 @@ pub use device::{AdapterFacts, Gpu};
 #[cfg(feature = "harness")]
 pub use large::LargeRun;
 pub use list::{BufferTable, CommandList};
-pub use model::{GpuModel, MAX_DEPTH, make_buffers};
 pub use pipeline::Ahead;
-pub use readback::Ring;
+pub use readback::{ReadBack, Ring};
 pub use tensors::TensorGpu;
-pub use upload::Uploader;

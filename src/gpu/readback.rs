@@ -10,11 +10,21 @@ use crate::{Error, ErrorCode, Result};
 /// A mapping that is under way.
 type Mapped = Receiver<std::result::Result<(), wgpu::BufferAsyncError>>;
 
+/// A read-back buffer that is in no other read: copy into it, submit, and hand it to [`Ring::submitted`].
+#[must_use]
+pub struct ReadBack(wgpu::Buffer);
+
+impl ReadBack {
+    /// Copies the start of `source` at the end of `encoder`'s work.
+    pub fn copy(&self, encoder: &mut wgpu::CommandEncoder, source: &wgpu::Buffer) {
+        encoder.copy_buffer_to_buffer(source, 0, &self.0, 0, Some(self.0.size()));
+    }
+}
+
 /// Read-back buffers of one size, used in turn: tokens come back in the order they were submitted.
 pub struct Ring {
     free: Vec<wgpu::Buffer>,
     flying: VecDeque<(wgpu::Buffer, Mapped)>,
-    bytes: u64,
 }
 
 impl Ring {
@@ -22,7 +32,7 @@ impl Ring {
     pub fn new(gpu: &Gpu, depth: usize, bytes: u64) -> Result<Self> {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let make = |_| gpu.buffer("read-back", bytes, usage);
-        Ok(Self { free: (0..depth).map(make).collect::<Result<_>>()?, flying: VecDeque::new(), bytes })
+        Ok(Self { free: (0..depth).map(make).collect::<Result<_>>()?, flying: VecDeque::new() })
     }
 
     /// Reads in flight.
@@ -30,22 +40,22 @@ impl Ring {
         self.flying.len()
     }
 
-    /// Copies the start of `source` at the end of `encoder`'s work. Call [`Ring::submitted`] after the submit.
-    /// Returns false where every buffer is in flight.
-    pub fn copy(&mut self, encoder: &mut wgpu::CommandEncoder, source: &wgpu::Buffer) -> bool {
-        match self.free.last() {
-            Some(target) => encoder.copy_buffer_to_buffer(source, 0, target, 0, Some(self.bytes)),
-            None => return false,
-        }
-        true
+    /// A buffer for one read; `None` where every buffer is in flight.
+    pub fn reserve(&mut self) -> Option<ReadBack> {
+        self.free.pop().map(ReadBack)
     }
 
-    /// Starts mapping the buffer that [`Ring::copy`] wrote.
-    pub fn submitted(&mut self) {
-        if let Some(buffer) = self.free.pop() {
-            let mapped = map(&buffer);
-            self.flying.push_back((buffer, mapped));
-        }
+    /// Starts mapping a buffer whose [`ReadBack::copy`] was submitted.
+    pub fn submitted(&mut self, ReadBack(buffer): ReadBack) {
+        let mapped = map(&buffer);
+        self.flying.push_back((buffer, mapped));
+    }
+
+    /// Drops all reads in flight. Their buffers are free at once: `unmap` ends a mapping that is under way, and what is
+    /// copied into them later comes after it in the queue.
+    pub fn discard(&mut self) {
+        let dropped = self.flying.drain(..).map(|(buffer, _)| buffer);
+        self.free.extend(dropped.inspect(wgpu::Buffer::unmap));
     }
 
     /// The oldest read in flight, once it is there; `None` where nothing is in flight.
@@ -55,9 +65,7 @@ impl Ring {
         self.free.push(buffer);
         bytes.map(Some)
     }
-}
 
-impl Ring {
     /// As [`Ring::next`], but `None` where the oldest read is not there yet.
     pub fn next_if_ready(&mut self, gpu: &Gpu) -> Result<Option<Vec<u8>>> {
         let Some((buffer, mapped)) = self.flying.front_mut() else { return Ok(None) };

@@ -13,9 +13,10 @@ use super::load::load;
 use super::source::ByteSource;
 use super::vocabulary::template;
 use crate::Error;
-use crate::generate::{Engine, GenerateOptions, Outcome};
 use crate::reference::{argmax, log_sum_exp};
+use crate::runtime::{Engine, GenerateOptions, Outcome, Session};
 use crate::sampler::SamplingOptions;
+use crate::time_slice::now;
 use crate::tokenizer::Tokenizer;
 
 /// A loaded model.
@@ -139,7 +140,7 @@ impl JsEngine {
         let options: JsGenerateOptions = from_value(options, "options")?;
         let options = options.checked().map_err(to_js)?;
         let prompt_tokens = ids.len();
-        let cached_tokens = self.borrow()?.start(ids, options, super::now()).map_err(to_js)?;
+        let cached_tokens = self.borrow()?.start(ids, options, now()).map_err(to_js)?;
         to_value(&Started { prompt_tokens, cached_tokens })
     }
 
@@ -148,7 +149,7 @@ impl JsEngine {
     pub async fn next(&self) -> Result<JsValue, JsValue> {
         let engine = self.engine.clone();
         let mut engine = borrow(&engine)?;
-        let Some(piece) = engine.next(super::now).await.map_err(to_js)? else { return Ok(JsValue::UNDEFINED) };
+        let Some(piece) = engine.next(now).await.map_err(to_js)? else { return Ok(JsValue::UNDEFINED) };
         let made = js_sys::Object::new();
         js_sys::Reflect::set(&made, &"ids".into(), &js_sys::Uint32Array::from(piece.ids.as_slice()))?;
         js_sys::Reflect::set(&made, &"text".into(), &piece.text.into())?;
@@ -171,7 +172,7 @@ impl JsEngine {
     pub async fn evaluate(&self, ids: Vec<u32>, want_logits: bool) -> Result<JsValue, JsValue> {
         let engine = self.engine.clone();
         let mut engine = borrow(&engine)?;
-        let vocab = engine.backend.config().vocab;
+        let vocab = engine.session.config().vocab;
         let (mut top1, mut logprobs) = (Vec::new(), Vec::new());
         let logits = want_logits.then(|| js_sys::Float32Array::new_with_length((ids.len() * vocab) as u32));
         let each = |position: usize, rows: &[f32]| {

@@ -5,10 +5,10 @@ use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use super::errors::{to_js, to_value};
-use super::now;
 use super::tensor::DeviceFacts;
 use crate::gpu::{CaseRun, Gpu};
 use crate::harness::{Case, Outcome, cases, choices};
+use crate::time_slice::now;
 use crate::{Error, Result};
 
 /// A device and the cases for it.

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::backend::Backend;
-use crate::generate::Engine;
+use crate::runtime::{AnySession, Engine, Session};
 
 /// Mirrors `ModelInfo` in `js/types.ts`.
 #[derive(Debug, Serialize)]
@@ -28,10 +27,10 @@ pub struct Info {
 impl Info {
     /// Of a loaded engine.
     pub fn of(engine: &Engine) -> Self {
-        let config = engine.backend.config();
-        let gpu = match &engine.backend {
-            Backend::Gpu(model) => Some(model),
-            Backend::Cpu(_) => None,
+        let config = engine.session.config();
+        let gpu = match &engine.session {
+            AnySession::Gpu(model) => Some(model),
+            AnySession::Cpu(_) => None,
         };
         let adapter = gpu.map(|model| &model.gpu().adapter);
         Self {
@@ -40,7 +39,7 @@ impl Info {
             quantization: config.quantization,
             parameters: config.parameters,
             layers: config.layers,
-            context_length: engine.backend.context_length(),
+            context_length: engine.session.context_length(),
             vocabulary_size: config.vocab,
             has_chat_template: engine.tokenizer.chat_template().is_some(),
             backend: if gpu.is_some() { "webgpu" } else { "cpu" },

@@ -8,15 +8,14 @@ use wasm_bindgen::prelude::*;
 
 use super::errors::to_js;
 use super::source::{ByteSource, PartReader};
-use super::time_slice::TimeSlice;
-use crate::backend::{Backend, CpuRunner};
 use crate::config::ModelConfig;
-use crate::generate::Engine;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo};
-use crate::gpu::{Gpu, Uploader};
+use crate::gpu::Gpu;
 use crate::kernels::caps::Precision;
 use crate::model::{WeightSpec, match_tensors};
 use crate::reference::{CacheFormat, CpuModel};
+use crate::runtime::{AnySession, CpuSession, Engine, Uploader};
+use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode};
 
@@ -177,7 +176,7 @@ impl Job<'_> {
         gpu: Rc<Gpu>,
         mut readers: Vec<PartReader>,
         progress: &mut Progress,
-    ) -> Result<Backend, JsValue> {
+    ) -> Result<AnySession, JsValue> {
         let mut uploader =
             Uploader::new(gpu.clone(), self.config, self.context, self.tensors, self.matched).map_err(to_js)?;
         let mut slice = Vec::new();
@@ -209,10 +208,10 @@ impl Job<'_> {
         let model = uploader.finish().await.map_err(to_js)?;
         gpu.check_pipelines().await.map_err(to_js)?;
         progress.stage("compile", 1, 1)?;
-        Ok(Backend::Gpu(Box::new(model)))
+        Ok(AnySession::Gpu(Box::new(model)))
     }
 
-    async fn to_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<Backend, JsValue> {
+    async fn to_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<AnySession, JsValue> {
         let specs: std::collections::HashMap<usize, WeightSpec> = self.matched.into_iter().collect();
         let mut builder = CpuModel::builder(self.config);
         let mut time_slice = TimeSlice::new();
@@ -232,7 +231,7 @@ impl Job<'_> {
             builder.put(spec, tensor.ty, bytes).map_err(to_js)?;
         }
         let model = builder.build(self.context, CacheFormat::F16).map_err(to_js)?;
-        Ok(Backend::Cpu(Box::new(CpuRunner::new(model))))
+        Ok(AnySession::Cpu(Box::new(CpuSession::new(model))))
     }
 }
 

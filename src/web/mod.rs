@@ -10,7 +10,6 @@ mod load;
 mod reading;
 mod source;
 mod tensor;
-pub mod time_slice;
 mod vocabulary;
 
 use wasm_bindgen::prelude::*;
@@ -25,11 +24,4 @@ pub use vocabulary::VocabularyHandle;
 fn start() {
     // A panic is a bug; it must at least say where it was.
     console_error_panic_hook::set_once();
-}
-
-/// Milliseconds since the page or worker started.
-fn now() -> f64 {
-    // By the global object, which is a window on a page and none in a worker.
-    let performance = js_sys::Reflect::get(&js_sys::global(), &"performance".into()).unwrap_or_default();
-    performance.unchecked_into::<web_sys::Performance>().now()
 }

@@ -3,14 +3,15 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::{BufferTable, CommandList, Gpu, Ring};
+use super::session::{Session, Token};
 use crate::config::ModelConfig;
 use crate::forward::{BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Weights};
+use crate::gpu::{BufferTable, CommandList, Gpu, ReadBack, Ring};
 use crate::kernels::caps::{ActivationFormat, Precision};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::state::State;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
-use crate::web::time_slice::TimeSlice;
+use crate::time_slice::TimeSlice;
 use crate::{Error, ErrorCode, Result};
 
 /// Tokens in flight, at most.
@@ -32,7 +33,7 @@ impl Lists {
 }
 
 /// A model whose weights are on the GPU, ready to run.
-pub struct GpuModel {
+pub struct GpuSession {
     gpu: Rc<Gpu>,
     config: ModelConfig,
     weights: Weights,
@@ -55,7 +56,7 @@ enum PassKind {
     One,
 }
 
-/// Made at the first call of [`GpuModel::logits_of_all`].
+/// Made at the first call of [`Session::logits_of_all`].
 struct Evaluation {
     /// Prefill without rounding, where the model's own rounds.
     exact: Option<CommandList>,
@@ -80,7 +81,7 @@ pub fn make_buffers(gpu: &Gpu, specs: &[BufferSpec]) -> Result<BufferTable> {
     Ok(table)
 }
 
-impl GpuModel {
+impl GpuSession {
     /// Records the command lists, as `Forward::lists` gives them, of a model whose weights are in `table`, with turns
     /// for the page in between.
     pub async fn new(
@@ -112,64 +113,13 @@ impl GpuModel {
         &self.gpu
     }
 
-    /// The model's numbers.
-    pub fn config(&self) -> &ModelConfig {
-        &self.config
-    }
-
-    /// Positions of the KV cache.
-    pub fn context_length(&self) -> usize {
-        self.buffers.heads.context as usize
-    }
-
     /// Dispatches of one decoded token.
     pub fn dispatches_per_token(&self) -> usize {
         self.lists.decode.len() + self.lists.tail(self.greedy).len()
     }
 
-    /// Sets how the tokens of the next run are chosen. `stops` ends it; `prompt` counts for penalties.
-    pub fn configure(&mut self, options: &SamplingOptions, stops: &[u32], prompt: &[u32]) {
-        let stops = &stops[..stops.len().min(MAX_STOPS)];
-        let words: Vec<u32> = std::iter::once(stops.len() as u32).chain(stops.iter().copied()).collect();
-        let sample = self.buffers.sample;
-        self.write(sample.stops, bytemuck::cast_slice(&words));
-        self.greedy = options.is_plain_greedy();
-        if !self.greedy {
-            self.write(sample.options, bytemuck::bytes_of(&crate::kernels::sample::Options::from(options)));
-            self.write(sample.counts, bytemuck::cast_slice(&counts_of_prompt(self.config.vocab, prompt)));
-        }
-    }
-
-    /// Runs `ids` at `position` and after, in chunks of [`CHUNK`], then chooses the token after them and starts its
-    /// read-back. At most two chunks are queued, so that `stop` takes effect soon. Returns how many ids were run.
-    ///
-    /// Where prefill rounds, the last id goes the way of decode, so that nothing is rounded in its own logits.
-    pub async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        let apart = usize::from(self.rounds() || ids.len() == 1);
-        let (many, one) = ids.split_at(ids.len() - apart);
-        let mut before = None;
-        let mut at = position;
-        for chunk in many.chunks(CHUNK) {
-            let last = at + chunk.len() == position + ids.len();
-            self.pass(chunk, at, if last { PassKind::Choose } else { PassKind::Through });
-            at += chunk.len();
-            if !last && let Some(before) = before.replace(self.gpu.submitted()) {
-                let _ = before.await;
-            }
-            if stop.get() {
-                break;
-            }
-        }
-        if !one.is_empty() && at + 1 == position + ids.len() && !(stop.get() && at > position) {
-            self.pass(one, at, PassKind::One);
-            at += 1;
-        }
-        self.gpu.check()?;
-        Ok(at - position)
-    }
-
     /// Submits one pass over `ids` at `position`.
-    fn pass(&mut self, ids: &[u32], position: usize, way: PassKind) {
+    fn pass(&mut self, ids: &[u32], position: usize, way: PassKind) -> Result<()> {
         self.write(self.buffers.tokens, bytemuck::cast_slice(ids));
         let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
         self.write(self.buffers.state, bytemuck::bytes_of(&state));
@@ -180,50 +130,13 @@ impl GpuModel {
             PassKind::Choose => &[prefill, head, tail],
             PassKind::One => &[decode, tail],
         };
-        let read = (way != PassKind::Through).then_some((&mut self.ring, state_of(&self.table, &self.buffers)));
-        submit(&self.gpu, lists, ids.len() as u32, read);
-    }
-
-    /// Submits the next token's pass. False where [`MAX_DEPTH`] tokens are in flight.
-    pub fn step(&mut self) -> bool {
-        if self.ring.in_flight() == MAX_DEPTH {
-            return false;
+        let read = (way != PassKind::Through).then(|| self.ring.reserve()).flatten();
+        if read.is_none() && way != PassKind::Through {
+            return Err(Error::new(ErrorCode::LimitExceeded, format!("{MAX_DEPTH} tokens are in flight already")));
         }
-        let lists = [&self.lists.decode, self.lists.tail(self.greedy)];
-        submit(&self.gpu, &lists, 1, Some((&mut self.ring, state_of(&self.table, &self.buffers))));
-        true
-    }
-
-    /// Tokens submitted and not yet read.
-    pub fn in_flight(&self) -> usize {
-        self.ring.in_flight()
-    }
-
-    /// The state after the oldest pass in flight; waits for it unless `ready` asks only for what is there.
-    pub async fn next(&mut self) -> Result<Option<State>> {
-        let bytes = self.ring.next(&self.gpu).await?;
-        Ok(bytes.map(|bytes| bytemuck::pod_read_unaligned(&bytes)))
-    }
-
-    /// As [`GpuModel::next`], but `None` where the oldest pass is not done yet.
-    pub fn next_if_ready(&mut self) -> Result<Option<State>> {
-        let bytes = self.ring.next_if_ready(&self.gpu)?;
-        Ok(bytes.map(|bytes| bytemuck::pod_read_unaligned(&bytes)))
-    }
-
-    /// Without activation_format: logits `[ids, vocab]` of up to [`EVALUATE_CHUNK`] ids at `position` and after.
-    pub async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        if self.evaluation.is_none() {
-            self.evaluation = Some(self.record_evaluation()?);
-        }
-        let Some(evaluation) = &self.evaluation else { return Ok(Vec::new()) };
-        self.write(self.buffers.tokens, bytemuck::cast_slice(ids));
-        let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
-        self.write(self.buffers.state, bytemuck::bytes_of(&state));
-        let layers = evaluation.exact.as_ref().unwrap_or(&self.lists.prefill);
-        submit(&self.gpu, &[layers, &evaluation.head], ids.len() as u32, None);
-        let bytes = self.gpu.read(&evaluation.logits, 0, (ids.len() * self.config.vocab * 4) as u64).await?;
-        Ok(bytemuck::pod_collect_to_vec(&bytes))
+        let submitted = submit(&self.gpu, lists, ids.len() as u32, read.map(|read| (read, self.state())));
+        submitted.into_iter().for_each(|read| self.ring.submitted(read));
+        Ok(())
     }
 
     fn record_evaluation(&mut self) -> Result<Evaluation> {
@@ -252,28 +165,117 @@ impl GpuModel {
         self.gpu.caps.activation_format != ActivationFormat::F32
     }
 
+    fn state(&self) -> &wgpu::Buffer {
+        self.table.get(self.buffers.state.buffer)
+    }
+
     fn write(&self, slice: Slice, bytes: &[u8]) {
         self.gpu.queue.write_buffer(self.table.get(slice.buffer), slice.offset, bytes);
     }
 }
 
-fn state_of<'a>(table: &'a BufferTable, buffers: &Buffers) -> &'a wgpu::Buffer {
-    table.get(buffers.state.buffer)
+impl Session for GpuSession {
+    fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    fn context_length(&self) -> usize {
+        self.buffers.heads.context as usize
+    }
+
+    fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]) {
+        let ends = &ends[..ends.len().min(MAX_STOPS)];
+        let words: Vec<u32> = std::iter::once(ends.len() as u32).chain(ends.iter().copied()).collect();
+        let sample = self.buffers.sample;
+        self.write(sample.stops, bytemuck::cast_slice(&words));
+        self.greedy = options.is_plain_greedy();
+        if !self.greedy {
+            self.write(sample.options, bytemuck::bytes_of(&crate::kernels::sample::Options::from(options)));
+            self.write(sample.counts, bytemuck::cast_slice(&counts_of_prompt(self.config.vocab, prompt)));
+        }
+    }
+
+    /// In chunks of [`CHUNK`], of which at most two are queued, so that `stop` takes effect soon.
+    ///
+    /// Where prefill rounds, the last id goes the way of decode, so that nothing is rounded in its own logits.
+    async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        self.ring.discard();
+        let apart = usize::from(self.rounds() || ids.len() == 1);
+        let (many, one) = ids.split_at(ids.len() - apart);
+        let mut before = None;
+        let mut at = position;
+        for chunk in many.chunks(CHUNK) {
+            let last = at + chunk.len() == position + ids.len();
+            self.pass(chunk, at, if last { PassKind::Choose } else { PassKind::Through })?;
+            at += chunk.len();
+            if !last && let Some(before) = before.replace(self.gpu.submitted()) {
+                let _ = before.await;
+            }
+            if stop.get() {
+                break;
+            }
+        }
+        if !one.is_empty() && at + 1 == position + ids.len() && !(stop.get() && at > position) {
+            self.pass(one, at, PassKind::One)?;
+            at += 1;
+        }
+        self.gpu.check()?;
+        Ok(at - position)
+    }
+
+    fn step(&mut self) -> Result<bool> {
+        let Some(read) = self.ring.reserve() else { return Ok(false) };
+        let lists = [&self.lists.decode, self.lists.tail(self.greedy)];
+        let submitted = submit(&self.gpu, &lists, 1, Some((read, self.state())));
+        submitted.into_iter().for_each(|read| self.ring.submitted(read));
+        Ok(true)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.ring.in_flight()
+    }
+
+    async fn next(&mut self) -> Result<Option<Token>> {
+        Ok(self.ring.next(&self.gpu).await?.map(|bytes| token(&bytes)))
+    }
+
+    fn next_if_ready(&mut self) -> Result<Option<Token>> {
+        Ok(self.ring.next_if_ready(&self.gpu)?.map(|bytes| token(&bytes)))
+    }
+
+    /// Without rounding of activations.
+    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
+        if self.evaluation.is_none() {
+            self.evaluation = Some(self.record_evaluation()?);
+        }
+        let Some(evaluation) = &self.evaluation else { return Ok(Vec::new()) };
+        self.write(self.buffers.tokens, bytemuck::cast_slice(ids));
+        let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
+        self.write(self.buffers.state, bytemuck::bytes_of(&state));
+        let layers = evaluation.exact.as_ref().unwrap_or(&self.lists.prefill);
+        submit(&self.gpu, &[layers, &evaluation.head], ids.len() as u32, None);
+        let bytes = self.gpu.read(&evaluation.logits, 0, (ids.len() * self.config.vocab * 4) as u64).await?;
+        Ok(bytemuck::pod_collect_to_vec(&bytes))
+    }
+}
+
+/// The token that a pass left in the state.
+fn token(state: &[u8]) -> Token {
+    let state: State = bytemuck::pod_read_unaligned(state);
+    Token { id: state.token, end: state.done != 0 }
 }
 
 /// One submit: the lists in one compute pass, then the copy of the state that is to be read back.
-fn submit(gpu: &Gpu, lists: &[&CommandList], tokens: u32, read: Option<(&mut Ring, &wgpu::Buffer)>) {
+fn submit(gpu: &Gpu, lists: &[&CommandList], tokens: u32, read: Option<(ReadBack, &wgpu::Buffer)>) -> Option<ReadBack> {
     let mut encoder = gpu.device.create_command_encoder(&Default::default());
     {
         let mut pass = encoder.begin_compute_pass(&Default::default());
         lists.iter().for_each(|list| list.replay(&mut pass, tokens));
     }
-    match read {
-        Some((ring, state)) => {
-            ring.copy(&mut encoder, state);
-            gpu.queue.submit([encoder.finish()]);
-            ring.submitted();
-        }
-        None => drop(gpu.queue.submit([encoder.finish()])),
-    }
+    let read = read.map(|(read, state)| {
+        read.copy(&mut encoder, state);
+        read
+    });
+    gpu.queue.submit([encoder.finish()]);
+    read
 }

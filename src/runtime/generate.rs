@@ -2,12 +2,13 @@
 //!
 //! A run feeds the part of the prompt that the KV cache does not hold yet, then takes tokens as they come. On the GPU
 //! several tokens are in flight: waiting for one costs about 2.6 ms in a browser whatever the work, so the depth is
-//! chosen from the measured time per token to keep the GPU busy across a wait. Tokens past a stop are thrown away.
+//! chosen from the measured time per token to keep the GPU busy across a wait. Tokens past a stop are thrown away: the
+//! next run's `feed` drops them.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::backend::Backend;
+use super::session::{AnySession, Session};
 use crate::sampler::SamplingOptions;
 use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};
 use crate::{Error, ErrorCode, Result};
@@ -76,9 +77,9 @@ pub struct Outcome {
 }
 
 /// A model, its tokenizer and the run that is on.
-pub struct Engine {
+pub struct Engine<S = AnySession> {
     /// Where the model runs.
-    pub backend: Backend,
+    pub session: S,
     /// Text ↔ ids.
     pub tokenizer: Rc<Tokenizer>,
     /// Set by whoever wants the run to end: it then ends at the next piece, also within a long prompt.
@@ -99,18 +100,16 @@ struct Run {
     limit: usize,
     /// Passes submitted that sample a token of this run.
     submitted: usize,
-    /// Passes of an earlier run still in flight.
-    stale: usize,
     started: f64,
     first: Option<f64>,
     last: f64,
     reason: Option<FinishReason>,
 }
 
-impl Engine {
+impl<S: Session> Engine<S> {
     /// An engine with nothing cached.
-    pub fn new(backend: Backend, tokenizer: Tokenizer) -> Self {
-        Self { backend, tokenizer: Rc::new(tokenizer), stop: Rc::default(), cached: Vec::new(), run: None }
+    pub fn new(session: S, tokenizer: Tokenizer) -> Self {
+        Self { session, tokenizer: Rc::new(tokenizer), stop: Rc::default(), cached: Vec::new(), run: None }
     }
 
     /// Starts a run; returns how many tokens of `prompt` the cache holds. `now` is in milliseconds.
@@ -123,7 +122,7 @@ impl Engine {
             return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
         }
         options.sampling.validate()?;
-        let context = self.backend.context_length();
+        let context = self.session.context_length();
         self.check_ids(&prompt)?;
         if prompt.len() >= context {
             let message = format!(
@@ -139,12 +138,11 @@ impl Engine {
         let cached_tokens = same.min(prompt.len() - 1);
         let ends = if options.ignore_eos { Vec::new() } else { self.tokenizer.end_of_generation_ids() };
         self.stop.set(false);
-        self.backend.configure(&options.sampling, &ends, &prompt);
+        self.session.configure(&options.sampling, &ends, &prompt);
         self.run = Some(Run {
             stream: TextStream::new(false, true),
             stops: StopMatcher::new(&options.stop),
             reason: (limit == 0).then_some(FinishReason::Length),
-            stale: self.backend.in_flight(),
             prompt,
             cached_tokens,
             limit,
@@ -179,7 +177,7 @@ impl Engine {
         if run.submitted == 0 {
             self.cached.truncate(run.cached_tokens);
             let new = &run.prompt[run.cached_tokens..];
-            let fed = self.backend.feed(new, run.cached_tokens, &self.stop).await?;
+            let fed = self.session.feed(new, run.cached_tokens, &self.stop).await?;
             self.cached.extend_from_slice(&new[..fed]);
             run.submitted = usize::from(fed == new.len());
         }
@@ -191,14 +189,15 @@ impl Engine {
         loop {
             self.top_up(run)?;
             let next = match wait {
-                true => self.backend.next().await?,
-                false => self.backend.next_if_ready()?,
+                true => self.session.next().await?,
+                false => self.session.next_if_ready()?,
             };
-            let Some(token) = next else { break };
-            if run.stale > 0 {
-                run.stale -= 1;
-                continue;
-            }
+            let Some(token) = next else {
+                if wait {
+                    return Err(Error::new(ErrorCode::DeviceLost, "a token was asked for and none is in flight"));
+                }
+                break;
+            };
             wait = false;
             self.take(run, token.id, token.end, &mut piece, clock())?;
             if run.reason.is_some() {
@@ -212,15 +211,17 @@ impl Engine {
     /// Keeps enough passes in flight that the GPU has work while we wait.
     fn top_up(&mut self, run: &mut Run) -> Result<()> {
         let depth = run.depth();
-        while run.submitted < run.limit && self.backend.in_flight() < depth && self.backend.step()? {
+        while run.submitted < run.limit && self.session.in_flight() < depth && self.session.step()? {
             run.submitted += 1;
         }
         Ok(())
     }
 
     fn take(&mut self, run: &mut Run, id: u32, end: bool, piece: &mut Piece, now: f64) -> Result<()> {
-        if id as usize >= self.backend.config().vocab {
-            return Err(Error::new(ErrorCode::DeviceLost, "every logit of a token is not a number"));
+        if id as usize >= self.session.config().vocab {
+            let message =
+                "every logit of a token is NaN: the file holds weights that are none, or an activation overflowed";
+            return Err(Error::bad_file(message));
         }
         run.first.get_or_insert(now);
         run.last = now;
@@ -273,7 +274,7 @@ impl Engine {
             return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
         }
         self.check_ids(ids)?;
-        let context = self.backend.context_length();
+        let context = self.session.context_length();
         if ids.len() > context {
             let message = format!("{} tokens to evaluate, the context holds {context}", ids.len());
             return Err(Error::new(ErrorCode::ContextFull, message));
@@ -281,7 +282,7 @@ impl Engine {
         self.cached.clear();
         for (index, chunk) in ids.chunks(crate::forward::EVALUATE_CHUNK).enumerate() {
             let position = index * crate::forward::EVALUATE_CHUNK;
-            let logits = self.backend.logits_of_all(chunk, position).await?;
+            let logits = self.session.logits_of_all(chunk, position).await?;
             each(position, &logits);
         }
         self.cached.extend_from_slice(ids);
@@ -295,7 +296,7 @@ impl Engine {
     }
 
     fn check_ids(&self, ids: &[u32]) -> Result<()> {
-        let vocab = self.backend.config().vocab;
+        let vocab = self.session.config().vocab;
         if ids.is_empty() {
             return Err(Error::invalid_argument("the prompt has no tokens"));
         }

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use super::{Ahead, BufferTable, CommandList, Gpu, GpuModel, make_buffers};
+use super::gpu_session::{GpuSession, make_buffers};
 use crate::config::ModelConfig;
 use crate::forward::{Buffers, Forward, Placement, Plan, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
+use crate::gpu::{Ahead, BufferTable, CommandList, Gpu};
 use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::repack::repack;
 use crate::kernels::rope_kv::frequency_table;
@@ -135,14 +136,14 @@ impl<'a> Uploader<'a> {
     }
 
     /// Writes what depends on the whole file, waits for the pipelines and records the command lists.
-    pub async fn finish(self) -> Result<GpuModel> {
+    pub async fn finish(self) -> Result<GpuSession> {
         let Self { gpu, config, placement, buffers, table, staging, rope_factors, lists, pipelines, .. } = self;
         let compiled = pipelines.finish().await;
         gpu.destroy_buffer(table.get(staging));
         let (theta, scale) = (f64::from(config.rope_theta), f64::from(config.rope_scale));
         let frequencies = frequency_table(config.rope_dims as u32, theta, scale, rope_factors.as_deref());
         gpu.queue.write_buffer(table.get(buffers.frequencies.buffer), 0, bytemuck::cast_slice(&frequencies));
-        let model = GpuModel::new(gpu, config, placement.weights, buffers, table, lists).await;
+        let model = GpuSession::new(gpu, config, placement.weights, buffers, table, lists).await;
         drop(compiled);
         model
     }

@@ -1,0 +1,113 @@
+//! What the loop in `generate` asks of a session: a KV cache and a sampler on the GPU or on the CPU.
+
+use std::cell::Cell;
+
+use super::cpu::CpuSession;
+#[cfg(target_arch = "wasm32")]
+use super::gpu_session::GpuSession;
+use crate::Result;
+use crate::config::ModelConfig;
+use crate::sampler::SamplingOptions;
+
+/// A sampled token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    /// Its id, or [`NO_TOKEN`].
+    pub id: u32,
+    /// Whether it ends the run.
+    pub end: bool,
+}
+
+/// The id that sampling gives where every logit is NaN. The shaders write the same.
+pub const NO_TOKEN: u32 = u32::MAX;
+
+/// A KV cache and a sampler over a model.
+#[allow(async_fn_in_trait, reason = "the page has one thread: no future has to be Send")]
+pub trait Session {
+    /// The model's numbers.
+    fn config(&self) -> &ModelConfig;
+
+    /// Positions of the KV cache.
+    fn context_length(&self) -> usize;
+
+    /// Sets how the tokens of the next run are chosen. `ends` are the ids that end it; `prompt` counts for penalties.
+    fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]);
+
+    /// Runs `ids` as the tokens at `position` and after; the next token then comes out of [`Session::next`]. Tokens in
+    /// flight before are dropped: they belong to an earlier run. Returns how many of the ids are in the cache: fewer
+    /// where `stop` was set meanwhile, and then nothing comes.
+    async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize>;
+
+    /// Submits the pass of the next token, ahead of reading the last; false where no more may be in flight.
+    fn step(&mut self) -> Result<bool>;
+
+    /// Tokens submitted and not yet read.
+    fn in_flight(&self) -> usize;
+
+    /// The oldest token in flight, once it is there; `None` where none is in flight.
+    async fn next(&mut self) -> Result<Option<Token>>;
+
+    /// The oldest token in flight, if it is there.
+    fn next_if_ready(&mut self) -> Result<Option<Token>>;
+
+    /// Logits `[ids, vocab]` of up to [`crate::forward::EVALUATE_CHUNK`] ids at `position` and after.
+    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>>;
+}
+
+/// A session on either device: chosen when the model is loaded.
+pub enum AnySession {
+    /// On WebGPU.
+    #[cfg(target_arch = "wasm32")]
+    Gpu(Box<GpuSession>),
+    /// On the CPU.
+    Cpu(Box<CpuSession>),
+}
+
+/// Calls the same method of whichever session it is.
+macro_rules! either {
+    ($self:ident, $session:ident => $call:expr) => {
+        match $self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu($session) => $call,
+            Self::Cpu($session) => $call,
+        }
+    };
+}
+
+impl Session for AnySession {
+    fn config(&self) -> &ModelConfig {
+        either!(self, session => session.config())
+    }
+
+    fn context_length(&self) -> usize {
+        either!(self, session => session.context_length())
+    }
+
+    fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]) {
+        either!(self, session => session.configure(options, ends, prompt));
+    }
+
+    async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        either!(self, session => session.feed(ids, position, stop).await)
+    }
+
+    fn step(&mut self) -> Result<bool> {
+        either!(self, session => session.step())
+    }
+
+    fn in_flight(&self) -> usize {
+        either!(self, session => session.in_flight())
+    }
+
+    async fn next(&mut self) -> Result<Option<Token>> {
+        either!(self, session => session.next().await)
+    }
+
+    fn next_if_ready(&mut self) -> Result<Option<Token>> {
+        either!(self, session => session.next_if_ready())
+    }
+
+    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
+        either!(self, session => session.logits_of_all(ids, position).await)
+    }
+}
