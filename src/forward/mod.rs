@@ -47,10 +47,38 @@ pub struct Forward<'a> {
     pub buffers: &'a Buffers,
 }
 
+/// Everything that runs a model.
+#[derive(Debug, Clone)]
+pub struct Lists {
+    /// A chunk of tokens through all layers: the residual stream holds the last layer's output.
+    pub prefill: Vec<Dispatch>,
+    /// The last token of the pass → logits `[vocab]`.
+    pub head: Vec<Dispatch>,
+    /// The pass's one token through all layers and the head.
+    pub decode: Vec<Dispatch>,
+    /// Logits → the largest one's id, committed as the next token.
+    pub greedy: Vec<Dispatch>,
+    /// Logits → one id by the run's sampling options, committed as the next token.
+    pub sample: Vec<Dispatch>,
+}
+
+impl Lists {
+    /// All dispatches.
+    pub fn all(&self) -> impl Iterator<Item = &Dispatch> {
+        [&self.prefill, &self.head, &self.decode, &self.greedy, &self.sample].into_iter().flatten()
+    }
+}
+
 impl Forward<'_> {
-    /// Everything that runs a model: prefill, head, decode, and the two ways to choose a token.
-    pub fn lists(&self) -> [Vec<Dispatch>; 5] {
-        [self.prefill(), self.head(), self.decode(), self.greedy(), self.sample()]
+    /// Everything that runs a model.
+    pub fn lists(&self) -> Lists {
+        Lists {
+            prefill: self.prefill(),
+            head: self.head(),
+            decode: self.decode(),
+            greedy: self.greedy(),
+            sample: self.sample(),
+        }
     }
 
     /// A chunk of tokens through all layers: `x` holds the last layer's output, the cache its keys and values.

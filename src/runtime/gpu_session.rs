@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use super::session::{Session, Token};
 use crate::config::ModelConfig;
-use crate::forward::{BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Weights};
+use crate::forward::{self, BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Weights};
 use crate::gpu::{BufferTable, CommandList, Gpu, ReadBack, Ring};
 use crate::kernels::caps::{ActivationFormat, Precision};
-use crate::kernels::spec::{Dispatch, Slice};
+use crate::kernels::spec::Slice;
 use crate::kernels::state::State;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
 use crate::time_slice::TimeSlice;
@@ -90,7 +90,7 @@ impl GpuSession {
         weights: Weights,
         buffers: Buffers,
         table: BufferTable,
-        [prefill, head, decode, greedy, sample]: [Vec<Dispatch>; 5],
+        forward::Lists { prefill, head, decode, greedy, sample }: forward::Lists,
     ) -> Result<Self> {
         let mut time_slice = TimeSlice::new();
         let mut record = async |dispatches: Vec<_>| {

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use super::gpu_session::{GpuSession, make_buffers};
 use crate::config::ModelConfig;
-use crate::forward::{Buffers, Forward, Placement, Plan, Target, place};
+use crate::forward::{Buffers, Forward, Lists, Placement, Plan, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
 use crate::gpu::{Ahead, BufferTable, CommandList, Gpu};
 use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::repack::repack;
 use crate::kernels::rope_kv::frequency_table;
-use crate::kernels::spec::{BufferId, Dispatch, Slice};
+use crate::kernels::spec::{BufferId, Slice};
 use crate::model::WeightSpec;
 use crate::{Error, Result};
 
@@ -30,7 +30,7 @@ pub struct Uploader<'a> {
     next_row: u32,
     rope_factors: Option<Vec<f32>>,
     /// What the model will run, whose pipelines compile while tensors arrive.
-    lists: [Vec<Dispatch>; 5],
+    lists: Lists,
     pipelines: Ahead,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Uploader<'a> {
         let staging = table.add(staging);
         let weights = &placement.weights;
         let lists = Forward { config: &config, caps: &gpu.caps, weights, buffers: &buffers }.lists();
-        let pipelines = gpu.compile_ahead(lists.iter().flatten().map(|dispatch| &dispatch.kernel));
+        let pipelines = gpu.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
         Ok(Self {
             gpu,
             config,
