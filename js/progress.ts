@@ -19,15 +19,17 @@ export function progressReporter(
 ): (stage: string, loaded: number, total: number) => void {
   let lastStage = '';
   let lastTime = -Infinity;
+  let lastLoaded = 0;
   return (stage, loaded, total) => {
     signal.throwIfAborted();
     if (!onProgress || !isStage(stage)) return;
     if (stage === 'ready' && lastStage === 'ready') return;
     const time = now();
-    const edge = stage !== lastStage || loaded === total;
+    const edge = stage !== lastStage || loaded === total || (lastLoaded === 0 && loaded > 0);
     if (!edge && time - lastTime < INTERVAL) return;
     lastStage = stage;
     lastTime = time;
+    lastLoaded = loaded;
     onProgress(progressOf(stage, loaded, total));
   };
 }

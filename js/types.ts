@@ -40,8 +40,9 @@ export type Source = SourcePart | Promise<SourcePart> | readonly (SourcePart | P
 /** Where loading stands. */
 export interface Progress {
   /**
-   * `download`: bytes read from the source and passed on; `upload`: the GPU takes in the last of them; `compile`:
-   * shaders become pipelines; `ready`: all done, reported once.
+   * `download`: bytes read from the source and passed on; the first report above 0 comes once the header is accepted
+   * and the device is open, before weights take memory: an older model can be freed then. `upload`: the GPU takes in
+   * the last of them; `compile`: shaders become pipelines; `ready`: all done, reported once.
    */
   readonly stage: 'download' | 'upload' | 'compile' | 'ready';
   /** Bytes; steps in stage `compile`. */

@@ -108,7 +108,6 @@ pub async fn load(sources: Vec<ByteSource>, options: LoadOptions, report: Functi
     for (part, reader) in readers.iter().enumerate() {
         check_size(&gguf, part, reader).map_err(to_js)?;
     }
-    progress.received(readers.iter().map(PartReader::position).sum())?;
     let config = ModelConfig::from_gguf(&gguf).map_err(to_js)?;
     let tokenizer = read_tokenizer(&gguf).await?;
     for warning in tokenizer.warnings() {
@@ -117,7 +116,10 @@ pub async fn load(sources: Vec<ByteSource>, options: LoadOptions, report: Functi
     let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
     let context = context_length(options.context_length, &config).map_err(to_js)?;
     let job = Job { config, tensors: &gguf.tensors, matched, context };
-    let backend = match open(options.backend).await? {
+    let device = open(options.backend).await?;
+    // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
+    progress.received(readers.iter().map(PartReader::position).sum())?;
+    let backend = match device {
         Some(mut gpu) => {
             gpu.caps = gpu.caps.clone().with_precision(options.precision);
             job.to_gpu(Rc::new(gpu), readers, &mut progress).await?
