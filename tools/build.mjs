@@ -31,6 +31,9 @@ export const SIZE_BUDGET = 1_000_000;
 const PKG = path.join(ROOT, 'pkg');
 /** The WebAssembly of www/kernels.html: the crate with its kernel cases. */
 const HARNESS = path.join(ROOT, 'www', 'harness');
+/** Libraries of the demo page, which are not in the package: name in www/vendor/, and where npm puts the file. */
+const VENDOR = path.join(ROOT, 'www', 'vendor');
+const LIBRARIES = { 'marked.js': 'marked/lib/marked.esm.js', 'dompurify.js': 'dompurify/dist/purify.es.mjs' };
 const STAMPS = path.join(CACHE, 'build.json');
 const BUILT = path.join(ROOT, 'target', TARGET, 'release', 'webgguf.wasm');
 
@@ -45,9 +48,20 @@ const WASM_FEATURES = [
   'simd',
 ];
 
-/** Brings pkg/ and dist/ up to date. Expects what prepare.mjs prepares. */
+/** Copies the libraries of the demo page to where it loads them from. */
+export function copyLibraries() {
+  for (const [name, source] of Object.entries(LIBRARIES)) {
+    const text = fs.readFileSync(path.join(ROOT, 'node_modules', source), 'utf8');
+    fs.mkdirSync(VENDOR, { recursive: true });
+    // The source maps are not copied.
+    fs.writeFileSync(path.join(VENDOR, name), text.replace(/^\/\/# sourceMappingURL=.*$/m, ''));
+  }
+}
+
+/** Brings pkg/, dist/ and www/vendor/ up to date. Expects what prepare.mjs prepares. */
 export async function build({ quiet = false } = {}) {
   const say = quiet ? () => {} : console.log;
+  copyLibraries();
   await withLock('build', async () => {
     const toolchain = await findToolchain();
     if (!toolchain) throw new Stop(`no Rust toolchain builds for ${TARGET}`, 'run `npm run setup`');

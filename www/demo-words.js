@@ -3,43 +3,44 @@
 /** Title and advice by error code; `offer` names buttons that demo.js knows. */
 const ERRORS = {
   webgpu_unavailable: {
-    title: 'This browser offers no WebGPU here',
-    advice: 'Use a current Chrome, Edge, Safari or Firefox and a secure (https) page. Or run the model on the CPU.',
+    title: 'WebGPU is not available in this browser',
+    advice: 'Use a current Chrome, Edge, Safari or Firefox on a secure (https) page, or run the model on the CPU.',
     offer: ['cpu'],
   },
   feature_missing: {
-    title: 'This GPU lacks something the model needs',
+    title: 'This GPU lacks a feature that the model needs',
     advice: 'Run the model on the CPU, or try a browser with a newer WebGPU.',
     offer: ['cpu'],
   },
   limit_exceeded: {
     title: 'The model is too large for this GPU',
-    advice: 'Choose a smaller model or a smaller quantization, set a shorter context, or run it on the CPU.',
+    advice: 'Choose a smaller model or quantization, set a shorter context length, or run it on the CPU.',
     offer: ['cpu'],
   },
   out_of_memory: {
     title: 'Out of memory',
-    advice: 'Close other tabs, set a shorter context in the settings, or choose a smaller model.',
+    advice: 'Close other tabs, set a shorter context length in the settings, or choose a smaller model.',
     offer: ['again'],
   },
   device_lost: {
     title: 'The connection to the GPU was lost',
-    advice: 'The driver was reset, or the device slept or ran out of memory. Loading the model again usually helps.',
+    advice: 'The driver was reset, the computer was asleep, or memory ran out. Loading the model again usually helps.',
     offer: ['again', 'cpu'],
   },
   download_failed: {
     title: 'The model could not be downloaded',
-    advice: 'Check the address and your connection. Another site must allow this page to read its files (CORS).',
+    advice:
+      'Check the address and your connection. A file on another site can only be read if that site allows it (CORS).',
     offer: ['again'],
   },
   integrity_failed: {
-    title: 'The file is not what it should be',
-    advice: 'It was changed or damaged on its way. Download it again.',
+    title: 'The file does not have the expected content',
+    advice: 'It was changed or damaged on the way. Download it again.',
     offer: ['again'],
   },
   bad_file: {
     title: 'This is not a usable GGUF file',
-    advice: 'It may be incomplete or of another kind. Compare its size with the original, and download it again.',
+    advice: 'It may be incomplete, or another kind of file. Compare its size with the original, or download it again.',
   },
   unsupported_quant: {
     title: 'This quantization is not supported',
@@ -56,25 +57,19 @@ const ERRORS = {
   },
   invalid_argument: {
     title: 'That did not work',
-    advice: 'A setting or the source does not suit this model.',
-  },
-  cancelled: {
-    title: 'Loading was cancelled',
-    advice: 'No model is loaded now.',
-    offer: ['again'],
+    advice: 'A setting or the address does not suit this model.',
   },
 };
 
 const UNKNOWN = {
-  title: 'Something went wrong inside',
-  advice: 'This is a fault of the program. Reload the page; if it happens again, please report it with the line below.',
+  title: 'An error inside webgguf',
+  advice: 'This is a bug. Reload the page; if it happens again, please report it with the line below.',
   offer: ['page'],
 };
 
 /** An error as the page shows it. */
 export function explain(error) {
-  const known = error?.name === 'AbortError' ? 'cancelled' : error?.code;
-  const code = typeof known === 'string' ? known : 'internal';
+  const code = typeof error?.code === 'string' ? error.code : 'internal';
   const { title, advice, offer = [] } = ERRORS[code] ?? UNKNOWN;
   return { code, title, advice, offer, message: error?.message ?? String(error) };
 }
@@ -98,16 +93,19 @@ export function amount(count) {
 export const rate = (value) => (value >= 100 ? Math.round(value).toString() : value.toFixed(1));
 
 const STAGES = {
-  download: ({ loaded, total }) => (total ? `${bytes(loaded)} of ${bytes(total)}` : bytes(loaded)),
+  download: ({ loaded, total }) => {
+    if (loaded === 0) return 'reading the header';
+    return total ? `${bytes(loaded)} of ${bytes(total)}` : bytes(loaded);
+  },
   upload: () => 'moving the weights to the GPU',
-  compile: () => 'compiling shaders',
+  compile: () => 'compiling the shaders',
   ready: () => 'ready',
 };
 
 /** Where loading stands, in words. */
 export const progressWords = (progress) => STAGES[progress.stage](progress);
 
-const ENDINGS = { stop: '', length: 'cut at the limit', abort: 'stopped' };
+const ENDINGS = { stop: '', length: 'ended at the token limit', abort: 'stopped' };
 
 /** The line below an answer. */
 export function resultWords({ finishReason, usage, timings }) {

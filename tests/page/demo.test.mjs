@@ -3,12 +3,24 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { ROOT } from '../../tools/common.mjs';
 import { openDemo, openPage, say, send, waitForState } from '../../tools/demo.mjs';
+import { serve } from '../../tools/serve.mjs';
 import { badRoutes, MODELS, screenshot, SMALL, openSite } from './site.mjs';
 
 const GGUF = path.join(MODELS, path.basename(SMALL));
-const site = await openSite({ routes: { '/bad/cut.gguf': badRoutes.cut(GGUF) } });
+const site = await openSite({
+  routes: {
+    '/bad/cut.gguf': badRoutes.cut(GGUF),
+    '/bad/late.gguf': badRoutes.late(GGUF),
+    '/bad/stalled.gguf': badRoutes.stalled(GGUF),
+  },
+});
+/** Another origin, which does not let this one read its files. */
+const elsewhere = await serve();
+after(() => elsewhere.close());
+const SCRIPTED = fs.readFileSync(path.join(ROOT, 'tests', 'page', 'scripted_model.js'), 'utf8');
 const words = (text) => text.trim().split(/\s+/).filter(Boolean).length;
 
 /** Opens the demo for `work`; on the CPU unless told otherwise, which loads in no time everywhere. */
@@ -21,6 +33,25 @@ async function withDemo(work, query = '?backend=cpu') {
     await page.close();
   }
 }
+
+/** Opens the demo with scripted_model.js in place of the package; `options` are those of a browser context. */
+async function withScripted(work, options = {}) {
+  const context = await site.browser.newContext(options);
+  await context.route('**/dist/index.js', (route) => route.fulfill({ contentType: 'text/javascript', body: SCRIPTED }));
+  const page = await openDemo(context, `${site.url}/?model=/chat-1b.gguf`);
+  try {
+    await work(page, context);
+    assert.deepEqual(page.crashes, [], 'no uncaught error on the page');
+  } finally {
+    await context.close();
+  }
+}
+
+/** What the scripted model writes next: `text`, or one of `texts` at a time, in pieces of `size` every `wait` ms. */
+const script = (page, values) =>
+  page.evaluate((given) => {
+    globalThis.script = given;
+  }, values);
 
 /** Answers get at most this many tokens from now on: SwiftShader writes about ten a second. */
 const limit = (page, tokens) =>
@@ -185,6 +216,412 @@ for (const { what, load, says } of FAILURES) {
       await page.waitForFunction(() => document.documentElement.dataset.state === 'ready', null, { timeout: 30_000 });
       assert.ok(!(await page.isVisible('#error')), 'the old error is gone');
     });
+  });
+}
+
+// ---- the model there is stays until another one begins to arrive ----------------------------------------------------
+
+/** The small model as one of an architecture that nobody knows. */
+function unknownArchitecture() {
+  const bytes = Buffer.from(fs.readFileSync(GGUF));
+  const at = bytes.indexOf('llama', bytes.indexOf('general.architecture'));
+  bytes.write('lloma', at, 'latin1');
+  return bytes;
+}
+
+const KEEPS_MODEL = [
+  { what: 'a mistyped URL', load: (page) => loadUrl(page, `${site.url}/nothing.gguf`), says: /404/ },
+  { what: 'no URL at all', load: (page) => loadUrl(page, 'https://'), says: /https:\/\/ is not a web address/ },
+  {
+    what: 'a site that does not allow reading its files',
+    load: (page) => loadUrl(page, `${elsewhere.url}${SMALL}`),
+    says: /CORS/,
+  },
+  { what: 'a file that is no GGUF', load: (page) => drop(page, 'cat.gguf', 'a text about a cat'), says: /GGUF/ },
+  {
+    what: 'an unknown architecture',
+    load: (page) => drop(page, 'lloma.gguf', unknownArchitecture()),
+    says: /lloma/,
+  },
+];
+
+test('a load that cannot begin leaves the model and the chat as they were', async () => {
+  await withDemo(async (page) => {
+    await limit(page, 12);
+    const story = await say(page, 'Tell me a story about a duck.');
+    for (const { what, load, says } of KEEPS_MODEL) {
+      await load(page);
+      await expectError(page, says);
+      assert.match(await page.innerText('#error'), /Storyteller is still loaded, and your chat is as it was/, what);
+      assert.equal(await page.innerText('#model-name'), 'Storyteller', what);
+      assert.equal(await page.locator('.message.assistant').last().innerText(), story, what);
+    }
+    await page.click('#error button:text("Close")');
+    assert.ok(words(await say(page, 'Tell me a story about a fox.')) >= 5, 'the model still writes');
+    assert.equal(await page.locator('.turn').count(), 2);
+  });
+});
+
+test('a load that fails after the header says what became of the old model', async () => {
+  await withDemo(async (page) => {
+    await limit(page, 12);
+    const story = await say(page, 'Tell me a story about a duck.');
+    await loadUrl(page, `${site.url}/bad/late.gguf`);
+    await expectError(page, /Storyteller had to make room for it and is no longer loaded/);
+    assert.equal(await page.locator('.message.assistant').last().innerText(), story, 'the chat is still there to read');
+    assert.ok(await page.isDisabled('#send'));
+    await page.click('#error button:text("Use the built-in storyteller")');
+    await waitForState(page, ['ready']);
+    assert.equal(await page.locator('.message.assistant').last().innerText(), story, 'and goes on with its model');
+  });
+});
+
+for (const [how, cancel] of [
+  ['Escape', (page) => page.keyboard.press('Escape')],
+  ['Cancel', (page) => page.click('#loading-cancel')],
+]) {
+  test(`${how} cancels a load in plain words`, async () => {
+    await withDemo(async (page) => {
+      await limit(page, 12);
+      const story = await say(page, 'Tell me a story about a duck.');
+      await loadUrl(page, `${site.url}/bad/stalled.gguf`);
+      await waitForState(page, ['loading']);
+      await cancel(page);
+      await waitForState(page, ['ready'], 5000);
+      const shown = await page.innerText('#error');
+      assert.match(shown, /Loading was cancelled\s+Storyteller is still loaded/);
+      assert.doesNotMatch(shown, /signal|abort/i);
+      assert.equal(await page.locator('.message.assistant').last().innerText(), story);
+      await page.keyboard.press('Escape');
+      assert.ok(!(await page.isVisible('#error')), 'Escape closes the box too');
+    });
+  });
+}
+
+test('a first load that is cancelled can be begun again', async () => {
+  const page = await openPage(site.browser, `${site.url}/?backend=cpu&model=/bad/stalled.gguf`);
+  await waitForState(page, ['loading']);
+  await page.keyboard.press('Escape');
+  await waitForState(page, ['empty'], 5000);
+  assert.match(await page.innerText('#error'), /Loading was cancelled\s+No model is loaded/);
+  await page.click('#error button:text("Use the built-in storyteller")');
+  await waitForState(page, ['ready']);
+  await page.close();
+});
+
+// ---- keyboard and screen readers ------------------------------------------------------------------------------------
+
+const focusedId = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.tagName);
+
+test('the focus follows what happens', async () => {
+  await withScripted(async (page) => {
+    await script(page, { text: 'word '.repeat(2000), wait: 5 });
+    await page.fill('#prompt', 'Hello');
+    await page.focus('#send');
+    await page.keyboard.press('Enter');
+    await waitForState(page, ['generating']);
+    assert.equal(await focusedId(page), 'stop', 'Send has become Stop');
+    await page.keyboard.press('Enter');
+    await waitForState(page, ['ready'], 5000);
+    assert.equal(await focusedId(page), 'prompt', 'after Stop');
+    await page.click('#new-chat');
+    await page.focus('#examples button');
+    await page.keyboard.press('Enter');
+    await waitForState(page, ['generating']);
+    assert.equal(await focusedId(page), 'stop', 'the examples are gone');
+    await page.keyboard.press('Escape');
+    await waitForState(page, ['ready'], 5000);
+    assert.equal(await focusedId(page), 'prompt', 'after Escape');
+    await page.focus('.again');
+    await script(page, { text: 'Short.' });
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.querySelector('.assistant').innerText === 'Short.');
+    assert.notEqual(await focusedId(page), 'BODY', 'after Regenerate');
+  });
+});
+
+test('every control has a name, and sliders say their values', async () => {
+  await withScripted(async (page, context) => {
+    await script(page, { text: 'Some `code`:\n\n```js\nlet x;\n```' });
+    await say(page, 'Hello');
+    await page.click('#settings > summary');
+    const client = await context.newCDPSession(page);
+    const { nodes } = await client.send('Accessibility.getFullAXTree');
+    const controls = nodes
+      .filter(({ role }) => /^(slider|button|textbox|spinbutton|combobox|link)$/.test(role?.value))
+      .map(({ role, name }) => ({ role: role.value, name: name?.value ?? '' }));
+    assert.deepEqual(
+      controls.filter(({ name }) => !name.trim()),
+      [],
+      'controls without a name',
+    );
+    const sliders = controls.filter(({ role }) => role === 'slider').map(({ name }) => name);
+    assert.deepEqual(sliders, ['Temperature', 'Top-p', 'Top-k', 'Min-p', 'Repetition penalty']);
+    const says = (name) => page.getByRole('slider', { name }).getAttribute('aria-valuetext');
+    assert.deepEqual(await Promise.all(sliders.map(says)), ['0.7', '0.9', '40', '0.05', 'off']);
+  });
+});
+
+// ---- answers --------------------------------------------------------------------------------------------------------
+
+const MARKDOWN = `# Sorting
+
+The **fast** way, see [the docs][1]:
+
+\`\`\`python
+print(sorted("${'x'.repeat(90)}"))
+\`\`\`
+
+- one
+- two
+
+| a | ${'wide '.repeat(9)} |
+|---|---:|
+| 1 | 2 |
+
+[1]: https://example.com/`;
+
+test('an answer is rendered as Markdown while it comes', async () => {
+  await withScripted(async (page) => {
+    await script(page, { text: MARKDOWN, wait: 10 });
+    await send(page, 'How do I sort?');
+    const answer = page.locator('.message.assistant');
+    await answer.locator('strong').waitFor({ timeout: 3000 });
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.state), 'generating');
+    await waitForState(page, ['ready']);
+    assert.equal(await answer.locator('h3').innerText(), 'Sorting');
+    assert.equal(await answer.locator('.code-head span').innerText(), 'python');
+    assert.equal(await answer.locator('li').count(), 2);
+    assert.equal(await answer.locator('td').last().getAttribute('align'), 'right');
+    const link = answer.getByRole('link', { name: 'the docs' });
+    assert.equal(await link.getAttribute('href'), 'https://example.com/', 'an address that came last');
+    assert.match(await link.getAttribute('rel'), /noopener/);
+  });
+});
+
+const HOSTILE = [
+  '<img src=x onerror="globalThis.hit = 1">',
+  '<script>globalThis.hit = 2</script>',
+  '<svg><script>globalThis.hit = 3</script></svg><iframe srcdoc="<script>parent.hit = 4</script>"></iframe>',
+  '[click](javascript:globalThis.hit=5) <javascript:globalThis.hit=6> [data](data:text/html,x) [here](/kernels.html)',
+  '![pixel](https://example.com/pixel.png "title")',
+  '```"><img src=x onerror=globalThis.hit=7>\n<img src=x onerror=globalThis.hit=8>\n```',
+  '[x](https://example.com/"onmouseover="globalThis.hit=9)',
+  '<style>* { display: none }</style><form action="https://example.com"><input name=q></form><base href="//e.com">',
+  '<a href="https://example.com" style="position:fixed;inset:0" id="prompt" class="message">over everything</a>',
+];
+
+test('what a model writes cannot run, load or cover anything', async () => {
+  await withScripted(async (page) => {
+    const asked = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await script(page, { texts: [...HOSTILE] });
+    for (const _ of HOSTILE) await say(page, 'Show me');
+    await page.waitForTimeout(200);
+    const found = await page.evaluate(() => ({
+      hit: globalThis.hit,
+      elements: [...new Set([...document.querySelectorAll('.assistant *')].map(({ localName }) => localName))],
+      names: [...document.querySelectorAll('.assistant :not(button, .code, .code-head, .table)')].flatMap((element) =>
+        element.getAttributeNames(),
+      ),
+      links: [...document.querySelectorAll('.assistant a')].map(({ href }) => href),
+    }));
+    assert.equal(found.hit, undefined, 'no script ran');
+    const harmless = ['p', 'a', 'br', 'div', 'span', 'button', 'pre', 'code'];
+    assert.deepEqual(
+      found.elements.filter((name) => !harmless.includes(name)),
+      [],
+    );
+    const allowed = ['href', 'title', 'target', 'rel', 'data-language', 'tabindex'];
+    assert.deepEqual(
+      found.names.filter((name) => !allowed.includes(name)),
+      [],
+    );
+    assert.ok(
+      found.links.every((href) => href.startsWith('https://example.com/')),
+      found.links.join(' '),
+    );
+    assert.deepEqual(asked, [], 'nothing is fetched');
+    assert.match(await page.locator('.assistant').first().innerText(), /<img src=x onerror=/, 'HTML is shown as text');
+  });
+});
+
+test('text that comes fast is drawn once per frame, and complete blocks once', async () => {
+  await withScripted(async (page) => {
+    const { drawings, frames, kept, same } = await page.evaluate(async () => {
+      const { showText, TextStream } = await import('./demo-markdown.js');
+      const box = document.createElement('div');
+      document.body.append(box);
+      const stream = new TextStream(box);
+      const frame = () => new Promise(requestAnimationFrame);
+      let frames = 0;
+      let first;
+      for (let at = 0; at < 3000; at += 1) {
+        stream.append(at % 30 === 29 ? `word ${at}.\n\n` : `word ${at} `);
+        if (at % 100 !== 99) continue;
+        await frame();
+        frames += 1;
+        first ??= box.firstChild;
+      }
+      const kept = first === box.firstChild && first.isConnected;
+      stream.end();
+      const whole = document.createElement('div');
+      showText(whole, stream.text);
+      return { drawings: stream.drawings, frames, kept, same: whole.innerHTML === box.innerHTML };
+    });
+    assert.ok(drawings > 3 && drawings <= frames + 1, `${drawings} drawings in ${frames} frames`);
+    assert.ok(kept, 'the first paragraph was left alone');
+    assert.ok(same, 'pieces and the whole look the same');
+  });
+});
+
+test('answers and code can be copied, the last answer written again', async () => {
+  const permissions = ['clipboard-read', 'clipboard-write'];
+  await withScripted(
+    async (page) => {
+      const copied = () => page.evaluate(() => navigator.clipboard.readText());
+      await script(page, { texts: ['First.', MARKDOWN, 'Another *one*.'] });
+      await say(page, 'One?');
+      await say(page, 'Two?');
+      const last = page.locator('.turn').last();
+      await last.getByRole('button', { name: 'Copy', exact: true }).click();
+      await last.getByText('Copied').waitFor();
+      assert.equal(await copied(), MARKDOWN);
+      await last.getByRole('button', { name: 'Copy code' }).click();
+      assert.match(await copied(), /^print\(sorted\("x{90}"\)\)\n?$/);
+      assert.equal(await page.getByRole('button', { name: 'Regenerate' }).count(), 1, 'on the last answer only');
+      await page.getByRole('button', { name: 'Regenerate' }).click();
+      await last.locator('em').waitFor();
+      await waitForState(page, ['ready']);
+      assert.equal(await page.locator('.turn').count(), 2);
+      const prompts = await page.evaluate(() => globalThis.prompts);
+      assert.deepEqual(prompts[2], prompts[1], 'the same conversation');
+      assert.deepEqual(
+        prompts[2].map(({ content }) => content),
+        ['One?', 'First.', 'Two?'],
+      );
+    },
+    { permissions },
+  );
+});
+
+// ---- what is kept between visits ------------------------------------------------------------------------------------
+
+/** Opens the page afresh, without what its address said. */
+async function visitAgain(page) {
+  await page.goto(`${site.url}/`);
+  await page.waitForFunction(() => !['loading', undefined].includes(document.documentElement.dataset.state));
+}
+
+test('a reload keeps the model, the settings and the chat; Clear forgets them', async () => {
+  await withScripted(async (page) => {
+    await script(page, { text: 'The **answer**.' });
+    await say(page, 'A question?');
+    await page.click('#settings > summary');
+    await page.fill('#system', 'Be brief');
+    await page.locator('#temperature').fill('1.2');
+    await page.locator('#temperature').blur();
+    await visitAgain(page);
+    assert.equal(await page.innerText('#model-name'), 'chat-1b.gguf');
+    assert.equal(await page.innerText('.assistant strong'), 'answer');
+    assert.match(await page.innerText('.meta'), /tokens\/s/);
+    assert.equal(await page.inputValue('#temperature'), '1.2');
+    await say(page, 'And then?');
+    const asked = await page.evaluate(() => globalThis.prompts[0].map(({ content }) => content));
+    assert.deepEqual(asked, ['Be brief', 'A question?', 'The **answer**.', 'And then?']);
+
+    await page.click('#forget');
+    assert.equal(await page.locator('.turn').count(), 0);
+    assert.deepEqual(await page.evaluate(() => Object.keys(localStorage)), []);
+    await visitAgain(page);
+    assert.equal(await page.innerText('#model-name'), 'Storyteller');
+    assert.equal(await page.locator('.turn').count(), 0);
+    assert.equal(await page.inputValue('#temperature'), '0.7');
+  });
+});
+
+test('after a reload the page asks for a file of the device again and goes on with its chat', async () => {
+  await withScripted(async (page) => {
+    await page.setInputFiles('#file', GGUF);
+    await page.waitForFunction((name) => document.querySelector('#model-name').innerText === name, path.basename(GGUF));
+    await waitForState(page, ['ready']);
+    await say(page, 'A question?');
+    await visitAgain(page);
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.state), 'empty');
+    assert.match(await page.innerText('#error'), new RegExp(`Choose ${path.basename(GGUF)} again`));
+    assert.equal(await page.locator('.turn').count(), 1);
+    await page.setInputFiles('#file', GGUF);
+    await waitForState(page, ['ready']);
+    assert.equal(await page.locator('.turn').count(), 1, 'the chat goes on');
+    await page.click('#built-in');
+    await page.waitForFunction(() => document.querySelector('#model-name').innerText === 'Storyteller');
+    assert.equal(await page.locator('.turn').count(), 0, 'another model, another chat');
+  });
+});
+
+test('a long chat is kept in part, and broken storage is no error', async () => {
+  await withScripted(async (page) => {
+    const { size, last, count } = await page.evaluate(async () => {
+      const { recall, remember } = await import('./demo-memory.js');
+      const turns = Array.from({ length: 60 }, (_, index) => ({
+        user: `${index}`,
+        answer: 'x'.repeat(10_000),
+        meta: '',
+        plain: false,
+      }));
+      remember({ turns });
+      const kept = recall().turns;
+      return { size: localStorage.getItem('webgguf.demo').length, last: kept.at(-1).user, count: kept.length };
+    });
+    assert.ok(size < 250_000, `${size} characters`);
+    assert.deepEqual([count, last], [19, '59']);
+    for (const broken of ['{', '7', '{"model":{"url":3},"settings":5,"turns":[{}, 1]}']) {
+      await page.evaluate((text) => localStorage.setItem('webgguf.demo', text), broken);
+      await visitAgain(page);
+      assert.equal(await page.innerText('#model-name'), 'Storyteller', broken);
+    }
+  });
+});
+
+// ---- looks ----------------------------------------------------------------------------------------------------------
+
+for (const colorScheme of ['light', 'dark']) {
+  test(`in ${colorScheme} mode controls stand out, and an answer fits 320 pixels`, async () => {
+    await withScripted(
+      async (page) => {
+        await script(page, { text: MARKDOWN });
+        await say(page, 'How do I sort?');
+        await screenshot(page, `demo-answer-320-${colorScheme}`);
+        assert.ok((await page.evaluate(measureLook)).overflow <= 0, 'the answer');
+        await page.click('#toggle-panel');
+        await page.click('#settings > summary');
+        await screenshot(page, `demo-settings-320-${colorScheme}`);
+        assert.ok((await page.evaluate(measureLook)).overflow <= 0, 'the settings');
+        const weak = (await page.evaluate(borderContrasts)).filter(({ ratio }) => !(ratio >= 3));
+        assert.deepEqual(weak, []);
+      },
+      { colorScheme, viewport: { width: 320, height: 640 } },
+    );
+  });
+}
+
+/** Runs in the page: the contrast of each field's border with what is around the field (WCAG 2, 1.4.11). */
+function borderContrasts() {
+  const channels = (color) => color.match(/[\d.]+/g).map(Number);
+  const luminance = (color) => {
+    const [r, g, b] = channels(color).map((value) => {
+      const share = value / 255;
+      return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const around = (element) => {
+    const color = getComputedStyle(element).backgroundColor;
+    return (channels(color)[3] ?? 1) > 0 ? color : around(element.parentElement);
+  };
+  return [...document.querySelectorAll('input:not([type="range"], [type="file"]), select, textarea')].map((field) => {
+    const [a, b] = [getComputedStyle(field).borderTopColor, around(field.parentElement)].map(luminance);
+    return { id: field.id, ratio: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) };
   });
 }
 

@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
+import { copyLibraries } from '../../tools/build.mjs';
 import { CACHE, readJson, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
@@ -21,6 +22,7 @@ export const STORYTELLER = '/models/storyteller.gguf';
  * @returns {Promise<{url: string, browser: object, open: (pathname: string) => Promise<object>}>}
  */
 export async function openSite(options = {}) {
+  copyLibraries();
   const { url, close } = await serve(options);
   const browser = await openBrowser();
   after(async () => {
@@ -55,6 +57,12 @@ export const badRoutes = {
     const bytes = fs.readFileSync(file);
     response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes.length });
     response.write(bytes.subarray(0, bytes.length / 2), () => setTimeout(() => response.destroy(), 50));
+  },
+  /** Sends all but the last bytes, which are weights, then hangs up, every time. */
+  late: (file) => (request, response) => {
+    const bytes = fs.readFileSync(file);
+    response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes.length });
+    response.write(bytes.subarray(0, bytes.length - 100), () => setTimeout(() => response.destroy(), 50));
   },
   /** Knows no ranges, and does not say how long the file is. */
   plain: (file) => (request, response) => {
