@@ -1,5 +1,5 @@
-// The largest value and its index (the lowest, among equals) of every segment of CHUNK logits; argmax_merge joins
-// the segments. One workgroup computes one segment.
+// The largest value and its index (the lowest, among equals) of every segment of CHUNK logits; argmax_merge
+// combines the segments. One workgroup computes one segment.
 
 override WG_SIZE: u32 = 256;
 override CHUNK: u32 = 2048;
@@ -11,7 +11,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> logits: array<f32>;               // [LENGTH]
-@group(0) @binding(2) var<storage, read_write> partial_argmaxes: array<vec2<u32>>;  // [⌈LENGTH/CHUNK⌉]: bits of the value, index
+@group(0) @binding(2) var<storage, read_write> partial_argmaxes: array<vec2<u32>>; // [⌈LENGTH/CHUNK⌉]: value, index
 
 #import partial_argmax
 

@@ -1,5 +1,6 @@
 // y[a, c] = the index i of the largest x[a, i, c]: the lowest among equals; NaN is less than all.
-// LANES threads compute one value of y; a lone thread supports columns, whose neighbours then read side by side.
+// LANES threads compute one value of y. One thread per value is for columns: neighbouring threads then read
+// neighbouring elements.
 
 override WG_SIZE: u32 = 256;
 override LANES: u32;
@@ -43,7 +44,7 @@ fn main(
     let length = select(0u, params.length, output < params.outputs);
     var key = 0u;
     // mutant: var index = lane; => var index = 0xffffffffu;
-    var index = lane; // a row of NaN alone: the lowest lane's wins
+    var index = lane; // in a row of nothing but NaN, the lowest lane's index stays
     for (var i = lane; i < length; i += LANES) {
         let found = order_key(x[start + i * params.inner]);
         // mutant: if found > key { => if found >= key {

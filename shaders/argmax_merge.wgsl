@@ -1,4 +1,4 @@
-// Joins the partial_argmaxes of argmax and makes the best one the pass's token: greedy decoding. One workgroup.
+// Combines the partial argmaxes of `argmax` and commits the best as the next token: greedy decoding. One workgroup.
 
 #import state
 
@@ -28,7 +28,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     best = workgroup_best(best, lane);
     // mutant: lane == 0u && state.done == 0u => lane == 0u
     if lane == 0u && state.done == 0u {
-        // No best at all means that every logit was NaN: say so with an id that is out of range.
+        // Where every logit is NaN there is no best: the id that is written is out of range, which the host reports.
         commit(best.index);
     }
 }

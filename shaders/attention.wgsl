@@ -1,6 +1,6 @@
 // y = softmax(q·kᵀ·SCALE + causal mask)·v for many query tokens (flash attention, Dao et al. 2022, arXiv 2205.14135).
 // One workgroup computes QUERIES query tokens of one head, walking the keys in tiles of KEYS with a running maximum,
-// and stops at the last key that its last query may see. A thread owns one pair of value columns for 8 queries.
+// up to the last key that its last query attends to. A thread owns one pair of value columns for 8 queries.
 
 #import state
 
@@ -11,8 +11,8 @@ override HEADS: u32;
 override GROUP: u32;             // query heads per kv head
 override CONTEXT: u32;
 override SCALE: f32;
-override WINDOW: u32 = 0;        // a query sees so many of the latest keys; 0: all
-override SOFT_CAP: f32 = 0;      // SOFT_CAP * tanh(score / SOFT_CAP) takes the score's place; 0: it stays
+override WINDOW: u32 = 0;        // a query attends to the last WINDOW keys; 0: to all
+override SOFT_CAP: f32 = 0;      // scores become SOFT_CAP * tanh(score / SOFT_CAP); 0: no cap
 
 struct Params {
     unused: u32,
@@ -42,8 +42,8 @@ var<workgroup> high: array<f32, QUERIES>;
 var<workgroup> total: array<f32, QUERIES>;
 var<workgroup> rescale: array<f32, QUERIES>;
 
-// Scores of the key at `row` and place `i` of the tile against the queries of a thread group; of the workgroup's queries those
-// before `early` come too early to see it, and those from `late` on too late for the window.
+// Scores of the key at `row`, number `i` of the tile, for the queries of a thread group. Of the workgroup's queries,
+// those before `early` precede the key, and for those from `late` on it has left the window.
 fn score(i: u32, row: u32, thread_group: u32, early: u32, late: u32) {
     var sum: array<f32, MAX_QUERIES>;
     for (var v = 0u; v < VECS; v++) {
@@ -65,7 +65,7 @@ fn score(i: u32, row: u32, thread_group: u32, early: u32, late: u32) {
     }
 }
 
-// Moves query n's maximum and sum over one tile of `count` keys and turns its scores into weights.
+// Updates query n's maximum and sum with one tile of `count` keys and replaces its scores by softmax weights.
 fn advance(n: u32, count: u32) {
     var highest = high[n];
     for (var i = 0u; i < count; i++) {
@@ -105,7 +105,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var sum: array<vec2<f32>, 8>;
     // mutant: let end = state.position + first + queries; => let end = state.position + queries;
     // mutant: let end = state.position + first + queries; => let end = state.position + first + queries - 1u;
-    let end = state.position + first + queries;  // one past the last key that the last query sees
+    let end = state.position + first + queries;  // one past the last key that the last query attends to
     let before = state.position + first;         // keys before the first query's own
     let begin = select(0u, before + 1u - min(before + 1u, WINDOW), WINDOW != 0u);
     for (var tile = begin; tile < end; tile += KEYS) {

@@ -1,6 +1,6 @@
-// One query token against the cache, split over keys: partial softmax(q·kᵀ·SCALE)·v of every split, to be joined by
-// attention_merge (flash decoding). One workgroup computes one split of the keys for QUERIES query heads that share
-// a kv head, walking its keys in tiles with a running maximum (Milakov & Gimelshein 2018, arXiv 1805.02867).
+// One query token against the cache, split over keys: partial softmax(q·kᵀ·SCALE)·v of every split, which
+// attention_merge combines (flash decoding). One workgroup computes one split of the keys for QUERIES query heads that
+// share a kv head, walking its keys in tiles with a running maximum (Milakov & Gimelshein 2018, arXiv 1805.02867).
 // Keys and values are read eight at a time, once for all queries of the workgroup.
 
 #import state
@@ -12,8 +12,8 @@ override HEAD_DIM: u32;       // even, at most 256
 override CONTEXT: u32;
 override SPLITS: u32;
 override SCALE: f32;
-override WINDOW: u32 = 0;     // the query sees so many of the latest keys; 0: all
-override SOFT_CAP: f32 = 0;   // SOFT_CAP * tanh(score / SOFT_CAP) takes the score's place; 0: it stays
+override WINDOW: u32 = 0;     // the query attends to the last WINDOW keys; 0: to all
+override SOFT_CAP: f32 = 0;   // scores become SOFT_CAP * tanh(score / SOFT_CAP); 0: no cap
 
 struct Params {
     unused: u32,
@@ -32,11 +32,11 @@ struct Params {
 
 override VECS: u32 = (HEAD_DIM + 7) / 8;   // of a row of the cache
 override TILE: u32 = WG_SIZE / 2;          // keys at a time: two threads share the score of one
-override THREAD_GROUP: u32 = WG_SIZE / 8;          // threads that softmax_weights the keys of one query
+override THREAD_GROUP: u32 = WG_SIZE / 8;          // threads that compute the softmax weights of one query
 override PARTS: u32 = WG_SIZE / VECS;      // threads that share a column of v, each with some keys
 override K_PREFETCHED: u32 = (VECS + 1) / 2;     // vecs of a thread's half of a key
 override V_PREFETCHED: u32 = (TILE + PARTS - 1) / PARTS;
-override BATCH: u32 = min(QUERIES, 4);     // queries whose sums are joined at once
+override BATCH: u32 = min(QUERIES, 4);     // queries whose sums are added up at once
 
 const MAX_QUERIES: u32 = 8u;
 const MAX_PREFETCHED: u32 = 16u;
@@ -45,13 +45,13 @@ const LOWEST: f32 = -3.0e38;
 var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
 var<workgroup> scores: array<f32, MAX_QUERIES * WG_SIZE>;  // [query, half of the row, key]
 var<workgroup> weights: array<f32, MAX_QUERIES * TILE>;
-var<workgroup> thread_group: array<f32, WG_SIZE>;                  // a maximum, then a sum, of each thread of a thread group
+var<workgroup> thread_group: array<f32, WG_SIZE>;            // a maximum, then a sum, of each thread
 var<workgroup> high: array<f32, MAX_QUERIES>;
 var<workgroup> total: array<f32, MAX_QUERIES>;
 var<workgroup> rescale: array<f32, MAX_QUERIES>;
 var<workgroup> columns: array<Eight, BATCH * WG_SIZE>;     // [query, part, VECS]
 
-// What a thread needs of a tile, on its way from memory while others compute: half a row of keys, and its share of v.
+// What a thread prefetches of the next tile while this one is computed: half a row of keys, and its share of v.
 struct Prefetched {
     k: array<vec4<u32>, MAX_PREFETCHED>,
     v: array<vec4<u32>, MAX_PREFETCHED>,
@@ -98,7 +98,7 @@ fn whole_score(n: u32, key: u32) -> f32 {
     return sum;
 }
 
-// Turns the scores of the tile into weights and moves the running maxima and sums.
+// Replaces the scores of the tile by softmax weights and updates the running maxima and sums.
 fn softmax_weights(lane: u32, count: u32) {
     let n = lane / THREAD_GROUP;
     let member = lane % THREAD_GROUP;

@@ -1,4 +1,4 @@
-// Joins the splits of attention_decode: y[h] = Σ_s exp(m_s - m)·partial_s / Σ_s exp(m_s - m)·l_s with m = max m_s.
+// Combines the splits of attention_decode: y[h] = Σ_s exp(m_s - m)·partial_s / Σ_s exp(m_s - m)·l_s with m = max m_s.
 // One workgroup computes one head. PARTS threads share a column, each with every PARTS-th split.
 
 override WG_SIZE: u32 = 256;
@@ -38,7 +38,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let head = group.x;
     let column = lane % HEAD_DIM;
     let part = lane / HEAD_DIM;
-    // Most of the time is spent waiting for memory: the first sums are on their way together with the shares.
+    // Most of the time is spent waiting for memory: the first sums are loaded together with the shares.
     var held = hold(head, part, column);
     for (var s = lane; s < SPLITS; s += WG_SIZE) {
         let share = stats[head * SPLITS + s];

@@ -1,6 +1,7 @@
 // y[i] = Σ_j softmax_j(s[i, j]) v[j], s[i, j] = cap(q[i]·k[j] * scale) + mask[i, j], cap(s) = c * tanh(s / c) with the
-// soft cap c (flash attention, Dao et al. 2022, arXiv 2205.14135). Query i sees the keys up to i + keys - queries where
-// causal, else all; of these the `window` latest, and none where the mask is below -1e38. Where it sees none, y is 0.
+// soft cap c (flash attention, Dao et al. 2022, arXiv 2205.14135). Query i attends to the keys up to i + keys - queries
+// where causal, else to all; of these to the last `window`, and to none where the mask is below -1e38. A query that
+// attends to no key gets y = 0.
 // One workgroup computes QUERIES queries of one head of one sequence, walking the keys in tiles with a running maximum.
 //
 // Separate from `attention`, which serves the model: there the keys are an f16 cache, sizes are fixed with the pipeline
@@ -28,7 +29,7 @@ struct Params {
     mask_row: u32,
     mask_key: u32,
     causal: u32,
-    window: u32,     // 0: without end
+    window: u32,     // 0: no window
     scale: f32,
     soft_cap: f32,   // 0: none
 }
@@ -46,7 +47,7 @@ struct Params {
 const KEYS: u32 = 32u;         // of a tile
 const MAX_EACH: u32 = 8u;      // queries of a thread
 override VECS: u32 = (HEAD_DIM + 3) / 4;
-override THREAD_GROUP: u32 = QUERIES * KEYS / WG_SIZE;            // queries of a thread that scores one key
+override THREAD_GROUP: u32 = QUERIES * KEYS / WG_SIZE; // queries of a thread that scores one key
 override ROWS_PER_GROUP: u32 = WG_SIZE / VECS;                     // threads that share four columns of v
 override EACH: u32 = (QUERIES + ROWS_PER_GROUP - 1) / ROWS_PER_GROUP;       // queries of each of them
 
@@ -100,7 +101,8 @@ fn score(place: Place, key: u32, lane: u32) {
         }
     }
     for (var n = 0u; n < THREAD_GROUP; n++) {
-        weights[(thread_group + n) * KEYS + lane % KEYS] = admit(products[n], place.first + thread_group + n, key, place.mask_at);
+        let query = place.first + thread_group + n;
+        weights[(thread_group + n) * KEYS + lane % KEYS] = admit(products[n], query, key, place.mask_at);
     }
 }
 

@@ -17,8 +17,8 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<u32>;       // [rows, columns] words, or halves in pairs
 @group(0) @binding(2) var<storage, read_write> y: array<u32>; // [rows, y_columns], likewise
 
-// Two halves from element `even` of y on: those within the row's part, which starts at `first`, come from x. What
-// shares a word with the last element of y becomes 0.
+// Two halves from element `even` of y on: those within the row's part, which starts at `first`, come from x. The
+// other half of the word with the last element of y becomes 0.
 fn merged(even: u32, first: u32, row: u32) -> u32 {
     var bits = y[even / 2u];
     for (var side = 0u; side < 2u; side += 1u) {

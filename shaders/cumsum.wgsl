@@ -1,7 +1,7 @@
 // y[a, i, c] = Σ_j x[a, j, c] over j <= i, or over j < i where exclusive.
-// LANES threads compute one line (a, c), in tiles of ITEMS values per thread: each adds up its own, a scan over the
-// workgroup (Hillis & Steele 1986) adds what came before. A lone thread supports columns, whose neighbours then read side
-// by side.
+// LANES threads compute one line (a, c), in tiles of ITEMS values per thread: each adds up its own, and a scan over the
+// workgroup (Hillis & Steele 1986) adds the sums before them. One thread per line is for columns: neighbouring threads
+// then read neighbouring elements.
 
 override WG_SIZE: u32 = 256;
 override LANES: u32;

@@ -1,11 +1,11 @@
-// y[t, j] = Σ_s weights[t, s] · z[t, s, j]                            over the slots s whose id is an expert
+// y[t, j] = Σ_s weights[t, s] · z[t, s, j]                            over the choices s whose id is an expert
 // One workgroup computes WG_SIZE elements of y.
 
 const WG_SIZE = 256u;
 
 struct Params {
     tokens: u32,
-    top: u32,     // slots of a token
+    top: u32,     // experts chosen per token
     n: u32,       // columns
     experts: u32,
 }

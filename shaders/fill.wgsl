@@ -1,4 +1,4 @@
-// y[i] = value                                                       words, for what is added to or only partly written
+// y[i] = value                                words: for buffers that are then added to, or written only in part
 // One workgroup writes 4 · WG_SIZE words.
 
 const WG_SIZE = 256u;

@@ -1,8 +1,8 @@
 // y[t, r] = epilogue(Σ_c W[r, c] · x[t, c])                          every token of a pass: prefill
 //
 // One workgroup of TX × TY threads computes 4·TX rows for 4·TY tokens. Per block of 32 columns it dequantises its
-// rows of W into workgroup memory, each weight once, puts its tokens of x beside them, and every thread adds to 4 × 4
-// sums. The tiles lie column first: neighbouring threads read neighbouring vec4 of them.
+// rows of W and copies its tokens of x into workgroup memory, each value once, and every thread adds to 4 × 4
+// sums. The tiles are column-major: neighbouring threads read neighbouring vec4 of them.
 
 override X_STRIDE: u32; // elements from one row of x to the next
 override WG_SIZE: u32;  // TX · TY
@@ -54,7 +54,7 @@ fn products(w: array<vec4<f32>, 4>, x: vec4<f32>) -> vec4<f32> {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let first_row = group.x * TILE_ROWS;
     let first_token = group.y * TILE_TOKENS;
-    // A thread's rows lie TX apart and its tokens TY, so that neighbours stay neighbours in memory.
+    // A thread's rows are TX apart and its tokens TY, so that neighbouring threads access neighbouring memory.
     let tx = lane % TX;
     let ty = lane / TX;
     var sums = array<vec4<f32>, 4>(); // [token], of 4 rows

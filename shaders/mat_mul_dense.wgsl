@@ -2,8 +2,8 @@
 //
 // z runs over up to three batch dimensions. One workgroup of 8 × 8 threads computes a tile of 8·MICRO rows and as many
 // columns: DEPTH steps of c at a time it puts both operands into workgroup memory as f32 (or f16), rows and columns
-// innermost, and every thread adds to MICRO × MICRO sums in registers. Strides say how a and b lie; what is transposed
-// only changes which elements neighbouring threads fetch.
+// innermost, and every thread adds to MICRO × MICRO sums in registers. a and b are addressed by strides; a transposed
+// operand only changes which elements neighbouring threads fetch.
 
 const THREADS = 64u;
 const DEPTH = 16u;
@@ -19,7 +19,7 @@ const STRIDE = QUADS + 1u; // one more than a row has, so that threads that go d
 var<workgroup> a_tile: array<vec4<real>, DEPTH * STRIDE>; // [DEPTH, QUADS of rows]
 var<workgroup> b_tile: array<vec4<real>, DEPTH * STRIDE>; // [DEPTH, QUADS of columns]
 
-// Which step and which quad of a tile a thread fetches: neighbours follow the dimension that lies contiguous.
+// Which step and which quad of a tile a thread fetches: neighbouring threads follow the contiguous dimension.
 fn place(i: u32, along_k: bool) -> vec2<u32> {
     return select(vec2<u32>(i / QUADS, i % QUADS), vec2<u32>(i % DEPTH, i / DEPTH), along_k);
 }

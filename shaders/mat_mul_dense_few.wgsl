@@ -1,8 +1,8 @@
 // y[z, i, j] = activation(Σ_c a[z, i, c] · b[z, c, j] + bias[j]) + residual[z, i, j]          few rows
 //
 // The topology for products that read all of b for a few rows. One workgroup computes ROWS rows by COLS columns
-// straight from the buffers: PARTS threads share a column and take turns with c, each adding to four sums, which then
-// meet in workgroup memory. Neighbouring threads follow the dimension in which b lies contiguous.
+// straight from the buffers: PARTS threads share a column, each taking every PARTS-th c for four sums, which are then
+// added up in workgroup memory. Neighbouring threads follow the contiguous dimension of b.
 
 const ROWS = 4u;
 const COLS = 16u;

@@ -1,10 +1,10 @@
 // y[i, j] = Σ_c x[i / share, c] · w[ids[i], j, c]                    each row by the matrix of its expert
 //
-// expert_rows has listed the entries i of every expert. One workgroup of 8 × 8 threads computes TILE entries of one
-// expert by TILE columns, so that weights are read once per tile: DEPTH steps of c at a time both operands go into
-// workgroup memory, rows and columns innermost, and every thread adds to MICRO × MICRO sums. Which expert and which of
-// its tiles a workgroup has follows from the offsets; the grid has room for a tile begun by each expert, and spare
-// workgroups end at once. Entries without an expert stay as they are.
+// expert_rows has listed the entries i of every expert (an entry: one token with one of its experts). One workgroup of
+// 8 × 8 threads computes TILE entries of one expert by TILE columns, so that weights are read once per tile: DEPTH
+// steps of c at a time both operands go into workgroup memory, rows and columns innermost, and every thread adds to
+// MICRO × MICRO sums. Which expert and which of its tiles a workgroup has follows from the offsets; the grid has room for one partly filled
+// tile per expert, and workgroups without a tile end at once. Entries without an expert stay as they are.
 
 override X_KIND: u32; // how x is stored: see stored.wgsl
 override W_KIND: u32; // how w is stored, unless in blocks
@@ -44,7 +44,7 @@ fn entry_quad(i: u32, c: u32) -> vec4<f32> {
     return x_quad(entries[i] / params.share, c);
 }
 
-// Each of the 64 threads turns 4 × 4 elements of either operand. Columns past n repeat the last.
+// Each of the 64 threads transposes 4 × 4 elements of either operand. Columns past n repeat the last.
 fn stage(first_weight: u32, col: u32, c: u32, lane: u32) {
     let step = 4u * (lane % (DEPTH / 4u));
     let quad = lane / (DEPTH / 4u);
@@ -54,7 +54,7 @@ fn stage(first_weight: u32, col: u32, c: u32, lane: u32) {
         entry_quad(i, from_x), entry_quad(i + 1u, from_x), entry_quad(i + 2u, from_x), entry_quad(i + 3u, from_x),
     ));
     let at = first_weight + min(vec4<u32>(col + i) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.n - 1u));
-    // The last block of columns may end early; what is read for the rest meets zeros of x.
+    // The last block of columns may be cut short; what is read past its end is multiplied by zeros of x.
     let k = min(c + step, (params.k - 1u) / 4u * 4u);
     let columns = transpose(mat4x4<f32>(
         weight_quad(at.x, k), weight_quad(at.y, k), weight_quad(at.z, k), weight_quad(at.w, k),

@@ -1,7 +1,7 @@
 // y[i, j] = Σ_c x[i / share, c] · w[ids[i], j, c]                    each row by the matrix of its expert: few rows
 //
 // The topology where few entries share an expert: one workgroup computes GROUP columns of one entry, straight from its
-// id, eight threads to a column. They take turns with four weights at a time, and their sums meet in workgroup memory.
+// id, eight threads to a column: each takes four weights of every 32, and the sums are added up in workgroup memory.
 // An entry whose id is no expert gets zeros.
 
 override X_KIND: u32; // how x is stored: see stored.wgsl

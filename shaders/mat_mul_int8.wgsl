@@ -2,13 +2,13 @@
 //
 // The formula of mat_mul over the output of `quantise`: within a block of 32 columns, quants of W and of x are summed
 // as integers, four products to an instruction, and scaled once per block. One workgroup computes TILE rows
-// for TILE tokens, STEP blocks of columns at a time; while it computes one step, the next is on its way from
-// memory. The tiles lie column first: neighbouring threads read neighbouring vec4 of them.
+// for TILE tokens, STEP blocks of columns at a time; while it computes one step, the next is loaded from
+// memory. The tiles are column-major: neighbouring threads read neighbouring vec4 of them.
 
 const TX = 8u;           // threads along the rows of W
 const TY = 16u;          // threads along the tokens
 const TILE = 64u;        // rows, and tokens: 8·TX and 4·TY
-const STEP = 2u;         // blocks of columns at a time, so that each thread brings one of W and one of x
+const STEP = 2u;         // blocks of columns at a time, so that each thread loads one of W and one of x
 const WG_SIZE = TX * TY; // STEP · TILE
 const QUADS = 2u * STEP * TILE;
 
@@ -30,7 +30,7 @@ var<workgroup> x_tile: array<vec4<u32>, QUADS>;        // [STEP, halves, TILE to
 var<workgroup> w_scale_tile: array<vec4<f32>, WG_SIZE>; // [STEP, TILE rows]: scales, minima
 var<workgroup> x_scale_tile: array<vec4<f32>, WG_SIZE>; // [STEP, TILE tokens]
 
-// What one thread brings to a step: a block of W and one of x.
+// What one thread loads for a step: a block of W and one of x.
 struct Share {
     w: array<vec4<u32>, 2>,
     w_scales: vec4<f32>,
@@ -125,7 +125,7 @@ fn compute(sums: ptr<function, array<vec4<f32>, 8>>, tx: u32, ty: u32) {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let first_row = group.x * TILE;
     let first_token = group.y * TILE;
-    // A thread's rows lie TX apart and its tokens TY, so that neighbours stay neighbours in memory.
+    // A thread's rows are TX apart and its tokens TY, so that neighbouring threads access neighbouring memory.
     let tx = thread % TX;
     let ty = thread / TX;
     var sums = array<vec4<f32>, 8>(); // [row], of 4 tokens

@@ -1,18 +1,18 @@
 // y[t, r] = epilogue(Σ_c W[r, c] · x[t, c])                every token of a pass, on subgroup matrices of f16
 //
 // The formula of mat_mul over the output of `round_f16`. STEP blocks of columns at a time, a workgroup dequantises
-// TILE_ROWS rows of W to f16, each weight once, and puts TILE_TOKENS tokens of x beside them. Its four subgroups share
-// the sums, two by two: each multiplies DOWN matrices of tokens by ACROSS matrices of rows, and adds up in f32.
+// TILE_ROWS rows of W to f16, each weight once, and copies TILE_TOKENS tokens of x next to them. Its four subgroups
+// share the sums, two by two: each multiplies DOWN matrices of tokens by ACROSS matrices of rows, and adds up in f32.
 // Fetching one step during another was not faster: other workgroups have work in the meantime.
 //
-// How many matrices there are, and of what size, stands in the files of `matrices` and `shape`, which write the
-// products out one by one: those that a loop chooses by an index do not stay in registers (on an NVIDIA GPU the whole
-// took two to three times as long), and a loop over the columns of a step costs another tenth.
+// How many matrices there are, and of what size, is in the files of `matrices` and `shape`, which write the products
+// out one by one: matrices that a loop indexes do not stay in registers (on an NVIDIA GPU the kernel took two to three
+// times as long), and a loop over the columns of a step costs another tenth.
 
 override SUBGROUP_SIZE: u32; // threads of every subgroup
 
 override WG_SIZE: u32 = 4u * SUBGROUP_SIZE;
-override SHARE: u32 = (STEP * max(TILE_ROWS, TILE_TOKENS) + WG_SIZE - 1u) / WG_SIZE; // blocks that a thread brings
+override SHARE: u32 = (STEP * max(TILE_ROWS, TILE_TOKENS) + WG_SIZE - 1u) / WG_SIZE; // blocks that a thread loads
 
 #import shape
 #import matrices
@@ -42,7 +42,7 @@ var<workgroup> y_tile: array<f32, 4u * M * N>; // a matrix of sums of each subgr
 
 alias Sums = array<SumMatrix, DOWN * ACROSS>; // [ACROSS, DOWN]
 
-// What a subgroup has of the workgroup's sums.
+// A subgroup's part of the workgroup's sums.
 struct Place {
     token: u32, // the first
     row: u32,   // of W, the first
@@ -65,8 +65,8 @@ fn write_matrix(sum: SumMatrix, down: u32, across: u32, place: Place) {
     }
 }
 
-// Brings STEP blocks of columns from block `start` on: a thread takes whole blocks, and has all its loads under way
-// before it waits for one. Rows and tokens past the end repeat the last, their sums are never written; blocks past the
+// Loads STEP blocks of columns from block `start` on: a thread takes whole blocks, and starts all its loads before it
+// waits for one. Rows and tokens past the end repeat the last, their sums are never written; blocks past the
 // end are zero. That `thread` has a bound tells the compiler that no store needs a check of its own.
 fn bring(start: u32, first_row: u32, first_token: u32, thread: u32) {
     for (var n = 0u; n < SHARE; n += 1u) {

@@ -1,19 +1,20 @@
 // y[r] = epilogue(Σ_c W[r, c] · x[c])                                one column, tall W: gate and up, and the head
 // With NORM, x is RMS-normalised on the way: Σ_c W[r, c] · x[c] · norm_weight[c] / sqrt(mean x² + EPS).
 //
-// A workgroup computes GROUP_ROWS rows of y, each of its thread groups OUTPUTS at a time. x lies in workgroup memory, STAGE
-// blocks of it at once, part by part, so that lanes which work on neighbouring blocks read neighbouring vec4. Norm
-// weights and squares are thus taken once per workgroup. `x_stage` says in which form x lies there, and multiplies it:
-// as numbers (x_floats), or as limbs for packed dot products (x_limbs). mat_vec_split is for long rows of few.
+// A workgroup computes GROUP_ROWS rows of y, each of its thread groups OUTPUTS at a time. x is staged in workgroup
+// memory, STAGE blocks at once, part by part, so that lanes which work on neighbouring blocks read neighbouring vec4.
+// Norm weights and squares are thus computed once per workgroup. The file imported as `x_stage` decides in which form x
+// is staged, and multiplies it: floats (x_floats), or int8 limbs for packed dot products (x_limbs). mat_vec_split is
+// for matrices of few, long rows.
 
 override GROUP_ROWS: u32; // a multiple of OUTPUTS
-override ROW_PASSES: u32;     // in which the thread groups get through these rows, at most
+override ROW_PASSES: u32;     // at most so many until the thread groups have computed these rows
 override STAGE: u32;      // blocks of x in workgroup memory
 
 override PITCH: u32 = STAGE | 1u; // from one part of the blocks to the next: odd, so that writes spread over the banks
 override MAX_THREAD_GROUPS: u32 = (WG_SIZE + 3u) / 4u;
 
-const MAX_SUMS = 5u; // four slots, and the squares
+const MAX_SUMS = 5u; // four rows of W, and the squares
 
 #import mat_vec_rows
 
@@ -21,11 +22,11 @@ const MAX_SUMS = 5u; // four slots, and the squares
 
 var<workgroup> squares_of: array<f32, MAX_THREAD_GROUPS>; // [thread groups]
 
-// Blocks of a stage for each lane: a constant where the size of a thread group is one, so that the loop can be unrolled.
+// Blocks of a stage for each lane: a constant where the size of a thread group is one, so that loops can be unrolled.
 fn steps_of(lanes: u32) -> u32 {
     if LANES != 0u {
         // mutant: (STAGE + LANES - 1u) / max(LANES, 1u) => STAGE / max(LANES, 1u)
-        return (STAGE + LANES - 1u) / max(LANES, 1u); // 0 may not stand there, taken or not
+        return (STAGE + LANES - 1u) / max(LANES, 1u); // the divisor must not be 0 even in a branch not taken
     }
     // mutant: (STAGE + lanes - 1u) / lanes => STAGE / lanes
     return (STAGE + lanes - 1u) / lanes;

@@ -1,11 +1,11 @@
-// y[n, r] = epilogue(Σ_c W[r, c] · x[n, c])                          up to eight columns; long rows of few
+// y[n, r] = epilogue(Σ_c W[r, c] · x[n, c])                          up to eight columns; few, long rows
 // The formula of mat_vec, with NORM as there.
 //
 // A workgroup computes OUTPUTS rows of y, all its threads together: a thread takes eight weights of a block at a time,
-// four from each half, so that neighbours read neighbouring words of W and neighbouring vec4 of x. Nothing waits
-// before the sums, which supports matrices that are soon read.
+// four from each half, so that neighbours read neighbouring words of W and neighbouring vec4 of x. There is no barrier
+// before the sums, which suits small matrices.
 
-const MAX_SUMS = 24u; // two slots for eight columns, and the squares of each
+const MAX_SUMS = 24u; // two rows of W for eight columns, and the squares of each column
 
 #import mat_vec_rows
 
@@ -37,7 +37,8 @@ fn add_quads(sums: ptr<function, array<f32, MAX_SUMS>>, first: u32, b: u32, k: u
         // mutant: (*sums)[COLUMNS * ROWS_PER_GROUP + column] += squares => (*sums)[COLUMNS * ROWS_PER_GROUP] += squares
         (*sums)[COLUMNS * ROWS_PER_GROUP + column] += squares;
         for (var group_row = 0u; group_row < ROWS_PER_GROUP; group_row += 1u) {
-            (*sums)[column * ROWS_PER_GROUP + group_row] += quads_dot(weight_row(first, group_row) * BLOCKS + b, k, low, high, x_sums);
+            let at = weight_row(first, group_row) * BLOCKS + b;
+            (*sums)[column * ROWS_PER_GROUP + group_row] += quads_dot(at, k, low, high, x_sums);
         }
     }
 }

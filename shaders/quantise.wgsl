@@ -1,6 +1,6 @@
 // q[t, c] = round(x[t, c] / scale), scale = max |x| of a block of 32 over 127           activations for mat_mul_int8
-// One thread takes a block. Beside the scale go the sums of the quants of either half times it: what the minima and
-// zero points of the weights are multiplied by.
+// One thread takes a block. With the scale it stores the sum of each half's quants times the scale: the minima and
+// zero points of the weights are multiplied by these.
 
 override WG_SIZE: u32;
 override COLS: u32;     // columns of x: a multiple of 32

@@ -1,7 +1,8 @@
 // y[a, p, c] = sum, product, largest or smallest of x[a, i, c] over part p of the axis:
 // p · chunk <= i < min((p + 1) · chunk, length)
-// Two dispatches reduce a long axis: parts first, then over the parts. LANES threads compute one value of y; a lone
-// thread supports columns, whose neighbours then read side by side. What comes of NaN is up to the device.
+// Two dispatches reduce a long axis: parts first, then over the parts. LANES threads compute one value of y. One
+// thread per value is for columns: neighbouring threads then read neighbouring elements. What becomes of NaN is up to
+// the device.
 
 override WG_SIZE: u32 = 256;
 override LANES: u32;
@@ -13,7 +14,7 @@ struct Params {
     inner: u32,
     parts: u32,
     chunk: u32,
-    identity: f32, // 0, 1, -inf or inf, which WGSL cannot write down
+    identity: f32, // 0, 1, -inf or inf, which WGSL has no literal for
     divisor: f32,  // of the result: the length for a mean
 }
 

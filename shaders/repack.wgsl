@@ -1,6 +1,6 @@
 // Takes GGUF blocks apart into the sections of a packed matrix: see kernels/layout.rs for what goes where.
-// One thread moves one block of 32 weights (a K-quant's super-block is eight of them); the first thread of a
-// super-block also moves what the eight share. The target must be zero before: halves of a word are added by
+// One thread converts one block of 32 weights (a K-quant's super-block is eight of them); the first thread of a
+// super-block also converts what the eight share. The target must be zero before: parts of a word are added by
 // atomicOr.
 
 override WG_SIZE: u32 = 64;

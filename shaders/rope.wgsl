@@ -1,6 +1,6 @@
-// (y[a], y[b]) = (x[a] cos - x[b] sin, x[a] sin + x[b] cos) for each pair i of a head, at its token's position; what
-// lies past the pairs is copied. (a, b) is (2i, 2i + 1), or (i, i + pairs) with SPLIT_HALF.
-// A head of one token is a row; neighbouring tokens lie `stride` rows apart: 1 in [batch, head, token, dim], the number
+// (y[a], y[b]) = (x[a] cos - x[b] sin, x[a] sin + x[b] cos) for each pair i of a head, at its token's position;
+// values past the pairs are copied. (a, b) is (2i, 2i + 1), or (i, i + pairs) with SPLIT_HALF.
+// A head of one token is a row; neighbouring tokens are `stride` rows apart: 1 in [batch, head, token, dim], the number
 // of heads in [batch, token, head, dim]. One thread computes one pair, or copies one value past them.
 
 override WG_SIZE: u32 = 64;

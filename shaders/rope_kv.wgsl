@@ -1,4 +1,4 @@
-// What stands between the QKV projection and attention, for one token and one head per workgroup:
+// The steps between the QKV projection and attention, for one token and one head per workgroup:
 //   q, k: optional RMS norm over the head, then rotation of pairs (RoPE, Su et al. 2021, arXiv 2104.09864)
 //   k, v: into the cache as packed f16, at the token's position
 // The angle of pair i is position * frequency_i. Frequencies come as turns per token in 64-bit fixed point, so that

@@ -1,6 +1,6 @@
 // table[p, i] = factor * (cos a, sin a), a = 2π * (first + p) * turns[i]       (RoPE, Su et al. 2021, arXiv 2104.09864)
-// One workgroup computes WG_SIZE entries. Scaling of positions and frequencies, YaRN's too, is in the turns; its
-// attention factor is `factor`.
+// One workgroup computes WG_SIZE entries. Scaling of positions and frequencies, YaRN's included, is part of `turns`;
+// YaRN's attention factor is `factor`.
 
 override WG_SIZE: u32 = 64;
 

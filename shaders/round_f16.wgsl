@@ -1,7 +1,7 @@
 // y[t, c] = f16(x[t, c] / scale[t])                       activations for mat_mul_subgroup_matrix
 //
-// f16 ends at 65,504, and activations of real models do not: a row is scaled by the power of two, which loses nothing,
-// that brings its largest value to between 2^14 and 2^15. One workgroup takes a row.
+// The largest f16 is 65,504, and activations of real models can be larger: a row is scaled by the power of two that
+// brings its largest value to between 2^14 and 2^15, which is exact. One workgroup takes a row.
 
 override WG_SIZE: u32;
 override COLS: u32;     // columns of x: a multiple of 4
@@ -30,7 +30,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         most = max(most, abs(x[start + i]));
     }
     let largest = lanes_max(max(max(most.x, most.y), max(most.z, most.w)), lane);
-    // Exponents as f32 has them; the scale's and its inverse's are those of normal numbers.
+    // Biased exponents, as in the bits of an f32; scale and inverse are normal numbers.
     // mutant: >> 23u, 15u) - 14u => >> 23u, 14u) - 14u
     let exponent = max(bitcast<u32>(largest) >> 23u, 15u) - 14u;
     let inverse = bitcast<f32>((254u - exponent) << 23u);

@@ -1,5 +1,5 @@
-// The filters' exact ends among the candidates, the draw, and the commit of the token. One workgroup. Last of the four
-// kernels of sampling.
+// Ends the filters exactly among the candidates, draws, and commits the token. One workgroup. Last of the four kernels
+// of sampling.
 //
 // A filter is the smallest key at which a count (top-k) or a sum of probabilities (top-p) is reached, found a byte at
 // a time through histograms; logits whose keys are equal stay or go together. The twin of src/sampler.rs.
@@ -20,7 +20,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read> options: Options;
 @group(0) @binding(2) var<storage, read> logits: array<f32>;                // [LENGTH], penalised
 @group(0) @binding(3) var<storage, read> stops: array<u32>;                 // length, then end-of-generation ids
-@group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch; left as it is wanted
+@group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch; zero at the end
 @group(0) @binding(5) var<storage, read_write> counts: array<u32>;          // [LENGTH]
 @group(0) @binding(6) var<storage, read_write> state: State;
 @group(0) @binding(7) var<storage, read_write> tokens: array<u32>;          // [0] is the next pass's token

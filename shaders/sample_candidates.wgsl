@@ -1,4 +1,4 @@
-// With top-k or top-p: the indices of all logits down to the bin of the histogram at which the first of them ends.
+// With top-k or top-p: the indices of all logits down to the histogram bin in which the first of the two filters ends.
 // Without: the best logit of every segment after temperature and noise. One workgroup computes one segment of CHUNK.
 // Third of the four kernels of sampling.
 

@@ -19,7 +19,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<f32>;       // [matrices, N, N]
 @group(0) @binding(2) var<storage, read_write> y: array<f32>; // [matrices, N, N]
 
-// Rows are an odd number of words apart, so that a row of threads reads a column of all banks.
+// Rows are an odd number of words apart, so that threads which read a column use different banks.
 const CAPACITY: u32 = 2112u; // 2 · 32 · 33 words, more than 8 · 8 · 9
 
 var<workgroup> matrix: array<f32, CAPACITY>;

@@ -1,6 +1,7 @@
 // Half an iteration for matrices of any size: every row divided by its sum (Sinkhorn & Knopp 1967). One workgroup
 // computes one row; sinkhorn_columns follows. With a tolerance, a matrix whose rows all sum to 1 within it is left as
-// it is from then on: three flags per matrix in turn say whether a row was off in this iteration and the one before.
+// it is from then on: three flags per matrix, used in rotation, say whether a row was off in this iteration and in the
+// one before.
 
 override WG_SIZE: u32 = 64;
 override LANES: u32; // WG_SIZE

@@ -1,6 +1,6 @@
 // y[r, i] = exp(s[i] - max s) / Σ_j exp(s[j] - max s),  s[i] = cap(scale · x[r, i]) + mask[r, i]
 // The sum over blocks of any length in one pass: Milakov & Gimelshein 2018, arXiv 1805.02867. LANES threads compute
-// one row. -inf, and all that is not above LOWEST, weighs 0; a row of nothing else gives zeros.
+// one row. Scores of -inf, or any not above LOWEST, have weight 0; a row of nothing else gives zeros.
 
 override WG_SIZE: u32 = 256;
 override LANES: u32;
@@ -8,7 +8,7 @@ override LANES: u32;
 struct Params {
     rows: u32,
     width: u32,
-    queries: u32,  // causal: x is [.., queries, keys] and the last query sees all keys; 0: every key is seen
+    queries: u32,  // causal: x is [.., queries, keys] and the last query attends to all keys; 0: not causal
     scale: f32,
     soft_cap: f32, // 0: none
     masked: u32,   // 1: there is a mask
@@ -53,7 +53,7 @@ fn score(start: u32, mask_start: u32, i: u32) -> f32 {
     return clamp(s, LOWEST, -LOWEST);
 }
 
-// Keys that row r sees.
+// Keys that row r attends to.
 fn seen_keys(r: u32) -> u32 {
     if params.queries == 0u {
         return params.width;
@@ -63,7 +63,7 @@ fn seen_keys(r: u32) -> u32 {
     return u32(max(last + 1, 0));
 }
 
-// exp of a number that is not above 0; the bound keeps it clear of infinities, about which WGSL promises nothing.
+// exp of a number ≤ 0; the bound keeps the argument finite, since WGSL promises nothing about infinities.
 fn weight(depth: f32) -> f32 {
     // mutant: max(depth, -100.0) => max(depth, -10.0)
     return exp(max(depth, -100.0));

@@ -1,9 +1,9 @@
-// values, indices[r, j] = the j-th largest of x[r, ..] and where it lies: the lowest index first among equals; NaN is
-// less than all. One workgroup computes one part of a row; a second dispatch joins the parts of a long one.
+// values, indices[r, j] = the j-th largest of x[r, ..] and its index: the lowest index first among equals; NaN is less
+// than all. One workgroup computes one part of a row; a second dispatch combines the parts of a long one.
 //
-// Values become keys that order as they do; with its inverted index behind it every key is unique. The k-th largest
-// is found a byte at a time through histograms (radix selection, Alabi et al. 2012), what reaches it is gathered and
-// sorted (Batcher's bitonic network, 1968).
+// Values become integer keys of the same order; with the inverted index appended every key is unique. The k-th largest
+// is found a byte at a time through histograms (radix selection, Alabi et al. 2012); all keys from it up are gathered
+// and sorted (Batcher's bitonic network, 1968).
 
 override WG_SIZE: u32 = 256;
 
@@ -63,7 +63,7 @@ fn agrees(e: vec2<u32>, level: u32) -> bool {
     return e.x == limit.x && (e.y & known) == (limit.y & known);
 }
 
-// One thread: the bin, from the top, in which the wanted count is reached.
+// Called by one thread: finds the bin, from the top, in which the wanted count is reached.
 fn choose_bin(level: u32) {
     var bin = BINS - 1u;
     while bin > 0u && atomicLoad(&bins[bin]) < wanted {

@@ -1,4 +1,5 @@
-// y[i…] = x[i… in another order of axes]: any permutation; `transpose_tiled` does those that would read x in leaps.
+// y[i…] = x[i… in another order of axes]: any permutation; transpose_tiled is for those
+// whose reads of x would be far apart.
 // One thread writes one word of y, a workgroup WG_SIZE.
 
 #import strided_copy

@@ -1,5 +1,5 @@
 // y[b, j, i] = x[b, i, j] by strides, where neighbours in x have neighbouring j and neighbours in y neighbouring i.
-// One workgroup turns a tile of 32×32 in workgroup memory, so that it reads and writes rows.
+// One workgroup transposes a tile of 32×32 in workgroup memory, so that it reads and writes whole rows.
 
 override WG_SIZE: u32 = 256;
 override HALVES: bool; // elements are 16 bits, two to a word; rows and the strides of y are then even
@@ -26,7 +26,7 @@ struct Params {
 
 const TILE: u32 = 32u;
 
-// One more column than the tile has, so that a column lies in different banks.
+// One more column than the tile has, so that a column is spread over different banks.
 var<workgroup> tile: array<u32, 1056>;
 
 fn element(at: u32) -> u32 {

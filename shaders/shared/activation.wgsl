@@ -1,4 +1,4 @@
-// What a matrix product ends with. The kernel declares `override ACTIVATION: u32`: 0 nothing, 1 relu, 2 silu, 3 gelu.
+// What follows a matrix product. The kernel declares `override ACTIVATION: u32`: 0 none, 1 relu, 2 silu, 3 gelu.
 #import silu
 #import gelu
 

@@ -1,4 +1,4 @@
-// Columns of x that end inside a block: rows start anywhere, and what lies past the last column counts as 0.
+// Columns of x that end inside a block: rows start at any element, and columns past the last count as 0.
 alias x_elem = f32;
 
 // Four values from column `col` of the row that starts at element `start`.

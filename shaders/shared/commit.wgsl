@@ -1,4 +1,4 @@
-// Makes `token` the sampled one: the next pass of the same command list then works on it. One thread calls this once.
+// Records `token` as the sampled one and as input of the next pass of the same command list. One thread calls it once.
 // The kernel binds `state` and `tokens` for writing, and `stops` (its length, then end-of-generation ids).
 fn commit(token: u32) {
     // mutant (argmax_merge): state.position += state.count => state.position += 1u

@@ -1,5 +1,5 @@
 // A thread's 8 × 8 sums: sums[2r + h] belongs to its row r and half h of its columns. A half is four neighbours; the
-// second lies half a tile after the first, so that neighbouring threads read neighbouring vec4. Rows likewise.
+// second comes half a tile after the first, so that neighbouring threads read neighbouring vec4. Rows likewise.
 const MICRO = 8u;
 const VECTORS = 16;
 

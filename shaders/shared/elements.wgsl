@@ -42,12 +42,12 @@ fn brain_bits(x: vec4<f32>) -> vec4<u32> {
     // mutant (elementwise): (upper & vec4<u32>(1u)) => vec4<u32>(1u)
     let rounded = (bits + vec4<u32>(0x7fffu) + (upper & vec4<u32>(1u))) >> vec4<u32>(16u);
     let nan = (bits & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
-    // What is left of a NaN's sign and payload differs between GPUs: there is one NaN.
+    // GPUs differ in what they keep of a NaN's sign and payload: every NaN becomes the same one.
     // mutant (elementwise): return select(rounded, vec4<u32>(0x7fc0u), nan); => return rounded;
     return select(rounded, vec4<u32>(0x7fc0u), nan);
 }
 
-// Integers lose the fraction and stop at the ends of their range.
+// To integers: the fraction is dropped, and values outside the range are clamped to it.
 fn encode(dtype: u32, x: vec4<f32>) -> vec4<u32> {
     switch dtype {
         case F16: { return half_bits(x); }

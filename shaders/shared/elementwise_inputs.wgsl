@@ -80,7 +80,7 @@ fn input_bits(input: u32, i: u32, at: array<Places, 4>) -> vec4<u32> {
     return quad(input, first);
 }
 
-// Bits of all inputs, and the numbers they stand for in `values`. An input that is not there stays 0.
+// Bits of all inputs, and their numeric values in `values`. Inputs that do not exist stay 0.
 fn load_inputs(i: u32, first: u32) -> vec4<u32> {
     var at = array<Places, 4>();
     if ACCESS != 0u {

@@ -10,7 +10,7 @@ fn load_block(b: u32) -> array<vec4<f32>, 8> {
     return quads;
 }
 
-// Block b times x; the sums of x over its halves are for types with minima.
+// Block b times x; the sums of x over its halves are unused here: they serve types with minima.
 fn block_dot(b: u32, x: ptr<function, array<vec4<f32>, 8>>, x_sums: vec2<f32>) -> f32 {
     return dot(load_quad(b, 0u), (*x)[0]) + dot(load_quad(b, 1u), (*x)[1])
         + dot(load_quad(b, 2u), (*x)[2]) + dot(load_quad(b, 3u), (*x)[3])

@@ -6,7 +6,7 @@ override ROWS_PER_GROUP: u32;     // rows of W that a thread group works on toge
 override COLUMNS: u32;   // columns of x, at most 8
 override Y_STRIDE: u32;  // elements from one column of y to the next
 override WG_SIZE: u32;
-override LANES: u32;     // threads of a thread group, a power of two; 0: not known before it runs
+override LANES: u32;     // threads of a thread group, a power of two; 0: known only at run time
 override NORM: bool;     // RMS-normalise x on the way
 override EPS: f32;
 override BIAS: bool;
@@ -16,7 +16,8 @@ override SWIGLU: bool;   // rows r and ROWS + r of W are gate and up of y[r]
 
 override BLOCKS: u32 = (COLS + 31u) / 32u;                 // blocks of a row
 override OUTPUTS: u32 = select(ROWS_PER_GROUP, ROWS_PER_GROUP / 2u, SWIGLU); // rows of y from ROWS_PER_GROUP rows of W
-override SUMS: u32 = (ROWS_PER_GROUP + 1u) * COLUMNS;               // of a thread group: [COLUMNS, ROWS_PER_GROUP], then squares [COLUMNS]
+// Of a thread group: [COLUMNS, ROWS_PER_GROUP], then squares [COLUMNS].
+override SUMS: u32 = (ROWS_PER_GROUP + 1u) * COLUMNS;
 
 struct Params {
     first_row: u32,  // row of the whole matrix that row 0 of W is: W may be one shard
@@ -40,7 +41,7 @@ struct Params {
 #import weights
 #import thread_group
 
-// The row of W in a group_row, for slots that start at row `first` of y. Slots past the end repeat the last row.
+// Row number `group_row` of W of a thread group whose first row of y is `first`. Rows past the end repeat the last.
 fn weight_row(first: u32, group_row: u32) -> u32 {
     if SWIGLU {
         // mutant (mat_vec, mat_vec_split): (group_row & 1u) * ROWS => (group_row & 1u)
@@ -58,7 +59,7 @@ fn x_start() -> u32 {
     return 0u;
 }
 
-// What a row of y needs besides its sum. It is loaded before the sum is known, so that nothing waits for it at the end.
+// The epilogue inputs of a row of y. They are loaded before the sum is known: nothing waits for them at the end.
 struct Row {
     at: u32,      // element of y
     before: f32,  // what is added: bias and residual

@@ -1,4 +1,4 @@
-// Functions that WGSL lacks, or promises too little of. Where a result is NaN, it is made of bits.
+// Functions that WGSL lacks, or whose promised accuracy is too low. NaN results are made of bits: WGSL has no literal.
 
 // 1/(2π) after 32 bits of zeros.
 const INVERSE_TWO_PI = array<u32, 7>(
@@ -11,8 +11,9 @@ fn window(high: u32, low: u32, shift: u32) -> u32 {
     return (high << shift) | ((low >> 1u) >> (31u - shift));
 }
 
-// |x| in turns without the whole ones, in units of 2^-32; for the bits of an |x| of at least 1/2. The product of its
-// mantissa with the bits of 1/(2π) that matter (Payne and Hanek 1983), within a few units for every x.
+// The fraction of |x| / 2π (turns, without the whole ones) in units of 2^-32, for the bits of an |x| of at least 1/2:
+// the product of its mantissa with the bits of 1/(2π) that matter (Payne and Hanek 1983), within a few units for every
+// x.
 fn turns(bits: u32) -> u32 {
     let mantissa = (bits & 0x7fffffu) | 0x800000u;
     // mutant (elementwise): (bits >> 23u) - 118u => (bits >> 23u) - 119u
@@ -24,8 +25,8 @@ fn turns(bits: u32) -> u32 {
     return mantissa * high + upper + (((mantissa & 0xffffu) * (low >> 16u)) >> 16u);
 }
 
-// sin(x + quarters · π/2) within 1e-7: WGSL promises 2^-11. The nearest quarter turn comes off in integers; Taylor
-// series give the rest, at most an eighth of a turn.
+// sin(x + quarters · π/2) within 1e-7: WGSL promises 2^-11. The nearest quarter turn is subtracted in integers;
+// Taylor series give the rest, at most an eighth of a turn.
 fn sine(x: f32, quarters: u32) -> f32 {
     let bits = bitcast<u32>(x) & 0x7fffffffu;
     var rest = x;
@@ -51,7 +52,7 @@ fn sines(x: vec4<f32>, quarters: u32) -> vec4<f32> {
     return vec4<f32>(sine(x.x, quarters), sine(x.y, quarters), sine(x.z, quarters), sine(x.w, quarters));
 }
 
-// 1 / (1 + e^-x), without a large exponential.
+// 1 / (1 + e^-x), without an exponential that could overflow.
 fn sigmoid(x: vec4<f32>) -> vec4<f32> {
     // mutant (elementwise): vec4<f32>(87.0) => vec4<f32>(8.0)
     let e = exp(-min(abs(x), vec4<f32>(87.0)));

@@ -1,4 +1,4 @@
-// Norms over rows, for layer_norm and rms_norm_residual: the kernel says by CENTRED whether the mean is taken off.
+// Norms over rows, for layer_norm and rms_norm_residual: the kernel's CENTRED says whether the mean is subtracted.
 // LANES threads compute one row.
 
 override WG_SIZE: u32 = 256;
@@ -39,7 +39,7 @@ fn load(at: u32) -> f32 {
     return x[at];
 }
 
-// What becomes of value i of a row, normalised.
+// Weight and bias applied to the normalised value i of a row.
 fn scaled(value: f32, i: u32) -> f32 {
     var scale = 1.0;
     var shift = 0.0;

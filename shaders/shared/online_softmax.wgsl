@@ -1,6 +1,6 @@
 // The running softmax of a workgroup of WG_SIZE threads over tiles of up to KEYS keys for QUERIES queries (Milakov &
-// Gimelshein 2018, arXiv 1805.02867): scores stand in `weights` and become weights of exp(score - maximum so far).
-override MEMBERS: u32 = WG_SIZE / QUERIES;        // threads that softmax_weights the keys of one query
+// Gimelshein 2018, arXiv 1805.02867): `weights` holds scores, which are replaced by exp(score - maximum so far).
+override MEMBERS: u32 = WG_SIZE / QUERIES;        // threads that compute the softmax weights of one query
 
 var<workgroup> weights: array<f32, QUERIES * KEYS>;
 var<workgroup> shared_by: array<f32, WG_SIZE>;    // a maximum, then a sum, of each member
@@ -17,7 +17,7 @@ fn start_softmax(lane: u32) {
     workgroupBarrier();
 }
 
-// Turns the scores of a tile of `count` keys into weights and moves the running maxima and sums.
+// Replaces the scores of a tile of `count` keys by softmax weights and updates the running maxima and sums.
 fn advance(lane: u32, count: u32) {
     let n = lane / MEMBERS;
     let member = lane % MEMBERS;

@@ -1,4 +1,4 @@
-// The bits of an f32 → a number that orders as the f32 do, with NaN, 0, below all; -0 equals 0.
+// The bits of an f32 → an unsigned integer in the same order; NaN becomes 0, below all others; -0 equals 0.
 fn order_key(bits: u32) -> u32 {
     // mutant (argmax_axis, top_k): (bits & 0x7fffffffu) > 0x7f800000u => bits > 0x7f800000u && bits < 0x80000000u
     // mutant (argmax_axis, top_k): (bits & 0x7fffffffu) > 0x7f800000u => (bits & 0x7fffffffu) >= 0x7f800000u

@@ -1,4 +1,4 @@
-// What the products of a pass share: sizes, parameters, and what becomes of a sum.
+// What the products of a pass share: sizes, parameters and the epilogue.
 override COLS: u32;      // columns of W, values of a row of x
 override ROWS: u32;      // rows of W
 override Y_STRIDE: u32;  // elements from one row of y to the next
@@ -14,7 +14,7 @@ struct Params {
 
 #import state
 
-// Writes the sum of row r of W for token t, with what belongs to it; past the end of either nothing.
+// Writes the sum of row r of W for token t, with bias and residual; past the end of either it writes nothing.
 fn write(t: u32, r: u32, sum: f32) {
     // mutant (mat_mul, mat_mul_int8): r >= ROWS || => r > ROWS ||
     // mutant (mat_mul, mat_mul_int8): t >= state.count => t > state.count

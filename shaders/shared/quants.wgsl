@@ -5,8 +5,8 @@
 //   block_word(b, k) word k of these
 //   block_scales(b)  (scale of weights 0–15, of 16–31, minimum of 0–15, of 16–31): weight = scale · quant - minimum
 //
-// A quant becomes a float by its place: as the upper bits of a mantissa under the exponent of 1 it reads
-// 1 + quant / 2^BITS. That takes a shift and a mask, where a conversion runs at a quarter of the rate or less.
+// A quant becomes a float without a conversion: put into the upper bits of the mantissa of a number between 1 and 2, it
+// reads 1 + quant / 2^BITS. That takes a shift and a mask, where a conversion runs at a quarter of the rate or less.
 
 const ONE = 0x3f800000u;
 const MASK = ((1u << u32(BITS)) - 1u) << u32(23 - BITS);
@@ -27,7 +27,7 @@ fn half_at(at: u32, i: u32) -> f32 {
     return select(pair.x, pair.y, (i & 1u) == 1u);
 }
 
-// Four weights; taking off the 1 first is exact.
+// Four weights; subtracting the 1 first is exact.
 fn weights_of(word: u32, scale: f32, minimum: f32) -> vec4<f32> {
     return (quad_of(word) - 1.0) * (STEPS * scale) - minimum;
 }
@@ -86,7 +86,7 @@ fn quads_dot(b: u32, k: u32, low: vec4<f32>, high: vec4<f32>, x_sums: vec2<f32>)
 
 // The quants of block b as signed bytes, for integer dot products, and their scales and minima.
 const BYTES = ((1u << u32(BITS)) - 1u) * 0x01010101u;
-const FLIPPED = select(0u, 0x80808080u, BITS == 8); // eight bits are taken down by 128
+const FLIPPED = select(0u, 0x80808080u, BITS == 8); // 8-bit quants are lowered by 128 to fit signed bytes
 
 fn int8_words(b: u32) -> array<u32, 8> {
     var words = block_words(b);

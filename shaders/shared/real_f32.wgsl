@@ -1,4 +1,4 @@
 // Products and sums in f32.
 alias real = f32;
 
-const FLUSH = false; // sums need no rest
+const FLUSH = false; // the sums are f32 already

@@ -1,5 +1,5 @@
 // K-quants keep weight l of several blocks in one byte l, each at its own shift. These gather one block's bits from 32
-// bytes at `at` into our words.
+// bytes at `at` into the words of the packed layout.
 
 // Word k of nibbles: weights 4k … 4k+3 low, 16+4k … 16+4k+3 high.
 fn gather_nibbles(at: u32, shift: u32, k: u32) -> u32 {

@@ -1,4 +1,4 @@
-// Q4_1, 20 bytes: f16 scale and offset, 16 bytes of nibbles, which have our order already.
+// Q4_1, 20 bytes: f16 scale and offset, 16 bytes of nibbles, in the packed order already.
 override SCALES_AT: u32;
 
 fn repack_block(i: u32, b: u32) {

@@ -1,4 +1,4 @@
-// Q5_0, 22 bytes: f16 scale, 32 fifth bits, 16 bytes of nibbles, which have our order already.
+// Q5_0, 22 bytes: f16 scale, 32 fifth bits, 16 bytes of nibbles, in the packed order already.
 #import spread_bits
 
 override HIGH_AT: u32;

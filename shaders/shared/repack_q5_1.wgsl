@@ -1,4 +1,4 @@
-// Q5_1, 24 bytes: f16 scale and offset, 32 fifth bits, 16 bytes of nibbles, which have our order already.
+// Q5_1, 24 bytes: f16 scale and offset, 32 fifth bits, 16 bytes of nibbles, in the packed order already.
 #import spread_bits
 
 override HIGH_AT: u32;

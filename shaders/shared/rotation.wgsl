@@ -1,9 +1,9 @@
 // sin and cos of 2π * position * frequency, frequency in turns per position in 64-bit fixed point: high word, low word.
-// WGSL allows sin and cos errors of 2^-11; the nearest quarter turn comes off in integers, and the Taylor series of
-// what is left, at most an eighth of a turn, are exact to f32.
+// WGSL allows sin and cos errors of 2^-11. Here the nearest quarter turn is subtracted in integers, and the Taylor
+// series of the rest, at most an eighth of a turn, are exact to f32.
 fn rotation(position: u32, frequency: vec2<u32>) -> vec2<f32> {
     // mutant (rope, rope_kv, rope_table): position * frequency.x => u32(f32(position) * f32(frequency.x))
-    let turns = position * frequency.x;                           // wraps at whole turns, as it should
+    let turns = position * frequency.x;                           // wraps at whole turns, which is wanted
     // mutant (rope_kv): (turns + 0x20000000u) >> 30u => turns >> 30u
     let quarter = (turns + 0x20000000u) >> 30u;
     let rest = bitcast<i32>(turns - (quarter << 30u));            // in units of 2^-32 turns, as is what follows

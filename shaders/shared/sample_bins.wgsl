@@ -5,7 +5,7 @@ var<workgroup> bin_low: array<atomic<u32>, BINS>;
 var<workgroup> bin_high: array<atomic<u32>, BINS>;
 var<workgroup> running: array<f32, BINS>; // sums of the bins up to each
 var<workgroup> found_bin: u32;
-var<workgroup> found_below: f32;          // what lies in the bins before
+var<workgroup> found_below: f32;          // count or sum of the bins before
 var<workgroup> found_target: f32;
 
 fn clear_bins(lane: u32) {
@@ -40,8 +40,8 @@ fn bin_value(bin: u32, by_count: bool) -> f32 {
     return f32(atomicLoad(&bin_high[bin])) * 4294967296.0 + f32(atomicLoad(&bin_low[bin]));
 }
 
-// Finds the first bin at which the running sum reaches the target: `goal` for a count, that share of the sum of all
-// bins else. Deeper levels keep the target and go on from what lies below.
+// Finds the first bin at which the running sum reaches the target: `goal` for a count, else that share of the sum of
+// all bins. Deeper levels keep the target and continue from the sum of the bins before.
 fn choose_bin(level: u32, by_count: bool, goal: f32, lane: u32) {
     let mine = bin_value(lane, by_count);
     running[lane] = mine;

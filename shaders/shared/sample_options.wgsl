@@ -1,4 +1,4 @@
-// How the next token is chosen; mirrors kernels/sample.rs, which says what each word means.
+// How the next token is chosen; mirrors kernels/sample.rs, which documents each word.
 struct Options {
     temperature: f32,
     top_p: f32,

@@ -1,9 +1,9 @@
-// What the sampling kernels hand on, in one buffer of words; see kernels/sample.rs. The kernel declares LENGTH, SEGMENTS
-// and WG_SIZE = 256, and binds `scratch`, `options` and `logits`.
+// What the sampling kernels pass on, in one buffer of words; see kernels/sample.rs. The kernel declares LENGTH,
+// SEGMENTS and WG_SIZE = 256, and binds `scratch`, `options` and `logits`.
 //
-// A logit's depth below the largest is a 24-bit key: 2^-19 per unit, and what is deeper than 32 is never drawn. The
-// histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed point: atomics know no floats,
-// and 32 bits lose a long flat tail.
+// A logit's distance from the largest is its depth, and its key the depth in units of 2^-19, in 24 bits; a logit deeper
+// than 32 is never drawn. The histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed
+// point: atomics have no floats, and 32 bits would lose a long flat tail.
 const COUNTS_AT = 0u;       // [BINS]
 const LOW_AT = 256u;        // [BINS] sums, low words
 const HIGH_AT = 512u;       // [BINS] sums, high words
@@ -23,7 +23,7 @@ fn depth_key(depth: f32) -> u32 {
     return DEEPEST;
 }
 
-// The key of the last logit that min-p keeps, and nothing deeper than can be drawn.
+// The largest key that min-p keeps, and that can be drawn at all.
 fn least_key() -> u32 {
     if options.min_p > 0.0 {
         // mutant (sample, sample_candidates): depth_key(-log(options.min_p)) => depth_key(options.min_p)
@@ -32,13 +32,13 @@ fn least_key() -> u32 {
     return DEEPEST - 1u;
 }
 
-// Whether the histogram is needed; else every logit is kept or not by itself.
+// Whether the histogram is needed: without top-k and top-p a logit is kept or not whatever the others are.
 fn has_filters() -> bool {
     // mutant (sample, sample_candidates, sample_histogram): 0u || options.top_p < 1.0 => 0u
     return options.top_k > 0u || options.top_p < 1.0;
 }
 
-// The best of the partial_argmaxes from word `at` on.
+// The best of the partial argmaxes from word `at` on.
 fn best_of(at: u32, lane: u32) -> PartialArgmax {
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     // mutant (sample): i < SEGMENTS; i += WG_SIZE => i + 1u < SEGMENTS; i += WG_SIZE

@@ -1,4 +1,4 @@
-// A number's share of a sum of numbers that are not negative; a sum of 0, or of next to nothing, has no shares.
+// A number's share of a sum of numbers that are not negative; where the sum is 0, or next to nothing, shares are 0.
 const LEAST_SUM: f32 = 1e-37;
 
 fn share(value: f32, sum: f32) -> f32 {

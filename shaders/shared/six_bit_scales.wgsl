@@ -1,5 +1,5 @@
 // The head of a super-block of Q4_K and Q5_K, one vec4 from SCALES_AT on, as in GGUF: f16 scale and minimum, then
-// twelve bytes with eight pairs of 6-bit scale and minimum. The first four scales lie in the low bits of bytes 0–3
+// twelve bytes with eight pairs of 6-bit scale and minimum. The first four scales are in the low bits of bytes 0–3
 // and the first four minima in those of bytes 4–7; of the other four, the low nibbles share bytes 8–11 and the upper
 // two bits fill up bytes 0–7.
 override SCALES_AT: u32;

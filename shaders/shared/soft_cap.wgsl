@@ -1,6 +1,6 @@
 // cap · tanh(x / cap)                                                (Gemma 2, arXiv 2408.00118)
-// WGSL allows tanh an error of 2^-5 and exp a few units in the last place: so by exp, and near 0, where the numerator
-// cancels, by the series.
+// WGSL allows tanh an error of 2^-5 but exp only a few units in the last place: so exp is used, and the Taylor series
+// near 0, where the numerator cancels.
 fn soft_cap(x: f32, cap: f32) -> f32 {
     // mutant (softmax, attention, attention_decode, attention_strided): 10.0, 10 => 1.0, 1
     let t = clamp(x / cap, -10.0, 10.0);

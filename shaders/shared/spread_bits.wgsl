@@ -1,4 +1,4 @@
-// A GGUF word with bit i of weight i → our order: bit 8j+k of weight 4k+j.
+// A GGUF word with weight i in bit i → the packed order: weight 4k+j in bit 8j+k.
 fn spread_bits(bits: u32) -> u32 {
     var word = 0u;
     // mutant (repack): k < 8u => k < 7u

@@ -1,4 +1,4 @@
-// What changes with every token lives on the GPU; see kernels/state.rs for who writes which word.
+// The words that change with every token are kept on the GPU; kernels/state.rs says who writes which.
 struct State {
     position: u32, // tokens in the cache before this pass
     count: u32,    // tokens of this pass

@@ -1,11 +1,11 @@
-// A subgroup's matrices, from the tiles in workgroup memory and back. They are an experiment of Chromium (flag
-// `allow_unsafe_apis`), whose names may change: nothing but this file writes them.
+// Loads a subgroup's matrices from the tiles in workgroup memory and stores them. They are an experiment of Chromium
+// (flag `allow_unsafe_apis`) whose names may change: only this file uses these names.
 alias XMatrix = subgroup_matrix_left<f16, K, M>;    // M tokens, K columns
 alias WMatrix = subgroup_matrix_right<f16, N, K>;   // K columns, N rows of W
 alias SumMatrix = subgroup_matrix_result<f32, N, M>; // M tokens, N rows of W
 
-// `at` counts vec4 of the tiles. Its bound, which always holds, tells the compiler that no load needs a check: without,
-// the whole product took 1.2 to 1.5 times as long.
+// `at` counts vec4 of the tiles. The bound, which is never reached, proves to the compiler that no load needs a check:
+// without it the product took 1.2 to 1.5 times as long.
 fn load_x_matrix(at: u32) -> XMatrix {
     let last = (TILE_TOKENS - M) * QUADS + 8u * STEP - K / 4u;
     return subgroupMatrixLoad<XMatrix, row_major>(&x_tile, min(at, last), QUADS);

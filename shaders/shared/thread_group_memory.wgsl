@@ -1,4 +1,4 @@
-// Teams of LANES consecutive threads, a power of two; sums meet in workgroup memory. Needs no feature.
+// Thread groups of LANES consecutive threads, a power of two; sums are added up in workgroup memory. Needs no feature.
 struct ThreadGroup {
     index: u32, // of the thread group in its workgroup
     lane: u32,  // of the thread in its thread group

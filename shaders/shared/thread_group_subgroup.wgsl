@@ -1,5 +1,5 @@
-// Teams that are subgroups, of LANES threads or, with 0, of any size. As everywhere, a subgroup is consecutive threads
-// of a workgroup in one dimension, which WebGPU does not promise.
+// Thread groups that are subgroups, of LANES threads or, with 0, of any size. As in all these shaders, a subgroup is
+// taken to be consecutive threads of a one-dimensional workgroup, which WebGPU does not promise.
 struct ThreadGroup {
     index: u32, // of the thread group in its workgroup
     lane: u32,  // of the thread in its thread group

@@ -1,10 +1,10 @@
-// Which keys a query sees, and what becomes of its scores. The kernel has queries, keys, scale, soft_cap, causal,
-// window and the mask's strides in its params, and binds `mask`.
-const LOWEST: f32 = -3.0e38;   // the score of a key that is not seen
+// Which keys a query attends to, and how scale, soft cap and mask change its scores. The kernel has queries, keys,
+// scale, soft_cap, causal, window and the mask's strides in its params, and binds `mask`.
+const LOWEST: f32 = -3.0e38;   // the score of a masked key
 
 #import soft_cap
 
-// First key that query i sees, and one past the last.
+// First key that query i attends to, and one past the last.
 fn seen(i: u32) -> vec2<u32> {
     // mutant (attention_strided): let sum = i + 1u + params.keys; => let sum = i + 1u + params.queries;
     let sum = i + 1u + params.keys;

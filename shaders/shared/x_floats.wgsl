@@ -1,4 +1,4 @@
-// x in workgroup memory as it is, for any type of W.
+// x in workgroup memory as floats, for any type of W.
 override X_STAGE: u32 = 8u * PITCH;
 
 var<workgroup> x_stage: array<vec4<f32>, X_STAGE>; // [8 quads of a block, PITCH]

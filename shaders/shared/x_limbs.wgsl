@@ -1,19 +1,20 @@
-// x in workgroup memory as whole numbers, for quantised W on devices that multiply four bytes in one instruction.
+// x in workgroup memory as integers in int8 limbs, for quantised W on devices with packed 4×8-bit dot products.
 //
-// A block of 32 values is scaled by a power of two to less than 2^22 and rounded: no less exact than the sums in f32
-// that follow. The numbers are written as three limbs of base 256, from -128 to 127, and the limbs of one place are
-// what a packed dot product takes. Three of these per four weights replace a shift, a mask and a product for each.
+// A block of 32 values is scaled by a power of two to less than 2^22 and rounded to integers: no less exact than the
+// sums in f32 that follow. Each integer is split into three limbs of base 256, from -128 to 127. A packed dot product
+// takes four quants of W and the limbs of one place of four values: three of these products replace a shift, a mask and
+// a product for each of the four weights.
 override X_LIMBS: u32 = 6u * PITCH;
 
 var<workgroup> x_limbs: array<vec4<u32>, X_LIMBS>; // [3 limbs, lowest first; 2 halves of a block; PITCH]
 var<workgroup> x_scales: array<vec4<f32>, STAGE>;    // scale, sums of the halves
 
-const NUMBER = 0x4b400000u; // bits of 1.5 · 2^23: adding it to a small number leaves that in the low bits
+const NUMBER = 0x4b400000u; // bits of 1.5 · 2^23: added to an integer below 2^22, it leaves that in the low bits
 const NUMBER_OFF = 12582912.0;
-const LIMBS_OFF = 0x808080u; // makes limbs of bytes without a sign
+const LIMBS_OFF = 0x808080u; // added to an integer, turns its unsigned bytes into limbs + 128
 const LIMB_SIGNS = 0x80808080u;
 
-// The low bytes of two words' halves, side by side: a's at even places, b's at odd ones.
+// The low bytes of two words' halves, interleaved: a's at even places, b's at odd ones.
 fn even_bytes(a: u32, b: u32) -> u32 {
     return (a & 0x00ff00ffu) | ((b << 8u) & 0xff00ff00u);
 }
@@ -32,8 +33,8 @@ fn limbs_of(numbers: vec4<f32>) -> vec3<u32> {
     return words ^ vec3<u32>(LIMB_SIGNS);
 }
 
-// Brings `count` blocks of x from block `start` on; the squares of this thread's share. A thread takes half a block,
-// its neighbour the other half.
+// Stages `count` blocks of x from block `start` on; returns the sum of squares of this thread's share. A thread takes
+// half a block, its neighbour the other half.
 fn stage(start: u32, count: u32, thread: u32) -> f32 {
     var squares = 0.0;
     let x_row = x_start();
@@ -57,7 +58,7 @@ fn stage(start: u32, count: u32, thread: u32) -> f32 {
         let sum = dot(sums, vec4<f32>(1.0));
         // mutant (mat_vec): let other_sum = subgroupShuffleXor(sum, 1u); => let other_sum = sum;
         let other_sum = subgroupShuffleXor(sum, 1u);
-        // Exponents as f32 has them; the scale's and its inverse's are those of normal numbers.
+        // Biased exponents, as in the bits of an f32; scale and inverse are normal numbers.
         let exponent = max(bitcast<u32>(largest) >> 23u, 22u);
         let inverse = bitcast<f32>((275u - exponent) << 23u);
         var limbs: array<vec3<u32>, 4>;
@@ -88,8 +89,8 @@ fn limb_sums(low: vec4<u32>, high: vec4<u32>, x_low: vec4<u32>, x_high: vec4<u32
     return vec2<i32>(low_sum, dot16(high, x_high, select(low_sum, 0, HALVES)));
 }
 
-// The number that sums of the three limbs stand for, lowest first. They are converted, not read as mantissas: a
-// compiler may move the offset of mantissas out of these products, and NVIDIA's did, which took the lowest limbs away.
+// The value of sums of the three limbs, lowest first. They are converted to floats, not built as mantissas with an
+// offset: a compiler may move that offset out of these products; NVIDIA's did, and the lowest limbs were lost.
 fn value_of(first: i32, second: i32, third: i32) -> f32 {
     // mutant (mat_vec): f32(third) * 256.0 => f32(third) * 255.0
     return (f32(third) * 256.0 + f32(second)) * 256.0 + f32(first);
