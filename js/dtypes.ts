@@ -2,6 +2,7 @@
  * Types of tensor elements, and the way from JavaScript numbers to their bytes and back.
  */
 import { invalidArgument } from './errors.js';
+import { QUANTISED } from './formats.js';
 import { show } from './options.js';
 
 /** How floating-point elements are stored. All arithmetic is f32. */
@@ -11,7 +12,7 @@ export type FloatDType = 'f32' | 'f16' | 'bf16';
 export type PlainDType = FloatDType | 'u32' | 'i32';
 
 /** Matrices in blocks of a GGUF type; weights of products and of look-ups. */
-export type QuantisedDType = 'q4_0' | 'q4_1' | 'q5_0' | 'q5_1' | 'q8_0' | 'q2_k' | 'q3_k' | 'q4_k' | 'q5_k' | 'q6_k';
+export type QuantisedDType = keyof typeof QUANTISED;
 
 /** How the elements of a tensor are stored. */
 export type DType = PlainDType | QuantisedDType;
@@ -36,20 +37,10 @@ export type TensorData =
   | Uint8Array;
 
 const PLAIN: Record<PlainDType, true> = { f32: true, f16: true, bf16: true, u32: true, i32: true };
-const QUANTISED: Record<QuantisedDType, true> = {
-  q4_0: true,
-  q4_1: true,
-  q5_0: true,
-  q5_1: true,
-  q8_0: true,
-  q2_k: true,
-  q3_k: true,
-  q4_k: true,
-  q5_k: true,
-  q6_k: true,
-};
-
 const isPlain = (dtype: DType): dtype is PlainDType => Object.hasOwn(PLAIN, dtype);
+
+/** Whether elements are in blocks of a GGUF type. @internal */
+export const isQuantised = (dtype: DType): dtype is QuantisedDType => Object.hasOwn(QUANTISED, dtype);
 
 /** Refuses what is no element type. @internal */
 export function checkDType(call: string, dtype: unknown): DType {

@@ -2,7 +2,7 @@
 /**
  * A tensor on the GPU: what the operations of `Gpu` take and give.
  */
-import { type DataOf, type DType, type FloatDType, describe, fromBytes } from './dtypes.js';
+import { type DataOf, type DType, type FloatDType, describe, fromBytes, isQuantised } from './dtypes.js';
 import { fromEngine, invalidArgument } from './errors.js';
 import type { TensorEngine, TensorHandle } from './wasm/webgguf.js';
 
@@ -57,7 +57,7 @@ export class Tensor<D extends DType = DType> {
    */
   async data(): Promise<DataOf<D>> {
     const id = this.idFor('data', 'the tensor', this.#owner);
-    if (this.dtype.startsWith('q')) throw invalidArgument(`data: ${this} has no plain numbers; cast it to f32 first`);
+    if (isQuantised(this.dtype)) throw invalidArgument(`data: ${this} has no plain numbers; cast it to f32 first`);
     try {
       return fromBytes(await this.#owner.engine.read(id), this.dtype, this.size);
     } catch (error) {

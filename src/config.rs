@@ -3,6 +3,7 @@
 //! Past this point nobody reads metadata again, and nobody checks a dimension again.
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::formats::file_type_label;
 use crate::gguf::{GgmlType, Gguf, Metadata, TensorInfo, Value};
 use crate::model::{ARCHITECTURES, Architecture, EMBEDDING, HEAD};
 
@@ -269,36 +270,11 @@ fn vocabulary(keys: &Keys, tensors: &[TensorInfo]) -> Result<usize> {
 
 /// The name of `general.file_type`, or else of the type that holds most weights.
 fn quantization(metadata: &Metadata, tensors: &[TensorInfo]) -> Result<&'static str> {
-    let stated = metadata.u64("general.file_type")?.and_then(file_type);
+    let stated = metadata.u64("general.file_type")?.and_then(file_type_label);
     Ok(stated.unwrap_or_else(|| {
         let weights = |ty: GgmlType| {
             tensors.iter().filter(|t| t.ty == ty).fold(0_u64, |sum, tensor| sum.saturating_add(tensor.elements()))
         };
         GgmlType::ALL.into_iter().max_by_key(|&ty| weights(ty)).map_or("F32", GgmlType::name)
     }))
-}
-
-/// The labels of `general.file_type`, for the types that webgguf reads.
-fn file_type(id: u64) -> Option<&'static str> {
-    const LABELS: [(u64, &str); 18] = [
-        (0, "F32"),
-        (1, "F16"),
-        (2, "Q4_0"),
-        (3, "Q4_1"),
-        (7, "Q8_0"),
-        (8, "Q5_0"),
-        (9, "Q5_1"),
-        (10, "Q2_K"),
-        (11, "Q3_K_S"),
-        (12, "Q3_K_M"),
-        (13, "Q3_K_L"),
-        (14, "Q4_K_S"),
-        (15, "Q4_K_M"),
-        (16, "Q5_K_S"),
-        (17, "Q5_K_M"),
-        (18, "Q6_K"),
-        (21, "Q2_K_S"),
-        (32, "BF16"),
-    ];
-    LABELS.iter().find(|row| row.0 == id).map(|row| row.1)
 }

@@ -1,6 +1,6 @@
 //! **webgguf**: GGUF language models in the browser on WebGPU.
 //!
-//! Bytes of a GGUF file come from a source in pieces; `gguf` reads the header, `config` turns metadata into numbers,
+//! Bytes of a GGUF file come from a source in pieces; `gguf` reads the header, `formats` says what blocks are, `config` turns metadata into numbers,
 //! `model` says which tensor plays which role, `forward` writes the command lists of one pass, `gpu` runs them,
 //! `sampler` chooses the next token, `runtime` has sessions and drives the loop, and `tokenizer` turns ids into text.
 //! `kernels` describes the shaders as data, `tensor` the operations on tensors that they make, `reference` is their twin
@@ -11,6 +11,7 @@
 
 pub mod config;
 pub mod error;
+pub mod formats;
 pub mod forward;
 pub mod gguf;
 #[cfg(target_arch = "wasm32")]

@@ -12,15 +12,16 @@ use std::sync::LazyLock;
 use naga::proc::Layouter;
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, ShaderStage, StorageAccess, TypeInner};
+use webgguf::formats::SECTION_OVERRIDES;
 use webgguf::gguf::GgmlType;
 use webgguf::harness::all_cases;
 use webgguf::kernels::CATALOGUE;
 use webgguf::kernels::caps::{Caps, MatrixShape};
-use webgguf::kernels::layout::{Matrix, PackedLayout, SECTION_OVERRIDES};
+use webgguf::kernels::layout::{Matrix, PackedLayout};
 use webgguf::kernels::mat_mul::{MatMul, mat_mul};
 use webgguf::kernels::mat_vec::{Epilogue, MatVec, RULES, choose, mat_vec};
 use webgguf::kernels::repack::repack;
-use webgguf::kernels::shared::FILES;
+use webgguf::kernels::shared::files;
 use webgguf::kernels::spec::{Access, BufferId, Dispatch, Kernel, MAX_WORKGROUPS, SUBGROUP_MATRIX, Slice};
 use webgguf::kernels::state::State;
 
@@ -76,7 +77,7 @@ fn halves_of(words: vec2<u32>) -> vec4<f16> {
 ";
 
 fn shared(kernel_name: &str) -> &'static str {
-    FILES.iter().find(|(name, _)| *name == kernel_name).unwrap_or_else(|| panic!("no {kernel_name}")).1
+    files().find(|(name, _)| *name == kernel_name).unwrap_or_else(|| panic!("no {kernel_name}")).1
 }
 
 /// The module of a shader, without what browsers demand and naga refuses.
@@ -227,7 +228,7 @@ fn files_catalogue_and_cases_agree() {
     assert_eq!(catalogue, kernel_names("shaders"));
     let tried: BTreeSet<String> = pipelines().into_values().map(|kernel| kernel.spec.kernel_name.to_owned()).collect();
     assert_eq!(catalogue, tried, "kernel_names with and without harness cases");
-    let shared: BTreeSet<String> = FILES.iter().map(|(kernel_name, _)| (*kernel_name).to_owned()).collect();
+    let shared: BTreeSet<String> = files().map(|(kernel_name, _)| kernel_name.to_owned()).collect();
     assert_eq!(shared, kernel_names("shaders/shared"));
     for spec in CATALOGUE {
         let code = shader_file(spec.kernel_name);
@@ -240,7 +241,7 @@ fn files_catalogue_and_cases_agree() {
 #[test]
 fn every_shared_file_is_used() {
     let all: String = shaders().into_keys().collect();
-    for (kernel_name, text) in FILES {
+    for (kernel_name, text) in files() {
         let body = text.lines().rfind(|line| line.len() > 12 && !line.starts_with("#import")).unwrap_or_default();
         assert!(all.contains(body), "no variant imports {kernel_name}");
     }
@@ -281,7 +282,7 @@ fn every_shader_has_a_mutant() {
     let kernels = CATALOGUE.iter().map(|spec| (spec.kernel_name.to_owned(), false));
     // Files without a function declare what others use.
     let computes = |text: &str| text.contains("\nfn ") || text.starts_with("fn ");
-    let shared = FILES.iter().map(|(name, text)| (format!("shared/{name}"), computes(text)));
+    let shared = files().map(|(name, text)| (format!("shared/{name}"), computes(text)));
     let needed = kernels.map(|(file, shared)| (file, shared, true)).chain(shared.map(|(file, fun)| (file, true, fun)));
     let without: Vec<String> = needed
         .filter(|(file, shared, needed)| mutants(file, *shared).is_empty() && *needed)

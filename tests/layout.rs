@@ -4,7 +4,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 use webgguf::gguf::{GgmlType, dequantize};
-use webgguf::kernels::layout::{PackedLayout, max_rows, sections};
+use webgguf::kernels::layout::{PackedLayout, max_rows};
 use webgguf::reference::packed::Packed;
 use webgguf::reference::repack::{packed, repack};
 
@@ -91,7 +91,7 @@ fn packing_adds_no_bits() {
         assert_eq!(layout.bytes(), layout.raw_row_bytes() * 16, "{}", ty.name());
         let starts: Vec<u32> = layout.sections().iter().map(|(_, at)| *at).collect();
         assert!(starts.iter().all(|at| at % 4 == 0) && starts.is_sorted(), "{} {starts:?}", ty.name());
-        assert_eq!(layout.constants().len(), sections(ty).len() - 1);
+        assert_eq!(layout.constants().len(), ty.format().sections.len() - 1);
     }
 }
 

@@ -1,7 +1,7 @@
 //! GGUF bytes → metadata and tensor table. Knows no GPU and no model.
 //!
 //! A [`HeaderReader`] takes the file's first bytes in pieces of any size and gives a [`Gguf`]. The tensor data itself
-//! never passes through here; [`dequantize`] is the definition of what its blocks mean.
+//! never passes through here; what its blocks mean is in `formats`, and [`dequantize`] applies it.
 //!
 //! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>, versions 2 and 3, little-endian.
 
@@ -9,7 +9,6 @@ mod array;
 mod block;
 mod cursor;
 mod dequantize;
-mod dequantize_k;
 mod foreign;
 mod header;
 mod metadata;
@@ -17,11 +16,13 @@ mod split;
 mod table;
 mod value;
 
-pub use block::{GgmlType, row_bytes};
+pub use block::row_bytes;
 pub use dequantize::{dequantize, f16_from_f32, f16_to_f32};
 pub use header::{HEADER_CAP, HeaderReader};
 pub use metadata::Metadata;
 pub use value::{Array, Strings, Value};
+
+pub use crate::formats::GgmlType;
 
 /// The header of a GGUF file, or of all files of a split one.
 #[derive(Debug, Clone, PartialEq)]

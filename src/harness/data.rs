@@ -1,7 +1,7 @@
 //! Random numbers and random tensors.
 
 use super::Bench;
-use crate::gguf::{GgmlType, f16_from_f32};
+use crate::formats::GgmlType;
 use crate::kernels::layout::{Matrix, PackedLayout, Shard};
 use crate::reference::repack::packed;
 
@@ -54,11 +54,7 @@ impl Tensor {
         let mut raw = random.bytes((layout.raw_row_bytes() * u64::from(rows)) as usize);
         for block in raw.chunks_exact_mut(ty.block_bytes()) {
             let value = random.floats(1)[0] * size;
-            match ty {
-                GgmlType::F32 => block.copy_from_slice(&value.to_le_bytes()),
-                GgmlType::BF16 => block.copy_from_slice(&value.to_le_bytes()[2..]),
-                _ => set_scales(ty, block, value),
-            }
+            set_numbers(ty, block, value);
         }
         Self { ty, rows, cols, raw }
     }
@@ -82,26 +78,8 @@ impl Tensor {
     }
 }
 
-/// The f16 fields of a block: byte, and the largest number it is multiplied by.
-const fn scale_fields(ty: GgmlType) -> &'static [(usize, f32)] {
-    match ty {
-        GgmlType::F32 | GgmlType::BF16 => &[],
-        GgmlType::F16 => &[(0, 1.0)],
-        GgmlType::Q4_0 => &[(0, 8.0)],
-        GgmlType::Q5_0 => &[(0, 16.0)],
-        GgmlType::Q8_0 => &[(0, 128.0)],
-        GgmlType::Q4_1 => &[(0, 15.0), (2, 1.0)],
-        GgmlType::Q5_1 => &[(0, 31.0), (2, 1.0)],
-        GgmlType::Q2_K => &[(80, 15.0 * 3.0), (82, 15.0)],
-        GgmlType::Q3_K => &[(108, 32.0 * 4.0)],
-        GgmlType::Q4_K => &[(0, 63.0 * 15.0), (2, 63.0)],
-        GgmlType::Q5_K => &[(0, 63.0 * 31.0), (2, 63.0)],
-        GgmlType::Q6_K => &[(208, 128.0 * 32.0)],
-    }
-}
-
-fn set_scales(ty: GgmlType, block: &mut [u8], size: f32) {
-    for &(at, most) in scale_fields(ty) {
-        block[at..at + 2].copy_from_slice(&f16_from_f32(size / most).to_le_bytes());
+fn set_numbers(ty: GgmlType, block: &mut [u8], size: f32) {
+    for field in ty.format().numbers {
+        field.set(block, size / field.times);
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
-use crate::kernels::layout::{Matrix, PackedLayout, type_id};
+use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::mat_vec::{MatVec, RULES, Shape, choose, dispatch};
 use crate::kernels::spec::{BufferId, Dispatch};
 use crate::kernels::state::State;
@@ -58,7 +58,7 @@ impl Large {
         ];
         let most = caps.max_binding.min(caps.max_buffer);
         let needs = (bytes > most).then(|| format!("a buffer of {bytes} bytes, this device binds {most}"));
-        let (variant, name) = (dispatch.kernel.id.clone(), format!("{} {rows}x{COLS}", type_id(ty)));
+        let (variant, name) = (dispatch.kernel.id.clone(), format!("{} {rows}x{COLS}", ty.key()));
         Self { variant, name, dispatch, buffers, bytes, needs }
     }
 }

@@ -1,6 +1,6 @@
-//! How far a kernel may be from its reference, by format: the one table.
+//! How far a kernel may be from its reference, and the part of it that does not depend on the format.
 
-use crate::gguf::GgmlType;
+use crate::formats::GgmlType;
 
 /// The largest error, as a bound and relative to the expected value; the two add up.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,17 +33,9 @@ impl Tolerance {
     /// For a weight read from a block: exact but for the order of a multiplication and a subtraction.
     pub const READ: Self = Self { abs: 1e-6, rel: 1e-6 };
 
-    /// For dot products of weights of this type with f32 accumulation, where the result is of the order of 1. Quants
-    /// are summed without their zero point, which is taken off at the end and costs a few bits: the more, the farther
-    /// from 0 it lies.
+    /// For dot products of weights of this type with f32 accumulation, where the result is of the order of 1.
     pub const fn dot(ty: GgmlType) -> Self {
-        match ty {
-            GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 | GgmlType::Q8_0 => Self { abs: 4e-6, rel: 4e-6 },
-            GgmlType::Q4_0 | GgmlType::Q4_1 | GgmlType::Q4_K | GgmlType::Q3_K | GgmlType::Q2_K => {
-                Self { abs: 6e-6, rel: 4e-6 }
-            }
-            GgmlType::Q5_0 | GgmlType::Q5_1 | GgmlType::Q5_K | GgmlType::Q6_K => Self { abs: 8e-6, rel: 4e-6 },
-        }
+        Self { abs: ty.format().dot_error, rel: 4e-6 }
     }
 
     /// The error of `found` in units of what is tolerated.

@@ -1,6 +1,6 @@
 //! `y[t] = W[tokens[t]]`: the embeddings of a pass's tokens.
 
-use super::layout::{Matrix, type_id, weights_file};
+use super::layout::Matrix;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
 
 params! {
@@ -41,7 +41,7 @@ pub fn gather_or(state: Slice, tokens: Slice, weights: &Matrix, y: Slice, missin
         let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", weights.cols.into())];
         constants.extend(weights.layout(shard).constants());
         let kernel =
-            Kernel::new(&SPEC, &constants).named(type_id(weights.ty)).import("weights", weights_file(weights.ty));
+            Kernel::new(&SPEC, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights.0);
         let params = Params { first_row: shard.first_row, rows: shard.rows, all_rows: weights.rows, missing };
         let w = Slice::from(shard.buffer);
         let columns = Extent::Fixed(weights.cols.div_ceil(4 * WG_SIZE));

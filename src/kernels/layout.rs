@@ -14,102 +14,15 @@
 //! | bit pairs | 2 | word g: weight 16g+4k+j in bits 8j+2k, 8j+2k+1 |
 //! | single bits | 1 | weight 4k+j in bit 8j+k |
 
-use super::spec::BufferId;
-use crate::gguf::GgmlType;
+//!
+//! Which sections a type has is in its row of `formats`.
 
-/// Weights of a block, for every type.
-pub const BLOCK: u32 = 32;
+use super::spec::BufferId;
+pub use crate::formats::BLOCK;
+use crate::formats::{GgmlType, Section};
 
 /// Sections start at multiples of this many bytes, so that a `vec4<u32>` never straddles two.
 const ALIGN: u64 = 16;
-
-/// One kind of data of a packed tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Section {
-    /// The `override` constant that holds its first word; empty for the first section, which starts at word 0.
-    pub name: &'static str,
-    /// Weights that share a unit: 32, or 256 for what a K-quant keeps per super-block.
-    pub weights: u32,
-    /// Bytes of a unit.
-    pub bytes: u32,
-}
-
-const fn quants(bytes: u32) -> Section {
-    Section { name: "", weights: BLOCK, bytes }
-}
-
-const fn high(bytes: u32) -> Section {
-    Section { name: "HIGH_AT", weights: BLOCK, bytes }
-}
-
-const fn scales(weights: u32, bytes: u32) -> Section {
-    Section { name: "SCALES_AT", weights, bytes }
-}
-
-/// The f16 scale of a super-block, or the f16 pair of scale and minimum.
-const fn heads(bytes: u32) -> Section {
-    Section { name: "HEADS_AT", weights: 256, bytes }
-}
-
-/// Every name that [`Section::name`] can have.
-pub const SECTION_OVERRIDES: &[&str] = &["HIGH_AT", "SCALES_AT", "HEADS_AT"];
-
-/// The sections of a type, in order.
-pub const fn sections(ty: GgmlType) -> &'static [Section] {
-    match ty {
-        GgmlType::F32 => const { &[quants(128)] },
-        GgmlType::F16 | GgmlType::BF16 => const { &[quants(64)] },
-        GgmlType::Q8_0 => const { &[quants(32), scales(32, 2)] },
-        GgmlType::Q4_0 => const { &[quants(16), scales(32, 2)] },
-        GgmlType::Q4_1 => const { &[quants(16), scales(32, 4)] },
-        GgmlType::Q5_0 => const { &[quants(16), high(4), scales(32, 2)] },
-        GgmlType::Q5_1 => const { &[quants(16), high(4), scales(32, 4)] },
-        GgmlType::Q2_K => const { &[quants(8), scales(256, 16), heads(4)] },
-        GgmlType::Q3_K => const { &[quants(8), high(4), scales(256, 12), heads(2)] },
-        // GGUF keeps scale, minimum and the twelve bytes of 6-bit pairs together in 16 bytes, and so do we.
-        GgmlType::Q4_K => const { &[quants(16), scales(256, 16)] },
-        GgmlType::Q5_K => const { &[quants(16), high(4), scales(256, 16)] },
-        GgmlType::Q6_K => const { &[quants(16), high(8), scales(256, 16), heads(2)] },
-    }
-}
-
-/// The lower-case name of a type: part of variant ids and of the names of shared shader files.
-pub const fn type_id(ty: GgmlType) -> &'static str {
-    match ty {
-        GgmlType::F32 => "f32",
-        GgmlType::F16 => "f16",
-        GgmlType::BF16 => "bf16",
-        GgmlType::Q4_0 => "q4_0",
-        GgmlType::Q4_1 => "q4_1",
-        GgmlType::Q5_0 => "q5_0",
-        GgmlType::Q5_1 => "q5_1",
-        GgmlType::Q8_0 => "q8_0",
-        GgmlType::Q2_K => "q2_k",
-        GgmlType::Q3_K => "q3_k",
-        GgmlType::Q4_K => "q4_k",
-        GgmlType::Q5_K => "q5_k",
-        GgmlType::Q6_K => "q6_k",
-    }
-}
-
-/// The shared shader file that reads this type.
-pub const fn weights_file(ty: GgmlType) -> &'static str {
-    match ty {
-        GgmlType::F32 => "weights_f32",
-        GgmlType::F16 => "weights_f16",
-        GgmlType::BF16 => "weights_bf16",
-        GgmlType::Q4_0 => "weights_q4_0",
-        GgmlType::Q4_1 => "weights_q4_1",
-        GgmlType::Q5_0 => "weights_q5_0",
-        GgmlType::Q5_1 => "weights_q5_1",
-        GgmlType::Q8_0 => "weights_q8_0",
-        GgmlType::Q2_K => "weights_q2_k",
-        GgmlType::Q3_K => "weights_q3_k",
-        GgmlType::Q4_K => "weights_q4_k",
-        GgmlType::Q5_K => "weights_q5_k",
-        GgmlType::Q6_K => "weights_q6_k",
-    }
-}
 
 /// The packed form of a matrix, or of some rows of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +49,7 @@ impl PackedLayout {
     /// Each section with its first word.
     pub fn sections(&self) -> Vec<(Section, u32)> {
         let mut at = 0;
-        let placed = sections(self.ty).iter().map(|section| {
+        let placed = self.ty.format().sections.iter().map(|section| {
             let start = at;
             at += self.section_bytes(section);
             (*section, (start / 4) as u32)
@@ -146,7 +59,7 @@ impl PackedLayout {
 
     /// Bytes of the whole buffer, a multiple of 16: those of the file, the padding of float rows and of sections.
     pub fn bytes(&self) -> u64 {
-        sections(self.ty).iter().map(|section| self.section_bytes(section)).sum()
+        self.ty.format().sections.iter().map(|section| self.section_bytes(section)).sum()
     }
 
     fn section_bytes(&self, section: &Section) -> u64 {
@@ -174,7 +87,7 @@ impl PackedLayout {
 /// The most rows of `cols` weights whose packed form fits into `bytes`, for splitting a tensor at the binding limit;
 /// 0 where not even one fits.
 pub fn max_rows(ty: GgmlType, cols: u32, bytes: u64) -> u32 {
-    let sections = sections(ty);
+    let sections = ty.format().sections;
     let blocks = u64::from(cols.div_ceil(BLOCK));
     // Bits, since a row of an odd number of super-blocks may end in the middle of a unit.
     let row_bits: u64 = sections.iter().map(|s| blocks * u64::from(BLOCK * 8 * s.bytes / s.weights)).sum();

@@ -1,7 +1,7 @@
 //! `y[t, r] = epilogue(W · x[t])` for every token of a pass: the matrices of prefill.
 
 use super::caps::Caps;
-use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
+use super::layout::{BLOCK, Matrix, Shard};
 use super::mat_vec::Epilogue;
 use super::spec::{Binding, Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, bool_override, params, read, write};
 
@@ -127,7 +127,7 @@ pub(super) fn product_kernel(
     ];
     constants.extend(own);
     constants.extend(weights.layout(shard).constants());
-    Kernel::new(spec, &constants).named(type_id(weights.ty)).import("weights", weights_file(weights.ty))
+    Kernel::new(spec, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights.0)
 }
 
 /// The dispatch of a product's kernel whose workgroups compute tiles of `[rows, tokens]`.

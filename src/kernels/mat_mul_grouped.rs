@@ -2,7 +2,7 @@
 //! grouped by expert on the device, so that an expert's weights are read per tile of rows, and the results of a token
 //! are added up with its weights.
 
-use super::layout::{PackedLayout, type_id, weights_file};
+use super::layout::PackedLayout;
 use super::mat_mul_dense::{LARGE, SMALL, Stored, Tile};
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
 use crate::gguf::GgmlType;
@@ -210,9 +210,9 @@ fn kernel(spec: &'static KernelSpec, problem: &Grouped) -> Kernel {
         Experts::Numbers(stored) => kernel.named(stored.id()).import("experts", "expert_numbers"),
         Experts::Blocks(ty) => kernel
             .named("blocks")
-            .named(type_id(ty))
+            .named(ty.key())
             .import("experts", "expert_blocks")
-            .import("weights", weights_file(ty)),
+            .import("weights", ty.format().weights.0),
     }
 }
 

@@ -4,7 +4,7 @@
 //! few rows to a whole workgroup. In either, thread groups are subgroups, or threads that add up in workgroup memory.
 
 use super::caps::Caps;
-use super::layout::{BLOCK, Matrix, Shard, type_id, weights_file};
+use super::layout::{BLOCK, Matrix, Shard};
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, bool_override, grid_1d, params, read, write};
 use crate::gguf::GgmlType;
 
@@ -288,8 +288,8 @@ fn stage(shape: Shape, blocks: u32) -> u32 {
 
 fn variant(shape: Shape, weights: &Matrix, constants: &[(&'static str, f64)]) -> Kernel {
     let mut kernel = Kernel::new(if shape.split { &SPLIT } else { &SPEC }, constants)
-        .named(type_id(weights.ty))
-        .import("weights", weights_file(weights.ty));
+        .named(weights.ty.key())
+        .import("weights", weights.ty.format().weights.0);
     kernel = match shape.lanes {
         0 => kernel.named("subgroup").enable("subgroups").import("thread_group", "thread_group_subgroup"),
         _ => kernel.import("thread_group", "thread_group_memory"),

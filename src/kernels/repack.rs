@@ -1,8 +1,7 @@
 //! Raw GGUF rows in a staging buffer → the sections of a packed matrix.
 
-use super::layout::{PackedLayout, type_id};
+use super::layout::PackedLayout;
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
-use crate::gguf::GgmlType;
 
 params! {
     /// Per-dispatch numbers.
@@ -28,23 +27,6 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// Blocks, one per thread, of a workgroup.
 const WG_SIZE: u32 = 64;
 
-const fn repack_file(ty: GgmlType) -> &'static str {
-    match ty {
-        GgmlType::F32 => "repack_f32",
-        GgmlType::F16 | GgmlType::BF16 => "repack_half",
-        GgmlType::Q4_0 => "repack_q4_0",
-        GgmlType::Q4_1 => "repack_q4_1",
-        GgmlType::Q5_0 => "repack_q5_0",
-        GgmlType::Q5_1 => "repack_q5_1",
-        GgmlType::Q8_0 => "repack_q8_0",
-        GgmlType::Q2_K => "repack_q2_k",
-        GgmlType::Q3_K => "repack_q3_k",
-        GgmlType::Q4_K => "repack_q4_k",
-        GgmlType::Q5_K => "repack_q5_k",
-        GgmlType::Q6_K => "repack_q6_k",
-    }
-}
-
 /// Packs `rows` whole rows, as the file holds them from byte `raw_offset` (any) of `raw` on, into rows `dst_row` … of
 /// the matrix or shard `dst` of this layout.
 ///
@@ -54,7 +36,8 @@ pub fn repack(layout: &PackedLayout, dst_row: u32, rows: u32, raw_offset: u32, r
     debug_assert!(dst_row + rows <= layout.rows, "{rows} rows from {dst_row} on do not fit into {}", layout.rows);
     let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", layout.cols.into())];
     constants.extend(layout.constants());
-    let kernel = Kernel::new(&SPEC, &constants).named(type_id(layout.ty)).import("repack_type", repack_file(layout.ty));
+    let (file, _) = layout.ty.format().repack;
+    let kernel = Kernel::new(&SPEC, &constants).named(layout.ty.key()).import("repack_type", file);
     let params = Params { dst_row, rows, raw_offset };
     let grid = grid_1d((rows * layout.blocks_per_row()).div_ceil(WG_SIZE));
     Dispatch::new(kernel, &params, &[raw, dst], grid)

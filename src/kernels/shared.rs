@@ -1,9 +1,11 @@
-//! The files of `shaders/shared/`, by name, for `#import`.
+//! The files of `shaders/shared/`, by name, for `#import`: those listed here, and those that the rows of `formats` name.
+
+use crate::formats::{SharedFile, shared_files};
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        /// (name, text)
-        pub const FILES: &[(&str, &str)] = &[$(($name, wgsl!("shared/", $name))),*];
+        /// (name, text) of the files that belong to no format.
+        const FILES: &[(&str, &str)] = &[$(($name, wgsl!("shared/", $name))),*];
     };
 }
 
@@ -55,18 +57,6 @@ files![
     "real_f32",
     "reduce",
     "repack_bits",
-    "repack_f32",
-    "repack_half",
-    "repack_q2_k",
-    "repack_q3_k",
-    "repack_q4_0",
-    "repack_q4_1",
-    "repack_q4_k",
-    "repack_q5_0",
-    "repack_q5_1",
-    "repack_q5_k",
-    "repack_q6_k",
-    "repack_q8_0",
     "rotation",
     "rotations_computed",
     "rotations_table",
@@ -88,20 +78,12 @@ files![
     "thread_group_memory",
     "thread_group_subgroup",
     "visible",
-    "weights_bf16",
-    "weights_f16",
-    "weights_f32",
-    "weights_q2_k",
-    "weights_q3_k",
-    "weights_q4_0",
-    "weights_q4_1",
-    "weights_q4_k",
-    "weights_q5_0",
-    "weights_q5_1",
-    "weights_q5_k",
-    "weights_q6_k",
-    "weights_q8_0",
     "partial_argmax",
     "x_limbs",
     "x_floats",
 ];
+
+/// Every file, (name, text); some come twice.
+pub fn files() -> impl Iterator<Item = SharedFile> {
+    FILES.iter().copied().chain(shared_files())
+}

@@ -180,10 +180,10 @@ impl Kernel {
     }
 
     fn shared(&self, name: &str) -> &'static str {
-        let file = self.imports.iter().find(|(from, _)| *from == name).map_or(name, |(_, file)| file);
-        let found = super::shared::FILES.iter().find(|(kernel_name, _)| *kernel_name == file);
+        let file = self.imports.iter().find(|(from, _)| *from == name).map_or(name, |(_, file)| *file);
+        let found = super::shared::files().find(|(kernel_name, _)| *kernel_name == file);
         // A missing file is a bug of this crate, caught by tests/contract.rs.
-        found.map(|(_, text)| *text).unwrap_or_else(|| panic!("no shaders/shared/{file}.wgsl for {}", self.id))
+        found.map(|(_, text)| text).unwrap_or_else(|| panic!("no shaders/shared/{file}.wgsl for {}", self.id))
     }
 }
 

@@ -61,6 +61,8 @@ macro_rules! wgsl {
     }};
 }
 
+pub(crate) use wgsl;
+
 #[cfg(test)]
 mod tests {
     use super::strip;

@@ -23,7 +23,7 @@ pub mod scan;
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
-use crate::kernels::layout::{PackedLayout, type_id};
+use crate::kernels::layout::PackedLayout;
 use crate::kernels::spec::{BufferId, Dispatch, Slice};
 use crate::{Error, ErrorCode, Result};
 
@@ -56,7 +56,7 @@ impl DType {
             Self::BF16 => "bf16".into(),
             Self::U32 => "u32".into(),
             Self::I32 => "i32".into(),
-            Self::Quantised(ty) => type_id(ty).into(),
+            Self::Quantised(ty) => ty.key().into(),
         }
     }
 

@@ -61,7 +61,7 @@ test('every method takes its options, and gives numbers', async () => {
     for (const [method, call] of SAMPLES) {
       try {
         const made = [call(gpu)].flat();
-        for (const tensor of made.filter(({ dtype }) => !dtype.startsWith('q'))) {
+        for (const tensor of made.filter(({ dtype }) => /^([fiu]32|b?f16)$/.test(dtype))) {
           const values = await tensor.data();
           if (values.length !== tensor.size) failures.push(`${method}: ${values.length} values of ${tensor}`);
           const odd = values.find((value) => Number.isNaN(value));

@@ -1,0 +1,284 @@
+//! The formats of GGML tensors. All that the crate knows of a format stands in one file here: its row of the table
+//! ([`Format`]), what its blocks mean, and how the CPU twins of the shaders pack and read it. [`GgmlType::format`] is
+//! the only `match` on the type; everything else asks the row.
+//!
+//! A block holds 1, 32 or 256 weights. Quantised weights are small integers, the quants, with scales beside them. Two
+//! kinds of them exist, and a shader reads both as 32 bytes and the scales of either half of a block:
+//!
+//! - affine: weight = scale · quant - minimum;
+//! - by codebook: weight = scale · table\[quant\], the table being of signed bytes.
+
+mod blocks;
+mod numbers;
+mod q2_k;
+mod q3_k;
+mod q4_0;
+mod q4_1;
+mod q4_k;
+mod q5_0;
+mod q5_1;
+mod q5_k;
+mod q6_k;
+mod q8_0;
+
+use half::f16;
+
+/// Declares the types and the one `match`: a type and its row.
+macro_rules! formats {
+    ($($ty:ident => $row:path,)*) => {
+        /// A tensor type that webgguf can read.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(non_camel_case_types, reason = "the names are GGML's own")]
+        pub enum GgmlType { $($ty,)* }
+
+        impl GgmlType {
+            /// Every known type.
+            pub const ALL: [Self; [$(stringify!($ty)),*].len()] = [$(Self::$ty,)*];
+
+            /// What is known of the type.
+            pub const fn format(self) -> &'static Format {
+                match self { $(Self::$ty => &$row,)* }
+            }
+        }
+    };
+}
+
+formats! {
+    F32 => numbers::F32,
+    F16 => numbers::F16,
+    BF16 => numbers::BF16,
+    Q4_0 => q4_0::FORMAT,
+    Q4_1 => q4_1::FORMAT,
+    Q5_0 => q5_0::FORMAT,
+    Q5_1 => q5_1::FORMAT,
+    Q8_0 => q8_0::FORMAT,
+    Q2_K => q2_k::FORMAT,
+    Q3_K => q3_k::FORMAT,
+    Q4_K => q4_k::FORMAT,
+    Q5_K => q5_k::FORMAT,
+    Q6_K => q6_k::FORMAT,
+}
+
+impl GgmlType {
+    /// The type with this id in a GGUF tensor table, if webgguf knows it.
+    pub fn from_id(id: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|t| t.id() == id)
+    }
+
+    /// The id in a GGUF tensor table.
+    pub const fn id(self) -> u32 {
+        self.format().id
+    }
+
+    /// GGML's name, such as `Q4_K`.
+    pub const fn name(self) -> &'static str {
+        self.format().name
+    }
+
+    /// The name in lower case, such as `q4_k`: in the API, in ids of kernel variants and in names of shader files.
+    pub const fn key(self) -> &'static str {
+        self.format().key
+    }
+
+    /// Weights per block.
+    pub const fn block_len(self) -> usize {
+        self.format().block_len
+    }
+
+    /// Bytes per block.
+    pub const fn block_bytes(self) -> usize {
+        self.format().block_bytes
+    }
+
+    /// Whether weights are small integers with a scale per block, not plain numbers.
+    pub const fn is_quantised(self) -> bool {
+        self.format().is_quantised()
+    }
+}
+
+/// A row of the table of formats.
+#[derive(Debug)]
+pub struct Format {
+    /// The id in a GGUF tensor table.
+    pub id: u32,
+    /// GGML's name.
+    pub name: &'static str,
+    /// The name in lower case.
+    pub key: &'static str,
+    /// The values of `general.file_type` for files that are mostly of this type, with their labels.
+    pub file_types: &'static [(u64, &'static str)],
+    /// Weights per block: 1 for plain numbers, else 32 or 256.
+    pub block_len: usize,
+    /// Bytes per block.
+    pub block_bytes: usize,
+    /// The numbers among the bytes of a block.
+    pub numbers: &'static [NumberField],
+    /// What a packed matrix holds, in order: see `kernels/layout.rs`.
+    pub sections: &'static [Section],
+    /// The shader file that reads packed weights.
+    pub weights: SharedFile,
+    /// The shader file that packs blocks.
+    pub repack: SharedFile,
+    /// Whole blocks → f32. Results are those of the `gguf` Python package to the last bit: each formula is evaluated
+    /// in f32 in the order written.
+    pub dequantize: fn(&[u8], &mut [f32]),
+    /// The absolute error of a dot product on the GPU that the tests tolerate, where the result is of the order of 1.
+    /// Quants are summed without their zero point, which is taken off at the end and costs a few bits: the more, the
+    /// farther from 0 it lies.
+    pub dot_error: f32,
+    /// For the CPU twins of the shaders; `None` for plain numbers.
+    pub twin: Option<Twin>,
+}
+
+impl Format {
+    /// Whether weights are small integers with a scale per block, not plain numbers.
+    pub const fn is_quantised(&self) -> bool {
+        self.block_len > 1
+    }
+}
+
+/// A file of `shaders/shared/`: its name and its text without comments.
+pub type SharedFile = (&'static str, &'static str);
+
+/// Every file that a row names; one that two rows share comes twice.
+pub fn shared_files() -> impl Iterator<Item = SharedFile> {
+    GgmlType::ALL.into_iter().flat_map(|ty| [ty.format().weights, ty.format().repack])
+}
+
+/// The label of a value of `general.file_type`, for files of types that webgguf reads.
+pub fn file_type_label(id: u64) -> Option<&'static str> {
+    let labels = GgmlType::ALL.into_iter().flat_map(|ty| ty.format().file_types);
+    labels.into_iter().find(|row| row.0 == id).map(|row| row.1)
+}
+
+/// A number among the bytes of a block: a scale, a minimum, or the weight itself.
+#[derive(Debug, Clone, Copy)]
+pub struct NumberField {
+    /// Its first byte.
+    pub at: usize,
+    /// How it is stored.
+    pub encoding: NumberEncoding,
+    /// The largest integer that it is multiplied by.
+    pub times: f32,
+}
+
+impl NumberField {
+    /// Writes `value`, rounded, into a block.
+    pub fn set(&self, block: &mut [u8], value: f32) {
+        match self.encoding {
+            NumberEncoding::F32 => block[self.at..][..4].copy_from_slice(&value.to_le_bytes()),
+            NumberEncoding::F16 => block[self.at..][..2].copy_from_slice(&f16::from_f32(value).to_le_bytes()),
+            NumberEncoding::BF16 => block[self.at..][..2].copy_from_slice(&value.to_le_bytes()[2..]),
+        }
+    }
+}
+
+/// How a number of a block is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberEncoding {
+    /// 32-bit float.
+    F32,
+    /// 16-bit float.
+    F16,
+    /// The upper half of a 32-bit float; the lower half is cut off.
+    BF16,
+}
+
+const fn f16_field(at: usize, times: f32) -> NumberField {
+    NumberField { at, encoding: NumberEncoding::F16, times }
+}
+
+/// Weights of a block of the packed layout, for every type.
+pub const BLOCK: u32 = 32;
+
+/// Weights of a super-block.
+const SUPER_BLOCK: u32 = 256;
+
+/// One kind of data of a packed matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// The `override` constant that holds its first word; empty for the first section, which starts at word 0.
+    pub name: &'static str,
+    /// Weights that share a unit: 32, or 256.
+    pub weights: u32,
+    /// Bytes of a unit.
+    pub bytes: u32,
+    /// What they are.
+    pub content: Content,
+}
+
+/// What a section holds of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Bits of the quants from this one on, as many as the unit has for each of 32 weights, in the order that
+    /// `kernels/layout.rs` describes.
+    Quants(u32),
+    /// The block's bytes from this one on, as they are.
+    Bytes(usize),
+}
+
+/// The low bits of 32 quants.
+const fn quants(bytes: u32) -> Section {
+    Section { name: "", weights: BLOCK, bytes, content: Content::Quants(0) }
+}
+
+/// The bits of 32 quants from bit `shift` on.
+const fn high(bytes: u32, shift: u32) -> Section {
+    Section { name: "HIGH_AT", weights: BLOCK, bytes, content: Content::Quants(shift) }
+}
+
+/// Scales (and minima) of `weights` weights, which a block has at byte `at`.
+const fn scales(weights: u32, bytes: u32, at: usize) -> Section {
+    Section { name: "SCALES_AT", weights, bytes, content: Content::Bytes(at) }
+}
+
+/// The f16 scale of a super-block, or the f16 pair of scale and minimum, which the super-block has at byte `at`.
+const fn heads(bytes: u32, at: usize) -> Section {
+    Section { name: "HEADS_AT", weights: SUPER_BLOCK, bytes, content: Content::Bytes(at) }
+}
+
+/// Every name that [`Section::name`] can have.
+pub const SECTION_OVERRIDES: &[&str] = &["HIGH_AT", "SCALES_AT", "HEADS_AT"];
+
+/// What the CPU twins of the shaders, `reference::repack` and `reference::packed`, know of a format. They take blocks
+/// apart weight by weight where the shaders move and read whole words.
+#[derive(Debug)]
+pub struct Twin {
+    /// Quant i of a block, as the file holds it.
+    pub quant: fn(&[u8], usize) -> u8,
+    /// What a quant stands for before scale and minimum.
+    pub levels: Levels,
+    /// Scale of weights 0–15 and of 16–31, then their minima, of block `part` of a super-block (0 where there is
+    /// none), given its units of the sections of scales and of heads: weight = scale · level - minimum.
+    pub scales: fn(scales: &[u8], heads: &[u8], part: usize) -> [f32; 4],
+}
+
+/// What a quant stands for.
+#[derive(Debug)]
+pub enum Levels {
+    /// Itself.
+    Unsigned,
+    /// Itself, as a signed byte.
+    Signed,
+    /// An entry of a table.
+    Codebook(&'static [i8]),
+}
+
+impl Levels {
+    /// The level of `quant`.
+    pub fn of(&self, quant: u8) -> f32 {
+        match self {
+            Self::Unsigned => quant.into(),
+            Self::Signed => quant.cast_signed().into(),
+            Self::Codebook(table) => table[usize::from(quant)].into(),
+        }
+    }
+}
+
+/// A shared shader file with its text.
+macro_rules! shared {
+    ($name:literal) => {
+        ($name, $crate::kernels::wgsl::wgsl!("shared/", $name))
+    };
+}
+use shared;

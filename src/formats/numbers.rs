@@ -1,0 +1,60 @@
+//! F32, F16 and BF16: plain numbers. A block is one number; rows of any length, packed in blocks of 32 with zeros at
+//! the end.
+
+use half::{bf16, f16};
+
+use super::{Format, NumberEncoding, NumberField, quants, shared};
+
+pub(super) static F32: Format = Format {
+    id: 0,
+    name: "F32",
+    key: "f32",
+    file_types: &[(0, "F32")],
+    block_len: 1,
+    block_bytes: 4,
+    numbers: &[NumberField { at: 0, encoding: NumberEncoding::F32, times: 1.0 }],
+    sections: &[quants(128)],
+    weights: shared!("weights_f32"),
+    repack: shared!("repack_f32"),
+    dequantize: |bytes, out| numbers(bytes, out, f32::from_le_bytes),
+    dot_error: 4e-6,
+    twin: None,
+};
+
+pub(super) static F16: Format = Format {
+    id: 1,
+    name: "F16",
+    key: "f16",
+    file_types: &[(1, "F16")],
+    block_len: 1,
+    block_bytes: 2,
+    numbers: &[NumberField { at: 0, encoding: NumberEncoding::F16, times: 1.0 }],
+    sections: &[quants(64)],
+    weights: shared!("weights_f16"),
+    repack: shared!("repack_half"),
+    dequantize: |bytes, out| numbers(bytes, out, |b| f16::from_le_bytes(b).to_f32()),
+    dot_error: 4e-6,
+    twin: None,
+};
+
+pub(super) static BF16: Format = Format {
+    id: 30,
+    name: "BF16",
+    key: "bf16",
+    file_types: &[(32, "BF16")],
+    block_len: 1,
+    block_bytes: 2,
+    numbers: &[NumberField { at: 0, encoding: NumberEncoding::BF16, times: 1.0 }],
+    sections: &[quants(64)],
+    weights: shared!("weights_bf16"),
+    repack: shared!("repack_half"),
+    dequantize: |bytes, out| numbers(bytes, out, |b| bf16::from_le_bytes(b).to_f32()),
+    dot_error: 4e-6,
+    twin: None,
+};
+
+fn numbers<const N: usize>(bytes: &[u8], out: &mut [f32], read: impl Fn([u8; N]) -> f32) {
+    for (weight, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
+        *weight = read(*bytes);
+    }
+}

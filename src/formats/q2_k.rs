@@ -1,0 +1,43 @@
+//! Q2_K: 16 bytes of group scales and minima (4 bits each), 64 bytes of 2-bit q, f16 d, f16 dmin.
+//! Groups of 16: weight = (d · scale) · q − dmin · min.
+//!
+//! Each 32 bytes of q serve 128 weights: bits 0–1 the first 32 of them, bits 2–3 the next, and so on.
+
+use super::blocks::{blocks, half_at, pairs_of_group, shared_pair};
+use super::{Format, Levels, Twin, f16_field, heads, quants, scales, shared};
+
+pub(super) static FORMAT: Format = Format {
+    id: 10,
+    name: "Q2_K",
+    key: "q2_k",
+    file_types: &[(10, "Q2_K"), (21, "Q2_K_S")],
+    block_len: 256,
+    block_bytes: 84,
+    numbers: &[f16_field(80, 15.0 * 3.0), f16_field(82, 15.0)],
+    sections: &[quants(8), scales(256, 16, 0), heads(4, 80)],
+    weights: shared!("weights_q2_k"),
+    repack: shared!("repack_q2_k"),
+    dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot_error: 6e-6,
+    twin: Some(Twin { quant: |block, w| shared_pair(&block[16..], w), levels: Levels::Unsigned, scales: part_scales }),
+};
+
+fn unpack(block: &[u8; 84], weights: &mut [f32; 256]) {
+    let (d, dmin) = (half_at(block, 80), half_at(block, 82));
+    for (group, weights) in weights.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+        let scales = block[group];
+        let (dl, ml) = (d * f32::from(scales & 15), dmin * f32::from(scales >> 4));
+        let (start, shift) = pairs_of_group(group);
+        for (weight, q) in weights.iter_mut().zip(&block[16 + start..]) {
+            *weight = dl * f32::from(q >> shift & 3) - ml;
+        }
+    }
+}
+
+fn part_scales(scales: &[u8], heads: &[u8], part: usize) -> [f32; 4] {
+    let (d, dmin) = (half_at(heads, 0), half_at(heads, 2));
+    let [first, second] = [scales[2 * part], scales[2 * part + 1]];
+    let scale = |byte: u8| f32::from(byte & 15) * d;
+    let min = |byte: u8| f32::from(byte >> 4) * dmin;
+    [scale(first), scale(second), min(first), min(second)]
+}

@@ -1,0 +1,52 @@
+//! Q3_K: 32 bytes of third bits, 64 bytes of 2-bit q, 12 bytes of sixteen 6-bit scales, f16 d.
+//! Groups of 16: weight = d · (scale − 32) · (q − 4), where the third bit set means q + 4.
+//!
+//! The third bit of weight i is bit i / 32 of byte i mod 32.
+
+use super::blocks::{blocks, half_at, pairs_of_group, shared_bit, shared_pair};
+use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales, shared};
+
+pub(super) static FORMAT: Format = Format {
+    id: 11,
+    name: "Q3_K",
+    key: "q3_k",
+    file_types: &[(11, "Q3_K_S"), (12, "Q3_K_M"), (13, "Q3_K_L")],
+    block_len: 256,
+    block_bytes: 110,
+    numbers: &[f16_field(108, 32.0 * 4.0)],
+    sections: &[quants(8), high(4, 2), scales(256, 12, 96), heads(2, 108)],
+    weights: shared!("weights_q3_k"),
+    repack: shared!("repack_q3_k"),
+    dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot_error: 6e-6,
+    twin: Some(Twin {
+        quant: |block, w| shared_pair(&block[32..], w) | shared_bit(block, w) << 2,
+        levels: Levels::Unsigned,
+        scales: part_scales,
+    }),
+};
+
+fn unpack(block: &[u8; 110], weights: &mut [f32; 256]) {
+    let d = half_at(block, 108);
+    for (group, weights) in weights.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+        let dl = d * (f32::from(six_bit_scale(&block[96..108], group)) - 32.0);
+        let (start, shift) = pairs_of_group(group);
+        let high = &block[group % 2 * 16..];
+        for (weight, (low, high)) in weights.iter_mut().zip(block[32 + start..].iter().zip(high)) {
+            let q = low >> shift & 3 | (high >> (group / 2) & 1) << 2;
+            *weight = dl * (f32::from(q) - 4.0);
+        }
+    }
+}
+
+/// Scale `group` of 16: its low four bits are a nibble of the first 8 bytes, its high two bits a quarter of the last 4.
+fn six_bit_scale(scales: &[u8], group: usize) -> u8 {
+    let low = scales[group % 8] >> (group / 8 * 4) & 15;
+    let high = scales[8 + group % 4] >> (group / 4 * 2) & 3;
+    low | high << 4
+}
+
+fn part_scales(scales: &[u8], heads: &[u8], part: usize) -> [f32; 4] {
+    let pair = [0, 1].map(|i| (f32::from(six_bit_scale(scales, 2 * part + i)) - 32.0) * half_at(heads, 0));
+    [pair[0], pair[1], 4.0 * pair[0], 4.0 * pair[1]]
+}

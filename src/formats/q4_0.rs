@@ -1,0 +1,29 @@
+//! Q4_0: f16 d, 16 bytes of nibbles; weight = d · (q − 8).
+
+use super::blocks::{blocks, centred, half_at, nibble, nibbles};
+use super::{Format, Levels, Twin, f16_field, quants, scales, shared};
+
+pub(super) static FORMAT: Format = Format {
+    id: 2,
+    name: "Q4_0",
+    key: "q4_0",
+    file_types: &[(2, "Q4_0")],
+    block_len: 32,
+    block_bytes: 18,
+    numbers: &[f16_field(0, 8.0)],
+    sections: &[quants(16), scales(32, 2, 0)],
+    weights: shared!("weights_q4_0"),
+    repack: shared!("repack_q4_0"),
+    dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot_error: 6e-6,
+    twin: Some(Twin {
+        quant: |block, i| nibble(&block[2..], i),
+        levels: Levels::Unsigned,
+        scales: |scales, _, _| centred(half_at(scales, 0), 8.0),
+    }),
+};
+
+fn unpack(block: &[u8; 18], weights: &mut [f32; 32]) {
+    let d = half_at(block, 0);
+    nibbles(&block[2..], weights, |_, q| d * (f32::from(q) - 8.0));
+}

@@ -1,0 +1,48 @@
+//! Q6_K: 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 signed bytes of scales, f16 d.
+//! Groups of 16: weight = (d · scale) · (q − 32).
+//!
+//! 64 low bytes and 32 high bytes serve 128 weights, four runs of 32: the low nibbles of the first 32 low bytes, of the
+//! second 32, then the high nibbles likewise; run r has its high bits at bit 2r.
+
+use super::blocks::{blocks, half_at, shared_pair};
+use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales, shared};
+
+pub(super) static FORMAT: Format = Format {
+    id: 14,
+    name: "Q6_K",
+    key: "q6_k",
+    file_types: &[(18, "Q6_K")],
+    block_len: 256,
+    block_bytes: 210,
+    numbers: &[f16_field(208, 128.0 * 32.0)],
+    sections: &[quants(16), high(8, 4), scales(256, 16, 192), heads(2, 208)],
+    weights: shared!("weights_q6_k"),
+    repack: shared!("repack_q6_k"),
+    dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot_error: 8e-6,
+    twin: Some(Twin { quant, levels: Levels::Unsigned, scales: part_scales }),
+};
+
+fn unpack(block: &[u8; 210], weights: &mut [f32; 256]) {
+    let d = half_at(block, 208);
+    for (group, weights) in weights.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+        let (half, run, side) = (group / 8, group / 2 % 4, group % 2);
+        let dl = d * f32::from(block[192 + group] as i8);
+        let low = &block[half * 64 + run % 2 * 32 + side * 16..];
+        let high = &block[128 + half * 32 + side * 16..];
+        for (weight, (low, high)) in weights.iter_mut().zip(low.iter().zip(high)) {
+            let q = low >> (run / 2 * 4) & 15 | (high >> (run * 2) & 3) << 4;
+            *weight = dl * (f32::from(q) - 32.0);
+        }
+    }
+}
+
+fn quant(block: &[u8], w: usize) -> u8 {
+    let low = block[w / 128 * 64 + w % 64] >> (w % 128 / 64 * 4) & 15;
+    low | shared_pair(&block[128..], w) << 4
+}
+
+fn part_scales(scales: &[u8], heads: &[u8], part: usize) -> [f32; 4] {
+    let pair = [0, 1].map(|i| f32::from(scales[2 * part + i].cast_signed()) * half_at(heads, 0));
+    [pair[0], pair[1], 32.0 * pair[0], 32.0 * pair[1]]
+}

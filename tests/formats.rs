@@ -1,0 +1,51 @@
+//! The table of formats: rows that do not contradict each other, and the list of them for TypeScript.
+#![cfg(not(target_arch = "wasm32"))]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use webgguf::formats::{GgmlType, file_type_label};
+
+#[test]
+fn no_two_rows_share_a_name() {
+    let ids: BTreeSet<u32> = GgmlType::ALL.into_iter().map(GgmlType::id).collect();
+    assert_eq!(ids.len(), GgmlType::ALL.len());
+    let labels = || GgmlType::ALL.into_iter().flat_map(|ty| ty.format().file_types);
+    let distinct: BTreeSet<u64> = labels().map(|label| label.0).collect();
+    assert_eq!(distinct.len(), labels().count());
+    for ty in GgmlType::ALL {
+        assert_eq!(format!("{ty:?}"), ty.name());
+        assert_eq!(ty.name().to_lowercase(), ty.key());
+        assert_eq!(ty.format().weights.0, format!("weights_{}", ty.key()));
+        assert!(ty.format().file_types.iter().all(|(_, label)| label.starts_with(ty.name())), "{ty:?}");
+    }
+    assert_eq!((file_type_label(15), file_type_label(4)), (Some("Q4_K_M"), None));
+}
+
+#[test]
+fn a_block_is_whole_in_its_sections() {
+    for format in GgmlType::ALL.map(GgmlType::format).into_iter().filter(|format| format.is_quantised()) {
+        let units = format.sections.iter().map(|s| s.bytes as usize * format.block_len / s.weights as usize);
+        assert_eq!(units.sum::<usize>(), format.block_bytes, "{}", format.name);
+        assert!(format.twin.is_some(), "{}", format.name);
+        assert!(format.numbers.iter().all(|number| number.at + 2 <= format.block_bytes), "{}", format.name);
+    }
+}
+
+/// `js/formats.ts` is written by `WEBGGUF_BLESS=1 cargo test --test formats`.
+#[test]
+fn typescript_has_the_same_list() {
+    let mut text = String::from(
+        "/** The formats of GGUF in blocks: written by `WEBGGUF_BLESS=1 cargo test --test formats` from src/formats. */\n\
+         export const QUANTISED = {\n",
+    );
+    for ty in GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised()) {
+        let _ = writeln!(text, "  {}: true,", ty.key());
+    }
+    text.push_str("} as const;\n");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/js/formats.ts");
+    if std::env::var_os("WEBGGUF_BLESS").is_some() {
+        std::fs::write(file, &text).expect("a writable list");
+    }
+    assert_eq!(text, std::fs::read_to_string(file).unwrap_or_default(), "the formats changed");
+}
