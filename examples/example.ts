@@ -1,7 +1,7 @@
-// webgguf in use, as a program that `tsc --strict` checks. Every part of the public face appears once.
+// webgguf in use, as a program that `tsc --strict` checks. Every part of the public API appears once.
 
 import { Gpu, Tokenizer, WasmModel, WebggufError } from 'webgguf';
-import type { FloatTensor, GenerationResult, LoadOptions, Message, Progress, Tensor } from 'webgguf';
+import type { FloatTensor, GenerationResult, LoadOptions, Message, Progress, Tensor, TextPart } from 'webgguf';
 
 /** Loads a model, lets it write into an element, and says how fast that was. */
 export async function tellStory(url: string, output: HTMLElement, signal: AbortSignal): Promise<GenerationResult> {
@@ -36,6 +36,16 @@ export async function chat(file: File, questions: readonly string[]): Promise<re
   }
   model.free();
   return messages;
+}
+
+/** An answer all at once: a generation can be awaited. Content may come in parts; `stop` ends a generation early. */
+export async function answer(model: WasmModel, parts: readonly TextPart[]): Promise<string> {
+  await model.stop(); // whatever it was writing
+  const generation = model.generate([{ role: 'user', content: parts }], { maxTokens: 500 });
+  const timer = setTimeout(() => void generation.stop(), 10_000);
+  const { text, finishReason } = await generation;
+  clearTimeout(timer);
+  return finishReason === 'abort' ? `${text}…` : text;
 }
 
 /** How likely a text is: the mean log-probability of its tokens. */

@@ -1,7 +1,7 @@
 /**
  * Cancelling: from the caller's `AbortSignal` to everything that waits.
  */
-import { abortError, fromEngine } from './errors.js';
+import { fromWasm } from './errors.js';
 
 /** How long a cancelled load may take to free its buffers before `load` rejects without waiting, in milliseconds. */
 const GRACE = 1000;
@@ -17,8 +17,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
 }
 
 /**
- * Waits for the engine. When `signal` fires it is given a moment to end by itself, so that all is freed when `load`
- * rejects; an engine that comes later is freed then.
+ * Waits for a model that is being loaded. When `signal` fires, loading is given a moment to end by itself, so that all
+ * is freed when `load` rejects; a model that comes later is freed then.
  * @internal
  */
 export async function settled<T extends { free(): void }>(loading: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -30,7 +30,7 @@ export async function settled<T extends { free(): void }>(loading: Promise<T>, s
   } catch (error) {
     if (late.signal.aborted)
       void loading.then(
-        (engine) => engine.free(),
+        (model) => model.free(),
         () => {},
       );
     throw error;
@@ -39,21 +39,26 @@ export async function settled<T extends { free(): void }>(loading: Promise<T>, s
   }
 }
 
-/** Runs `work` with a signal that fires with the caller's, and at any failure: nothing is left running. @internal */
+/**
+ * Runs `work` with a signal that fires with the caller's, and at any failure: nothing is left running. Rejects with the
+ * reason of the caller's signal where that fired.
+ * @internal
+ */
 export async function cancellable<T>(
   signal: AbortSignal | undefined,
   work: (scope: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const scope = new AbortController();
-  const onAbort = (): void => scope.abort(abortError(signal));
-  if (signal?.aborted) throw abortError(signal);
+  const onAbort = (): void => scope.abort(signal?.reason);
+  if (signal?.aborted) onAbort();
+  scope.signal.throwIfAborted();
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
     return await work(scope.signal);
   } catch (error) {
     if (scope.signal.aborted) throw scope.signal.reason;
     scope.abort();
-    throw fromEngine(error);
+    throw fromWasm(error);
   } finally {
     signal?.removeEventListener('abort', onAbort);
   }

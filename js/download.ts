@@ -111,10 +111,9 @@ export class Download implements ByteSource {
     while (this.#tries < TRIES) {
       await pause(BACKOFF * 2 ** this.#tries, this.#signal);
       this.#tries += 1;
-      const response = await this.#fetch(this.#rangeRequest()).catch((error: unknown) => {
-        if (isAbort(error)) throw error;
-        return undefined; // offline: the next try may help
-      });
+      const response = await this.#fetch(this.#rangeRequest()).catch(() => undefined);
+      this.#signal.throwIfAborted();
+      // Offline, or the server is busy: the next try may help.
       if (!response || response.status === 429 || response.status >= 500) continue;
       this.#checkRest(response, cause);
       this.#receivedAtResume = this.#received;

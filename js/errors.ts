@@ -8,7 +8,7 @@
  * | code | meaning |
  * |---|---|
  * | `webgpu_unavailable` | no WebGPU in this browser, or no adapter; try `backend: 'cpu'` |
- * | `feature_missing` | the device lacks a feature that was asked for |
+ * | `feature_missing` | the page may not use WebAssembly: its content security policy, or the browser's settings |
  * | `limit_exceeded` | something is larger than the device's limits |
  * | `out_of_memory` | an allocation failed, on the GPU or in WebAssembly |
  * | `device_lost` | the GPU device was lost; load the model again |
@@ -21,7 +21,8 @@
  * | `invalid_argument` | an option or argument is wrong, or the call came at the wrong time |
  * | `internal` | webgguf itself failed; the message says how, and it is worth a bug report |
  *
- * Cancelling is no error of this kind: it rejects with a `DOMException` named `AbortError`.
+ * Cancelling is no error of this kind: it rejects with the signal's reason, by default a `DOMException` named
+ * `AbortError`.
  */
 export type ErrorCode =
   | 'webgpu_unavailable'
@@ -77,25 +78,17 @@ export function invalidArgument(message: string): WebggufError {
   return new WebggufError('invalid_argument', message);
 }
 
-/** The exception of a cancelled call: the signal's own reason when it is an exception. @internal */
-export function abortError(signal?: AbortSignal): unknown {
-  const reason: unknown = signal?.reason;
-  if (reason instanceof Error && reason.name === 'AbortError') return reason;
-  const detail = reason === undefined ? '' : `: ${String(reason)}`;
-  return new DOMException(`the operation was cancelled${detail}`, 'AbortError');
-}
-
 /** Whether `error` says that somebody cancelled. @internal */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
 }
 
 /**
- * Turns whatever came out of the engine into what the caller is promised: a `WebggufError` or an `AbortError`.
+ * Turns whatever came out of WebAssembly into what the caller is promised: a `WebggufError` or an `AbortError`.
  * An exception that the caller's own callback threw passes through unchanged.
  * @internal
  */
-export function fromEngine(error: unknown): unknown {
+export function fromWasm(error: unknown): unknown {
   if (error instanceof WebggufError || isAbort(error)) return error;
   if (error instanceof WebAssembly.RuntimeError) return fromTrap(error);
   if (!(error instanceof Error)) return error;
@@ -107,7 +100,7 @@ export function fromEngine(error: unknown): unknown {
 
 /** A WebAssembly trap never reaches a user as a bare `unreachable`. */
 function fromTrap(error: WebAssembly.RuntimeError): WebggufError {
-  const message = `the engine stopped (${error.message}); the console has the reason, reload the page to go on`;
+  const message = `WebAssembly stopped (${error.message}); the console has the reason, reload the page to go on`;
   return new WebggufError('internal', message, { cause: error });
 }
 
@@ -116,6 +109,6 @@ export function guarded<T>(call: () => T): T {
   try {
     return call();
   } catch (error) {
-    throw fromEngine(error);
+    throw fromWasm(error);
   }
 }

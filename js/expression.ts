@@ -37,7 +37,7 @@ export type BinaryOp =
   | 'greater'
   | 'greaterEqual';
 
-/** One step as the engine takes it. @internal */
+/** One step, as Rust reads it. @internal */
 export interface Step {
   readonly op: string;
   /** Numbers, `in0`… for inputs, `s0`… for results of earlier steps. */

@@ -1,53 +1,55 @@
 /**
- * One run of text: an async iterable that the engine fills as it is read, with a promise of the result.
+ * One run of text: an async iterable that the model fills as it is read, and a promise of the result.
  */
-import { fromEngine, invalidArgument } from './errors.js';
+import { fromWasm, invalidArgument } from './errors.js';
 import type { GenerationResult, Piece } from './types.js';
-import type { Engine } from './wasm/webgguf.js';
+import type { WasmModel } from './wasm/webgguf.js';
 
-/** Something that has the engine for itself until `settled`. @internal */
-export interface Turn {
-  /** It was told to end and will. */
+/** A generation or an evaluation while it uses the model. @internal */
+export interface MutexHolder {
+  /** It was told to stop and will. */
   readonly cancelled: boolean;
-  /** Resolves when the engine is free again; never rejects. */
+  /** Resolves when the holder has unlocked the mutex; never rejects. */
   readonly settled: Promise<void>;
 }
 
-/** Sees to it that one thing at a time uses the engine. @internal */
-export class Turns {
-  #current: Turn | undefined;
+/** Mutual exclusion: at most one generation or evaluation uses a model at a time. @internal */
+export class Mutex {
+  #holder: MutexHolder | undefined;
 
-  get current(): Turn | undefined {
-    return this.#current;
+  get holder(): MutexHolder | undefined {
+    return this.#holder;
   }
 
-  /** Throws `invalid_argument` while another turn is on that nobody has cancelled. */
+  /** Throws `invalid_argument` where the mutex is locked and its holder was not told to stop. */
   check(call: string): void {
-    if (!this.#current || this.#current.cancelled) return;
-    throw invalidArgument(`${call}: a generation is running on this model; cancel it or wait for its end`);
+    if (!this.#holder || this.#holder.cancelled) return;
+    throw invalidArgument(
+      `${call}: this model is busy with another generation or evaluation; wait for its end, or stop() the generation`,
+    );
   }
 
-  /** Waits for a cancelled turn to end, then takes the engine. */
-  async take(call: string, turn: Turn): Promise<void> {
-    while (this.#current) {
+  /** Waits for a holder that was told to stop, then locks. Throws like {@link check}. */
+  async lock(call: string, holder: MutexHolder): Promise<void> {
+    while (this.#holder) {
       this.check(call);
-      await this.#current.settled;
+      await this.#holder.settled;
     }
-    this.#current = turn;
+    this.#holder = holder;
   }
 
-  /** Gives the engine back; before `settled` resolves, so that whoever waits for that finds it free. */
-  end(turn: Turn): void {
-    if (this.#current === turn) this.#current = undefined;
+  /** To be called before `settled` resolves, so that whoever waits for that finds the mutex free. */
+  unlock(holder: MutexHolder): void {
+    if (this.#holder === holder) this.#holder = undefined;
   }
 }
 
 /** What a generation needs from its model. @internal */
 export interface Run {
-  readonly turns: Turns;
+  readonly mutex: Mutex;
   readonly signal: AbortSignal | undefined;
-  /** Starts the run; throws `invalid_argument` where the model was freed meanwhile. */
-  start(): Engine;
+  /** Encodes the prompt and starts; throws `invalid_argument` where the model was freed meanwhile. */
+  start(): WasmModel;
 }
 
 const NOTHING: GenerationResult = {
@@ -59,18 +61,27 @@ const NOTHING: GenerationResult = {
 };
 
 /**
- * The text as it is written. Iterate it once, or only wait for `result`.
+ * The text as it is written. Iterate it with `for await` to get it piece by piece, or `await` it to get the whole
+ * result; both may be done, in this order or at once.
  *
- * Work starts with the first step of the iteration or the first look at `result`. Leaving the loop cancels. A fired
- * `signal` ends the iteration without throwing; `result` then has `finishReason: 'abort'`.
+ * Work starts with the first step of the iteration, or when the result is first asked for. Leaving the loop,
+ * {@link stop} and a fired `signal` end the generation early, without throwing: the result then has
+ * `finishReason: 'abort'`.
+ *
+ * Since it can be awaited, an async function that returns a generation gives its caller the result, after the end.
+ * Return `{ generation }` to hand on the generation itself.
+ *
+ * @example
+ * for await (const piece of model.generate(prompt)) out.textContent += piece.text; // as it is written
+ * const { text, finishReason } = await model.generate(prompt); // all at once
  */
-export class Generation implements AsyncIterableIterator<Piece> {
+export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<GenerationResult> {
   readonly #run: Run;
   readonly #queue: Piece[] = [];
   readonly #result: Promise<GenerationResult>;
   #resolve!: (result: GenerationResult) => void;
   #reject!: (error: unknown) => void;
-  #engine: Engine | undefined;
+  #model: WasmModel | undefined;
   #pulling: Promise<void> | undefined;
   #cancelled = false;
   #over = false;
@@ -95,9 +106,9 @@ export class Generation implements AsyncIterableIterator<Piece> {
   }
 
   /**
-   * How the generation went; resolves when it is over, also by cancelling.
-   * Looking at it makes the text run to its end even if nobody iterates. Rejects with the error that the iteration
-   * throws; that is never reported as unhandled.
+   * How the generation went: what `await generation` gives, too. Resolves when it is over, also early. Asking for it
+   * makes the text run to its end even if nobody iterates. Rejects with the error that the iteration throws; that is
+   * never reported as unhandled.
    */
   get result(): Promise<GenerationResult> {
     if (!this.#draining) {
@@ -105,6 +116,15 @@ export class Generation implements AsyncIterableIterator<Piece> {
       void this.#drain();
     }
     return this.#result;
+  }
+
+  /** `await generation` is `await generation.result`. */
+  // biome-ignore lint/suspicious/noThenProperty: awaiting a generation without `.result` is what people write
+  then<A = GenerationResult, B = never>(
+    onResult?: ((result: GenerationResult) => A | PromiseLike<A>) | null,
+    onError?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.result.then(onResult, onError);
   }
 
   /** @internal */
@@ -127,24 +147,27 @@ export class Generation implements AsyncIterableIterator<Piece> {
     return { done: true, value: undefined };
   }
 
-  /** Cancels; resolves when the model is free for the next call. `for await` calls it when the loop is left. */
+  /** What `for await` calls when the loop is left: stops, and resolves when the model is free for the next call. */
   async return(): Promise<IteratorResult<Piece, undefined>> {
-    await this.cancel();
+    await this.stop();
     return { done: true, value: undefined };
   }
 
-  /** Cancels; resolves when the model is free for the next call. @internal */
-  async cancel(): Promise<void> {
+  /**
+   * Ends the text early: the iteration ends without throwing, and `finishReason` is `abort`. Resolves when the model is
+   * free for the next call. Does nothing once the generation is over.
+   */
+  async stop(): Promise<void> {
     this.#cancelled = true;
-    if (!this.#over) this.#engine?.cancel();
+    if (!this.#over) this.#model?.cancel();
     await this.#drain();
   }
 
-  /** The signal fired, perhaps while nobody waits for a piece: the engine must be given back all the same. */
+  /** The signal fired, perhaps while nobody waits for a piece: the mutex must be unlocked all the same. */
   readonly #abort = (): void => {
     this.#cancelled = true;
-    if (!this.#engine || this.#over) return;
-    this.#engine.cancel();
+    if (!this.#model || this.#over) return;
+    this.#model.cancel();
     void this.#drain();
   };
 
@@ -162,20 +185,20 @@ export class Generation implements AsyncIterableIterator<Piece> {
 
   async #step(): Promise<void> {
     try {
-      if (!this.#engine) await this.#start();
-      if (this.#over || !this.#engine) return;
-      const piece = this.#cancelled ? undefined : await this.#engine.next();
+      if (!this.#model) await this.#start();
+      if (this.#over || !this.#model) return;
+      const piece = this.#cancelled ? undefined : await this.#model.next();
       if (piece) this.#queue.push(piece);
-      else this.#end(await this.#engine.finish());
+      else this.#end(await this.#model.finish());
     } catch (error) {
-      await this.#fail(fromEngine(error));
+      await this.#fail(fromWasm(error));
     }
   }
 
   async #start(): Promise<void> {
-    if (!this.#cancelled) await this.#run.turns.take('generate', this);
+    if (!this.#cancelled) await this.#run.mutex.lock('generate', this);
     if (this.#cancelled) this.#end(NOTHING);
-    else this.#engine = this.#run.start();
+    else this.#model = this.#run.start();
   }
 
   #end(result: GenerationResult): void {
@@ -184,7 +207,7 @@ export class Generation implements AsyncIterableIterator<Piece> {
   }
 
   async #fail(error: unknown): Promise<void> {
-    await this.#engine?.finish().catch(() => {}); // the engine may be beyond that; `error` says why
+    await this.#model?.finish().catch(() => {}); // the model may be beyond that; `error` says why
     this.#failure = { error };
     this.#close();
     this.#reject(error);
@@ -193,6 +216,6 @@ export class Generation implements AsyncIterableIterator<Piece> {
   #close(): void {
     this.#over = true;
     this.#run.signal?.removeEventListener('abort', this.#abort);
-    this.#run.turns.end(this);
+    this.#run.mutex.unlock(this);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What all operations on tensors are made of: one call of the engine, with its inputs checked.
+ * What all operations on tensors are made of: one call into WebAssembly, with its inputs checked.
  */
 import type { DType } from './dtypes.js';
 import { guarded, invalidArgument } from './errors.js';
@@ -7,7 +7,7 @@ import { show } from './options.js';
 import { Tensor } from './tensor.js';
 import type { TensorEngine } from './wasm/webgguf.js';
 
-/** Inputs by their names in messages, in the engine's order; one whose name ends in `?` may be missing. @internal */
+/** Inputs by their names in messages, in the order of Rust; one whose name ends in `?` may be missing. @internal */
 export type Inputs = Record<string, Tensor | undefined>;
 
 /** What else makes a call. @internal */
@@ -57,7 +57,7 @@ export abstract class GpuCore {
     }
   }
 
-  /** The tensors that the engine made for `op`, called as `call` with the caller's `options`. @internal */
+  /** The tensors that Rust made for `op`, called as `call` with the caller's `options`. @internal */
   protected run(call: string, op: string, inputs: Inputs, options: object = {}, extra: Extra = {}): Tensor[] {
     const { tensors = [], fixed } = extra;
     const rest: Record<string, unknown> = { ...checked(call, options), ...fixed };
@@ -70,11 +70,11 @@ export abstract class GpuCore {
       const isMissing = tensor === undefined && (at >= list.length - tensors.length || name.endsWith('?'));
       return isMissing ? undefined : this.#id(call, name.replace('?', ''), tensor);
     });
-    // The engine takes `undefined` for a wrong value.
+    // Rust takes `undefined` for a wrong value.
     const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
     const handles = guarded(() => this.engine.run(op, ids, given));
     return handles.map((handle) => {
-      // In place: the engine gives an input back.
+      // In place: the result is one of the inputs.
       const input = list[ids.indexOf(handle.id)]?.[1];
       return input ?? this.keep(new Tensor(this, handle));
     });
@@ -104,7 +104,7 @@ export function tensorsIn(value: unknown): Tensor[] {
   return Object.values(value).filter((item) => item instanceof Tensor);
 }
 
-/** Options are objects; the engine checks what is in them. */
+/** Options are objects; Rust checks what is in them. */
 function checked(call: string, options: unknown): object {
   if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
   throw invalidArgument(`${call}: the options must be an object, found ${show(options)}`);

@@ -3,12 +3,12 @@
  * Arithmetic on tensors on the GPU, with the kernels that language models run on.
  */
 import { type DType, type PlainDType, type TensorData, checkDType, describe, dtypeOf, toBytes } from './dtypes.js';
-import { fromEngine, guarded, invalidArgument } from './errors.js';
+import { fromWasm, guarded, invalidArgument } from './errors.js';
 import { tensorsIn } from './gpu-core.js';
 import { ModelOperations } from './gpu-model.js';
 import { show } from './options.js';
 import { Tensor } from './tensor.js';
-import { engineClasses } from './wasm.js';
+import { wasmClasses } from './wasm.js';
 import type { DeviceFacts, TensorEngine } from './wasm/webgguf.js';
 
 export type { DeviceFacts } from './wasm/webgguf.js';
@@ -43,11 +43,11 @@ export class Gpu extends ModelOperations {
    *   the WebAssembly is not found
    */
   static async create(): Promise<Gpu> {
-    const { TensorEngine } = await engineClasses();
+    const { TensorEngine } = await wasmClasses();
     try {
       return new Gpu(await TensorEngine.open());
     } catch (error) {
-      throw fromEngine(error);
+      throw fromWasm(error);
     }
   }
 
@@ -123,7 +123,7 @@ export class Gpu extends ModelOperations {
   }
 }
 
-/** Axes as the engine takes them; it knows the limits. */
+/** A checked copy of a shape; Rust knows the device's limits. */
 function checkShape(shape: readonly number[]): number[] {
   const isShape = Array.isArray(shape) && shape.every((length) => Number.isInteger(length) && length >= 0);
   if (isShape && shape.every((length) => length < 2 ** 32)) return [...shape];

@@ -28,6 +28,7 @@ export type {
   RangedSource,
   Source,
   SourcePart,
+  TextPart,
   Timings,
   TokenIds,
   TokenizeOptions,

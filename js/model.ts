@@ -1,11 +1,19 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * The one class of this package: a loaded model.
+ * A loaded language model.
  */
 import { cancellable, settled } from './cancel.js';
-import { fromEngine, guarded, invalidArgument } from './errors.js';
-import { Generation, Turns } from './generation.js';
-import { checkIds, checkMessages, checkText, flagOptions, generateOptions, loadOptions } from './options.js';
+import { WebggufError, fromWasm, guarded, invalidArgument } from './errors.js';
+import { Generation, Mutex } from './generation.js';
+import {
+  checkIds,
+  checkMessages,
+  checkPrompt,
+  checkText,
+  flagOptions,
+  generateOptions,
+  loadOptions,
+} from './options.js';
 import { progressReporter } from './progress.js';
 import { openSources } from './sources.js';
 import type {
@@ -20,8 +28,11 @@ import type {
   TokenIds,
   TokenizeOptions,
 } from './types.js';
-import { engineClasses } from './wasm.js';
-import type { Engine, EngineGenerateOptions } from './wasm/webgguf.js';
+import { wasmClasses } from './wasm.js';
+import type { WasmGenerateOptions, WasmModel as WasmHandle } from './wasm/webgguf.js';
+
+/** Most elements of a typed array that WebAssembly can address. */
+const MOST_ELEMENTS = 2 ** 32 - 1;
 
 /**
  * A GGUF language model, loaded and ready to write.
@@ -33,12 +44,12 @@ import type { Engine, EngineGenerateOptions } from './wasm/webgguf.js';
 export class WasmModel {
   /** What the model is and where it runs. */
   readonly info: ModelInfo;
-  readonly #turns = new Turns();
-  #engine: Engine | undefined;
+  readonly #mutex = new Mutex();
+  #handle: WasmHandle | undefined;
 
-  private constructor(engine: Engine) {
-    this.#engine = engine;
-    this.info = Object.freeze(engine.info());
+  private constructor(handle: WasmHandle) {
+    this.#handle = handle;
+    this.info = Object.freeze(handle.info());
   }
 
   /**
@@ -48,24 +59,25 @@ export class WasmModel {
    * @param options see {@link LoadOptions}
    * @throws {WebggufError} `download_failed`, `bad_file`, `unsupported_quant`, `unsupported_architecture`,
    *   `webgpu_unavailable` (only with `backend: 'webgpu'`), `limit_exceeded`, `out_of_memory`, `invalid_argument`
-   * @throws {DOMException} named `AbortError` when `options.signal` fires; everything is freed then
+   * @throws the reason of `options.signal` when that fires, by default a `DOMException` named `AbortError`;
+   *   everything is freed then
    */
   static async load(source: Source, options: LoadOptions = {}): Promise<WasmModel> {
     const { signal, onProgress, backend = 'auto', ...rest } = loadOptions(options);
     return cancellable(signal, async (scope) => {
-      const { Engine } = await engineClasses();
+      const { WasmModel: Handle } = await wasmClasses();
       const sources = await openSources(source, scope);
       const report = progressReporter(onProgress, scope);
-      const loading = Engine.load(sources, { backend, ...rest }, report);
-      const engine = await settled(loading, scope).catch((error: unknown) => {
+      const loading = Handle.load(sources, { backend, ...rest }, report);
+      const handle = await settled(loading, scope).catch((error: unknown) => {
         for (const part of sources) part.cancel();
         throw error;
       });
       try {
         report('ready', 1, 1);
-        return new WasmModel(engine);
+        return new WasmModel(handle);
       } catch (error) {
-        engine.free();
+        handle.free();
         throw error;
       }
     });
@@ -79,26 +91,43 @@ export class WasmModel {
   /**
    * Writes text after a prompt.
    *
-   * @param prompt a string (the model's BOS rule applies and special tokens in it are parsed); messages, which go
-   *   through the model's chat template; or token ids as they are. What equals the start of the last prompt and
-   *   answer is not computed again.
+   * @param prompt a string, in which special tokens are parsed, and before which BOS is put where the model wants it
+   *   and the text does not begin with it; messages, which go through the model's chat template; or token ids as they
+   *   are. What equals the start of the last prompt and answer is not computed again.
    * @param options see {@link GenerateOptions}
-   * @returns an async iterable of pieces with the promise `result`; leaving the loop cancels
+   * @returns a {@link Generation}: iterate it with `for await` for the text as it is written, or `await` it for the
+   *   whole result; leaving the loop, its `stop()` and `options.signal` end it early
    * @throws {WebggufError} here: `invalid_argument`, also while another generation runs; from the iteration and
-   *   `result`: `context_full`, `device_lost`, `out_of_memory`
+   *   the result: `context_full`, `device_lost`, `out_of_memory`
+   *
+   * @example
+   * for await (const piece of model.generate('Once upon a time')) out.textContent += piece.text;
+   * const { text } = await model.generate([{ role: 'user', content: 'Hi!' }], { maxTokens: 100 });
    */
   generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
     const { signal, stop = [], seed = randomSeed(), ...rest } = generateOptions(options);
     this.#use('generate');
-    this.#turns.check('generate');
+    this.#mutex.check('generate');
     const encode = this.#promptEncoder(prompt);
-    const engineOptions: EngineGenerateOptions = { ...rest, seed, stop: [stop].flat() };
-    const start = (): Engine => {
-      const engine = this.#use('generate');
-      engine.start(encode(engine), engineOptions);
-      return engine;
+    const wasmOptions: WasmGenerateOptions = { ...rest, seed, stop: [stop].flat() };
+    const start = (): WasmHandle => {
+      const handle = this.#use('generate');
+      handle.start(encode(handle), wasmOptions);
+      return handle;
     };
-    return new Generation({ turns: this.#turns, signal, start });
+    return new Generation({ mutex: this.#mutex, signal, start });
+  }
+
+  /**
+   * Ends the running generation early, if there is one: its iteration ends without throwing, and its `finishReason` is
+   * `abort`. Resolves when the model is free for the next call.
+   *
+   * @throws {WebggufError} `invalid_argument` where the model was freed
+   */
+  async stop(): Promise<void> {
+    this.#use('stop');
+    const { holder } = this.#mutex;
+    if (holder instanceof Generation) await holder.stop();
   }
 
   /**
@@ -112,16 +141,17 @@ export class WasmModel {
   async evaluate(ids: TokenIds, options: { logits?: boolean | undefined } = {}): Promise<Evaluation> {
     const { logits = false } = flagOptions('evaluate', options, ['logits']);
     const checked = this.#ids('evaluate', ids);
-    let release = (): void => {};
-    const turn = { cancelled: false, settled: new Promise<void>((resolve) => (release = resolve)) };
-    await this.#turns.take('evaluate', turn);
+    let settle = (): void => {};
+    const holder = { cancelled: false, settled: new Promise<void>((resolve) => (settle = resolve)) };
+    await this.#mutex.lock('evaluate', holder);
     try {
-      return await this.#use('evaluate').evaluate(checked, logits);
+      const room = logits ? this.#roomForLogits(checked.length) : undefined;
+      return await this.#use('evaluate').evaluate(checked, room);
     } catch (error) {
-      throw fromEngine(error);
+      throw fromWasm(error);
     } finally {
-      this.#turns.end(turn);
-      release();
+      this.#mutex.unlock(holder);
+      settle();
     }
   }
 
@@ -134,8 +164,8 @@ export class WasmModel {
     const flags = flagOptions('tokenize', options, ['addSpecial', 'parseSpecial']);
     const { addSpecial = false, parseSpecial = false } = flags;
     checkText('tokenize', text);
-    const engine = this.#use('tokenize');
-    return guarded(() => engine.tokenize(text, addSpecial, parseSpecial));
+    const handle = this.#use('tokenize');
+    return guarded(() => handle.tokenize(text, addSpecial, parseSpecial));
   }
 
   /**
@@ -146,8 +176,8 @@ export class WasmModel {
   detokenize(ids: TokenIds, options: DetokenizeOptions = {}): string {
     const { showSpecial = false } = flagOptions('detokenize', options, ['showSpecial']);
     const checked = checkIds('detokenize', ids, this.info.vocabularySize);
-    const engine = this.#use('detokenize');
-    return guarded(() => engine.detokenize(checked, showSpecial));
+    const handle = this.#use('detokenize');
+    return guarded(() => handle.detokenize(checked, showSpecial));
   }
 
   /**
@@ -158,8 +188,8 @@ export class WasmModel {
   applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): string {
     const { addGenerationPrompt = true } = flagOptions('applyChatTemplate', options, ['addGenerationPrompt']);
     const checked = checkMessages('applyChatTemplate', messages);
-    const engine = this.#use('applyChatTemplate');
-    return guarded(() => engine.applyChatTemplate(checked, addGenerationPrompt));
+    const handle = this.#use('applyChatTemplate');
+    return guarded(() => handle.applyChatTemplate(checked, addGenerationPrompt));
   }
 
   /**
@@ -168,27 +198,27 @@ export class WasmModel {
    * @throws {WebggufError} `invalid_argument` while a generation runs
    */
   reset(): void {
-    const engine = this.#use('reset');
-    this.#turns.check('reset');
-    guarded(() => engine.reset());
+    const handle = this.#use('reset');
+    this.#mutex.check('reset');
+    guarded(() => handle.reset());
   }
 
-  /** Bytes of WebAssembly memory in use by the page's engine, all models together. It grows and never shrinks. */
+  /** Bytes of WebAssembly memory in use on this page, all models together. It grows and never shrinks. */
   wasmMemoryBytes(): number {
     return this.#use('wasmMemoryBytes').wasmMemoryBytes();
   }
 
   /**
-   * Frees all memory on the GPU and in WebAssembly, and cancels a running generation. Later calls of any other
+   * Frees all memory on the GPU and in WebAssembly, and ends a running generation. Later calls of any other
    * method throw `invalid_argument`; freeing twice does nothing.
    */
   free(): void {
-    const engine = this.#engine;
-    this.#engine = undefined;
-    const turn = this.#turns.current;
-    if (!turn) return engine?.free();
-    if (turn instanceof Generation) void turn.cancel();
-    void turn.settled.then(() => engine?.free());
+    const handle = this.#handle;
+    this.#handle = undefined;
+    const { holder } = this.#mutex;
+    if (!holder) return handle?.free();
+    if (holder instanceof Generation) void holder.stop();
+    void holder.settled.then(() => handle?.free());
   }
 
   /** `using model = …` frees it at the end of the block. */
@@ -196,8 +226,8 @@ export class WasmModel {
     this.free();
   }
 
-  #use(call: string): Engine {
-    if (this.#engine) return this.#engine;
+  #use(call: string): WasmHandle {
+    if (this.#handle) return this.#handle;
     throw invalidArgument(`${call}: the model was freed`);
   }
 
@@ -207,12 +237,29 @@ export class WasmModel {
     throw invalidArgument(`${call}: expected at least one token id, found none`);
   }
 
-  /** Checks the prompt now; it is encoded later, when the engine is free. */
-  #promptEncoder(prompt: string | readonly Message[] | TokenIds): (engine: Engine) => Uint32Array {
-    if (typeof prompt === 'string') return (engine) => this.#ids('generate', engine.tokenize(prompt, true, true));
+  /** An array for all logits of `count` ids; `undefined` where the ids do not fit the context, which is reported. */
+  #roomForLogits(count: number): Float32Array | undefined {
+    const { contextLength, vocabularySize } = this.info;
+    if (count > contextLength) return undefined;
+    const elements = count * vocabularySize;
+    try {
+      if (elements > MOST_ELEMENTS) throw new RangeError(`a typed array has at most ${MOST_ELEMENTS} elements here`);
+      return new Float32Array(elements);
+    } catch (cause) {
+      const message =
+        `evaluate: no memory for the logits of ${count} ids over a vocabulary of ${vocabularySize}: ` +
+        `${4 * elements} bytes`;
+      throw new WebggufError('out_of_memory', message, { cause });
+    }
+  }
+
+  /** Checks the prompt now; it is encoded later, when the model is free. */
+  #promptEncoder(prompt: string | readonly Message[] | TokenIds): (handle: WasmHandle) => Uint32Array {
+    checkPrompt(prompt);
+    if (typeof prompt === 'string') return (handle) => this.#ids('generate', handle.encodePrompt(prompt));
     if (isConversation(prompt)) {
       const messages = checkMessages('generate', prompt);
-      return (engine) => engine.encodeMessages(messages, true);
+      return (handle) => handle.encodeMessages(messages, true);
     }
     const ids = this.#ids('generate', prompt);
     return () => ids;

@@ -4,6 +4,7 @@
  */
 import { invalidArgument } from './errors.js';
 import type { GenerateOptions, LoadOptions, Message, TokenIds } from './types.js';
+import type { TextMessage } from './wasm/webgguf.js';
 
 /** Says what was expected, or `undefined` where the value is fine. */
 type Check = (value: unknown) => string | undefined;
@@ -124,19 +125,57 @@ export function checkText(call: string, text: string): void {
   if (typeof text !== 'string') throw invalidArgument(`${call}: expected a string, found ${show(text)}`);
 }
 
-/** A checked copy of a conversation: at least one `{ role, content }`, both strings. @internal */
-export function checkMessages(call: string, messages: readonly Message[]): Message[] {
+/**
+ * A checked copy of a conversation: at least one `{ role, content }`. Parts of text are joined by newlines, as
+ * llama.cpp joins them.
+ * @internal
+ */
+export function checkMessages(call: string, messages: readonly Message[]): TextMessage[] {
   if (!Array.isArray(messages) || messages.length === 0) {
-    throw invalidArgument(`${call}: expected at least one message, found ${show(messages)}`);
+    throw invalidArgument(`${call}: expected an array of at least one message, found ${show(messages)}`);
   }
   return messages.map((message: unknown, index) => {
     const { role, content } = (message ?? {}) as Partial<Message>;
-    if (typeof role === 'string' && typeof content === 'string') return { role, content };
-    throw invalidArgument(`${call}: message ${index} must be { role, content } with two strings`);
+    const text = Array.isArray(content) ? joinParts(`${call}: message ${index}`, content) : content;
+    if (typeof role === 'string' && typeof text === 'string') return { role, content: text };
+    throw invalidArgument(
+      `${call}: message ${index} must be { role, content } with a string for role, and a string or text parts for ` +
+        'content',
+    );
   });
 }
 
-/** Token ids as the engine takes them; each must be an integer from 0 to `vocabularySize - 1`. @internal */
+function joinParts(where: string, parts: readonly unknown[]): string {
+  const texts = parts.map((part, index) => {
+    const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown };
+    if (type === 'text' && typeof text === 'string') return text;
+    const found = typeof type === 'string' && type !== 'text' ? `type '${type}'` : show(part);
+    throw invalidArgument(`${where}: content[${index}] must be { type: 'text', text }, found ${found}`);
+  });
+  return texts.join('\n');
+}
+
+/** Refuses what is neither text, messages nor ids, and says what to write instead. @internal */
+export function checkPrompt(prompt: unknown): void {
+  if (typeof prompt === 'string' || prompt instanceof Uint32Array) return;
+  if (Array.isArray(prompt) && prompt.length > 0 && typeof prompt[0] !== 'string') return;
+  throw invalidArgument(`generate: expected text, an array of messages or token ids, ${instead(prompt)}`);
+}
+
+function instead(prompt: unknown): string {
+  const conversation = "for a conversation write generate([{ role: 'user', content: 'Hi!' }])";
+  if (Array.isArray(prompt)) {
+    if (prompt.length === 0) return `found an empty array; ${conversation}`;
+    return `found an array of strings; for a text write generate('…'), ${conversation}`;
+  }
+  if (typeof prompt !== 'object' || prompt === null) return `found ${show(prompt)}`;
+  if ('role' in prompt) return 'found one message; put it into an array: generate([message])';
+  if ('messages' in prompt) return 'found an object with messages; write generate(messages, options)';
+  if ('prompt' in prompt) return 'found an object with a prompt; write generate(prompt, options)';
+  return `found ${show(prompt)}`;
+}
+
+/** A checked copy of token ids; each must be an integer from 0 to `vocabularySize - 1`. @internal */
 export function checkIds(call: string, ids: TokenIds, vocabularySize = MOST_TOKENS + 1): Uint32Array {
   if (!(ids instanceof Uint32Array) && !Array.isArray(ids)) {
     throw invalidArgument(`${call}: expected token ids in a Uint32Array or an array, found ${show(ids)}`);

@@ -1,5 +1,5 @@
 /**
- * Progress of loading: the engine's many small reports become a few useful ones.
+ * Progress of loading: the many small reports from Rust become a few useful ones.
  */
 import type { Progress } from './types.js';
 
@@ -9,7 +9,7 @@ const INTERVAL = 50;
 const STAGES: readonly string[] = ['download', 'upload', 'compile', 'ready'] satisfies Progress['stage'][];
 
 /**
- * Returns the function the engine calls. It throws once `signal` has fired: that is how the engine learns of it.
+ * Returns the function that Rust calls. It throws once `signal` has fired, which ends loading there.
  * @internal
  */
 export function progressReporter(

@@ -1,5 +1,5 @@
 /**
- * Every kind of source, and arrays of them, as the byte sources that the engine pulls from.
+ * Every kind of source, and arrays of them, as the byte sources that Rust pulls from.
  */
 import { asBytes, fromBlob, fromBytes, fromRanges, fromStream } from './bytes.js';
 import { Download, announcedSize, requestFor } from './download.js';

@@ -3,7 +3,7 @@
  * A tensor on the GPU: what the operations of `Gpu` take and give.
  */
 import { type DataOf, type DType, type FloatDType, describe, fromBytes, isQuantised } from './dtypes.js';
-import { fromEngine, invalidArgument } from './errors.js';
+import { fromWasm, invalidArgument } from './errors.js';
 import type { TensorEngine, TensorHandle } from './wasm/webgguf.js';
 
 /** A tensor of floating-point numbers. */
@@ -61,7 +61,7 @@ export class Tensor<D extends DType = DType> {
     try {
       return fromBytes(await this.#owner.engine.read(id), this.dtype, this.size);
     } catch (error) {
-      throw fromEngine(error);
+      throw fromWasm(error);
     }
   }
 
@@ -89,7 +89,7 @@ export class Tensor<D extends DType = DType> {
     return describe(this.shape, this.dtype);
   }
 
-  /** Its number for the engine; throws where `owner` cannot use it. @internal */
+  /** Its number in WebAssembly; throws where `owner` cannot use it. @internal */
   idFor(call: string, name: string, owner: Owner): number {
     if (this.#isFree) throw invalidArgument(`${call}: ${name} (${this}) was freed`);
     if (owner !== this.#owner) throw invalidArgument(`${call}: ${name} (${this}) belongs to another Gpu`);

@@ -7,7 +7,7 @@ import { guarded, invalidArgument } from './errors.js';
 import { checkIds, checkMessages, checkText, flagOptions, signalOption } from './options.js';
 import { openSources } from './sources.js';
 import type { ChatTemplateOptions, DetokenizeOptions, Message, Source, TokenIds, TokenizeOptions } from './types.js';
-import { engineClasses } from './wasm.js';
+import { wasmClasses } from './wasm.js';
 import type { VocabularyHandle } from './wasm/webgguf.js';
 
 /**
@@ -31,11 +31,11 @@ export class Tokenizer {
    * @param options `signal` cancels
    * @throws {WebggufError} `download_failed`, `bad_file`, `unsupported_architecture` (its tokenizer is unknown),
    *   `invalid_argument`
-   * @throws {DOMException} named `AbortError` when `options.signal` fires
+   * @throws the reason of `options.signal` when that fires, by default a `DOMException` named `AbortError`
    */
   static async load(source: Source, options: { signal?: AbortSignal | undefined } = {}): Promise<Tokenizer> {
     return cancellable(signalOption('Tokenizer.load', options), async (scope) => {
-      const { VocabularyHandle } = await engineClasses();
+      const { VocabularyHandle } = await wasmClasses();
       const sources = await openSources(source, scope, 'first');
       try {
         return new Tokenizer(await VocabularyHandle.load(sources));

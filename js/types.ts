@@ -57,7 +57,7 @@ export interface Progress {
 export interface LoadOptions {
   /** Called at most every 50 ms per stage, and at the start and end of each. What it throws stops loading. */
   onProgress?: ((progress: Progress) => void) | undefined;
-  /** Cancels loading at any point and frees everything; `load` then rejects with an `AbortError`. */
+  /** Cancels loading at any point and frees everything; `load` then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Tokens that prompt and answer share, 2 to what the model was trained for. Default: that, at most 4096. */
   contextLength?: number | undefined;
@@ -78,7 +78,7 @@ export interface ModelInfo {
   readonly architecture: string;
   /** `general.name` of the file, where it has one. */
   readonly name?: string;
-  /** The most used weight type, as llama.cpp writes it: `Q4_K`, `Q8_0`, `F16`. */
+  /** The file's own label, `general.file_type` in words such as `Q4_K_M`; without one, that of its most used type. */
   readonly quantization: string;
   /** Number of weights. */
   readonly parameters: number;
@@ -88,7 +88,10 @@ export interface ModelInfo {
   readonly contextLength: number;
   /** Number of token ids. */
   readonly vocabularySize: number;
-  /** Whether the file brings a chat template, so that `generate` takes messages. */
+  /**
+   * Whether the file brings a chat template. `generate` also takes messages without one where the vocabulary has
+   * ChatML's tokens, `<|im_start|>` and `<|im_end|>`.
+   */
   readonly hasChatTemplate: boolean;
   /** Where the model runs. */
   readonly backend: 'webgpu' | 'cpu';
@@ -108,8 +111,14 @@ export interface ModelInfo {
 export interface Message {
   /** `system`, `user`, `assistant`, or what else the model's template knows. */
   role: string;
-  /** The text. */
-  content: string;
+  /** The text, in one string or in parts, which are joined by newlines. */
+  content: string | readonly TextPart[];
+}
+
+/** A part of a message, as the OpenAI API has it. Only text is supported. */
+export interface TextPart {
+  type: 'text';
+  text: string;
 }
 
 /** Options of {@link WasmModel.generate}. */

@@ -1,10 +1,11 @@
 /**
  * Starting the WebAssembly module: once per page, from wherever the application put the file.
  */
-import { WebggufError, fromEngine, invalidArgument } from './errors.js';
+import { WebggufError, fromWasm } from './errors.js';
 import { show } from './options.js';
 import type { WasmInput } from './types.js';
-import glue, { Engine, TensorEngine, VocabularyHandle } from './wasm/webgguf.js';
+import { openWasm, wasmBesideScript } from './wasm-file.js';
+import glue, { TensorEngine, VocabularyHandle, WasmModel } from './wasm/webgguf.js';
 
 /** Options of {@link init}. */
 export interface InitOptions {
@@ -25,8 +26,9 @@ let started: Promise<void> | undefined;
  * import wasm from 'webgguf/webgguf_bg.wasm?url'; // Vite
  * await init({ wasm });
  *
- * @throws {WebggufError} `download_failed` with the URL where the file is not there; `invalid_argument` for
- *   anything that is no WebAssembly of this version
+ * @throws {WebggufError} `download_failed` where the file is not at its URL, or the URL is not known (bundles that
+ *   are no ES modules); `feature_missing` where the page may not use WebAssembly; `invalid_argument` for a file that
+ *   is not the WebAssembly of this version
  */
 export async function init(options: InitOptions = {}): Promise<void> {
   started ??= start(options.wasm);
@@ -38,52 +40,46 @@ export async function init(options: InitOptions = {}): Promise<void> {
   }
 }
 
-/** The classes behind the public ones. @internal */
-export interface EngineClasses {
-  Engine: typeof Engine;
+/** The classes that Rust exports, which the public ones wrap. @internal */
+export interface WasmClasses {
+  WasmModel: typeof WasmModel;
   TensorEngine: typeof TensorEngine;
   VocabularyHandle: typeof VocabularyHandle;
 }
 
-/** The classes of the engine, started. @internal */
-export async function engineClasses(): Promise<EngineClasses> {
+/** The classes that Rust exports, ready to use. @internal */
+export async function wasmClasses(): Promise<WasmClasses> {
   await init();
-  return { Engine, TensorEngine, VocabularyHandle };
+  return { WasmModel, TensorEngine, VocabularyHandle };
 }
 
 async function start(given: InitOptions['wasm']): Promise<void> {
-  const input = (await given) ?? new URL('./wasm/webgguf_bg.wasm', import.meta.url);
-  const fetched = await fetchWasm(input);
+  checkWebAssembly();
+  const input = await given;
+  const file = input === undefined ? await wasmBesideScript() : await openWasm(input);
   try {
-    await glue({ module_or_path: fetched });
+    await glue({ module_or_path: file });
   } catch (cause) {
     if (!(cause instanceof Error)) throw cause;
-    const name = fetched instanceof Response ? fetched.url : show(input);
+    const name = file instanceof Response ? file.url : show(input ?? 'webgguf_bg.wasm');
     const message = `${name} is not the WebAssembly of this version of webgguf: ${cause.message}`;
-    throw fromEngine(new WebggufError('invalid_argument', message, { cause }));
+    throw fromWasm(new WebggufError('invalid_argument', message, { cause }));
   }
 }
 
-/** Fetches an address; a missing file is reported here, where its URL is known. */
-async function fetchWasm(input: WasmInput): Promise<WasmInput> {
-  const isAddress = typeof input === 'string' || input instanceof URL || input instanceof Request;
-  const response = isAddress ? await fetchOrExplain(input) : input;
-  if (!(response instanceof Response)) {
-    if (typeof response === 'object' && response !== null) return response;
-    throw invalidArgument(`init: 'wasm' must be a URL, response, bytes or module, found ${show(response)}`);
-  }
-  const isPage = response.headers.get('content-type')?.startsWith('text/html');
-  if (response.ok && !isPage) return response;
-  const what = isPage && response.ok ? 'a web page instead of WebAssembly' : `HTTP status ${response.status}`;
-  throw new WebggufError('download_failed', `${response.url}: ${what}; give its address with init({ wasm: url })`);
-}
+/** The shortest valid module: magic number and version. */
+const EMPTY_MODULE = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00);
 
-async function fetchOrExplain(input: string | URL | Request): Promise<Response> {
+/** Throws `feature_missing` where even the empty module does not compile: then no file would help. */
+function checkWebAssembly(): void {
+  if (typeof WebAssembly === 'undefined') {
+    throw new WebggufError('feature_missing', 'this browser has no WebAssembly, or it is switched off (lockdown mode)');
+  }
   try {
-    return await fetch(input);
+    new WebAssembly.Module(EMPTY_MODULE);
   } catch (cause) {
-    const url = input instanceof Request ? input.url : String(input);
-    const message = `${url}: could not be fetched; give its address with init({ wasm: url })`;
-    throw new WebggufError('download_failed', message, { cause });
+    const message =
+      "the page's content security policy forbids WebAssembly: allow 'wasm-unsafe-eval' in its script-src";
+    throw new WebggufError('feature_missing', message, { cause });
   }
 }

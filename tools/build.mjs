@@ -126,7 +126,9 @@ async function buildWasm({ bin }) {
   const cargo = ['build', '--release', '--target', TARGET, '--lib', '--config', flags];
   await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
   fs.rmSync(PKG, { recursive: true, force: true });
-  await must(bindgen(), ['--target', 'web', '--out-dir', PKG, '--remove-producers-section', BUILT], { quiet: true });
+  // The types are js/wasm/*.d.ts; js/wasm.ts alone says where the file is, so that bundlers see one address.
+  const glue = ['--target', 'web', '--no-typescript', '--omit-default-module-path', '--remove-producers-section'];
+  await must(bindgen(), [...glue, '--out-dir', PKG, BUILT], { quiet: true });
   const opt = path.join(ROOT, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
   const module = path.join(PKG, 'webgguf_bg.wasm');
   const smaller = path.join(PKG, 'webgguf_opt.wasm');
@@ -147,7 +149,7 @@ async function buildScript() {
   fs.rmSync(DIST, { recursive: true, force: true });
   fs.cpSync(PKG, path.join(DIST, 'wasm'), { recursive: true });
   await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
-  // tsc leaves hand-written declarations where they are; those of the glue replace the generated ones.
+  // tsc leaves hand-written declarations where they are.
   for (const file of sources.filter((name) => name.endsWith('.d.ts'))) {
     const place = path.join(DIST, path.relative('js', file));
     fs.mkdirSync(path.dirname(place), { recursive: true });

@@ -1,8 +1,8 @@
 /**
- * What the Rust side (`src/web`) exports through wasm-bindgen, as this face uses it, written by
- * hand because the generated types say `any` where it matters. The code itself is generated: `dist/wasm/webgguf.js`.
+ * What the Rust side (`src/web`) exports through wasm-bindgen, as this package uses it. Written by hand, because the
+ * generated types say `any` where it matters. The code itself is generated: `dist/wasm/webgguf.js`.
  */
-import type { Evaluation, GenerationResult, Message, ModelInfo, Piece, WasmInput } from '../types.js';
+import type { Evaluation, GenerationResult, ModelInfo, Piece, WasmInput } from '../types.js';
 
 /** One part of a file, pulled piece by piece in file order. */
 export interface ByteSource {
@@ -16,13 +16,19 @@ export interface ByteSource {
   cancel(): void;
 }
 
-export interface EngineLoadOptions {
+/** A message whose content is one string. */
+export interface TextMessage {
+  role: string;
+  content: string;
+}
+
+export interface WasmLoadOptions {
   backend: 'auto' | 'webgpu' | 'cpu';
   contextLength?: number;
   precision?: 'auto' | 'exact' | 'fast';
 }
 
-export interface EngineGenerateOptions {
+export interface WasmGenerateOptions {
   maxTokens?: number;
   temperature?: number;
   topK?: number;
@@ -38,24 +44,28 @@ export interface EngineGenerateOptions {
 
 export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
 
-export class Engine {
+/** A loaded model; the public class of this name wraps it. */
+export class WasmModel {
   private constructor();
   static load(
     sources: ByteSource[],
-    options: EngineLoadOptions,
+    options: WasmLoadOptions,
     onProgress: (stage: string, loaded: number, total: number) => void,
-  ): Promise<Engine>;
+  ): Promise<WasmModel>;
   info(): ModelInfo;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
   detokenize(ids: Uint32Array, showSpecial: boolean): string;
-  applyChatTemplate(messages: Message[], addGenerationPrompt: boolean): string;
-  encodeMessages(messages: Message[], addGenerationPrompt: boolean): Uint32Array;
-  start(ids: Uint32Array, options: EngineGenerateOptions): { promptTokens: number; cachedTokens: number };
+  applyChatTemplate(messages: TextMessage[], addGenerationPrompt: boolean): string;
+  /** Parses special tokens; adds BOS where the file asks for it and the text does not begin with it. */
+  encodePrompt(text: string): Uint32Array;
+  encodeMessages(messages: TextMessage[], addGenerationPrompt: boolean): Uint32Array;
+  start(ids: Uint32Array, options: WasmGenerateOptions): { promptTokens: number; cachedTokens: number };
   next(): Promise<Piece | undefined>;
   /** Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`. */
   cancel(): void;
   finish(): Promise<GenerationResult>;
-  evaluate(ids: Uint32Array, wantLogits: boolean): Promise<Evaluation>;
+  /** `logits`: n ids × vocabulary numbers, which are filled and returned. */
+  evaluate(ids: Uint32Array, logits?: Float32Array): Promise<Evaluation>;
   reset(): void;
   free(): void;
   wasmMemoryBytes(): number;
@@ -66,7 +76,7 @@ export class VocabularyHandle {
   static load(sources: ByteSource[]): Promise<VocabularyHandle>;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
   detokenize(ids: Uint32Array, showSpecial: boolean): string;
-  applyChatTemplate(messages: Message[], addGenerationPrompt: boolean): string;
+  applyChatTemplate(messages: TextMessage[], addGenerationPrompt: boolean): string;
   free(): void;
 }
 

@@ -70,6 +70,9 @@ impl Gpu {
     /// `webgpu_unavailable` where the browser has no WebGPU or no adapter.
     pub async fn open() -> Result<Self> {
         let unavailable = |what: String| Error::new(ErrorCode::WebgpuUnavailable, what);
+        if !shim::has_webgpu() {
+            return Err(unavailable("WebGPU is not available here: navigator.gpu is missing".into()));
+        }
         let descriptor = wgpu::InstanceDescriptor {
             backends: wgpu::Backends::BROWSER_WEBGPU,
             ..wgpu::InstanceDescriptor::new_without_display_handle()

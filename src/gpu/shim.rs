@@ -16,6 +16,14 @@ extern "C" {
     pub fn compile_pipelines(device: &JsValue, kernels: Vec<js_sys::Object>) -> js_sys::Promise;
 }
 
+/// Whether this is a page or a worker with WebGPU. wgpu panics elsewhere, such as in Node.js.
+pub fn has_webgpu() -> bool {
+    let global = js_sys::global();
+    let gpu = get(get(&global, "navigator").unchecked_ref(), "gpu");
+    let is_page = ["Window", "WorkerGlobalScope"].iter().any(|name| !get(&global, name).is_undefined());
+    is_page && !gpu.is_undefined() && !gpu.is_null()
+}
+
 /// An object with these properties.
 pub fn object(properties: &[(&str, JsValue)]) -> js_sys::Object {
     let object = js_sys::Object::new();

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
-use js_sys::Function;
+use js_sys::{Float32Array, Function};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
@@ -19,9 +19,9 @@ use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
 use crate::tokenizer::Tokenizer;
 
-/// A loaded model.
-#[wasm_bindgen(js_name = Engine)]
-pub struct JsEngine {
+/// A loaded model. JavaScript's class of the same name (`js/model.ts`) wraps it.
+#[wasm_bindgen]
+pub struct WasmModel {
     engine: Rc<RefCell<Engine>>,
     /// The engine's own, at hand while a generation holds it.
     tokenizer: Rc<Tokenizer>,
@@ -97,10 +97,10 @@ struct Started {
     cached_tokens: usize,
 }
 
-#[wasm_bindgen(js_class = Engine)]
-impl JsEngine {
+#[wasm_bindgen]
+impl WasmModel {
     /// Loads a model; `js/wasm/webgguf.d.ts` says what the arguments are.
-    pub async fn load(sources: Vec<ByteSource>, options: JsValue, on_progress: Function) -> Result<JsEngine, JsValue> {
+    pub async fn load(sources: Vec<ByteSource>, options: JsValue, on_progress: Function) -> Result<WasmModel, JsValue> {
         let options = from_value(options, "options")?;
         let engine = load(sources, options, on_progress).await?;
         let (tokenizer, stop) = (engine.tokenizer.clone(), engine.stop.clone());
@@ -128,7 +128,14 @@ impl JsEngine {
         template(&self.tokenizer, messages, add_generation_prompt)
     }
 
-    /// The conversation as token ids, with BOS where the model wants it.
+    /// Token ids of a prompt: special tokens are parsed; BOS is added where the file asks for it and the text does not
+    /// begin with it.
+    #[wasm_bindgen(js_name = encodePrompt)]
+    pub fn encode_prompt(&self, text: &str) -> Vec<u32> {
+        self.tokenizer.encode_prompt(text)
+    }
+
+    /// The conversation as token ids, by the rules of `encode_prompt`.
     #[wasm_bindgen(js_name = encodeMessages)]
     pub fn encode_messages(&self, messages: JsValue, add_generation_prompt: bool) -> Result<Vec<u32>, JsValue> {
         let text = template(&self.tokenizer, messages, add_generation_prompt)?;
@@ -167,14 +174,20 @@ impl JsEngine {
         result(&outcome)
     }
 
-    /// Forced decoding: per position the most likely id, and the log-probability of the id that follows.
+    /// Forced decoding: per position the most likely id, and the log-probability of the id that follows. `logits` is
+    /// filled with all logits, `[ids, vocab]`; the caller allocates it, because an allocation that fails here would
+    /// be an exception inside WebAssembly.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub async fn evaluate(&self, ids: Vec<u32>, want_logits: bool) -> Result<JsValue, JsValue> {
+    pub async fn evaluate(&self, ids: Vec<u32>, logits: Option<Float32Array>) -> Result<JsValue, JsValue> {
         let engine = self.engine.clone();
         let mut engine = borrow(&engine)?;
         let vocab = engine.session.config().vocab;
         let (mut top1, mut logprobs) = (Vec::new(), Vec::new());
-        let logits = want_logits.then(|| js_sys::Float32Array::new_with_length((ids.len() * vocab) as u32));
+        let expected = ids.len() as u64 * vocab as u64;
+        if let Some(found) = logits.as_ref().map(|logits| u64::from(logits.length())).filter(|&n| n != expected) {
+            let message = format!("logits: expected room for {expected} numbers, found {found}");
+            return Err(to_js(Error::invalid_argument(message)));
+        }
         let each = |position: usize, rows: &[f32]| {
             for (row, at) in rows.chunks_exact(vocab).zip(position..) {
                 let log_sum = log_sum_exp(row);
@@ -188,7 +201,7 @@ impl JsEngine {
         engine.evaluate(&ids, each).await.map_err(to_js)?;
         let made = js_sys::Object::new();
         js_sys::Reflect::set(&made, &"top1".into(), &js_sys::Uint32Array::from(top1.as_slice()))?;
-        js_sys::Reflect::set(&made, &"logprobs".into(), &js_sys::Float32Array::from(logprobs.as_slice()))?;
+        js_sys::Reflect::set(&made, &"logprobs".into(), &Float32Array::from(logprobs.as_slice()))?;
         if let Some(logits) = logits {
             js_sys::Reflect::set(&made, &"logits".into(), &logits)?;
         }

@@ -14,7 +14,7 @@ mod vocabulary;
 
 use wasm_bindgen::prelude::*;
 
-pub use engine::JsEngine;
+pub use engine::WasmModel;
 #[cfg(feature = "harness")]
 pub use harness::Harness;
 pub use tensor::TensorEngine;

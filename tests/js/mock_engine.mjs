@@ -1,4 +1,4 @@
-// A stand-in for the WebAssembly engine, so that the TypeScript face is tested for itself. It keeps the contract of
+// A stand-in for the WebAssembly, so that the TypeScript is tested for itself. It keeps the contract of
 // js/wasm/webgguf.d.ts: pulls its sources, refuses to be used twice at once, counts what was freed.
 
 export { calls, TensorEngine } from './mock_tensors.mjs';
@@ -35,7 +35,7 @@ async function pull(sources, onBytes) {
   return parts;
 }
 
-export class Engine {
+export class WasmModel {
   #borrowed = false;
   #stopped = false;
   #left = 0;
@@ -51,7 +51,7 @@ export class Engine {
       if (!plan.deaf) onProgress('compile', i, 4);
     }
     seen.loads.push({ parts, options });
-    return new Engine();
+    return new WasmModel();
   }
 
   /** A call that has the engine for itself, as wasm-bindgen has it. */
@@ -72,7 +72,7 @@ export class Engine {
       parameters: 4,
       layers: 1,
       contextLength: 64,
-      vocabularySize: 128,
+      vocabularySize: plan.vocabularySize ?? 128,
       hasChatTemplate: true,
       backend: 'cpu',
       adapter: '',
@@ -95,8 +95,12 @@ export class Engine {
     return messages.map(({ role, content }) => `<${role}>${content}`).join('');
   }
 
+  encodePrompt(text) {
+    return this.tokenize(text, !text.startsWith('\u0001'));
+  }
+
   encodeMessages(messages) {
-    return this.tokenize(this.applyChatTemplate(messages), true);
+    return this.encodePrompt(this.applyChatTemplate(messages));
   }
 
   start(ids, options) {
@@ -141,10 +145,10 @@ export class Engine {
     this.#stopped = true;
   }
 
-  evaluate(ids, wantLogits) {
+  evaluate(ids, logits) {
     return this.#alone(async () => {
       await sleep(plan.tokenMs ?? 1);
-      const logits = wantLogits ? new Float32Array(ids.length * 128) : undefined;
+      if (ids.length > 64) throw codeError('context_full', `${ids.length} tokens to evaluate, the context holds 64`);
       return {
         top1: new Uint32Array(ids.length),
         logprobs: new Float32Array(ids.length - 1),

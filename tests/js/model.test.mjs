@@ -63,7 +63,7 @@ test('errors of the engine become WebggufErrors with their code', async () => {
     (error) => error instanceof WebggufError && withCode('bad_file', /expected 3, found 4/)(error),
   );
   plan.loadFails = new WebAssembly.RuntimeError('unreachable');
-  await assert.rejects(load(), withCode('internal', /the engine stopped/));
+  await assert.rejects(load(), withCode('internal', /WebAssembly stopped/));
   plan.loadFails = Object.assign(new Error('stop'), { code: 'aborted' });
   await assert.rejects(load(), isAbort);
 });
@@ -103,7 +103,10 @@ test('a signal cancels before, during and right at the end of loading', async ()
   await assert.rejects(load({ signal: during.signal }), isAbort);
   assert.equal(seen.loads.length, 0);
 
-  await assert.rejects(load({ signal: AbortSignal.timeout(15) }), isAbort, 'whatever the reason is');
+  const timedOut = (error) => error instanceof DOMException && error.name === 'TimeoutError';
+  await assert.rejects(load({ signal: AbortSignal.timeout(15) }), timedOut, "the signal's own reason");
+  const mine = { why: 'mine' };
+  await assert.rejects(load({ signal: AbortSignal.abort(mine) }), (error) => error === mine);
 
   plan.deaf = true;
   const late = new AbortController();
@@ -157,6 +160,52 @@ test('a prompt, messages and ids become tokens; options go through', async () =>
   assert.equal(String.fromCharCode(...seen.started[1].ids.slice(1)), '<user>H');
   assert.deepEqual(seen.started[2].ids, [7, 8]);
   assert.notEqual(seen.started[1].options.seed, seen.started[2].options.seed, 'without a seed, another each time');
+});
+
+test('content in parts is joined by newlines', async () => {
+  const model = await load();
+  const content = [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+  ];
+  assert.equal(model.applyChatTemplate([{ role: 'user', content }]), '<user>a\nb');
+  await model.generate([{ role: 'user', content }]);
+  assert.equal(String.fromCharCode(...seen.started[0].ids.slice(1)), '<user>a\nb');
+});
+
+test('a prompt that begins with BOS does not get a second one', async () => {
+  const model = await load();
+  await model.generate('\u0001A');
+  assert.deepEqual(seen.started[0].ids, [1, 65]);
+});
+
+test('a generation can be awaited: that is its result', async () => {
+  const model = await load();
+  const { text, finishReason } = await model.generate('a');
+  assert.deepEqual([text, finishReason], ['abcde', 'length']);
+  await assert.rejects(async () => await model.generate('x'.repeat(100)), withCode('context_full', /101 tokens/));
+  assert.equal(await model.generate('a').then((result) => result.ids.length), 5);
+});
+
+test('stop ends a generation early, also by the model', async () => {
+  const model = await load();
+  const generation = model.generate('a', { maxTokens: 1000 });
+  let text = '';
+  for await (const piece of generation) {
+    text += piece.text;
+    if (piece.text === 'c') void generation.stop();
+  }
+  assert.equal(text, 'abc');
+  assert.equal((await generation).finishReason, 'abort');
+  await generation.stop();
+
+  const other = model.generate('a', { maxTokens: 1000 });
+  const { result } = other;
+  await sleep(20);
+  await model.stop();
+  assert.equal((await result).finishReason, 'abort');
+  await model.stop();
+  assert.equal((await model.generate('a')).text, 'abcde');
 });
 
 test('the result comes with the loop, without it, and before it', async () => {
@@ -226,9 +275,9 @@ test('generate, evaluate and reset during generate are refused', async () => {
   const model = await load();
   const running = model.generate('a', { maxTokens: 1000 });
   await running.next();
-  assert.throws(() => model.generate('b'), withCode('invalid_argument', /generation is running/));
-  assert.throws(() => model.reset(), withCode('invalid_argument', /reset: a generation is running/));
-  await assert.rejects(model.evaluate([1]), withCode('invalid_argument', /evaluate: a generation is running/));
+  assert.throws(() => model.generate('b'), withCode('invalid_argument', /busy with another generation or evaluation/));
+  assert.throws(() => model.reset(), withCode('invalid_argument', /reset: this model is busy/));
+  await assert.rejects(model.evaluate([1]), withCode('invalid_argument', /evaluate: this model is busy/));
   await running.return();
   model.reset();
   assert.equal((await model.evaluate([1, 2])).top1.length, 2);
@@ -238,7 +287,7 @@ test('two that were made while nothing ran: the second to start is refused', asy
   const model = await load();
   const [first, second] = [model.generate('a'), model.generate('b')];
   await first.next();
-  await assert.rejects(second.next(), withCode('invalid_argument', /generation is running/));
+  await assert.rejects(second.next(), withCode('invalid_argument', /busy with another generation or evaluation/));
   await assert.rejects(second.result, withCode('invalid_argument'));
   assert.equal(await textOf(first), 'bcde');
 });
@@ -274,12 +323,20 @@ test('wrong options and prompts are refused at once, by name', async () => {
   refused('a', { stop: [1] }, /'stop'/);
   refused('a', { ignoreEos: 1 }, /'ignoreEos' must be true or false/);
   refused('a', { max_tokens: 5 }, /did you mean 'maxTokens'/);
-  refused([], {}, /at least one token id, found none/);
+  refused([], {}, /found an empty array; for a conversation write generate\(\[\{ role: 'user'/);
+  refused(new Uint32Array(0), {}, /at least one token id, found none/);
+  refused({ role: 'user', content: 'a' }, {}, /found one message; put it into an array: generate\(\[message\]\)/);
+  refused({ messages: [] }, {}, /write generate\(messages, options\)/);
+  refused({ prompt: 'a' }, {}, /write generate\(prompt, options\)/);
+  refused(['a'], {}, /found an array of strings; for a text write generate\('…'\)/);
   refused([{ role: 'user' }], {}, /message 0 must be \{ role, content \}/);
+  const parts = (...content) => [{ role: 'user', content }];
+  refused(parts({ type: 'image_url' }), {}, /message 0: content\[0\] must be .*found type 'image_url'/);
+  refused(parts({ type: 'text', text: 'a' }, 'b'), {}, /message 0: content\[1\] must be .*found 'b'/);
   refused([1, 2.5], {}, /ids\[1\] must be an integer from 0 to 127, found 2.5/);
   refused([128], {}, /ids\[0\]/);
   refused(undefined, {}, /found undefined/);
-  refused(new Float32Array(2), {}, /Uint32Array or an array/);
+  refused(new Float32Array(2), {}, /array of messages or token ids, found an object \(Float32Array\)/);
 });
 
 // ---- the rest -------------------------------------------------------------------------------------------------------
@@ -291,6 +348,21 @@ test('evaluate gives shapes as promised', async () => {
   assert.equal((await model.evaluate([1])).logits, undefined);
   await assert.rejects(model.evaluate([]), withCode('invalid_argument', /at least one/));
   await assert.rejects(model.evaluate([1], { logit: true }), withCode('invalid_argument', /unknown option 'logit'/));
+});
+
+test('logits that do not fit into memory are an error, and the model stays usable', async () => {
+  for (const vocabularySize of [2 ** 27, 2 ** 53 / 64]) {
+    plan.vocabularySize = vocabularySize;
+    const model = await load();
+    const ids = new Uint32Array(64);
+    const bytes = 64 * vocabularySize * 4;
+    const message = new RegExp(`64 ids over a vocabulary of ${vocabularySize}: ${bytes} bytes`);
+    await assert.rejects(model.evaluate(ids, { logits: true }), withCode('out_of_memory', message));
+    assert.equal((await model.evaluate([1, 2])).top1.length, 2);
+    const long = new Uint32Array(65);
+    await assert.rejects(model.evaluate(long, { logits: true }), withCode('context_full', /65 tokens/));
+    assert.equal((await model.generate('a')).text, 'abcde');
+  }
 });
 
 test('text functions check what they get', async () => {
@@ -327,6 +399,7 @@ test('after free everything is refused, and freeing again does nothing', async (
     assert.throws(call, withCode('invalid_argument', /the model was freed/));
   }
   await assert.rejects(model.evaluate([1]), withCode('invalid_argument', /freed/));
+  await assert.rejects(model.stop(), withCode('invalid_argument', /stop: the model was freed/));
 });
 
 test('free during a generation cancels it first', async () => {

@@ -18,6 +18,12 @@ export async function misuse(model: WasmModel): Promise<void> {
   for await (const piece of model.generate('x')) console.log(piece.token);
   // @ts-expect-error info cannot be written to
   model.info.layers = 3;
+  // @ts-expect-error only text among the parts of a message
+  model.generate([{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }]);
+  // @ts-expect-error one message is no conversation
+  model.generate({ role: 'user', content: 'x' });
+  // @ts-expect-error a generation has to be awaited for its text
+  console.log(model.generate('x').text);
   // @ts-expect-error the result is a promise
   console.log(model.generate('x').result.text);
   // @ts-expect-error a tokenizer does not generate
