@@ -1,90 +1,26 @@
-// The package as a user gets it: packed, installed into a fresh Vite app, developed, built, and used without a bundler.
+// The tarball itself, and the installed package without a bundler: in pages, in Node.js and in Deno.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
-import { CACHE, must, readJson, ROOT } from '../../tools/common.mjs';
-import { openPage } from '../../tools/demo.mjs';
-import { serve } from '../../tools/serve.mjs';
+import { must, readJson, ROOT } from '../../tools/common.mjs';
+import { sendFile, serve } from '../../tools/serve.mjs';
+import { APPS, INSTALLED, installPackage, tool } from './install.mjs';
+import { outcomeOf } from './page.mjs';
 
-const HERE = path.join(ROOT, 'tests', 'package');
-const APP = path.join(CACHE, 'package-app');
-const INSTALLED = path.join(APP, 'node_modules', 'webgguf');
-const MODEL = path.join(ROOT, 'www', 'models', 'storyteller.gguf');
-const VITE = path.join(APP, 'node_modules', 'vite', 'bin', 'vite.js');
-
-let text;
-
-const packed = await installPackage();
+const { tarball, names } = await installPackage();
 const browser = await openBrowser();
 after(() => browser.close());
 
-/** Packs the package and installs it into a fresh copy of the app; returns what `npm pack` says about it. */
-async function installPackage() {
-  fs.rmSync(APP, { recursive: true, force: true });
-  fs.cpSync(path.join(HERE, 'app'), APP, { recursive: true });
-  fs.mkdirSync(path.join(APP, 'public'));
-  fs.copyFileSync(MODEL, path.join(APP, 'public', 'model.gguf'));
-  const output = await must('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', APP], { quiet: true });
-  const [pack] = JSON.parse(output.slice(output.indexOf('[\n'), output.lastIndexOf(']') + 1));
-  const { vite } = readJson(path.join(ROOT, 'package.json')).devDependencies;
-  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', `./${pack.filename}`, `vite@${vite}`];
-  await must('npm', install, { cwd: APP, quiet: true });
-  return pack;
-}
-
-/** Opens a page of the app and returns what the model wrote there, on `backend`. */
-async function storyOf(url, backend) {
-  const page = await openPage(browser, url);
-  try {
-    await page
-      .waitForFunction(() => /^(done|failed)/.test(document.title), null, { timeout: 90_000 })
-      .catch(() => assert.fail(`nothing happened on ${url}:\n${[...page.log, ...page.crashes].join('\n')}`));
-    assert.equal(await page.title(), `done on ${backend}`, [...page.log, ...page.crashes].join('\n'));
-    return await page.locator('#output').innerText();
-  } finally {
-    await page.close();
-  }
-}
-
-/** All ways of using the package write the same text. */
-function checkStory(story) {
-  assert.ok(story.trim().split(/\s+/).length >= 8, story);
-  text ??= story;
-  assert.equal(story, text);
-}
-
-/** Starts a Vite server and calls `work` with its address. */
-async function withVite(args, work) {
-  const child = spawn(process.execPath, [VITE, ...args, '--host', '127.0.0.1', '--port', '0'], { cwd: APP });
-  try {
-    const url = await new Promise((resolve, reject) => {
-      let said = '';
-      const listen = (piece) => {
-        said += piece;
-        const match = /http:\/\/127\.0\.0\.1:\d+/.exec(said.replaceAll(/\x1b\[\d*m/g, ''));
-        if (match) resolve(match[0]);
-      };
-      child.stdout.on('data', listen);
-      child.stderr.on('data', listen);
-      child.on('exit', () => reject(new Error(`vite ${args.join(' ')} ended: ${said}`)));
-    });
-    await work(url);
-  } finally {
-    child.kill();
-  }
-}
-
 test('the package holds what it should and nothing else', () => {
-  const names = packed.files.map(({ path: name }) => name);
   for (const name of [
     'package.json',
     'dist/index.js',
     'dist/index.d.ts',
     'dist/wasm/webgguf_bg.wasm',
+    'dist/wasm/webgguf_bg.wasm.d.ts',
     'dist/wasm/webgguf.js',
   ]) {
     assert.ok(names.includes(name), `${name} is missing`);
@@ -94,46 +30,141 @@ test('the package holds what it should and nothing else', () => {
     names.filter((name) => !allowed.test(name)),
     [],
   );
-  const { dependencies, scripts } = readJson(path.join(INSTALLED, 'package.json'));
+});
+
+test('package.json says where the project is, and no code runs at installation', () => {
+  const { dependencies, scripts, repository, homepage, bugs } = readJson(path.join(INSTALLED, 'package.json'));
   assert.equal(dependencies, undefined, 'no runtime dependency');
   for (const hook of ['preinstall', 'install', 'postinstall']) assert.equal(scripts?.[hook], undefined);
+  for (const url of [repository.url, homepage, bugs.url]) assert.match(url, /github\.com\/webgguf\/webgguf/);
 });
 
 test('no path of the building machine is in it', () => {
-  const files = packed.files.map(({ path: name }) => path.join(INSTALLED, name));
-  for (const file of files) {
-    const bytes = fs.readFileSync(file, 'latin1');
+  for (const name of names) {
+    const bytes = fs.readFileSync(path.join(INSTALLED, name), 'latin1');
     for (const trace of [ROOT, `${process.env.HOME}/`]) {
-      assert.ok(!bytes.includes(trace), `${path.basename(file)} mentions ${trace}`);
+      assert.ok(!bytes.includes(trace), `${name} mentions ${trace}`);
     }
   }
 });
 
-test('vite dev: it runs as installed, with no configuration', () =>
-  withVite([], async (url) => checkStory(await storyOf(`${url}/`, 'webgpu'))));
-
-test('vite build and preview: it runs', async () => {
-  await must(process.execPath, [VITE, 'build'], { cwd: APP, quiet: true });
-  const built = fs.readdirSync(path.join(APP, 'dist', 'assets'));
-  assert.ok(
-    built.some((name) => name.endsWith('.wasm')),
-    `the WebAssembly is an asset of its own: ${built}`,
+test('links and pictures of the README lead somewhere on npm, too', () => {
+  const readme = fs.readFileSync(path.join(INSTALLED, 'README.md'), 'utf8').replaceAll(/```.*?```/gs, '');
+  const targets = [...readme.matchAll(/\]\(([^)]+)\)/g)].map(([, target]) => target);
+  assert.ok(targets.length > 10);
+  assert.deepEqual(
+    targets.filter((target) => !/^(https:|#)/.test(target)),
+    [],
+    'relative targets exist in the repository only',
   );
-  await withVite(['preview'], async (url) => checkStory(await storyOf(`${url}/`, 'webgpu')));
+  const ours =
+    /^https:\/\/(?:github\.com\/webgguf\/webgguf\/(?:blob|tree)|raw\.githubusercontent\.com\/webgguf\/webgguf)/;
+  for (const target of targets.filter((url) => ours.test(url))) {
+    const file = target
+      .replace(ours, '')
+      .replace(/^\/main\//, '')
+      .replace(/#.*/, '');
+    assert.ok(fs.existsSync(path.join(ROOT, file)), `${target}: the repository has no ${file}`);
+  }
 });
 
-test('a plain module script: it runs, also with the WebAssembly elsewhere', async () => {
-  const elsewhere = (request, response) => {
-    response.writeHead(200, { 'Content-Type': 'application/wasm' });
-    response.end(fs.readFileSync(path.join(INSTALLED, 'dist', 'wasm', 'webgguf_bg.wasm')));
+test('publint finds nothing', async () => {
+  const output = await must(process.execPath, [tool('publint', 'src/cli.js'), tarball, '--strict'], { quiet: true });
+  assert.match(output, /All good/);
+});
+
+test('attw (are the types wrong?) finds nothing, as far as an ES module can please it', async () => {
+  const attw = tool('@arethetypeswrong/cli', 'dist/index.js');
+  await must(process.execPath, [attw, tarball, '--profile', 'esm-only'], { quiet: true });
+});
+
+// ---- pages ----------------------------------------------------------------------------------------------------------
+
+const PAGE = path.join(APPS, 'pages', 'unbundled.html');
+/** Where Vite's development server keeps what it has bundled of dependencies. */
+const VITE_DEPS = '/node_modules/.vite/deps/';
+
+const vitePage = () => fs.readFileSync(PAGE, 'utf8').replace('/webgguf/', VITE_DEPS);
+
+/** Serves the installed package as it is, with `policy` as content security policy of the page. */
+async function withSite(policy, work) {
+  const send =
+    (file, headers = {}) =>
+    (request, response) => {
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      sendFile(request, response, file, fs.statSync(file).size);
+    };
+  const routes = {
+    '/': send(PAGE, policy ? { 'Content-Security-Policy': policy } : {}),
+    '/vite.html': (_, response) => response.setHeader('Content-Type', 'text/html').end(vitePage()),
+    [`${VITE_DEPS}wasm/webgguf_bg.wasm`]: (_, response) => response.writeHead(404).end(),
+    '/page.html': (_, response) => response.setHeader('Content-Type', 'text/html').end('<!doctype html>'),
+    '/cdn/engine.wasm': send(path.join(INSTALLED, 'dist', 'wasm', 'webgguf_bg.wasm')),
+    '/model.gguf': send(path.join(APPS, 'public', 'model.gguf')),
+    '/main.js': send(path.join(APPS, 'main.js')),
+    '/story.js': send(path.join(APPS, 'story.js')),
   };
-  const mounts = { '/': HERE, '/node_modules/': path.join(APP, 'node_modules') };
-  const model = (request, response) => response.end(fs.readFileSync(MODEL));
-  const site = await serve({ mounts, routes: { '/cdn/engine.wasm': elsewhere, '/model.gguf': model } });
+  const dist = path.join(INSTALLED, 'dist');
+  const site = await serve({ mounts: { '/webgguf/': dist, [VITE_DEPS]: dist }, routes });
   try {
-    checkStory(await storyOf(`${site.url}/plain.html`, 'cpu'));
-    checkStory(await storyOf(`${site.url}/plain.html?wasm=/cdn/engine.wasm`, 'cpu'));
+    await work(site.url);
   } finally {
     await site.close();
   }
+}
+
+test('a plain module script with an import map: it runs, also with the WebAssembly elsewhere', () =>
+  withSite('', async (url) => {
+    const { title, text } = await outcomeOf(browser, `${url}/`);
+    assert.equal(title, 'done on cpu');
+    const other = await outcomeOf(browser, `${url}/?wasm=/cdn/engine.wasm`);
+    assert.deepEqual([other.title, other.text], [title, text]);
+  }));
+
+test('WebAssembly that is not there, or something else, is named with what to do', () =>
+  withSite('', async (url) => {
+    const titleWith = async (wasm) => (await outcomeOf(browser, `${url}/?wasm=${wasm}`)).title;
+    assert.match(await titleWith('/nowhere.wasm'), /download_failed .*nowhere\.wasm: HTTP status 404; give its URL/);
+    assert.match(await titleWith('/page.html'), /download_failed .*a web page instead of WebAssembly/);
+    assert.match(
+      await titleWith('/model.gguf'),
+      /invalid_argument .*model\.gguf is not the WebAssembly of this version/,
+    );
+  }));
+
+test('a content security policy has to allow wasm-unsafe-eval, and the error says so', async () => {
+  const inline = "script-src 'self' 'unsafe-inline'";
+  await withSite(inline, async (url) => {
+    const { title } = await outcomeOf(browser, `${url}/`);
+    assert.match(title, /^failed: WebggufError feature_missing .*content security policy.*'wasm-unsafe-eval'/);
+  });
+  await withSite(`${inline} 'wasm-unsafe-eval'`, async (url) => {
+    assert.equal((await outcomeOf(browser, `${url}/`)).title, 'done on cpu');
+  });
+});
+
+test('an address that Vite moved and does not serve: the error names the line of configuration', () =>
+  withSite('', async (url) => {
+    const { title } = await outcomeOf(browser, `${url}/vite.html`);
+    assert.match(title, /download_failed .*optimizeDeps: \{ exclude: \['webgguf'\] \}/);
+  }));
+
+// ---- other runtimes -------------------------------------------------------------------------------------------------
+
+function checkRuntime(output) {
+  const { backend, text, ids, codes } = JSON.parse(output.trim().split('\n').at(-1));
+  assert.equal(backend, 'cpu');
+  assert.ok(text.trim().split(/\s+/).length >= 8, text);
+  assert.ok(ids > 0);
+  return codes;
+}
+
+test(`Node.js ${process.versions.node}: models and tokenizers on the CPU, without init`, async () => {
+  const codes = checkRuntime(await must(process.execPath, ['node.mjs'], { cwd: APPS, quiet: true }));
+  assert.deepEqual(codes, ['webgpu_unavailable', 'webgpu_unavailable'], 'an error, and the process lives');
+});
+
+test('Deno: models and tokenizers on the CPU, without init', async () => {
+  const deno = [tool('deno', 'bin.cjs'), 'run', '--allow-read', '--no-lock', '--node-modules-dir=manual', 'deno.mjs'];
+  checkRuntime(await must(process.execPath, deno, { cwd: APPS, quiet: true }));
 });

@@ -1,0 +1,3 @@
+import { writeStory } from './story.js';
+
+writeStory();

@@ -1,0 +1,157 @@
+// The installed package in every bundler that the README names: each builds or serves an app, Chromium opens it, and
+// the model writes. All must write the same text.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { openBrowser } from '../../tools/browser.mjs';
+import { must } from '../../tools/common.mjs';
+import { serve } from '../../tools/serve.mjs';
+import { APPS, INSTALLED, installPackage, tool } from './install.mjs';
+import { outcomeOf, withServer } from './page.mjs';
+
+const WASM = path.join(INSTALLED, 'dist', 'wasm', 'webgguf_bg.wasm');
+
+await installPackage();
+const browser = await openBrowser();
+after(() => browser.close());
+
+let firstText;
+
+/** The app at `url` runs to its end, and writes what the others wrote. */
+async function checkStory(url, backend = 'cpu') {
+  const { title, text, log } = await outcomeOf(browser, `${url}?backend=${backend}`);
+  assert.equal(title, `done on ${backend}`, log);
+  assert.ok(text.trim().split(/\s+/).length >= 8, text);
+  firstText ??= text;
+  assert.equal(text, firstText);
+}
+
+/** An empty folder for the output of a bundler, with a page that loads `bundle.js` from it. */
+function outFolder(name, page) {
+  const folder = path.join(APPS, 'out', name);
+  fs.mkdirSync(folder, { recursive: true });
+  fs.copyFileSync(path.join(APPS, 'pages', page), path.join(folder, 'index.html'));
+  return folder;
+}
+
+async function withFolder(folder, work) {
+  const model = (_, response) => response.end(fs.readFileSync(path.join(APPS, 'public', 'model.gguf')));
+  const site = await serve({ mounts: { '/': folder }, routes: { '/model.gguf': model } });
+  try {
+    await work(`${site.url}/`);
+  } finally {
+    await site.close();
+  }
+}
+
+/** What the README says about bundlers that leave the file alone: copy it to where the bundle looks for it. */
+function copyWasm(folder) {
+  fs.mkdirSync(path.join(folder, 'wasm'));
+  fs.copyFileSync(WASM, path.join(folder, 'wasm', 'webgguf_bg.wasm'));
+}
+
+const wasmFiles = (folder) => fs.readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.wasm'));
+
+for (const version of [5, 6, 7, 8]) {
+  const vite = tool(`vite${version}`, 'bin/vite.js');
+  const server = [vite, '--host', '127.0.0.1', '--port', '0'];
+
+  test(`Vite ${version}, dev: without configuration`, async () => {
+    fs.rmSync(path.join(APPS, 'node_modules', '.vite'), { recursive: true, force: true });
+    await withServer(server, APPS, (url) => checkStory(`${url}/`));
+  });
+
+  test(`Vite ${version}, dev: in a monorepo with hoisted packages`, async () => {
+    const app = path.join(APPS, 'hoisted');
+    fs.rmSync(path.join(app, 'node_modules', '.vite'), { recursive: true, force: true });
+    await withServer(server, app, (url) => checkStory(`${url}/`));
+  });
+
+  test(`Vite ${version}, build and preview`, async () => {
+    const out = path.join(APPS, 'dist');
+    await must(process.execPath, [vite, 'build'], { cwd: APPS, quiet: true });
+    assert.equal(wasmFiles(out).length, 1, 'the WebAssembly is one asset');
+    assert.match(wasmFiles(out)[0], /webgguf_bg-[\w-]+\.wasm$/, 'with a hash in its name');
+    const preview = [vite, 'preview', '--host', '127.0.0.1', '--port', '0'];
+    await withServer(preview, APPS, (url) => checkStory(`${url}/`, version === 8 ? 'webgpu' : 'cpu'));
+  });
+}
+
+test('webpack 5: without configuration', async () => {
+  const folder = outFolder('webpack', 'module.html');
+  const { default: webpack } = await import(tool('webpack', 'lib/index.js'));
+  const output = { path: folder, filename: 'bundle.js' };
+  const compiler = webpack({ mode: 'production', context: APPS, entry: './main.js', output });
+  const stats = await new Promise((resolve, reject) => {
+    compiler.run((error, result) => (error ? reject(error) : resolve(result)));
+  });
+  const { errors, warnings } = stats.toJson();
+  assert.deepEqual(errors, []);
+  const ofSize = /size limit|code splitting/;
+  assert.deepEqual(
+    warnings.filter(({ message }) => !ofSize.test(message)),
+    [],
+  );
+  assert.equal(wasmFiles(folder).length, 1);
+  await withFolder(folder, checkStory);
+});
+
+test('Next.js 16, build and start: without configuration', async () => {
+  const next = tool('next', 'dist/bin/next');
+  const app = path.join(APPS, 'next');
+  const env = { NEXT_TELEMETRY_DISABLED: '1' };
+  await must(process.execPath, [next, 'build'], { cwd: app, env, quiet: true });
+  const start = [next, 'start', '--hostname', '127.0.0.1', '--port', '0'];
+  await withServer(start, app, (url) => checkStory(`${url}/`));
+});
+
+const require = createRequire(import.meta.url);
+const esbuild = () => require(tool('esbuild', 'lib/main.js'));
+const esbuildOptions = (entry, folder) => ({
+  absWorkingDir: APPS,
+  entryPoints: { bundle: entry },
+  outdir: folder,
+  bundle: true,
+  minify: true,
+  logLevel: 'error',
+});
+
+test('esbuild, ES module: the file copied beside the bundle', async () => {
+  const folder = outFolder('esbuild', 'module.html');
+  await esbuild().build({ ...esbuildOptions('main.js', folder), format: 'esm' });
+  copyWasm(folder);
+  await withFolder(folder, checkStory);
+});
+
+test('esbuild, ES module: the file imported with the file loader', async () => {
+  const folder = outFolder('esbuild-loader', 'module.html');
+  const options = esbuildOptions('esbuild-file-loader.js', folder);
+  await esbuild().build({ ...options, format: 'esm', loader: { '.wasm': 'file' } });
+  assert.equal(wasmFiles(folder).length, 1);
+  await withFolder(folder, checkStory);
+});
+
+test('esbuild, IIFE: an error that says what to do, and works once that is done', async () => {
+  const folder = outFolder('esbuild-iife', 'classic.html');
+  await esbuild().build({ ...esbuildOptions('main.js', folder), format: 'iife' });
+  copyWasm(folder);
+  await withFolder(folder, async (url) => {
+    const { title } = await outcomeOf(browser, url);
+    assert.match(title, /^failed: WebggufError download_failed .*no ES module.*init\(\{ wasm: url \}\)/);
+    const { title: given } = await outcomeOf(browser, `${url}?wasm=/wasm/webgguf_bg.wasm`);
+    assert.equal(given, 'done on cpu');
+  });
+});
+
+test('Rollup 4: the file copied beside the bundle', async () => {
+  const folder = outFolder('rollup', 'module.html');
+  const { rollup } = await import(tool('rollup', 'dist/es/rollup.js'));
+  const { default: resolve } = await import(tool('@rollup/plugin-node-resolve', 'dist/es/index.js'));
+  const bundle = await rollup({ input: path.join(APPS, 'main.js'), plugins: [resolve({ browser: true })] });
+  await bundle.write({ file: path.join(folder, 'bundle.js'), format: 'es' });
+  copyWasm(folder);
+  await withFolder(folder, checkStory);
+});

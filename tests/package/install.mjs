@@ -1,0 +1,48 @@
+// The package as a user gets it: packed, and installed into a folder of small apps. The bundlers of tools.json lie in
+// the folder above, where the apps find them; they stay there from one run to the next.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { CACHE, must, readJson, ROOT } from '../../tools/common.mjs';
+
+const HERE = path.join(ROOT, 'tests', 'package');
+const BASE = path.join(CACHE, 'package');
+const MODEL = path.join(ROOT, 'www', 'models', 'storyteller.gguf');
+const NPM_FLAGS = ['--no-audit', '--no-fund', '--prefer-offline'];
+
+/** The folder with the apps. */
+export const APPS = path.join(BASE, 'apps');
+/** The package as it is installed there. */
+export const INSTALLED = path.join(APPS, 'node_modules', 'webgguf');
+
+/** Path of a file of a bundler, such as `tool('vite5', 'bin/vite.js')`. */
+export const tool = (name, file) => path.join(BASE, 'node_modules', name, file);
+
+/** Packs and installs. Returns the path of the tarball, and the names of the files that `npm pack` put into it. */
+export async function installPackage() {
+  await installTools();
+  fs.rmSync(APPS, { recursive: true, force: true });
+  fs.cpSync(path.join(HERE, 'apps'), APPS, { recursive: true });
+  fs.copyFileSync(path.join(APPS, 'story.js'), path.join(APPS, 'next', 'app', 'story.js'));
+  for (const app of ['', 'hoisted', 'next']) {
+    fs.mkdirSync(path.join(APPS, app, 'public'));
+    fs.copyFileSync(MODEL, path.join(APPS, app, 'public', 'model.gguf'));
+  }
+  const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', APPS];
+  const output = await must('npm', pack, { quiet: true });
+  const [{ filename, files }] = JSON.parse(output.slice(output.indexOf('[\n'), output.lastIndexOf(']') + 1));
+  await must('npm', ['install', ...NPM_FLAGS, `./${filename}`], { cwd: APPS, quiet: true });
+  return { tarball: path.join(APPS, filename), names: files.map(({ path: name }) => name) };
+}
+
+/** Installs what tools.json lists, unless that is there already. */
+async function installTools() {
+  const wanted = fs.readFileSync(path.join(HERE, 'tools.json'), 'utf8');
+  const stamp = path.join(BASE, 'installed.json');
+  if (JSON.stringify(readJson(stamp)) === JSON.stringify(JSON.parse(wanted))) return;
+  fs.rmSync(BASE, { recursive: true, force: true });
+  fs.mkdirSync(BASE, { recursive: true });
+  fs.writeFileSync(path.join(BASE, 'package.json'), wanted);
+  await must('npm', ['install', ...NPM_FLAGS], { cwd: BASE, quiet: true });
+  fs.writeFileSync(stamp, wanted);
+}
