@@ -8,11 +8,13 @@ use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_config
 use webgguf::config::ModelConfig;
 use webgguf::forward::EVALUATE_CHUNK;
 use webgguf::gguf::{Gguf, HeaderReader};
-use webgguf::gpu::Gpu;
-use webgguf::kernels::caps::Precision;
+use webgguf::gpu::Device;
+use webgguf::kernels::caps::{Caps, Precision};
 use webgguf::model::match_tensors;
 use webgguf::reference::{CacheFormat, CpuModel, argmax, log_sum_exp};
-use webgguf::runtime::{AnySession, CpuSession, Engine, FinishReason, GenerateOptions, MAX_DEPTH, Session, Uploader};
+use webgguf::runtime::{
+    AnySession, CpuSession, Engine, FinishReason, GenerateOptions, GpuModelBuilder, MAX_DEPTH, Session,
+};
 use webgguf::sampler::SamplingOptions;
 use webgguf::tokenizer::Tokenizer;
 
@@ -27,28 +29,36 @@ fn header(file: &[u8]) -> Gguf {
 
 /// The model of `file` on the GPU and on the CPU.
 async fn both(file: &[u8]) -> [Engine; 2] {
-    both_on(Gpu::open().await.expect("a WebGPU device"), file, CONTEXT).await
+    both_with(file, CONTEXT, |caps| caps).await
 }
 
-async fn both_on(gpu: Gpu, file: &[u8], context: usize) -> [Engine; 2] {
+/// As [`both`], with this context, on a device that is said to be able to do what `caps` makes of it.
+async fn both_with(file: &[u8], context: usize, caps: impl FnOnce(Caps) -> Caps) -> [Engine; 2] {
+    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let caps = caps(device.caps.clone());
+    both_on(device, caps, file, context).await
+}
+
+async fn both_on(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) -> [Engine; 2] {
     let gguf = header(file);
     let config = ModelConfig::from_gguf(&gguf).expect("a known model");
     let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
-    let mut uploader =
-        Uploader::new(Rc::new(gpu), config.clone(), context, &gguf.tensors, matched.clone()).expect("room on the GPU");
+    let mut gpu_builder =
+        GpuModelBuilder::new(device, caps, config.clone(), context, &gguf.tensors, matched.clone()).expect("room");
     let mut builder = CpuModel::builder(config);
     for (index, tensor) in gguf.tensors.iter().enumerate() {
         let mut at = tensor.offset as usize;
-        for bytes in uploader.slices(index) {
-            uploader.put(index, &file[at..at + bytes as usize]).expect("a good slice");
-            at += bytes as usize;
+        for slice in gpu_builder.slices(index) {
+            let bytes = &file[at..at + slice.bytes as usize];
+            gpu_builder.put(index, &slice, bytes).expect("a good slice");
+            at += bytes.len();
         }
         if let Some((_, spec)) = matched.iter().find(|(of, _)| *of == index) {
             let bytes = &file[tensor.offset as usize..(tensor.offset + tensor.bytes) as usize];
             builder.put(spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
         }
     }
-    let gpu = AnySession::Gpu(Box::new(uploader.finish().await.expect("command lists")));
+    let gpu = AnySession::Gpu(Box::new(gpu_builder.finish().await.expect("command lists")));
     let cpu = builder.build(context, CacheFormat::F16).expect("all tensors");
     let cpu = AnySession::Cpu(Box::new(CpuSession::new(cpu)));
     let tokenizer = || Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary");
@@ -119,10 +129,10 @@ models! {
 
 #[wasm_bindgen_test]
 async fn matrices_larger_than_a_binding_are_split() {
-    let mut gpu = Gpu::open().await.expect("a WebGPU device");
+    let file = include_bytes!("fixtures/models/llama-q4_k_m.gguf");
     // Small enough that most matrices are cut, gate and up lie apart, and q, k and v too.
-    gpu.caps.max_binding = 24 << 10;
-    compare_both("split llama", both_on(gpu, include_bytes!("fixtures/models/llama-q4_k_m.gguf"), CONTEXT).await).await;
+    let both = both_with(file, CONTEXT, |caps| Caps { max_binding: 24 << 10, ..caps }).await;
+    compare_both("split llama", both).await;
 }
 
 /// The ids that llama.cpp was made to follow on the fixture `name`.
@@ -152,9 +162,7 @@ async fn rounding(name: &str, file: &[u8]) -> (usize, usize, f64) {
     let start = ids.len() / 4;
     let mut rows = Vec::new();
     for precision in [Precision::Exact, Precision::Fast] {
-        let mut gpu = Gpu::open().await.expect("a WebGPU device");
-        gpu.caps = gpu.caps.clone().with_precision(precision);
-        let [mut engine, _] = both_on(gpu, file, CONTEXT).await;
+        let [mut engine, _] = both_with(file, CONTEXT, |caps| caps.with_precision(precision)).await;
         rows.push(logits_after_prompt(&mut engine, &ids, start).await);
     }
     let vocab = rows[0].len() / (ids.len() - start);
@@ -193,7 +201,7 @@ async fn prompts_in_8_bits_keep_the_answers() {
 async fn the_storyteller_tells_the_golden_story() {
     const PROMPT: &str = "<|user|>Tell me a story about a hedgehog who finds a silver key<|end|><|assistant|>";
     let file = include_bytes!("../www/models/storyteller.gguf");
-    let [mut gpu, mut cpu] = both_on(Gpu::open().await.expect("a WebGPU device"), file, 1024).await;
+    let [mut gpu, mut cpu] = both_with(file, 1024, |caps| caps).await;
     let prompt = gpu.tokenizer.encode_prompt(PROMPT);
     let greedy = GenerateOptions { ignore_eos: false, ..options(400, SamplingOptions::default()) };
     for engine in [&mut gpu, &mut cpu] {

@@ -64,6 +64,10 @@ impl Session for InFlight {
 
     fn configure(&mut self, _: &SamplingOptions, _: &[u32], _: &[u32]) {}
 
+    fn rewind(&mut self, position: usize) -> usize {
+        position
+    }
+
     async fn feed(&mut self, ids: &[u32], position: usize, _: &Cell<bool>) -> Result<usize> {
         self.flying.clear();
         self.cache.truncate(position);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-use webgguf::gpu::{CaseRun, Gpu};
+use webgguf::gpu::{CaseRun, Device};
 use webgguf::harness::{Case, Draws, cases, chi_square};
 use webgguf::kernels::caps::Caps;
 use webgguf::sampler::SamplingOptions;
@@ -12,7 +12,7 @@ use webgguf::sampler::SamplingOptions;
 wasm_bindgen_test_configure!(run_in_browser);
 
 /// The output after `submits` of `replays` each.
-async fn output(gpu: &Gpu, case: &Case, [submits, replays]: [u32; 2]) -> Vec<u8> {
+async fn output(gpu: &Device, case: &Case, [submits, replays]: [u32; 2]) -> Vec<u8> {
     let run = CaseRun::new(gpu, case).expect("small buffers and parameters");
     (0..submits).for_each(|_| run.submit(replays));
     run.output().await.unwrap_or_else(|error| panic!("{} ({}): {error}", case.variant, case.name))
@@ -20,7 +20,7 @@ async fn output(gpu: &Gpu, case: &Case, [submits, replays]: [u32; 2]) -> Vec<u8>
 
 /// Runs the cases of the kernels, or says which failed and how.
 async fn run(kernel_names: &[&str]) {
-    let gpu = Gpu::open().await.expect("a WebGPU device");
+    let gpu = Device::open().await.expect("a WebGPU device");
     let start = js_sys::Date::now();
     let mut seen = BTreeMap::new();
     let mut failures = Vec::new();
@@ -82,7 +82,7 @@ fn every_stem_is_in_one_group() {
 /// Ids drawn on the GPU have the probabilities of the softmax, and are those that the CPU sampler draws.
 async fn draw(options: SamplingOptions, draws: u32) {
     const AT_ONCE: u32 = 500;
-    let gpu = Gpu::open().await.expect("a WebGPU device");
+    let gpu = Device::open().await.expect("a WebGPU device");
     let start = js_sys::Date::now();
     let Draws { case, probabilities } = Draws::new(&options, draws);
     let found = output(&gpu, &case, [draws / AT_ONCE, AT_ONCE]).await;

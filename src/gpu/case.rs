@@ -1,6 +1,6 @@
 //! Runs a case of `harness` on a device: for the tests, and for `www/kernels.html`.
 
-use super::Gpu;
+use super::Device;
 use super::run::Run;
 use crate::Result;
 use crate::harness::Case;
@@ -16,9 +16,9 @@ impl<'a> CaseRun<'a> {
     ///
     /// # Errors
     /// `limit_exceeded` where a buffer of the case is too large for the device.
-    pub fn new(gpu: &'a Gpu, case: &'a Case) -> Result<Self> {
+    pub fn new(device: &'a Device, case: &'a Case) -> Result<Self> {
         let sizes = case.buffers.iter().map(|(id, bytes)| (*id, bytes.len() as u64));
-        let run = Run::new(gpu, sizes, &case.dispatches, case.state.count)?;
+        let run = Run::new(device, sizes, &case.dispatches, case.state.count)?;
         case.buffers.iter().for_each(|(id, bytes)| run.write(*id, bytes));
         Ok(Self { run, case })
     }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use wasm_bindgen::JsValue;
+
 use super::pipeline::Pipeline;
 use super::shim;
 use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape};
@@ -36,10 +38,10 @@ struct Reports {
 
 type Mailbox = Arc<Mutex<Reports>>;
 
-/// One device. Dropping it destroys the device and all its buffers.
-pub struct Gpu {
-    /// The device.
-    pub device: wgpu::Device,
+/// One device, shared by the models and tensors on it. When the last of them is dropped, it is destroyed.
+pub struct Device {
+    /// As wgpu has it.
+    pub raw: wgpu::Device,
     /// Its queue.
     pub queue: wgpu::Queue,
     /// What the choice of variants depends on.
@@ -47,13 +49,16 @@ pub struct Gpu {
     /// For people.
     pub adapter: AdapterFacts,
     pub(super) pipelines: RefCell<HashMap<String, Rc<Pipeline>>>,
-    pub(super) bytes: Cell<u64>,
+    /// Compiled ahead and not yet asked for, by [`crate::kernels::spec::Kernel::key`].
+    pub(super) compiled: RefCell<HashMap<String, JsValue>>,
+    /// Bytes of all buffers.
+    pub(super) in_use: Rc<Cell<u64>>,
     errors: Mailbox,
 }
 
-impl Drop for Gpu {
+impl Drop for Device {
     fn drop(&mut self) {
-        self.device.destroy();
+        self.raw.destroy();
     }
 }
 
@@ -63,7 +68,7 @@ const WANTED: [&str; 3] = ["shader-f16", "subgroups", SUBGROUP_MATRIX];
 /// Behind a flag of Chromium, and so is its name.
 const SUBGROUP_MATRIX: &str = "chromium-experimental-subgroup-matrix";
 
-impl Gpu {
+impl Device {
     /// Opens a device on the browser's high-performance adapter, with the adapter's own limits.
     ///
     /// # Errors
@@ -92,7 +97,16 @@ impl Gpu {
         let errors = listen(&device);
         let caps = caps(&device, &instance, &facts);
         let adapter = adapter_facts(&facts);
-        Ok(Self { device, queue, caps, adapter, pipelines: RefCell::default(), bytes: Cell::new(0), errors })
+        Ok(Self {
+            raw: device,
+            queue,
+            caps,
+            adapter,
+            pipelines: RefCell::default(),
+            compiled: RefCell::default(),
+            in_use: Rc::default(),
+            errors,
+        })
     }
 
     /// Fails with the first error that WebGPU reported since the last call, and always once the device is lost.
@@ -102,34 +116,9 @@ impl Gpu {
         first.or(reports.lost.clone()).map_or(Ok(()), Err)
     }
 
-    /// Bytes of all buffers made on this device.
+    /// Bytes of all buffers on this device.
     pub fn bytes(&self) -> u64 {
-        self.bytes.get()
-    }
-
-    /// A zeroed buffer of at least `size` bytes (a multiple of 4, at least 16).
-    ///
-    /// # Errors
-    /// `limit_exceeded` where `size` is over the device's `maxBufferSize`.
-    pub fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages) -> Result<wgpu::Buffer> {
-        if size > self.caps.max_buffer {
-            let message = format!("{label} takes {size} bytes, this device's buffers hold {}", self.caps.max_buffer);
-            return Err(Error::new(ErrorCode::LimitExceeded, message));
-        }
-        let size = size.next_multiple_of(4).max(16);
-        self.bytes.set(self.bytes.get() + size);
-        Ok(self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some(label),
-            size,
-            usage,
-            mapped_at_creation: false,
-        }))
-    }
-
-    /// Destroys a buffer before the device goes, such as a staging buffer.
-    pub fn destroy_buffer(&self, buffer: &wgpu::Buffer) {
-        self.bytes.set(self.bytes.get().saturating_sub(buffer.size()));
-        buffer.destroy();
+        self.in_use.get()
     }
 
     /// Resolves when the GPU has done all that was submitted. Costs about 2.6 ms in Chromium whatever the work:

@@ -1,6 +1,6 @@
 //! Runs a large product of `harness` on a device: for the reading speed on `www/kernels.html`.
 
-use super::Gpu;
+use super::Device;
 use super::run::Run;
 use crate::harness::{Large, Random};
 use crate::kernels::state::State;
@@ -17,7 +17,7 @@ const BIT_10: u64 = 0x0400_0400_0400_0400;
 
 /// A large product whose buffers and command list are on a device, until it is dropped.
 pub struct LargeRun<'a> {
-    gpu: &'a Gpu,
+    device: &'a Device,
     run: Run<'a>,
     large: &'a Large,
 }
@@ -27,15 +27,15 @@ impl<'a> LargeRun<'a> {
     ///
     /// # Errors
     /// `limit_exceeded` where the device does not hold the matrix.
-    pub fn new(gpu: &'a Gpu, large: &'a Large) -> Result<Self> {
+    pub fn new(device: &'a Device, large: &'a Large) -> Result<Self> {
         if let Some(needs) = &large.needs {
             return Err(Error::new(ErrorCode::LimitExceeded, format!("needs {needs}")));
         }
-        let run = Run::new(gpu, large.buffers.into_iter(), std::slice::from_ref(&large.dispatch), 1)?;
+        let run = Run::new(device, large.buffers.into_iter(), std::slice::from_ref(&large.dispatch), 1)?;
         let random = &mut Random::new(1);
         run.write(Large::STATE, bytemuck::bytes_of(&State { count: 1, ..State::default() }));
         run.write(Large::X, bytemuck::cast_slice(&random.floats(run.buffer(Large::X).size() as usize / 4)));
-        let run = Self { gpu, run, large };
+        let run = Self { device, run, large };
         run.fill_weights(random)?;
         Ok(run)
     }
@@ -44,15 +44,14 @@ impl<'a> LargeRun<'a> {
     fn fill_weights(&self, random: &mut Random) -> Result<()> {
         let words: Vec<u64> = (0..PIECE_BYTES / 8).map(|_| random.bits() & !BIT_14 | BIT_10).collect();
         let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-        let piece = self.gpu.buffer("piece", PIECE_BYTES as u64, usage)?;
-        self.gpu.queue.write_buffer(&piece, 0, bytemuck::cast_slice(&words));
-        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        let piece = self.device.buffer("piece", PIECE_BYTES as u64, usage)?;
+        self.device.queue.write_buffer(&piece, 0, bytemuck::cast_slice(&words));
+        let mut encoder = self.device.raw.create_command_encoder(&Default::default());
         for at in (0..self.large.bytes).step_by(PIECE_BYTES) {
             let bytes = (self.large.bytes - at).min(PIECE_BYTES as u64);
             encoder.copy_buffer_to_buffer(&piece, 0, self.run.buffer(Large::WEIGHTS), at, Some(bytes));
         }
-        self.gpu.queue.submit([encoder.finish()]);
-        self.gpu.destroy_buffer(&piece);
+        self.device.queue.submit([encoder.finish()]);
         Ok(())
     }
 

@@ -1,49 +1,17 @@
 //! A command list: dispatches made ready once (pipelines, bind groups, parameters) and replayed in one compute pass.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
-use super::device::Gpu;
+use super::buffer::{Buffer, BufferTable};
+use super::device::Device;
 use super::pipeline::Pipeline;
 use crate::Result;
-use crate::kernels::spec::{BufferId, Dispatch, Grid, Slice};
+use crate::kernels::spec::{Dispatch, Grid, Slice};
 
 /// WebGPU's `minUniformBufferOffsetAlignment` on every device.
 pub(super) const UNIFORM_ALIGN: u64 = 256;
-
-/// The buffers that dispatches name by number.
-#[derive(Default)]
-pub struct BufferTable(HashMap<BufferId, wgpu::Buffer>);
-
-impl BufferTable {
-    /// Adds or replaces a buffer.
-    pub fn insert(&mut self, id: BufferId, buffer: wgpu::Buffer) {
-        self.0.insert(id, buffer);
-    }
-
-    /// Adds a buffer that no plan knows and numbers it.
-    pub fn add(&mut self, buffer: wgpu::Buffer) -> BufferId {
-        let id = BufferId(self.0.keys().map(|id| id.0 + 1).max().unwrap_or(0));
-        self.0.insert(id, buffer);
-        id
-    }
-
-    /// Takes a buffer out.
-    pub fn remove(&mut self, id: BufferId) -> Option<wgpu::Buffer> {
-        self.0.remove(&id)
-    }
-
-    /// All buffers.
-    #[cfg(feature = "harness")]
-    pub(super) fn buffers(&self) -> impl Iterator<Item = &wgpu::Buffer> {
-        self.0.values()
-    }
-
-    /// The buffer of this number; a plan that names a buffer it did not allocate is a bug.
-    pub fn get(&self, id: BufferId) -> &wgpu::Buffer {
-        self.0.get(&id).unwrap_or_else(|| panic!("buffer {} of the plan was not made", id.0))
-    }
-}
 
 /// A dispatch that is ready to run.
 pub(super) struct Step {
@@ -54,9 +22,14 @@ pub(super) struct Step {
 
 impl Step {
     /// `dispatch` with its parameters at `offset` of `uniform`.
-    pub(super) fn new(gpu: &Gpu, dispatch: &Dispatch, uniform: (&wgpu::Buffer, u64), buffers: &BufferTable) -> Self {
-        let pipeline = gpu.pipeline(&dispatch.kernel);
-        let bind_group = bind_group(gpu, dispatch, &pipeline, uniform, buffers);
+    pub(super) fn new(
+        device: &Device,
+        dispatch: &Dispatch,
+        uniform: (&wgpu::Buffer, u64),
+        buffers: &BufferTable,
+    ) -> Self {
+        let pipeline = device.pipeline(&dispatch.kernel);
+        let bind_group = bind_group(device, dispatch, &pipeline, uniform, buffers);
         Self { pipeline, bind_group, grid: dispatch.grid }
     }
 
@@ -72,29 +45,40 @@ impl Step {
 /// Dispatches that are ready to run, in order.
 pub struct CommandList {
     steps: Vec<Step>,
-    uniform: wgpu::Buffer,
+    /// The parameters, which the bind groups point into.
+    uniform: Buffer,
 }
 
 impl CommandList {
     /// Makes pipelines, bind groups and one uniform buffer for `dispatches`.
-    pub fn record(gpu: &Gpu, dispatches: &[Dispatch], buffers: &BufferTable) -> Result<Self> {
+    pub fn record(device: &Device, dispatches: &[Dispatch], buffers: &BufferTable) -> Result<Self> {
         let (params, offsets) = pack_params(dispatches);
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
-        let uniform = gpu.buffer("params", params.len() as u64, usage)?;
-        gpu.queue.write_buffer(&uniform, 0, &params);
-        let step = |(dispatch, &offset): (&Dispatch, &u64)| Step::new(gpu, dispatch, (&uniform, offset), buffers);
+        let uniform = device.buffer("params", params.len() as u64, usage)?;
+        device.queue.write_buffer(&uniform, 0, &params);
+        let step = |(dispatch, &offset): (&Dispatch, &u64)| Step::new(device, dispatch, (&uniform, offset), buffers);
         let steps = dispatches.iter().zip(&offsets).map(step).collect();
         Ok(Self { steps, uniform })
     }
 
     /// Encodes every dispatch for a pass of `tokens` tokens. Nothing is made here.
     pub fn replay(&self, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
-        self.steps.iter().for_each(|step| step.encode(pass, tokens));
+        self.replay_part(0..self.len(), pass, tokens);
     }
 
-    /// Frees the parameters of a list that was submitted for the last time.
-    pub fn destroy(self, gpu: &Gpu) {
-        gpu.destroy_buffer(&self.uniform);
+    /// As [`CommandList::replay`], for some of the dispatches.
+    pub fn replay_part(&self, part: Range<usize>, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
+        self.steps[part].iter().for_each(|step| step.encode(pass, tokens));
+    }
+
+    /// Ids of the kernels' variants, in the order of the dispatches.
+    pub fn variants(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().map(|step| step.pipeline.id())
+    }
+
+    /// Bytes of the parameters.
+    pub fn bytes(&self) -> u64 {
+        self.uniform.size()
     }
 
     /// Dispatches in the list.
@@ -127,7 +111,7 @@ fn pack_params(dispatches: &[Dispatch]) -> (Vec<u8>, Vec<u64>) {
 }
 
 fn bind_group(
-    gpu: &Gpu,
+    device: &Device,
     dispatch: &Dispatch,
     pipeline: &Pipeline,
     (uniform, offset): (&wgpu::Buffer, u64),
@@ -141,7 +125,7 @@ fn bind_group(
         .zip(1..)
         .map(|(slice, index): (&Slice, u32)| binding(index, buffers.get(slice.buffer), slice.offset, slice.size));
     let entries: Vec<_> = std::iter::once(params).chain(storage).collect();
-    gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+    device.raw.create_bind_group(&wgpu::BindGroupDescriptor {
         label: Some(&dispatch.kernel.id),
         layout: &pipeline.layout,
         entries: &entries,

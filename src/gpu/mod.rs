@@ -1,6 +1,7 @@
 //! The only place that knows wgpu and the browser's device: opening it, buffers, pipelines, and running the
 //! command lists that `forward` writes.
 
+mod buffer;
 #[cfg(feature = "harness")]
 mod case;
 mod device;
@@ -14,12 +15,13 @@ mod run;
 mod shim;
 mod tensors;
 
+pub use buffer::{Buffer, BufferTable};
 #[cfg(feature = "harness")]
 pub use case::CaseRun;
-pub use device::{AdapterFacts, Gpu};
+pub use device::{AdapterFacts, Device};
 #[cfg(feature = "harness")]
 pub use large::LargeRun;
-pub use list::{BufferTable, CommandList};
+pub use list::CommandList;
 pub use pipeline::Ahead;
 pub use readback::{ReadBack, Ring};
 pub use tensors::TensorGpu;

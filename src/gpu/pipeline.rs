@@ -1,12 +1,13 @@
 //! (variant, constants) → compiled pipeline, made once per device.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
 
-use super::device::Gpu;
+use super::device::Device;
 use super::shim;
 use crate::kernels::spec::{Access, Kernel, KernelSpec};
 use crate::{Error, ErrorCode, Result};
@@ -19,11 +20,13 @@ pub struct Pipeline {
     pub layout: wgpu::BindGroupLayout,
     module: wgpu::ShaderModule,
     kernel: Kernel,
+    /// The compiler had nothing against it.
+    checked: Cell<bool>,
 }
 
-impl Gpu {
+impl Device {
     /// The pipeline of `kernel`, compiled at the first call. The browser compiles in the background: an error comes
-    /// out of [`Gpu::check_pipelines`].
+    /// out of [`Device::check_pipelines`].
     pub(super) fn pipeline(&self, kernel: &Kernel) -> Rc<Pipeline> {
         let key = kernel.key();
         if let Some(found) = self.pipelines.borrow().get(&key) {
@@ -38,30 +41,41 @@ impl Gpu {
     pub fn compile_ahead<'k>(&self, kernels: impl Iterator<Item = &'k Kernel>) -> Ahead {
         let mut seen = HashSet::new();
         let known = self.pipelines.borrow();
-        let new = kernels.filter(|kernel| seen.insert(kernel.key()) && !known.contains_key(&kernel.key()));
-        let described = new.map(describe).collect();
-        let device: &JsValue = match self.device.as_webgpu() {
-            Some(device) => device.as_ref(),
-            None => return Ahead(js_sys::Promise::resolve(&JsValue::NULL)),
-        };
-        Ahead(shim::compile_pipelines(device, described))
+        let is_new = |kernel: &&Kernel| seen.insert(kernel.key()) && !known.contains_key(&kernel.key());
+        let new: Vec<&Kernel> = kernels.filter(is_new).collect();
+        let Some(device) = self.raw.as_webgpu() else { return Ahead::default() };
+        let promise = shim::compile_pipelines(device.as_ref(), new.iter().copied().map(describe).collect());
+        Ahead { keys: new.iter().map(|kernel| kernel.key()).collect(), promise: Some(promise) }
+    }
+
+    /// Waits for what was started, which the first use of each kernel then takes.
+    pub async fn finish_ahead(&self, Ahead { keys, promise }: Ahead) {
+        let Some(promise) = promise else { return };
+        let made = JsFuture::from(promise).await.unwrap_or_else(|_| js_sys::Array::new().into());
+        let made = js_sys::Array::from(&made);
+        let good = keys.into_iter().zip(made.iter()).filter(|(_, made)| made.is_object());
+        self.compiled.borrow_mut().extend(good);
     }
 
     fn compile(&self, kernel: &Kernel) -> Pipeline {
-        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+        let layout = self.raw.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some(&kernel.id),
             entries: &layout_entries(kernel.spec),
         });
-        let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        let pipeline_layout = self.raw.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: Some(&kernel.id),
             bind_group_layouts: &[Some(&layout)],
             immediate_size: 0,
         });
-        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        let compiled = self.compiled.borrow_mut().remove(&kernel.key());
+        if let (Some(device), Some(compiled)) = (self.raw.as_webgpu(), compiled) {
+            shim::answer_next_calls(device.as_ref(), &compiled);
+        }
+        let module = self.raw.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(&kernel.id),
             source: wgpu::ShaderSource::Wgsl(kernel.wgsl().into()),
         });
-        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        let pipeline = self.raw.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(&kernel.id),
             layout: Some(&pipeline_layout),
             module: &module,
@@ -72,10 +86,10 @@ impl Gpu {
             },
             cache: None,
         });
-        Pipeline { pipeline, layout, module, kernel: kernel.clone() }
+        Pipeline { pipeline, layout, module, kernel: kernel.clone(), checked: Cell::new(false) }
     }
 
-    /// Waits until the browser has looked at every shader, and fails with the variant's id, the compiler's lines
+    /// Waits until the browser has looked at every shader that is in use, and fails with the variant's id, the compiler's lines
     /// and the source around the first of them.
     ///
     /// # Errors
@@ -88,32 +102,35 @@ impl Gpu {
         self.check()
     }
 
-    /// As [`Gpu::check_pipelines`], for these kernels alone.
+    /// As [`Device::check_pipelines`], for these kernels alone.
     pub async fn check_kernels(&self, kernels: impl Iterator<Item = &Kernel>) -> Result<()> {
         for kernel in kernels {
             self.pipeline(kernel).check(self).await?;
         }
         Ok(())
     }
-
-    /// Ids of the variants compiled so far, sorted.
-    pub fn variants(&self) -> Vec<String> {
-        let mut ids: Vec<String> = self.pipelines.borrow().values().map(|p| p.kernel.id.clone()).collect();
-        ids.sort();
-        ids.dedup();
-        ids
-    }
 }
 
 impl Pipeline {
+    /// The id of the kernel's variant.
+    pub fn id(&self) -> &str {
+        &self.kernel.id
+    }
+
     /// Fails with what the browser's compiler found.
-    async fn check(&self, gpu: &Gpu) -> Result<()> {
+    async fn check(&self, device: &Device) -> Result<()> {
+        if self.checked.get() {
+            return Ok(());
+        }
         let info = self.module.get_compilation_info();
         // Chromium may keep the question to itself until there is something to submit.
-        gpu.queue.submit([]);
+        device.queue.submit([]);
         let info = info.await;
         let error = info.messages.iter().find(|m| m.message_type == wgpu::CompilationMessageType::Error);
-        let Some(message) = error else { return Ok(()) };
+        let Some(message) = error else {
+            self.checked.set(true);
+            return Ok(());
+        };
         let line = message.location.map_or(0, |at| at.line_number as usize);
         let text = format!("{}: {}\n{}", self.kernel.key(), message.message, around(&self.kernel, line));
         Err(Error::new(ErrorCode::DeviceLost, text))
@@ -121,13 +138,11 @@ impl Pipeline {
 }
 
 /// Pipelines that the browser compiles in the background.
-pub struct Ahead(js_sys::Promise);
-
-impl Ahead {
-    /// Waits for all of them. What it returns keeps them: drop it once wgpu has asked for each.
-    pub async fn finish(self) -> JsValue {
-        JsFuture::from(self.0).await.unwrap_or(JsValue::NULL)
-    }
+#[derive(Default)]
+pub struct Ahead {
+    /// Of the kernels, in order.
+    keys: Vec<String>,
+    promise: Option<js_sys::Promise>,
 }
 
 /// A kernel as `compile_pipelines.js` takes it.

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use futures_channel::oneshot::{Receiver, channel};
 
-use super::device::Gpu;
+use super::buffer::Buffer;
+use super::device::Device;
 use crate::{Error, ErrorCode, Result};
 
 /// A mapping that is under way.
@@ -12,27 +13,32 @@ type Mapped = Receiver<std::result::Result<(), wgpu::BufferAsyncError>>;
 
 /// A read-back buffer that is in no other read: copy into it, submit, and hand it to [`Ring::submitted`].
 #[must_use]
-pub struct ReadBack(wgpu::Buffer);
+pub struct ReadBack(Buffer);
 
 impl ReadBack {
-    /// Copies the start of `source` at the end of `encoder`'s work.
-    pub fn copy(&self, encoder: &mut wgpu::CommandEncoder, source: &wgpu::Buffer) {
-        encoder.copy_buffer_to_buffer(source, 0, &self.0, 0, Some(self.0.size()));
+    /// What is to be copied to.
+    pub fn buffer(&self) -> &Buffer {
+        &self.0
     }
 }
 
 /// Read-back buffers of one size, used in turn: tokens come back in the order they were submitted.
 pub struct Ring {
-    free: Vec<wgpu::Buffer>,
-    flying: VecDeque<(wgpu::Buffer, Mapped)>,
+    free: Vec<Buffer>,
+    flying: VecDeque<(Buffer, Mapped)>,
 }
 
 impl Ring {
     /// A ring for up to `depth` reads in flight of `bytes` each.
-    pub fn new(gpu: &Gpu, depth: usize, bytes: u64) -> Result<Self> {
+    pub fn new(device: &Device, depth: usize, bytes: u64) -> Result<Self> {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let make = |_| gpu.buffer("read-back", bytes, usage);
+        let make = |_| device.buffer("read-back", bytes, usage);
         Ok(Self { free: (0..depth).map(make).collect::<Result<_>>()?, flying: VecDeque::new() })
+    }
+
+    /// Bytes of all its buffers.
+    pub fn bytes(&self) -> u64 {
+        self.free.iter().chain(self.flying.iter().map(|(buffer, _)| buffer)).map(|buffer| buffer.size()).sum()
     }
 
     /// Reads in flight.
@@ -45,7 +51,12 @@ impl Ring {
         self.free.pop().map(ReadBack)
     }
 
-    /// Starts mapping a buffer whose [`ReadBack::copy`] was submitted.
+    /// Takes back a buffer that was not used after all.
+    pub fn release(&mut self, ReadBack(buffer): ReadBack) {
+        self.free.push(buffer);
+    }
+
+    /// Starts mapping a buffer once the copy to it was submitted.
     pub fn submitted(&mut self, ReadBack(buffer): ReadBack) {
         let mapped = map(&buffer);
         self.flying.push_back((buffer, mapped));
@@ -55,22 +66,22 @@ impl Ring {
     /// copied into them later comes after it in the queue.
     pub fn discard(&mut self) {
         let dropped = self.flying.drain(..).map(|(buffer, _)| buffer);
-        self.free.extend(dropped.inspect(wgpu::Buffer::unmap));
+        self.free.extend(dropped.inspect(|buffer| buffer.unmap()));
     }
 
     /// The oldest read in flight, once it is there; `None` where nothing is in flight.
-    pub async fn next(&mut self, gpu: &Gpu) -> Result<Option<Vec<u8>>> {
+    pub async fn next(&mut self, device: &Device) -> Result<Option<Vec<u8>>> {
         let Some((buffer, mapped)) = self.flying.pop_front() else { return Ok(None) };
-        let bytes = take(gpu, &buffer, mapped).await;
+        let bytes = take(device, &buffer, mapped).await;
         self.free.push(buffer);
         bytes.map(Some)
     }
 
     /// As [`Ring::next`], but `None` where the oldest read is not there yet.
-    pub fn next_if_ready(&mut self, gpu: &Gpu) -> Result<Option<Vec<u8>>> {
+    pub fn next_if_ready(&mut self, device: &Device) -> Result<Option<Vec<u8>>> {
         let Some((buffer, mapped)) = self.flying.front_mut() else { return Ok(None) };
         let Some(outcome) = mapped.try_recv().map_err(|e| lost(e.to_string()))? else { return Ok(None) };
-        gpu.check()?;
+        device.check()?;
         outcome.map_err(|e| lost(e.to_string()))?;
         let bytes = copy_out(buffer)?;
         self.free.extend(self.flying.pop_front().map(|(buffer, _)| buffer));
@@ -94,25 +105,23 @@ fn map(buffer: &wgpu::Buffer) -> Mapped {
     receiver
 }
 
-async fn take(gpu: &Gpu, buffer: &wgpu::Buffer, mapped: Mapped) -> Result<Vec<u8>> {
+async fn take(device: &Device, buffer: &wgpu::Buffer, mapped: Mapped) -> Result<Vec<u8>> {
     let outcome = mapped.await;
-    gpu.check()?;
+    device.check()?;
     outcome.map_err(|e| lost(e.to_string()))?.map_err(|e| lost(e.to_string()))?;
     copy_out(buffer)
 }
 
-impl Gpu {
+impl Device {
     /// Reads `size` bytes of `buffer` from `offset` on. Makes a buffer and waits: for tests and logits.
     pub async fn read(&self, buffer: &wgpu::Buffer, offset: u64, size: u64) -> Result<Vec<u8>> {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let target = self.buffer("read", size, usage)?;
-        let mut encoder = self.device.create_command_encoder(&Default::default());
+        let mut encoder = self.raw.create_command_encoder(&Default::default());
         encoder.copy_buffer_to_buffer(buffer, offset, &target, 0, Some(size));
         self.queue.submit([encoder.finish()]);
         let mapped = map(&target);
-        let bytes = take(self, &target, mapped).await;
-        self.destroy_buffer(&target);
-        bytes.map(|mut bytes| {
+        take(self, &target, mapped).await.map(|mut bytes| {
             bytes.truncate(size as usize);
             bytes
         })

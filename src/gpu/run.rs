@@ -1,16 +1,16 @@
 //! Dispatches with buffers of their own, for what `harness` describes.
 
-use super::{BufferTable, CommandList, Gpu};
+use super::{BufferTable, CommandList, Device};
 use crate::Result;
 use crate::kernels::spec::{BufferId, Dispatch};
 
 /// Buffers and a command list that are on a device until this is dropped.
 pub(super) struct Run<'a> {
-    gpu: &'a Gpu,
+    device: &'a Device,
     dispatches: &'a [Dispatch],
     tokens: u32,
     table: BufferTable,
-    list: Option<CommandList>,
+    list: CommandList,
 }
 
 impl<'a> Run<'a> {
@@ -19,18 +19,18 @@ impl<'a> Run<'a> {
     /// # Errors
     /// `limit_exceeded` where a buffer is too large for the device.
     pub fn new(
-        gpu: &'a Gpu,
+        device: &'a Device,
         buffers: impl Iterator<Item = (BufferId, u64)>,
         dispatches: &'a [Dispatch],
         tokens: u32,
     ) -> Result<Self> {
-        let mut run = Self { gpu, dispatches, tokens, table: BufferTable::default(), list: None };
+        let mut table = BufferTable::default();
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
         for (id, bytes) in buffers {
-            run.table.insert(id, gpu.buffer("harness", bytes, usage)?);
+            table.insert(id, device.buffer("harness", bytes, usage)?);
         }
-        run.list = Some(CommandList::record(gpu, dispatches, &run.table)?);
-        Ok(run)
+        let list = CommandList::record(device, dispatches, &table)?;
+        Ok(Self { device, dispatches, tokens, table, list })
     }
 
     /// A buffer by its number.
@@ -40,18 +40,18 @@ impl<'a> Run<'a> {
 
     /// Writes the first bytes of a buffer.
     pub fn write(&self, id: BufferId, bytes: &[u8]) {
-        self.gpu.queue.write_buffer(self.buffer(id), 0, bytes);
+        self.device.queue.write_buffer(self.buffer(id), 0, bytes);
     }
 
     /// Submits the dispatches, `repeats` times in one pass.
     pub fn submit(&self, repeats: u32) {
-        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        let mut encoder = self.device.raw.create_command_encoder(&Default::default());
         let mut pass = encoder.begin_compute_pass(&Default::default());
-        for list in (0..repeats).flat_map(|_| &self.list) {
-            list.replay(&mut pass, self.tokens);
+        for _ in 0..repeats {
+            self.list.replay(&mut pass, self.tokens);
         }
         drop(pass);
-        self.gpu.queue.submit([encoder.finish()]);
+        self.device.queue.submit([encoder.finish()]);
     }
 
     /// Waits for what was submitted; `bytes` of a buffer from `offset` on.
@@ -59,19 +59,10 @@ impl<'a> Run<'a> {
     /// # Errors
     /// What a shader's compiler found, or what the GPU reported.
     pub async fn read(&self, id: BufferId, offset: u64, bytes: u64) -> Result<Vec<u8>> {
-        let found = self.gpu.read(self.buffer(id), offset, bytes).await;
+        let found = self.device.read(self.buffer(id), offset, bytes).await;
         if found.is_err() {
-            self.gpu.check_kernels(self.dispatches.iter().map(|dispatch| &dispatch.kernel)).await?;
+            self.device.check_kernels(self.dispatches.iter().map(|dispatch| &dispatch.kernel)).await?;
         }
         found
-    }
-}
-
-impl Drop for Run<'_> {
-    fn drop(&mut self) {
-        self.table.buffers().for_each(|buffer| self.gpu.destroy_buffer(buffer));
-        if let Some(list) = self.list.take() {
-            list.destroy(self.gpu);
-        }
     }
 }

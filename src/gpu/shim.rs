@@ -14,6 +14,10 @@ extern "C" {
     /// Starts compiling `kernels`; the promise holds the pipelines.
     #[wasm_bindgen(js_name = compilePipelines)]
     pub fn compile_pipelines(device: &JsValue, kernels: Vec<js_sys::Object>) -> js_sys::Promise;
+
+    /// Answers wgpu's next calls for a shader module and a pipeline with one that is made already.
+    #[wasm_bindgen(js_name = answerNextCalls)]
+    pub fn answer_next_calls(device: &JsValue, made: &JsValue);
 }
 
 /// Whether this is a page or a worker with WebGPU. wgpu panics elsewhere, such as in Node.js.

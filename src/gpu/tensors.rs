@@ -1,10 +1,12 @@
 //! Runs the tapes of `tensor`: their buffers, from a pool, and their dispatches, many to a submit.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use super::device::Gpu;
-use super::list::{BufferTable, Step, UNIFORM_ALIGN};
-use crate::kernels::spec::Dispatch;
+use super::buffer::{Buffer, BufferTable};
+use super::device::Device;
+use super::list::{Step, UNIFORM_ALIGN};
+use crate::kernels::spec::{BufferId, Dispatch};
 use crate::tensor::{DType, DUMMY, Made, Tape, Tensor};
 use crate::{Error, Result};
 
@@ -16,30 +18,29 @@ const POOL_BYTES: u64 = 256 << 20;
 
 /// A device for operations on tensors. Operations are queued; only [`TensorGpu::read`] waits.
 pub struct TensorGpu {
-    gpu: std::rc::Rc<Gpu>,
+    device: Rc<Device>,
     tape: Tape,
     buffers: BufferTable,
-    free: HashMap<u64, Vec<wgpu::Buffer>>,
+    free: HashMap<u64, Vec<Rc<Buffer>>>,
     free_bytes: u64,
-    uniform: wgpu::Buffer,
+    uniform: Buffer,
     params: Vec<u8>,
     steps: Vec<Step>,
 }
 
 impl TensorGpu {
-    /// Opens a device of its own.
+    /// Operations on tensors on a device, which models and others like this may share.
     ///
     /// # Errors
-    /// `webgpu_unavailable` where the browser has no WebGPU or no adapter.
-    pub async fn open() -> Result<Self> {
-        let gpu = Gpu::open().await?;
+    /// `limit_exceeded` for a device whose buffers hold nearly nothing.
+    pub fn new(device: Rc<Device>) -> Result<Self> {
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
-        let uniform = gpu.buffer("params", BATCH as u64 * UNIFORM_ALIGN, usage)?;
+        let uniform = device.buffer("params", BATCH as u64 * UNIFORM_ALIGN, usage)?;
         let mut buffers = BufferTable::default();
-        buffers.insert(DUMMY, gpu.buffer("dummy", 16, wgpu::BufferUsages::STORAGE)?);
-        let tape = Tape::new(gpu.caps.clone());
+        buffers.insert(DUMMY, device.buffer("dummy", 16, wgpu::BufferUsages::STORAGE)?);
+        let tape = Tape::new(device.caps.clone());
         Ok(Self {
-            gpu: gpu.into(),
+            device,
             tape,
             buffers,
             free: HashMap::new(),
@@ -51,8 +52,8 @@ impl TensorGpu {
     }
 
     /// The device.
-    pub fn gpu(&self) -> &std::rc::Rc<Gpu> {
-        &self.gpu
+    pub fn device(&self) -> &Rc<Device> {
+        &self.device
     }
 
     /// A tensor of these bytes: little-endian elements in order, or the packed layout of a quantised matrix.
@@ -72,6 +73,20 @@ impl TensorGpu {
         }
         self.write(tensor.buffer, bytes);
         Ok(tensor)
+    }
+
+    /// A tensor for others to fill, such as [`crate::runtime::GpuSession::hidden_states`]. What it holds is left over.
+    ///
+    /// # Errors
+    /// `invalid_argument` and `limit_exceeded` as operations that make such a tensor.
+    pub fn output(&mut self, dtype: DType, shape: &[u32]) -> Result<Tensor> {
+        self.record(|tape| tape.output(dtype, shape))
+    }
+
+    /// The buffer of a tensor, with what is queued submitted: what is submitted from now on comes after it.
+    pub fn buffer(&mut self, tensor: &Tensor) -> Rc<Buffer> {
+        self.flush();
+        self.buffers.get(tensor.buffer).clone()
     }
 
     /// Lets `record` write operations on the tape, and queues them.
@@ -95,9 +110,9 @@ impl TensorGpu {
     /// `device_lost` and `out_of_memory` as the browser reports them.
     pub fn read(&mut self, tensor: &Tensor) -> impl Future<Output = Result<Vec<u8>>> + use<> {
         self.flush();
-        let (gpu, buffer) = (self.gpu.clone(), self.buffers.get(tensor.buffer).clone());
+        let (device, buffer) = (self.device.clone(), self.buffers.get(tensor.buffer).clone());
         let bytes = tensor.dtype.bytes(&tensor.shape);
-        async move { gpu.read(&buffer, 0, bytes).await }
+        async move { device.read(&buffer, 0, bytes).await }
     }
 
     /// Gives the tensor's buffer to later ones. Operations that are queued still see it.
@@ -110,12 +125,12 @@ impl TensorGpu {
         if self.steps.is_empty() {
             return;
         }
-        self.gpu.queue.write_buffer(&self.uniform, 0, &self.params);
-        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+        self.device.queue.write_buffer(&self.uniform, 0, &self.params);
+        let mut encoder = self.device.raw.create_command_encoder(&Default::default());
         let mut pass = encoder.begin_compute_pass(&Default::default());
         self.steps.drain(..).for_each(|step| step.encode(&mut pass, 1));
         drop(pass);
-        self.gpu.queue.submit([encoder.finish()]);
+        self.device.queue.submit([encoder.finish()]);
         self.params.clear();
     }
 
@@ -128,7 +143,7 @@ impl TensorGpu {
             }
             None => {
                 let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-                self.gpu.buffer("tensor", size, usage)?
+                self.device.buffer("tensor", size, usage)?.into()
             }
         };
         self.buffers.insert(made.buffer, buffer);
@@ -139,14 +154,14 @@ impl TensorGpu {
     }
 
     /// Writes a buffer that may have served queued operations before.
-    fn write(&mut self, id: crate::kernels::spec::BufferId, bytes: &[u8]) {
+    fn write(&mut self, id: BufferId, bytes: &[u8]) {
         self.flush();
         let mut bytes = std::borrow::Cow::from(bytes);
         if !bytes.len().is_multiple_of(4) {
             let whole = bytes.len().next_multiple_of(4);
             bytes.to_mut().resize(whole, 0);
         }
-        self.gpu.queue.write_buffer(self.buffers.get(id), 0, &bytes);
+        self.device.queue.write_buffer(self.buffers.get(id), 0, &bytes);
     }
 
     fn queue(&mut self, dispatch: &Dispatch) {
@@ -157,14 +172,13 @@ impl TensorGpu {
         self.params.resize(offset as usize, 0);
         self.params.extend_from_slice(&dispatch.params);
         self.params.resize(self.params.len().next_multiple_of(16), 0);
-        self.steps.push(Step::new(&self.gpu, dispatch, (&self.uniform, offset), &self.buffers));
+        self.steps.push(Step::new(&self.device, dispatch, (&self.uniform, offset), &self.buffers));
     }
 
-    fn recycle(&mut self, id: crate::kernels::spec::BufferId) {
+    fn recycle(&mut self, id: BufferId) {
         let Some(buffer) = self.buffers.remove(id) else { return };
         if self.free_bytes + buffer.size() > POOL_BYTES {
             self.flush();
-            self.gpu.destroy_buffer(&buffer);
             return;
         }
         self.free_bytes += buffer.size();

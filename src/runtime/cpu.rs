@@ -77,6 +77,10 @@ impl Session for CpuSession {
         self.sampled = None;
     }
 
+    fn rewind(&mut self, position: usize) -> usize {
+        position.min(self.model.cached())
+    }
+
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         self.sampled = None;
         if let Some(logits) = self.run(ids, position, Logits::Last, stop).await? {

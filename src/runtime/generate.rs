@@ -135,7 +135,8 @@ impl<S: Session> Engine<S> {
         let limit = options.max_tokens.unwrap_or(room).min(room);
         let same = self.cached.iter().zip(&prompt).take_while(|(a, b)| a == b).count();
         // The last token of the prompt is run again: its logits choose the first token of the answer.
-        let cached_tokens = same.min(prompt.len() - 1);
+        let cached_tokens = self.session.rewind(same.min(prompt.len() - 1));
+        self.cached.truncate(cached_tokens);
         let ends = if options.ignore_eos { Vec::new() } else { self.tokenizer.end_of_generation_ids() };
         self.stop.set(false);
         self.session.configure(&options.sampling, &ends, &prompt);
@@ -175,7 +176,6 @@ impl<S: Session> Engine<S> {
             return Ok(None);
         }
         if run.submitted == 0 {
-            self.cached.truncate(run.cached_tokens);
             let new = &run.prompt[run.cached_tokens..];
             let fed = self.session.feed(new, run.cached_tokens, &self.stop).await?;
             self.cached.extend_from_slice(&new[..fed]);

@@ -1,12 +1,16 @@
-//! A model on the GPU: its buffers, its command lists made once, and the passes that run them.
+//! A session on the GPU: its KV cache, its command lists made once, and the passes that run them.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::gpu_model::{GpuModel, SessionPlan};
+use super::pace::MIN_TOKENS;
+use super::queue::{Copy, Queue, Work};
 use super::session::{Session, Token};
 use crate::config::ModelConfig;
-use crate::forward::{self, BufferSpec, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Weights};
-use crate::gpu::{BufferTable, CommandList, Gpu, ReadBack, Ring};
+use crate::forward::{self, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS};
+use crate::gpu::{Buffer, BufferTable, CommandList, Device, ReadBack, Ring};
 use crate::kernels::caps::{ActivationFormat, Precision};
 use crate::kernels::spec::Slice;
 use crate::kernels::state::State;
@@ -17,6 +21,7 @@ use crate::{Error, ErrorCode, Result};
 /// Tokens in flight, at most.
 pub const MAX_DEPTH: usize = 16;
 
+/// The lists of [`forward::Lists`], ready to run.
 struct Lists {
     prefill: CommandList,
     head: CommandList,
@@ -26,17 +31,36 @@ struct Lists {
 }
 
 impl Lists {
+    /// Makes everything ready, with time slices for the page in between.
+    async fn record(device: &Device, lists: &forward::Lists, table: &BufferTable) -> Result<Self> {
+        let mut time_slice = TimeSlice::new();
+        let mut record = async |dispatches: &[_]| {
+            time_slice.yield_if_over().await;
+            CommandList::record(device, dispatches, table)
+        };
+        Ok(Self {
+            prefill: record(&lists.prefill).await?,
+            head: record(&lists.head).await?,
+            decode: record(&lists.decode).await?,
+            greedy: record(&lists.greedy).await?,
+            sample: record(&lists.sample).await?,
+        })
+    }
+
+    fn all(&self) -> [&CommandList; 5] {
+        [&self.prefill, &self.head, &self.decode, &self.greedy, &self.sample]
+    }
+
     /// What chooses a token from the logits.
-    fn tail(&self, greedy: bool) -> &CommandList {
+    fn sampling(&self, greedy: bool) -> &CommandList {
         if greedy { &self.greedy } else { &self.sample }
     }
 }
 
-/// A model whose weights are on the GPU, ready to run.
+/// A KV cache and a sampler on the GPU, over a model that others may run too.
 pub struct GpuSession {
-    gpu: Rc<Gpu>,
-    config: ModelConfig,
-    weights: Weights,
+    model: Rc<GpuModel>,
+    /// The model's buffers and the session's own.
     table: BufferTable,
     buffers: Buffers,
     lists: Lists,
@@ -45,116 +69,175 @@ pub struct GpuSession {
     greedy: bool,
 }
 
-/// What a pass over ids of a prompt does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PassKind {
-    /// Fills the cache.
-    Through,
-    /// Chooses the next token too.
-    Choose,
-    /// The same, for one id, as decode does it.
-    One,
-}
-
 /// Made at the first call of [`Session::logits_of_all`].
 struct Evaluation {
     /// Prefill without rounding, where the model's own rounds.
     exact: Option<CommandList>,
     head: CommandList,
-    logits: wgpu::Buffer,
-}
-
-/// Makes the buffers of a plan.
-pub fn make_buffers(gpu: &Gpu, specs: &[BufferSpec]) -> Result<BufferTable> {
-    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-    let mut table = BufferTable::default();
-    // The device's own limit: `caps` may hold a smaller one, by which matrices are cut.
-    let most = gpu.device.limits().max_storage_buffer_binding_size;
-    for spec in specs {
-        if spec.bytes > most {
-            let (label, bytes) = (&spec.label, spec.bytes);
-            let message = format!("{label} takes {bytes} bytes, a binding of this device holds {most}");
-            return Err(Error::new(ErrorCode::LimitExceeded, message));
-        }
-        table.insert(spec.id, gpu.buffer(&spec.label, spec.bytes, usage)?);
-    }
-    Ok(table)
+    logits: Rc<Buffer>,
 }
 
 impl GpuSession {
-    /// Records the command lists, as `Forward::lists` gives them, of a model whose weights are in `table`, with turns
-    /// for the page in between.
-    pub async fn new(
-        gpu: Rc<Gpu>,
-        config: ModelConfig,
-        weights: Weights,
-        buffers: Buffers,
-        table: BufferTable,
-        forward::Lists { prefill, head, decode, greedy, sample }: forward::Lists,
-    ) -> Result<Self> {
-        let mut time_slice = TimeSlice::new();
-        let mut record = async |dispatches: Vec<_>| {
-            time_slice.yield_if_over().await;
-            CommandList::record(&gpu, &dispatches, &table)
-        };
-        let lists = Lists {
-            prefill: record(prefill).await?,
-            head: record(head).await?,
-            decode: record(decode).await?,
-            greedy: record(greedy).await?,
-            sample: record(sample).await?,
-        };
-        let ring = Ring::new(&gpu, MAX_DEPTH, size_of::<State>() as u64)?;
-        Ok(Self { gpu, config, weights, table, buffers, lists, evaluation: None, ring, greedy: true })
+    /// A session of a model that is loaded already, with room for `context` positions.
+    ///
+    /// # Errors
+    /// `limit_exceeded` where the cache is too large for the device; `device_lost` and `out_of_memory` as the browser
+    /// reports them.
+    pub async fn new(model: Rc<GpuModel>, context: usize) -> Result<Self> {
+        let plan = SessionPlan::new(&model, context);
+        let mut table = model.table.clone();
+        table.make(&model.device, &plan.specs)?;
+        let session = Self::assemble(model, plan, table).await?;
+        session.model.device.check_pipelines().await?;
+        Ok(session)
     }
 
-    /// The device.
-    pub fn gpu(&self) -> &Gpu {
-        &self.gpu
+    /// A session whose buffers are in `table`.
+    pub(super) async fn assemble(model: Rc<GpuModel>, plan: SessionPlan, table: BufferTable) -> Result<Self> {
+        let lists = Lists::record(&model.device, &plan.lists, &table).await?;
+        let ring = Ring::new(&model.device, MAX_DEPTH, size_of::<State>() as u64)?;
+        let session = Self { model, table, buffers: plan.buffers, lists, evaluation: None, ring, greedy: true };
+        session.write(session.buffers.frequencies, bytemuck::cast_slice(&session.model.frequencies));
+        Ok(session)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Rc<GpuModel> {
+        &self.model
+    }
+
+    /// Bytes on the GPU of the session and its model.
+    pub fn bytes(&self) -> u64 {
+        let lists: u64 = self.all_lists().map(CommandList::bytes).sum();
+        self.table.bytes() + lists + self.ring.bytes()
+    }
+
+    /// Ids of the variants of all kernels that it and its model run, sorted.
+    pub fn variants(&self) -> Vec<String> {
+        let ids = self.all_lists().flat_map(CommandList::variants).map(str::to_owned);
+        let ids: BTreeSet<String> = ids.chain(self.model.repacks.iter().cloned()).collect();
+        ids.into_iter().collect()
+    }
+
+    fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
+        let evaluation = self.evaluation.iter().flat_map(|it| it.exact.iter().chain([&it.head]));
+        self.lists.all().into_iter().chain(evaluation)
     }
 
     /// Dispatches of one decoded token.
     pub fn dispatches_per_token(&self) -> usize {
-        self.lists.decode.len() + self.lists.tail(self.greedy).len()
+        self.lists.decode.len() + self.lists.sampling(self.greedy).len()
     }
 
-    /// Submits one pass over `ids` at `position`.
-    fn pass(&mut self, ids: &[u32], position: usize, way: PassKind) -> Result<()> {
-        self.write(self.buffers.tokens, bytemuck::cast_slice(ids));
-        let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
-        self.write(self.buffers.state, bytemuck::bytes_of(&state));
-        let Lists { prefill, head, decode, .. } = &self.lists;
-        let tail = self.lists.tail(self.greedy);
-        let lists: &[&CommandList] = match way {
-            PassKind::Through => &[prefill],
-            PassKind::Choose => &[prefill, head, tail],
-            PassKind::One => &[decode, tail],
-        };
-        let read = (way != PassKind::Through).then(|| self.ring.reserve()).flatten();
-        if read.is_none() && way != PassKind::Through {
-            return Err(Error::new(ErrorCode::LimitExceeded, format!("{MAX_DEPTH} tokens are in flight already")));
+    /// Measures how long prefill takes: one layer first, since all of them may take seconds. Leaves nothing behind that
+    /// a run sees.
+    pub(super) async fn measure_pace(&self) -> Result<()> {
+        let tokens = MIN_TOKENS.min(CHUNK).min(self.context_length());
+        let dispatches = self.lists.prefill.len();
+        let layer = dispatches.div_ceil(self.model.config.layers.max(1));
+        self.write_pass(&vec![0; tokens], 0);
+        for part in [0..layer, 0..dispatches] {
+            if self.model.pace.parts(tokens, dispatches) > 1 {
+                break;
+            }
+            self.model.pace.forget();
+            let mut queue = Queue::new(&self.model);
+            queue.submit_layers(&self.lists.prefill, part, tokens);
+            queue.finish().await;
         }
-        let submitted = submit(&self.gpu, lists, ids.len() as u32, read.map(|read| (read, self.state())));
-        submitted.into_iter().for_each(|read| self.ring.submitted(read));
-        Ok(())
+        self.model.device.check()
+    }
+
+    /// The hidden states of `ids` at `position` and after: what the last layer leaves in the residual stream, before
+    /// the output norm. They go to `target`, `[ids, hidden]` f32, on the GPU: a buffer of the model's device, such as
+    /// that of a tensor. The KV cache then holds the ids.
+    ///
+    /// # Errors
+    /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
+    pub async fn hidden_states(&mut self, ids: &[u32], position: usize, target: &Buffer) -> Result<()> {
+        let row = self.model.config.hidden as u64 * 4;
+        let bytes = ids.len() as u64 * row;
+        if bytes > target.size() {
+            let message = format!("hidden states of {} tokens take {bytes} bytes, found {}", ids.len(), target.size());
+            return Err(Error::invalid_argument(message));
+        }
+        if position + ids.len() > self.context_length() {
+            let message = format!("{} tokens at {position}, the context holds {}", ids.len(), self.context_length());
+            return Err(Error::new(ErrorCode::ContextFull, message));
+        }
+        let mut queue = Queue::new(&self.model);
+        for (index, chunk) in ids.chunks(CHUNK).enumerate() {
+            let first = index * CHUNK;
+            self.write_pass(chunk, position + first);
+            let source = self.buffers.activations.x;
+            let copy = Copy {
+                source: self.table.get(source.buffer),
+                source_offset: source.offset,
+                target,
+                offset: first as u64 * row,
+                bytes: chunk.len() as u64 * row,
+            };
+            let work = Work { layers: &self.lists.prefill, then: &[], tokens: chunk.len(), copy: Some(copy) };
+            queue.run(work, &Cell::new(false)).await;
+        }
+        self.model.device.check()
+    }
+
+    /// Submits the layers over `ids` at `position`; where `choose`, then the head, sampling and the read of the token.
+    /// False where `stop` was set before all was submitted.
+    async fn chunk(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        choose: bool,
+        queue: &mut Queue,
+        stop: &Cell<bool>,
+    ) -> Result<bool> {
+        let Self { lists, ring, table, buffers, greedy, .. } = self;
+        let read = if choose { Some(ring.reserve().ok_or_else(no_read_back)?) } else { None };
+        let copy = read.as_ref().map(|read| read_copy(table.get(buffers.state.buffer), read));
+        let then: &[&CommandList] = if choose { &[&lists.head, lists.sampling(*greedy)] } else { &[] };
+        write_pass(queue.device(), (table, buffers), ids, position);
+        let work = Work { layers: &lists.prefill, then, tokens: ids.len(), copy };
+        let done = queue.run(work, stop).await;
+        match read {
+            Some(read) if done => ring.submitted(read),
+            Some(read) => ring.release(read),
+            None => {}
+        }
+        Ok(done)
+    }
+
+    /// Submits the pass of one token that is in the tokens' buffer already, and the read of the next one. False where
+    /// [`MAX_DEPTH`] tokens are in flight.
+    fn submit_one(&mut self) -> bool {
+        let Some(read) = self.ring.reserve() else { return false };
+        let device = &self.model.device;
+        let mut encoder = device.raw.create_command_encoder(&Default::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            self.lists.decode.replay(&mut pass, 1);
+            self.lists.sampling(self.greedy).replay(&mut pass, 1);
+        }
+        read_copy(self.table.get(self.buffers.state.buffer), &read).encode(&mut encoder);
+        device.queue.submit([encoder.finish()]);
+        self.ring.submitted(read);
+        true
     }
 
     fn record_evaluation(&mut self) -> Result<Evaluation> {
-        let bytes = (EVALUATE_CHUNK * self.config.vocab * 4) as u64;
-        if bytes > self.gpu.caps.max_binding {
-            let message = format!(
-                "{EVALUATE_CHUNK} rows of logits take {bytes} bytes, a binding here holds {}",
-                self.gpu.caps.max_binding
-            );
+        let model = &self.model;
+        let (bytes, most) = ((EVALUATE_CHUNK * model.config.vocab * 4) as u64, model.caps.max_binding);
+        if bytes > most {
+            let message = format!("{EVALUATE_CHUNK} rows of logits take {bytes} bytes, a binding here holds {most}");
             return Err(Error::new(ErrorCode::LimitExceeded, message));
         }
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
-        let logits = self.gpu.buffer("all logits", bytes, usage)?;
+        let logits = Rc::new(model.device.buffer("all logits", bytes, usage)?);
         let id = self.table.add(logits.clone());
-        let (config, weights, buffers) = (&self.config, &self.weights, &self.buffers);
-        let caps = self.gpu.caps.clone().with_precision(Precision::Exact);
-        let forward = Forward { config, caps: &caps, weights, buffers };
-        let record = |dispatches: Vec<_>| CommandList::record(&self.gpu, &dispatches, &self.table);
+        let caps = model.caps.clone().with_precision(Precision::Exact);
+        let forward = Forward { config: &model.config, caps: &caps, weights: &model.weights, buffers: &self.buffers };
+        let record = |dispatches: Vec<_>| CommandList::record(&model.device, &dispatches, &self.table);
         let head = record(forward.head_of_all(id.into()))?;
         let exact = self.rounds().then(|| record(forward.prefill())).transpose()?;
         Ok(Evaluation { exact, head, logits })
@@ -162,21 +245,21 @@ impl GpuSession {
 
     /// Whether prefill rounds activations.
     fn rounds(&self) -> bool {
-        self.gpu.caps.activation_format != ActivationFormat::F32
+        self.model.caps.activation_format != ActivationFormat::F32
     }
 
-    fn state(&self) -> &wgpu::Buffer {
-        self.table.get(self.buffers.state.buffer)
+    fn write_pass(&self, ids: &[u32], position: usize) {
+        write_pass(&self.model.device, (&self.table, &self.buffers), ids, position);
     }
 
     fn write(&self, slice: Slice, bytes: &[u8]) {
-        self.gpu.queue.write_buffer(self.table.get(slice.buffer), slice.offset, bytes);
+        write(&self.model.device, &self.table, slice, bytes);
     }
 }
 
 impl Session for GpuSession {
     fn config(&self) -> &ModelConfig {
-        &self.config
+        &self.model.config
     }
 
     fn context_length(&self) -> usize {
@@ -191,44 +274,47 @@ impl Session for GpuSession {
         self.greedy = options.is_plain_greedy();
         if !self.greedy {
             self.write(sample.options, bytemuck::bytes_of(&crate::kernels::sample::Options::from(options)));
-            self.write(sample.counts, bytemuck::cast_slice(&counts_of_prompt(self.config.vocab, prompt)));
+            self.write(sample.counts, bytemuck::cast_slice(&counts_of_prompt(self.model.config.vocab, prompt)));
         }
     }
 
-    /// In chunks of [`CHUNK`], of which at most two are queued, so that `stop` takes effect soon.
+    /// Attention can go on anywhere: what lies behind is overwritten before it is seen.
+    fn rewind(&mut self, position: usize) -> usize {
+        position
+    }
+
+    /// In chunks of [`CHUNK`], each in one submit or more.
     ///
-    /// Where prefill rounds, the last id goes the way of decode, so that nothing is rounded in its own logits.
+    /// Where prefill rounds, the last id takes the path of decode, so that nothing is rounded in its own logits.
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         self.ring.discard();
-        let apart = usize::from(self.rounds() || ids.len() == 1);
-        let (many, one) = ids.split_at(ids.len() - apart);
-        let mut before = None;
-        let mut at = position;
+        let by_decode = usize::from(self.rounds() || ids.len() == 1);
+        let (many, one) = ids.split_at(ids.len() - by_decode);
+        let mut queue = Queue::new(&self.model);
+        let mut done = 0;
         for chunk in many.chunks(CHUNK) {
-            let last = at + chunk.len() == position + ids.len();
-            self.pass(chunk, at, if last { PassKind::Choose } else { PassKind::Through })?;
-            at += chunk.len();
-            if !last && let Some(before) = before.replace(self.gpu.submitted()) {
-                let _ = before.await;
+            let choose = done + chunk.len() == ids.len();
+            if !self.chunk(chunk, position + done, choose, &mut queue, stop).await? {
+                break;
             }
+            done += chunk.len();
             if stop.get() {
                 break;
             }
         }
-        if !one.is_empty() && at + 1 == position + ids.len() && !(stop.get() && at > position) {
-            self.pass(one, at, PassKind::One)?;
-            at += 1;
+        if !one.is_empty() && done == many.len() && !(stop.get() && done > 0) {
+            self.write_pass(one, position + done);
+            if !self.submit_one() {
+                return Err(no_read_back());
+            }
+            done += 1;
         }
-        self.gpu.check()?;
-        Ok(at - position)
+        self.model.device.check()?;
+        Ok(done)
     }
 
     fn step(&mut self) -> Result<bool> {
-        let Some(read) = self.ring.reserve() else { return Ok(false) };
-        let lists = [&self.lists.decode, self.lists.tail(self.greedy)];
-        let submitted = submit(&self.gpu, &lists, 1, Some((read, self.state())));
-        submitted.into_iter().for_each(|read| self.ring.submitted(read));
-        Ok(true)
+        Ok(self.submit_one())
     }
 
     fn in_flight(&self) -> usize {
@@ -236,11 +322,11 @@ impl Session for GpuSession {
     }
 
     async fn next(&mut self) -> Result<Option<Token>> {
-        Ok(self.ring.next(&self.gpu).await?.map(|bytes| token(&bytes)))
+        Ok(self.ring.next(&self.model.device).await?.map(|bytes| token(&bytes)))
     }
 
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
-        Ok(self.ring.next_if_ready(&self.gpu)?.map(|bytes| token(&bytes)))
+        Ok(self.ring.next_if_ready(&self.model.device)?.map(|bytes| token(&bytes)))
     }
 
     /// Without rounding of activations.
@@ -249,14 +335,23 @@ impl Session for GpuSession {
             self.evaluation = Some(self.record_evaluation()?);
         }
         let Some(evaluation) = &self.evaluation else { return Ok(Vec::new()) };
-        self.write(self.buffers.tokens, bytemuck::cast_slice(ids));
-        let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
-        self.write(self.buffers.state, bytemuck::bytes_of(&state));
+        self.write_pass(ids, position);
         let layers = evaluation.exact.as_ref().unwrap_or(&self.lists.prefill);
-        submit(&self.gpu, &[layers, &evaluation.head], ids.len() as u32, None);
-        let bytes = self.gpu.read(&evaluation.logits, 0, (ids.len() * self.config.vocab * 4) as u64).await?;
+        let work = Work { layers, then: &[&evaluation.head], tokens: ids.len(), copy: None };
+        Queue::new(&self.model).run(work, &Cell::new(false)).await;
+        let bytes = (ids.len() * self.model.config.vocab * 4) as u64;
+        let bytes = self.model.device.read(&evaluation.logits, 0, bytes).await?;
         Ok(bytemuck::pod_collect_to_vec(&bytes))
     }
+}
+
+fn no_read_back() -> Error {
+    Error::new(ErrorCode::LimitExceeded, format!("{MAX_DEPTH} tokens are in flight already"))
+}
+
+/// The copy of the state that is read back.
+fn read_copy<'a>(state: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
+    Copy { source: state, source_offset: 0, target: read.buffer(), offset: 0, bytes: read.buffer().size() }
 }
 
 /// The token that a pass left in the state.
@@ -265,17 +360,13 @@ fn token(state: &[u8]) -> Token {
     Token { id: state.token, end: state.done != 0 }
 }
 
-/// One submit: the lists in one compute pass, then the copy of the state that is to be read back.
-fn submit(gpu: &Gpu, lists: &[&CommandList], tokens: u32, read: Option<(ReadBack, &wgpu::Buffer)>) -> Option<ReadBack> {
-    let mut encoder = gpu.device.create_command_encoder(&Default::default());
-    {
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        lists.iter().for_each(|list| list.replay(&mut pass, tokens));
-    }
-    let read = read.map(|(read, state)| {
-        read.copy(&mut encoder, state);
-        read
-    });
-    gpu.queue.submit([encoder.finish()]);
-    read
+/// Writes which tokens the next pass is over.
+fn write_pass(device: &Device, (table, buffers): (&BufferTable, &Buffers), ids: &[u32], position: usize) {
+    write(device, table, buffers.tokens, bytemuck::cast_slice(ids));
+    let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
+    write(device, table, buffers.state, bytemuck::bytes_of(&state));
+}
+
+fn write(device: &Device, table: &BufferTable, slice: Slice, bytes: &[u8]) {
+    device.queue.write_buffer(table.get(slice.buffer), slice.offset, bytes);
 }

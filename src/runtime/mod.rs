@@ -1,17 +1,25 @@
 //! Models at work: a model's weights on a device, sessions over them, and the loop from prompt to text.
 
+#[cfg(target_arch = "wasm32")]
+mod builder;
 mod cpu;
 mod generate;
 #[cfg(target_arch = "wasm32")]
-mod gpu_session;
-mod session;
+mod gpu_model;
 #[cfg(target_arch = "wasm32")]
-mod upload;
+mod gpu_session;
+#[cfg(any(target_arch = "wasm32", test))]
+mod pace;
+#[cfg(target_arch = "wasm32")]
+mod queue;
+mod session;
 
+#[cfg(target_arch = "wasm32")]
+pub use builder::{GpuModelBuilder, TensorSlice};
 pub use cpu::CpuSession;
 pub use generate::{Engine, FinishReason, GenerateOptions, Outcome, Piece};
 #[cfg(target_arch = "wasm32")]
-pub use gpu_session::{GpuSession, MAX_DEPTH, make_buffers};
-pub use session::{AnySession, NO_TOKEN, Session, Token};
+pub use gpu_model::GpuModel;
 #[cfg(target_arch = "wasm32")]
-pub use upload::Uploader;
+pub use gpu_session::{GpuSession, MAX_DEPTH};
+pub use session::{AnySession, NO_TOKEN, Session, Token};

@@ -33,6 +33,10 @@ pub trait Session {
     /// Sets how the tokens of the next run are chosen. `ends` are the ids that end it; `prompt` counts for penalties.
     fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]);
 
+    /// Forgets what the cache holds from `position` on; it holds as much at least. Returns where [`Session::feed`] goes
+    /// on: before `position` where the session cannot be cut there.
+    fn rewind(&mut self, position: usize) -> usize;
+
     /// Runs `ids` as the tokens at `position` and after; the next token then comes out of [`Session::next`]. Tokens in
     /// flight before are dropped: they belong to an earlier run. Returns how many of the ids are in the cache: fewer
     /// where `stop` was set meanwhile, and then nothing comes.
@@ -85,6 +89,10 @@ impl Session for AnySession {
 
     fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]) {
         either!(self, session => session.configure(options, ends, prompt));
+    }
+
+    fn rewind(&mut self, position: usize) -> usize {
+        either!(self, session => session.rewind(position))
     }
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {

@@ -11,6 +11,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::info::Info;
 use super::load::load;
 use super::source::ByteSource;
+use super::tensor::DeviceHandle;
 use super::vocabulary::template;
 use crate::Error;
 use crate::reference::{argmax, log_sum_exp};
@@ -100,9 +101,14 @@ struct Started {
 #[wasm_bindgen]
 impl WasmModel {
     /// Loads a model; `js/wasm/webgguf.d.ts` says what the arguments are.
-    pub async fn load(sources: Vec<ByteSource>, options: JsValue, on_progress: Function) -> Result<WasmModel, JsValue> {
+    pub async fn load(
+        sources: Vec<ByteSource>,
+        options: JsValue,
+        on_progress: Function,
+        device: Option<DeviceHandle>,
+    ) -> Result<WasmModel, JsValue> {
         let options = from_value(options, "options")?;
-        let engine = load(sources, options, on_progress).await?;
+        let engine = load(sources, options, on_progress, device).await?;
         let (tokenizer, stop) = (engine.tokenizer.clone(), engine.stop.clone());
         Ok(Self { engine: Rc::new(RefCell::new(engine)), tokenizer, stop })
     }

@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 
 use super::errors::{to_js, to_value};
 use super::tensor::DeviceFacts;
-use crate::gpu::{CaseRun, Gpu};
+use crate::gpu::{CaseRun, Device};
 use crate::harness::{Case, Outcome, cases, choices};
 use crate::time_slice::now;
 use crate::{Error, Result};
@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// A device and the cases for it.
 #[wasm_bindgen]
 pub struct Harness {
-    pub(super) gpu: Gpu,
+    pub(super) device: Device,
     cases: Vec<Case>,
 }
 
@@ -79,19 +79,19 @@ const MAX_MS: f64 = 500.0;
 impl Harness {
     /// Opens a device and makes the cases for it.
     pub async fn open() -> std::result::Result<Harness, JsValue> {
-        let gpu = Gpu::open().await.map_err(to_js)?;
-        let cases = cases(&gpu.caps);
-        Ok(Self { gpu, cases })
+        let device = Device::open().await.map_err(to_js)?;
+        let cases = cases(&device.caps);
+        Ok(Self { device, cases })
     }
 
     /// What the device is.
     pub fn facts(&self) -> std::result::Result<JsValue, JsValue> {
-        to_value(&DeviceFacts::of(&self.gpu))
+        to_value(&DeviceFacts::of(&self.device))
     }
 
     /// What the rule tables choose on this device.
     pub fn rules(&self) -> std::result::Result<JsValue, JsValue> {
-        let choices = choices(&self.gpu.caps);
+        let choices = choices(&self.device.caps);
         let rules = choices.iter().map(|c| Rule { kernel: c.kernel, problem: &c.problem, choice: &c.choice });
         to_value(&rules.collect::<Vec<_>>())
     }
@@ -125,7 +125,7 @@ impl Harness {
     /// Runs a case on buffers of its own; how it came out, and milliseconds of a run.
     async fn measure(&self, case: &Case, timed: bool) -> Result<(Outcome, f64)> {
         let start = now();
-        let run = CaseRun::new(&self.gpu, case)?;
+        let run = CaseRun::new(&self.device, case)?;
         run.submit(1);
         let found = run.output().await?;
         let mut ms = now() - start;
@@ -144,7 +144,7 @@ impl Harness {
     pub(super) async fn time(&self, submit: impl FnOnce()) -> Result<f64> {
         let start = now();
         submit();
-        self.gpu.finish().await?;
+        self.device.finish().await?;
         Ok(now() - start)
     }
 }

@@ -29,10 +29,10 @@ impl Info {
     pub fn of(engine: &Engine) -> Self {
         let config = engine.session.config();
         let gpu = match &engine.session {
-            AnySession::Gpu(model) => Some(model),
+            AnySession::Gpu(session) => Some(session),
             AnySession::Cpu(_) => None,
         };
-        let adapter = gpu.map(|model| &model.gpu().adapter);
+        let adapter = gpu.map(|session| &session.model().device().adapter);
         Self {
             architecture: config.architecture.name,
             name: config.name.clone(),
@@ -45,9 +45,9 @@ impl Info {
             backend: if gpu.is_some() { "webgpu" } else { "cpu" },
             adapter: adapter.map(|facts| facts.name.clone()).unwrap_or_default(),
             features: adapter.map(|facts| facts.features.clone()).unwrap_or_default(),
-            gpu_bytes: gpu.map_or(0, |model| model.gpu().bytes()),
-            variants: gpu.map(|model| model.gpu().variants()).unwrap_or_default(),
-            dispatches_per_token: gpu.map_or(0, |model| model.dispatches_per_token()),
+            gpu_bytes: gpu.map_or(0, |session| session.bytes()),
+            variants: gpu.map(|session| session.variants()).unwrap_or_default(),
+            dispatches_per_token: gpu.map_or(0, |session| session.dispatches_per_token()),
         }
     }
 }

@@ -8,13 +8,14 @@ use wasm_bindgen::prelude::*;
 
 use super::errors::to_js;
 use super::source::{ByteSource, PartReader};
+use super::tensor::DeviceHandle;
 use crate::config::ModelConfig;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo};
-use crate::gpu::Gpu;
-use crate::kernels::caps::Precision;
+use crate::gpu::Device;
+use crate::kernels::caps::{Caps, Precision};
 use crate::model::{WeightSpec, match_tensors};
 use crate::reference::{CacheFormat, CpuModel};
-use crate::runtime::{AnySession, CpuSession, Engine, Uploader};
+use crate::runtime::{AnySession, CpuSession, Engine, GpuModelBuilder};
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode};
@@ -95,8 +96,13 @@ pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, JsValue> {
     Tokenizer::yielding(&gguf.metadata, async || time_slice.yield_if_over().await).await.map_err(to_js)
 }
 
-/// Loads a model from the parts of one file.
-pub async fn load(sources: Vec<ByteSource>, options: LoadOptions, report: Function) -> Result<Engine, JsValue> {
+/// Loads a model from the parts of one file, onto `device` where one is given.
+pub async fn load(
+    sources: Vec<ByteSource>,
+    options: LoadOptions,
+    report: Function,
+    device: Option<DeviceHandle>,
+) -> Result<Engine, JsValue> {
     let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
     let mut progress = Progress { report, total: readers.iter().filter_map(PartReader::size).sum(), loaded: 0 };
     let mut parts = Vec::with_capacity(readers.len());
@@ -116,18 +122,18 @@ pub async fn load(sources: Vec<ByteSource>, options: LoadOptions, report: Functi
     let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
     let context = context_length(options.context_length, &config).map_err(to_js)?;
     let job = Job { config, tensors: &gguf.tensors, matched, context };
-    let device = open(options.backend).await?;
+    let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
-    let backend = match device {
-        Some(mut gpu) => {
-            gpu.caps = gpu.caps.clone().with_precision(options.precision);
-            job.to_gpu(Rc::new(gpu), readers, &mut progress).await?
+    let session = match device {
+        Some(device) => {
+            let caps = device.caps.clone().with_precision(options.precision);
+            job.to_gpu(device, caps, readers, &mut progress).await?
         }
         None => job.to_cpu(readers, &mut progress).await?,
     };
     progress.stage("ready", 1, 1)?;
-    Ok(Engine::new(backend, tokenizer))
+    Ok(Engine::new(session, tokenizer))
 }
 
 fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error> {
@@ -150,14 +156,17 @@ fn context_length(asked: Option<f64>, config: &ModelConfig) -> Result<usize, Err
     Ok(asked as usize)
 }
 
-/// The device, or `None` for the CPU.
-async fn open(choice: Choice) -> Result<Option<Gpu>, JsValue> {
+/// The device, or `None` for the CPU. One that the caller gives is taken whatever it is.
+async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Option<Rc<Device>>, JsValue> {
+    if let Some(DeviceHandle(device)) = given {
+        return Ok(Some(device));
+    }
     match choice {
         Choice::Cpu => Ok(None),
-        Choice::Webgpu => Gpu::open().await.map(Some).map_err(to_js),
-        Choice::Auto => match Gpu::open().await {
+        Choice::Webgpu => Device::open().await.map(|device| Some(device.into())).map_err(to_js),
+        Choice::Auto => match Device::open().await {
             // A software adapter computes on the CPU what the CPU path computes many times faster.
-            Ok(gpu) => Ok(Some(gpu).filter(|gpu| !gpu.adapter.software)),
+            Ok(device) => Ok(Some(device.into()).filter(|device: &Rc<Device>| !device.adapter.software)),
             Err(error) if error.code() == ErrorCode::WebgpuUnavailable => Ok(None),
             Err(error) => Err(to_js(error)),
         },
@@ -175,29 +184,31 @@ struct Job<'a> {
 impl Job<'_> {
     async fn to_gpu(
         self,
-        gpu: Rc<Gpu>,
+        device: Rc<Device>,
+        caps: Caps,
         mut readers: Vec<PartReader>,
         progress: &mut Progress,
     ) -> Result<AnySession, JsValue> {
-        let mut uploader =
-            Uploader::new(gpu.clone(), self.config, self.context, self.tensors, self.matched).map_err(to_js)?;
-        let mut slice = Vec::new();
+        let Self { config, tensors, matched, context } = self;
+        let builder = GpuModelBuilder::new(device.clone(), caps, config, context, tensors, matched);
+        let mut builder = builder.map_err(to_js)?;
+        let mut bytes = Vec::new();
         let mut in_window = 0;
         let mut time_slice = TimeSlice::new();
-        for (index, tensor) in self.tensors.iter().enumerate() {
+        for (index, tensor) in tensors.iter().enumerate() {
             let reader = &mut readers[tensor.part];
-            let mut left = tensor.bytes;
+            let mut at = tensor.offset;
             // Tensors that the model does not use are passed over.
-            for bytes in uploader.slices(index) {
-                reader.skip_to(tensor.offset + (tensor.bytes - left), &tensor.name).await?;
-                slice.resize(bytes as usize, 0);
-                reader.fill(&mut slice, &tensor.name).await?;
-                uploader.put(index, &slice).map_err(to_js)?;
-                left -= bytes;
-                in_window += bytes;
-                progress.received(bytes)?;
+            for slice in builder.slices(index) {
+                reader.skip_to(at, &tensor.name).await?;
+                bytes.resize(slice.bytes as usize, 0);
+                reader.fill(&mut bytes, &tensor.name).await?;
+                builder.put(index, &slice, &bytes).map_err(to_js)?;
+                at += slice.bytes;
+                in_window += slice.bytes;
+                progress.received(slice.bytes)?;
                 if in_window >= UPLOAD_WINDOW {
-                    gpu.finish().await.map_err(to_js)?;
+                    device.finish().await.map_err(to_js)?;
                     in_window = 0;
                 }
                 time_slice.yield_if_over().await;
@@ -205,12 +216,11 @@ impl Job<'_> {
         }
         drop(readers);
         progress.stage("upload", progress.loaded, progress.loaded)?;
-        gpu.finish().await.map_err(to_js)?;
+        device.finish().await.map_err(to_js)?;
         progress.stage("compile", 0, 1)?;
-        let model = uploader.finish().await.map_err(to_js)?;
-        gpu.check_pipelines().await.map_err(to_js)?;
+        let session = builder.finish().await.map_err(to_js)?;
         progress.stage("compile", 1, 1)?;
-        Ok(AnySession::Gpu(Box::new(model)))
+        Ok(AnySession::Gpu(Box::new(session)))
     }
 
     async fn to_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<AnySession, JsValue> {

@@ -17,7 +17,7 @@ use wasm_bindgen::prelude::*;
 pub use engine::WasmModel;
 #[cfg(feature = "harness")]
 pub use harness::Harness;
-pub use tensor::TensorEngine;
+pub use tensor::{DeviceHandle, TensorEngine};
 pub use vocabulary::VocabularyHandle;
 
 #[wasm_bindgen(start)]

@@ -61,13 +61,13 @@ impl Harness {
 
 impl Harness {
     fn products(&self, least_bytes: Option<u32>) -> Vec<Large> {
-        large(&self.gpu.caps, least_bytes.unwrap_or(Large::LEAST_BYTES))
+        large(&self.device.caps, least_bytes.unwrap_or(Large::LEAST_BYTES))
     }
 
     /// The difference between some runs and twice as many, so that launch and wait cancel out: as `readBandwidth` in
     /// `www/bench-meter.js` measures, which this is compared with.
     async fn ms_per_run(&self, product: &Large) -> Result<f64> {
-        let run = LargeRun::new(&self.gpu, product)?;
+        let run = LargeRun::new(&self.device, product)?;
         run.check().await?;
         let mut repeats = 1;
         while repeats < MAX_RUNS && self.time(|| run.submit(repeats)).await? < ENOUGH_MS {

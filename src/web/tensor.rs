@@ -2,13 +2,14 @@
 
 use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde::Serialize;
 use serde::de::Visitor;
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
-use crate::gpu::TensorGpu;
+use crate::gpu::{Device, TensorGpu};
 use crate::kernels::caps::Caps;
 use crate::tensor::{DType, Tensor, op};
 use crate::{Error, Result};
@@ -18,6 +19,10 @@ use crate::{Error, Result};
 pub struct TensorEngine {
     engine: RefCell<Option<Tensors>>,
 }
+
+/// A device that a model is to share with tensors.
+#[wasm_bindgen]
+pub struct DeviceHandle(pub(super) Rc<Device>);
 
 struct Tensors {
     gpu: TensorGpu,
@@ -48,9 +53,9 @@ pub struct DeviceFacts {
 
 impl DeviceFacts {
     /// Of an open device.
-    pub fn of(gpu: &crate::gpu::Gpu) -> Self {
-        let (adapter, limits) = (&gpu.adapter, gpu.device.limits());
-        let Caps { subgroup_size: (least, most), dot4, .. } = gpu.caps;
+    pub fn of(device: &Device) -> Self {
+        let (adapter, limits) = (&device.adapter, device.raw.limits());
+        let Caps { subgroup_size: (least, most), dot4, .. } = device.caps;
         Self {
             name: adapter.name.clone(),
             vendor: adapter.vendor.clone(),
@@ -75,13 +80,19 @@ impl DeviceFacts {
 impl TensorEngine {
     /// Opens a device.
     pub async fn open() -> std::result::Result<TensorEngine, JsValue> {
-        let gpu = TensorGpu::open().await.map_err(to_js)?;
+        let device = Device::open().await.map_err(to_js)?;
+        let gpu = TensorGpu::new(device.into()).map_err(to_js)?;
         Ok(Self { engine: RefCell::new(Some(Tensors { gpu, live: BTreeMap::new() })) })
+    }
+
+    /// The device, for a model to be loaded on it.
+    pub fn device(&self) -> std::result::Result<DeviceHandle, JsValue> {
+        Ok(DeviceHandle(self.tensors().map_err(to_js)?.gpu.device().clone()))
     }
 
     /// What the device is.
     pub fn facts(&self) -> std::result::Result<JsValue, JsValue> {
-        to_value(&DeviceFacts::of(self.tensors().map_err(to_js)?.gpu.gpu()))
+        to_value(&DeviceFacts::of(self.tensors().map_err(to_js)?.gpu.device()))
     }
 
     /// A tensor of these bytes.
@@ -119,7 +130,7 @@ impl TensorEngine {
         }
     }
 
-    /// Destroys the device with all its tensors. A second time does nothing.
+    /// Frees all tensors, and the device unless models are on it. A second time does nothing.
     pub fn destroy(&self) {
         self.engine.borrow_mut().take();
     }

@@ -1,0 +1,207 @@
+//! Makes a model on the GPU from tensors in file order: slices of raw rows go to a staging buffer, and a repack kernel
+//! lays them out.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::gpu_model::{GpuModel, SessionPlan};
+use super::gpu_session::GpuSession;
+use super::pace::Pace;
+use crate::config::ModelConfig;
+use crate::forward::{Plan, Target, place};
+use crate::gguf::{TensorInfo, dequantize, row_bytes};
+use crate::gpu::{Ahead, Buffer, BufferTable, CommandList, Device};
+use crate::kernels::caps::Caps;
+use crate::kernels::layout::{Matrix, PackedLayout};
+use crate::kernels::repack::repack;
+use crate::kernels::rope_kv::frequency_table;
+use crate::kernels::spec::{BufferId, Slice};
+use crate::model::WeightSpec;
+use crate::{Error, Result};
+
+/// Bytes of a slice of a tensor, at least one row.
+const SLICE: u64 = 8 << 20;
+
+/// A part of a tensor that is put at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorSlice {
+    /// Its bytes in the file, which follow those of the slice before.
+    pub bytes: u64,
+    /// The first row of the tensor in it.
+    first_row: u32,
+    rows: u32,
+}
+
+/// A model in the making: its buffers exist, its tensors are on their way.
+pub struct GpuModelBuilder<'a> {
+    model: GpuModel,
+    tensors: &'a [TensorInfo],
+    /// Where each tensor goes.
+    targets: Vec<Option<Target>>,
+    staging: BufferId,
+    rope_factors: Option<Vec<f32>>,
+    /// Its first session, which is planned at once: what is too large fails before anything is read.
+    session: SessionPlan,
+    session_table: BufferTable,
+    /// The session's pipelines compile while tensors arrive.
+    pipelines: Ahead,
+}
+
+impl<'a> GpuModelBuilder<'a> {
+    /// Plans and makes every buffer of a model and of a session with `context` positions. `caps` are the device's, or
+    /// less than it can do.
+    ///
+    /// # Errors
+    /// `limit_exceeded` where something is too large for the device, `unsupported_architecture` where the GPU path does
+    /// not take the model.
+    pub fn new(
+        device: Rc<Device>,
+        caps: Caps,
+        config: ModelConfig,
+        context: usize,
+        tensors: &'a [TensorInfo],
+        matched: Vec<(usize, WeightSpec)>,
+    ) -> Result<Self> {
+        let mut plan = Plan::default();
+        let placement = place(&config, &caps, tensors, matched, &mut plan)?;
+        let mut table = BufferTable::default();
+        table.make(&device, &plan.buffers)?;
+        let mut model = GpuModel {
+            device,
+            caps,
+            config,
+            weights: placement.weights,
+            plan,
+            table,
+            frequencies: Vec::new(),
+            repacks: BTreeSet::new(),
+            pace: Pace::default(),
+        };
+        let session = SessionPlan::new(&model, context);
+        let mut session_table = model.table.clone();
+        session_table.make(&model.device, &session.specs)?;
+        let staging = model.table.add(staging_buffer(&model.device, tensors)?);
+        let pipelines = model.device.compile_ahead(session.lists.all().map(|dispatch| &dispatch.kernel));
+        let targets = placement.targets;
+        Ok(Self { model, tensors, targets, staging, rope_factors: None, session, session_table, pipelines })
+    }
+
+    /// The slices in which tensor `index` is to be put; none for a tensor that the model does not use.
+    pub fn slices(&self, index: usize) -> Vec<TensorSlice> {
+        let tensor = &self.tensors[index];
+        match &self.targets[index] {
+            None => Vec::new(),
+            Some(Target::Vector { .. } | Target::RopeFactors) => {
+                vec![TensorSlice { bytes: tensor.bytes, first_row: 0, rows: 1 }]
+            }
+            Some(Target::Rows { matrix, row }) => {
+                let bytes = tensor_row_bytes(tensor).unwrap_or(1).max(1);
+                row_slices(matrix, *row, (tensor.bytes / bytes) as u32, bytes)
+            }
+        }
+    }
+
+    /// Puts a slice of tensor `index`.
+    ///
+    /// # Errors
+    /// `bad_file` for bytes that are no such tensor.
+    pub fn put(&mut self, index: usize, slice: &TensorSlice, bytes: &[u8]) -> Result<()> {
+        let tensor = &self.tensors[index];
+        match &self.targets[index] {
+            None => Ok(()),
+            Some(Target::RopeFactors) => {
+                self.rope_factors = Some(values(tensor, bytes)?);
+                Ok(())
+            }
+            Some(Target::Vector { buffer, offset }) => {
+                let values = values(tensor, bytes)?;
+                let buffer = self.model.table.get(*buffer);
+                self.model.device.queue.write_buffer(buffer, *offset, bytemuck::cast_slice(&values));
+                Ok(())
+            }
+            Some(Target::Rows { matrix, row }) => {
+                let variant = self.put_rows(matrix, row + slice.first_row, slice.rows, bytes)?;
+                self.model.repacks.insert(variant);
+                Ok(())
+            }
+        }
+    }
+
+    /// Rows that lie in one shard: [`GpuModelBuilder::slices`] cuts so. Returns the id of the kernel.
+    fn put_rows(&self, matrix: &Matrix, row: u32, rows: u32, bytes: &[u8]) -> Result<String> {
+        let shard = matrix.shards.iter().rfind(|shard| shard.first_row <= row);
+        let shard = shard.ok_or_else(|| Error::bad_file("a matrix without rows"))?;
+        self.write_staging(bytes);
+        let layout = PackedLayout::new(matrix.ty, shard.rows, matrix.cols);
+        let staging = Slice::from(self.staging);
+        let dispatch = repack(&layout, row - shard.first_row, rows, 0, staging, shard.buffer.into());
+        let device = &self.model.device;
+        let list = CommandList::record(device, std::slice::from_ref(&dispatch), &self.model.table)?;
+        let mut encoder = device.raw.create_command_encoder(&Default::default());
+        list.replay(&mut encoder.begin_compute_pass(&Default::default()), 1);
+        device.queue.submit([encoder.finish()]);
+        Ok(dispatch.kernel.id)
+    }
+
+    /// `writeBuffer` takes whole words: the bytes after the last one are the slice's, and what follows is not read.
+    fn write_staging(&self, bytes: &[u8]) {
+        let (staging, queue) = (self.model.table.get(self.staging), &self.model.device.queue);
+        let (words, rest) = bytes.split_at(bytes.len() & !3);
+        queue.write_buffer(staging, 0, words);
+        if !rest.is_empty() {
+            let mut last = [0; 4];
+            last[..rest.len()].copy_from_slice(rest);
+            queue.write_buffer(staging, words.len() as u64, &last);
+        }
+    }
+
+    /// The first session of the model, once all tensors are there and all pipelines compiled.
+    ///
+    /// # Errors
+    /// `device_lost` and `out_of_memory` as the browser reports them, and for a shader that it refuses.
+    pub async fn finish(self) -> Result<GpuSession> {
+        let Self { mut model, staging, rope_factors, session, session_table, pipelines, .. } = self;
+        model.device.finish_ahead(pipelines).await;
+        model.table.remove(staging);
+        let config = &model.config;
+        let (theta, scale) = (f64::from(config.rope_theta), f64::from(config.rope_scale));
+        model.frequencies = frequency_table(config.rope_dims as u32, theta, scale, rope_factors.as_deref());
+        let device = model.device.clone();
+        let session = GpuSession::assemble(model.into(), session, session_table).await?;
+        device.check_pipelines().await?;
+        session.measure_pace().await?;
+        Ok(session)
+    }
+}
+
+fn staging_buffer(device: &Device, tensors: &[TensorInfo]) -> Result<Buffer> {
+    let longest_row = tensors.iter().map(|tensor| tensor_row_bytes(tensor).unwrap_or(0)).max().unwrap_or(0);
+    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
+    device.buffer("staging", SLICE.max(longest_row) + 16, usage)
+}
+
+fn tensor_row_bytes(tensor: &TensorInfo) -> Result<u64> {
+    row_bytes(tensor.ty, tensor.dims.first().copied().unwrap_or(1))
+}
+
+fn values(tensor: &TensorInfo, bytes: &[u8]) -> Result<Vec<f32>> {
+    let mut values = vec![0.0; tensor.elements() as usize];
+    dequantize(tensor.ty, bytes, &mut values)?;
+    Ok(values)
+}
+
+/// Slices of a tensor whose `rows` rows begin at row `first` of the matrix: within [`SLICE`] bytes, and never across two
+/// shards.
+fn row_slices(matrix: &Matrix, first: u32, rows: u32, row_bytes: u64) -> Vec<TensorSlice> {
+    let max_rows = (SLICE / row_bytes).max(1) as u32;
+    let mut slices = Vec::new();
+    let (mut row, end) = (first, first + rows);
+    while row < end {
+        let shard = matrix.shards.iter().rfind(|shard| shard.first_row <= row);
+        let shard_end = shard.map_or(end, |shard| shard.first_row + shard.rows);
+        let rows = max_rows.min(end - row).min(shard_end.max(row + 1) - row);
+        slices.push(TensorSlice { bytes: u64::from(rows) * row_bytes, first_row: row - first, rows });
+        row += rows;
+    }
+    slices
+}

@@ -1,0 +1,93 @@
+//! How long prefill takes on a device, and so into how many submits a pass is cut.
+//!
+//! A driver ends what holds the GPU for too long: Windows after two seconds, phones earlier. And a cancelled prompt
+//! cannot leave before what is queued is done. So a submit is to take about [`SUBMIT_MS`]: a pass that takes longer is
+//! cut between dispatches, which costs nothing but the submits. The tokens of a pass stay as many as they are: fewer
+//! would read the weights more often.
+
+use std::cell::Cell;
+
+use crate::forward::CHUNK;
+
+/// What a submit is to take, in milliseconds.
+const SUBMIT_MS: f64 = 100.0;
+
+/// Tokens that a pass takes as long for as for fewer.
+pub const MIN_TOKENS: usize = 64;
+
+/// The time of passes on one device, learned as they run.
+#[derive(Debug, Default)]
+pub struct Pace {
+    /// Milliseconds of a pass of [`CHUNK`] tokens through all layers.
+    chunk_ms: Cell<f64>,
+}
+
+impl Pace {
+    /// Takes note of `ms` milliseconds for a part of a pass over `tokens` tokens: `share` of its dispatches.
+    pub fn observe(&self, tokens: usize, share: f64, ms: f64) {
+        let found = ms / (share * share_of_chunk(tokens)).max(1e-6);
+        let known = self.chunk_ms.get();
+        // What takes longer than expected counts at once, since too long a submit is what hurts.
+        self.chunk_ms.set(if found > known { found } else { 0.5 * (found + known) });
+    }
+
+    /// Forgets what it knows: a better measurement follows.
+    pub fn forget(&self) {
+        self.chunk_ms.set(0.0);
+    }
+
+    /// Submits for a pass over `tokens` tokens that has `dispatches`.
+    pub fn parts(&self, tokens: usize, dispatches: usize) -> usize {
+        let ms = self.chunk_ms.get() * share_of_chunk(tokens);
+        ((ms / SUBMIT_MS).ceil() as usize).clamp(1, dispatches.max(1))
+    }
+}
+
+fn share_of_chunk(tokens: usize) -> f64 {
+    tokens.max(MIN_TOKENS) as f64 / CHUNK as f64
+}
+
+/// Cuts `dispatches` into `parts` ranges of nearly equal length, in order.
+pub fn cut(dispatches: usize, parts: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..parts).map(move |part| part * dispatches / parts..(part + 1) * dispatches / parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fast_device_takes_a_chunk_in_one_submit() {
+        let pace = Pace::default();
+        assert_eq!(pace.parts(CHUNK, 150), 1, "nothing is known yet");
+        pace.observe(MIN_TOKENS, 1.0, 6.6);
+        assert_eq!(pace.parts(CHUNK, 150), 1);
+    }
+
+    #[test]
+    fn a_submit_takes_about_a_tenth_of_a_second_on_a_slow_one() {
+        let pace = Pace::default();
+        // One of 16 layers over 64 tokens takes 30 ms: all of 512 tokens 3.84 s.
+        pace.observe(MIN_TOKENS, 1.0 / 16.0, 30.0);
+        assert_eq!(pace.parts(CHUNK, 150), 39);
+        assert_eq!(pace.parts(20, 150), 5, "few tokens take as long as 64");
+        assert_eq!(pace.parts(CHUNK, 8), 8, "a dispatch is not cut");
+        pace.forget();
+        assert_eq!(pace.parts(CHUNK, 150), 1);
+        pace.observe(MIN_TOKENS, 1.0 / 16.0, 30.0);
+        // It turns out to be faster, but one slow submit counts at once.
+        pace.observe(CHUNK, 0.1, 38.4);
+        assert_eq!(pace.parts(CHUNK, 150), 22);
+        pace.observe(CHUNK, 0.1, 400.0);
+        assert_eq!(pace.parts(CHUNK, 150), 40);
+    }
+
+    #[test]
+    fn parts_cover_all_dispatches_in_order() {
+        for (dispatches, parts) in [(150, 1), (150, 39), (7, 7), (0, 1)] {
+            let ranges: Vec<_> = cut(dispatches, parts).collect();
+            assert_eq!(ranges.len(), parts);
+            assert_eq!(ranges.iter().cloned().flatten().collect::<Vec<_>>(), (0..dispatches).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Submits passes, in parts where they take long, and learns how long they take.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use futures_channel::oneshot::Receiver;
+
+use super::gpu_model::GpuModel;
+use super::pace::cut;
+use crate::gpu::{Buffer, CommandList, Device};
+use crate::time_slice::now;
+
+/// A pass over some tokens.
+pub(super) struct Work<'a> {
+    /// May be cut into several submits.
+    pub layers: &'a CommandList,
+    /// What follows in the last submit.
+    pub then: &'a [&'a CommandList],
+    pub tokens: usize,
+    /// At the end of the last submit.
+    pub copy: Option<Copy<'a>>,
+}
+
+/// Bytes from one buffer to another.
+pub(super) struct Copy<'a> {
+    pub source: &'a Buffer,
+    pub source_offset: u64,
+    pub target: &'a Buffer,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+impl Copy<'_> {
+    pub fn encode(&self, encoder: &mut wgpu::CommandEncoder) {
+        let (source, target) = (self.source, self.target);
+        encoder.copy_buffer_to_buffer(source, self.source_offset, target, self.offset, Some(self.bytes));
+    }
+}
+
+/// The submits of one caller: at most two wait for the GPU, so that one that is told to stop is soon through.
+pub(super) struct Queue {
+    model: Rc<GpuModel>,
+    before: Option<Submitted>,
+    /// When the submit before that was done.
+    last_done: f64,
+}
+
+/// A submit that the GPU may not have finished.
+struct Submitted {
+    done: Receiver<()>,
+    since: f64,
+    tokens: usize,
+    /// Of the layers' dispatches, from 0 to 1.
+    share: f64,
+}
+
+impl Queue {
+    pub fn new(model: &Rc<GpuModel>) -> Self {
+        Self { model: model.clone(), before: None, last_done: 0.0 }
+    }
+
+    pub fn device(&self) -> &Device {
+        &self.model.device
+    }
+
+    /// Submits a pass, and waits while two submits are queued. False where `stop` was set before all was submitted.
+    pub async fn run(&mut self, work: Work<'_>, stop: &Cell<bool>) -> bool {
+        let dispatches = work.layers.len();
+        let parts = self.model.pace.parts(work.tokens, dispatches);
+        for (index, range) in cut(dispatches, parts).enumerate() {
+            let last = index + 1 == parts;
+            let share = range.len() as f64 / dispatches.max(1) as f64;
+            self.submit(&work, range, last);
+            self.queued(work.tokens, share).await;
+            if stop.get() && !last {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Submits some of the layers' dispatches for measuring them: nothing else may be queued.
+    pub fn submit_layers(&mut self, layers: &CommandList, range: Range<usize>, tokens: usize) {
+        let share = range.len() as f64 / layers.len().max(1) as f64;
+        self.submit(&Work { layers, then: &[], tokens, copy: None }, range, false);
+        self.before = Some(self.submitted(tokens, share));
+    }
+
+    /// Waits until what was submitted last is done.
+    pub async fn finish(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.wait(before).await;
+        }
+    }
+
+    fn submit(&self, work: &Work<'_>, range: Range<usize>, last: bool) {
+        let device = self.device();
+        let mut encoder = device.raw.create_command_encoder(&Default::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            work.layers.replay_part(range, &mut pass, work.tokens as u32);
+            let then = work.then.iter().filter(|_| last);
+            then.for_each(|list| list.replay(&mut pass, work.tokens as u32));
+        }
+        if let Some(copy) = work.copy.as_ref().filter(|_| last) {
+            copy.encode(&mut encoder);
+        }
+        device.queue.submit([encoder.finish()]);
+    }
+
+    async fn queued(&mut self, tokens: usize, share: f64) {
+        let submitted = self.submitted(tokens, share);
+        if let Some(before) = self.before.replace(submitted) {
+            self.wait(before).await;
+        }
+    }
+
+    fn submitted(&self, tokens: usize, share: f64) -> Submitted {
+        Submitted { done: self.device().submitted(), since: now(), tokens, share }
+    }
+
+    async fn wait(&mut self, Submitted { done, since, tokens, share }: Submitted) {
+        // A device that is lost drops the callback: the caller's `check` then says so.
+        let _ = done.await;
+        let now = now();
+        self.model.pace.observe(tokens, share, now - since.max(self.last_done));
+        self.last_done = now;
+    }
+}
