@@ -3,6 +3,7 @@
 
 override WG_SIZE: u32 = 64;
 override COLS: u32;
+override SCALE: f32 = 1; // of every value
 
 override BLOCKS: u32 = (COLS + 31u) / 32u; // blocks of a row
 
@@ -41,7 +42,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if here {
         // mutant: (id - params.first_row) * BLOCKS => id * BLOCKS
         // mutant: (col / 4u) & 7u => (col / 4u) & 3u
-        quad = load_quad((id - params.first_row) * BLOCKS + col / 32u, (col / 4u) & 7u);
+        quad = load_quad((id - params.first_row) * BLOCKS + col / 32u, (col / 4u) & 7u) * SCALE;
     }
     for (var i = 0u; i < min(4u, COLS - col); i += 1u) {
         y[t * COLS + col + i] = quad[i];

@@ -24,6 +24,7 @@ use webgguf::kernels::repack::repack;
 use webgguf::kernels::shared::files;
 use webgguf::kernels::spec::{Access, BufferId, Dispatch, Kernel, MAX_WORKGROUPS, SUBGROUP_MATRIX, Slice};
 use webgguf::kernels::state::State;
+use webgguf::model::GateKind;
 
 /// WebGPU's default limits: what every device has.
 const MAX_WORKGROUP_BYTES: u32 = 16 << 10;
@@ -314,7 +315,7 @@ fn mat_vec_covers(caps: &Caps, weights: &Matrix, epilogue: Epilogue) {
     let dispatch = &mat_vec(caps, buffer(0), buffer(1), &problem)[0];
     let [slots, lanes, threads, rows] =
         ["ROWS_PER_GROUP", "LANES", "WG_SIZE", "ROWS"].map(|n| constant(&dispatch.kernel, n));
-    let outputs = if epilogue == Epilogue::SwiGlu { slots / 2 } else { slots };
+    let outputs = if matches!(epilogue, Epilogue::Gate(_)) { slots / 2 } else { slots };
     let split = dispatch.kernel.spec.kernel_name == "mat_vec_split";
     let group_rows = if split { outputs } else { constant(&dispatch.kernel, "GROUP_ROWS") };
     let key = dispatch.kernel.key();
@@ -347,7 +348,7 @@ fn grids_cover_the_matrices_of_real_models() {
         let weights = Matrix::whole(ty, rows, cols, BufferId(9));
         for caps in [Caps::baseline(), with_subgroups(4), with_subgroups(32), with_subgroups(64)] {
             mat_vec_covers(&caps, &weights, Epilogue::Store);
-            mat_vec_covers(&caps, &weights, Epilogue::SwiGlu);
+            mat_vec_covers(&caps, &weights, Epilogue::Gate(GateKind::SwiGlu));
             mat_mul_covers(&caps, &weights, 511);
         }
         repack_covers(&PackedLayout::new(ty, rows, cols));

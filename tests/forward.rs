@@ -5,7 +5,6 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-use webgguf::config::ModelConfig;
 use webgguf::forward::EVALUATE_CHUNK;
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::gpu::Device;
@@ -41,7 +40,7 @@ async fn both_with(file: &[u8], context: usize, caps: impl FnOnce(Caps) -> Caps)
 
 async fn both_on(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) -> [Engine; 2] {
     let gguf = header(file);
-    let config = ModelConfig::from_gguf(&gguf).expect("a known model");
+    let config = webgguf::model::config(&gguf).expect("a known model");
     let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
     let mut gpu_builder =
         GpuModelBuilder::new(device, caps, config.clone(), context, &gguf.tensors, matched.clone()).expect("room");

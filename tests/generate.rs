@@ -10,8 +10,8 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use common::yielding::count_yields;
-use webgguf::config::ModelConfig;
 use webgguf::gguf::{Gguf, HeaderReader};
+use webgguf::model::ModelConfig;
 use webgguf::model::{Role, match_tensors};
 use webgguf::reference::{CacheFormat, CpuModel};
 use webgguf::runtime::{CpuSession, Engine, GenerateOptions, NO_TOKEN, Session, Token};
@@ -120,7 +120,7 @@ fn header(file: &[u8]) -> Gguf {
 fn model_with_nan_norm() -> CpuModel {
     let file = read();
     let gguf = header(&file);
-    let config = ModelConfig::from_gguf(&gguf).expect("good settings");
+    let config = webgguf::model::config(&gguf).expect("good settings");
     let mut builder = CpuModel::builder(config.clone());
     for (index, spec) in match_tensors(&config, &gguf.tensors).expect("all tensors") {
         let tensor = &gguf.tensors[index];
@@ -135,7 +135,7 @@ fn model_with_nan_norm() -> CpuModel {
 
 fn engine(broken: Option<Broken>) -> Engine<InFlight> {
     let gguf = header(&read());
-    let config = ModelConfig::from_gguf(&gguf).expect("a known model");
+    let config = webgguf::model::config(&gguf).expect("a known model");
     let session = InFlight { config, cache: Vec::new(), flying: VecDeque::new(), last: 0, broken };
     Engine::new(session, Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary"))
 }

@@ -7,11 +7,12 @@ mod tiny;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use webgguf::config::ModelConfig;
-use webgguf::forward::{Buffers, Forward, GateUp, Plan, Weights, place};
+use webgguf::forward::{Buffers, Forward, Plan, Weights, place};
 use webgguf::gguf::{GgmlType, TensorInfo, Value, row_bytes};
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
 use webgguf::kernels::spec::Dispatch;
+use webgguf::model::ModelConfig;
+use webgguf::model::program::{Program, of_layer};
 use webgguf::model::{Role, match_tensors, weight_specs};
 
 const CONTEXT: usize = 4096;
@@ -31,7 +32,7 @@ fn config() -> ModelConfig {
     }
     let mut header = tiny::header(metadata);
     header.tensors.iter_mut().for_each(|tensor| tensor.dims[0] = 2048);
-    ModelConfig::from_gguf(&header).expect("a good header")
+    webgguf::model::config(&header).expect("a good header")
 }
 
 /// Every tensor of the model, matrices in the type that `ty` says.
@@ -45,7 +46,7 @@ fn tensors(config: &ModelConfig, ty: impl Fn(Role) -> GgmlType) -> Vec<TensorInf
 }
 
 struct Model {
-    config: ModelConfig,
+    program: Program,
     caps: Caps,
     weights: Weights,
     buffers: Buffers,
@@ -58,15 +59,16 @@ fn model(caps: Caps, ty: impl Fn(Role) -> GgmlType) -> Model {
     let tensors = tensors(&config, ty);
     let mut plan = Plan::default();
     let matched = match_tensors(&config, &tensors).expect("all tensors");
-    let weights = place(&config, &caps, &tensors, matched, &mut plan).expect("room").weights;
-    let buffers = Buffers::alloc(&config, CONTEXT, &mut plan);
+    let program = webgguf::model::program(&config);
+    let weights = place(&program, &caps, &tensors, matched, &mut plan).expect("room").weights;
+    let buffers = Buffers::alloc(&program, config.vocab, CONTEXT, &mut plan);
     let file_bytes = tensors.iter().map(|tensor| tensor.bytes).sum();
-    Model { config, caps, weights, buffers, plan, file_bytes }
+    Model { program, caps, weights, buffers, plan, file_bytes }
 }
 
 impl Model {
     fn forward(&self) -> Forward<'_> {
-        Forward { config: &self.config, caps: &self.caps, weights: &self.weights, buffers: &self.buffers }
+        Forward::new(&self.program, &self.caps, &self.weights, &self.buffers)
     }
 
     fn token(&self) -> Vec<Dispatch> {
@@ -108,13 +110,14 @@ fn nothing_is_bound_past_the_limits_of_any_device() {
     // 16 MiB, far below what WebGPU guarantees, so that matrices of this model are cut.
     let caps = Caps { max_binding: 16 << 20, ..Caps::baseline() };
     let model = model(caps, |_| GgmlType::Q8_0);
-    let layer = &model.weights.layers[0];
-    assert!(matches!(layer.gate_up, GateUp::Separate(..)), "gate and up do not fit one binding");
-    assert!(layer.down.shards.len() > 1, "down is cut by rows");
-    let rows: u32 = layer.down.shards.iter().map(|shard| shard.rows).sum();
-    assert_eq!(rows, layer.down.rows);
+    let projection = |role| &model.weights.projections[&of_layer(0, role)];
+    assert_eq!(projection(Role::FfnGate).len(), 2, "gate and up do not fit one binding");
+    let down = &projection(Role::FfnDown)[0].matrix;
+    assert!(down.shards.len() > 1, "down is cut by rows");
+    let rows: u32 = down.shards.iter().map(|shard| shard.rows).sum();
+    assert_eq!(rows, down.rows);
     let of = |id| model.plan.buffers.iter().find(|spec| spec.id == id).expect("allocated").bytes;
-    for shard in &layer.down.shards {
+    for shard in &down.shards {
         assert!(of(shard.buffer) <= 16 << 20);
     }
 }
@@ -125,7 +128,9 @@ fn a_row_larger_than_a_binding_is_an_error_with_both_numbers() {
     let tensors = tensors(&config, |_| GgmlType::F32);
     let matched = match_tensors(&config, &tensors).expect("all tensors");
     let caps = Caps { max_binding: 4096, ..Caps::baseline() };
-    let error = place(&config, &caps, &tensors, matched, &mut Plan::default()).err().expect("refused");
+    let error = place(&webgguf::model::program(&config), &caps, &tensors, matched, &mut Plan::default())
+        .err()
+        .expect("refused");
     assert_eq!(error.code().as_str(), "limit_exceeded");
     assert!(error.message().contains("8192") && error.message().contains("4096"), "{error}");
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use tiny::{VOCAB, config, f32_bytes, model, random};
 use webgguf::ErrorCode;
 use webgguf::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
-use webgguf::model::{ARCHITECTURES, RopeStyle, weight_specs};
+use webgguf::model::{RopeStyle, architectures, weight_specs};
 use webgguf::reference::{
     AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, NormShape, ScanInputs, ScoreShape, argmax,
     argmax_axis, attention, cumsum, frequencies, gather, layer_norm, log_sum_exp, mat_mul, mat_vec, reduce, rms_norm,
@@ -114,7 +114,7 @@ fn matrices_refuse_bytes_that_do_not_fit() {
 #[test]
 fn attention_weighs_values_by_their_keys() {
     // One head of 4, so scores are halved. Query 0 sees key 0 only; query 1 has scores 0 and ln 3: weights 1/4 and 3/4.
-    let shape = AttentionShape { heads: 1, kv_heads: 1, head_dim: 4, position: 0 };
+    let shape = AttentionShape::plain([1, 1, 4], 0);
     let q = [9.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0];
     let keys = [0.0, 1.0, 0.0, 0.0, 3.0_f32.ln(), 0.0, 0.0, 0.0];
     let values = [4.0, 8.0, 0.0, 1.0, 8.0, 0.0, 4.0, 1.0];
@@ -126,7 +126,7 @@ fn attention_weighs_values_by_their_keys() {
 #[test]
 fn attention_shares_heads_in_groups() {
     // Heads 0 and 1 read the first kv head, 2 and 3 the second.
-    let shape = AttentionShape { heads: 4, kv_heads: 2, head_dim: 2, position: 0 };
+    let shape = AttentionShape::plain([4, 2, 2], 0);
     let mut out = [0.0; 8];
     attention(shape, &[1.0; 8], &[1.0_f32; 4], &[1.0, 2.0, 3.0, 4.0], &mut out);
     assert_eq!(out, [1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0]);
@@ -278,7 +278,7 @@ proptest! {
 
     #[test]
     fn attention_to_one_key_is_its_value(q in numbers(12..13), k in numbers(4..5), v in numbers(4..5)) {
-        let shape = AttentionShape { heads: 3, kv_heads: 1, head_dim: 4, position: 0 };
+        let shape = AttentionShape::plain([3, 1, 4], 0);
         let mut out = vec![0.0; 12];
         attention(shape, &q, &k, &v, &mut out);
         prop_assert_eq!(out, [v.clone(), v.clone(), v].concat());
@@ -286,7 +286,7 @@ proptest! {
 
     #[test]
     fn attention_stays_among_its_values_and_ignores_the_future(x in numbers(40..41), future in -100.0_f32..100.0) {
-        let shape = AttentionShape { heads: 1, kv_heads: 1, head_dim: 4, position: 2 };
+        let shape = AttentionShape::plain([1, 1, 4], 2);
         let (q, rest) = x.split_at(8);
         let (mut keys, mut values) = (rest[..16].to_vec(), rest[16..].to_vec());
         let (mut before, mut after) = (vec![0.0; 8], vec![0.0; 8]);
@@ -369,9 +369,9 @@ fn every_f16_comes_back_from_the_cache() {
 fn a_text_in_one_call_is_the_text_token_by_token() {
     // More than a chunk of 32, and not a multiple of it.
     let ids: Vec<u32> = (0..75_u32).map(|n| n * 7 % VOCAB as u32).collect();
-    for architecture in ARCHITECTURES {
+    for architecture in architectures() {
         for cache in [CacheFormat::F16, CacheFormat::F32] {
-            let config = config(architecture.name);
+            let config = config(architecture);
             let mut whole = model(&config, 80, cache);
             let logits = whole.forward(&ids, 0, Logits::All).unwrap();
             let mut steps = model(&config, 80, cache);

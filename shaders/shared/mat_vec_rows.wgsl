@@ -13,6 +13,7 @@ override BIAS: bool;
 override RESIDUAL: bool; // add to y
 override LAST_TOKEN: bool; // x is the last of the pass's tokens, not the first
 override SWIGLU: bool;   // rows r and ROWS + r of W are gate and up of y[r]
+override GELU: bool = false; // the gate goes through GELU rather than SiLU
 
 override BLOCKS: u32 = (COLS + 31u) / 32u;                 // blocks of a row
 override OUTPUTS: u32 = select(ROWS_PER_GROUP, ROWS_PER_GROUP / 2u, SWIGLU); // rows of y from ROWS_PER_GROUP rows of W
@@ -26,6 +27,7 @@ struct Params {
 
 #import state
 #import silu
+#import gelu
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> state: State;
@@ -91,7 +93,12 @@ fn write_row(row: Row, sum: f32, up: f32, squares: f32) {
     // mutant (mat_vec, mat_vec_split): f32(COLS) + EPS => f32(COLS)
     let scale = select(1.0, inverseSqrt(squares / f32(COLS) + EPS), NORM);
     if SWIGLU {
-        y[row.at] = silu(sum * scale) * (up * scale);
+        let gate = sum * scale;
+        if GELU {
+            y[row.at] = gelu(gate) * (up * scale);
+        } else {
+            y[row.at] = silu(gate) * (up * scale);
+        }
     } else {
         y[row.at] = sum * scale + row.before;
     }

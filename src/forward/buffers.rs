@@ -1,44 +1,37 @@
 //! The buffers of a run besides the weights: state, tokens, activations, KV cache, what sampling needs.
 
+use super::CHUNK;
+use super::activations::{self, Places};
 use super::plan::Plan;
-use super::{CHUNK, Splits};
-use crate::config::ModelConfig;
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
-use crate::kernels::attention::split_count;
+use crate::kernels::attention::{Splits, split_count};
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::kernels::sample::{Options, scratch_bytes};
 use crate::kernels::spec::Slice;
 use crate::kernels::state::State;
+use crate::model::program::{AttentionSpec, Op, Program};
 
-/// Keys and values of one layer.
-pub type LayerCache = Cache;
-
-/// Activations of a pass of up to [`CHUNK`] tokens; decode uses the first row.
+/// Keys and values of one attention layer, and its shape.
 #[derive(Debug, Clone, Copy)]
-pub struct Activations {
-    /// `[tokens, hidden]`: the residual stream.
-    pub x: Slice,
-    /// `[tokens, hidden]`
-    pub normed: Slice,
-    /// `[tokens, heads + 2 kv_heads, head_dim]`
-    pub qkv: Slice,
-    /// `[tokens, heads, head_dim]`
+pub struct LayerCache {
+    /// Heads, and positions that the cache holds.
+    pub heads: Heads,
+    /// The buffers.
+    pub cache: Cache,
+}
+
+/// What kernels need besides the activations that the program names.
+#[derive(Debug, Clone, Copy)]
+pub struct Scratch {
+    /// `[rows, heads · head_dim]`: queries after rotation.
     pub q: Slice,
-    /// `[tokens, heads, head_dim]`
-    pub attended: Slice,
-    /// `[tokens, 2 ffn]`
-    pub gate_up: Slice,
-    /// `[tokens, ffn]`
-    pub activated: Slice,
-    /// Any of `normed`, `attended` and `activated` in 8 bits.
+    /// The inputs of a product in 8 bits.
     pub quants: Quants,
     /// The same in f16, in the same buffers: a device does one or the other.
     pub halves: Halves,
-    /// `[vocab]`
-    pub logits: Slice,
-    /// Scratch of a decode step's attention.
+    /// Of a decode step's attention.
     pub splits: Splits,
 }
 
@@ -47,7 +40,7 @@ pub struct Activations {
 pub struct SampleBuffers {
     /// Length, then end-of-generation ids.
     pub stops: Slice,
-    /// PartialArgmaxes of the segments of logits.
+    /// The largest logit of every segment of them.
     pub partial_argmaxes: Slice,
     /// What the sampling kernels hand on.
     pub scratch: Slice,
@@ -63,53 +56,61 @@ pub const MAX_STOPS: usize = 64;
 /// All buffers of a run besides the weights.
 #[derive(Debug, Clone)]
 pub struct Buffers {
+    /// Positions of the context.
+    pub context: usize,
     /// The run's [`State`].
     pub state: Slice,
     /// Ids of the pass, `[CHUNK]`; decode reads the first.
     pub tokens: Slice,
-    /// RoPE frequencies, see [`crate::kernels::rope_kv::frequency_table`].
-    pub frequencies: Slice,
+    /// RoPE frequencies of each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
+    pub frequencies: Vec<Slice>,
     /// Bound where a kernel's variant does not read a binding.
     pub dummy: Slice,
-    /// Shape of attention.
-    pub heads: Heads,
+    /// Where the activations of each layer are.
+    pub layers: Vec<Places>,
+    /// Where those of the head are.
+    pub head: Places,
+    /// `[vocab]`
+    pub logits: Slice,
     /// Of the pass.
-    pub activations: Activations,
-    /// Per layer.
+    pub scratch: Scratch,
+    /// By number.
     pub cache: Vec<LayerCache>,
     /// Of the sampler.
     pub sample: SampleBuffers,
 }
 
 impl Buffers {
-    /// Allocates the buffers of a run with `context` positions.
-    pub fn alloc(config: &ModelConfig, context: usize, plan: &mut Plan) -> Self {
-        let heads = Heads {
-            heads: config.heads as u32,
-            kv_heads: config.kv_heads as u32,
-            head_dim: config.head_dim as u32,
-            context: context as u32,
-        };
-        let cache = |layer| Cache {
-            k: plan.alloc(format!("layer {layer} keys"), heads.cache_bytes()).into(),
-            v: plan.alloc(format!("layer {layer} values"), heads.cache_bytes()).into(),
-        };
-        let cache = (0..config.layers).map(cache).collect();
+    /// Allocates the buffers of a run with `context` positions, of a model with `vocab` tokens.
+    pub fn alloc(program: &Program, vocab: usize, context: usize, plan: &mut Plan) -> Self {
+        let attentions = program.attentions();
+        let rows = context.min(CHUNK);
+        let logits = plan.words("logits", vocab);
+        let (layers, head) = activations::place(program, rows, logits, plan);
+        let cache = attentions.iter().enumerate().map(|(number, spec)| layer_cache(number, spec, context, plan));
+        let cache = cache.collect();
         Self {
+            context,
             state: plan.alloc("state", size_of::<State>() as u64).into(),
             tokens: plan.words("tokens", CHUNK),
-            frequencies: plan.words("rope frequencies", config.rope_dims.max(2)),
+            frequencies: program
+                .rope_tables
+                .iter()
+                .map(|table| plan.words("rope frequencies", table.dims.max(2)))
+                .collect(),
             dummy: plan.words("unused binding", 64),
-            activations: activations(config, &heads, context.min(CHUNK), plan),
+            layers,
+            head,
+            logits,
+            scratch: scratch(program, &attentions, context, plan),
+            cache,
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
-                partial_argmaxes: plan.alloc("partial_argmaxes", partial_argmax_bytes(config.vocab as u32)).into(),
-                scratch: plan.alloc("sampling scratch", scratch_bytes(config.vocab as u32)).into(),
+                partial_argmaxes: plan.alloc("partial argmaxes", partial_argmax_bytes(vocab as u32)).into(),
+                scratch: plan.alloc("sampling scratch", scratch_bytes(vocab as u32)).into(),
                 options: plan.alloc("sampling options", size_of::<Options>() as u64).into(),
-                counts: plan.words("token counts", config.vocab),
+                counts: plan.words("token counts", vocab),
             },
-            heads,
-            cache,
         }
     }
 
@@ -119,29 +120,42 @@ impl Buffers {
     }
 }
 
-fn activations(config: &ModelConfig, heads: &Heads, tokens: usize, plan: &mut Plan) -> Activations {
-    let (h, kv, d) = (config.heads, config.kv_heads, config.head_dim);
-    let count = split_count(heads.context);
-    let widest = config.hidden.max(config.ffn).max(h * d);
+fn layer_cache(number: usize, spec: &AttentionSpec, context: usize, plan: &mut Plan) -> LayerCache {
+    let heads = Heads {
+        heads: spec.heads as u32,
+        kv_heads: spec.kv_heads as u32,
+        head_dim: spec.head_dim as u32,
+        context: context as u32,
+    };
+    let cache = Cache {
+        k: plan.alloc(format!("layer {number} keys"), heads.cache_bytes()).into(),
+        v: plan.alloc(format!("layer {number} values"), heads.cache_bytes()).into(),
+    };
+    LayerCache { heads, cache }
+}
+
+fn scratch(program: &Program, attentions: &[AttentionSpec], context: usize, plan: &mut Plan) -> Scratch {
+    let rows = context.min(CHUNK);
+    let count = split_count(context as u32);
+    let heads = attentions.iter().map(|spec| spec.heads).max().unwrap_or(0);
+    let queries = attentions.iter().map(AttentionSpec::query_width).max().unwrap_or(0);
+    let input = |op: &Op| match op {
+        Op::Linear { x, .. } => program.width(*x),
+        _ => 0,
+    };
+    let widest = program.layers.iter().flatten().map(input).max().unwrap_or(0);
     let splits = Splits {
         count,
-        partial: plan.words("attention partials", h * count as usize * d),
-        stats: plan.words("attention stats", h * count as usize * 2),
+        partial: plan.words("attention partials", queries * count as usize),
+        stats: plan.words("attention stats", heads * count as usize * 2),
     };
     // In f16; 8 bits take half of it, and more scales.
-    let rounded = plan.words("rounded activations", tokens * widest / 2);
-    let scales = plan.words("scales of rounded activations", tokens * widest.div_ceil(32) * 4);
-    Activations {
-        x: plan.words("x", tokens * config.hidden),
-        normed: plan.words("normed", tokens * config.hidden),
-        qkv: plan.words("qkv", tokens * (h + 2 * kv) * d),
-        q: plan.words("q", tokens * h * d),
-        attended: plan.words("attended", tokens * h * d),
-        gate_up: plan.words("gate and up", tokens * 2 * config.ffn),
-        activated: plan.words("activated", tokens * config.ffn),
+    let rounded = plan.words("rounded activations", rows * widest / 2);
+    let scales = plan.words("scales of rounded activations", rows * widest.div_ceil(32) * 4);
+    Scratch {
+        q: plan.words("q", rows * queries),
         quants: Quants { q: rounded, scales },
         halves: Halves { x: rounded, scales },
-        logits: plan.words("logits", config.vocab),
         splits,
     }
 }

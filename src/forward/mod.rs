@@ -1,33 +1,38 @@
 //! Tokens → logits, as command lists: plain data that `gpu` makes ready once and replays.
 //!
-//! Three lists share one set of buffers. *Prefill* runs a chunk of up to [`CHUNK`] tokens through all layers; *head*
-//! turns the last token of a pass into logits; *decode* runs the one token that the sampler left in `tokens[0]`
-//! through all layers. What changes from token to token is in the GPU-side state, so the lists never change.
+//! A model's [`Program`] is lowered twice over one set of buffers. *Prefill* runs a chunk of up to [`CHUNK`] tokens
+//! through all layers; *decode* runs the one token that the sampler left in `tokens[0]` through all layers and the head.
+//! Each turns the operations into [steps](fusion) by its own table of rules, and every step into dispatches. What
+//! changes from token to token is in the GPU-side state, so the lists never change.
 
+mod activations;
 mod buffers;
+mod decode;
+mod fusion;
 mod plan;
+mod prefill;
 mod weights;
 
-pub use buffers::{Activations, Buffers, LayerCache, MAX_STOPS, SampleBuffers};
+pub use activations::{Place, Places};
+pub use buffers::{Buffers, LayerCache, MAX_STOPS, SampleBuffers, Scratch};
+pub use fusion::{DECODE, PREFILL, Rule};
 pub use plan::{BufferSpec, Plan};
-pub use weights::{GateUp, Layer, Part, Placement, Target, Weights, place};
+pub use weights::{Part, Placement, Projection, Target, Weights, place};
 
-use crate::config::ModelConfig;
+use fusion::{Attend, Step};
+
 use crate::kernels::argmax::{argmax, argmax_merge};
-use crate::kernels::attention::{Attention, Splits, attention, attention_decode};
-use crate::kernels::caps::{ActivationFormat, Caps};
-use crate::kernels::gather::gather;
-use crate::kernels::layout::Matrix;
-use crate::kernels::mat_mul::{MatMul, mat_mul};
-use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
-use crate::kernels::mat_mul_subgroup_matrix::{self, Subgroups, mat_mul_subgroup_matrix, round_f16};
-use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
-use crate::kernels::rms_norm::rms_norm;
-use crate::kernels::rope_kv::{Heads, Rope, RopeKv, rope_kv};
+use crate::kernels::attention::{Attention, Limits};
+use crate::kernels::caps::Caps;
+use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
+use crate::kernels::gather::gather_scaled;
+use crate::kernels::rms_norm::{RmsNorm, rms_norm};
+use crate::kernels::rope_kv::{Rope, RopeKv, rope_kv};
 use crate::kernels::sample::{Sample, sample};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::swiglu::swiglu;
-use crate::model::RopeStyle;
+use crate::model::program::{self, Activation, Op, Program};
+use crate::model::{GateKind, RopeStyle, WeightKey};
 
 /// Tokens of a prefill chunk, at most.
 pub const CHUNK: usize = 512;
@@ -36,15 +41,18 @@ pub const CHUNK: usize = 512;
 pub const EVALUATE_CHUNK: usize = 16;
 
 /// A model placed on a device: what the lists are written from.
+#[derive(Clone, Copy)]
 pub struct Forward<'a> {
-    /// The model's numbers.
-    pub config: &'a ModelConfig,
+    /// What the model computes.
+    pub program: &'a Program,
     /// The device.
     pub caps: &'a Caps,
     /// Where the weights are.
     pub weights: &'a Weights,
     /// Where everything else is.
     pub buffers: &'a Buffers,
+    /// What decode fuses.
+    pub decode_rules: &'a [Rule],
 }
 
 /// Everything that runs a model.
@@ -69,7 +77,12 @@ impl Lists {
     }
 }
 
-impl Forward<'_> {
+impl<'a> Forward<'a> {
+    /// A model with every fusion that there is.
+    pub fn new(program: &'a Program, caps: &'a Caps, weights: &'a Weights, buffers: &'a Buffers) -> Self {
+        Self { program, caps, weights, buffers, decode_rules: DECODE }
+    }
+
     /// Everything that runs a model.
     pub fn lists(&self) -> Lists {
         Lists {
@@ -81,237 +94,152 @@ impl Forward<'_> {
         }
     }
 
-    /// A chunk of tokens through all layers: `x` holds the last layer's output, the cache its keys and values.
-    pub fn prefill(&self) -> Vec<Dispatch> {
-        let b = &self.buffers.activations;
-        let format = self.caps.activation_format;
-        let mut list = self.embed();
-        for (layer, cache) in self.weights.layers.iter().zip(&self.buffers.cache) {
-            list.push(self.norm(b.x, layer.attn_norm, b.normed));
-            let qkv = layer.qkv.iter().map(|part| MatMul {
-                bias: part.bias,
-                y_offset: part.first_output,
-                ..self.mat_mul_of(&part.matrix, b.normed, b.qkv, self.qkv_width())
-            });
-            list.extend(self.multiply(self.format_of_qkv_inputs(), &qkv.collect::<Vec<_>>()));
-            list.push(self.rope(layer, cache));
-            list.push(attention(self.buffers.state, &self.attention_of(cache)));
-            list.extend(self.multiply(
-                format,
-                &[MatMul {
-                    epilogue: Epilogue::Residual,
-                    ..self.mat_mul_of(&layer.attn_out, b.attended, b.x, self.hidden())
-                }],
-            ));
-            list.push(self.norm(b.x, layer.ffn_norm, b.normed));
-            list.extend(self.gate_up_many(layer));
-            list.push(swiglu(self.ffn(), b.gate_up, b.activated));
-            list.extend(self.multiply(
-                format,
-                &[MatMul {
-                    epilogue: Epilogue::Residual,
-                    ..self.mat_mul_of(&layer.down, b.activated, b.x, self.hidden())
-                }],
-            ));
-        }
-        list
-    }
-
-    /// The pass's one token through all layers and the head: seven dispatches per layer.
-    pub fn decode(&self) -> Vec<Dispatch> {
-        let b = &self.buffers.activations;
-        let eps = self.config.rms_eps;
-        let mut list = self.embed();
-        for (layer, cache) in self.weights.layers.iter().zip(&self.buffers.cache) {
-            for part in &layer.qkv {
-                list.extend(self.multiply_one(&MatVec {
-                    norm: Some((layer.attn_norm, eps)),
-                    bias: part.bias,
-                    y_offset: part.first_output,
-                    ..MatVec::new(&part.matrix, b.x, b.qkv)
-                }));
-            }
-            list.push(self.rope(layer, cache));
-            list.extend(attention_decode(self.buffers.state, &self.attention_of(cache), &b.splits));
-            list.extend(self.multiply_one(&MatVec {
-                epilogue: Epilogue::Residual,
-                ..MatVec::new(&layer.attn_out, b.attended, b.x)
-            }));
-            list.extend(self.gate_up_one(layer));
-            list.extend(
-                self.multiply_one(&MatVec {
-                    epilogue: Epilogue::Residual,
-                    ..MatVec::new(&layer.down, b.activated, b.x)
-                }),
-            );
-        }
-        list.extend(self.head());
-        list
-    }
-
-    /// The last token of the pass → logits `[vocab]`.
-    pub fn head(&self) -> Vec<Dispatch> {
-        let b = &self.buffers.activations;
-        self.multiply_one(&MatVec {
-            norm: Some((self.weights.output_norm, self.config.rms_eps)),
-            last_token: true,
-            ..MatVec::new(&self.weights.head, b.x, b.logits)
-        })
-    }
-
-    /// Every token of a pass of at most [`EVALUATE_CHUNK`] → logits `[tokens, vocab]` in `all_logits`.
-    pub fn head_of_all(&self, all_logits: Slice) -> Vec<Dispatch> {
-        let b = &self.buffers.activations;
-        let mut list = vec![self.norm(b.x, self.weights.output_norm, b.normed)];
-        list.extend(self.multiply_exact(&self.mat_mul_of(
-            &self.weights.head,
-            b.normed,
-            all_logits,
-            self.config.vocab as u32,
-        )));
-        list
-    }
-
     /// Logits → the largest one's id, committed as the next token.
     pub fn greedy(&self) -> Vec<Dispatch> {
-        let (b, s) = (&self.buffers.activations, &self.buffers.sample);
-        let vocab = self.config.vocab as u32;
-        vec![
-            argmax(vocab, b.logits, s.partial_argmaxes),
-            argmax_merge(vocab, s.partial_argmaxes, self.buffers.commit()),
-        ]
+        let (logits, s) = (self.buffers.logits, &self.buffers.sample);
+        let vocab = self.vocab();
+        vec![argmax(vocab, logits, s.partial_argmaxes), argmax_merge(vocab, s.partial_argmaxes, self.buffers.commit())]
     }
 
     /// Logits → one id by the run's sampling options, committed as the next token.
     pub fn sample(&self) -> Vec<Dispatch> {
         let s = self.buffers.sample;
         let problem = Sample {
-            length: self.config.vocab as u32,
+            length: self.vocab(),
             options: s.options,
             counts: s.counts,
-            logits: self.buffers.activations.logits,
+            logits: self.buffers.logits,
             scratch: s.scratch,
             commit: self.buffers.commit(),
         };
         sample(&problem).into()
     }
 
+    fn vocab(&self) -> u32 {
+        let logits = self.program.activations.iter().find(|spec| spec.name == program::LOGITS);
+        logits.map_or(0, |spec| spec.width as u32)
+    }
+
     fn embed(&self) -> Vec<Dispatch> {
         let b = self.buffers;
-        gather(b.state, b.tokens, &self.weights.embedding, b.activations.x)
+        let embed = |op: &Op| match *op {
+            Op::Embed { table, scale, y } => {
+                let y = b.head.of(y).slice;
+                gather_scaled(b.state, b.tokens, &self.weights.tables[&table], y, scale)
+            }
+            _ => Vec::new(),
+        };
+        self.program.embed.iter().flat_map(embed).collect()
     }
 
-    fn rope(&self, layer: &Layer, cache: &LayerCache) -> Dispatch {
-        let (c, b) = (self.config, &self.buffers.activations);
+    fn vector(&self, key: WeightKey) -> Slice {
+        self.weights.vectors[&key]
+    }
+
+    fn width(&self, activation: Activation) -> u32 {
+        self.program.width(activation) as u32
+    }
+}
+
+/// The steps that prefill and decode have in common, over the places of one layer or of the head.
+#[derive(Clone, Copy)]
+struct Lowering<'a> {
+    forward: Forward<'a>,
+    places: &'a Places,
+    /// Rows of the largest pass.
+    rows: u32,
+}
+
+impl Lowering<'_> {
+    /// The dispatches of a step without matrices and without attention.
+    fn simple(&self, step: &Step) -> Vec<Dispatch> {
+        match *step {
+            Step::Norm { x, norm, y, add } => vec![self.norm(x, norm, y, add)],
+            Step::Gate { gate, up, kind, y } => vec![self.gate(gate, up, kind, y)],
+            Step::Add { x, to } => {
+                let [x, to] = [x, to].map(|of| self.places.of(of));
+                let sum = [elementwise::Step::new(elementwise::Op::Add, &[Arg::Input(0), Arg::Input(1)])];
+                vec![self.elementwise(&sum, to, Some(x))]
+            }
+            Step::SoftCap { x, cap } => {
+                let [scale, cap] = [Arg::Number(cap.recip()), Arg::Number(cap)];
+                let chain = [
+                    elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), scale]),
+                    elementwise::Step::new(elementwise::Op::Tanh, &[Arg::Step(0)]),
+                    elementwise::Step::new(elementwise::Op::Mul, &[Arg::Step(1), cap]),
+                ];
+                vec![self.elementwise(&chain, self.places.of(x), None)]
+            }
+            Step::Embed { .. } | Step::Linears { .. } | Step::Attention { .. } => {
+                unreachable!("each lowering has its own: {step:?}")
+            }
+        }
+    }
+
+    fn norm(&self, x: Activation, norm: program::RmsNorm, y: Activation, add: bool) -> Dispatch {
+        let [x, y] = [x, y].map(|of| self.places.of(of));
+        debug_assert!(x.stride == norm.width && y.stride == norm.width, "norms take whole rows");
+        let weight = self.forward.vector(norm.weight);
+        rms_norm(&RmsNorm { width: norm.width as u32, eps: norm.eps, x: x.slice, weight, y: y.slice, add })
+    }
+
+    fn gate(&self, gate: Activation, up: Activation, kind: GateKind, y: Activation) -> Dispatch {
+        let width = self.forward.width(gate);
+        let [gate, up, y] = [gate, up, y].map(|of| self.places.of(of));
+        debug_assert!(gate.slice == up.slice && gate.offset == 0 && up.offset == width as usize, "gate before up");
+        swiglu(kind, width, gate.slice, y.slice)
+    }
+
+    /// `y = chain(y, other)`, over all rows that a pass may have.
+    fn elementwise(&self, chain: &[elementwise::Step], y: Place, other: Option<Place>) -> Dispatch {
+        let inputs: Vec<Input> = [Some(y), other]
+            .into_iter()
+            .flatten()
+            .map(|place| Input { slice: place.slice, element: Element::F32, strides: vec![place.stride as u32, 1] })
+            .collect();
+        let sizes = [self.rows, y.stride as u32];
+        let y = Output { slice: y.slice, element: Element::F32, sizes: &sizes };
+        let program = elementwise::Program::new(chain, inputs.len()).expect("a chain without mistakes");
+        elementwise(&program, &inputs, &y, true, self.forward.buffers.dummy)
+    }
+
+    /// Norms over heads, rotation, and the new keys and values into the cache.
+    fn rope_kv(&self, qk_norm: &Option<[program::RmsNorm; 2]>, rope: Option<usize>, attend: &Attend) -> Dispatch {
+        let Forward { program, buffers, .. } = self.forward;
+        let table = rope.map(|number| program.rope_tables[number]);
+        let rope_of = |table: program::RopeTable| Rope {
+            dims: table.dims as u32,
+            split_half: table.style == RopeStyle::SplitHalf,
+        };
+        let LayerCache { heads, cache } = buffers.cache[attend.cache];
+        let vector = |norm: program::RmsNorm| self.forward.vector(norm.weight);
         let problem = RopeKv {
-            heads: self.heads(),
-            rope: Rope { dims: c.rope_dims as u32, split_half: c.architecture.rope == RopeStyle::SplitHalf },
-            qkv: b.qkv,
-            frequencies: self.buffers.frequencies,
-            qk_norm: layer.qk_norm.map(|(q, k)| (q, k, c.rms_eps)),
-            q: b.q,
-            cache: *cache,
+            heads,
+            rope: table.map_or(Rope { dims: 0, split_half: true }, rope_of),
+            qkv: self.qkv(attend),
+            frequencies: rope.map_or(buffers.dummy, |number| buffers.frequencies[number]),
+            qk_norm: qk_norm.map(|[q, k]| (vector(q), vector(k), q.eps)),
+            q: buffers.scratch.q,
+            cache,
         };
-        rope_kv(self.buffers.state, self.buffers.dummy, &problem)
+        rope_kv(buffers.state, buffers.dummy, &problem)
     }
 
-    fn gate_up_one(&self, layer: &Layer) -> Vec<Dispatch> {
-        let b = &self.buffers.activations;
-        let norm = Some((layer.ffn_norm, self.config.rms_eps));
-        match &layer.gate_up {
-            GateUp::Stacked(matrix) => {
-                self.multiply_one(&MatVec { norm, epilogue: Epilogue::SwiGlu, ..MatVec::new(matrix, b.x, b.activated) })
-            }
-            GateUp::Separate(gate, up) => {
-                let mut list = self.multiply_one(&MatVec { norm, ..MatVec::new(gate, b.x, b.gate_up) });
-                let y_offset = self.ffn();
-                list.extend(self.multiply_one(&MatVec { norm, y_offset, ..MatVec::new(up, b.x, b.gate_up) }));
-                list.push(swiglu(self.ffn(), b.gate_up, b.activated));
-                list
-            }
-        }
+    /// The buffer that holds q, k and v side by side.
+    fn qkv(&self, attend: &Attend) -> Slice {
+        let [q, k, v] = attend.qkv.map(|of| self.places.of(of));
+        let (q_width, kv_width) = (attend.attention.query_width(), attend.attention.kv_width());
+        let offsets = [q.offset, k.offset, v.offset];
+        debug_assert!(offsets == [0, q_width, q_width + kv_width] && q.slice == k.slice && k.slice == v.slice);
+        q.slice
     }
 
-    fn gate_up_many(&self, layer: &Layer) -> Vec<Dispatch> {
-        let b = &self.buffers.activations;
-        let of = |matrix| self.mat_mul_of(matrix, b.normed, b.gate_up, 2 * self.ffn());
-        match &layer.gate_up {
-            GateUp::Stacked(matrix) => self.multiply(self.caps.activation_format, &[of(matrix)]),
-            GateUp::Separate(gate, up) => {
-                self.multiply(self.caps.activation_format, &[of(gate), MatMul { y_offset: self.ffn(), ..of(up) }])
-            }
-        }
-    }
-
-    fn norm(&self, x: Slice, weight: Slice, y: Slice) -> Dispatch {
-        rms_norm(self.hidden(), self.config.rms_eps, x, weight, y)
-    }
-
-    /// 8 bits are too few for keys and values: what is wrong in them stays in the cache for all later tokens.
-    fn format_of_qkv_inputs(&self) -> ActivationFormat {
-        match self.caps.activation_format {
-            ActivationFormat::Int8 => ActivationFormat::F32,
-            rounding => rounding,
-        }
-    }
-
-    /// Products with one x, which is rounded once for those that take it so.
-    fn multiply(&self, format: ActivationFormat, problems: &[MatMul]) -> Vec<Dispatch> {
-        let Buffers { state, dummy, activations: b, .. } = self.buffers;
-        let takes = |problem: &&MatMul| match format {
-            ActivationFormat::F32 => false,
-            ActivationFormat::Int8 => mat_mul_int8::supports(problem.weights),
-            ActivationFormat::F16(_) => mat_mul_subgroup_matrix::supports(problem.weights),
-        };
-        let round = |&MatMul { weights, x, x_stride, .. }: &MatMul| match format {
-            ActivationFormat::Int8 => quantise(*state, (weights.cols, x_stride), x, &b.quants),
-            _ => round_f16((weights.cols, x_stride), x, &b.halves),
-        };
-        let product = |problem: &MatMul| match format {
-            ActivationFormat::Int8 if takes(&problem) => mat_mul_int8((*state, *dummy), problem, &b.quants),
-            ActivationFormat::F16(shape) if takes(&problem) => {
-                let subgroups = Subgroups { size: self.caps.subgroup_size.0, shape };
-                mat_mul_subgroup_matrix(subgroups, (*state, *dummy), problem, &b.halves)
-            }
-            _ => self.multiply_exact(problem),
-        };
-        let rounded = problems.iter().find(takes).map(round);
-        rounded.into_iter().chain(problems.iter().flat_map(product)).collect()
-    }
-
-    fn multiply_exact(&self, problem: &MatMul) -> Vec<Dispatch> {
-        mat_mul(self.caps, self.buffers.state, self.buffers.dummy, problem)
-    }
-
-    fn multiply_one(&self, problem: &MatVec) -> Vec<Dispatch> {
-        mat_vec(self.caps, self.buffers.state, self.buffers.dummy, problem)
-    }
-
-    fn mat_mul_of<'m>(&self, weights: &'m Matrix, x: Slice, y: Slice, y_stride: u32) -> MatMul<'m> {
-        let x_stride = weights.cols;
-        MatMul { weights, x, x_stride, bias: None, epilogue: Epilogue::Store, y, y_stride, y_offset: 0 }
-    }
-
-    fn attention_of(&self, cache: &LayerCache) -> Attention {
-        let b = &self.buffers.activations;
-        let scale = 1.0 / (self.config.head_dim as f32).sqrt();
-        Attention { heads: self.heads(), scale, q: b.q, cache: *cache, y: b.attended }
-    }
-
-    fn heads(&self) -> Heads {
-        self.buffers.heads
-    }
-
-    fn hidden(&self) -> u32 {
-        self.config.hidden as u32
-    }
-
-    fn ffn(&self) -> u32 {
-        self.config.ffn as u32
-    }
-
-    fn qkv_width(&self) -> u32 {
-        let Heads { heads, kv_heads, head_dim, .. } = self.heads();
-        (heads + 2 * kv_heads) * head_dim
+    fn attention(&self, attend: &Attend) -> (Attention, Limits) {
+        let buffers = self.forward.buffers;
+        let LayerCache { heads, cache } = buffers.cache[attend.cache];
+        let y = self.places.of(attend.y).slice;
+        let program::AttentionSpec { scale, window, soft_cap, .. } = attend.attention;
+        let limits = Limits { window: window.unwrap_or(0) as u32, soft_cap: soft_cap.unwrap_or(0.0) };
+        (Attention { heads, scale, q: buffers.scratch.q, cache, y }, limits)
     }
 }

@@ -1,17 +1,18 @@
 //! Where every tensor of the file goes on the GPU.
 //!
-//! Matrices that one dispatch reads together are stacked by rows: q, k and v (as far as their types agree), gate and
-//! up. A matrix larger than the device's binding limit is cut by rows into shards. Vectors become f32.
+//! Matrices that one dispatch reads together are stacked by rows: products of one activation that stand side by side in
+//! the program, as far as their types agree. A matrix larger than the device's binding limit is cut by rows into
+//! shards. Vectors become f32.
 
 use std::collections::HashMap;
 
 use super::plan::Plan;
-use crate::config::ModelConfig;
 use crate::gguf::{GgmlType, TensorInfo};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout, Shard, max_rows};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::{Role, WeightSpec};
+use crate::model::program::{Op, Program, Weight};
+use crate::model::{WeightKey, WeightSpec};
 use crate::{Error, ErrorCode, Result};
 
 /// Where one tensor goes.
@@ -21,70 +22,41 @@ pub enum Target {
     Rows { matrix: Matrix, row: u32 },
     /// f32 values of a vector buffer, from byte `offset` on.
     Vector { buffer: BufferId, offset: u64 },
-    /// Factors of the RoPE frequencies: the host makes the frequency table from them.
+    /// Factors of RoPE frequencies: the host makes the frequency tables from them.
     RopeFactors,
 }
 
-/// A part of the QKV projection: q, k, v or neighbours of them with one type, with its bias.
+/// One product of a projection: neighbouring matrices of one type, with their biases.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// Stacked rows.
     pub matrix: Matrix,
-    /// First output among the q·k·v row of a token.
+    /// First output among those of the projection.
     pub first_output: u32,
     /// `[matrix.rows]` f32.
     pub bias: Option<Slice>,
 }
 
-/// Gate and up projections.
-#[derive(Debug, Clone)]
-pub enum GateUp {
-    /// Gate's rows, then up's.
-    Stacked(Matrix),
-    /// Types differ, or together they pass the binding limit.
-    Separate(Matrix, Matrix),
-}
+/// The products of one activation, in order of their outputs; one part where all types agree and it fits a binding.
+pub type Projection = Vec<Part>;
 
-/// The weights of one layer.
-#[derive(Debug, Clone)]
-pub struct Layer {
-    /// `[hidden]`
-    pub attn_norm: Slice,
-    /// In order of their outputs.
-    pub qkv: Vec<Part>,
-    /// `[head_dim]` each: q and k.
-    pub qk_norm: Option<(Slice, Slice)>,
-    /// `[hidden, heads · head_dim]`
-    pub attn_out: Matrix,
-    /// `[hidden]`
-    pub ffn_norm: Slice,
-    /// `[2 · ffn, hidden]`
-    pub gate_up: GateUp,
-    /// `[hidden, ffn]`
-    pub down: Matrix,
-}
-
-/// The weights of a model.
-#[derive(Debug, Clone)]
+/// The weights of a model, by the tensor that names them.
+#[derive(Debug, Clone, Default)]
 pub struct Weights {
-    /// `[vocab, hidden]`
-    pub embedding: Matrix,
-    /// In order.
-    pub layers: Vec<Layer>,
-    /// `[hidden]`
-    pub output_norm: Slice,
-    /// `[vocab, hidden]`; the embedding where the model ties them.
-    pub head: Matrix,
+    /// Embedding tables `[vocab, hidden]`.
+    pub tables: HashMap<WeightKey, Matrix>,
+    /// By the first of their matrices.
+    pub projections: HashMap<WeightKey, Projection>,
+    /// Norms, f32.
+    pub vectors: HashMap<WeightKey, Slice>,
 }
 
 /// What the attention kernels keep in workgroup memory bounds the size of a head.
 const MAX_HEAD_DIM: usize = 256;
 
-type Key = (Option<usize>, Role);
-
 /// Places tensors; `targets` is indexed like the tensor table of the file.
 pub struct Placement {
-    /// The weights, by role.
+    /// The weights.
     pub weights: Weights,
     /// Where each tensor goes; `None` for tensors that the model does not use.
     pub targets: Vec<Option<Target>>,
@@ -94,7 +66,8 @@ struct Placer<'a> {
     plan: &'a mut Plan,
     caps: &'a Caps,
     tensors: &'a [TensorInfo],
-    found: HashMap<Key, (usize, WeightSpec)>,
+    found: HashMap<WeightKey, (usize, WeightSpec)>,
+    weights: Weights,
     targets: Vec<Option<Target>>,
 }
 
@@ -104,109 +77,125 @@ struct Placer<'a> {
 /// `limit_exceeded` where one row of a matrix does not fit a binding, `unsupported_architecture` for heads that are too
 /// large.
 pub fn place(
-    config: &ModelConfig,
+    program: &Program,
     caps: &Caps,
     tensors: &[TensorInfo],
     matched: Vec<(usize, WeightSpec)>,
     plan: &mut Plan,
 ) -> Result<Placement> {
-    if config.head_dim > MAX_HEAD_DIM {
-        let message = format!("heads of {} values, the GPU path takes at most {MAX_HEAD_DIM}", config.head_dim);
+    if let Some(attention) = program.attentions().iter().find(|attention| attention.head_dim > MAX_HEAD_DIM) {
+        let message = format!("heads of {} values, the GPU path takes at most {MAX_HEAD_DIM}", attention.head_dim);
         return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
     }
-    let found = matched.into_iter().map(|(index, spec)| ((spec.layer, spec.role), (index, spec))).collect();
-    let mut placer = Placer { plan, caps, tensors, found, targets: vec![None; tensors.len()] };
-    let embedding = placer.matrix(&[(None, Role::TokenEmbedding)])?;
-    let head = match placer.has((None, Role::Output)) {
-        true => placer.matrix(&[(None, Role::Output)])?,
-        false => embedding.clone(),
-    };
-    let output_norm = placer.vector((None, Role::OutputNorm))?;
-    if let Some((index, _)) = placer.found.get(&(None, Role::RopeFreqs)) {
-        placer.targets[*index] = Some(Target::RopeFactors);
+    let found = matched.into_iter().map(|(index, spec)| (spec.key(), (index, spec))).collect();
+    let targets = vec![None; tensors.len()];
+    let mut placer = Placer { plan, caps, tensors, found, weights: Weights::default(), targets };
+    for table in &program.rope_tables {
+        if let Some((index, _)) = table.factors.and_then(|key| placer.found.get(&key)) {
+            placer.targets[*index] = Some(Target::RopeFactors);
+        }
     }
-    let layers = (0..config.layers).map(|layer| placer.layer(layer)).collect::<Result<_>>()?;
-    Ok(Placement { weights: Weights { embedding, layers, output_norm, head }, targets: placer.targets })
+    for part in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {
+        placer.part(part)?;
+    }
+    Ok(Placement { weights: placer.weights, targets: placer.targets })
 }
 
+/// A matrix of a projection, with its bias.
+type Linear = (WeightKey, Option<Weight>);
+
 impl Placer<'_> {
-    fn has(&self, key: Key) -> bool {
-        self.found.contains_key(&key)
+    /// The weights of operations in order.
+    fn part(&mut self, ops: &[Op]) -> Result<()> {
+        let mut at = 0;
+        while at < ops.len() {
+            match &ops[at] {
+                Op::Embed { table, .. } => self.table(*table)?,
+                Op::Norm { norm, .. } => self.norm(norm.weight)?,
+                Op::Linear { x: input, .. } => {
+                    let linear = |op: &Op| match op {
+                        Op::Linear { x, weight, bias, .. } if x == input => Some((*weight, *bias)),
+                        _ => None,
+                    };
+                    let linears: Vec<Linear> = ops[at..].iter().map_while(linear).collect();
+                    at += linears.len() - 1;
+                    self.projection(&linears)?;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        Ok(())
     }
 
-    fn tensor(&self, key: Key) -> Result<(usize, &TensorInfo, &WeightSpec)> {
+    fn tensor(&self, key: WeightKey) -> Result<(usize, &TensorInfo, &WeightSpec)> {
         match self.found.get(&key) {
             Some((index, spec)) => Ok((*index, &self.tensors[*index], spec)),
-            None => Err(Error::bad_file(format!("the model has no tensor for {:?} of layer {:?}", key.1, key.0))),
+            None => Err(Error::bad_file(format!("tensor {} is missing", key.name()))),
         }
     }
 
-    fn layer(&mut self, layer: usize) -> Result<Layer> {
-        let key = |role| (Some(layer), role);
-        Ok(Layer {
-            attn_norm: self.vector(key(Role::AttnNorm))?,
-            qkv: self.qkv(layer)?,
-            qk_norm: match self.has(key(Role::AttnQNorm)) {
-                true => Some((self.vector(key(Role::AttnQNorm))?, self.vector(key(Role::AttnKNorm))?)),
-                false => None,
-            },
-            attn_out: self.matrix(&[key(Role::AttnOut)])?,
-            ffn_norm: self.vector(key(Role::FfnNorm))?,
-            gate_up: self.gate_up(key(Role::FfnGate), key(Role::FfnUp))?,
-            down: self.matrix(&[key(Role::FfnDown)])?,
-        })
+    fn table(&mut self, key: WeightKey) -> Result<()> {
+        let matrix = self.matrix(&[key])?;
+        self.weights.tables.insert(key, matrix);
+        Ok(())
     }
 
-    fn qkv(&mut self, layer: usize) -> Result<Vec<Part>> {
-        let roles = [Role::AttnQ, Role::AttnK, Role::AttnV];
-        let biases = [Role::AttnQBias, Role::AttnKBias, Role::AttnVBias];
-        let mut parts: Vec<Part> = Vec::new();
-        let mut start = 0;
-        let mut first_output = 0;
-        while start < roles.len() {
-            let end = (start + 1..=roles.len()).rev().find(|&end| {
-                let keys: Vec<Key> = roles[start..end].iter().map(|&role| (Some(layer), role)).collect();
-                end == start + 1 || self.stackable(&keys)
-            });
-            let end = end.unwrap_or(start + 1);
-            let keys: Vec<Key> = roles[start..end].iter().map(|&role| (Some(layer), role)).collect();
+    fn norm(&mut self, key: WeightKey) -> Result<()> {
+        let (index, tensor, spec) = self.tensor(key)?;
+        let (name, values) = (tensor.name.clone(), spec.cols());
+        let slice = self.plan.words(name, values);
+        self.targets[index] = Some(Target::Vector { buffer: slice.buffer, offset: 0 });
+        self.weights.vectors.insert(key, slice);
+        Ok(())
+    }
+
+    /// Stacks neighbours as far as they go together.
+    fn projection(&mut self, linears: &[Linear]) -> Result<()> {
+        let (first, _) = linears[0];
+        if let Some(table) = self.weights.tables.get(&first) {
+            let part = Part { matrix: table.clone(), first_output: 0, bias: None };
+            self.weights.projections.insert(first, vec![part]);
+            return Ok(());
+        }
+        let mut parts = Vec::new();
+        let (mut rest, mut first_output) = (linears, 0);
+        while !rest.is_empty() {
+            let count = (2..=rest.len()).rev().find(|&count| self.are_stackable(&rest[..count])).unwrap_or(1);
+            let (stacked, others) = rest.split_at(count);
+            let keys: Vec<WeightKey> = stacked.iter().map(|(key, _)| *key).collect();
             let matrix = self.matrix(&keys)?;
-            let bias = self.stacked_bias(layer, &biases[start..end], &keys)?;
+            let bias = self.bias(stacked)?;
             let rows = matrix.rows;
             parts.push(Part { matrix, first_output, bias });
             first_output += rows;
-            start = end;
+            rest = others;
         }
-        Ok(parts)
+        self.weights.projections.insert(first, parts);
+        Ok(())
     }
 
-    /// One bias buffer for stacked matrices; zeros stand for a bias that the file lacks beside one that it has.
-    fn stacked_bias(&mut self, layer: usize, biases: &[Role], keys: &[Key]) -> Result<Option<Slice>> {
-        if !biases.iter().any(|&role| self.has((Some(layer), role))) {
-            return Ok(None);
-        }
-        let rows: Vec<usize> = keys.iter().map(|&key| Ok(self.tensor(key)?.2.rows())).collect::<Result<_>>()?;
-        let bias = self.plan.words(format!("layer {layer} qkv bias"), rows.iter().sum());
+    /// One bias buffer for stacked matrices; zeros where one of them has none.
+    fn bias(&mut self, linears: &[Linear]) -> Result<Option<Slice>> {
+        let index = |bias: &Option<Weight>| bias.and_then(|bias| self.found.get(&bias.key)).map(|(index, _)| *index);
+        let found: Vec<Option<usize>> = linears.iter().map(|(_, bias)| index(bias)).collect();
+        let Some(first) = found.iter().flatten().next() else { return Ok(None) };
+        let rows = linears.iter().map(|(key, _)| Ok(self.tensor(*key)?.2.rows())).collect::<Result<Vec<_>>>()?;
+        let bias = self.plan.words(self.tensors[*first].name.clone(), rows.iter().sum());
         let mut offset = 0;
-        for (&role, rows) in biases.iter().zip(rows) {
-            if let Some((index, _)) = self.found.get(&(Some(layer), role)) {
-                self.targets[*index] = Some(Target::Vector { buffer: bias.buffer, offset });
+        for (index, rows) in found.into_iter().zip(rows) {
+            if let Some(index) = index {
+                self.targets[index] = Some(Target::Vector { buffer: bias.buffer, offset });
             }
             offset += rows as u64 * 4;
         }
         Ok(Some(bias))
     }
 
-    fn gate_up(&mut self, gate: Key, up: Key) -> Result<GateUp> {
-        match self.stackable(&[gate, up]) {
-            true => Ok(GateUp::Stacked(self.matrix(&[gate, up])?)),
-            false => Ok(GateUp::Separate(self.matrix(&[gate])?, self.matrix(&[up])?)),
-        }
-    }
-
     /// Whether these matrices have one type and together fit one binding.
-    fn stackable(&self, keys: &[Key]) -> bool {
-        let Ok(tensors) = keys.iter().map(|&key| self.tensor(key)).collect::<Result<Vec<_>>>() else { return false };
+    fn are_stackable(&self, linears: &[Linear]) -> bool {
+        let tensors = linears.iter().map(|(key, _)| self.tensor(*key)).collect::<Result<Vec<_>>>();
+        let Ok(tensors) = tensors else { return false };
         let (ty, cols) = (tensors[0].1.ty, tensors[0].2.cols());
         let rows: usize = tensors.iter().map(|(_, _, spec)| spec.rows()).sum();
         tensors.iter().all(|(_, tensor, _)| tensor.ty == ty) && rows as u64 <= self.rows_per_shard(ty, cols)
@@ -217,7 +206,7 @@ impl Placer<'_> {
     }
 
     /// One matrix of the stacked rows of `keys`, in shards that fit a binding.
-    fn matrix(&mut self, keys: &[Key]) -> Result<Matrix> {
+    fn matrix(&mut self, keys: &[WeightKey]) -> Result<Matrix> {
         let (_, first, spec) = self.tensor(keys[0])?;
         let (ty, cols, name) = (first.ty, spec.cols() as u32, first.name.clone());
         let row_counts: Vec<usize> = keys.iter().map(|&key| Ok(self.tensor(key)?.2.rows())).collect::<Result<_>>()?;
@@ -244,13 +233,5 @@ impl Placer<'_> {
             row += count as u32;
         }
         Ok(matrix)
-    }
-
-    fn vector(&mut self, key: Key) -> Result<Slice> {
-        let (index, tensor, spec) = self.tensor(key)?;
-        let (name, values) = (tensor.name.clone(), spec.cols());
-        let slice = self.plan.words(name, values);
-        self.targets[index] = Some(Target::Vector { buffer: slice.buffer, offset: 0 });
-        Ok(slice)
     }
 }

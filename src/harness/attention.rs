@@ -85,12 +85,8 @@ fn expected(heads: Heads, limits: Limits, position: u32, q: &[f32], [keys, value
     if limits != Limits::default() {
         return limited(heads, limits, q, [keys, values]);
     }
-    let shape = reference::AttentionShape {
-        heads: heads.heads as usize,
-        kv_heads: heads.kv_heads as usize,
-        head_dim: heads.head_dim as usize,
-        position: position as usize,
-    };
+    let sizes = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
+    let shape = reference::AttentionShape::plain(sizes, position as usize);
     let mut out = vec![0.0; q.len()];
     reference::attention(shape, q, keys, values, &mut out);
     out

@@ -3,7 +3,7 @@
 use super::data::Tensor;
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
-use crate::kernels::gather::gather;
+use crate::kernels::gather::{gather, gather_scaled};
 use crate::reference;
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
@@ -16,6 +16,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     let mut cases: Vec<Case> =
         cases.flat_map(|(ty, size)| [case(random, ty, size, false), case(random, ty, size, true)]).collect();
     cases.push(done_case(random));
+    cases.push(scaled_case(random));
     cases
 }
 
@@ -29,6 +30,20 @@ fn done_case(random: &mut Random) -> Case {
     let y = bench.floats(&before);
     let dispatches = gather(bench.fixed().0, tokens.into(), &matrix, y.into());
     bench.case("the text is done".into(), dispatches, y, Expected::Close(before, Tolerance::READ))
+}
+
+/// As Gemma's embeddings are.
+fn scaled_case(random: &mut Random) -> Case {
+    let tensor = Tensor::new(random, GgmlType::Q8_0, [5, 96], 1.0);
+    let mut bench = Bench::new(2);
+    let matrix = tensor.upload(&mut bench, &[0]);
+    let tokens = bench.bytes(bytemuck::cast_slice(&[4u32, 1]));
+    let y = bench.floats(&[0.0; 192]);
+    let mut expected = vec![0.0; 192];
+    reference::gather(&tensor.reference(), &[4, 1], &mut expected).expect("the ids are rows");
+    expected.iter_mut().for_each(|x| *x *= 25.5);
+    let dispatches = gather_scaled(bench.fixed().0, tokens.into(), &matrix, y.into(), 25.5);
+    bench.case("5x96 times 25.5".into(), dispatches, y, Expected::Close(expected, Tolerance::PLAIN))
 }
 
 fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], split: bool) -> Case {

@@ -6,6 +6,7 @@ use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_vec::{COLUMNS_SHAPES, Epilogue, MatVec, RULES, SPEC, Shape, dispatch};
 use crate::kernels::spec::MAX_WORKGROUPS;
+use crate::model::GateKind;
 use crate::reference;
 
 /// What a case does beside the product.
@@ -38,13 +39,14 @@ const KINDS: &[Kind] = &[
     PLAIN,
     Kind { rows: 257, norm: true, bias: true, ..PLAIN },
     Kind { rows: 31, tokens: 3, epilogue: Epilogue::Residual, ..PLAIN },
-    Kind { rows: 66, norm: true, epilogue: Epilogue::SwiGlu, ..PLAIN },
+    Kind { rows: 66, norm: true, epilogue: Epilogue::Gate(GateKind::SwiGlu), ..PLAIN },
+    Kind { rows: 98, norm: true, epilogue: Epilogue::Gate(GateKind::GeGlu), ..PLAIN },
     Kind { rows: 1000, bias: true, shards: true, epilogue: Epilogue::Residual, ..PLAIN },
     Kind { rows: 1, norm: true, tokens: 2, ..PLAIN },
     Kind { done: true, ..PLAIN },
     Kind { rows: 35, columns: 2, norm: true, bias: true, ..PLAIN },
     Kind { rows: 65, columns: 8, epilogue: Epilogue::Residual, shards: true, ..PLAIN },
-    Kind { rows: 34, columns: 5, norm: true, epilogue: Epilogue::SwiGlu, ..PLAIN },
+    Kind { rows: 34, columns: 5, norm: true, epilogue: Epilogue::Gate(GateKind::SwiGlu), ..PLAIN },
 ];
 
 const EPS: f32 = 1e-5;
@@ -171,9 +173,12 @@ fn apply(tensor: &Tensor, x: &[f32], norm: Option<&[f32]>, bias: Option<&[f32]>,
     match epilogue {
         Epilogue::Store => y[..sums.len()].copy_from_slice(&sums),
         Epilogue::Residual => y.iter_mut().zip(&sums).for_each(|(y, sum)| *y += sum),
-        Epilogue::SwiGlu => {
+        Epilogue::Gate(kind) => {
             let (gate, up) = sums.split_at_mut(tensor.rows as usize / 2);
-            reference::swiglu(gate, up);
+            match kind {
+                GateKind::SwiGlu => reference::swiglu(gate, up),
+                GateKind::GeGlu => reference::geglu(gate, up),
+            }
             y[..gate.len()].copy_from_slice(gate);
         }
     }

@@ -19,7 +19,7 @@ fn case(random: &mut Random, width: u32) -> Case {
     // One row more than the pass has tokens: it stays as it is.
     let mut expected = random.floats((width * 4) as usize);
     let y = bench.floats(&expected);
-    let dispatch = swiglu(width, bench.floats(&x).into(), y.into());
+    let dispatch = swiglu(Gate::SwiGlu, width, bench.floats(&x).into(), y.into());
     let values = activated(Gate::SwiGlu, &x, width as usize);
     expected[..values.len()].copy_from_slice(&values);
     bench.case(format!("3x{width}"), vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))

@@ -23,7 +23,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     source: wgsl!("gather"),
     bindings: &[PARAMS, read("state"), read("tokens"), read("w_vec"), read("w_word"), write("y")],
     params: Params::LAYOUT,
-    overrides: &["WG_SIZE", "COLS"],
+    overrides: &["WG_SIZE", "COLS", "SCALE"],
 };
 
 /// Threads of a workgroup, each of which writes 4 columns.
@@ -32,13 +32,22 @@ const WG_SIZE: u32 = 64;
 /// Rows `tokens` `[tokens]` u32 of `weights` `[vocab, cols]` → y `[tokens, cols]` f32, one dispatch per shard. An id
 /// that is no row gives zeros.
 pub fn gather(state: Slice, tokens: Slice, weights: &Matrix, y: Slice) -> Vec<Dispatch> {
-    gather_or(state, tokens, weights, y, 0)
+    gather_scaled(state, tokens, weights, y, 1.0)
+}
+
+/// [`gather`] times `scale`.
+pub fn gather_scaled(state: Slice, tokens: Slice, weights: &Matrix, y: Slice, scale: f32) -> Vec<Dispatch> {
+    dispatches([state, tokens, y], weights, scale, 0)
 }
 
 /// [`gather`] with another number, by its bits, for an id that is no row.
 pub fn gather_or(state: Slice, tokens: Slice, weights: &Matrix, y: Slice, missing: u32) -> Vec<Dispatch> {
+    dispatches([state, tokens, y], weights, 1.0, missing)
+}
+
+fn dispatches([state, tokens, y]: [Slice; 3], weights: &Matrix, scale: f32, missing: u32) -> Vec<Dispatch> {
     let dispatches = weights.shards.iter().map(|shard| {
-        let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", weights.cols.into())];
+        let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", weights.cols.into()), ("SCALE", scale.into())];
         constants.extend(weights.layout(shard).constants());
         let kernel =
             Kernel::new(&SPEC, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights.0);

@@ -7,6 +7,7 @@ use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard};
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, bool_override, grid_1d, params, read, write};
 use crate::gguf::GgmlType;
+use crate::model::GateKind;
 
 params! {
     /// Per-dispatch numbers.
@@ -40,6 +41,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         "BIAS",
         "RESIDUAL",
         "SWIGLU",
+        "GELU",
         "LAST_TOKEN",
         "GROUP_ROWS",
         "ROW_PASSES",
@@ -66,6 +68,7 @@ pub static SPLIT: KernelSpec = KernelSpec {
         "BIAS",
         "RESIDUAL",
         "SWIGLU",
+        "GELU",
         "LAST_TOKEN",
     ],
 };
@@ -77,8 +80,9 @@ pub enum Epilogue {
     Store,
     /// `y += sum`
     Residual,
-    /// `y[r] = silu(sum[r]) · sum[rows/2 + r]`, of gate and up stacked in one matrix. Needs a whole matrix, no bias.
-    SwiGlu,
+    /// `y[r] = activation(sum[r]) · sum[rows/2 + r]`, of gate and up stacked in one matrix. Needs a whole matrix, no
+    /// bias.
+    Gate(GateKind),
 }
 
 /// One matrix times one column.
@@ -235,7 +239,7 @@ pub fn dispatch(
     shard: &Shard,
 ) -> Dispatch {
     let MatVec { weights, columns, epilogue, norm, bias, .. } = *problem;
-    let swiglu = epilogue == Epilogue::SwiGlu;
+    let swiglu = matches!(epilogue, Epilogue::Gate(_));
     debug_assert!(!swiglu || weights.is_whole() && bias.is_none() && weights.rows.is_multiple_of(2));
     debug_assert!(columns == 1 || shape.split && columns <= MAX_COLUMNS);
     let halves = 1 + u32::from(swiglu);
@@ -258,6 +262,7 @@ pub fn dispatch(
         ("BIAS", bool_override(bias.is_some())),
         ("RESIDUAL", bool_override(epilogue == Epilogue::Residual)),
         ("SWIGLU", bool_override(swiglu)),
+        ("GELU", bool_override(epilogue == Epilogue::Gate(GateKind::GeGlu))),
         ("LAST_TOKEN", bool_override(problem.last_token)),
     ];
     let mut group_rows = outputs;

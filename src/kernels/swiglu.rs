@@ -1,5 +1,7 @@
 //! `y = activation(gate) · up`: SwiGLU and GeGLU (Shazeer 2020, arXiv 2002.05202). Decode does SwiGLU inside `mat_vec`.
 
+pub use crate::model::GateKind as Gate;
+
 use super::mat_mul_dense::Activation;
 use super::spec::{Dispatch, Extent, Grid, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
 
@@ -24,21 +26,10 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 const WG_SIZE: u32 = 256;
 
-/// The activation of the gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Gate {
-    /// silu
-    #[default]
-    SwiGlu,
-    /// gelu, tanh form
-    GeGlu,
-}
-
 /// x `[tokens, 2 · width]` f32, gate before up → y `[tokens, width]` f32, for the pass's tokens.
-pub fn swiglu(width: u32, x: Slice, y: Slice) -> Dispatch {
+pub fn swiglu(gate: Gate, width: u32, x: Slice, y: Slice) -> Dispatch {
     let params = Params { rows: u32::MAX, width };
-    dispatch(Gate::SwiGlu, params, [x, y], [columns(width), Extent::PerTokens(1), Extent::Fixed(1)])
+    dispatch(gate, params, [x, y], [columns(width), Extent::PerTokens(1), Extent::Fixed(1)])
 }
 
 /// x `[rows, 2 · width]` f32, gate before up → y `[rows, width]` f32.

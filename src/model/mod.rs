@@ -1,12 +1,46 @@
-//! Architectures as data: which tensors a model has, what they are for and how large they must be.
+//! What a model is, without kernels and without a GPU: its numbers, its program and its tensors.
 //!
-//! Names and wiring only; no kernels and no GPU. A new architecture is a row of [`ARCHITECTURES`], and, where it has a
-//! tensor that no other has, a [`Role`] and a row of the tensor table in `tensors.rs`.
+//! [`config()`] reads a file's metadata; [`program()`] is what the family of that architecture makes of the numbers;
+//! [`weight_specs`] are the tensors that the program reads, with names and shapes. A new family is one file in
+//! `families/` and one row of its table.
 
-mod architecture;
+mod config;
+mod families;
+pub mod program;
 mod tensors;
 
-pub use architecture::{ARCHITECTURES, Architecture, Bias, RopeStyle};
-pub use tensors::{Role, WeightSpec, match_tensors, weight_specs};
+pub use config::ModelConfig;
+pub use families::{architectures, program};
+pub use tensors::{Role, WeightKey, WeightSpec, match_tensors, weight_specs};
 
-pub(crate) use tensors::{EMBEDDING, HEAD};
+use crate::Result;
+use crate::gguf::Gguf;
+
+/// Which values of a head the rotary embedding turns together (Su et al. 2021, <https://arxiv.org/abs/2104.09864>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RopeStyle {
+    /// Neighbours: `(x[2i], x[2i + 1])`. The rows of a Llama GGUF's q and k weights are already permuted for it.
+    Interleaved,
+    /// Halves: `(x[i], x[i + n/2])` of the first `n` rotated values, as in GPT-NeoX.
+    SplitHalf,
+}
+
+/// The activation of a gated feed-forward (Shazeer 2020, <https://arxiv.org/abs/2002.05202>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GateKind {
+    /// SiLU
+    #[default]
+    SwiGlu,
+    /// GELU in its tanh form
+    GeGlu,
+}
+
+/// The numbers of the model in a file.
+///
+/// # Errors
+/// `unsupported_architecture` for an architecture, a RoPE scaling or a layout that webgguf does not run; `bad_file`
+/// for a missing key, a wrong type, a number out of range, or numbers that contradict each other.
+pub fn config(gguf: &Gguf) -> Result<ModelConfig> {
+    ModelConfig::from_gguf(gguf, families::known(&gguf.metadata)?)
+}

@@ -2,15 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Architecture, Bias};
-use crate::config::ModelConfig;
+use super::ModelConfig;
+use super::program::Op;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::TensorInfo;
 
 /// The embedding table's name.
-pub(crate) const EMBEDDING: &str = "token_embd.weight";
+pub(super) const EMBEDDING: &str = "token_embd.weight";
 /// The output head's name. A file without it uses the embedding table as head.
-pub(crate) const HEAD: &str = "output.weight";
+pub(super) const HEAD: &str = "output.weight";
 
 /// What a tensor is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,14 +43,27 @@ pub enum Role {
     AttnQNorm,
     /// RMS norm of each key head.
     AttnKNorm,
+    /// The RMS norm after the output projection of attention.
+    AttnPostNorm,
     /// The RMS norm before the feed-forward.
     FfnNorm,
-    /// The half of the feed-forward that goes through SiLU.
+    /// The half of the feed-forward that goes through the activation.
     FfnGate,
     /// The half of the feed-forward that is multiplied with it.
     FfnUp,
     /// Feed-forward back to the residual stream.
     FfnDown,
+    /// The RMS norm after the feed-forward.
+    FfnPostNorm,
+}
+
+/// A tensor of a model: what it is for, and the layer it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WeightKey {
+    /// The layer, or `None` for the model's own.
+    pub layer: Option<usize>,
+    /// What it is for.
+    pub role: Role,
 }
 
 /// A tensor that a model wants.
@@ -69,6 +82,11 @@ pub struct WeightSpec {
 }
 
 impl WeightSpec {
+    /// What names it in a program.
+    pub fn key(&self) -> WeightKey {
+        WeightKey { layer: self.layer, role: self.role }
+    }
+
     /// The length of a row.
     pub fn cols(&self) -> usize {
         self.dims.first().map_or(0, |&n| n as usize)
@@ -80,87 +98,86 @@ impl WeightSpec {
     }
 }
 
-/// A length that depends on the model.
-#[derive(Debug, Clone, Copy)]
-enum Dim {
-    Hidden,
-    Ffn,
-    Queries,
-    Keys,
-    Head,
-    RopePairs,
-    Vocab,
-}
+/// Names of the model's own tensors.
+const MODEL: &[(Role, &str)] = &[
+    (Role::TokenEmbedding, EMBEDDING),
+    (Role::OutputNorm, "output_norm.weight"),
+    (Role::Output, HEAD),
+    (Role::RopeFreqs, "rope_freqs.weight"),
+];
 
-impl Dim {
-    fn of(self, config: &ModelConfig) -> u64 {
-        let length = match self {
-            Self::Hidden => config.hidden,
-            Self::Ffn => config.ffn,
-            Self::Queries => config.heads * config.head_dim,
-            Self::Keys => config.kv_heads * config.head_dim,
-            Self::Head => config.head_dim,
-            Self::RopePairs => config.rope_dims / 2,
-            Self::Vocab => config.vocab,
-        };
-        length as u64
+/// Names of the tensors of a layer; `blk.N.` comes before them.
+const LAYER: &[(Role, &str)] = &[
+    (Role::AttnNorm, "attn_norm.weight"),
+    (Role::AttnQ, "attn_q.weight"),
+    (Role::AttnK, "attn_k.weight"),
+    (Role::AttnV, "attn_v.weight"),
+    (Role::AttnOut, "attn_output.weight"),
+    (Role::AttnQBias, "attn_q.bias"),
+    (Role::AttnKBias, "attn_k.bias"),
+    (Role::AttnVBias, "attn_v.bias"),
+    (Role::AttnQNorm, "attn_q_norm.weight"),
+    (Role::AttnKNorm, "attn_k_norm.weight"),
+    (Role::AttnPostNorm, "post_attention_norm.weight"),
+    (Role::FfnNorm, "ffn_norm.weight"),
+    (Role::FfnGate, "ffn_gate.weight"),
+    (Role::FfnUp, "ffn_up.weight"),
+    (Role::FfnDown, "ffn_down.weight"),
+    (Role::FfnPostNorm, "post_ffw_norm.weight"),
+];
+
+impl WeightKey {
+    /// The tensor's name in a GGUF.
+    pub fn name(self) -> String {
+        let of = |rows: &[(Role, &'static str)]| rows.iter().find(|row| row.0 == self.role).map_or("", |row| row.1);
+        match self.layer {
+            Some(layer) => format!("blk.{layer}.{}", of(LAYER)),
+            None => of(MODEL).to_owned(),
+        }
     }
 }
 
-type Row = (Role, &'static str, &'static [Dim]);
-
-/// The model's own tensors.
-const MODEL: &[Row] = &[
-    (Role::TokenEmbedding, EMBEDDING, &[Dim::Hidden, Dim::Vocab]),
-    (Role::OutputNorm, "output_norm.weight", &[Dim::Hidden]),
-    (Role::Output, HEAD, &[Dim::Hidden, Dim::Vocab]),
-    (Role::RopeFreqs, "rope_freqs.weight", &[Dim::RopePairs]),
-];
-
-/// The tensors of each layer; `blk.N.` comes before the name.
-const LAYER: &[Row] = &[
-    (Role::AttnNorm, "attn_norm.weight", &[Dim::Hidden]),
-    (Role::AttnQ, "attn_q.weight", &[Dim::Hidden, Dim::Queries]),
-    (Role::AttnK, "attn_k.weight", &[Dim::Hidden, Dim::Keys]),
-    (Role::AttnV, "attn_v.weight", &[Dim::Hidden, Dim::Keys]),
-    (Role::AttnOut, "attn_output.weight", &[Dim::Queries, Dim::Hidden]),
-    (Role::AttnQBias, "attn_q.bias", &[Dim::Queries]),
-    (Role::AttnKBias, "attn_k.bias", &[Dim::Keys]),
-    (Role::AttnVBias, "attn_v.bias", &[Dim::Keys]),
-    (Role::AttnQNorm, "attn_q_norm.weight", &[Dim::Head]),
-    (Role::AttnKNorm, "attn_k_norm.weight", &[Dim::Head]),
-    (Role::FfnNorm, "ffn_norm.weight", &[Dim::Hidden]),
-    (Role::FfnGate, "ffn_gate.weight", &[Dim::Hidden, Dim::Ffn]),
-    (Role::FfnUp, "ffn_up.weight", &[Dim::Hidden, Dim::Ffn]),
-    (Role::FfnDown, "ffn_down.weight", &[Dim::Ffn, Dim::Hidden]),
-];
-
-/// Whether a model has a tensor of this role: `None` for never, else whether it runs without.
-fn optional(architecture: &Architecture, tied: bool, role: Role) -> Option<bool> {
-    match role {
-        Role::Output => (!tied).then_some(false),
-        Role::RopeFreqs => Some(true),
-        Role::AttnQBias | Role::AttnKBias | Role::AttnVBias => match architecture.qkv_bias {
-            Bias::None => None,
-            Bias::Optional => Some(true),
-            Bias::Required => Some(false),
-        },
-        Role::AttnQNorm | Role::AttnKNorm => architecture.qk_norm.then_some(false),
-        _ => Some(false),
-    }
-}
-
-/// Every tensor the model wants: its own first, then layer by layer.
+/// Every tensor that the model's program reads, each once, in the order of its first use.
 pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
-    let spec = |&(role, name, dims): &Row, layer: Option<usize>| {
-        let optional = optional(config.architecture, config.tied, role)?;
-        let name = layer.map_or_else(|| name.to_owned(), |n| format!("blk.{n}.{name}"));
-        let dims = dims.iter().map(|dim| dim.of(config)).collect();
-        Some(WeightSpec { name, role, layer, dims, optional })
-    };
-    let own = MODEL.iter().filter_map(|row| spec(row, None));
-    let layers = (0..config.layers).flat_map(|n| LAYER.iter().filter_map(move |row| spec(row, Some(n))));
-    own.chain(layers).collect()
+    let program = super::program(config);
+    let mut specs = Specs::default();
+    for op in program.ops() {
+        match op {
+            Op::Embed { table, y, .. } => specs.add(*table, &[program.width(*y), config.vocab], false),
+            Op::Norm { norm, .. } => specs.add(norm.weight, &[norm.width], false),
+            Op::Linear { x, weight, bias, y } => {
+                specs.add(*weight, &[program.width(*x), program.width(*y)], false);
+                if let Some(bias) = bias {
+                    specs.add(bias.key, &[program.width(*y)], bias.optional);
+                }
+            }
+            _ => {}
+        }
+    }
+    for table in &program.rope_tables {
+        if let Some(factors) = table.factors {
+            specs.add(factors, &[table.dims / 2], true);
+        }
+    }
+    // The model's own first; a stable sort keeps the rest in order.
+    specs.found.sort_by_key(|spec| spec.layer);
+    specs.found
+}
+
+/// Specs in the order in which they are added, without repeats.
+#[derive(Default)]
+struct Specs {
+    found: Vec<WeightSpec>,
+    known: HashSet<WeightKey>,
+}
+
+impl Specs {
+    fn add(&mut self, key: WeightKey, dims: &[usize], optional: bool) {
+        if self.known.insert(key) {
+            let dims = dims.iter().map(|&n| n as u64).collect();
+            self.found.push(WeightSpec { name: key.name(), role: key.role, layer: key.layer, dims, optional });
+        }
+    }
 }
 
 /// Finds every tensor the model wants in a file's table: pairs of an index into `tensors` and what the tensor is for,
@@ -207,7 +224,7 @@ fn refuse_unknown_biases(config: &ModelConfig, tensors: &[TensorInfo], specs: &[
     let known: HashSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let stray = tensors.iter().map(|t| t.name.as_str()).find(|name| name.ends_with(".bias") && !known.contains(name));
     stray.map_or(Ok(()), |name| {
-        let message = format!("tensor {name}: the architecture {} has no such bias", config.architecture.name);
+        let message = format!("tensor {name}: the architecture {} has no such bias", config.architecture);
         Err(Error::new(ErrorCode::UnsupportedArchitecture, message))
     })
 }

@@ -15,17 +15,31 @@ pub struct AttentionShape {
     pub kv_heads: usize,
     /// Elements per head.
     pub head_dim: usize,
-    /// The position of the first query: query `t` sees the keys `0 ..= position + t`.
+    /// The position of the first query: query `t` sees the keys `0 ..= position + t`, or the last `window` of them.
     pub position: usize,
+    /// What products of queries and keys are multiplied by.
+    pub scale: f32,
+    /// Keys that a query sees, its own included; `None`: all up to its own.
+    pub window: Option<usize>,
+    /// `cap · tanh(score / cap)` replaces each score.
+    pub soft_cap: Option<f32>,
 }
 
-/// `out = softmax(q · kᵀ / √head_dim, causal) · v`, with `q` and `out` `[tokens, heads, head_dim]`, `keys` and `values`
+impl AttentionShape {
+    /// Scores divided by √head_dim, no window and no cap.
+    pub fn plain([heads, kv_heads, head_dim]: [usize; 3], position: usize) -> Self {
+        let scale = (head_dim as f32).sqrt().recip();
+        Self { heads, kv_heads, head_dim, position, scale, window: None, soft_cap: None }
+    }
+}
+
+/// `out = softmax(scale · q · kᵀ, causal) · v`, with `q` and `out` `[tokens, heads, head_dim]`, `keys` and `values`
 /// `[positions, kv_heads, head_dim]`, positions at least `position + tokens`.
 ///
 /// # Panics
 /// If the lengths do not fit the shape.
 pub fn attention<T: CacheElement>(shape: AttentionShape, q: &[f32], keys: &[T], values: &[T], out: &mut [f32]) {
-    let AttentionShape { heads, kv_heads, head_dim, position } = shape;
+    let AttentionShape { heads, kv_heads, head_dim, position, .. } = shape;
     let (width, kv_width) = (heads * head_dim, kv_heads * head_dim);
     let tokens = q.len() / width;
     assert!(heads.is_multiple_of(kv_heads) && q.len() == tokens * width && out.len() == q.len(), "shape of queries");
@@ -33,10 +47,11 @@ pub fn attention<T: CacheElement>(shape: AttentionShape, q: &[f32], keys: &[T], 
     assert!(keys.len() >= needed && values.len() >= needed, "{} keys, {needed} needed", keys.len());
     let group = heads / kv_heads * head_dim;
     for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
-        let seen = (position + token + 1) * kv_width;
+        let end = position + token + 1;
+        let seen = shape.window.map_or(0, |window| end.saturating_sub(window)) * kv_width..end * kv_width;
         for (head, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(group)).enumerate() {
             let of_head = |rows| OneHead { rows, width: kv_width, start: head * head_dim, head_dim };
-            attend(q, of_head(&keys[..seen]), of_head(&values[..seen]), out);
+            attend(&shape, q, of_head(&keys[seen.clone()]), of_head(&values[seen.clone()]), out);
         }
     }
 }
@@ -66,13 +81,13 @@ impl<T: CacheElement> OneHead<'_, T> {
 }
 
 /// The query heads that share one key and value head: `q` and `out` `[group, head_dim]`.
-fn attend<T: CacheElement>(q: &[f32], keys: OneHead<T>, values: OneHead<T>, out: &mut [f32]) {
+fn attend<T: CacheElement>(shape: &AttentionShape, q: &[f32], keys: OneHead<T>, values: OneHead<T>, out: &mut [f32]) {
     let (head_dim, positions) = (keys.head_dim, keys.positions());
-    let scale = (head_dim as f32).sqrt().recip();
+    let cap = |score: f32| shape.soft_cap.map_or(score, |cap| cap * (score / cap).tanh());
     let mut scores = vec![0.0; q.len() / head_dim * positions];
     keys.for_each(|position, key| {
         for (q, scores) in q.chunks_exact(head_dim).zip(scores.chunks_exact_mut(positions)) {
-            scores[position] = dot(q, key) * scale;
+            scores[position] = cap(dot(q, key) * shape.scale);
         }
     });
     scores.chunks_exact_mut(positions).for_each(softmax);

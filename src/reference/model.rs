@@ -1,10 +1,11 @@
-//! The whole model on the CPU: the kernels in the order of the paper, one layer per step.
+//! The whole model on the CPU: its program, interpreted operation by operation, one layer per step.
 
 use super::cache::{CacheFormat, LayerCache};
-use super::weights::{CpuModelBuilder, Layer, Weights};
-use super::{AttentionShape, attention, frequencies, gather, rms_norm, rope, swiglu};
-use crate::config::ModelConfig;
+use super::weights::{CpuModelBuilder, Weights};
+use super::{AttentionShape, attention, frequencies, gather, geglu, rms_norm, rope, swiglu};
 use crate::error::{Error, ErrorCode, Result};
+use crate::model::program::{Activation, AttentionSpec, Op, Program, RopeTable};
+use crate::model::{GateKind, ModelConfig};
 use crate::yielding::{at_once, none};
 
 /// Tokens that go through a layer together: each weight is dequantised once for all of them.
@@ -25,9 +26,10 @@ pub enum Logits {
 #[derive(Debug)]
 pub struct CpuModel {
     config: ModelConfig,
+    program: Program,
     weights: Weights,
-    /// Radians per position for each rotated pair.
-    frequencies: Vec<f64>,
+    /// Radians per position for each rotated pair, by rope table.
+    frequencies: Vec<Vec<f64>>,
     cache: Vec<LayerCache>,
     cached: usize,
     context_length: usize,
@@ -40,10 +42,14 @@ impl CpuModel {
     }
 
     pub(super) fn new(config: ModelConfig, weights: Weights, context_length: usize, format: CacheFormat) -> Self {
-        let factors = weights.rope_freqs.as_deref();
-        let frequencies = frequencies(config.rope_dims, config.rope_theta, config.rope_scale, factors);
-        let cache = (0..config.layers).map(|_| LayerCache::new(format)).collect();
-        Self { config, weights, frequencies, cache, cached: 0, context_length }
+        let program = crate::model::program(&config);
+        let frequencies = program.rope_tables.iter().map(|table| {
+            let factors = table.factors.and_then(|key| weights.vector(key));
+            frequencies(table.dims, table.theta, table.scale, factors)
+        });
+        let frequencies = frequencies.collect();
+        let cache = program.attentions().iter().map(|_| LayerCache::new(format)).collect();
+        Self { config, program, weights, frequencies, cache, cached: 0, context_length }
     }
 
     /// The numbers of the model.
@@ -102,7 +108,7 @@ impl CpuModel {
             Error::new(ErrorCode::OutOfMemory, format!("no memory for {rows} times {} logits", self.config.vocab))
         })?;
         self.cached = position;
-        let run = Activations::new(&self.config, ids.len().min(CHUNK));
+        let run = Activations::new(&self.program, ids.len().min(CHUNK));
         Ok(Pass { model: self, ids: ids.to_vec(), done: 0, layer: 0, wanted: logits, found, run })
     }
 }
@@ -139,7 +145,7 @@ impl Pass<'_> {
         if self.done == self.ids.len() {
             return Ok(false);
         }
-        if self.layer < self.model.config.layers {
+        if self.layer < self.model.program.layers.len() {
             if self.layer == 0 {
                 self.embed()?;
             }
@@ -171,150 +177,186 @@ impl Pass<'_> {
     /// The residual stream `[tokens, hidden]` after the last step: a tap for tests. The tokens are those of the chunk,
     /// at most 32, and after the head they are still those before the norm.
     pub fn residual(&self) -> &[f32] {
-        &self.run.residual
+        &self.run.values[self.model.program.residual().0]
     }
 
     fn embed(&mut self) -> Result<()> {
         let left = self.ids.len() - self.done;
-        self.run.resize(&self.model.config, left.min(CHUNK));
+        let CpuModel { program, weights, .. } = &*self.model;
+        self.run.resize(program, left.min(CHUNK));
         let ids = &self.ids[self.done..][..self.run.tokens];
-        gather(&self.model.weights.embedding.matrix(), ids, &mut self.run.residual)
+        for op in &program.embed {
+            let Op::Embed { table, scale, y } = op else { continue };
+            let y = &mut self.run.values[y.0];
+            gather(&weights.tensor(*table).matrix(), ids, y)?;
+            y.iter_mut().for_each(|x| *x *= scale);
+        }
+        Ok(())
     }
 
     async fn run_layer(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
-        let CpuModel { config, weights, frequencies, cache, cached, .. } = &mut *self.model;
-        let layer = &weights.layers[self.layer];
-        self.run.project(config, layer, yield_now).await?;
-        self.run.rotate(config, *cached, frequencies);
-        self.run.attend(config, *cached, &mut cache[self.layer], yield_now).await?;
-        layer.attn_out.apply(&self.run.attended, &mut self.run.update, yield_now).await?;
-        self.run.add_update();
-        self.run.feed_forward(config, layer, yield_now).await
+        let CpuModel { program, weights, frequencies, cache, cached, .. } = &mut *self.model;
+        let (tables, position) = (&program.rope_tables, *cached);
+        let mut interpreter = Interpreter { run: &mut self.run, weights, tables, frequencies, cache, position };
+        for op in &program.layers[self.layer] {
+            interpreter.run(op, yield_now).await?;
+        }
+        Ok(())
     }
 
     /// The logits that are wanted from this chunk.
     async fn head(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
-        let CpuModel { config, weights, .. } = &*self.model;
         let rows = match self.wanted {
             Logits::All => self.run.tokens,
             Logits::Last if self.done == self.ids.len() => 1,
             Logits::Last | Logits::None => return Ok(()),
         };
-        let first = (self.run.tokens - rows) * config.hidden;
-        let normed = &mut self.run.normed[first..];
-        normed.copy_from_slice(&self.run.residual[first..]);
-        rms_norm(normed, &weights.output_norm, config.rms_eps);
-        let start = self.found.len();
-        self.found.resize(start + rows * config.vocab, 0.0);
-        weights.head().apply(normed, &mut self.found[start..], yield_now).await
+        let CpuModel { program, weights, frequencies, cache, cached, .. } = &mut *self.model;
+        let mut run = self.run.last(rows, program);
+        let (tables, position) = (&program.rope_tables, *cached);
+        let mut interpreter = Interpreter { run: &mut run, weights, tables, frequencies, cache, position };
+        for op in &program.head {
+            interpreter.run(op, yield_now).await?;
+        }
+        let logits = program.head.last().map_or(program.residual(), Op::writes);
+        self.found.append(&mut run.values[logits.0]);
+        Ok(())
     }
 }
 
-/// What flows between the kernels for one chunk of tokens; the token is the outermost dimension of each.
+/// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
 #[derive(Debug)]
 struct Activations {
     tokens: usize,
-    residual: Vec<f32>,
-    normed: Vec<f32>,
-    q: Vec<f32>,
-    k: Vec<f32>,
-    v: Vec<f32>,
-    attended: Vec<f32>,
-    gate: Vec<f32>,
-    up: Vec<f32>,
-    /// What is added to the residual stream next.
-    update: Vec<f32>,
+    values: Vec<Vec<f32>>,
 }
 
 impl Activations {
-    fn new(config: &ModelConfig, tokens: usize) -> Self {
-        let zeros = |width: usize| vec![0.0; tokens * width];
-        Self {
-            tokens,
-            residual: zeros(config.hidden),
-            normed: zeros(config.hidden),
-            q: zeros(config.query_width()),
-            k: zeros(config.kv_width()),
-            v: zeros(config.kv_width()),
-            attended: zeros(config.query_width()),
-            gate: zeros(config.ffn),
-            up: zeros(config.ffn),
-            update: zeros(config.hidden),
+    /// Zeros for what the layers use; the head makes its own.
+    fn new(program: &Program, tokens: usize) -> Self {
+        let mut values = vec![Vec::new(); program.activations.len()];
+        for op in program.embed.iter().chain(program.layers.iter().flatten()) {
+            let y = op.writes();
+            values[y.0].resize(tokens * program.width(y), 0.0);
         }
+        Self { tokens, values }
     }
 
     /// For the last chunk of a prompt, which may be shorter.
-    fn resize(&mut self, config: &ModelConfig, tokens: usize) {
+    fn resize(&mut self, program: &Program, tokens: usize) {
         if tokens != self.tokens {
-            *self = Self::new(config, tokens);
+            *self = Self::new(program, tokens);
         }
     }
 
-    /// Norm, queries, keys and values, and where the architecture has them the norms of each head.
-    async fn project(&mut self, config: &ModelConfig, layer: &Layer, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
-        self.normed.copy_from_slice(&self.residual);
-        rms_norm(&mut self.normed, &layer.attn_norm, config.rms_eps);
-        layer.q.apply(&self.normed, &mut self.q, yield_now).await?;
-        layer.k.apply(&self.normed, &mut self.k, yield_now).await?;
-        layer.v.apply(&self.normed, &mut self.v, yield_now).await?;
-        for (heads, norm) in [(&mut self.q, &layer.q_norm), (&mut self.k, &layer.k_norm)] {
-            if let Some(norm) = norm {
-                rms_norm(heads, norm, config.rms_eps);
+    /// The last rows of the residual stream, and room for what the head computes from them.
+    fn last(&self, rows: usize, program: &Program) -> Self {
+        let mut values = vec![Vec::new(); program.activations.len()];
+        for op in &program.head {
+            let y = op.writes();
+            values[y.0].resize(rows * program.width(y), 0.0);
+        }
+        let x = program.residual();
+        values[x.0] = self.values[x.0][(self.tokens - rows) * program.width(x)..].to_vec();
+        Self { tokens: rows, values }
+    }
+
+    /// Takes an activation out, to be written while others are read; [`Activations::put`] brings it back.
+    fn take(&mut self, y: Activation) -> Vec<f32> {
+        std::mem::take(&mut self.values[y.0])
+    }
+
+    fn put(&mut self, y: Activation, values: Vec<f32>) {
+        self.values[y.0] = values;
+    }
+}
+
+/// Runs operations on the activations of a chunk.
+struct Interpreter<'a> {
+    run: &'a mut Activations,
+    weights: &'a Weights,
+    tables: &'a [RopeTable],
+    frequencies: &'a [Vec<f64>],
+    cache: &'a mut [LayerCache],
+    /// Of the chunk's first token.
+    position: usize,
+}
+
+impl Interpreter<'_> {
+    async fn run(&mut self, op: &Op, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
+        match *op {
+            Op::Embed { .. } => {}
+            Op::Norm { x, norm, y } => {
+                let mut out = self.run.take(y);
+                if x != y {
+                    out.copy_from_slice(&self.run.values[x.0]);
+                }
+                rms_norm(&mut out, self.weights.norm(norm.weight), norm.eps);
+                self.run.put(y, out);
             }
+            Op::Linear { x, weight, bias, y } => {
+                let mut out = self.run.take(y);
+                self.weights.tensor(weight).apply(&self.run.values[x.0], &mut out, yield_now).await?;
+                if let Some(bias) = bias.and_then(|bias| self.weights.vector(bias.key)) {
+                    let rows = out.chunks_exact_mut(bias.len());
+                    rows.flat_map(|row| row.iter_mut().zip(bias)).for_each(|(out, bias)| *out += bias);
+                }
+                self.run.put(y, out);
+            }
+            Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
+            Op::Attend { qkv, attention, cache, y } => self.attend(qkv, &attention, cache, y, yield_now).await?,
+            Op::Gate { gate, up, kind, y } => {
+                let mut out = self.run.take(y);
+                out.copy_from_slice(&self.run.values[gate.0]);
+                match kind {
+                    GateKind::SwiGlu => swiglu(&mut out, &self.run.values[up.0]),
+                    GateKind::GeGlu => geglu(&mut out, &self.run.values[up.0]),
+                }
+                self.run.put(y, out);
+            }
+            Op::Add { x, to } => {
+                let mut sum = self.run.take(to);
+                sum.iter_mut().zip(&self.run.values[x.0]).for_each(|(sum, x)| *sum += x);
+                self.run.put(to, sum);
+            }
+            Op::SoftCap { x, cap } => self.run.values[x.0].iter_mut().for_each(|x| *x = cap * (*x / cap).tanh()),
         }
         Ok(())
     }
 
-    fn rotate(&mut self, config: &ModelConfig, position: usize, frequencies: &[f64]) {
-        let (head_dim, style) = (config.head_dim, config.architecture.rope);
-        let q = self.q.chunks_exact_mut(config.query_width());
-        let k = self.k.chunks_exact_mut(config.kv_width());
-        for (token, (q, k)) in q.zip(k).enumerate() {
-            rope(q, head_dim, position + token, frequencies, style);
-            rope(k, head_dim, position + token, frequencies, style);
+    fn rotate(&mut self, x: Activation, head_dim: usize, table: usize) {
+        let values = &mut self.run.values[x.0];
+        let width = values.len() / self.run.tokens;
+        for (token, row) in values.chunks_exact_mut(width).enumerate() {
+            rope(row, head_dim, self.position + token, &self.frequencies[table], self.tables[table].style);
         }
     }
 
     /// Token by token: with thousands of keys one takes milliseconds.
     async fn attend(
         &mut self,
-        config: &ModelConfig,
-        position: usize,
-        cache: &mut LayerCache,
+        qkv: [Activation; 3],
+        spec: &AttentionSpec,
+        cache: usize,
+        y: Activation,
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<()> {
-        let ModelConfig { heads, kv_heads, head_dim, .. } = *config;
-        cache.write(position, config.kv_width(), &self.k, &self.v)?;
-        let width = config.query_width();
-        let tokens = self.q.chunks_exact(width).zip(self.attended.chunks_exact_mut(width));
-        for (position, (q, attended)) in (position..).zip(tokens) {
-            let shape = AttentionShape { heads, kv_heads, head_dim, position };
+        let AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap } = *spec;
+        let cache = &mut self.cache[cache];
+        let mut out = self.run.take(y);
+        let [q, k, v] = qkv.map(|of| &self.run.values[of.0]);
+        cache.write(self.position, spec.kv_width(), k, v)?;
+        let width = spec.query_width();
+        for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
+            let position = self.position + token;
+            let shape = AttentionShape { heads, kv_heads, head_dim, position, scale, window, soft_cap };
             match cache {
-                LayerCache::F16(rows) => attention(shape, q, &rows.keys, &rows.values, attended),
-                LayerCache::F32(rows) => attention(shape, q, &rows.keys, &rows.values, attended),
+                LayerCache::F16(rows) => attention(shape, q, &rows.keys, &rows.values, out),
+                LayerCache::F32(rows) => attention(shape, q, &rows.keys, &rows.values, out),
             }
             yield_now().await;
         }
+        self.run.put(y, out);
         Ok(())
-    }
-
-    async fn feed_forward(
-        &mut self,
-        config: &ModelConfig,
-        layer: &Layer,
-        yield_now: &mut impl AsyncFnMut(),
-    ) -> Result<()> {
-        self.normed.copy_from_slice(&self.residual);
-        rms_norm(&mut self.normed, &layer.ffn_norm, config.rms_eps);
-        layer.gate.apply(&self.normed, &mut self.gate, yield_now).await?;
-        layer.up.apply(&self.normed, &mut self.up, yield_now).await?;
-        swiglu(&mut self.gate, &self.up);
-        layer.down.apply(&self.gate, &mut self.update, yield_now).await?;
-        self.add_update();
-        Ok(())
-    }
-
-    fn add_update(&mut self) {
-        self.residual.iter_mut().zip(&self.update).for_each(|(residual, update)| *residual += update);
     }
 }

@@ -6,10 +6,9 @@ use super::CpuModel;
 use super::cache::CacheFormat;
 use super::mat_mul::mat_mul_rows;
 use super::mat_vec::{Matrix, mat_vec};
-use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 use crate::gguf::{GgmlType, dequantize};
-use crate::model::{Role, WeightSpec, weight_specs};
+use crate::model::{ModelConfig, WeightKey, WeightSpec, weight_specs};
 
 /// Multiply-adds between two turns: a millisecond or two, ten on a slow phone.
 const STEP: usize = 4 << 20;
@@ -52,55 +51,29 @@ impl Tensor {
     }
 }
 
-/// A projection with or without a bias.
-#[derive(Debug)]
-pub(super) struct Linear {
-    weight: Tensor,
-    bias: Option<Vec<f32>>,
-}
-
-impl Linear {
-    /// `out[t] = weight · x[t] + bias`.
-    pub async fn apply(&self, x: &[f32], out: &mut [f32], yield_now: &mut impl AsyncFnMut()) -> Result<()> {
-        self.weight.apply(x, out, yield_now).await?;
-        let Some(bias) = &self.bias else { return Ok(()) };
-        for out in out.chunks_exact_mut(bias.len()) {
-            out.iter_mut().zip(bias).for_each(|(out, bias)| *out += bias);
-        }
-        Ok(())
-    }
-}
-
-/// One layer; the names are those of [`Role`].
-#[derive(Debug)]
-pub(super) struct Layer {
-    pub attn_norm: Vec<f32>,
-    pub q: Linear,
-    pub k: Linear,
-    pub v: Linear,
-    pub q_norm: Option<Vec<f32>>,
-    pub k_norm: Option<Vec<f32>>,
-    pub attn_out: Tensor,
-    pub ffn_norm: Vec<f32>,
-    pub gate: Tensor,
-    pub up: Tensor,
-    pub down: Tensor,
-}
-
-/// All of a model.
+/// All of a model, by the names of its program.
 #[derive(Debug)]
 pub(super) struct Weights {
-    pub embedding: Tensor,
-    pub output_norm: Vec<f32>,
-    head: Option<Tensor>,
-    pub rope_freqs: Option<Vec<f32>>,
-    pub layers: Vec<Layer>,
+    /// Matrices.
+    tensors: HashMap<WeightKey, Tensor>,
+    /// Norms, biases, RoPE factors, as f32.
+    vectors: HashMap<WeightKey, Vec<f32>>,
 }
 
 impl Weights {
-    /// The output head; the embedding table where the file has none.
-    pub fn head(&self) -> &Tensor {
-        self.head.as_ref().unwrap_or(&self.embedding)
+    /// A matrix; the builder has seen that it is there.
+    pub fn tensor(&self, key: WeightKey) -> &Tensor {
+        &self.tensors[&key]
+    }
+
+    /// The weight of a norm, which is always there.
+    pub fn norm(&self, key: WeightKey) -> &[f32] {
+        &self.vectors[&key]
+    }
+
+    /// A vector that the file may lack.
+    pub fn vector(&self, key: WeightKey) -> Option<&[f32]> {
+        self.vectors.get(&key).map(Vec::as_slice)
     }
 }
 
@@ -108,7 +81,7 @@ impl Weights {
 #[derive(Debug)]
 pub struct CpuModelBuilder {
     config: ModelConfig,
-    tensors: HashMap<(Option<usize>, Role), Tensor>,
+    tensors: HashMap<WeightKey, Tensor>,
 }
 
 impl CpuModelBuilder {
@@ -125,7 +98,7 @@ impl CpuModelBuilder {
         let (rows, cols) = (spec.rows(), spec.cols());
         Matrix::new(ty, rows, cols, &bytes)
             .map_err(|error| Error::new(error.code(), format!("tensor {}: {}", spec.name, error.message())))?;
-        self.tensors.insert((spec.layer, spec.role), Tensor { ty, rows, cols, bytes });
+        self.tensors.insert(spec.key(), Tensor { ty, rows, cols, bytes });
         Ok(())
     }
 
@@ -137,58 +110,16 @@ impl CpuModelBuilder {
         if context_length == 0 {
             return Err(Error::invalid_argument("context length: expected at least 1 token, found 0"));
         }
-        let head = if self.config.tied { None } else { Some(self.take(None, Role::Output)?) };
-        let weights = Weights {
-            embedding: self.take(None, Role::TokenEmbedding)?,
-            output_norm: self.take(None, Role::OutputNorm)?.vector()?,
-            head,
-            rope_freqs: self.take_vector(None, Role::RopeFreqs)?,
-            layers: (0..self.config.layers).map(|n| self.layer(n)).collect::<Result<_>>()?,
-        };
-        Ok(CpuModel::new(self.config, weights, context_length, cache))
-    }
-
-    fn layer(&mut self, n: usize) -> Result<Layer> {
-        let layer = Some(n);
-        let qk_norm = self.config.architecture.qk_norm;
-        Ok(Layer {
-            attn_norm: self.take(layer, Role::AttnNorm)?.vector()?,
-            q: self.linear(layer, Role::AttnQ, Role::AttnQBias)?,
-            k: self.linear(layer, Role::AttnK, Role::AttnKBias)?,
-            v: self.linear(layer, Role::AttnV, Role::AttnVBias)?,
-            q_norm: if qk_norm { Some(self.take(layer, Role::AttnQNorm)?.vector()?) } else { None },
-            k_norm: if qk_norm { Some(self.take(layer, Role::AttnKNorm)?.vector()?) } else { None },
-            attn_out: self.take(layer, Role::AttnOut)?,
-            ffn_norm: self.take(layer, Role::FfnNorm)?.vector()?,
-            gate: self.take(layer, Role::FfnGate)?,
-            up: self.take(layer, Role::FfnUp)?,
-            down: self.take(layer, Role::FfnDown)?,
-        })
-    }
-
-    fn linear(&mut self, layer: Option<usize>, weight: Role, bias: Role) -> Result<Linear> {
-        Ok(Linear { weight: self.take(layer, weight)?, bias: self.take_vector(layer, bias)? })
-    }
-
-    fn take(&mut self, layer: Option<usize>, role: Role) -> Result<Tensor> {
-        self.tensors.remove(&(layer, role)).ok_or_else(|| self.missing(layer, role))
-    }
-
-    /// A vector that may be absent where the architecture says so.
-    fn take_vector(&mut self, layer: Option<usize>, role: Role) -> Result<Option<Vec<f32>>> {
-        match self.tensors.remove(&(layer, role)) {
-            Some(tensor) => tensor.vector().map(Some),
-            None if self.spec(layer, role).is_none_or(|spec| spec.optional) => Ok(None),
-            None => Err(self.missing(layer, role)),
+        let mut weights = Weights { tensors: HashMap::new(), vectors: HashMap::new() };
+        for spec in weight_specs(&self.config) {
+            let key = spec.key();
+            match self.tensors.remove(&key) {
+                Some(tensor) if spec.dims.len() == 1 => drop(weights.vectors.insert(key, tensor.vector()?)),
+                Some(tensor) => drop(weights.tensors.insert(key, tensor)),
+                None if spec.optional => {}
+                None => return Err(Error::bad_file(format!("tensor {} was not loaded", spec.name))),
+            }
         }
-    }
-
-    fn spec(&self, layer: Option<usize>, role: Role) -> Option<WeightSpec> {
-        weight_specs(&self.config).into_iter().find(|spec| spec.layer == layer && spec.role == role)
-    }
-
-    fn missing(&self, layer: Option<usize>, role: Role) -> Error {
-        let name = self.spec(layer, role).map_or_else(|| format!("{role:?}"), |spec| spec.name);
-        Error::bad_file(format!("tensor {name} was not loaded"))
+        Ok(CpuModel::new(self.config, weights, context_length, cache))
     }
 }

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use super::gpu_model::{GpuModel, SessionPlan};
 use super::gpu_session::GpuSession;
 use super::pace::Pace;
-use crate::config::ModelConfig;
 use crate::forward::{Plan, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
 use crate::gpu::{Ahead, Buffer, BufferTable, CommandList, Device};
@@ -16,7 +15,8 @@ use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::repack::repack;
 use crate::kernels::rope_kv::frequency_table;
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::WeightSpec;
+use crate::model::program::RopeTable;
+use crate::model::{ModelConfig, WeightSpec};
 use crate::{Error, Result};
 
 /// Bytes of a slice of a tensor, at least one row.
@@ -63,13 +63,15 @@ impl<'a> GpuModelBuilder<'a> {
         matched: Vec<(usize, WeightSpec)>,
     ) -> Result<Self> {
         let mut plan = Plan::default();
-        let placement = place(&config, &caps, tensors, matched, &mut plan)?;
+        let program = crate::model::program(&config);
+        let placement = place(&program, &caps, tensors, matched, &mut plan)?;
         let mut table = BufferTable::default();
         table.make(&device, &plan.buffers)?;
         let mut model = GpuModel {
             device,
             caps,
             config,
+            program,
             weights: placement.weights,
             plan,
             table,
@@ -163,9 +165,12 @@ impl<'a> GpuModelBuilder<'a> {
         let Self { mut model, staging, rope_factors, session, session_table, pipelines, .. } = self;
         model.device.finish_ahead(pipelines).await;
         model.table.remove(staging);
-        let config = &model.config;
-        let (theta, scale) = (f64::from(config.rope_theta), f64::from(config.rope_scale));
-        model.frequencies = frequency_table(config.rope_dims as u32, theta, scale, rope_factors.as_deref());
+        let frequencies = |table: &RopeTable| {
+            let (theta, scale) = (f64::from(table.theta), f64::from(table.scale));
+            let factors = table.factors.and(rope_factors.as_deref());
+            frequency_table(table.dims as u32, theta, scale, factors)
+        };
+        model.frequencies = model.program.rope_tables.iter().map(frequencies).collect();
         let device = model.device.clone();
         let session = GpuSession::assemble(model.into(), session, session_table).await?;
         device.check_pipelines().await?;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::session::{NO_TOKEN, Session, Token};
 use crate::Result;
-use crate::config::ModelConfig;
+use crate::model::ModelConfig;
 use crate::reference::{CpuModel, Logits};
 use crate::sampler::{Counts, SamplingOptions, counts_of_prompt, sample};
 use crate::time_slice::TimeSlice;

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::pace::Pace;
-use crate::config::ModelConfig;
 use crate::forward::{BufferSpec, Buffers, Forward, Lists, Plan, Weights};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
+use crate::model::ModelConfig;
+use crate::model::program::Program;
 
 /// Weights on a device, and what is known of the model. It never changes once it is built, and any number of
 /// [sessions](super::GpuSession) run it. The weights go when the last of them does.
@@ -16,12 +17,13 @@ pub struct GpuModel {
     /// The device's, with the precision that the model is run in.
     pub(super) caps: Caps,
     pub(super) config: ModelConfig,
+    pub(super) program: Program,
     pub(super) weights: Weights,
     /// The weights' buffers: those of sessions get the numbers after them.
     pub(super) plan: Plan,
     pub(super) table: BufferTable,
-    /// RoPE frequencies, see [`crate::kernels::rope_kv::frequency_table`].
-    pub(super) frequencies: Vec<[u32; 2]>,
+    /// RoPE frequencies of each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
+    pub(super) frequencies: Vec<Vec<[u32; 2]>>,
     /// Ids of the kernels that took the weights apart.
     pub(super) repacks: BTreeSet<String>,
     pub(super) pace: Pace,
@@ -57,9 +59,8 @@ impl SessionPlan {
     pub fn new(model: &GpuModel, context: usize) -> Self {
         let weights = &model.plan.buffers;
         let mut plan = Plan { buffers: weights.clone() };
-        let buffers = Buffers::alloc(&model.config, context, &mut plan);
-        let forward = Forward { config: &model.config, caps: &model.caps, weights: &model.weights, buffers: &buffers };
-        let lists = forward.lists();
+        let buffers = Buffers::alloc(&model.program, model.config.vocab, context, &mut plan);
+        let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();
         let specs = plan.buffers.split_off(weights.len());
         Self { buffers, specs, lists }
     }

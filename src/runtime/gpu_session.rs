@@ -8,12 +8,12 @@ use super::gpu_model::{GpuModel, SessionPlan};
 use super::pace::MIN_TOKENS;
 use super::queue::{Copy, Queue, Work};
 use super::session::{Session, Token};
-use crate::config::ModelConfig;
 use crate::forward::{self, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS};
 use crate::gpu::{Buffer, BufferTable, CommandList, Device, ReadBack, Ring};
 use crate::kernels::caps::{ActivationFormat, Precision};
 use crate::kernels::spec::Slice;
 use crate::kernels::state::State;
+use crate::model::ModelConfig;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
 use crate::time_slice::TimeSlice;
 use crate::{Error, ErrorCode, Result};
@@ -97,7 +97,9 @@ impl GpuSession {
         let lists = Lists::record(&model.device, &plan.lists, &table).await?;
         let ring = Ring::new(&model.device, MAX_DEPTH, size_of::<State>() as u64)?;
         let session = Self { model, table, buffers: plan.buffers, lists, evaluation: None, ring, greedy: true };
-        session.write(session.buffers.frequencies, bytemuck::cast_slice(&session.model.frequencies));
+        for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
+            session.write(*slice, bytemuck::cast_slice(frequencies));
+        }
         Ok(session)
     }
 
@@ -169,7 +171,7 @@ impl GpuSession {
         for (index, chunk) in ids.chunks(CHUNK).enumerate() {
             let first = index * CHUNK;
             self.write_pass(chunk, position + first);
-            let source = self.buffers.activations.x;
+            let source = self.buffers.head.of(self.model.program.residual()).slice;
             let copy = Copy {
                 source: self.table.get(source.buffer),
                 source_offset: source.offset,
@@ -236,7 +238,7 @@ impl GpuSession {
         let logits = Rc::new(model.device.buffer("all logits", bytes, usage)?);
         let id = self.table.add(logits.clone());
         let caps = model.caps.clone().with_precision(Precision::Exact);
-        let forward = Forward { config: &model.config, caps: &caps, weights: &model.weights, buffers: &self.buffers };
+        let forward = Forward::new(&model.program, &caps, &model.weights, &self.buffers);
         let record = |dispatches: Vec<_>| CommandList::record(&model.device, &dispatches, &self.table);
         let head = record(forward.head_of_all(id.into()))?;
         let exact = self.rounds().then(|| record(forward.prefill())).transpose()?;
@@ -263,7 +265,7 @@ impl Session for GpuSession {
     }
 
     fn context_length(&self) -> usize {
-        self.buffers.heads.context as usize
+        self.buffers.context
     }
 
     fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]) {

@@ -6,7 +6,7 @@ use super::cpu::CpuSession;
 #[cfg(target_arch = "wasm32")]
 use super::gpu_session::GpuSession;
 use crate::Result;
-use crate::config::ModelConfig;
+use crate::model::ModelConfig;
 use crate::sampler::SamplingOptions;
 
 /// A sampled token.

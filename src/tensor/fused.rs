@@ -193,7 +193,7 @@ impl<'a> Steps<'a> {
     pub fn record(&self, tape: &mut Tape, path: Path) -> Result<Tensor> {
         let y = tape.output(DType::F32, &self.shape)?;
         if path == Path::Fused {
-            let epilogue = if self.gate.is_some() { Epilogue::SwiGlu } else { Epilogue::Store };
+            let epilogue = self.gate.map_or(Epilogue::Store, Epilogue::Gate);
             let norm = self.norm.map(|(weight, eps)| (weight.slice(), eps));
             let vectors = Vectors { norm, bias: self.bias.map(Tensor::slice), epilogue };
             quantised::vectors(tape, (self.rows, self.x.slice()), self.w, &vectors, y.slice())?;

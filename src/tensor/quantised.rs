@@ -99,7 +99,7 @@ pub(super) fn vectors(
 ) -> Result<()> {
     let weights = matrix(w)?;
     let state = state(tape, m)?;
-    let y_stride = if epilogue == Epilogue::SwiGlu { weights.rows / 2 } else { weights.rows };
+    let y_stride = if matches!(epilogue, Epilogue::Gate(_)) { weights.rows / 2 } else { weights.rows };
     let problem = MatVec { columns: m, norm, bias, epilogue, y_stride, ..MatVec::new(&weights, x, y) };
     let dispatches = mat_vec::mat_vec(tape.caps(), state, tape.dummy(), &problem);
     dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));

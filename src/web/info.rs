@@ -34,7 +34,7 @@ impl Info {
         };
         let adapter = gpu.map(|session| &session.model().device().adapter);
         Self {
-            architecture: config.architecture.name,
+            architecture: config.architecture,
             name: config.name.clone(),
             quantization: config.quantization,
             parameters: config.parameters,

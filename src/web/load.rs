@@ -9,11 +9,10 @@ use wasm_bindgen::prelude::*;
 use super::errors::to_js;
 use super::source::{ByteSource, PartReader};
 use super::tensor::DeviceHandle;
-use crate::config::ModelConfig;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo};
 use crate::gpu::Device;
 use crate::kernels::caps::{Caps, Precision};
-use crate::model::{WeightSpec, match_tensors};
+use crate::model::{ModelConfig, WeightSpec, match_tensors};
 use crate::reference::{CacheFormat, CpuModel};
 use crate::runtime::{AnySession, CpuSession, Engine, GpuModelBuilder};
 use crate::time_slice::TimeSlice;
@@ -114,7 +113,7 @@ pub async fn load(
     for (part, reader) in readers.iter().enumerate() {
         check_size(&gguf, part, reader).map_err(to_js)?;
     }
-    let config = ModelConfig::from_gguf(&gguf).map_err(to_js)?;
+    let config = crate::model::config(&gguf).map_err(to_js)?;
     let tokenizer = read_tokenizer(&gguf).await?;
     for warning in tokenizer.warnings() {
         web_sys::console::warn_1(&format!("webgguf: {warning}").into());

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use webgguf::config::ModelConfig;
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::model::match_tensors;
 use webgguf::reference::{CacheFormat, CpuModel};
@@ -20,7 +19,7 @@ fn header(file: &[u8]) -> Gguf {
 pub fn load(paths: &[PathBuf], cache: CacheFormat) -> CpuModel {
     let files: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).expect("a file")).collect();
     let gguf = Gguf::join(files.iter().map(|file| header(file)).collect()).expect("parts of one model");
-    let config = ModelConfig::from_gguf(&gguf).expect("good settings");
+    let config = webgguf::model::config(&gguf).expect("good settings");
     let mut builder = CpuModel::builder(config.clone());
     for (index, spec) in match_tensors(&config, &gguf.tensors).expect("all tensors") {
         let tensor = &gguf.tensors[index];

@@ -1,8 +1,8 @@
 //! A tiny model made of nothing but numbers: headers to read settings from, and random weights to run.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use webgguf::config::ModelConfig;
 use webgguf::gguf::{Array, GgmlType, Gguf, Metadata, TensorInfo, Value};
+use webgguf::model::ModelConfig;
 use webgguf::model::{Role, weight_specs};
 use webgguf::reference::{CacheFormat, CpuModel};
 
@@ -41,7 +41,7 @@ pub fn header(metadata: Metadata) -> Gguf {
 }
 
 pub fn config(architecture: &str) -> ModelConfig {
-    ModelConfig::from_gguf(&header(metadata(architecture))).expect("a good header")
+    webgguf::model::config(&header(metadata(architecture))).expect("a good header")
 }
 
 /// The table of all tensors that the model wants, optional ones included.

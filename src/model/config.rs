@@ -2,10 +2,10 @@
 //!
 //! Past this point nobody reads metadata again, and nobody checks a dimension again.
 
+use super::tensors::{EMBEDDING, HEAD};
 use crate::error::{Error, ErrorCode, Result};
 use crate::formats::file_type_label;
-use crate::gguf::{GgmlType, Gguf, Metadata, TensorInfo, Value};
-use crate::model::{ARCHITECTURES, Architecture, EMBEDDING, HEAD};
+use crate::gguf::{Array, GgmlType, Gguf, Metadata, TensorInfo, Value};
 
 /// The base of the rotary frequencies in files that do not say: that of the first Llama.
 const DEFAULT_ROPE_THETA: f32 = 10_000.0;
@@ -20,11 +20,31 @@ const MAX_HEAD_DIM: usize = 1 << 10;
 const MAX_CONTEXT: usize = 1 << 27;
 const MAX_VOCAB: usize = 1 << 24;
 
+/// Which layers have a sliding window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SlidingPattern {
+    /// All but the last of every so many; 0: all layers.
+    Every(usize),
+    /// Layer by layer.
+    Layers(Vec<bool>),
+}
+
+impl SlidingPattern {
+    /// Whether this layer has the window.
+    pub fn slides(&self, layer: usize) -> bool {
+        match self {
+            Self::Every(0) => true,
+            Self::Every(n) => layer % n < n - 1,
+            Self::Layers(layers) => layers.get(layer).copied().unwrap_or(false),
+        }
+    }
+}
+
 /// The numbers of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
-    /// What sets its architecture apart.
-    pub architecture: &'static Architecture,
+    /// `general.architecture`: the name of its family's row, and the prefix of its metadata keys.
+    pub architecture: &'static str,
     /// `general.name`.
     pub name: Option<String>,
     /// A label such as `Q4_K_M`, from `general.file_type`, or else the type of most of the weights.
@@ -49,6 +69,16 @@ pub struct ModelConfig {
     pub rope_theta: f32,
     /// Linear scaling: the position is multiplied by this, 1 / the factor in the file.
     pub rope_scale: f32,
+    /// The base of the rotary frequencies on layers with a sliding window, if the file has one of its own.
+    pub rope_theta_sliding: Option<f32>,
+    /// Tokens that a query of a layer with a sliding window sees, itself included.
+    pub sliding_window: Option<usize>,
+    /// Which layers have the window, if the file says.
+    pub sliding_pattern: Option<SlidingPattern>,
+    /// Attention scores `s` become `cap · tanh(s / cap)`.
+    pub attention_soft_cap: Option<f32>,
+    /// Logits `l` become `cap · tanh(l / cap)`.
+    pub final_soft_cap: Option<f32>,
     /// What RMS norms add to the mean of the squares.
     pub rms_eps: f32,
     /// The longest context the model was trained for, in tokens.
@@ -60,15 +90,10 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// Reads and checks the numbers of a model.
-    ///
-    /// # Errors
-    /// `unsupported_architecture` for an architecture, a RoPE scaling or a layout that webgguf does not run; `bad_file`
-    /// for a missing key, a wrong type, a number out of range, or numbers that contradict each other.
-    pub fn from_gguf(gguf: &Gguf) -> Result<Self> {
+    /// Reads and checks the numbers of a model of this architecture; see [`super::config()`].
+    pub(super) fn from_gguf(gguf: &Gguf, architecture: &'static str) -> Result<Self> {
         let metadata = &gguf.metadata;
-        let architecture = architecture(metadata)?;
-        let keys = Keys { metadata, architecture: architecture.name };
+        let keys = Keys { metadata, architecture };
         keys.refuse_experts()?;
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
         let heads = keys.required("attention.head_count", MAX_HEADS)?;
@@ -93,6 +118,11 @@ impl ModelConfig {
             rope_dims: rope_dims(&keys, head_dim)?,
             rope_theta: keys.positive("rope.freq_base")?.unwrap_or(DEFAULT_ROPE_THETA),
             rope_scale: rope_scale(&keys)?,
+            rope_theta_sliding: keys.positive("rope.freq_base_swa")?,
+            sliding_window: keys.window()?,
+            sliding_pattern: keys.pattern()?,
+            attention_soft_cap: keys.soft_cap("attn_logit_softcapping")?,
+            final_soft_cap: keys.soft_cap("final_logit_softcapping")?,
             rms_eps: keys.rms_eps()?,
             context_length: keys.required("context_length", MAX_CONTEXT)?,
             vocab: vocabulary(&keys, &gguf.tensors)?,
@@ -171,6 +201,40 @@ impl Keys<'_> {
         }
     }
 
+    /// 0 says that no layer has a window.
+    fn window(&self) -> Result<Option<usize>> {
+        const KEY: &str = "attention.sliding_window";
+        match self.metadata.u64(&self.name(KEY))? {
+            Some(0) => Ok(None),
+            _ => self.count(KEY, MAX_CONTEXT),
+        }
+    }
+
+    /// A number, or one truth per layer.
+    fn pattern(&self) -> Result<Option<SlidingPattern>> {
+        let name = self.name("attention.sliding_window_pattern");
+        if let Some(Value::Array(array)) = self.metadata.get(&name) {
+            let Array::Bool(layers) = array else {
+                let found = array.type_name();
+                return Err(Error::bad_file(format!("metadata `{name}`: expected a number or bools, found {found}")));
+            };
+            return Ok(Some(SlidingPattern::Layers(layers.clone())));
+        }
+        let Some(every) = self.metadata.u64(&name)? else { return Ok(None) };
+        match usize::try_from(every) {
+            Ok(every) if every <= MAX_LAYERS => Ok(Some(SlidingPattern::Every(every))),
+            _ => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to {MAX_LAYERS}, found {every}"))),
+        }
+    }
+
+    /// 0 says that there is none.
+    fn soft_cap(&self, key: &str) -> Result<Option<f32>> {
+        match self.metadata.f32(&self.name(key))? {
+            Some(0.0) => Ok(Some(0.0)),
+            _ => self.positive(key),
+        }
+    }
+
     fn refuse_experts(&self) -> Result<()> {
         let name = self.name("expert_count");
         match self.metadata.u64(&name)? {
@@ -182,16 +246,6 @@ impl Keys<'_> {
 
 fn unsupported(message: String) -> Error {
     Error::new(ErrorCode::UnsupportedArchitecture, message)
-}
-
-fn architecture(metadata: &Metadata) -> Result<&'static Architecture> {
-    let name = metadata.str("general.architecture")?;
-    let name = name.ok_or_else(|| Error::bad_file("metadata `general.architecture` is missing"))?;
-    Architecture::from_name(name).ok_or_else(|| {
-        let known: Vec<&str> = ARCHITECTURES.iter().map(|a| a.name).collect();
-        let shown: String = name.chars().take(64).collect();
-        unsupported(format!("architecture {shown:?} is not supported, known are {}", known.join(", ")))
-    })
 }
 
 /// `attention.key_length`, or an equal share of the residual stream for every head.

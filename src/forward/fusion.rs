@@ -1,0 +1,171 @@
+//! Operations → steps: which operations of a program one kernel computes together.
+//!
+//! A table of rules is tried at each operation, and the first that fits is taken. What no rule fuses is a step of its
+//! own, so a new family runs before it is fast, and becomes fast by a row of a table.
+
+use crate::model::GateKind;
+use crate::model::WeightKey;
+use crate::model::program::{Activation, AttentionSpec, Op, RmsNorm};
+
+/// What a product of matrices ends with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Then {
+    /// `y = W · x`
+    Store,
+    /// `to += W · x`
+    Add(Activation),
+    /// `y = activation(gate) · up` of the two products.
+    Gate(GateKind, Activation),
+}
+
+/// Operations that run together.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step<'p> {
+    /// See [`Op::Embed`].
+    Embed { table: WeightKey, scale: f32, y: Activation },
+    /// `y = norm(x)`, or with `add` `y += norm(x)`.
+    Norm { x: Activation, norm: RmsNorm, y: Activation, add: bool },
+    /// Products of one `x`, which is normalised on the way where there is a norm; `linears` are all [`Op::Linear`].
+    Linears { x: Activation, norm: Option<RmsNorm>, linears: &'p [Op], then: Then },
+    /// Norms over the heads of q and k, their rotation, the KV cache and attention.
+    Attention { qk_norm: Option<[RmsNorm; 2]>, rope: Option<usize>, attend: Attend },
+    /// See [`Op::Gate`].
+    Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
+    /// See [`Op::Add`].
+    Add { x: Activation, to: Activation },
+    /// See [`Op::SoftCap`].
+    SoftCap { x: Activation, cap: f32 },
+}
+
+/// The fields of [`Op::Attend`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Attend {
+    pub qkv: [Activation; 3],
+    pub attention: AttentionSpec,
+    pub cache: usize,
+    pub y: Activation,
+}
+
+/// Looks at the operations from one on: how many of them become which step, if the rule fits.
+pub type Rule = for<'p> fn(&'p [Op]) -> Option<(usize, Step<'p>)>;
+
+/// Few rows: memory is read once per weight, so whatever stands between two products is folded into them.
+pub const DECODE: &[Rule] = &[norm_linears_gate, norm_linears, linear_add, norm_add];
+
+/// Many rows: products want their activations in memory.
+pub const PREFILL: &[Rule] = &[linear_add, norm_add];
+
+/// A step with the operations it stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fused<'p> {
+    /// What runs.
+    pub step: Step<'p>,
+    /// The first operation of the step.
+    pub start: usize,
+    /// One past its last operation.
+    pub end: usize,
+}
+
+/// The steps of `ops` by these rules.
+///
+/// # Panics
+/// For operations that no kernel computes by themselves: rotations and norms of heads without attention after them.
+pub fn steps<'p>(ops: &'p [Op], rules: &[Rule]) -> Vec<Fused<'p>> {
+    let mut steps = Vec::new();
+    let mut start = 0;
+    while start < ops.len() {
+        let rest = &ops[start..];
+        let fused = rules.iter().find_map(|rule| rule(rest));
+        let (count, step) = fused.or_else(|| attention(rest)).unwrap_or_else(|| alone(rest));
+        steps.push(Fused { step, start, end: start + count });
+        start += count;
+    }
+    steps
+}
+
+/// Whether nobody reads `activation` in `rest` before it is written anew.
+fn is_dead(activation: Activation, rest: &[Op]) -> bool {
+    let next = rest.iter().find(|op| op.reads().contains(&activation) || op.writes() == activation);
+    next.is_none_or(|op| !op.reads().contains(&activation))
+}
+
+/// How many operations from the first on are products of `x`.
+fn count_linears(ops: &[Op], input: Activation) -> usize {
+    ops.iter().take_while(|op| matches!(op, Op::Linear { x, .. } if *x == input)).count()
+}
+
+/// A norm of whole rows whose result only the products after it read.
+fn folded_norm(ops: &[Op]) -> Option<(Activation, RmsNorm, usize)> {
+    let [Op::Norm { x, norm, y }, rest @ ..] = ops else { return None };
+    let count = count_linears(rest, *y);
+    (x != y && count > 0 && is_dead(*y, &rest[count..])).then_some((*x, *norm, count))
+}
+
+fn norm_linears(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let (x, norm, count) = folded_norm(ops)?;
+    let linears = &ops[1..=count];
+    Some((1 + count, Step::Linears { x, norm: Some(norm), linears, then: Then::Store }))
+}
+
+fn norm_linears_gate(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let (x, norm, 2) = folded_norm(ops)? else { return None };
+    let (linears, rest) = ops[1..].split_at(2);
+    let [Op::Gate { gate, up, kind, y }, rest @ ..] = rest else { return None };
+    let own = linears[0].writes() == *gate && linears[1].writes() == *up;
+    (own && is_dead(*gate, rest) && is_dead(*up, rest))
+        .then_some((4, Step::Linears { x, norm: Some(norm), linears, then: Then::Gate(*kind, *y) }))
+}
+
+fn linear_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let [Op::Linear { x, y, .. }, Op::Add { x: added, to }, rest @ ..] = ops else { return None };
+    (y == added && y != to && is_dead(*y, rest))
+        .then_some((2, Step::Linears { x: *x, norm: None, linears: &ops[..1], then: Then::Add(*to) }))
+}
+
+fn norm_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let [Op::Norm { x, norm, y }, Op::Add { x: added, to }, rest @ ..] = ops else { return None };
+    (y == added && x != to && is_dead(*y, rest)).then_some((2, Step::Norm { x: *x, norm: *norm, y: *to, add: true }))
+}
+
+/// Attention with what stands before it: norms of heads, rotation.
+fn attention(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let end = ops.iter().position(|op| !matches!(op, Op::Norm { .. } | Op::Rope { .. }))?;
+    let Op::Attend { qkv, attention, cache, y } = ops[end] else { return None };
+    let [q, k, _] = qkv;
+    let (norms, ropes) = match &ops[..end] {
+        [a @ Op::Norm { .. }, b @ Op::Norm { .. }, ropes @ ..] => (Some([a, b]), ropes),
+        ropes => (None, ropes),
+    };
+    let head_norm = |op: &Op, of: Activation| match op {
+        Op::Norm { x, norm, y } if *x == of && x == y && norm.width == attention.head_dim => Some(*norm),
+        _ => None,
+    };
+    let qk_norm = match norms {
+        Some([a, b]) => Some([head_norm(a, q)?, head_norm(b, k)?]),
+        None => None,
+    };
+    let rope = match ropes {
+        [] => None,
+        [Op::Rope { x: a, table, .. }, Op::Rope { x: b, table: same, .. }] if [*a, *b] == [q, k] && table == same => {
+            Some(*table)
+        }
+        _ => return None,
+    };
+    Some((end + 1, Step::Attention { qk_norm, rope, attend: Attend { qkv, attention, cache, y } }))
+}
+
+/// The first operation, or the products that start with it.
+fn alone(ops: &[Op]) -> (usize, Step<'_>) {
+    match ops[0] {
+        Op::Embed { table, scale, y } => (1, Step::Embed { table, scale, y }),
+        Op::Norm { x, norm, y } => (1, Step::Norm { x, norm, y, add: false }),
+        Op::Linear { x, .. } => {
+            let count = count_linears(ops, x);
+            (count, Step::Linears { x, norm: None, linears: &ops[..count], then: Then::Store })
+        }
+        Op::Gate { gate, up, kind, y } => (1, Step::Gate { gate, up, kind, y }),
+        Op::Add { x, to } => (1, Step::Add { x, to }),
+        Op::SoftCap { x, cap } => (1, Step::SoftCap { x, cap }),
+        Op::Rope { .. } | Op::Attend { .. } => panic!("no kernel computes {:?} by itself", ops[0]),
+    }
+}

@@ -1,0 +1,123 @@
+//! Many rows: a chunk of tokens through all layers, and the head for several rows.
+
+use super::fusion::{PREFILL, Step, Then, steps};
+use super::{Forward, Lowering, Place, Places};
+use crate::kernels::attention::attention_limited;
+use crate::kernels::caps::ActivationFormat;
+use crate::kernels::mat_mul::{MatMul, mat_mul};
+use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
+use crate::kernels::mat_mul_subgroup_matrix::{self, Subgroups, mat_mul_subgroup_matrix, round_f16};
+use crate::kernels::mat_vec::Epilogue;
+use crate::kernels::spec::{Dispatch, Slice};
+use crate::model::program::{Activation, Op};
+
+impl Forward<'_> {
+    /// A chunk of tokens through all layers: the residual stream holds the last layer's output, the cache the keys and
+    /// values.
+    pub fn prefill(&self) -> Vec<Dispatch> {
+        let mut list = self.embed();
+        for (ops, places) in self.program.layers.iter().zip(&self.buffers.layers) {
+            list.extend(self.many_rows(places).lower_many(ops, self.caps.activation_format));
+        }
+        list
+    }
+
+    /// Every token of a pass of at most [`EVALUATE_CHUNK`](super::EVALUATE_CHUNK) → logits `[tokens, vocab]` in
+    /// `all_logits`.
+    pub fn head_of_all(&self, all_logits: Slice) -> Vec<Dispatch> {
+        let places = self.buffers.head.with_logits(self.buffers.logits, all_logits);
+        let lowering = Lowering { rows: super::EVALUATE_CHUNK as u32, ..self.many_rows(&places) };
+        lowering.lower_many(&self.program.head, ActivationFormat::F32)
+    }
+
+    fn many_rows<'a>(&'a self, places: &'a Places) -> Lowering<'a> {
+        Lowering { forward: *self, places, rows: self.buffers.context.min(super::CHUNK) as u32 }
+    }
+}
+
+impl Places {
+    /// The same, with `to` in the place of the buffer `from`.
+    fn with_logits(&self, from: Slice, to: Slice) -> Self {
+        let moved = |place: Place| Place { slice: if place.slice == from { to } else { place.slice }, ..place };
+        self.map(moved)
+    }
+}
+
+impl Lowering<'_> {
+    /// The dispatches of operations whose products take activations in `format`.
+    fn lower_many(&self, ops: &[Op], format: ActivationFormat) -> Vec<Dispatch> {
+        let step = |(step, rest): (Step, &[Op])| match step {
+            Step::Linears { x, norm: None, linears, then } => {
+                let format = if feeds_cache(linears, rest) { format_of_keys(format) } else { format };
+                self.multiply(format, &self.problems(x, linears, then))
+            }
+            Step::Attention { qk_norm, rope, attend } => {
+                let (attention, limits) = self.attention(&attend);
+                let state = self.forward.buffers.state;
+                vec![self.rope_kv(&qk_norm, rope, &attend), attention_limited(state, &attention, limits)]
+            }
+            other => self.simple(&other),
+        };
+        steps(ops, PREFILL).into_iter().map(|fused| (fused.step, &ops[fused.end..])).flat_map(step).collect()
+    }
+
+    fn problems(&self, x: Activation, linears: &[Op], then: Then) -> Vec<MatMul<'_>> {
+        let Some(Op::Linear { weight, y, .. }) = linears.first() else { return Vec::new() };
+        let x = self.places.of(x);
+        let (y, epilogue) = match then {
+            Then::Add(to) => (self.places.of(to), Epilogue::Residual),
+            _ => (self.places.of(*y), Epilogue::Store),
+        };
+        let problem = |part: &'_ super::Part| (part.bias, part.first_output);
+        let parts = self.forward.weights.projections[weight].iter();
+        parts
+            .map(|part| {
+                let (bias, y_offset) = problem(part);
+                let (x_stride, y_stride) = (x.stride as u32, y.stride as u32);
+                MatMul { weights: &part.matrix, x: x.slice, x_stride, bias, epilogue, y: y.slice, y_stride, y_offset }
+            })
+            .collect()
+    }
+
+    /// Products with one x, which is rounded once for those that take it so.
+    fn multiply(&self, format: ActivationFormat, problems: &[MatMul]) -> Vec<Dispatch> {
+        let Forward { buffers, caps, .. } = self.forward;
+        let (state, dummy, scratch) = (buffers.state, buffers.dummy, &buffers.scratch);
+        let takes = |problem: &&MatMul| match format {
+            ActivationFormat::F32 => false,
+            ActivationFormat::Int8 => mat_mul_int8::supports(problem.weights),
+            ActivationFormat::F16(_) => mat_mul_subgroup_matrix::supports(problem.weights),
+        };
+        let round = |&MatMul { weights, x, x_stride, .. }: &MatMul| match format {
+            ActivationFormat::Int8 => quantise(state, (weights.cols, x_stride), x, &scratch.quants),
+            _ => round_f16((weights.cols, x_stride), x, &scratch.halves),
+        };
+        let product = |problem: &MatMul| match format {
+            ActivationFormat::Int8 if takes(&problem) => mat_mul_int8((state, dummy), problem, &scratch.quants),
+            ActivationFormat::F16(shape) if takes(&problem) => {
+                let subgroups = Subgroups { size: caps.subgroup_size.0, shape };
+                mat_mul_subgroup_matrix(subgroups, (state, dummy), problem, &scratch.halves)
+            }
+            _ => mat_mul(caps, state, dummy, problem),
+        };
+        let rounded = problems.iter().find(takes).map(round);
+        rounded.into_iter().chain(problems.iter().flat_map(product)).collect()
+    }
+}
+
+/// Whether an attention among `rest` reads what these products write.
+fn feeds_cache(linears: &[Op], rest: &[Op]) -> bool {
+    let attends = |op: &Op| match op {
+        Op::Attend { qkv, .. } => linears.iter().any(|linear| qkv.contains(&linear.writes())),
+        _ => false,
+    };
+    rest.iter().any(attends)
+}
+
+/// 8 bits are too few for keys and values: an error in them stays in the cache for all later tokens.
+fn format_of_keys(format: ActivationFormat) -> ActivationFormat {
+    match format {
+        ActivationFormat::Int8 => ActivationFormat::F32,
+        other => other,
+    }
+}

@@ -1,0 +1,158 @@
+//! Writes programs: the pieces that families share, each a few operations.
+
+use super::super::program::{
+    Activation, AttentionSpec, LOGITS, Op, Program, RmsNorm, RopeTable, Weight, of_layer, of_model,
+};
+use super::super::{GateKind, ModelConfig, RopeStyle};
+use crate::model::{Role, WeightKey};
+
+/// Whether the q, k and v projections add a bias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bias {
+    /// Never: a file with such a tensor is refused.
+    None,
+    /// Where the file has the tensor.
+    Optional,
+    /// Always: a file without the tensor is refused.
+    Required,
+}
+
+/// What sets the attention of one layer apart.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionBlock {
+    /// Biases of q, k and v.
+    pub bias: Bias,
+    /// Whether each head of q and k goes through its own RMS norm before the rotation.
+    pub qk_norm: bool,
+    /// The rotation.
+    pub rope: RopeTable,
+    /// See [`AttentionSpec`].
+    pub scale: f32,
+    /// See [`AttentionSpec`].
+    pub window: Option<usize>,
+    /// See [`AttentionSpec`].
+    pub soft_cap: Option<f32>,
+}
+
+impl AttentionBlock {
+    /// Full causal attention, scores divided by √head_dim, with the model's own rotation.
+    pub fn new(config: &ModelConfig, style: RopeStyle) -> Self {
+        let rope = RopeTable {
+            style,
+            dims: config.rope_dims,
+            theta: config.rope_theta,
+            scale: config.rope_scale,
+            factors: None,
+        };
+        let scale = 1.0 / (config.head_dim as f32).sqrt();
+        Self { bias: Bias::None, qk_norm: false, rope, scale, window: None, soft_cap: None }
+    }
+}
+
+/// A program under construction. `self.ops` are those of the part at hand.
+pub struct Builder<'a> {
+    pub config: &'a ModelConfig,
+    program: Program,
+    ops: Vec<Op>,
+    layer: usize,
+    /// The residual stream.
+    pub x: Activation,
+}
+
+impl<'a> Builder<'a> {
+    /// Starts with the embedding of the token times `scale`.
+    pub fn new(config: &'a ModelConfig, scale: f32) -> Self {
+        let mut program = Program::default();
+        let x = program.activation("x", config.hidden);
+        program.embed = vec![Op::Embed { table: of_model(Role::TokenEmbedding), scale, y: x }];
+        Self { config, program, ops: Vec::new(), layer: 0, x }
+    }
+
+    /// One layer after the other, written by `write`.
+    pub fn layers(mut self, mut write: impl FnMut(&mut Self, usize)) -> Self {
+        for layer in 0..self.config.layers {
+            self.layer = layer;
+            write(&mut self, layer);
+            let ops = std::mem::take(&mut self.ops);
+            self.program.layers.push(ops);
+        }
+        self
+    }
+
+    /// Ends with norm and head: logits `W · norm(x)`, capped where there is a cap.
+    pub fn head(mut self, soft_cap: Option<f32>) -> Program {
+        let normed = self.rms_norm(self.x, of_model(Role::OutputNorm));
+        let weight = of_model(if self.config.tied { Role::TokenEmbedding } else { Role::Output });
+        let logits = self.program.activation(LOGITS, self.config.vocab);
+        self.ops.push(Op::Linear { x: normed, weight, bias: None, y: logits });
+        self.ops.extend(soft_cap.map(|cap| Op::SoftCap { x: logits, cap }));
+        self.program.head = self.ops;
+        self.program
+    }
+
+    /// `norm(x)` by the layer's weight of this role.
+    pub fn norm(&mut self, x: Activation, role: Role) -> Activation {
+        self.rms_norm(x, of_layer(self.layer, role))
+    }
+
+    fn rms_norm(&mut self, x: Activation, weight: WeightKey) -> Activation {
+        let width = self.program.width(x);
+        let y = self.program.activation("normed", width);
+        self.ops.push(Op::Norm { x, norm: RmsNorm { weight, width, eps: self.config.rms_eps }, y });
+        y
+    }
+
+    /// As [`Builder::norm`], in place and for each head by itself.
+    fn head_norm(&mut self, x: Activation, role: Role) {
+        let weight = of_layer(self.layer, role);
+        let norm = RmsNorm { weight, width: self.config.head_dim, eps: self.config.rms_eps };
+        self.ops.push(Op::Norm { x, norm, y: x });
+    }
+
+    fn linear(&mut self, x: Activation, role: Role, bias: Option<Weight>, y: (&'static str, usize)) -> Activation {
+        let y = self.program.activation(y.0, y.1);
+        self.ops.push(Op::Linear { x, weight: of_layer(self.layer, role), bias, y });
+        y
+    }
+
+    /// Self-attention over `x`, normalised before: q, k and v, rotation, attention and the output projection.
+    pub fn attention(&mut self, x: Activation, block: AttentionBlock) -> Activation {
+        let c = self.config;
+        let AttentionBlock { scale, window, soft_cap, .. } = block;
+        let (heads, kv_heads, head_dim) = (c.heads, c.kv_heads, c.head_dim);
+        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap };
+        let bias = |role| match block.bias {
+            Bias::None => None,
+            kind => Some(Weight { key: of_layer(self.layer, role), optional: kind == Bias::Optional }),
+        };
+        let biases = [Role::AttnQBias, Role::AttnKBias, Role::AttnVBias].map(bias);
+        let (q_width, kv_width) = (attention.query_width(), attention.kv_width());
+        let q = self.linear(x, Role::AttnQ, biases[0], ("q", q_width));
+        let k = self.linear(x, Role::AttnK, biases[1], ("k", kv_width));
+        let v = self.linear(x, Role::AttnV, biases[2], ("v", kv_width));
+        if block.qk_norm {
+            self.head_norm(q, Role::AttnQNorm);
+            self.head_norm(k, Role::AttnKNorm);
+        }
+        let table = self.program.rope_table(block.rope);
+        self.ops.extend([q, k].map(|x| Op::Rope { x, head_dim, table }));
+        let attended = self.program.activation("attended", q_width);
+        self.ops.push(Op::Attend { qkv: [q, k, v], attention, cache: self.layer, y: attended });
+        self.linear(attended, Role::AttnOut, None, ("update", c.hidden))
+    }
+
+    /// The gated feed-forward of `x`, normalised before.
+    pub fn feed_forward(&mut self, x: Activation, kind: GateKind) -> Activation {
+        let (hidden, ffn) = (self.config.hidden, self.config.ffn);
+        let gate = self.linear(x, Role::FfnGate, None, ("gate", ffn));
+        let up = self.linear(x, Role::FfnUp, None, ("up", ffn));
+        let activated = self.program.activation("activated", ffn);
+        self.ops.push(Op::Gate { gate, up, kind, y: activated });
+        self.linear(activated, Role::FfnDown, None, ("update", hidden))
+    }
+
+    /// Adds to the residual stream.
+    pub fn add(&mut self, x: Activation) {
+        self.ops.push(Op::Add { x, to: self.x });
+    }
+}

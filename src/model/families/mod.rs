@@ -1,0 +1,53 @@
+//! The families of models: each is a function from a model's numbers to its program.
+//!
+//! To add one, write a file that reads like the family's paper, and give it a row of [`FAMILIES`].
+
+mod builder;
+mod gemma;
+mod llama;
+
+use super::ModelConfig;
+use super::program::Program;
+use crate::gguf::Metadata;
+use crate::{Error, ErrorCode, Result};
+
+/// One architecture.
+struct Family {
+    /// `general.architecture`, and the prefix of its metadata keys.
+    name: &'static str,
+    program: fn(&ModelConfig) -> Program,
+}
+
+/// Every architecture that webgguf runs.
+static FAMILIES: &[Family] = &[
+    Family { name: "llama", program: llama::llama },
+    Family { name: "qwen2", program: llama::qwen2 },
+    Family { name: "qwen3", program: llama::qwen3 },
+    Family { name: "gemma", program: gemma::gemma },
+    Family { name: "gemma2", program: gemma::gemma2 },
+    Family { name: "gemma3", program: gemma::gemma3 },
+];
+
+/// The names of all architectures that webgguf runs.
+pub fn architectures() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().map(|family| family.name)
+}
+
+/// The architecture that a file names.
+pub(super) fn known(metadata: &Metadata) -> Result<&'static str> {
+    let name = metadata.str("general.architecture")?;
+    let name = name.ok_or_else(|| Error::bad_file("metadata `general.architecture` is missing"))?;
+    architectures().find(|known| *known == name).ok_or_else(|| {
+        let shown: String = name.chars().take(64).collect();
+        let known: Vec<&str> = architectures().collect();
+        let message = format!("architecture {shown:?} is not supported, known are {}", known.join(", "));
+        Error::new(ErrorCode::UnsupportedArchitecture, message)
+    })
+}
+
+/// The program of a model with these numbers.
+pub fn program(config: &ModelConfig) -> Program {
+    let family = FAMILIES.iter().find(|family| family.name == config.architecture);
+    // `super::config()` lets no other name through.
+    family.map(|family| (family.program)(config)).unwrap_or_default()
+}

@@ -1,0 +1,206 @@
+//! A model as a program: the operations of each layer, in order, over named activations and weights.
+//!
+//! A family ([`super::families`]) writes a program that reads like its paper; it knows no kernels, no buffers and no
+//! file offsets. Three lowerings run it: `forward` writes command lists for prefill and for decode, `reference`
+//! interprets it on the CPU. Numbers that may differ from layer to layer (heads, windows, scales, caps, norms, widths)
+//! are fields of the operations.
+
+use super::tensors::{Role, WeightKey};
+use super::{GateKind, RopeStyle};
+
+/// An activation: one row of f32 per token. Its name and width are in [`Program::activations`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Activation(pub usize);
+
+/// Name and width of an activation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivationSpec {
+    /// For labels and messages.
+    pub name: &'static str,
+    /// Values per token.
+    pub width: usize,
+}
+
+/// A weight tensor as an operation uses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weight {
+    /// Which tensor.
+    pub key: WeightKey,
+    /// Whether the operation does without it where the file lacks it; only biases may.
+    pub optional: bool,
+}
+
+/// RMS norm: what is added to the mean of the squares, and over how many values at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RmsNorm {
+    /// `[width]`
+    pub weight: WeightKey,
+    /// Values that are normalised together: the activation's width, or `head_dim` for each head by itself.
+    pub width: usize,
+    /// Added to the mean of the squares.
+    pub eps: f32,
+}
+
+/// The angles of a rotary embedding (Su et al. 2021, <https://arxiv.org/abs/2104.09864>): pair `i` of a head turns by
+/// `position · scale · theta^(−2i / dims) / factors[i]` radians.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RopeTable {
+    /// Which values of a head make a pair.
+    pub style: RopeStyle,
+    /// Values of each head that turn, from the first; even, 0 for none.
+    pub dims: usize,
+    /// The base of the frequencies.
+    pub theta: f32,
+    /// Linear scaling of positions.
+    pub scale: f32,
+    /// `[dims / 2]` divisors of the frequencies, where the file has them.
+    pub factors: Option<WeightKey>,
+}
+
+/// The shape of one attention layer, and what bounds its scores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AttentionSpec {
+    /// Query heads, a multiple of `kv_heads`.
+    pub heads: usize,
+    /// Key and value heads.
+    pub kv_heads: usize,
+    /// Values per head; even.
+    pub head_dim: usize,
+    /// What products of queries and keys are multiplied by.
+    pub scale: f32,
+    /// A query sees itself and the `window − 1` tokens before it; `None`: all tokens before it.
+    pub window: Option<usize>,
+    /// `cap · tanh(score / cap)` replaces each score.
+    pub soft_cap: Option<f32>,
+}
+
+impl AttentionSpec {
+    /// Values of all query heads of a token.
+    pub fn query_width(&self) -> usize {
+        self.heads * self.head_dim
+    }
+
+    /// Values of all key heads of a token, and of all value heads.
+    pub fn kv_width(&self) -> usize {
+        self.kv_heads * self.head_dim
+    }
+}
+
+/// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// `y = scale · table[token]`
+    Embed { table: WeightKey, scale: f32, y: Activation },
+    /// `y = norm(x)` (Zhang and Sennrich 2019, <https://arxiv.org/abs/1910.07467>); `y` may be `x`.
+    Norm { x: Activation, norm: RmsNorm, y: Activation },
+    /// `y = W · x + bias`. Operations in a row that read the same `x` are stacked into one product.
+    Linear { x: Activation, weight: WeightKey, bias: Option<Weight>, y: Activation },
+    /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].
+    Rope { x: Activation, head_dim: usize, table: usize },
+    /// Appends `k` and `v` to the KV cache of this number, and `y = softmax(q · kᵀ) · v` over it, causally
+    /// (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023, <https://arxiv.org/abs/2305.13245>).
+    Attend { qkv: [Activation; 3], attention: AttentionSpec, cache: usize, y: Activation },
+    /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>)
+    Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
+    /// `to += x`
+    Add { x: Activation, to: Activation },
+    /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
+    SoftCap { x: Activation, cap: f32 },
+}
+
+impl Op {
+    /// The activations that the operation reads.
+    pub fn reads(&self) -> Vec<Activation> {
+        match *self {
+            Self::Embed { .. } => Vec::new(),
+            Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } | Self::SoftCap { x, .. } => vec![x],
+            Self::Attend { qkv, .. } => qkv.to_vec(),
+            Self::Gate { gate, up, .. } => vec![gate, up],
+            Self::Add { x, to } => vec![x, to],
+        }
+    }
+
+    /// The activation that the operation writes.
+    pub fn writes(&self) -> Activation {
+        match *self {
+            Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
+            Self::Attend { y, .. } | Self::Gate { y, .. } => y,
+            Self::Rope { x, .. } | Self::SoftCap { x, .. } => x,
+            Self::Add { to, .. } => to,
+        }
+    }
+}
+
+/// Everything that a model computes for a token.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Program {
+    /// By number.
+    pub activations: Vec<ActivationSpec>,
+    /// By number.
+    pub rope_tables: Vec<RopeTable>,
+    /// Token → residual stream.
+    pub embed: Vec<Op>,
+    /// Layer by layer.
+    pub layers: Vec<Vec<Op>>,
+    /// Residual stream → logits, for the rows whose logits are wanted.
+    pub head: Vec<Op>,
+}
+
+/// The logits: `[vocab]` per row.
+pub const LOGITS: &str = "logits";
+
+impl Program {
+    /// All operations in order.
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.embed.iter().chain(self.layers.iter().flatten()).chain(&self.head)
+    }
+
+    /// The attention of each KV cache, by number.
+    pub fn attentions(&self) -> Vec<AttentionSpec> {
+        let attention = |op: &Op| match op {
+            Op::Attend { attention, cache, .. } => Some((*cache, *attention)),
+            _ => None,
+        };
+        let mut found: Vec<_> = self.ops().filter_map(attention).collect();
+        found.sort_by_key(|(cache, _)| *cache);
+        found.into_iter().map(|(_, attention)| attention).collect()
+    }
+
+    /// Values of a row of this activation.
+    pub fn width(&self, activation: Activation) -> usize {
+        self.activations[activation.0].width
+    }
+
+    /// The activation that the embedding writes: the residual stream.
+    pub fn residual(&self) -> Activation {
+        self.embed.first().map_or(Activation(0), Op::writes)
+    }
+
+    /// The number of an activation, which is made at the first call with its name.
+    pub fn activation(&mut self, name: &'static str, width: usize) -> Activation {
+        let known = self.activations.iter().position(|spec| spec.name == name && spec.width == width);
+        Activation(known.unwrap_or_else(|| {
+            self.activations.push(ActivationSpec { name, width });
+            self.activations.len() - 1
+        }))
+    }
+
+    /// The number of a rope table, equal ones once.
+    pub fn rope_table(&mut self, table: RopeTable) -> usize {
+        let known = self.rope_tables.iter().position(|known| *known == table);
+        known.unwrap_or_else(|| {
+            self.rope_tables.push(table);
+            self.rope_tables.len() - 1
+        })
+    }
+}
+
+/// A layer's weight of this role.
+pub const fn of_layer(layer: usize, role: Role) -> WeightKey {
+    WeightKey { layer: Some(layer), role }
+}
+
+/// The model's own weight of this role.
+pub const fn of_model(role: Role) -> WeightKey {
+    WeightKey { layer: None, role }
+}

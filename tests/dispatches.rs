@@ -1,0 +1,104 @@
+//! The dispatch lists of small models of each kind, held by `tests/fixtures/dispatches.txt`: what runs, on which
+//! buffers, in which order. After a change on purpose, write it anew with `WEBGGUF_BLESS=1 cargo test --test dispatches`.
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "common/tiny.rs"]
+mod tiny;
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use webgguf::forward::{Buffers, Forward, Plan, place};
+use webgguf::gguf::{GgmlType, TensorInfo, Value, row_bytes};
+use webgguf::kernels::caps::{Caps, Precision};
+use webgguf::kernels::spec::{BufferId, Dispatch, Extent};
+use webgguf::model::ModelConfig;
+use webgguf::model::{Role, architectures, match_tensors, weight_specs};
+
+fn config(architecture: &str) -> ModelConfig {
+    let mut metadata = tiny::metadata(architecture);
+    let numbers = [
+        ("block_count", 2),
+        ("context_length", 8192),
+        ("embedding_length", 512),
+        ("feed_forward_length", 1280),
+        ("attention.head_count", 8),
+        ("attention.head_count_kv", 2),
+    ];
+    for (key, number) in numbers {
+        metadata.insert(format!("{architecture}.{key}"), Value::U32(number));
+    }
+    let mut header = tiny::header(metadata);
+    header.tensors.iter_mut().for_each(|tensor| tensor.dims[0] = 512);
+    webgguf::model::config(&header).expect("a good header")
+}
+
+fn tensors(config: &ModelConfig, ty: impl Fn(Role) -> GgmlType) -> Vec<TensorInfo> {
+    let tensor = |spec: &webgguf::model::WeightSpec| {
+        let ty = if spec.dims.len() == 1 { GgmlType::F32 } else { ty(spec.role) };
+        let bytes = row_bytes(ty, spec.dims[0]).expect("whole blocks") * spec.rows().max(1) as u64;
+        TensorInfo { ty, bytes, ..tiny::tensor(&spec.name, &spec.dims) }
+    };
+    weight_specs(config).iter().map(tensor).collect()
+}
+
+/// A dispatch in a line: variant, grid and what it writes or reads.
+fn line(text: &mut String, dispatch: &Dispatch, labels: &HashMap<BufferId, &str>) {
+    let grid = dispatch.grid.map(|extent| match extent {
+        Extent::Fixed(count) => count.to_string(),
+        Extent::PerTokens(per) => format!("tokens/{per}"),
+    });
+    let buffers: Vec<&str> = dispatch.buffers.iter().map(|slice| labels[&slice.buffer]).collect();
+    let _ = writeln!(text, "  {} [{}] {}", dispatch.kernel.id, grid.join(", "), buffers.join(", "));
+}
+
+fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlType) -> String {
+    let config = config(architecture);
+    let tensors = tensors(&config, ty);
+    let mut plan = Plan::default();
+    let matched = match_tensors(&config, &tensors).expect("all tensors");
+    let program = webgguf::model::program(&config);
+    let weights = place(&program, caps, &tensors, matched, &mut plan).expect("room").weights;
+    let buffers = Buffers::alloc(&program, config.vocab, 4096, &mut plan);
+    let labels: HashMap<BufferId, &str> = plan.buffers.iter().map(|b| (b.id, b.label.as_str())).collect();
+    let forward = Forward::new(&program, caps, &weights, &buffers);
+    let lists = forward.lists();
+    let lists = [
+        ("prefill", lists.prefill),
+        ("head", lists.head),
+        ("decode", lists.decode),
+        ("greedy", lists.greedy),
+        ("sample", lists.sample),
+    ];
+    let mut text = String::new();
+    for (list, dispatches) in lists.into_iter().chain([("all", forward.head_of_all(buffers.logits))]) {
+        let _ = writeln!(text, "{architecture} {name} {list}");
+        dispatches.iter().for_each(|dispatch| line(&mut text, dispatch, &labels));
+    }
+    text
+}
+
+#[test]
+fn every_family_runs_the_dispatches_of_the_snapshot() {
+    let large = || Caps { max_binding: 2 << 30, max_buffer: 4 << 30, ..Caps::baseline() };
+    let nvidia = Caps { subgroups: true, subgroup_size: (32, 32), dot4: true, vendor: "nvidia".into(), ..large() };
+    let mut text = String::new();
+    for architecture in architectures() {
+        text +=
+            &dump("q4_0 on NVIDIA", architecture, &nvidia.clone().with_precision(Precision::Auto), |_| GgmlType::Q4_0);
+        text += &dump("mixed types on any device", architecture, &large(), |role| match role {
+            Role::AttnV | Role::FfnDown | Role::Output => GgmlType::Q6_K,
+            Role::FfnGate => GgmlType::Q5_K,
+            _ => GgmlType::Q4_K,
+        });
+    }
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/dispatches.txt");
+    if std::env::var_os("WEBGGUF_BLESS").is_some() {
+        std::fs::write(file, &text).expect("a writable snapshot");
+    }
+    let expected = std::fs::read_to_string(file).unwrap_or_default();
+    for (number, (found, expected)) in text.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(found, expected, "line {} of the snapshot", number + 1);
+    }
+    assert_eq!(text.lines().count(), expected.lines().count());
+}
