@@ -319,7 +319,7 @@ function showLoading(label) {
 
 function showProgress(progress) {
   $('loading-words').textContent = progressWords(progress);
-  if (progress.fraction === undefined) $('loading-bar').removeAttribute('value');
+  if (!progress.fraction) $('loading-bar').removeAttribute('value');
   else $('loading-bar').value = progress.fraction;
 }
 
