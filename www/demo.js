@@ -168,7 +168,7 @@ async function load(origin) {
   loading?.abort();
   const mine = new AbortController();
   loading = mine;
-  await running?.return();
+  await running?.stop();
   if (loading !== mine) return;
   showLoading(origin.label);
   const options = loadOptions();
@@ -393,7 +393,7 @@ function offerReload() {
 // ---- conversation ---------------------------------------------------------------------------------------------------
 
 function newChat() {
-  running?.return();
+  running?.stop();
   turns = [];
   $('log').replaceChildren();
   $('welcome').hidden = false;
@@ -561,7 +561,7 @@ function wireComposer() {
     event.preventDefault();
     send($('prompt').value);
   });
-  $('stop').addEventListener('click', () => running?.return());
+  $('stop').addEventListener('click', () => running?.stop());
   $('new-chat').addEventListener('click', () => {
     newChat();
     $('prompt').focus();
@@ -572,7 +572,7 @@ function wireComposer() {
 function onKey(event) {
   if (event.key !== 'Escape' || event.isComposing) return;
   if (loading) cancelLoading();
-  else if (running) running.return();
+  else if (running) running.stop();
   else if (current.model && !$('error').hidden) close();
 }
 

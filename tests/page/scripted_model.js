@@ -46,7 +46,7 @@ class Generation {
     });
   }
 
-  async return() {
+  async stop() {
     this.#cancelled = true;
     await this.result;
   }
