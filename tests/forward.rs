@@ -124,6 +124,10 @@ models! {
     llama_with_odd_sizes: "llama-f32",
     qwen2_with_biases: "qwen2-q8_0",
     qwen3_with_qk_norms: "qwen3-q4_0",
+    gemma_with_one_kv_head: "gemma-q8_0",
+    gemma2_with_windows_and_caps: "gemma2-q4_0",
+    gemma3_with_heads_of_256: "gemma3-f16",
+    gemma3_with_two_rotations: "gemma3-q5_1",
 }
 
 #[wasm_bindgen_test]

@@ -151,6 +151,12 @@ models! {
     llama_q4_k_m: "llama-q4_k_m",
     qwen2_q8_0: "qwen2-q8_0",
     qwen3_q4_0: "qwen3-q4_0",
+    gemma_q8_0: "gemma-q8_0",
+    gemma2_bf16: "gemma2-bf16",
+    gemma2_q4_0: "gemma2-q4_0",
+    gemma3_f16: "gemma3-f16",
+    gemma3_q5_1: "gemma3-q5_1",
+    gemma3_q4_k_m: "gemma3-q4_k_m",
 }
 
 #[test]
