@@ -5,7 +5,7 @@ import type { DType, PlainDType } from './dtypes.js';
 import { invalidArgument } from './errors.js';
 import { type BinaryOp, type Expression, type UnaryOp, inputExpressions, stepsOf } from './expression.js';
 import { GpuCore } from './gpu-core.js';
-import { Tensor, type FloatTensor } from './tensor.js';
+import type { Tensor, FloatTensor } from './tensor.js';
 
 /** Options of operations on each element. */
 export interface ElementwiseOptions {

@@ -216,7 +216,10 @@ export class WasmModel {
     const handle = this.#handle;
     this.#handle = undefined;
     const { holder } = this.#mutex;
-    if (!holder) return handle?.free();
+    if (!holder) {
+      handle?.free();
+      return;
+    }
     if (holder instanceof Generation) void holder.stop();
     void holder.settled.then(() => handle?.free());
   }

@@ -3,8 +3,9 @@
 // expert_rows has listed the entries i of every expert (an entry: one token with one of its experts). One workgroup of
 // 8 × 8 threads computes TILE entries of one expert by TILE columns, so that weights are read once per tile: DEPTH
 // steps of c at a time both operands go into workgroup memory, rows and columns innermost, and every thread adds to
-// MICRO × MICRO sums. Which expert and which of its tiles a workgroup has follows from the offsets; the grid has room for one partly filled
-// tile per expert, and workgroups without a tile end at once. Entries without an expert stay as they are.
+// MICRO × MICRO sums. Which expert and which of its tiles a workgroup has follows from the offsets; the grid has room
+// for one partly filled tile per expert, and workgroups without a tile end at once. Entries without an expert stay as
+// they are.
 
 override X_KIND: u32; // how x is stored: see stored.wgsl
 override W_KIND: u32; // how w is stored, unless in blocks

@@ -1,5 +1,6 @@
 //! The dispatch lists of small models of each kind, held by `tests/fixtures/dispatches.txt`: what runs, on which
-//! buffers, in which order. After a change on purpose, write it anew with `WEBGGUF_BLESS=1 cargo test --test dispatches`.
+//! buffers, in which order. After a change on purpose, write it anew with `WEBGGUF_BLESS=1 cargo test --test
+//! dispatches`.
 #![cfg(not(target_arch = "wasm32"))]
 
 #[path = "common/tiny.rs"]

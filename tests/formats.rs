@@ -36,7 +36,8 @@ fn a_block_is_whole_in_its_sections() {
 #[test]
 fn typescript_has_the_same_list() {
     let mut text = String::from(
-        "/** The formats of GGUF in blocks: written by `WEBGGUF_BLESS=1 cargo test --test formats` from src/formats. */\n\
+        "/** The formats of GGUF in blocks: written by `WEBGGUF_BLESS=1 cargo test --test formats` from src/formats. \
+         */\n\
          export const QUANTISED = {\n",
     );
     for ty in GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised()) {

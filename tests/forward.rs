@@ -158,8 +158,8 @@ async fn logits_after_prompt(engine: &mut Engine, ids: &[u32], start: usize) -> 
     all
 }
 
-/// Forced decoding after a prompt that was read with activations in 8 bits, against the same without activation_format: how
-/// often the most probable id is another one, and how far the mean log-probability moves.
+/// Forced decoding after a prompt that was read with activations in 8 bits, against the same without activation_format:
+/// how often the most probable id is another one, and how far the mean log-probability moves.
 async fn rounding(name: &str, file: &[u8]) -> (usize, usize, f64) {
     let ids = forced(name);
     let start = ids.len() / 4;

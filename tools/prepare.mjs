@@ -1,6 +1,8 @@
 // Prepares a machine to build and test: `npm run setup`, and first thing in `npm start` and `npm test`.
 //
 // Each step knows how to tell that it is done (in milliseconds), how to do itself, and what to say when it cannot.
+// Steps with `skipped`, which says why this machine cannot do them, serve single suites of tests: those are skipped
+// without.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -21,7 +23,17 @@ import {
   which,
   withLock,
 } from './common.mjs';
-import { bindgenVersion, findBindgen, findToolchain, findWasmPack, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
+import { firefoxDone, firefoxSkipped, prepareFirefox } from './firefox-setup.mjs';
+import {
+  bindgenVersion,
+  findBindgen,
+  findToolchain,
+  findWasmPack,
+  hasCargoCommand,
+  remapFlags,
+  rustEnv,
+  TARGET,
+} from './toolchain.mjs';
 
 const DEBIAN_RUST = ['rustc-web', 'cargo-web', 'rust-web-src', 'lld'];
 const DEBIAN_CHROMIUM = ['chromium', 'chromium-driver'];
@@ -33,12 +45,22 @@ const STEPS = [
   { name: 'wasm-pack', done: findWasmPack, perform: () => cargoInstall('wasm-pack') },
   { name: 'Chromium and its driver', done: () => findBrowser() && findDriver(), perform: prepareChromium },
   { name: 'npm packages', done: npmDone, perform: prepareNpm },
+  { name: 'rustfmt and clippy', done: lintersDone, perform: prepareLinters, skipped: lintersSkipped },
+  {
+    name: 'Firefox and lavapipe',
+    done: firefoxDone,
+    perform: () => prepareFirefox((packages) => aptInstall(packages, 'or set FIREFOX to its path')),
+    skipped: firefoxSkipped,
+  },
 ];
 
-/** Runs the steps that are not done. Throws `Stop` at the first that cannot be done. */
-export async function prepare({ quiet = false } = {}) {
+/**
+ * Runs the steps that are not done. Throws `Stop` at the first that cannot be done.
+ * @param {{quiet?: boolean, tests?: boolean}} [options] `tests`: also what only single suites of tests need
+ */
+export async function prepare({ quiet = false, tests = false } = {}) {
   await withLock('prepare', async () => {
-    for (const step of STEPS) await performStep(step, quiet);
+    for (const step of STEPS) if (tests || !step.skipped) await performStep(step, quiet);
   });
 }
 
@@ -46,6 +68,11 @@ async function performStep(step, quiet) {
   const before = await step.done();
   if (before) {
     if (!quiet) console.log(`ready   ${step.name}  (${shorten(before)})`);
+    return;
+  }
+  const why = await step.skipped?.();
+  if (why) {
+    console.log(`skipped ${step.name}: ${why}`);
     return;
   }
   console.log(`prepare ${step.name}`);
@@ -61,7 +88,7 @@ const shorten = (state) => (typeof state === 'string' ? state.replace(`${ROOT}${
 // ---- Rust -----------------------------------------------------------------------------------------------------------
 
 async function prepareRust() {
-  const rustup = which('rustup', [path.join(cargoHome(), 'bin')]);
+  const rustup = findRustup();
   if (rustup && process.env.WEBGGUF_RUST !== '/usr/bin' && (await addRustupTarget(rustup))) return;
   if (!which('apt-get')) {
     throw new Stop(
@@ -74,12 +101,28 @@ async function prepareRust() {
   await buildStandardLibrary();
 }
 
+const findRustup = () => which('rustup', [path.join(cargoHome(), 'bin')]);
+
 async function addRustupTarget(rustup) {
   console.log(`  rustup target add ${TARGET}`);
   const { code, output } = await run(rustup, ['target', 'add', TARGET], { quiet: true, timeoutMs: 300_000 });
   if (code === 0 && (await findToolchain())) return true;
   console.log(`  rustup could not: ${output.trim().split('\n').pop()}`);
   return false;
+}
+
+async function lintersDone() {
+  const { bin } = await findToolchain();
+  return hasCargoCommand(bin, 'fmt') && hasCargoCommand(bin, 'clippy');
+}
+
+async function lintersSkipped() {
+  const { bin } = await findToolchain();
+  return findRustup() && bin !== '/usr/bin' ? null : `the Rust in ${bin} is not rustup's, which alone can add them`;
+}
+
+async function prepareLinters() {
+  await must(findRustup(), ['component', 'add', 'rustfmt', 'clippy'], { quiet: true, timeoutMs: 300_000 });
 }
 
 /** rustc asks for `rust-lld` in its own folder of tools; Debian's lld is the same program under another name. */
@@ -179,7 +222,7 @@ async function prepareNpm() {
 if (isMain(import.meta.url)) {
   await runMain(async () => {
     const start = performance.now();
-    await prepare();
+    await prepare({ tests: true });
     console.log(`all there, ${seconds(start)}`);
   });
 }

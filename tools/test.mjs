@@ -21,12 +21,15 @@ import {
 } from './common.mjs';
 import { prepare } from './prepare.mjs';
 import { option } from './serve.mjs';
+import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
+import { style } from './style.mjs';
 import { findToolchain, findWasmPack, rustEnv } from './toolchain.mjs';
 
 const SUITE_MS = 25 * 60_000;
 
 /** Suites in the order they run; `needsBuild` ones are failed without a run when the package does not build. */
 const SUITES = [
+  { name: 'style', about: 'rustfmt, clippy, Biome, width of lines', work: style },
   { name: 'host', about: 'cargo test: everything that needs no browser', work: host },
   { name: 'tools', about: 'the scripts themselves', work: () => nodeTests('tests/tools') },
   { name: 'browser', about: 'wasm-pack test: kernels and forward on a WebGPU device', work: browser },
@@ -34,6 +37,7 @@ const SUITES = [
   { name: 'js', about: 'the TypeScript face over a mock engine', work: () => nodeTests('tests/js'), needsBuild: true },
   { name: 'size', about: 'the package stays inside its budget', work: size, needsBuild: true },
   { name: 'page', about: 'the pages and the package in Chromium', work: pages, needsBuild: true },
+  { name: 'firefox', about: 'kernels, models and the demo in Firefox', work: firefox, needsBuild: true },
   { name: 'package', about: 'npm pack, installed elsewhere', work: () => nodeTests('tests/package'), needsBuild: true },
 ];
 
@@ -89,6 +93,17 @@ async function pages() {
   return nodeTests('tests/page');
 }
 
+async function firefox() {
+  if (!firefoxDone()) return skipped(firefoxSkipped() ?? 'Firefox or lavapipe is missing; run `npm run setup`');
+  await buildHarness();
+  return nodeTests('tests/firefox');
+}
+
+function skipped(why) {
+  console.log(`skipped: ${why}`);
+  return { passed: 0, failed: 0, skipped: 1 };
+}
+
 async function types() {
   const tsc = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
   const { code } = await run(process.execPath, [tsc, '-p', 'examples']);
@@ -140,7 +155,7 @@ async function runSuite(suite, buildError) {
   try {
     if (suite.needsBuild && buildError) throw new Stop('the package did not build');
     counts = await suite.work();
-    if (counts.passed + counts.failed === 0) throw new Stop('the suite ran no test');
+    if (counts.passed + counts.failed + counts.skipped === 0) throw new Stop('the suite ran no test');
   } catch (error) {
     console.error(error instanceof Stop ? error.message : error);
     counts = { passed: 0, failed: 1, skipped: 0, ...counts };
@@ -182,7 +197,7 @@ async function main() {
   const start = performance.now();
   const chosen = chooseSuites();
   fs.mkdirSync(CACHE, { recursive: true });
-  await prepare();
+  await prepare({ tests: true });
   const buildError = chosen.some((suite) => suite.needsBuild) ? await tryBuild() : null;
   const rows = [];
   for (const suite of chosen) rows.push(await runSuite(suite, buildError));

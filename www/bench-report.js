@@ -134,10 +134,10 @@ export function bars({ kernels, runs }) {
   return { title: 'Microseconds of a token, by kernel', rows };
 }
 
-const escape = (cell) => String(cell).replaceAll('|', '\\|').replaceAll('\n', ' ');
+const escapeCell = (cell) => String(cell).replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 function markdownTable({ title, head = ['', ''], rows, note }) {
-  const line = (cells) => `| ${cells.map(escape).join(' | ')} |`;
+  const line = (cells) => `| ${cells.map(escapeCell).join(' | ')} |`;
   const rule = `|${head.map((_, i) => (i === 0 ? ' --- |' : ' ---: |')).join('')}`;
   return [`### ${title}`, '', ...(note ? [note, ''] : []), line(head), rule, ...rows.map(line)].join('\n');
 }

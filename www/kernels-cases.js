@@ -54,11 +54,23 @@ function withIds(rows) {
   return rows;
 }
 
+/** At most `each` rows of every variant: the first, and others at equal distances. */
+function sample(rows, each) {
+  const groups = new Map();
+  for (const row of rows) groups.set(row.variant, [...(groups.get(row.variant) ?? []), row]);
+  const kept = [...groups.values()].flatMap((group) => {
+    const step = Math.max(1, group.length / each);
+    return group.filter((_, i) => Math.floor(i / step) !== Math.floor((i - 1) / step));
+  });
+  const chosen = new Set(kept);
+  return rows.filter((row) => chosen.has(row));
+}
+
 /**
  * All cases that can be run here, and what could not be opened in `notes`.
- * @param {{seed: number, only: string[], variant: string}} asked
+ * @param {{seed: number, only: string[], variant: string, each: number}} asked
  */
-export async function openCases({ seed, only, variant }) {
+export async function openCases({ seed, only, variant, each }) {
   const notes = [];
   const kept = (what) => (error) => {
     console.error(error);
@@ -72,7 +84,8 @@ export async function openCases({ seed, only, variant }) {
   const stems = new Set([READING, ...all.map(({ kernel }) => kernel)]);
   const unknown = only.find((stem) => !stems.has(stem));
   if (unknown) throw wrong(`'only' names '${unknown}'; there are ${[...stems].sort().join(', ')}`);
-  const rows = all.filter((row) => (only.length === 0 || only.includes(row.kernel)) && row.variant.includes(variant));
+  const wanted = all.filter((row) => (only.length === 0 || only.includes(row.kernel)) && row.variant.includes(variant));
+  const rows = sample(wanted, each);
   if (rows.length === 0 && !only.includes(READING)) throw wrong(`no case has a variant with '${variant}' in its name`);
   const { facts = references.facts, rules = [], reading } = harness;
   return { rows: withIds(rows), facts, rules, reading, notes };

@@ -51,7 +51,8 @@ export function speedCells({ variant, name, bytes, ms, gbps, percent, reason }) 
 export function bandwidthText({ read_bandwidth: { bytes_per_second: most, both = [], skipped } }) {
   if (skipped) return `Read bandwidth of a plain kernel: not measured, ${skipped}`;
   const words = both.map((value) => figure(value / 1e9)).join(' before and ');
-  return `Read bandwidth of a plain kernel: ${figure(most / 1e9)} GB/s` + (both.length > 1 ? ` (${words} after)` : '');
+  const around = both.length > 1 ? ` (${words} after)` : '';
+  return `Read bandwidth of a plain kernel: ${figure(most / 1e9)} GB/s${around}`;
 }
 
 // ---- the whole ------------------------------------------------------------------------------------------------------

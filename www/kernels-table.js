@@ -20,7 +20,6 @@ const cell = (textContent, name = '') => {
 };
 
 export class CaseTable {
-  #root;
   #groups = [];
   #run;
   #shown = () => true;
@@ -33,7 +32,6 @@ export class CaseTable {
    * @param {(rows: object[]) => void} run called to run some rows
    */
   constructor(root, rows, run) {
-    this.#root = root;
     this.#run = run;
     this.#groups = groups(rows).map(([kernel, own]) => this.#makeGroup(kernel, own));
     root.replaceChildren(...this.#groups.map(({ box }) => box));

@@ -8,7 +8,7 @@ import { adapterName, count, markdown, report } from './kernels-report.js';
 import { CaseTable, element } from './kernels-table.js';
 import { errorReport, postReport } from './post-report.js';
 
-const KNOWN = ['only', 'variant', 'seed', 'reading', 'report'];
+const KNOWN = ['only', 'variant', 'each', 'seed', 'reading', 'report'];
 const $ = (id) => document.getElementById(id);
 const root = document.documentElement;
 
@@ -27,6 +27,8 @@ function settingsOf(query) {
   checkNames(query, KNOWN);
   const seed = query.has('seed') ? Number(query.get('seed')) : Math.floor(Math.random() * 2 ** 32);
   if (!Number.isSafeInteger(seed) || seed < 0) throw wrong(`'seed' is '${query.get('seed')}', not a whole number`);
+  const each = Number(query.get('each') ?? Infinity);
+  if (!(each >= 1)) throw wrong(`'each' is '${query.get('each')}', not a number of cases`);
   const asked = query.get('reading') ?? '';
   if (!['', '1'].includes(asked)) throw wrong(`'reading' is '${asked}', not 1`);
   const only = (query.get('only') ?? '')
@@ -34,7 +36,7 @@ function settingsOf(query) {
     .map((stem) => stem.trim())
     .filter(Boolean);
   const withReading = asked === '1' || only.includes(READING);
-  return { only, variant: query.get('variant') ?? '', seed, withReading, report: query.get('report') };
+  return { only, variant: query.get('variant') ?? '', each, seed, withReading, report: query.get('report') };
 }
 
 // ---- showing --------------------------------------------------------------------------------------------------------

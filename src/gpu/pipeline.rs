@@ -89,8 +89,8 @@ impl Device {
         Pipeline { pipeline, layout, module, kernel: kernel.clone(), checked: Cell::new(false) }
     }
 
-    /// Waits until the browser has looked at every shader that is in use, and fails with the variant's id, the compiler's lines
-    /// and the source around the first of them.
+    /// Waits until the browser has looked at every shader that is in use, and fails with the variant's id, the
+    /// compiler's lines and the source around the first of them.
     ///
     /// # Errors
     /// `device_lost` naming the variant: a shader that a browser refuses is a bug of webgguf or of the driver.

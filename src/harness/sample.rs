@@ -100,7 +100,8 @@ fn segments_case(random: &mut Random, length: u32) -> Case {
     bench.case(format!("segments of {length} logits"), vec![dispatch], partial_argmaxes, expected)
 }
 
-/// PartialArgmaxes in any order, the best of them several times: the lowest index is taken, and nothing once the text is done.
+/// PartialArgmaxes in any order, the best of them several times: the lowest index is taken, and nothing once the text
+/// is done.
 fn merge_case(random: &mut Random, count: u32, done: bool) -> Case {
     let mut bench = if done { Bench::done() } else { Bench::at(7, 3) };
     bench.set_steps(5);

@@ -1,4 +1,5 @@
-//! The files of `shaders/shared/`, by name, for `#import`: those listed here, and those that the rows of `formats` name.
+//! The files of `shaders/shared/`, by name, for `#import`: those listed here, and those that the rows of `formats`
+//! name.
 
 use crate::formats::{SharedFile, shared_files};
 

@@ -98,7 +98,8 @@ pub enum Op {
     /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].
     Rope { x: Activation, head_dim: usize, table: usize },
     /// Appends `k` and `v` to the KV cache of this number, and `y = softmax(q · kᵀ) · v` over it, causally
-    /// (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023, <https://arxiv.org/abs/2305.13245>).
+    /// (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023,
+    /// <https://arxiv.org/abs/2305.13245>).
     Attend { qkv: [Activation; 3], attention: AttentionSpec, cache: usize, y: Activation },
     /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>)
     Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },

@@ -195,8 +195,8 @@ fn values(tensor: &TensorInfo, bytes: &[u8]) -> Result<Vec<f32>> {
     Ok(values)
 }
 
-/// Slices of a tensor whose `rows` rows begin at row `first` of the matrix: within [`SLICE`] bytes, and never across two
-/// shards.
+/// Slices of a tensor whose `rows` rows begin at row `first` of the matrix: within [`SLICE`] bytes, and never across
+/// two shards.
 fn row_slices(matrix: &Matrix, first: u32, rows: u32, row_bytes: u64) -> Vec<TensorSlice> {
     let max_rows = (SLICE / row_bytes).max(1) as u32;
     let mut slices = Vec::new();

@@ -226,7 +226,8 @@ impl<S: Session> Engine<S> {
         run.first.get_or_insert(now);
         run.last = now;
         if end {
-            return Ok(run.end(FinishReason::Stop, piece));
+            run.end(FinishReason::Stop, piece);
+            return Ok(());
         }
         if let Some(&previous) = run.ids.last() {
             self.cached.push(previous);

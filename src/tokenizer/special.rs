@@ -12,8 +12,8 @@ pub(super) enum Fragment<'t> {
 
 /// Finds tokens that stand literally in a text: of those at one place the longest.
 ///
-/// The tokens are sorted by their bytes, so those with a common beginning are neighbours. A search narrows the list byte
-/// by byte, and takes as many steps as the text agrees with some token, however many tokens there are.
+/// The tokens are sorted by their bytes, so those with a common beginning are neighbours. A search narrows the list
+/// byte by byte, and takes as many steps as the text agrees with some token, however many tokens there are.
 #[derive(Debug)]
 pub(super) struct Matcher {
     /// Token ids in the order of their bytes, each text once.

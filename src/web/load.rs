@@ -127,9 +127,9 @@ pub async fn load(
     let session = match device {
         Some(device) => {
             let caps = device.caps.clone().with_precision(options.precision);
-            job.to_gpu(device, caps, readers, &mut progress).await?
+            job.into_gpu(device, caps, readers, &mut progress).await?
         }
-        None => job.to_cpu(readers, &mut progress).await?,
+        None => job.into_cpu(readers, &mut progress).await?,
     };
     progress.stage("ready", 1, 1)?;
     Ok(Engine::new(session, tokenizer))
@@ -181,7 +181,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    async fn to_gpu(
+    async fn into_gpu(
         self,
         device: Rc<Device>,
         caps: Caps,
@@ -222,7 +222,7 @@ impl Job<'_> {
         Ok(AnySession::Gpu(Box::new(session)))
     }
 
-    async fn to_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<AnySession, JsValue> {
+    async fn into_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<AnySession, JsValue> {
         let specs: std::collections::HashMap<usize, WeightSpec> = self.matched.into_iter().collect();
         let mut builder = CpuModel::builder(self.config);
         let mut time_slice = TimeSlice::new();

@@ -79,7 +79,7 @@ async function expectError(page, pattern) {
     .waitForFunction(
       (source) => {
         const box = document.querySelector('#error');
-        return box && box.checkVisibility() && new RegExp(source, 'i').test(box.innerText);
+        return box?.checkVisibility() && new RegExp(source, 'i').test(box.innerText);
       },
       pattern.source,
       { timeout: 20_000 },

@@ -240,6 +240,23 @@ test('the reading speed is measured on request and shown as a share of the large
   });
 });
 
+test('with `each` a few cases of every variant run', async () => {
+  const { cases } = await reported(madeUp, { only: 'kernel_1,kernel_2', each: 3 });
+  const names = cases.map(({ variant, case: name }) => `${variant} ${name}`);
+  const [even, odd] = [
+    [0, 34, 68],
+    [1, 35, 69],
+  ];
+  const expected = [1, 2].flatMap((kernel) =>
+    [...even.map((n) => [n, 'b']), ...odd.map((n) => [n, 'a'])]
+      .sort(([a], [b]) => a - b)
+      .map(([n, variant]) => `kernel_${kernel}.${variant} case ${n}`),
+  );
+  assert.deepEqual(names, expected);
+  const all = await reported(madeUp, { only: 'kernel_1', each: 50 });
+  assert.equal(all.cases.length, 100);
+});
+
 test('with `reading` it is measured after the cases, with `only=reading` alone', async () => {
   const both = await reported(madeUp, { only: 'kernel_3', reading: 1 });
   const alone = await reported(madeUp, { only: 'reading' });

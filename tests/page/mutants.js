@@ -104,7 +104,8 @@ function order({ kernel, hint, only }) {
 /**
  * Runs cases on a mutant until one kills it, and says how that came out.
  *
- * @param {{kernel: string, fingerprint: string, original: string, mutated: string, hint?: string, only?: boolean}} mutant
+ * @param {{kernel: string, fingerprint: string, original: string, mutated: string, hint?: string, only?: boolean}}
+ * mutant
  *   in the shaders of `kernel`, known by their text `fingerprint`, `original` becomes `mutated`; `hint` names the
  *   case to try first, with `only` the only one
  * @returns {Promise<{outcome: 'killed' | 'survived' | 'refused' | 'skipped', case?: string, reason?: string,

@@ -1,0 +1,88 @@
+// The pages in Firefox, whose WGSL compiler (naga) and WebGPU (wgpu) are others than Chromium's, on Mesa's lavapipe:
+// a kernel case or two of every variant, whole models against llama.cpp, and the demo as a person uses it.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CACHE } from '../../tools/common.mjs';
+import { openFirefox } from '../../tools/firefox.mjs';
+import { serve } from '../../tools/serve.mjs';
+
+/** Cases of every variant of a kernel. */
+const EACH = 2;
+/** Models of every family, and of weights that are packed in different ways. */
+const MODELS = ['llama-q4_0', 'llama-q4_k_m', 'qwen2-q8_0', 'qwen3-q4_0'];
+
+let deliver = () => {};
+const { url, close } = await serve({ onReport: (value) => deliver(value) });
+const firefox = await openFirefox();
+after(async () => {
+  await firefox.close();
+  await close();
+});
+
+/** What the page posts; fails with what it shows when it posts nothing in time. */
+async function reported(pathname, parameters, timeoutMs) {
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
+  await firefox.open(`${url}/${pathname}?${new URLSearchParams({ ...parameters, report: '/result' })}`);
+  const late = sleep(timeoutMs, null, { ref: false }).then(async () => {
+    const shown = await firefox.evaluate(() => document.querySelector('#step').textContent);
+    throw new Error(`${pathname} reported nothing in ${timeoutMs / 1000} s; it says: ${shown}`);
+  });
+  const result = await Promise.race([arrived, late]);
+  assert.equal(result.error, undefined);
+  return result;
+}
+
+test('kernels compute right values', async (t) => {
+  const { cases, passed, skipped } = await reported('kernels.html', { each: EACH, seed: 1 }, 400_000);
+  t.diagnostic(`${passed} cases passed, ${skipped} skipped`);
+  const wrong = cases.filter(({ status }) => status !== 'passed' && status !== 'skipped');
+  assert.deepEqual(wrong.slice(0, 5), [], `${wrong.length} failed`);
+  const ran = new Set(cases.filter(({ status }) => status === 'passed').map(({ kernel }) => kernel));
+  const without = new Set(cases.map(({ kernel }) => kernel).filter((kernel) => !ran.has(kernel)));
+  // Its matrices are an experiment of Chromium's.
+  assert.deepEqual([...without], ['mat_mul_subgroup_matrix']);
+});
+
+test('models answer like llama.cpp', async (t) => {
+  const { adapter, passed, models } = await reported('answers.html', { only: MODELS.join() }, 200_000);
+  t.diagnostic(`${passed} answers on ${adapter}`);
+  const wrong = models.filter(({ status }) => status !== 'passed');
+  assert.deepEqual(wrong, []);
+  assert.equal(passed, 2 * MODELS.length);
+});
+
+/** Waits until the demo is in the state `wanted`. */
+async function waitFor(wanted, timeoutMs) {
+  const look = () => [document.documentElement.dataset.state, document.querySelector('#error').textContent.trim()];
+  for (const start = performance.now(); ; await sleep(200)) {
+    const [found, error] = await firefox.evaluate(look);
+    if (found === wanted) return;
+    if (found === 'error') assert.fail(`the demo shows an error: ${error}`);
+    if (performance.now() - start > timeoutMs) assert.fail(`the demo is ${found} after ${timeoutMs / 1000} s`);
+  }
+}
+
+test('the demo tells a story', async () => {
+  await firefox.open(`${url}/?backend=webgpu`);
+  await waitFor('ready', 60_000);
+  await firefox.evaluate(() => {
+    document.querySelector('#max-tokens').value = 60;
+    document.querySelector('#seed').value = 1;
+    document.querySelector('#prompt').value = 'Tell me a story about a hedgehog who finds a silver key.';
+    document.querySelector('#send').click();
+  });
+  await waitFor('generating', 30_000);
+  await waitFor('ready', 60_000);
+  const file = path.join(CACHE, 'screenshots', 'firefox-demo.png');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, await firefox.screenshot());
+  const text = (selector) => firefox.evaluate((given) => document.querySelector(given).innerText, selector);
+  assert.match(await text('.message.assistant'), /hedgehog/i);
+  assert.match(await text('#backend'), /gpu/i);
+});
