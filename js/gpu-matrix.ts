@@ -17,8 +17,8 @@ export interface MatmulOptions {
   /** f32 and of the result's shape, added at the end. */
   residual?: Tensor | undefined;
   /**
-   * `'fast'` allows f16 arithmetic where the device has `shader-f16`: for values whose products, sixteen added up,
-   * stay below 65,504. Default: `'full'`, f32
+   * `'fast'` allows f16 arithmetic where the device has `shader-f16`; sums of 16 products must then stay below
+   * 65,504, the largest f16. Default: `'full'`, f32
    */
   precision?: 'full' | 'fast' | undefined;
 }
@@ -98,12 +98,12 @@ export abstract class MatrixOperations extends ElementwiseOperations {
   }
 
   /**
-   * Each row by the matrices of its experts: a mixture of experts.
+   * Multiplies each row by the matrices of its experts (mixture of experts).
    *
    * @param x [tokens, k], or [tokens, top, k] with a row for each slot; f32, f16 or bf16
    * @param w the experts' matrices [experts, n, k]: f32, f16, bf16 or quantised; at most 256 experts
-   * @param ids u32 [tokens, top]: the experts of each token; one that does not exist counts as 0
-   * @param weights f32 [tokens, top]: adds a token's slots up, each times its weight
+   * @param ids u32 [tokens, top]: the experts of each token; an expert that does not exist contributes 0
+   * @param weights f32 [tokens, top]: sums the results of a token's experts, each times its weight
    * @returns f32 [tokens, top, n], or [tokens, n] with weights
    * @throws {WebggufError} `invalid_argument` where shapes or types do not fit
    */

@@ -13,21 +13,21 @@ export interface YarnOptions {
   factor: number;
   /** The trained context. */
   originalContext: number;
-  /** Turns within the trained context from which on a pair keeps its frequency. Default: 32 */
+  /** Pairs that rotate at least this many times within the trained context keep their frequency. Default: 32 */
   betaFast?: number | undefined;
-  /** Turns up to which a pair is interpolated. Default: 1 */
+  /** Pairs that rotate at most this many times are fully interpolated. Default: 1 */
   betaSlow?: number | undefined;
-  /** What cosines and sines are multiplied by. Default: 0.1 ln factor + 1 */
+  /** Factor of cosines and sines. Default: 0.1 ln factor + 1 */
   attentionFactor?: number | undefined;
 }
 
-/** How fast pairs turn. */
+/** Frequencies of a rotary position embedding. */
 export interface RopeFrequencies {
-  /** Pair i turns by base^(−2i/dims) per position. Default: 10,000 */
+  /** Pair i rotates by base^(−2i/dims) radians per position. Default: 10,000 */
   base?: number | undefined;
-  /** What positions are multiplied by: 1 / factor of linear scaling. Default: 1 */
+  /** Factor of positions: 1 / factor for linear scaling. Default: 1 */
   scale?: number | undefined;
-  /** What each pair's frequency is divided by: dims/2 numbers. */
+  /** Divisors of the frequencies, one for each pair: dims/2 numbers, `rope_freqs` of a GGUF. */
   factors?: readonly number[] | undefined;
   /** YaRN. */
   yarn?: YarnOptions | undefined;
@@ -37,7 +37,7 @@ export interface RopeFrequencies {
 export interface RopeTableOptions extends RopeFrequencies {
   /** Rows of the table. */
   positions: number;
-  /** Dimensions of a head that turn; even. */
+  /** Dimensions of a head that are rotated; even. */
   dims: number;
   /** Position of the first row. Default: 0 */
   position?: number | undefined;
@@ -45,13 +45,13 @@ export interface RopeTableOptions extends RopeFrequencies {
 
 /** Options of {@link ModelOperations.rope}. */
 export interface RopeOptions extends RopeFrequencies {
-  /** A result of `ropeTable`, which then says dims and frequencies. */
+  /** A result of `ropeTable`, which then determines dims and frequencies. */
   table?: Tensor | undefined;
   /** Order of x's axes. Default: `'bhsd'` */
   layout?: HeadLayout | undefined;
-  /** Which values turn together: i and i + dims/2, or 2i and 2i + 1. Default: `'splitHalf'` */
+  /** Which values form a pair: i and i + dims/2 (NeoX), or 2i and 2i + 1 (GPT-J). Default: `'splitHalf'` */
   pairing?: 'splitHalf' | 'interleaved' | undefined;
-  /** Dimensions that turn, even; the rest is copied. Default: all */
+  /** Dimensions that are rotated, even; the rest is copied. Default: all */
   dims?: number | undefined;
   /** Position of the first token: a row of the table, if there is one. Default: 0 */
   position?: number | undefined;
@@ -65,11 +65,11 @@ export interface AttentionOptions {
   layout?: HeadLayout | undefined;
   /** Query i sees keys up to i + keys − queries: the last query sees all. Default: false */
   causal?: boolean | undefined;
-  /** Causal, and a query sees at most so many of the latest keys. */
+  /** Sliding window: a query sees only this many keys, its own and those just before it. Implies `causal`. */
   window?: number | undefined;
-  /** What scores are multiplied by. Default: 1 / √dim */
+  /** Factor of scores. Default: 1 / √dim */
   scale?: number | undefined;
-  /** softCap · tanh(score / softCap) takes the score's place, before the mask. */
+  /** Soft cap: a score becomes softCap · tanh(score / softCap), before the mask. Default: none */
   softCap?: number | undefined;
 }
 
@@ -85,11 +85,11 @@ export interface KvWriteOptions {
 export interface AttentionDecodeOptions {
   /** Tokens written so far, that of the query among them. */
   length: number;
-  /** The query sees at most so many of the latest keys. */
+  /** Sliding window: the query sees only the last `window` keys. Default: all */
   window?: number | undefined;
-  /** What scores are multiplied by. Default: 1 / √dim */
+  /** Factor of scores. Default: 1 / √dim */
   scale?: number | undefined;
-  /** softCap · tanh(score / softCap) takes the score's place. */
+  /** Soft cap: a score becomes softCap · tanh(score / softCap). Default: none */
   softCap?: number | undefined;
 }
 
@@ -143,8 +143,8 @@ export abstract class ModelOperations extends RowOperations {
   }
 
   /**
-   * Writes keys (after RoPE) or values into a cache, in place: token t goes to row (position + t) modulo the rows. A
-   * cache that is full so becomes a window.
+   * Writes keys (after RoPE) or values into a cache, in place: token t goes to row (position + t) modulo the rows. Once
+   * full, the cache is a ring buffer of the latest tokens.
    *
    * @param cache f16 [kv heads, rows, dim], or with a batch axis before; dim rounded up to a multiple of 8
    * @param x f32 [kv heads, tokens, dim], see `layout`; with a batch axis if the cache has one
@@ -166,8 +166,8 @@ export abstract class ModelOperations extends RowOperations {
    * @param kCache what `kvWrite` filled; where q has more heads, they share its heads in order
    * @param vCache like kCache
    * @returns f32, like q
-   * @throws {WebggufError} `invalid_argument` for other types and shapes, no tokens, and a window within caches that
-   *   have started over
+   * @throws {WebggufError} `invalid_argument` for other types and shapes, no tokens, and a window in caches that
+   *   have wrapped around
    */
   attentionDecode(
     q: Tensor,
@@ -191,7 +191,7 @@ export abstract class ModelOperations extends RowOperations {
   }
 
   /**
-   * Projects matrices onto the doubly stochastic ones: rows and then columns are divided by their sums, again and again
+   * Projects matrices onto the doubly stochastic ones: rows and columns are divided by their sums in turn
    * (Sinkhorn and Knopp 1967). A row or column of zeros stays one.
    *
    * @param x f32 [.., n, n], not negative, which nothing checks
@@ -203,7 +203,7 @@ export abstract class ModelOperations extends RowOperations {
   }
 
   /**
-   * Rotary position embedding (Su et al. 2021, arXiv 2104.09864): turns the pairs of each head by its position.
+   * Rotary position embedding (Su et al. 2021, arXiv 2104.09864): rotates the pairs of each head by its position.
    *
    * @param x f32 [batch, head, position, dim], see `layout`; leading axes may be missing
    * @returns like x
@@ -214,7 +214,7 @@ export abstract class ModelOperations extends RowOperations {
   }
 
   /**
-   * Cosines and sines for {@link ModelOperations.rope}, right to 1e-5 at position 100,000 and beyond.
+   * Cosines and sines for {@link ModelOperations.rope}, with errors below 1e-5 even beyond position 100,000.
    *
    * @returns f32 [positions, dims/2, 2], cosine first
    * @throws {WebggufError} `invalid_argument` for odd dimensions, no positions, and numbers that are not positive

@@ -21,7 +21,7 @@ export abstract class MovementOperations extends MatrixOperations {
   /**
    * The same elements in another shape.
    *
-   * @param shape as many elements; one axis may be -1, which is what is left
+   * @param shape as many elements; one axis may be -1: its length follows from the others
    * @throws {WebggufError} `invalid_argument` where the shape has another size
    */
   reshape<D extends DType>(x: Tensor<D>, shape: readonly number[]): Tensor<D> {
@@ -75,9 +75,9 @@ export abstract class MovementOperations extends MatrixOperations {
   }
 
   /**
-   * Elements of an axis by number: x [..a, n, ..b] and indices [..s] give [..a, ..s, ..b].
+   * Elements of an axis by index: x [..a, n, ..b] and indices [..s] give [..a, ..s, ..b].
    *
-   * @param indices u32 or i32. One that is not from 0 to n - 1 gives NaN; in u32 2^32 - 1, in i32 -2^31
+   * @param indices u32 or i32. An index outside 0 to n - 1 gives NaN, or 2^32 - 1 in u32 and -2^31 in i32
    * @throws {WebggufError} `invalid_argument` where there is no such axis or indices are no integers
    */
   gather<D extends DType>(x: Tensor<D>, indices: Tensor<'u32' | 'i32'>, options?: AxisOptions): Tensor<D> {
@@ -85,8 +85,8 @@ export abstract class MovementOperations extends MatrixOperations {
   }
 
   /**
-   * `base` with values added by number: base [..a, n, ..b], indices [..s], values [..a, ..s, ..b]. Equal indices add
-   * up, in the same order in every run; one that is not from 0 to n - 1 is passed over.
+   * `base` with values added by index: base [..a, n, ..b], indices [..s], values [..a, ..s, ..b]. Equal indices add
+   * up, in the same order in every run; an index outside 0 to n - 1 is ignored.
    *
    * @param base f32
    * @param indices u32 or i32
@@ -99,10 +99,10 @@ export abstract class MovementOperations extends MatrixOperations {
   }
 
   /**
-   * Rows of a matrix, in f32: the look-up of tokens.
+   * Rows of a matrix by index, as f32: the look-up of token embeddings.
    *
    * @param weights [n, k]: f32, f16, bf16 or quantised
-   * @param ids u32 or i32 [..s]; one that is not from 0 to n - 1 gives a row of NaN
+   * @param ids u32 or i32 [..s]; an index outside 0 to n - 1 gives a row of NaN
    * @returns f32 [..s, k]
    * @throws {WebggufError} `invalid_argument` where shapes or types do not fit
    */

@@ -10,9 +10,9 @@ export interface SoftmaxOptions {
   mask?: Tensor | undefined;
   /** x is [.., queries, keys]: the last query sees all keys, each query before it one less. */
   causal?: boolean | undefined;
-  /** What x is multiplied with. Default: 1 */
+  /** Factor of x. Default: 1 */
   scale?: number | undefined;
-  /** cap · tanh(x / cap), after the scale and before the mask. */
+  /** Soft cap: x becomes softCap · tanh(x / softCap), after the scale and before the mask. Default: none */
   softCap?: number | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface SoftmaxOptions {
 export interface NormOptions {
   /** f32 [width], added at the end. */
   bias?: Tensor | undefined;
-  /** f32 and like x, added to x before. */
+  /** f32 of x's shape, added to x before the norm. */
   residual?: Tensor | undefined;
   /** Added under the root. Default: 1e-5 */
   eps?: number | undefined;
@@ -40,7 +40,7 @@ export interface ReduceOptions {
 export interface CumsumOptions {
   /** Along which axis; a negative one counts from the last. Default: the last */
   axis?: number | undefined;
-  /** Sums of what comes before a value, without it. Default: false */
+  /** Sum the values before each element, without its own. Default: false */
   exclusive?: boolean | undefined;
 }
 
@@ -58,7 +58,7 @@ export type NormAndSum = [normed: FloatTensor, sum: FloatTensor];
 /** Operations along the last axis. */
 export abstract class RowOperations extends MovementOperations {
   /**
-   * e^x over the sum of its row. −∞ weighs 0; a row of nothing else gives zeros.
+   * e^x divided by the sum of its row. −∞ gives 0; a row of −∞ alone gives zeros.
    *
    * @throws {WebggufError} `invalid_argument` where shapes, types or options do not fit
    */

@@ -3,7 +3,7 @@
  */
 import type { Progress } from './types.js';
 
-/** Least time between two reports of one stage, in milliseconds: quicker than an eye, slower than a chunk. */
+/** Minimum time between two reports of one stage, in milliseconds: short enough for a smooth progress bar. */
 const INTERVAL = 50;
 
 const STAGES: readonly string[] = ['download', 'upload', 'compile', 'ready'] satisfies Progress['stage'][];

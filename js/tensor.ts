@@ -14,7 +14,10 @@ export interface Owner {
   readonly engine: TensorEngine;
 }
 
-/** Frees what nobody can reach any more. Memory on the GPU does not hurry it: `free` is for that. */
+/**
+ * Frees tensors that became unreachable. The garbage collector does not know how much GPU memory they hold and takes
+ * its time, so code should call `free`.
+ */
 const lost = new FinalizationRegistry<{ owner: Owner; id: number }>(({ owner, id }) => owner.engine.free_tensor(id));
 
 /**

@@ -37,7 +37,7 @@ export type SourcePart = string | URL | Request | Response | Blob | BytesLike | 
  */
 export type Source = SourcePart | Promise<SourcePart> | readonly (SourcePart | Promise<SourcePart>)[];
 
-/** Where loading stands. */
+/** Progress of loading. */
 export interface Progress {
   /**
    * `download`: bytes read from the source and passed on; the first report above 0 comes once the header is accepted
@@ -125,7 +125,7 @@ export interface TextPart {
 export interface GenerateOptions {
   /** Most tokens to write, 1 or more. Default: until the context is full. */
   maxTokens?: number | undefined;
-  /** 0 (default) always takes the most likely token; 0.7 is varied, above 1 gets wild. */
+  /** 0 (default) always takes the most likely token; 0.7 is usual for varied text; above 1 text becomes erratic. */
   temperature?: number | undefined;
   /** Keep only the k most likely tokens; 0 (default) keeps all. */
   topK?: number | undefined;

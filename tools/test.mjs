@@ -34,7 +34,12 @@ const SUITES = [
   { name: 'tools', about: 'the scripts themselves', work: () => nodeTests('tests/tools') },
   { name: 'browser', about: 'wasm-pack test: kernels and forward on a WebGPU device', work: browser },
   { name: 'types', about: 'tsc --strict over the example', work: types, needsBuild: true },
-  { name: 'js', about: 'the TypeScript face over a mock engine', work: () => nodeTests('tests/js'), needsBuild: true },
+  {
+    name: 'js',
+    about: 'the TypeScript over a mock of the WebAssembly, and both in Node.js',
+    work: () => nodeTests('tests/js'),
+    needsBuild: true,
+  },
   { name: 'size', about: 'the package stays inside its budget', work: size, needsBuild: true },
   { name: 'page', about: 'the pages and the package in Chromium', work: pages, needsBuild: true },
   { name: 'firefox', about: 'kernels, models and the demo in Firefox', work: firefox, needsBuild: true },

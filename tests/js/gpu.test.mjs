@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { beforeEach, test } from 'node:test';
-import { calls, face, withCode } from './face.mjs';
+import { calls, api, withCode } from './api.mjs';
 import { SAMPLES } from './samples.mjs';
 
-const { Gpu, Tensor } = face;
-await face.init({ wasm: new Uint8Array([0]) });
+const { Gpu, Tensor } = api;
+await api.init({ wasm: new Uint8Array([0]) });
 const OPERATIONS = new URL('../../src/tensor/op.rs', import.meta.url);
 
 beforeEach(() => Object.assign(calls, { runs: [], freed: [], results: {}, error: undefined }));

@@ -1,10 +1,10 @@
-// WasmModel, Generation and Tokenizer over a mock engine: order of calls, cancelling, freeing, validation.
+// WasmModel, Generation and Tokenizer over a mock of the WebAssembly: order of calls, cancelling, freeing, validation.
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { face, isAbort, plan, progressReporter, resetMock, seen, withCode } from './face.mjs';
+import { api, isAbort, plan, progressReporter, resetMock, seen, withCode } from './api.mjs';
 
-const { Tokenizer, WasmModel, WebggufError, init } = face;
+const { Tokenizer, WasmModel, WebggufError, init } = api;
 const BYTES = Uint8Array.of(1, 2, 3);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

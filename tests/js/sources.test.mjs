@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
-import { isAbort, openSources, readAll, testBytes, withCode } from './face.mjs';
+import { isAbort, openSources, readAll, testBytes, withCode } from './api.mjs';
 
 const BYTES = testBytes((9 << 20) + 13);
 const never = new AbortController().signal;

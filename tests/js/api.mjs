@@ -1,4 +1,4 @@
-// The compiled face over the mock engine. `WEBGGUF_DIST` may name another folder with the compiled files.
+// The compiled package over a mock of its WebAssembly. `WEBGGUF_DIST` may name another folder with the compiled files.
 
 import assert from 'node:assert/strict';
 import { register } from 'node:module';
@@ -7,17 +7,17 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const dist = pathToFileURL(path.resolve(here, process.env.WEBGGUF_DIST ?? '../../dist') + path.sep).href;
-const mock = new URL('mock_engine.mjs', import.meta.url).href;
+const mock = new URL('mock_wasm.mjs', import.meta.url).href;
 
-// Wherever the face asks for the generated glue, it gets the mock.
+// Every import of wasm-bindgen's glue gets the mock.
 const hook = `export const resolve = (name, context, next) => name.endsWith('/wasm/webgguf.js')
   ? { url: ${JSON.stringify(mock)}, shortCircuit: true } : next(name, context);`;
 register(`data:text/javascript,${encodeURIComponent(hook)}`);
 
-export const face = await import(`${dist}index.js`);
+export const api = await import(`${dist}index.js`);
 export const { openSources } = await import(`${dist}sources.js`);
 export const { progressReporter } = await import(`${dist}progress.js`);
-export { calls, plan, resetMock, seen } from './mock_engine.mjs';
+export { calls, plan, resetMock, seen } from './mock_wasm.mjs';
 
 /** Bytes that tell every offset from its neighbours. */
 export function testBytes(length) {

@@ -1,0 +1,80 @@
+// The package with its WebAssembly in Node.js, on the CPU: what a mock cannot show.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { Gpu, Tokenizer, WasmModel } from '../../dist/index.js';
+
+const file = (path) => new Uint8Array(fs.readFileSync(new URL(`../../${path}`, import.meta.url)));
+const STORYTELLER = file('www/models/storyteller.gguf');
+const CHAT = [{ role: 'user', content: 'Tell me about a hare.' }];
+
+const code = (name) => (error) => {
+  assert.equal(error.code, name, error.stack);
+  return true;
+};
+
+test('without WebGPU, `auto` takes the CPU, and asking for the GPU is an error', async () => {
+  const model = await WasmModel.load(STORYTELLER);
+  assert.equal(model.info.backend, 'cpu');
+  assert.ok((await model.generate('Once', { maxTokens: 3, ignoreEos: true })).text.length > 0);
+  await assert.rejects(WasmModel.load(STORYTELLER, { backend: 'webgpu' }), code('webgpu_unavailable'));
+  await assert.rejects(Gpu.create(), code('webgpu_unavailable'));
+  model.free();
+});
+
+test('a prompt from applyChatTemplate has one BOS, as messages have', async () => {
+  const model = await WasmModel.load(STORYTELLER);
+  const text = model.applyChatTemplate(CHAT);
+  const [bos] = model.tokenize('', { addSpecial: true });
+  assert.ok(text.startsWith(model.detokenize([bos], { showSpecial: true })), 'this template writes BOS');
+  const options = { maxTokens: 8, ignoreEos: true };
+  const [fromText, fromMessages] = [await model.generate(text, options), await model.generate(CHAT, options)];
+  assert.equal(fromText.usage.promptTokens, fromMessages.usage.promptTokens);
+  assert.equal(fromText.text, fromMessages.text);
+  const plain = await model.generate('Once upon a time', options);
+  assert.equal(plain.usage.promptTokens, model.tokenize('Once upon a time', { addSpecial: true }).length);
+  model.free();
+});
+
+test('content in parts reads like one string', async () => {
+  const content = [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+  ];
+  const tokenizer = await Tokenizer.load(STORYTELLER);
+  assert.equal(
+    tokenizer.applyChatTemplate([{ role: 'user', content }]),
+    tokenizer.applyChatTemplate([{ role: 'user', content: 'a\nb' }]),
+  );
+});
+
+test('evaluate fills the logits, and where these cannot be allocated the model stays usable', async () => {
+  const model = await WasmModel.load(STORYTELLER);
+  const ids = model.tokenize('Once upon a time there was', { addSpecial: true });
+  const { vocabularySize } = model.info;
+  const { top1, logprobs, logits } = await model.evaluate(ids, { logits: true });
+  assert.equal(logits.length, ids.length * vocabularySize);
+  const row = logits.subarray(vocabularySize, 2 * vocabularySize);
+  assert.equal(
+    row[top1[1]],
+    row.reduce((most, value) => Math.max(most, value)),
+  );
+  const sum = row.reduce((total, value) => total + Math.exp(value), 0);
+  assert.ok(Math.abs(row[ids[2]] - Math.log(sum) - logprobs[1]) < 1e-3);
+
+  const Original = globalThis.Float32Array;
+  globalThis.Float32Array = class extends Original {
+    constructor(...args) {
+      if (typeof args[0] === 'number') throw new RangeError('Array buffer allocation failed');
+      super(...args);
+    }
+  };
+  try {
+    await assert.rejects(model.evaluate(ids, { logits: true }), code('out_of_memory'));
+  } finally {
+    globalThis.Float32Array = Original;
+  }
+  assert.deepEqual((await model.evaluate(ids)).logprobs, logprobs);
+  model.free();
+});
