@@ -10,4 +10,5 @@ export const QUANTISED = {
   q4_k: true,
   q5_k: true,
   q6_k: true,
+  iq4_nl: true,
 } as const;

@@ -32,6 +32,7 @@ TYPES = {
     "Q4_K": (24, [0, 2]),
     "Q5_K": (24, [0, 2]),
     "Q6_K": (24, [208]),
+    "IQ4_NL": (48, [0]),
 }
 
 # Zeros, the ends of the subnormal and the normal range, and ones, of both signs.

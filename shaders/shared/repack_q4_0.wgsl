@@ -1,4 +1,4 @@
-// Q4_0, 18 bytes: f16 scale, 16 bytes of nibbles, in the packed order already.
+// Q4_0 and IQ4_NL, 18 bytes: f16 scale, 16 bytes of nibbles, in the packed order already.
 override SCALES_AT: u32;
 
 fn repack_block(i: u32, b: u32) {

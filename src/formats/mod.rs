@@ -9,6 +9,7 @@
 //! - by codebook: weight = scale · table\[quant\], the table being of signed bytes.
 
 mod blocks;
+mod iq4_nl;
 mod numbers;
 mod q2_k;
 mod q3_k;
@@ -57,6 +58,7 @@ formats! {
     Q4_K => q4_k::FORMAT,
     Q5_K => q5_k::FORMAT,
     Q6_K => q6_k::FORMAT,
+    IQ4_NL => iq4_nl::FORMAT,
 }
 
 impl GgmlType {

@@ -14,6 +14,7 @@ files![
     "activation",
     "bit_pairs",
     "block_of_16",
+    "codebook",
     "columns_full",
     "columns_ragged",
     "commit",
