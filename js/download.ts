@@ -169,7 +169,9 @@ export class Download implements ByteSource {
     } catch (cause) {
       this.#signal.throwIfAborted();
       if (isAbort(cause)) throw cause;
-      const hint = 'offline, wrong address, or a server that does not allow this page (CORS)';
+      const hint = request.url.startsWith('file:')
+        ? 'give the file itself: a File, or in Node.js await openAsBlob(path) of node:fs'
+        : 'offline, wrong address, or a server that does not allow this page (CORS)';
       throw this.#failed(`could not be fetched: ${hint}`, cause);
     }
   }

@@ -11,7 +11,7 @@ use std::fmt;
 pub enum ErrorCode {
     /// No WebGPU in this browser, or no adapter.
     WebgpuUnavailable,
-    /// The device lacks a feature that the caller asked for.
+    /// The page may not use WebAssembly. JavaScript raises it: no Rust runs then.
     FeatureMissing,
     /// Something is larger than the device's limits.
     LimitExceeded,

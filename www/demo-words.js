@@ -8,9 +8,11 @@ const ERRORS = {
     offer: ['cpu'],
   },
   feature_missing: {
-    title: 'This GPU lacks a feature that the model needs',
-    advice: 'Run the model on the CPU, or try a browser with a newer WebGPU.',
-    offer: ['cpu'],
+    title: 'This page may not use WebAssembly',
+    advice:
+      "The page's content security policy has to allow 'wasm-unsafe-eval', and the browser must not have switched " +
+      'WebAssembly off, as lockdown modes do.',
+    offer: ['again'],
   },
   limit_exceeded: {
     title: 'The model is too large for this GPU',

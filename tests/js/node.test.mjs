@@ -23,6 +23,14 @@ test('without WebGPU, `auto` takes the CPU, and asking for the GPU is an error',
   model.free();
 });
 
+test('a file is read by openAsBlob, and its URL is refused with that hint', async () => {
+  const url = new URL('../../www/models/storyteller.gguf', import.meta.url);
+  const tokenizer = await Tokenizer.load(await fs.openAsBlob(url));
+  assert.deepEqual([...tokenizer.tokenize('')], []);
+  const hint = (error) => code('download_failed')(error) && /openAsBlob/.test(error.message);
+  await assert.rejects(Tokenizer.load(url), hint);
+});
+
 test('a prompt from applyChatTemplate has one BOS, as messages have', async () => {
   const model = await WasmModel.load(STORYTELLER);
   const text = model.applyChatTemplate(CHAT);
