@@ -21,11 +21,11 @@ pub struct SamplingOptions {
     pub top_p: f32,
     /// Keeps tokens at least this probable relative to the most probable one; in [0, 1], 0 keeps all.
     pub min_p: f32,
-    /// Divides positive and multiplies negative logits of tokens in prompt or answer; > 0, 1 is off.
+    /// Divides positive and multiplies negative logits of tokens of the prompt and generated ones; > 0, 1 is off.
     pub repetition_penalty: f32,
-    /// Subtracted from a logit for every time its token stands in the answer; in [-2, 2].
+    /// Subtracted from a logit for every time its token was generated; in [-2, 2].
     pub frequency_penalty: f32,
-    /// Subtracted from a logit once its token stands in the answer; in [-2, 2].
+    /// Subtracted from a logit, once, if its token was generated at all; in [-2, 2].
     pub presence_penalty: f32,
     /// Same seed, same ids.
     pub seed: u64,
@@ -61,7 +61,7 @@ impl SamplingOptions {
         within("presencePenalty", self.presence_penalty, -2.0, 2.0)
     }
 
-    /// Whether the largest logit is taken as it is, without looking at what came before.
+    /// Whether the token is the plain argmax of the logits: greedy, and no penalties.
     pub fn is_plain_greedy(&self) -> bool {
         self.is_greedy() && !self.has_penalties()
     }
@@ -77,10 +77,10 @@ impl SamplingOptions {
     }
 }
 
-/// Set in [`Counts`] for a token of the prompt; the lower bits count it in the answer.
+/// The bit of [`Counts`] for a token of the prompt; the lower bits count how often it was generated.
 pub const IN_PROMPT: u32 = 1 << 31;
 
-/// How often every token stands in the answer, with [`IN_PROMPT`]; `[vocab]`.
+/// How often every token was generated, with the bit [`IN_PROMPT`]; `[vocab]`.
 pub type Counts = Vec<u32>;
 
 /// The counts at the start of an answer.
@@ -185,8 +185,8 @@ fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
         });
         kept.truncate(reached.map_or(kept.len(), |last| last + 1));
     }
-    let least = f64::from(options.min_p);
-    kept.retain(|&(logit, _)| weight(logit) >= least);
+    let min = f64::from(options.min_p);
+    kept.retain(|&(logit, _)| weight(logit) >= min);
 }
 
 #[cfg(test)]

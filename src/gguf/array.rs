@@ -63,11 +63,11 @@ impl OpenArray {
         let kind = ValueType::from_id(id)
             .ok_or_else(|| Error::bad_file(format!("array element type {id} is unknown, the last known one is 12")))?;
         let count = cursor.u64()?;
-        let least = count.saturating_mul(kind.least_bytes());
-        if least > cursor.left() {
+        let min = count.saturating_mul(kind.min_bytes());
+        if min > cursor.left() {
             let left = cursor.left();
             return Err(Error::bad_file(format!(
-                "array claims {count} elements, which take at least {least} bytes, but at most {left} bytes are left"
+                "array claims {count} elements, which take at least {min} bytes, but at most {left} bytes are left"
             ))
             .into());
         }

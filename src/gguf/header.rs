@@ -14,7 +14,7 @@ pub const HEADER_CAP: u64 = 1 << 30;
 /// Magic, version, tensor count and pair count.
 const PREAMBLE_BYTES: u64 = 24;
 /// A key length, a value type and a value of one byte.
-const LEAST_PAIR_BYTES: u64 = 13;
+const MIN_PAIR_BYTES: u64 = 13;
 /// The longest key that the format allows.
 const LONGEST_KEY: u64 = 65_535;
 /// Pushed bytes are worked off in pieces of this size, so that a whole file given at once is not copied whole.
@@ -121,7 +121,7 @@ impl HeaderReader {
 
     /// The error of a stream that ended before the header was whole: `bad_file`, naming the section and both sizes.
     pub fn finish(self) -> Error {
-        let least = match &self.stage {
+        let min = match &self.stage {
             Stage::Over(Some(error)) => return error.clone(),
             Stage::Over(None) => return Error::invalid_argument("the header was already whole"),
             Stage::Preamble if !foreign::may_be_gguf(&self.buffer) => return foreign::describe(&self.buffer),
@@ -129,7 +129,7 @@ impl HeaderReader {
             _ => self.position + self.needed as u64,
         };
         let (place, received) = (self.place(), self.received());
-        Error::bad_file(format!("file is cut short in {place}: {received} bytes received, at least {least} needed"))
+        Error::bad_file(format!("file is cut short in {place}: {received} bytes received, at least {min} needed"))
     }
 
     fn received(&self) -> u64 {
@@ -257,11 +257,11 @@ impl HeaderReader {
         self.pairs = fields.u64()?;
         let table_bytes =
             if self.vocabulary_only { 0 } else { self.tensor_count.saturating_mul(table::LEAST_ENTRY_BYTES) };
-        let least = self.pairs.saturating_mul(LEAST_PAIR_BYTES).saturating_add(table_bytes);
+        let min = self.pairs.saturating_mul(MIN_PAIR_BYTES).saturating_add(table_bytes);
         let left = cursor.left();
-        if least > left {
+        if min > left {
             return Err(Error::bad_file(format!(
-                "file claims {} tensors and {} metadata pairs, which take at least {least} bytes, but at most \
+                "file claims {} tensors and {} metadata pairs, which take at least {min} bytes, but at most \
                  {left} bytes are left",
                 self.tensor_count, self.pairs
             ))

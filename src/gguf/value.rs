@@ -199,7 +199,7 @@ impl ValueType {
     }
 
     /// The fewest bytes that one value takes in the file.
-    pub fn least_bytes(self) -> u64 {
+    pub fn min_bytes(self) -> u64 {
         match self {
             Self::U8 | Self::I8 | Self::Bool => 1,
             Self::U16 | Self::I16 => 2,

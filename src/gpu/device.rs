@@ -1,4 +1,4 @@
-//! Adapter and device: what the browser offers, which errors came out of band, how many bytes are on the GPU.
+//! Adapter and device: what the browser offers, errors reported outside of calls, how many bytes are on the GPU.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub struct AdapterFacts {
     pub vendor: String,
     /// `GPUAdapterInfo.architecture`.
     pub architecture: String,
-    /// It is a program on the CPU: right, but far slower than the CPU path.
+    /// A software adapter, which computes on the CPU: correct, but far slower than the CPU path.
     pub software: bool,
     /// WebGPU features that the device has and webgguf uses.
     pub features: Vec<String>,
@@ -30,9 +30,9 @@ pub struct AdapterFacts {
 /// What WebGPU reported outside a call.
 #[derive(Default)]
 struct Reports {
-    /// The first error, kept until someone asks.
+    /// The first error, until a check returns it.
     first: Option<Error>,
-    /// Why the device is lost: that stays so, whoever asks.
+    /// Why the device was lost; every later check repeats it.
     lost: Option<Error>,
 }
 
@@ -129,7 +129,7 @@ impl Device {
         self.check()
     }
 
-    /// Resolves when the GPU has done what is submitted now, whatever is submitted later.
+    /// Resolves when the GPU has done what was submitted before this call, and does not wait for what comes later.
     pub fn submitted(&self) -> futures_channel::oneshot::Receiver<()> {
         let (sender, receiver) = futures_channel::oneshot::channel();
         self.queue.on_submitted_work_done(move || {
@@ -152,7 +152,7 @@ fn listen(device: &wgpu::Device) -> Mailbox {
         }
     }));
     let mailbox = errors.clone();
-    // Nobody asks after a device that we destroyed ourselves, in `drop`.
+    // A device that `drop` destroyed reports its loss, too; no check follows then.
     device.set_device_lost_callback(move |_, message| {
         if let Ok(mut reports) = mailbox.lock() {
             reports.lost = Some(Error::new(ErrorCode::DeviceLost, format!("the GPU device was lost: {message}")));
@@ -189,5 +189,5 @@ fn adapter_facts(facts: &js_sys::Object) -> AdapterFacts {
     let description = shim::text(facts, "description");
     let name = if description.is_empty() { format!("{vendor} {architecture}").trim().to_owned() } else { description };
     let features = shim::texts(facts, "features").into_iter().filter(|name| WANTED.contains(&name.as_str())).collect();
-    AdapterFacts { name, vendor, architecture, software: shim::bool_override(facts, "software"), features }
+    AdapterFacts { name, vendor, architecture, software: shim::flag(facts, "software"), features }
 }

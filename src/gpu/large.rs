@@ -6,13 +6,13 @@ use crate::harness::{Large, Random};
 use crate::kernels::state::State;
 use crate::{Error, ErrorCode, Result};
 
-/// Weights that are made here; the rest are copies of them.
+/// Bytes of weights that are made on the host; the rest of the matrix are copies of them.
 const PIECE_BYTES: usize = 8 << 20;
 
-/// Bit 14 of every f16: without it none is infinite or NaN, and all lie below 2.
+/// Bit 14 of every f16: cleared, so that none is infinite or NaN and all are below 2.
 const BIT_14: u64 = 0x4000_4000_4000_4000;
 
-/// Bit 10 of every f16: with it none is too small to be a normal number.
+/// Bit 10 of every f16: set, so that none is subnormal.
 const BIT_10: u64 = 0x0400_0400_0400_0400;
 
 /// A large product whose buffers and command list are on a device, until it is dropped.
@@ -55,8 +55,8 @@ impl<'a> LargeRun<'a> {
         Ok(())
     }
 
-    /// Runs once, so that the pipeline is compiled, and looks whether the last row was written: what does nothing is
-    /// fast.
+    /// Runs once, so that the pipeline is compiled, and checks that the last row was written: a kernel that does
+    /// nothing would look fast.
     ///
     /// # Errors
     /// What the shader's compiler found, or what the GPU reported.

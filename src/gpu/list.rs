@@ -1,4 +1,4 @@
-//! A command list: dispatches made ready once (pipelines, bind groups, parameters) and replayed in one compute pass.
+//! A command list: dispatches recorded once (pipelines, bind groups, parameters) and replayed in one compute pass.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -11,7 +11,7 @@ use crate::{Error, ErrorCode, Result};
 /// A mapping that is under way.
 type Mapped = Receiver<std::result::Result<(), wgpu::BufferAsyncError>>;
 
-/// A read-back buffer that is in no other read: copy into it, submit, and hand it to [`Ring::submitted`].
+/// A free read-back buffer: copy into it, submit, and pass it to [`Ring::submitted`].
 #[must_use]
 pub struct ReadBack(Buffer);
 
@@ -22,7 +22,7 @@ impl ReadBack {
     }
 }
 
-/// Read-back buffers of one size, used in turn: tokens come back in the order they were submitted.
+/// Read-back buffers of one size, used as a ring: tokens come back in the order they were submitted.
 pub struct Ring {
     free: Vec<Buffer>,
     flying: VecDeque<(Buffer, Mapped)>,

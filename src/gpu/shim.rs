@@ -1,10 +1,11 @@
-//! The Rust side of `request_device.js` and `compile_pipelines.js`, which say why they exist.
+//! The Rust side of `request_device.js` and `compile_pipelines.js`, which explain why they exist.
 
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen(module = "/src/gpu/request_device.js")]
 extern "C" {
-    /// Arms the next `GPUAdapter.requestDevice` and returns the object it will fill in.
+    /// Wraps `GPUAdapter.requestDevice` for its next call, and returns an object that this call fills with facts about
+    /// the adapter.
     #[wasm_bindgen(js_name = armRequestDevice)]
     pub fn arm_request_device(wanted: Vec<String>) -> js_sys::Object;
 }
@@ -41,22 +42,22 @@ fn get(facts: &js_sys::Object, key: &str) -> JsValue {
     js_sys::Reflect::get(facts, &key.into()).unwrap_or(JsValue::UNDEFINED)
 }
 
-/// A string that the armed call noted.
+/// A string property of the object that the wrapped call filled; empty if missing.
 pub fn text(facts: &js_sys::Object, key: &str) -> String {
     get(facts, key).as_string().unwrap_or_default()
 }
 
-/// A number that the armed call noted.
+/// A number property of the object; 0 if missing.
 pub fn number(facts: &js_sys::Object, key: &str) -> u32 {
     get(facts, key).as_f64().unwrap_or_default() as u32
 }
 
-/// A bool_override that the armed call noted.
-pub fn bool_override(facts: &js_sys::Object, key: &str) -> bool {
+/// A boolean property of the object; false if missing.
+pub fn flag(facts: &js_sys::Object, key: &str) -> bool {
     get(facts, key).is_truthy()
 }
 
-/// A list of strings that the armed call noted.
+/// A property of the object that is a list of strings; empty if missing.
 pub fn texts(facts: &js_sys::Object, key: &str) -> Vec<String> {
     js_sys::Array::from(&get(facts, key)).iter().filter_map(|v| v.as_string()).collect()
 }

@@ -115,7 +115,7 @@ impl TensorGpu {
         async move { device.read(&buffer, 0, bytes).await }
     }
 
-    /// Gives the tensor's buffer to later ones. Operations that are queued still see it.
+    /// Returns the tensor's buffer to the pool. Operations that are queued already still see its contents.
     pub fn free(&mut self, tensor: &Tensor) {
         self.recycle(tensor.buffer);
     }

@@ -31,7 +31,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     let own_key = Limits { window: 1, soft_cap: 0.0 };
     cases.push(prefill_case(random, heads(1, 1, 32), own_key, [5, 31]));
     cases.push(decode_case(random, heads(1, 1, 32), own_key, 90));
-    // More queries to a kv head than a workgroup takes.
+    // More query heads per kv head than a workgroup takes.
     cases.push(decode_case(random, heads(32, 2, 32), none, 40));
     cases.extend([(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1)].map(|shape| merge_case(random, shape)));
     cases
@@ -66,7 +66,7 @@ fn cache(random: &mut Random, bench: &mut Bench, heads: Heads, keys: usize) -> (
     let stride = heads.row() as usize;
     let mut make = || {
         let rows: Vec<u16> = random.floats(keys * kv * d).into_iter().map(|x| f16_from_f32(2.0 * x)).collect();
-        // What lies past the last key must not matter: it is NaN.
+        // Rows past the last key must not matter: they are NaN.
         let mut by_head = vec![0x7e00u16; kv * context * stride];
         for (position, row) in rows.chunks_exact(kv * d).enumerate() {
             for (head, values) in row.chunks_exact(d).enumerate() {

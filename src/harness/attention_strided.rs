@@ -18,7 +18,7 @@ struct Size {
     dim: u32,
 }
 
-/// What hides keys besides the options.
+/// What masks keys besides the options.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mask {
     None,
@@ -51,7 +51,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
         (size(1, [2, 1], [21, 40], 256), causal(), false, Mask::None),
         (size(1, [2, 1], [8, 33], 256), AttentionOptions { causal: true, ..capped() }, true, Mask::None),
         (size(1, [1, 1], [20, 20], 160), window(1), false, Mask::Random([1, 1, 1, 20])),
-        // More queries than keys: the first see nothing.
+        // More queries than keys: the first attend to none.
         (size(1, [2, 2], [50, 20], 64), causal(), false, Mask::None),
         (size(1, [2, 1], [90, 70], 64), bshd(window(33)), false, Mask::Random([1, 2, 90, 1])),
         (size(1, [3, 3], [5, 37], 33), bshd(causal()), false, Mask::None),
@@ -116,21 +116,21 @@ impl Size {
 }
 
 /// Random numbers up to ±`most`: so large that the softmax is peaked, as trained models have it.
-fn scaled(random: &mut Random, shape: &[u32], most: f32) -> Vec<f32> {
-    random.floats(shape.iter().product::<u32>() as usize).into_iter().map(|x| most * x).collect()
+fn scaled(random: &mut Random, shape: &[u32], max: f32) -> Vec<f32> {
+    random.floats(shape.iter().product::<u32>() as usize).into_iter().map(|x| max * x).collect()
 }
 
 fn mask_values(random: &mut Random, shape: [u32; 4]) -> Vec<f32> {
     let [_, _, rows, keys] = shape.map(|n| n as usize);
     let value = |(i, x): (usize, f32)| {
-        // Where every query has a row of its own, the first sees nothing.
+        // Where every query has a row of the mask, the first attends to no key.
         let hidden = (rows > 1 && i / keys % rows == 0) || (i % keys % 5 == 3 && keys > 1);
         if hidden { f32::NEG_INFINITY } else { x }
     };
     scaled(random, &shape, 2.0).into_iter().enumerate().map(value).collect()
 }
 
-/// Where the row of a head's position is, in rows.
+/// The row of one head at one position, counted in rows.
 fn row_of(layout: Layout, [batch, head, position]: [usize; 3], [heads, positions]: [usize; 2]) -> usize {
     match layout {
         Layout::Bhsd => (batch * heads + head) * positions + position,

@@ -48,7 +48,7 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// Random bits in blocks whose scales make the weights lie within about ±`size`.
+    /// Random bits in blocks, with scales that keep the weights within about ±`size`.
     pub fn new(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], size: f32) -> Self {
         let layout = PackedLayout::new(ty, rows, cols);
         let mut raw = random.bytes((layout.raw_row_bytes() * u64::from(rows)) as usize);

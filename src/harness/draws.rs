@@ -18,8 +18,8 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// So many draws with these options, which have no penalties: `penalties` is left out, and the best it would
-    /// find is there already. Without filters so is the histogram.
+    /// `draws` draws with these options, which must have no penalties: the kernel `penalties` is left out, and the best
+    /// logit that it would find is in the scratch already. Without filters `sample_histogram` is left out, too.
     pub fn new(options: &SamplingOptions, draws: u32) -> Self {
         let logits: Vec<f32> = Random::new(5).floats(LENGTH as usize).into_iter().map(|x| 2.0 * x).collect();
         let mut bench = Bench::new(1);
@@ -67,9 +67,8 @@ fn probabilities(logits: &[f32], options: &SamplingOptions) -> Vec<f64> {
     probabilities.iter().map(|weight| weight / total).collect()
 }
 
-/// Pearson's chi-square of what was counted, and its 99.9th percentile (Wilson and Hilferty 1931) were the
-/// probabilities true. Ids of which fewer than five are expected are taken together; one that cannot be drawn
-/// but was makes it infinite.
+/// Pearson's chi-square of the counts, and its 99.9th percentile (Wilson and Hilferty 1931) if the probabilities are
+/// true. Ids of which fewer than five are expected are pooled; a drawn id of probability 0 makes it infinite.
 pub fn chi_square(counts: &[u32], probabilities: &[f64]) -> (f64, f64) {
     let total = f64::from(counts.iter().sum::<u32>());
     let pairs = counts.iter().zip(probabilities).map(|(&count, p)| (f64::from(count), p * total));

@@ -53,7 +53,7 @@ fn brain(value: f32) -> u16 {
     if value.is_nan() { 0x7fc0 } else { half::bf16::from_f32(value).to_bits() }
 }
 
-/// What a tensor of this type must hold for these numbers. A 16-bit type allows the last digit.
+/// The expected contents of a tensor of this type for these numbers. For 16-bit types the last bit may be off.
 pub fn expected(dtype: DType, values: &[f64], tolerance: Tolerance) -> Expected {
     let singles = values.iter().map(|&value| value as f32);
     match dtype {
@@ -74,7 +74,7 @@ fn args(count: usize) -> Vec<Arg> {
     (0..count as u32).map(Arg::Input).collect()
 }
 
-/// Arguments within what the operation is defined for, the ends of that range among them.
+/// Arguments for which the operation is defined, among them the ends of that range.
 fn arguments(random: &mut Random, op: Op, input: usize, count: usize) -> Vec<f32> {
     let random_in = |random: &mut Random, low: f32, high: f32| -> Vec<f32> {
         random.floats(count).iter().map(|value| low + (high - low) * 0.5 * (value + 1.0)).collect()
@@ -157,7 +157,7 @@ fn broadcast(caps: &Caps, random: &mut Random, name: &str, shapes: &[&[u32]; 2])
 
 const SIZES: &[u32] = &[1, 31, 33, 257];
 
-/// Random words, numbers below the smallest normal one and NaNs among them.
+/// Random words, among them subnormal numbers and NaNs.
 fn copy_of_bits(caps: &Caps, random: &mut Random, size: u32) -> Case {
     let mut bench = OpBench::new(caps);
     let mut words: Vec<u32> = (0..size).map(|_| random.bits() as u32).collect();
@@ -181,13 +181,13 @@ const CASTS: &[[DType; 2]] = &[
     [DType::F32, DType::I32],
 ];
 
-/// With what is too large for the new type, ties, NaN and infinity.
+/// Among them values too large for the new type, ties, NaN and infinity.
 fn conversion(caps: &Caps, random: &mut Random, held: DType, to: DType) -> Case {
     let mut bench = OpBench::new(caps);
     let mut values: Vec<f32> = random.floats(33).iter().map(|value| value * 100.0).collect();
     let mut hostile = vec![0.0, 65504.0, 2049.0, 2051.0, 1.0 + 1.0 / 256.0, 1.0 + 3.0 / 256.0, -7.0];
     let floats = [held, to].iter().all(|dtype| !matches!(dtype, DType::U32 | DType::I32));
-    // NaNs whose bits, rounded like those of numbers, are infinite.
+    // NaNs whose bits, if rounded like those of numbers, would become infinity.
     let nans = [0x7f80_0001, 0xff80_7fff].map(f32::from_bits);
     hostile.extend(if floats { [65536.0, -1e30, f32::INFINITY, f32::NAN] } else { [3e9, -3e9, 0.999, -0.999] });
     hostile.extend(if floats { &nans[..] } else { &[] });
@@ -198,7 +198,7 @@ fn conversion(caps: &Caps, random: &mut Random, held: DType, to: DType) -> Case 
     bench.case(STEM, format!("{} to {}", held.name(), to.name()), &y, expected(to, &wanted, Tolerance::READ))
 }
 
-/// The ends of an integer's range, as far as f32 has them.
+/// The ends of an integer's range, as near as f32 comes to them.
 fn saturated(dtype: DType, value: f64) -> f64 {
     match dtype {
         DType::U32 => value.clamp(0.0, 4_294_967_040.0),

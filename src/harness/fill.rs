@@ -1,4 +1,4 @@
-//! Around a workgroup's words; what lies after them stays as it is.
+//! Lengths around a workgroup's words; what follows them must stay as it is.
 
 use super::{Bench, Case, Expected};
 use crate::kernels::fill::fill;

@@ -1,4 +1,4 @@
-//! Norm, product and activation on both of their paths: in one dispatch, and one after the other.
+//! Norm, product and activation on both paths: in one dispatch, and one after the other.
 
 use super::data::Tensor as Blocks;
 use super::swiglu::activated;
@@ -97,7 +97,7 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind, path: Option<Path>) -> Ca
     let of = |i: usize| if bias.is_some() { bias_values[i % ROWS as usize] } else { 0.0 };
     let sums: Vec<f32> = sums.into_iter().enumerate().map(|(i, sum)| sum as f32 + of(i)).collect();
     let expected = gate.map_or(sums.clone(), |gate| activated(gate, &sums, ROWS as usize / 2));
-    // Few rows of W are shared by whole workgroups, under a kernel of its own.
+    // Few rows of W are split over whole workgroups, which is the other kernel, mat_vec_split.
     let (kernel_name, about) = match (path, gate, w) {
         (Path::Fused, _, _) => ("mat_vec", "mat_vec_split"),
         (Path::Steps, Some(_), _) => ("swiglu", "swiglu"),

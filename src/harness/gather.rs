@@ -20,7 +20,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases
 }
 
-/// After the end of the text nothing is written.
+/// Once the run is done nothing is written.
 fn done_case(random: &mut Random) -> Case {
     let tensor = Tensor::new(random, GgmlType::F16, [33, 31], 1.0);
     let mut bench = Bench::done();
@@ -55,7 +55,7 @@ fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], split: bool) 
     let mut ids: Vec<u32> = (0..count).map(|_| random.below(rows)).collect();
     (ids[0], ids[3], ids[5], ids[7]) = (rows - 1, rows, 0, u32::MAX);
     let tokens = bench.bytes(bytemuck::cast_slice(&ids));
-    // One row more than the pass has tokens: it stays as it is.
+    // One row more than the pass has tokens: it must stay as it is.
     let before = random.floats((count as usize + 1) * cols as usize);
     let y = bench.floats(&before);
     let mut expected = before;

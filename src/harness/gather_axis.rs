@@ -46,7 +46,7 @@ const SCATTERS: &[(&[u32], usize, &[u32])] = &[
     (&[2, 1, 33], 1, &[600]),
 ];
 
-/// Numbers below `size`, many of them several times, with some that are not.
+/// Indices, most of them below `size` and many repeated, some out of range.
 fn indices(random: &mut Random, size: u32, count: u32) -> Vec<u32> {
     let mut indices: Vec<u32> = (0..count).map(|_| random.below(size)).collect();
     let hostile = [size - 1, size, u32::MAX, 0, size - 1, 1 << 31];

@@ -1,19 +1,20 @@
-//! Grids folded over a second axis, as they are where one axis has too few workgroups: a small case of each kernel
-//! that folds, with half as many workgroups along the first axis, and one too many where they were odd.
+//! Two-dimensional dispatches, as they are used where one axis of a grid cannot have enough workgroups: a small case of
+//! each kernel that supports them, with half as many workgroups along the first axis, and one too many where they were
+//! odd.
 
 use std::collections::BTreeMap;
 
 use super::Case;
 use crate::kernels::spec::{Dispatch, Extent};
 
-/// A case again for each kernel that `cases` run, of those with three workgroups or more the smallest.
+/// For each kernel that `cases` run, the smallest case with three workgroups or more, dispatched in two dimensions.
 pub fn cases(cases: &[Case]) -> Vec<Case> {
     let mut folds = BTreeMap::new();
     let mut smallest: BTreeMap<&str, &Case> = BTreeMap::new();
     for case in cases.iter().filter(|case| case.needs.is_none() && case.state.done == 0) {
         for dispatch in &case.dispatches {
             let kernel_name = dispatch.kernel.spec.kernel_name;
-            // Only a kernel that asks how many workgroups an axis has can count on over the next.
+            // A kernel supports this if it asks for the number of workgroups along the first axis.
             let can = *folds.entry(kernel_name).or_insert_with(|| dispatch.kernel.wgsl().contains(".x + group.x"));
             if can && matches!(dispatch.grid, [Extent::Fixed(3..), Extent::Fixed(1), Extent::Fixed(1)]) {
                 let best = smallest.entry(kernel_name).or_insert(case);
@@ -24,7 +25,7 @@ pub fn cases(cases: &[Case]) -> Vec<Case> {
     smallest.into_iter().map(|(kernel_name, case)| folded(kernel_name, case)).collect()
 }
 
-/// The case with the grids of this kernel folded.
+/// The case with the grids of this kernel in two dimensions.
 fn folded(kernel_name: &str, case: &Case) -> Case {
     let fold = |dispatch: &Dispatch| match dispatch.grid {
         [Extent::Fixed(count), Extent::Fixed(1), z] if dispatch.kernel.spec.kernel_name == kernel_name => {

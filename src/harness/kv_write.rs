@@ -1,5 +1,5 @@
-//! New rows at the start, in the middle, across the end and around it; more of them than the cache has; a token that
-//! looks at them.
+//! New rows at the start, in the middle, and wrapped around the end; more of them than the cache has; and one token's
+//! attention over them.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     let sets = sets.into_iter().map(|(cache, tokens, dim, layout, at)| (cache, (tokens, dim), (layout, at)));
     let mut cases: Vec<Case> = sets.map(|(cache, x, at)| case(caps, random, cache, x, at)).collect();
     let options = |length| AttentionDecodeOptions { length, ..Default::default() };
-    // Caches that hold all, and caches that have started over.
+    // Caches that are large enough, and caches that have wrapped around.
     cases.push(decode_case(caps, random, ([1, 4, 2], 200, 64), options(200)));
     cases.push(decode_case(caps, random, ([1, 4, 1], 5000, 64), options(5000)));
     cases.push(decode_case(caps, random, ([2, 4, 2], 50, 36), options(70)));
@@ -35,7 +35,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     cases
 }
 
-/// Writes `options.length` tokens in two pieces, then lets the last one look at what is left of them.
+/// Writes `options.length` tokens in two pieces, then runs the last one's attention over what is left of them.
 fn decode_case(
     caps: &Caps,
     random: &mut Random,
@@ -51,7 +51,7 @@ fn decode_case(
     let cache_shape = [batch, kv_heads, rows, dim.next_multiple_of(8)];
     let nothing = vec![f32::NAN; cache_shape.iter().product::<u32>() as usize];
     let pieces = [0..length / 3, length / 3..length].into_iter().filter(|tokens| !tokens.is_empty());
-    // All inputs stand on the bench before the first operation.
+    // The bench takes all inputs before the first operation.
     let inputs = [&k, &v].map(|x| {
         let pieces: Vec<(u32, Tensor)> = pieces
             .clone()

@@ -1,8 +1,9 @@
 //! Matrices of 256 MiB times a column, to measure how fast weights are read: on smaller ones the launch dominates.
 //!
 //! Every quantised type of 4 bits or more has one in the shape that the rules choose on the device. Where the device
-//! can run products with x in limbs, it has another in the shape that they did not choose, so that one run compares
-//! both. Buffers have sizes and no contents: WebAssembly could not hold them, and only the time counts.
+//! can run products with x in int8 limbs, each type has a second one: with limbs if the rules chose floats, with floats
+//! if they chose limbs, so that one run compares both. Buffers have sizes and no contents: WebAssembly could not hold
+//! them, and only the time counts.
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
@@ -24,14 +25,14 @@ pub struct Large {
     pub buffers: [(BufferId, u64); 5],
     /// Bytes of the weights, all of which a run reads.
     pub bytes: u64,
-    /// What the device would have to hold, where it does not.
+    /// The buffer size that the device would need, where it does not offer it.
     pub needs: Option<String>,
 }
 
 impl Large {
     /// A pass of one token.
     pub const STATE: BufferId = BufferId(0);
-    /// Stands in for what the product does without.
+    /// Bound for inputs that the product does not use.
     pub const DUMMY: BufferId = BufferId(1);
     /// `[COLS]` f32
     pub const X: BufferId = BufferId(2);
@@ -41,7 +42,7 @@ impl Large {
     pub const Y: BufferId = BufferId(4);
 
     /// Bytes of weights to measure with.
-    pub const LEAST_BYTES: u32 = 256 << 20;
+    pub const MIN_BYTES: u32 = 256 << 20;
 
     fn new(caps: &Caps, ty: GgmlType, rows: u32, shape: Shape) -> Self {
         let weights = Matrix::whole(ty, rows, COLS, Self::WEIGHTS);
@@ -66,18 +67,18 @@ impl Large {
 /// Columns of every matrix.
 const COLS: u32 = 4096;
 
-/// The products for a device with these capabilities, on matrices of at least `least_bytes`.
-pub fn large(caps: &Caps, least_bytes: u32) -> Vec<Large> {
+/// The products for a device with these capabilities, on matrices of at least `min_bytes`.
+pub fn large(caps: &Caps, min_bytes: u32) -> Vec<Large> {
     let types = GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised() && 8 * ty.block_bytes() >= 4 * ty.block_len());
     let products = types.flat_map(|ty| {
         let row_bytes = PackedLayout::new(ty, 1, COLS).bytes();
-        let rows = u64::from(least_bytes).div_ceil(row_bytes) as u32;
+        let rows = u64::from(min_bytes).div_ceil(row_bytes) as u32;
         shapes(caps, ty, rows).into_iter().map(move |shape| Large::new(caps, ty, rows, shape))
     });
     products.collect()
 }
 
-/// The shape that the rules choose; and where the device can run both, one that is the other way about limbs.
+/// The shape that the rules choose; and where the device can run both, the same with limbs and floats exchanged.
 fn shapes(caps: &Caps, ty: GgmlType, rows: u32) -> Vec<Shape> {
     let chosen = choose(caps, ty, rows, COLS);
     let other = if chosen.limbs {
@@ -95,7 +96,7 @@ fn shapes(caps: &Caps, ty: GgmlType, rows: u32) -> Vec<Shape> {
 mod tests {
     use super::*;
 
-    /// A device that holds large buffers and has no features.
+    /// A device with large buffers and no optional features.
     fn roomy() -> Caps {
         Caps { max_binding: 1 << 30, max_buffer: 1 << 30, ..Caps::baseline() }
     }
@@ -105,12 +106,12 @@ mod tests {
     }
 
     fn variants(caps: &Caps) -> Vec<String> {
-        large(caps, Large::LEAST_BYTES).into_iter().map(|product| product.variant).collect()
+        large(caps, Large::MIN_BYTES).into_iter().map(|product| product.variant).collect()
     }
 
     #[test]
     fn every_type_of_four_bits_or_more_reads_256_mib_once() {
-        let products = large(&roomy(), Large::LEAST_BYTES);
+        let products = large(&roomy(), Large::MIN_BYTES);
         let types: Vec<&str> = products.iter().filter_map(|product| product.name.split(' ').next()).collect();
         assert_eq!(types, ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k"]);
         assert_eq!((products[0].name.as_str(), products[0].bytes), ("q4_0 116509x4096", 116_509 * 4096 / 32 * 18));
@@ -140,9 +141,9 @@ mod tests {
     fn a_device_that_does_not_hold_a_matrix_says_so() {
         let needs = |max_binding, max_buffer| {
             let caps = Caps { max_binding, max_buffer, ..Caps::baseline() };
-            large(&caps, Large::LEAST_BYTES).into_iter().map(|product| product.needs).collect::<Vec<_>>()
+            large(&caps, Large::MIN_BYTES).into_iter().map(|product| product.needs).collect::<Vec<_>>()
         };
-        let bytes = large(&roomy(), Large::LEAST_BYTES)[0].bytes;
+        let bytes = large(&roomy(), Large::MIN_BYTES)[0].bytes;
         assert_eq!(needs(bytes, bytes)[0], None);
         let reason = Some(format!("a buffer of {bytes} bytes, this device binds {}", bytes - 1));
         assert_eq!(needs(bytes - 1, bytes)[0], reason);

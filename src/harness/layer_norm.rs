@@ -5,7 +5,7 @@ use crate::kernels::caps::Caps;
 use crate::reference::{self, NormShape};
 use crate::tensor::norm::{NormInputs, NormOptions, layer_norm, rms_norm};
 
-/// What a norm is given besides x, and which of its outputs is looked at.
+/// The inputs of a norm besides x, and which of its outputs is compared.
 #[derive(Clone, Copy, Default)]
 struct Given {
     weight: bool,

@@ -1,4 +1,4 @@
-//! Every type in every tile of the table, with every epilogue, beside other rows of y, and split.
+//! Every type in every tile of the table, with every epilogue, within wider rows of y, and split.
 
 use super::product::{Activations, Kind, product};
 use super::{Bench, Case, Random, Tolerance};
@@ -32,7 +32,7 @@ fn widths(ty: GgmlType) -> &'static [u32] {
     }
 }
 
-/// Rows of x have as much beside them as those of y.
+/// Rows of x are as much wider than their columns as those of y.
 fn case(random: &mut Random, (ty, cols): (GgmlType, u32), tile: Tile, kind: &Kind) -> Case {
     let mut bench = Bench::new(kind.tokens);
     let x_stride = cols + kind.beside;

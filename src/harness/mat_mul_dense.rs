@@ -97,14 +97,14 @@ fn tensor(
 fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
     let &Kind { sizes: [m, n, k], batches, dtypes, transposed, .. } = kind;
     let fast = kind.precision == Precision::Fast;
-    // A case that the device cannot run is made as for one that can, and says what it needs.
+    // A case that the device cannot run is made as for one that can, and names the missing feature.
     let mut bench = OpBench::new(&Caps { f16: fast || caps.f16, ..caps.clone() });
     let shape = |batch: &[u32], [rows, cols]: [u32; 2], transposed: bool| {
         let matrix = if transposed { [cols, rows] } else { [rows, cols] };
         [batch, &matrix].concat()
     };
     let (a_shape, b_shape) = (shape(batches[0], [m, k], transposed[0]), shape(batches[1], [k, n], transposed[1]));
-    // Nothing cancels where sums are rounded: what is too small for f16 beside a large sum would go unseen.
+    // Nothing cancels where sums are rounded to f16: the terms' rounding errors would exceed a small sum.
     let low = if fast { 0.0 } else { -1.0 };
     let high = 2.0 / (k as f32).sqrt();
     let (a, a_values) = tensor(&mut bench, random, dtypes[0], &a_shape, [low, 1.0]);

@@ -1,5 +1,5 @@
-//! Experts with no rows, one for all rows, ids that are no experts; one row per token or per slot; with and without the
-//! sum over slots; every storage.
+//! Experts with no rows, one for all rows, ids that are no experts; one row per token or per chosen expert; with and
+//! without the sum over a token's experts; every storage.
 
 use super::data::Tensor as Blocks;
 use super::{Bench, Case, Expected, OpBench, Random, Tolerance};
@@ -14,7 +14,7 @@ use crate::tensor::{DType, Tensor};
 /// Which experts the entries choose.
 #[derive(Debug, Clone, Copy)]
 enum Choice {
-    /// Any, and now and then none.
+    /// Any, and for some entries none.
     Random,
     /// Only every third.
     Few,
@@ -47,7 +47,7 @@ struct Kind {
     n: u32,
     k: u32,
     choice: Choice,
-    /// x has a row for each slot.
+    /// x has a row for each chosen expert.
     slots: bool,
     weighted: bool,
     w: DType,
@@ -105,7 +105,7 @@ fn rows_case(random: &mut Random, entries: u32, experts: u32) -> Case {
     bench.case(format!("{entries} entries of {experts} experts"), vec![dispatch], groups, expected)
 }
 
-/// Sums over slots, of which those without an expert hold what was there before: NaN here.
+/// Sums over a token's experts. Entries without an expert keep what was in the buffer before, NaN here.
 fn sum_case(random: &mut Random, [tokens, top, n]: [u32; 3]) -> Case {
     let mut bench = Bench::new(1);
     let experts = 4;

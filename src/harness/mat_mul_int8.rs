@@ -25,11 +25,11 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases
 }
 
-/// Numbers that no rounding error tips over to another quant, with a block of zeros.
+/// Numbers whose quants do not depend on rounding errors of the device, with a block of zeros.
 fn activations(random: &mut Random, tokens: u32, cols: u32) -> Vec<f32> {
     let mut x = random.floats((tokens * cols) as usize);
     for block in x.chunks_exact_mut(32) {
-        let largest = block.iter().fold(0f32, |most, x| most.max(x.abs()));
+        let largest = block.iter().fold(0f32, |max, x| max.max(x.abs()));
         let step = largest / 127.0;
         let near_half = |x: f32| ((x / step).fract().abs() - 0.5).abs() < 1e-2;
         block.iter_mut().filter(|x| near_half(**x)).for_each(|x| *x += 0.05 * step * -x.signum());
@@ -41,7 +41,7 @@ fn activations(random: &mut Random, tokens: u32, cols: u32) -> Vec<f32> {
     x
 }
 
-/// The quants and their scales as the device has them, and the values they stand for.
+/// The quants and their scales as the device stores them, and their values.
 fn quants(bench: &mut Bench, x: &[f32]) -> (Quants, Vec<f32>) {
     let blocks = reference::quantise(x);
     let bytes: Vec<u8> = blocks.iter().flat_map(|block| block.quants).map(|quant| quant as u8).collect();

@@ -20,7 +20,7 @@ const KINDS: &[Kind] = &[
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     let mut cases = Vec::new();
-    // A case that the device cannot run is made as for one that can, and says what it needs.
+    // A case that the device cannot run is made as for one that can, and names the missing feature.
     let missing = caps.subgroup_matrix.is_none().then_some("chromium-experimental-subgroup-matrix");
     let subgroups = match caps.subgroup_matrix {
         Some(shape) => Subgroups { size: caps.subgroup_size.0, shape },

@@ -9,7 +9,7 @@ use crate::kernels::spec::MAX_WORKGROUPS;
 use crate::model::GateKind;
 use crate::reference;
 
-/// What a case does beside the product.
+/// The epilogue inputs and sizes of a case.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     rows: u32,
@@ -68,7 +68,7 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
     for (t, ty) in GgmlType::ALL.into_iter().enumerate() {
         for (s, &(with, split, limbs)) in topologies.iter().enumerate().filter(|(_, t)| !t.2 || ty.is_quantised()) {
             let shapes = shapes((with, split, limbs));
-            // Turning through shapes and widths gives each of them every kind, over all types.
+            // Shapes and widths are cycled through, so that over all types each gets every kind.
             // Several columns are for the split topology.
             let chosen =
                 KINDS.iter().enumerate().filter(|(k, kind)| (t + s + k) % step == 0 && (split || kind.columns == 1));
@@ -82,7 +82,7 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
         }
     }
     if caps.subgroups {
-        cases.extend(rounds(caps, random));
+        cases.extend(row_passes(caps, random));
     }
     // More workgroups than one axis of a grid takes.
     let last = RULES[RULES.len() - 1].shape;
@@ -91,10 +91,10 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
     cases
 }
 
-/// Long rows in several rounds, as where a device may form subgroups of several sizes: it says half of its least one.
-fn rounds(caps: &Caps, random: &mut Random) -> Vec<Case> {
-    let (least, most) = caps.subgroup_size;
-    let caps = &Caps { subgroup_size: (least / 2, most), ..caps.clone() };
+/// Long rows in several row passes, as where subgroup sizes vary: the device is said to have smaller ones, too.
+fn row_passes(caps: &Caps, random: &mut Random) -> Vec<Case> {
+    let (min, max) = caps.subgroup_size;
+    let caps = &Caps { subgroup_size: (min / 2, max), ..caps.clone() };
     let tall = |rows_per_group, limbs| Shape { split: false, limbs, wg_size: 128, lanes: 0, rows_per_group };
     let limbs = caps.dot4;
     [
@@ -104,7 +104,7 @@ fn rounds(caps: &Caps, random: &mut Random) -> Vec<Case> {
     ]
     .map(|(ty, cols, shape, kind)| {
         let case = case(caps, random, (ty, cols), shape, &KINDS[kind]);
-        Case { name: format!("{}, in rounds", case.name), ..case }
+        Case { name: format!("{}, in row passes", case.name), ..case }
     })
     .into()
 }

@@ -55,7 +55,7 @@ use crate::kernels::state::State;
 /// One run of one variant on one set of numbers.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The kernel's kernel.
+    /// The kernel's name.
     pub kernel_name: &'static str,
     /// The variant's id, such as `mat_vec.q4_k.subgroup`.
     pub variant: String,
@@ -71,7 +71,7 @@ pub struct Case {
     pub expected: Expected,
     /// The state of the run.
     pub state: State,
-    /// The feature that a device must have for this case, where it lacks it.
+    /// The feature that this case needs and the device lacks.
     pub needs: Option<&'static str>,
     /// Floating-point operations of a run; 0 where moving bytes is what counts.
     pub flops: u64,
@@ -84,7 +84,7 @@ pub struct Outcome {
     pub max_abs: f32,
     /// The largest error relative to the expected value, where that is not 0.
     pub max_rel: f32,
-    /// The largest error in units of what is tolerated: at most 1 where the case passed.
+    /// The largest error as a multiple of the tolerance: at most 1 where the case passed.
     pub of_limit: f32,
     /// The first element that is wrong: index, found, expected.
     pub first: Option<(usize, String, String)>,
@@ -102,7 +102,7 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// How far the values may be off; nothing where bits must be equal.
+    /// The tolerance of the values; `None` where bits must be equal.
     pub fn tolerance(&self) -> Tolerance {
         match self {
             Self::Close(_, tolerance) | Self::Halves(_, tolerance) => *tolerance,
@@ -135,7 +135,7 @@ impl Case {
             }
             Expected::Halves(expected, tolerance) => {
                 let halves = words.flat_map(|word| [word as u16, (word >> 16) as u16]);
-                // What shares a word with the last of an odd number is 0.
+                // With an odd number of elements, the other half of the last word is 0.
                 let expected = expected.iter().copied().chain((expected.len() % 2 == 1).then_some(0));
                 close(halves.map(f16_to_f32).zip(expected.map(f16_to_f32)), tolerance)
             }

@@ -1,4 +1,4 @@
-//! Permutations up to rank 5, slices, joins and broadcast copies, of words and of halves; odd sizes.
+//! Permutations up to rank 5, slices, concatenations and broadcast copies, of words and of halves; odd sizes.
 
 use super::{Case, Expected, OpBench, Random, Tolerance};
 use crate::gguf::f16_from_f32;
@@ -22,7 +22,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     cases
 }
 
-/// Shape, axes, and whether words and halves are turned in tiles.
+/// Shape, axes, and whether words and halves are transposed in tiles.
 const TRANSPOSES: &[(&[u32], &[usize], [bool; 2])] = &[
     (&[1], &[0], [false, false]),
     (&[31, 33], &[1, 0], [true, false]),

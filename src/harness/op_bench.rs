@@ -1,4 +1,4 @@
-//! A bench for cases of tensor operations: inputs, the operation on a tape, and the case that comes of it.
+//! A bench for cases of tensor operations: inputs, the operation on a tape, and the case that they make.
 
 use super::{Case, Expected};
 use crate::gguf::f16_from_f32;
@@ -9,7 +9,7 @@ use crate::tensor::{DType, DUMMY, Made, Tape, Tensor};
 
 /// Inputs with their contents, and the tape that an operation writes.
 pub struct OpBench {
-    /// Give it to the operation.
+    /// To be passed to the operation.
     pub tape: Tape,
     inputs: Vec<(BufferId, Vec<u8>)>,
     made: Vec<Made>,
@@ -51,7 +51,7 @@ impl OpBench {
         tensor
     }
 
-    /// The case that the operations so far make; `kernel` names the kernel among theirs that it is about. Buffers that
+    /// The case that the operations so far make; `kernel` names the one of their kernels that is tested. Buffers that
     /// are not inputs start as NaN.
     pub fn case(
         mut self,

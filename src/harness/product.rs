@@ -1,4 +1,4 @@
-//! Cases of the products of a pass: what is beside them, and what must come out.
+//! Cases of the products of a pass: their epilogue inputs, and what must come out.
 
 use super::data::Tensor;
 use super::{Bench, Case, Expected, Random, Tolerance};
@@ -8,7 +8,7 @@ use crate::kernels::mat_vec::Epilogue;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::reference;
 
-/// What a case does beside the product.
+/// The epilogue inputs and sizes of a case.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     pub rows: u32,
@@ -17,16 +17,16 @@ pub struct Kind {
     pub epilogue: Epilogue,
     /// Row at which the matrix is cut in two.
     pub cut: Option<u32>,
-    /// Elements of a row of y that belong to something else.
+    /// Elements of a row of y that the product must leave alone.
     pub beside: u32,
 }
 
 /// The activations of a product.
 #[derive(Debug, Clone, Copy)]
 pub struct Activations<'a> {
-    /// `[tokens, cols]`: what they stand for.
+    /// `[tokens, cols]`: their values.
     pub values: &'a [f32],
-    /// Where a kernel that takes them as f32 finds them, and its stride; the others know better.
+    /// Their buffer and stride, for kernels that take them as f32; unused by the others.
     pub x: Option<(Slice, u32)>,
 }
 
@@ -46,7 +46,7 @@ pub fn product(
     let weights = tensor.upload(&mut bench, &starts);
     let bias = with_bias.then(|| random.floats(rows as usize));
     let (y_stride, y_offset) = (rows + beside, beside / 2);
-    // One row more than the pass has tokens: it stays as it is.
+    // One row more than the pass has tokens: it must stay as it is.
     let mut expected = random.floats((y_stride * (tokens + 1)) as usize);
     let y = bench.floats(&expected);
     let bias_slice = bias.as_ref().map(|bias| bench.floats(bias).into());

@@ -1,5 +1,5 @@
-//! Products of tensors with matrices in blocks: from the bytes of a file, packed on the device, in columns and in
-//! tiles. `repack`, `mat_vec` and `mat_mul` have their own cases; these are about what joins them.
+//! Products of tensors with matrices in blocks: from the bytes of a file, packed on the device, by `mat_vec` and
+//! by `mat_mul`. `repack`, `mat_vec` and `mat_mul` have their own cases; these test their combination.
 
 use super::data::Tensor as Blocks;
 use super::{Case, Expected, OpBench, Random, Tolerance};
@@ -72,7 +72,7 @@ fn case(
         bias.is_some(),
         residual.is_some()
     );
-    // Few rows of W are shared by whole workgroups, under a kernel of its own.
+    // Few rows of W are split over whole workgroups, which is the other kernel, mat_vec_split.
     let about = if kernel_name == "mat_vec" { "mat_vec_split" } else { kernel_name };
     let case = bench.case(about, name, &y, Expected::Close(expected, Tolerance::dot(ty)));
     Case { kernel_name, flops: 2 * u64::from(m) * u64::from(rows) * u64::from(cols), ..case }

@@ -1,4 +1,4 @@
-//! Reductions, choices and running sums along every axis, of 1 to 262,144 values; ties, NaN and infinities.
+//! Reductions, argmax, top-k and running sums along every axis, of 1 to 262,144 values; ties, NaN and infinities.
 
 use super::{Case, Expected, OpBench, Random, Tolerance};
 use crate::kernels::caps::Caps;

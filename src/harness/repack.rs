@@ -16,7 +16,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.map(|(ty, size)| case(random, ty, size)).collect()
 }
 
-/// Two slices, the later rows first, from a staging buffer in which they lie at odd places.
+/// Two slices, the later rows first, from a staging buffer in which they start at odd offsets.
 fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2]) -> Case {
     let layout = PackedLayout::new(ty, rows, cols);
     let row_bytes = layout.raw_row_bytes() as usize;

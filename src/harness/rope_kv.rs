@@ -1,4 +1,4 @@
-//! Both pairings, partial rotation, q/k norms, far positions; q comes out as f32, keys and values as f16 in the cache.
+//! Both pairings, partial rotation, q/k norms, large positions; q is written as f32, keys and values as f16.
 
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::f16_from_f32;
@@ -8,11 +8,11 @@ use crate::kernels::state::State;
 use crate::model::RopeStyle;
 use crate::reference;
 
-/// Large, so that leaving it out shows.
+/// Large, so that a kernel without it fails.
 const EPS: f32 = 0.01;
 const TOKENS: usize = 3;
 
-/// Which of the outputs a case looks at.
+/// Which of the outputs a case compares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Output {
     Q,
@@ -53,12 +53,12 @@ fn case(random: &mut Random, shape: &Shape, output: Output) -> Case {
     run(random, shape, output, shape.position)
 }
 
-/// q alone at position 100,000: the cache of the case is small, and writes past it are dropped by the device.
+/// Only q at position 100,000: the case's cache is small, and the device drops writes past its end.
 fn far_case(random: &mut Random, shape: &Shape) -> Case {
     run(random, shape, Output::Q, 100_000)
 }
 
-/// After the end of the text nothing is written.
+/// Once the run is done nothing is written.
 fn done_case(random: &mut Random, shape: &Shape) -> Case {
     let case = run(random, shape, Output::K, 3);
     let zeros = case.expected.bytes() / 2;

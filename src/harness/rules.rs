@@ -1,4 +1,4 @@
-//! What the rule tables choose on a device, for matrices as models have them: for people to read.
+//! What the rule tables choose on a device for matrices of typical models, for people to read.
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
@@ -9,11 +9,11 @@ use crate::tensor::fused;
 /// What one table chooses for one problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The kernel's kernel.
+    /// The kernel's name.
     pub kernel: &'static str,
     /// Sizes of the problem.
     pub problem: String,
-    /// What is taken.
+    /// The choice.
     pub choice: String,
 }
 

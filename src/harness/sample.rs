@@ -35,7 +35,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     ];
     for (name, options) in settings {
         for length in [33, 1000, 50_001] {
-            // Several steps each: a wrong filter shows as an id that it should have kept out.
+            // Several steps each: a wrong filter shows in an id that it should have excluded.
             cases.extend((0..4).map(|step| sample_case(random, name, options, length, step)));
         }
     }
@@ -48,7 +48,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases
 }
 
-/// The buffers of the commit, and the one to look at: the state's words.
+/// The buffers of the commit, and the one that cases compare: the state's words.
 pub fn commit(bench: &mut Bench, stops: &[u32]) -> (Commit, BufferId) {
     let words: Vec<u32> = std::iter::once(stops.len() as u32).chain(stops.iter().copied()).collect();
     let (state, _) = bench.fixed();
@@ -194,11 +194,11 @@ fn drawn_case(logits: &[f32], name: &str, options: SamplingOptions, step: u32) -
     };
     let expected = after(bench.state(), token, ends);
     let case = bench.case(format!("{name}, {length} logits, step {step}"), sample(&problem).to_vec(), state, expected);
-    // Of the four kernels, the one that ends them.
+    // The case is listed under the last of the four kernels.
     Case { kernel_name: SPEC.kernel_name, variant: SPEC.kernel_name.into(), ..case }
 }
 
-/// The histogram of equal logits in every other segment, each of probability 1, among deep ones and ones too deep to
+/// The histogram of logits equal to the largest in every other segment, among ones far below, and ones too far below to
 /// count.
 fn histogram_case() -> Case {
     let length = 3 * CHUNK + 703;
@@ -232,7 +232,7 @@ fn histogram_case() -> Case {
     bench.case(format!("histogram of {length} logits"), vec![penalties, histogram], scratch, Expected::Exact(expected))
 }
 
-/// What a case looks at.
+/// What a case compares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Look {
     /// How often each id was chosen.
@@ -243,7 +243,7 @@ enum Look {
     Done,
 }
 
-/// What a token leaves behind. Without a number among the logits there is no token to count.
+/// What the kernels leave in their buffers after a token. If all logits are NaN, no token is counted.
 fn look_case(random: &mut Random, options: &SamplingOptions, look: Look, numbers: bool) -> Case {
     const LENGTH: usize = 1000;
     let mut bench = if look == Look::Done { Bench::done() } else { Bench::at(100, 1) };

@@ -1,4 +1,4 @@
-//! Sequences in one call and step by step, with and without a state before and D.
+//! Sequences in one call and step by step, with and without an initial state and D.
 
 use super::{Case, Expected, OpBench, Random, Tolerance};
 use crate::kernels::caps::Caps;
@@ -23,7 +23,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     cases
 }
 
-/// f32 numbers grow in rounding along a sequence.
+/// Rounding errors grow along a sequence.
 const TOLERANCE: Tolerance = Tolerance { abs: 4e-6, rel: 2e-5 };
 
 /// Random inputs as a model has them: steps above 0, decays below.

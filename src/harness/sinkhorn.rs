@@ -16,7 +16,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     for shape in [[4, 2], [2, 32], [2, 33], [1, 1000]] {
         let x = positive(random, shape);
         let count = match shape[1] {
-            // Small matrices can be nearly diagonal, which takes long to settle.
+            // Small matrices can be nearly diagonal, for which convergence is slow.
             2 => 600,
             1000 => 6,
             _ => 40,
@@ -104,8 +104,8 @@ fn even_rows(random: &mut Random, shape @ [_, n]: [u32; 2]) -> Vec<f32> {
     x
 }
 
-/// With a wide tolerance each matrix stops on its own: number `settled` after an iteration and a half, at 1e-3 from its
-/// projection; the others, upper triangles, never.
+/// With a wide tolerance each matrix stops by itself: number `settled` after an iteration and a half, at 1e-3 from its
+/// projection; the others, upper triangles, never do.
 fn settling(caps: &Caps, shape @ [matrices, n]: [u32; 2], settled: u32) -> Case {
     let options = SinkhornOptions { iterations: Some(12), tolerance: Some(0.05) };
     let value = |at: u32| {

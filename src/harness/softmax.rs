@@ -17,7 +17,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     let causal = SoftmaxOptions { causal: true, ..SoftmaxOptions::default() };
     cases.push(case(caps, random, &[3, 257], None, &scaled));
     cases.push(case(caps, random, &[3, 257], None, &capped));
-    // As many keys as queries, more, and fewer: then the first queries see none.
+    // As many keys as queries, more, and fewer: then the first queries attend to none.
     for shape in [[2, 33, 33], [2, 5, 300], [2, 7, 3]] {
         cases.push(case(caps, random, &shape, None, &causal));
     }
@@ -40,7 +40,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
 fn case(caps: &Caps, random: &mut Random, shape: &[u32], mask: Option<&[u32]>, options: &SoftmaxOptions) -> Case {
     let floats = |random: &mut Random, shape: &[u32]| random.floats(shape.iter().product::<u32>() as usize);
     let x = floats(random, shape);
-    // A third of a mask hides.
+    // A third of a mask is -∞.
     let hide = |(i, v): (usize, f32)| if i % 3 == 1 { f32::NEG_INFINITY } else { v };
     let values: Option<Vec<f32>> = mask.map(|mask| floats(random, mask).into_iter().enumerate().map(hide).collect());
     built(caps, shape, &x, mask.zip(values.as_deref()), options)

@@ -16,7 +16,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
 fn case(random: &mut Random, width: u32) -> Case {
     let mut bench = Bench::new(3);
     let x = gates_and_ups(random, 3, width as usize);
-    // One row more than the pass has tokens: it stays as it is.
+    // One row more than the pass has tokens: it must stay as it is.
     let mut expected = random.floats((width * 4) as usize);
     let y = bench.floats(&expected);
     let dispatch = swiglu(Gate::SwiGlu, width, bench.floats(&x).into(), y.into());

@@ -38,7 +38,7 @@ impl Tolerance {
         Self { abs: ty.format().dot_error, rel: 4e-6 }
     }
 
-    /// The error of `found` in units of what is tolerated.
+    /// The error of `found` as a multiple of the tolerance.
     pub fn error(&self, found: f32, expected: f32) -> f32 {
         (found - expected).abs() / (self.abs + self.rel * expected.abs())
     }

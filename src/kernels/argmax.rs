@@ -1,5 +1,5 @@
-//! Greedy choice in two dispatches: `argmax` finds the best of every segment of logits, `argmax_merge` joins them
-//! and commits the token to the state.
+//! Greedy choice in two dispatches: `argmax` finds the best of every segment of logits, `argmax_merge` takes the
+//! best of all and commits the token to the state.
 
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
@@ -24,12 +24,12 @@ pub static MERGE: KernelSpec = KernelSpec {
 /// Logits per workgroup.
 pub const CHUNK: u32 = 2048;
 
-/// Bytes of the partial_argmaxes of `length` logits.
+/// Bytes of the partial argmaxes of `length` logits.
 pub fn partial_argmax_bytes(length: u32) -> u64 {
     u64::from(length.div_ceil(CHUNK)) * 8
 }
 
-/// logits `[length]` f32 → partial_argmaxes, one (value, index) per segment.
+/// logits `[length]` f32 → partial argmaxes, one (value, index) per segment.
 pub fn argmax(length: u32, logits: Slice, partial_argmaxes: Slice) -> Dispatch {
     let constants = [("WG_SIZE", 256.0), ("CHUNK", CHUNK.into()), ("LENGTH", length.into())];
     let grid = [Extent::Fixed(length.div_ceil(CHUNK)), Extent::Fixed(1), Extent::Fixed(1)];
@@ -47,7 +47,7 @@ pub struct Commit {
     pub tokens: Slice,
 }
 
-/// Joins the partial_argmaxes of `length` logits and commits the best one.
+/// Takes the best of the partial argmaxes of `length` logits and commits it.
 pub fn argmax_merge(length: u32, partial_argmaxes: Slice, commit: Commit) -> Dispatch {
     let constants = [("WG_SIZE", 256.0), ("SEGMENTS", length.div_ceil(CHUNK).into())];
     let buffers = [partial_argmaxes, commit.stops, commit.state, commit.tokens];

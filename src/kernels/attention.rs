@@ -46,12 +46,12 @@ pub struct Attention {
     pub y: Slice,
 }
 
-/// What bounds a query's view and its scores.
+/// Sliding window and soft cap.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Limits {
-    /// A query sees at most so many of the latest keys; 0: all.
+    /// Sliding window: a query attends to at most this many keys, the last ones up to itself; 0: to all of them.
     pub window: u32,
-    /// `soft_cap · tanh(score / soft_cap)` takes the score's place; 0: it stays.
+    /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
     pub soft_cap: f32,
 }
 
@@ -92,8 +92,8 @@ pub struct Splits {
     pub stats: Slice,
 }
 
-/// Splits for a cache of `context` positions: a workgroup walks its keys 32 at a time, and up to a context of 4,096 has
-/// no more than these.
+/// Splits for a cache of `context` positions: a workgroup takes 32 keys at a time, and up to a context of 4,096 a split
+/// has no more than 32.
 pub fn split_count(context: u32) -> u32 {
     context.div_ceil(32).clamp(1, 128)
 }
@@ -127,7 +127,7 @@ pub fn attention_decode_limited(state: Slice, problem: &Attention, splits: &Spli
     [decode, attention_merge(heads, head_dim, splits, problem.y)]
 }
 
-/// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`.
+/// Combines the splits of [`attention_decode`] into y `[heads, head_dim]`.
 pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, y: Slice) -> Dispatch {
     let constants = [("HEAD_DIM", head_dim.into()), ("SPLITS", splits.count.into())];
     let buffers = [splits.partial, splits.stats, y];

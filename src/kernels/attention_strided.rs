@@ -3,7 +3,7 @@
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
 
 params! {
-    /// Sizes, strides in elements, and rules.
+    /// Sizes, strides in elements, and what is masked.
     pub struct Params {
         /// Sequences.
         pub batch: u32,
@@ -27,7 +27,7 @@ params! {
         pub kv_head: u32,
         /// From one key to the next.
         pub kv_row: u32,
-        /// 1: scores are added to by a mask; the strides below are 0 where it repeats.
+        /// 1: a mask is added to the scores; its strides below are 0 where it is broadcast.
         pub masked: u32,
         /// Elements of the mask from one sequence to the next.
         pub mask_batch: u32,
@@ -37,13 +37,13 @@ params! {
         pub mask_row: u32,
         /// From one key to the next.
         pub mask_key: u32,
-        /// 1: query i sees keys up to `i + keys - queries`.
+        /// 1: query i attends to the keys up to `i + keys - queries`.
         pub causal: u32,
-        /// Of the keys that it sees, the latest so many; 0: all.
+        /// Sliding window: of these keys, at most this many, the last ones; 0: all of them.
         pub window: u32,
         /// What products are multiplied by.
         pub scale: f32,
-        /// `soft_cap · tanh(score / soft_cap)` takes the score's place; 0: it stays.
+        /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
         pub soft_cap: f32,
     }
 }

@@ -13,7 +13,7 @@ params! {
         pub length: u32,
         /// Product of the axes behind the axis.
         pub inner: u32,
-        /// 1: the sum of what comes before a value; 0: and of the value.
+        /// 1: exclusive, the sum of the values before each; 0: inclusive.
         pub exclusive: u32,
     }
 }

@@ -29,7 +29,7 @@ params! {
         pub pad1: u32,
         /// Two per axis, the innermost first: strides of inputs 0–3; strides of 4 and 5, then the axis's size.
         pub axes: [[u32; 4]; 2 * MAX_AXES],
-        /// The numbers among the arguments.
+        /// Those arguments of steps that are numbers.
         pub numbers: [[f32; 4]; MAX_STEPS / 4],
     }
 }
@@ -201,8 +201,8 @@ impl Program {
     /// The chain over this many inputs.
     ///
     /// # Errors
-    /// What is wrong with it, in words: too many steps or numbers, a wrong count of arguments, an argument that is no
-    /// input and no earlier step.
+    /// A message that says what is wrong: too many steps or numbers, a wrong count of arguments, or an argument that is
+    /// neither an input nor an earlier step.
     pub fn new(steps: &[Step], inputs: usize) -> Result<Self, String> {
         if steps.len() > MAX_STEPS {
             return Err(format!("{} steps, at most {MAX_STEPS} are possible", steps.len()));
@@ -263,7 +263,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Whether two share a word.
+    /// Whether two elements share a word.
     pub const fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::BF16)
     }
@@ -336,15 +336,15 @@ fn parameters(len: u32, axes: &[Axis], numbers: &[f32]) -> Params {
     params
 }
 
-/// An axis of the result: its size, and how far apart its neighbours are in each input.
+/// An axis of the result: its size, and its stride in each input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Axis {
     size: u32,
     strides: [u32; MAX_INPUTS],
 }
 
-/// The axes of the result, the innermost first, without those of one element, and with neighbours joined where every
-/// input allows it.
+/// The axes of the result, the innermost first: axes of one element are dropped, and neighbouring axes are merged where
+/// the strides of every input allow it.
 fn merged_axes(inputs: &[Input], sizes: &[u32]) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     for (at, &size) in sizes.iter().enumerate().rev().filter(|(_, size)| **size > 1) {

@@ -1,4 +1,4 @@
-//! New keys or values into an f16 cache that starts over when it is full. The model's own is part of `rope_kv`.
+//! New keys or values into an f16 cache that starts over when it is full. Models write theirs in `rope_kv`.
 
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
 

@@ -1,4 +1,4 @@
-//! Rows shared out to threads, for the kernels that `#import lanes`: `LANES` neighbouring threads take one row.
+//! How many threads share a row, for the kernels that `#import lanes`: `LANES` neighbouring threads take one row.
 
 use super::spec::{Grid, grid_1d};
 

@@ -1,4 +1,4 @@
-//! How weights lie in GPU memory: the bits of a GGUF tensor, regrouped into aligned sections.
+//! How weights are laid out in GPU memory: the bits of a GGUF tensor, regrouped into aligned sections.
 //!
 //! GGUF blocks of 18, 34 or 210 bytes cannot be read as words. The repack kernel takes them apart: every row becomes
 //! blocks of 32 consecutive weights, and each part of a block (quants, high bits, scales) goes to a section of its
@@ -72,7 +72,7 @@ impl PackedLayout {
         self.sections().into_iter().find(|(section, _)| section.name == name).map(|(_, at)| at)
     }
 
-    /// The `override` constants that the shared file of the type declares.
+    /// The `override` constants that the shared file of the type declares: where each section starts.
     pub fn constants(&self) -> Vec<(&'static str, f64)> {
         let named = self.sections().into_iter().filter(|(section, _)| !section.name.is_empty());
         named.map(|(section, at)| (section.name, f64::from(at))).collect()
@@ -91,7 +91,7 @@ pub fn max_rows(ty: GgmlType, cols: u32, bytes: u64) -> u32 {
     let blocks = u64::from(cols.div_ceil(BLOCK));
     // Bits, since a row of an odd number of super-blocks may end in the middle of a unit.
     let row_bits: u64 = sections.iter().map(|s| blocks * u64::from(BLOCK * 8 * s.bytes / s.weights)).sum();
-    // Words are counted in 32 bits, and a section may start up to 15 bytes late and end with a unit begun.
+    // Word numbers have 32 bits; up to 15 bytes of padding may precede a section, and its last unit may be partly used.
     let usable = bytes.min(u32::MAX.into()).saturating_sub(sections.len() as u64 * 2 * ALIGN);
     (usable * 8).checked_div(row_bits).unwrap_or(0).min(u32::MAX.into()) as u32
 }
@@ -112,11 +112,11 @@ pub struct Matrix {
 /// Consecutive rows of a [`Matrix`] in a buffer of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Holds [`Matrix::layout`] from its first byte on.
+    /// The packed rows: [`Matrix::layout`], from the buffer's first byte on.
     pub buffer: BufferId,
-    /// The first row it holds.
+    /// The first of its rows.
     pub first_row: u32,
-    /// How many rows it holds.
+    /// How many rows it has.
     pub rows: u32,
 }
 
@@ -126,7 +126,7 @@ impl Matrix {
         Self { ty, rows, cols, shards: vec![Shard { buffer, first_row: 0, rows }] }
     }
 
-    /// How `shard` lies in its buffer.
+    /// The layout of `shard` in its buffer.
     pub const fn layout(&self, shard: &Shard) -> PackedLayout {
         PackedLayout::new(self.ty, shard.rows, self.cols)
     }

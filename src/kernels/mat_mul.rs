@@ -24,7 +24,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["COLS", "ROWS", "X_STRIDE", "Y_STRIDE", "BIAS", "RESIDUAL", "WG_SIZE", "TX", "TY"],
 };
 
-/// The bindings of products whose activations were rounded before: x comes with its scales.
+/// The bindings of products with quantised or f16 activations: x has scales.
 pub(super) const ROUNDED_BINDINGS: &[Binding] =
     &[PARAMS, read("state"), read("x"), read("x_scales"), read("w_vec"), read("w_word"), read("bias"), write("y")];
 
@@ -83,7 +83,7 @@ pub fn choose(_caps: &Caps, rows: u32) -> Tile {
     RULES.iter().find(|rule| rows >= rule.min_rows).map_or(SMALL, |rule| rule.tile)
 }
 
-/// The dispatches, one per shard, of `problem`. `dummy` stands in for a bias: any buffer with 16 bytes that is not `y`.
+/// The dispatches, one per shard, of `problem`. `dummy` is bound where there is no bias: 16 bytes, not `y`.
 pub fn mat_mul(caps: &Caps, state: Slice, dummy: Slice, problem: &MatMul) -> Vec<Dispatch> {
     let tile = choose(caps, problem.weights.rows);
     problem.weights.shards.iter().map(|shard| dispatch(tile, (state, dummy), problem, shard)).collect()
@@ -130,7 +130,7 @@ pub(super) fn product_kernel(
     Kernel::new(spec, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights.0)
 }
 
-/// The dispatch of a product's kernel whose workgroups compute tiles of `[rows, tokens]`.
+/// The dispatch of a product's kernel, whose workgroups compute tiles of `[rows, tokens]`.
 pub(super) fn product(
     kernel: Kernel,
     (state, dummy): (Slice, Slice),

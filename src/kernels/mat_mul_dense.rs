@@ -91,7 +91,7 @@ impl Stored {
     }
 }
 
-/// What is applied to a sum and its bias, in the order of `shaders/shared/activation.wgsl`.
+/// The activation applied to a sum and its bias, in the order of `shaders/shared/activation.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Activation {
@@ -183,12 +183,12 @@ pub fn choose(m: u32, n: u32) -> Tile {
     RULES.iter().find(|rule| (rule.min_m..=rule.max_m).contains(&m) && n >= rule.min_n).map_or(SMALL, |rule| rule.tile)
 }
 
-/// Whether products run in f16 on this device, unless there are few rows, which wait for memory.
+/// Whether products run in f16 on this device; products of few rows never do, since they are limited by memory.
 pub fn is_fast(caps: &Caps, precision: Precision) -> bool {
     caps.f16 && precision == Precision::Fast
 }
 
-/// The dispatch of `problem`. `dummy` stands in for a bias and a residual: any buffer with 16 bytes that is not y.
+/// The dispatch of `problem`. `dummy` is bound where there is no bias or residual: 16 bytes, not `y`.
 pub fn mat_mul_dense(caps: &Caps, precision: Precision, dummy: Slice, problem: &MatMulDense) -> Dispatch {
     let tile = choose(problem.params.m, problem.params.n);
     dispatch(tile, is_fast(caps, precision), dummy, problem)

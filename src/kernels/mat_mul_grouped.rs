@@ -52,7 +52,7 @@ params! {
     pub struct SumParams {
         /// Rows of y.
         pub tokens: u32,
-        /// Slots of a token.
+        /// Experts chosen per token.
         pub top: u32,
         /// Columns of y.
         pub n: u32,
@@ -103,10 +103,10 @@ pub const MAX_EXPERTS: u32 = 256;
 /// Columns of a workgroup of `mat_mul_grouped_each`.
 const EACH_GROUP: u32 = 16;
 
-/// How rows meet their experts.
+/// How rows are multiplied by the matrices of their experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
-    /// Every entry for itself.
+    /// Every entry on its own.
     Each,
     /// Grouped by expert, in tiles.
     Tiles(Tile),
@@ -138,7 +138,7 @@ pub fn choose(entries: u32, experts: u32) -> Path {
     rule.map_or(Path::Tiles(SMALL), |rule| rule.path)
 }
 
-/// How the experts' matrices `[experts, n, k]` lie in their buffer.
+/// How the experts' matrices `[experts, n, k]` are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Experts {
     /// Plain numbers, contiguous.
@@ -178,7 +178,7 @@ pub fn expert_rows(params: RowsParams, ids: Slice, groups: Slice) -> Dispatch {
 pub fn mat_mul_grouped(tile: Tile, groups: Slice, problem: &Grouped) -> Dispatch {
     let Grouped { params, entries, x, w, y } = *problem;
     let kernel = kernel(&SPEC, problem).named(tile.name).import("real", "real_f32").import("micro", tile.file);
-    // Every expert that has entries may begin a tile that it does not fill.
+    // Every expert that has entries may have one tile that is not full.
     let tiles = entries / tile.rows + params.experts.min(entries);
     let grid = grid_1d(tiles * params.n.div_ceil(tile.cols));
     Dispatch::new(kernel, &params, &[groups, x.0, w.0, w.0, y], grid)
@@ -216,7 +216,8 @@ fn kernel(spec: &'static KernelSpec, problem: &Grouped) -> Kernel {
     }
 }
 
-/// Adds up the slots of each token: ids and weights `[tokens, top]`, z `[tokens, top, n]` f32 → y `[tokens, n]` f32.
+/// Adds up the results of each token's experts: ids and weights `[tokens, top]`, z `[tokens, top, n]` f32 → y
+/// `[tokens, n]` f32.
 pub fn expert_sum(params: SumParams, ids: Slice, weights: Slice, z: Slice, y: Slice) -> Dispatch {
     let grid = grid_1d((params.tokens * params.n).div_ceil(256));
     Dispatch::new(Kernel::new(&SUM, &[]), &params, &[ids, weights, z, y], grid)
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_grid_has_room_for_every_choice_of_experts() {
-        // One expert for all, all alike, one entry more than whole tiles each, and almost none.
+        // All entries on one expert, spread evenly, one more per expert than fills its tiles, and almost none.
         for counts in [vec![1000, 0, 0], vec![333; 3], vec![33; 30], vec![1; 7], vec![0, 65, 1, 64, 0, 31], vec![0, 1]]
         {
             let (entries, experts) = (counts.iter().sum(), counts.len() as u32);

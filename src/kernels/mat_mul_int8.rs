@@ -1,5 +1,5 @@
-//! `y[t, r] = epilogue(W · x[t])` with activations rounded to 8 bits in blocks of 32: the matrices of prefill where the
-//! device multiplies four bytes in one instruction. [`quantise`] rounds, [`dispatch`] multiplies.
+//! `y[t, r] = epilogue(W · x[t])` with activations rounded to 8 bits in blocks of 32: the matrices of prefill where
+//! packed 4×8-bit dot products are fast. [`quantise`] rounds the activations, [`mat_mul_int8`] multiplies.
 
 use super::layout::{BLOCK, Matrix, Shard};
 use super::mat_mul::{MatMul, Params, ROUNDED_BINDINGS, product, product_kernel};
@@ -26,7 +26,7 @@ pub static QUANTISE: KernelSpec = KernelSpec {
 /// Rows and tokens of a workgroup's tile.
 const TILE: u32 = 64;
 
-/// Activations of a pass in 8 bits.
+/// Activations of a pass, quantised to 8 bits.
 #[derive(Debug, Clone, Copy)]
 pub struct Quants {
     /// `[tokens, cols]` signed bytes.
@@ -35,7 +35,7 @@ pub struct Quants {
     pub scales: Slice,
 }
 
-/// Whether a matrix can be multiplied so, and is worth it.
+/// Whether this kernel can take a matrix, and is worth its two dispatches for it.
 pub fn supports(weights: &Matrix) -> bool {
     weights.ty.is_quantised() && weights.rows >= TILE
 }

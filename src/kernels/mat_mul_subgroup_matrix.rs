@@ -30,11 +30,11 @@ pub static ROUND: KernelSpec = KernelSpec {
 pub struct Halves {
     /// `[tokens, cols]` f16
     pub x: Slice,
-    /// `[tokens]` f32 by which they are to be multiplied.
+    /// `[tokens]` f32: the scale of each row.
     pub scales: Slice,
 }
 
-/// How many matrices of sums a subgroup keeps.
+/// How many matrices of sums each subgroup accumulates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Matrices {
     /// File of `shaders/shared/` and part of the variant's id.
@@ -59,7 +59,7 @@ const LARGE: Matrices = Matrices { file: "matrices_4x4", name: "4x4", sides: 4 }
 /// Small tiles give small matrices enough workgroups. The last row holds for every device and matrix.
 pub static RULES: &[Rule] = &[Rule { min_rows: 3072, matrices: LARGE }, Rule { min_rows: 0, matrices: SMALL }];
 
-/// Subgroups as a device has them.
+/// What the device's subgroups are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subgroups {
     /// Threads of every subgroup.
@@ -73,7 +73,7 @@ pub fn choose(rows: u32) -> Matrices {
     RULES.iter().find(|rule| rows >= rule.min_rows).map_or(SMALL, |rule| rule.matrices)
 }
 
-/// Whether a matrix can be multiplied so: f16 holds its weights, and its rows are whole blocks.
+/// Whether this kernel can take a matrix: f16 has the range of its weights, and its rows are whole blocks.
 pub fn supports(weights: &Matrix) -> bool {
     (weights.ty.is_quantised() || weights.ty == GgmlType::F16) && weights.cols.is_multiple_of(BLOCK)
 }
@@ -97,7 +97,7 @@ pub fn mat_mul_subgroup_matrix(
     problem.weights.shards.iter().map(|shard| dispatch(subgroups, matrices, fixed, problem, halves, shard)).collect()
 }
 
-/// The dispatch of one shard with so many matrices.
+/// The dispatch of one shard with this number of matrices per subgroup.
 pub fn dispatch(
     Subgroups { size, shape }: Subgroups,
     matrices: Matrices,

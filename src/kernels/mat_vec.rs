@@ -74,7 +74,7 @@ pub static SPLIT: KernelSpec = KernelSpec {
     ],
 };
 
-/// What becomes of a row's sum.
+/// What is done with a row's sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Epilogue {
     /// `y = sum`
@@ -95,17 +95,17 @@ pub struct MatVec<'a> {
     pub x: Slice,
     /// Columns at once, at most [`MAX_COLUMNS`].
     pub columns: u32,
-    /// RMS norm of x on the way: its weight `[cols]` f32 and its epsilon.
+    /// RMS norm applied to x first: its weight `[cols]` f32 and its epsilon.
     pub norm: Option<(Slice, f32)>,
     /// `[rows]` f32
     pub bias: Option<Slice>,
-    /// What becomes of the sums.
+    /// What is done with the sums.
     pub epilogue: Epilogue,
     /// f32
     pub y: Slice,
     /// Element of y that the first row writes.
     pub y_offset: u32,
-    /// Elements from one column of y to the next; of no use for one column.
+    /// Elements from one column of y to the next; unused with one column.
     pub y_stride: u32,
     /// Use the last of the pass's tokens rather than the first.
     pub last_token: bool,
@@ -127,11 +127,11 @@ pub const MAX_COLUMNS: u32 = 8;
 pub struct Shape {
     /// A whole workgroup shares its rows: `mat_vec_split`.
     pub split: bool,
-    /// x is turned into limbs for packed dot products; for quantised W, with subgroups, and not split.
+    /// x is converted to int8 limbs for packed dot products; only for quantised W, with subgroups, and not split.
     pub limbs: bool,
     /// Threads of a workgroup.
     pub wg_size: u32,
-    /// Threads of a thread group; 0 where a subgroup is one, whatever its size.
+    /// Threads of a thread group; 0: thread groups are subgroups, of whatever size.
     pub lanes: u32,
     /// Rows of W that a thread group works on together, or a workgroup where it shares them.
     pub rows_per_group: u32,
@@ -140,7 +140,7 @@ pub struct Shape {
 /// A row of the table: the first whose conditions hold is taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Needs subgroups, each of which is a thread group; with limbs also quantised W, and a GPU on which they pay.
+    /// Needs subgroups as thread groups; with limbs also quantised W, and a GPU on which limbs are faster.
     pub subgroups: bool,
     /// For matrices of at least this many rows.
     pub min_rows: u32,
@@ -220,8 +220,8 @@ fn has_subgroups(caps: &Caps, wg_size: u32) -> bool {
     caps.subgroups && caps.subgroup_sizes().1 <= wg_size
 }
 
-/// The dispatches, one per shard, of `problem`. `dummy` stands in for the buffers it does without: any with 16 bytes
-/// that is not `y`.
+/// The dispatches, one per shard, of `problem`. `dummy` is bound for the buffers that it does not use: any of 16
+/// bytes that is not `y`.
 pub fn mat_vec(caps: &Caps, state: Slice, dummy: Slice, problem: &MatVec) -> Vec<Dispatch> {
     let MatVec { weights, columns, .. } = *problem;
     let shape = match columns {
@@ -287,7 +287,7 @@ const STAGED: u32 = 96;
 /// Blocks of x in limbs, with scale and sums, that fit into 14 KiB.
 const STAGED_LIMBS: u32 = 128;
 
-/// Blocks of x in workgroup memory at once: whole rows, or equal parts.
+/// Blocks of x that are staged at once: whole rows, or equal parts of them.
 fn stage(shape: Shape, blocks: u32) -> u32 {
     blocks.div_ceil(blocks.div_ceil(if shape.limbs { STAGED_LIMBS } else { STAGED }))
 }

@@ -1,9 +1,9 @@
 //! One file per shader kernel: parameters, bindings, workgroups and the table that chooses a variant.
 //!
 //! A kernel function here returns a [`Dispatch`](spec::Dispatch), plain data that `gpu` runs; nothing here knows
-//! wgpu, so the host tests see every dispatch. Binding 0 is `params`, then inputs, outputs last. A number is
-//! fixed with the pipeline (an `override` constant), per dispatch (a field of `Params`) or changes with
-//! every token (a word of [`State`](state::State)); nothing else.
+//! wgpu, so the host tests see every dispatch. Binding 0 is `params`, then inputs, outputs last. A number
+//! is fixed with the pipeline (an `override` constant), fixed per dispatch (a field of `Params`), or changes with every
+//! token (a word of [`State`](state::State)); there is no fourth kind.
 
 #[macro_use]
 pub mod wgsl;
@@ -46,7 +46,7 @@ pub mod top_k;
 
 use spec::KernelSpec;
 
-/// Every kernel of the crate, by kernel.
+/// Every kernel of the crate, sorted by kernel name.
 pub static CATALOGUE: &[&KernelSpec] = &[
     &argmax::SPEC,
     &argmax::MERGE,

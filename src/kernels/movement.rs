@@ -1,4 +1,4 @@
-//! Elements at other places: permuted axes, parts of an axis, tensors one after the other, repeated axes.
+//! Copies in another order: permuted axes, parts of an axis, concatenation, broadcast.
 //!
 //! Elements are words or halves of words; what they mean does not matter here.
 
@@ -13,7 +13,7 @@ const MAX_AXES: usize = 5;
 /// Rows and columns of a tile of `transpose_tiled`.
 const TILE: u32 = 32;
 
-/// Axes shorter than this are not worth a tile.
+/// Axes shorter than this do not use tiles.
 const WORTH_A_TILE: u32 = 8;
 
 params! {
@@ -100,12 +100,12 @@ pub static EXPAND: KernelSpec = spec("expand", wgsl!("expand"), Params::LAYOUT);
 /// The contract with `shaders/concat.wgsl`.
 pub static CONCAT: KernelSpec = spec("concat", wgsl!("concat"), ConcatParams::LAYOUT);
 
-/// Where elements come from and go to, and whether two share a word.
+/// Source and destination of a copy, and whether two elements share a word.
 #[derive(Debug, Clone, Copy)]
 pub struct Move {
     /// The elements.
     pub x: Slice,
-    /// Their new places.
+    /// Where they are copied to.
     pub y: Slice,
     /// Elements of 16 bits.
     pub halves: bool,
@@ -134,8 +134,8 @@ pub struct Axis {
     pub y: u32,
 }
 
-/// The axes of a contiguous y, the innermost first, without those of one element, and with neighbours joined where x
-/// allows it. `sizes` and `strides` (those in x) have the outermost first.
+/// The axes of a contiguous y, the innermost first: axes of one element are dropped, and neighbouring axes are merged
+/// where the strides of x allow it. `sizes` and `strides` (those in x) have the outermost first.
 pub fn merged_axes(sizes: &[u32], strides: &[u32]) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     let mut y = 1;
@@ -164,7 +164,7 @@ pub fn transpose(of: &Move, sizes: &[u32], strides: &[u32]) -> Dispatch {
     tiled(of, &axes).unwrap_or_else(|| strided(&TRANSPOSE, of, 0, &axes))
 }
 
-/// The tiled variant, where neighbours in x are none in y and both axes are long enough.
+/// The tiled variant, if the innermost axis of x is another than that of y, and both are long enough.
 fn tiled(of: &Move, axes: &[Axis]) -> Option<Dispatch> {
     let (row, others) = axes.split_first()?;
     let column = others.iter().find(|axis| axis.x == 1)?;

@@ -16,7 +16,7 @@ params! {
         pub parts: u32,
         /// Values of x that go into one of them.
         pub chunk: u32,
-        /// What changes nothing.
+        /// The operation's identity: 0 for a sum, -∞ for the largest.
         pub identity: f32,
         /// What the result is divided by.
         pub divisor: f32,
@@ -70,7 +70,7 @@ impl View {
         self.outer * self.inner
     }
 
-    /// Threads for a line, of which there are `lines`: one where lines lie side by side and are many.
+    /// Threads for each of `lines` lines: one where there are many lines whose elements are interleaved in memory.
     pub const fn lanes(self, lines: u32) -> u32 {
         if self.inner > 1 && (lines >= MANY_LINES || self.length <= 64) { 1 } else { lanes::lanes(self.length) }
     }
@@ -80,15 +80,15 @@ impl View {
         if self.length <= 2 * PART || self.lines() >= MANY_LINES {
             return 1;
         }
-        let (most, wanted) = (self.length.div_ceil(PART), MANY_LINES / self.lines());
-        if most < wanted { most } else { wanted }
+        let (max, wanted) = (self.length.div_ceil(PART), MANY_LINES / self.lines());
+        if max < wanted { max } else { wanted }
     }
 }
 
 /// Lines that keep a device busy with one thread each.
 const MANY_LINES: u32 = 4096;
 
-/// The least values in a part of a line that is cut.
+/// A line is cut only into parts of at least this many values.
 const PART: u32 = 1024;
 
 /// What a reduction does.
@@ -139,8 +139,8 @@ pub fn reduce(operation: Operation, view: View, parts: u32, divisor: f32, x: Sli
     Dispatch::new(kernel, &params, &[x, y], lanes::grid(outputs, lanes))
 }
 
-/// x `[outer, length, inner]` f32 → y `[outer, inner]` u32: where the largest lies, the lowest among equals; NaN is
-/// less than all.
+/// x `[outer, length, inner]` f32 → y `[outer, inner]` u32: the index of the largest, the lowest among equals; NaN
+/// is less than all.
 pub fn argmax_axis(view: View, x: Slice, y: Slice) -> Dispatch {
     let View { length, inner, .. } = view;
     let outputs = view.lines();

@@ -1,5 +1,5 @@
 //! Rotary position embedding (Su et al. 2021, <https://arxiv.org/abs/2104.09864>) for tensors: `rope_table` computes
-//! cosines and sines, `rope` turns pairs by such a table or computes its rotations itself.
+//! cosines and sines, `rope` rotates pairs by such a table or computes its rotations itself.
 
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, bool_override, grid_1d, params, read, write};
 
@@ -27,7 +27,7 @@ params! {
         pub rows: u32,
         /// Values per row.
         pub head_dim: u32,
-        /// Pairs that turn: at most `head_dim / 2`.
+        /// Pairs that are rotated: at most `head_dim / 2`.
         pub pairs: u32,
         /// Tokens of a sequence.
         pub tokens: u32,
@@ -65,9 +65,9 @@ pub struct Yarn {
     pub factor: f64,
     /// The trained context.
     pub original_context: f64,
-    /// Pairs that turn at least this often within the trained context keep their frequency.
+    /// Pairs with at least this many rotations over the trained context keep their frequency.
     pub beta_fast: f64,
-    /// Pairs that turn at most this often are interpolated. Between the two, a linear ramp over the pairs leads.
+    /// Pairs with at most this many rotations are interpolated; between the two, a linear ramp over the pairs.
     pub beta_slow: f64,
 }
 
@@ -77,10 +77,10 @@ impl Yarn {
         if self.factor > 1.0 { 0.1 * self.factor.ln() + 1.0 } else { 1.0 }
     }
 
-    /// The share of interpolation of a pair, 0 to 1. As trained models have it, the ramp's ends are whole pairs.
+    /// How far a pair is interpolated, 0 to 1. The ramp's ends are rounded to whole pairs, as in the models' training.
     fn interpolation(&self, pair: u32, dims: u32, base: f64) -> f64 {
         let dims = f64::from(dims);
-        // The pair, as a fraction, that turns `rotations` times within the trained context.
+        // The pair, as a fraction, that has `rotations` rotations over the trained context.
         let pair_of = |rotations: f64| {
             dims * (self.original_context / (rotations * std::f64::consts::TAU)).ln() / (2.0 * base.ln())
         };
@@ -90,12 +90,12 @@ impl Yarn {
     }
 }
 
-/// How fast the pairs of a head turn.
+/// The rotary frequencies of a head's pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frequencies<'a> {
-    /// Dimensions that turn; even.
+    /// Dimensions that are rotated; even.
     pub dims: u32,
-    /// Pair i turns by `base^(-2i/dims)` per position.
+    /// The frequency of pair i is `base^(-2i/dims)` radians per position.
     pub base: f64,
     /// Linear scaling of positions: 1 / factor.
     pub scale: f64,
@@ -119,8 +119,8 @@ impl Frequencies<'_> {
         }
     }
 
-    /// Turns per position of every pair, in 64-bit fixed point, high word first: a wrapped product with a position
-    /// loses whole turns and nothing else.
+    /// Turns per position of every pair, in 64-bit fixed point, high word first: the wrapped product with a position
+    /// drops whole turns only.
     pub fn turns(&self) -> Vec<[u32; 2]> {
         let fixed = |pair| {
             let turns = (self.radians(pair) / std::f64::consts::TAU).fract() * 2f64.powi(32);
@@ -138,7 +138,7 @@ pub fn rope_table(params: &TableParams, turns: Slice, table: Slice) -> Dispatch 
     Dispatch::new(kernel, params, &[turns, table], grid)
 }
 
-/// Where [`rope`] has its rotations from.
+/// Where [`rope`] takes its rotations from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rotations {
     /// A table of [`rope_table`]; row 0 is position 0.
@@ -147,7 +147,7 @@ pub enum Rotations {
     Computed(Slice),
 }
 
-/// Turns the first `2 · pairs` values of every row of x `[rows, head_dim]` f32 and copies the rest to y. Pairs are
+/// Rotates the first `2 · pairs` values of every row of x `[rows, head_dim]` f32 and copies the rest to y. Pairs are
 /// (i, i + pairs) with `split_half`, else (2i, 2i + 1).
 pub fn rope(params: &RopeParams, split_half: bool, x: Slice, rotations: Rotations, y: Slice) -> Dispatch {
     let constants = [("WG_SIZE", WG_SIZE.into()), ("SPLIT_HALF", bool_override(split_half))];

@@ -47,10 +47,10 @@ impl Heads {
     }
 }
 
-/// How positions turn pairs of a head.
+/// How pairs of a head are rotated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rope {
-    /// Dimensions that turn; even.
+    /// Dimensions that are rotated; even.
     pub dims: u32,
     /// Pairs (i, i + dims/2) rather than (2i, 2i + 1).
     pub split_half: bool,
@@ -84,7 +84,7 @@ pub struct RopeKv {
     pub cache: Cache,
 }
 
-/// Norms, turns and stores the pass's tokens.
+/// Normalises, rotates and stores q, k and v of the pass's tokens.
 pub fn rope_kv(state: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
     let Heads { heads, kv_heads, head_dim, context } = problem.heads;
     let (q_norm, k_norm, eps) = problem.qk_norm.unwrap_or((dummy, dummy, 0.0));
@@ -117,7 +117,7 @@ pub fn frequency_table(dims: u32, base: f64, scale: f64, factors: Option<&[f32]>
 mod tests {
     use super::frequency_table;
 
-    /// The angle as the shader has it before it takes the quarter turns off.
+    /// The angle as the shader has it before it subtracts the quarter turns.
     fn angle(position: u32, [high, low]: [u32; 2]) -> f32 {
         let turns = position.wrapping_mul(high) as i32;
         let rest = position as f32 * low as f32 * 2f32.powi(-32);

@@ -1,6 +1,6 @@
 //! Sampling in four dispatches: `penalties` changes the logits and finds the largest, `sample_histogram` and
-//! `sample_candidates` narrow them down, `sample` ends the filters, draws and commits the token. None passes over the
-//! vocabulary in one workgroup. [`crate::sampler`] is the CPU twin and says in which order.
+//! `sample_candidates` narrow them down, `sample` finishes the filters, draws and commits the token. The vocabulary is
+//! never read by one workgroup alone. [`crate::sampler`] is the CPU twin and documents the order of the filters.
 
 use super::argmax::{CHUNK, Commit};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
@@ -53,10 +53,10 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "LENGTH", "SEGMENTS"],
 };
 
-/// Words before the partial_argmaxes, see `shaders/shared/sample_scratch.wgsl`.
+/// Words before the partial argmaxes, see `shaders/shared/sample_scratch.wgsl`.
 pub const LARGEST_AT: u64 = 784;
 
-/// Bytes that the four kernels hand on, for `length` logits. Zero before the first token.
+/// Bytes of the scratch buffer that the four kernels share, for `length` logits. Zero before the first token.
 pub fn scratch_bytes(length: u32) -> u64 {
     4 * (LARGEST_AT + 4 * u64::from(length.div_ceil(CHUNK)) + u64::from(length))
 }

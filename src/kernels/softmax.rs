@@ -66,7 +66,7 @@ pub struct Softmax {
     pub soft_cap: Option<f32>,
     /// Added after the cap.
     pub mask: Option<Mask>,
-    /// x is `[.., queries, keys]`, and the last query sees all keys, each query before it one less.
+    /// x is `[.., queries, keys]`, and the last query attends to all keys, each query before it to one less.
     pub causal: bool,
 }
 

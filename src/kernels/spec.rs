@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// One shader file and everything the host must agree on with it. `tests/contract.rs` proves it with naga.
 #[derive(Debug)]
 pub struct KernelSpec {
-    /// Names the shader, its Rust file, its reference, its cases and its pipeline label.
+    /// The name of the shader, its Rust file, its reference, its cases and its pipeline label.
     pub kernel_name: &'static str,
     /// The WGSL text, without comments and `enable` lines, with `#import name` lines.
     pub source: &'static str,
@@ -59,7 +59,7 @@ pub struct ParamsLayout {
     pub fields: &'static [(&'static str, usize)],
 }
 
-/// Declares a `Params` struct once: its Rust layout is WGSL's, since every field has four bytes.
+/// Declares a `Params` struct: every field has four bytes, so that its layout in Rust and in WGSL is the same.
 macro_rules! params {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$doc:meta])* pub $field:ident: $ty:ty,)* }) => {
         $(#[$meta])*
@@ -155,7 +155,7 @@ impl Kernel {
         for extension in &self.enables {
             let _ = writeln!(text, "enable {extension};");
         }
-        // Which lanes take part is uniform in our kernels, but the analysis cannot see it through loops.
+        // Our kernels reach subgroup operations uniformly, but the compiler's analysis cannot see that through loops.
         if self.enables.contains(&"subgroups") {
             text.push_str("diagnostic(off, subgroup_uniformity);\n");
         }

@@ -8,7 +8,7 @@ use super::spec::{Dispatch, Extent, Grid, Kernel, KernelSpec, PARAMS, Slice, gri
 params! {
     /// Per-dispatch numbers.
     pub struct Params {
-        /// Rows of x and y; rows of the grid past them do nothing.
+        /// Rows of x and y; workgroups past them do nothing.
         pub rows: u32,
         /// Columns of y.
         pub width: u32,

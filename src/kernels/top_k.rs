@@ -1,4 +1,4 @@
-//! The k largest values of rows and where they lie. Long rows take two dispatches: parts, then the parts' choices.
+//! The k largest values of rows, with their indices. Long rows take two dispatches: parts, then the parts' results.
 
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
 
@@ -15,7 +15,7 @@ params! {
         pub chunk: u32,
         /// How many are chosen.
         pub k: u32,
-        /// 1: x were chosen before, and `origin` says where they come from.
+        /// 1: x are values that a first dispatch chose, and `origin` has their indices.
         pub mapped: u32,
     }
 }
@@ -29,7 +29,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE"],
 };
 
-/// The most that can be chosen.
+/// The largest k.
 pub const MAX_K: u32 = 256;
 
 /// Values of a part.

@@ -16,7 +16,7 @@ pub fn quantise(x: &[f32]) -> Vec<QuantBlock> {
 }
 
 fn block(x: &[f32]) -> QuantBlock {
-    let largest = x.iter().fold(0f32, |most, x| most.max(x.abs()));
+    let largest = x.iter().fold(0f32, |max, x| max.max(x.abs()));
     let inverse = if largest > 0.0 { 127.0 / largest } else { 0.0 };
     let mut quants = [0; 32];
     quants.iter_mut().zip(x).for_each(|(quant, x)| *quant = (x * inverse).round_ties_even() as i8);

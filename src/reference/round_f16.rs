@@ -13,7 +13,7 @@ pub struct HalfRow {
 
 /// Rounds a row of finite numbers to the nearest halves.
 pub fn round_f16(row: &[f32]) -> HalfRow {
-    let largest = row.iter().fold(0f32, |most, x| most.max(x.abs()));
+    let largest = row.iter().fold(0f32, |max, x| max.max(x.abs()));
     let exponent = (largest.to_bits() >> 23).max(15) - 14;
     let scale = f32::from_bits(exponent << 23);
     HalfRow { scale, halves: row.iter().map(|x| f16_from_f32(x / scale)).collect() }

@@ -112,7 +112,7 @@ impl Stage {
         match *self {
             Self::Words(words) => words.match_end(text, at),
             Self::DeepSeekWords => deep_seek_words(text, at),
-            Self::Numbers(most) => run_up_to(text, at, Classes::NUMBER, most),
+            Self::Numbers(max) => run_up_to(text, at, Classes::NUMBER, max),
             Self::ThreeLimbs => match text.as_bytes()[at..].first_chunk::<3>() {
                 Some(digits) if digits.iter().all(u8::is_ascii_digit) => at + 3,
                 _ => at,
@@ -153,7 +153,7 @@ impl Words {
         }
         let end = match self.numbers {
             Numbers::Spaced => behind(at, after_space(text, at), |from| run(text, from, Classes::NUMBER)),
-            Numbers::UpTo(most) => run_up_to(text, at, Classes::NUMBER, most),
+            Numbers::UpTo(max) => run_up_to(text, at, Classes::NUMBER, max),
         };
         if end > at {
             return end;
@@ -314,8 +314,8 @@ fn run(text: &str, at: usize, classes: Classes) -> usize {
     run_of(text, at, |character| Classes::of(character).meets(classes))
 }
 
-fn run_up_to(text: &str, at: usize, classes: Classes, most: usize) -> usize {
-    (0..most).fold(at, |end, _| if_in(text, end, classes))
+fn run_up_to(text: &str, at: usize, classes: Classes, max: usize) -> usize {
+    (0..max).fold(at, |end, _| if_in(text, end, classes))
 }
 
 fn run_without(text: &str, at: usize, classes: Classes) -> usize {

@@ -147,8 +147,8 @@ impl StopMatcher {
     fn longest_start(&self) -> usize {
         let held = self.held.as_bytes();
         let begins = |stop: &str| {
-            let most = held.len().min(stop.len() - 1);
-            (1..=most).rev().find(|&len| stop.is_char_boundary(len) && held.ends_with(&stop.as_bytes()[..len]))
+            let max = held.len().min(stop.len() - 1);
+            (1..=max).rev().find(|&len| stop.is_char_boundary(len) && held.ends_with(&stop.as_bytes()[..len]))
         };
         self.stops().filter_map(|(_, stop)| begins(stop)).max().unwrap_or(0)
     }

@@ -84,11 +84,11 @@ impl JsGenerateOptions {
     }
 }
 
-fn integer(name: &str, value: f64, most: f64) -> crate::Result<u64> {
-    if value >= 0.0 && value <= most && value.fract() == 0.0 {
+fn integer(name: &str, value: f64, max: f64) -> crate::Result<u64> {
+    if value >= 0.0 && value <= max && value.fract() == 0.0 {
         return Ok(value as u64);
     }
-    Err(Error::invalid_argument(format!("{name} is {value}, expected an integer from 0 to {most}")))
+    Err(Error::invalid_argument(format!("{name} is {value}, expected an integer from 0 to {max}")))
 }
 
 #[derive(Serialize)]

@@ -147,9 +147,9 @@ fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error
 
 fn context_length(asked: Option<f64>, config: &ModelConfig) -> Result<usize, Error> {
     let Some(asked) = asked else { return Ok(config.context_length.min(DEFAULT_CONTEXT)) };
-    let most = config.context_length;
-    if !(asked >= 2.0 && asked <= most as f64 && asked.fract() == 0.0) {
-        let message = format!("contextLength is {asked}, expected an integer from 2 to the model's {most}");
+    let max = config.context_length;
+    if !(asked >= 2.0 && asked <= max as f64 && asked.fract() == 0.0) {
+        let message = format!("contextLength is {asked}, expected an integer from 2 to the model's {max}");
         return Err(Error::invalid_argument(message));
     }
     Ok(asked as usize)

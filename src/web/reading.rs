@@ -37,9 +37,9 @@ const MEASUREMENTS: usize = 5;
 
 #[wasm_bindgen]
 impl Harness {
-    /// The products of large matrices, of `least_bytes` or 256 MiB.
-    pub fn large(&self, least_bytes: Option<u32>) -> std::result::Result<JsValue, JsValue> {
-        let products = self.products(least_bytes);
+    /// The products of large matrices, of `min_bytes` or 256 MiB.
+    pub fn large(&self, min_bytes: Option<u32>) -> std::result::Result<JsValue, JsValue> {
+        let products = self.products(min_bytes);
         let entries = products.iter().map(|Large { variant, name, bytes, needs, .. }| Entry {
             variant,
             name,
@@ -50,8 +50,8 @@ impl Harness {
     }
 
     /// Measures product `index` of those that `large` lists.
-    pub async fn read(&self, index: usize, least_bytes: Option<u32>) -> std::result::Result<JsValue, JsValue> {
-        let products = self.products(least_bytes);
+    pub async fn read(&self, index: usize, min_bytes: Option<u32>) -> std::result::Result<JsValue, JsValue> {
+        let products = self.products(min_bytes);
         let missing = || to_js(Error::invalid_argument(format!("product {index} of {}", products.len())));
         let product = products.get(index).ok_or_else(missing)?;
         let ms = self.ms_per_run(product).await.map_err(to_js)?;
@@ -60,8 +60,8 @@ impl Harness {
 }
 
 impl Harness {
-    fn products(&self, least_bytes: Option<u32>) -> Vec<Large> {
-        large(&self.device.caps, least_bytes.unwrap_or(Large::LEAST_BYTES))
+    fn products(&self, min_bytes: Option<u32>) -> Vec<Large> {
+        large(&self.device.caps, min_bytes.unwrap_or(Large::MIN_BYTES))
     }
 
     /// The difference between some runs and twice as many, so that launch and wait cancel out: as `readBandwidth` in

@@ -55,14 +55,14 @@ impl DeviceFacts {
     /// Of an open device.
     pub fn of(device: &Device) -> Self {
         let (adapter, limits) = (&device.adapter, device.raw.limits());
-        let Caps { subgroup_size: (least, most), dot4, .. } = device.caps;
+        let Caps { subgroup_size: (min, max), dot4, .. } = device.caps;
         Self {
             name: adapter.name.clone(),
             vendor: adapter.vendor.clone(),
             architecture: adapter.architecture.clone(),
             software: adapter.software,
             features: adapter.features.clone(),
-            subgroup_size: [least, most],
+            subgroup_size: [min, max],
             dot4,
             limits: BTreeMap::from([
                 ("maxBufferSize", limits.max_buffer_size),
