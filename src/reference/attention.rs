@@ -15,11 +15,12 @@ pub struct AttentionShape {
     pub kv_heads: usize,
     /// Elements per head.
     pub head_dim: usize,
-    /// The position of the first query: query `t` sees the keys `0 ..= position + t`, or the last `window` of them.
+    /// The position of the first query: query `t` attends to the keys `0 ..= position + t`, or the last
+    /// `window` of them.
     pub position: usize,
     /// What products of queries and keys are multiplied by.
     pub scale: f32,
-    /// Keys that a query sees, its own included; `None`: all up to its own.
+    /// Keys that a query attends to, its own included; `None`: all up to its own.
     pub window: Option<usize>,
     /// `cap · tanh(score / cap)` replaces each score.
     pub soft_cap: Option<f32>,

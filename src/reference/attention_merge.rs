@@ -1,6 +1,6 @@
-//! The splits of a decode step, joined.
+//! Combines the splits of a decode step.
 
-/// Joins unnormalised sums `partial` `[heads, splits, head_dim]`, each relative to the maximum in its `stats`
+/// Combines unnormalised sums `partial` `[heads, splits, head_dim]`, each relative to the maximum in its `stats`
 /// `[heads, splits]` (maximum, sum of exp), to `[heads, head_dim]`, in f64.
 pub fn attention_merge(partial: &[f32], stats: &[[f32; 2]], splits: usize, head_dim: usize) -> Vec<f32> {
     let heads = partial.chunks_exact(splits * head_dim).zip(stats.chunks_exact(splits));

@@ -1,15 +1,15 @@
 //! Attention of any queries over any keys, in f64.
 
-/// What a query may see and how scores are bent.
+/// Masking, scale and soft cap.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AttentionRules {
-    /// Query i sees keys up to `i + keys − queries`.
+    /// Query i attends to the keys up to `i + keys − queries`.
     pub causal: bool,
-    /// Only so many of the latest keys it may see.
+    /// Sliding window: at most this many of these keys, the last ones.
     pub window: Option<usize>,
     /// What products are multiplied by.
     pub scale: f64,
-    /// `cap · tanh(score / cap)` takes the score's place.
+    /// Soft cap: scores become `cap · tanh(score / cap)`.
     pub soft_cap: Option<f64>,
 }
 
@@ -25,7 +25,7 @@ pub struct Head<'a> {
 }
 
 /// `softmax(q · kᵀ · scale + mask) · v` of one head, `[queries, head_dim]`; `mask(i, j)` is added to the score of query
-/// i and key j, and one below −10³⁸ hides the key. A query that sees no key gets zeros.
+/// i and key j, and one below −10³⁸ masks the key. A query that attends to no key gets zeros.
 pub fn attention_head(rules: &AttentionRules, head: Head, mask: impl Fn(usize, usize) -> f32) -> Vec<f32> {
     let queries = head.q.len();
     let row = |i: usize| row(rules, head, i, &|j| mask(i, j));

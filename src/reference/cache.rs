@@ -17,7 +17,7 @@ pub enum CacheFormat {
 pub trait CacheElement: Copy {
     /// Rounds a number to what the cache keeps.
     fn from_f32(x: f32) -> Self;
-    /// The number it stands for.
+    /// Its value.
     fn to_f32(self) -> f32;
 }
 
@@ -36,9 +36,9 @@ impl CacheElement for u16 {
         f16_from_f32(x)
     }
 
-    /// Without branches, so that the compiler does several at a time: attention reads the whole cache for every token.
+    /// Without branches, so that the compiler vectorises it: attention reads the whole cache for every token.
     fn to_f32(self) -> f32 {
-        // An f16's bits in the place of an f32's are 2^112 too small, the difference of the exponents' zero points.
+        // An f16's bits, read as an f32's, give a number 2^112 too small: the difference of the exponent biases.
         const REBASE: f32 = f32::from_bits((127 + 112) << 23);
         let (sign, magnitude) = (u32::from(self & 0x8000) << 16, u32::from(self & 0x7fff));
         let finite = (f32::from_bits(magnitude << 13) * REBASE).to_bits();

@@ -22,7 +22,7 @@ pub fn gather_axis<T: Copy>(x: &[T], shape: &[u32], axis: usize, indices: &[u32]
     y
 }
 
-/// `base` with `y[o, indices[j], i] += values[o, j, i]`, in f64; indices that are not in the axis are passed over.
+/// `base` with `y[o, indices[j], i] += values[o, j, i]`, in f64; indices that are not in the axis are skipped.
 pub fn scatter_add(base: &[f32], shape: &[u32], axis: usize, indices: &[u32], values: &[f32]) -> Vec<f64> {
     let [outer, size, inner] = split(shape, axis);
     let mut y: Vec<f64> = base.iter().map(|&value| f64::from(value)).collect();

@@ -1,9 +1,9 @@
-//! New rows into a cache that starts over when it is full.
+//! Writes new rows into a cache that wraps around when it is full.
 
 use crate::gguf::f16_from_f32;
 
-/// Writes the rows of one head to `cache` `[rows, width]` f16, the first at position `position` modulo its rows; what
-/// `width` has more than a row becomes 0.
+/// Writes the rows of one head to `cache` `[rows, width]` f16, the first at row `position` modulo the number of
+/// rows; the padding up to `width` becomes 0.
 pub fn kv_write(cache: &mut [u16], width: usize, position: usize, new: &[&[f32]]) {
     let rows = cache.len() / width;
     for (t, values) in new.iter().enumerate() {

@@ -5,7 +5,7 @@
 pub struct NormShape<'a> {
     /// Values of a row.
     pub width: usize,
-    /// Whether the mean is taken off: layer norm; else RMS norm.
+    /// Whether the mean is subtracted: layer norm; else RMS norm.
     pub centred: bool,
     /// Added under the root.
     pub eps: f32,

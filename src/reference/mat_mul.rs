@@ -1,4 +1,4 @@
-//! Matrix times several vectors: what a prompt needs.
+//! Matrix times several vectors: the products of prefill.
 
 use std::ops::Range;
 

@@ -25,7 +25,7 @@ pub fn gelu(x: f64) -> f64 {
     x / (1.0 + (-2.0 * inner).exp())
 }
 
-/// What a product of tensors ends with.
+/// The activation after a product of tensors.
 pub fn activate(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::None => x,

@@ -29,7 +29,7 @@ pub fn expert_sum(top: usize, weights: &[f32], z: &[f64]) -> Vec<f64> {
     tokens.flat_map(token).collect()
 }
 
-/// Where each expert's entries start, and in the end their number: what grouping `ids` by expert begins with.
+/// Where each expert's entries start if `ids` are grouped by expert, and at the end the number of all.
 pub fn expert_offsets(ids: &[u32], experts: u32) -> Vec<u32> {
     (0..=experts).map(|expert| ids.iter().filter(|&&id| id < expert).count() as u32).collect()
 }

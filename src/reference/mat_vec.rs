@@ -81,7 +81,7 @@ pub fn mat_vec(w: &Matrix, x: &[f32], out: &mut [f32]) -> Result<()> {
     Ok(())
 }
 
-/// A dot product that grows: partial sums side by side, which the compiler keeps in vector registers.
+/// A dot product computed in pieces: parallel partial sums, which the compiler keeps in vector registers.
 #[derive(Default, Clone, Copy)]
 pub(super) struct Sums {
     lanes: [f32; Self::LANES],
@@ -90,8 +90,8 @@ pub(super) struct Sums {
 impl Sums {
     const LANES: usize = 16;
 
-    /// Adds `Σ a[i] · b[i]`. Every call but the last must bring a multiple of 16 elements, so that the order of the
-    /// sums does not depend on how the vectors were cut.
+    /// Adds `Σ a[i] · b[i]`. Every call but the last must have a multiple of 16 elements, so that the order of
+    /// the sums does not depend on where the vectors were cut.
     #[inline]
     pub fn add(&mut self, a: &[f32], b: &[f32]) {
         let (a, a_rest) = a.as_chunks::<{ Self::LANES }>();

@@ -1,8 +1,8 @@
-//! Every kernel kernel in plain Rust: what the tests compare the GPU with, and the path without a GPU.
+//! Every kernel in plain Rust: the reference of the GPU tests, and the path without a GPU.
 //!
 //! Each kernel is a function of slices with its shapes in the doc comment; activations are f32, row-major, the token
 //! outermost. Weights stay in the file's own block format and are dequantised a piece at a time. [`CpuModel`] puts the
-//! kernels together. The functions check shapes with assertions: a wrong shape is a mistake of the caller, never of a
+//! kernels together. The functions check shapes with assertions: a wrong shape is a bug of the caller, never of a
 //! file, whose numbers `config` and `model` have checked.
 
 mod argmax;

@@ -1,4 +1,4 @@
-//! Elements at other places: by coordinates, one element at a time.
+//! Copies in another order: by coordinates, one element at a time.
 
 use super::broadcast_index;
 

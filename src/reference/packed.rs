@@ -1,4 +1,4 @@
-//! Reading the packed form of a tensor on the CPU: the twin of `shaders/shared/weights_*.wgsl`, word for word.
+//! Reading the packed form of a tensor on the CPU: the CPU twin of `shaders/shared/weights_*.wgsl`.
 
 use crate::formats::{Content, Format, Section, Twin};
 use crate::kernels::layout::PackedLayout;

@@ -1,4 +1,4 @@
-//! Reductions, running sums and choices along one axis of a tensor `[outer, length, inner]`.
+//! Reductions, running sums, argmax and top-k along one axis of a tensor `[outer, length, inner]`.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ fn descending(a: f32, b: f32) -> Ordering {
     b.partial_cmp(&a).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
-/// x `[outer, length, inner]` → `[outer, inner]`: where the largest of a line lies, the lowest index among equals. NaN
+/// x `[outer, length, inner]` → `[outer, inner]`: the index of the largest of each line, the lowest among equals. NaN
 /// is less than all.
 pub fn argmax_axis(x: &[f32], shape: [usize; 3]) -> Vec<u32> {
     let best = |line: Vec<f32>| (0..line.len()).min_by(|&a, &b| descending(line[a], line[b])).unwrap_or(0);
@@ -39,8 +39,8 @@ pub fn top_k(x: &[f32], length: usize, k: usize) -> (Vec<f32>, Vec<u32>) {
     (values, indices)
 }
 
-/// Sums along the middle axis of x `[outer, length, inner]`, of what comes before a value and, unless `exclusive`, of
-/// the value.
+/// Sums along the middle axis of x `[outer, length, inner]`, of the values before each and, unless `exclusive`, of
+/// the value itself.
 pub fn cumsum(x: &[f32], shape: [usize; 3], exclusive: bool) -> Vec<f32> {
     let mut y = vec![0.0; x.len()];
     for (start, line) in lines(x, shape) {

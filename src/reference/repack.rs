@@ -1,7 +1,7 @@
 //! The packed form of a tensor on the CPU: the twin of `shaders/repack.wgsl`.
 //!
-//! [`repack`] takes GGUF blocks apart weight by weight where the shader moves whole words, so that the two can be wrong
-//! together only in what `kernels/layout.rs` says.
+//! [`repack`] takes GGUF blocks apart weight by weight where the shader moves whole words, so that they can share a
+//! mistake only if `kernels/layout.rs` itself is wrong.
 
 use crate::formats::{BLOCK, Content, Format};
 use crate::kernels::layout::PackedLayout;
@@ -36,7 +36,7 @@ pub fn packed(layout: &PackedLayout, raw: &[u8]) -> Vec<u8> {
     dst
 }
 
-/// Puts a block of the file where blocks of 32 weights from `b` on lie.
+/// Writes a block of the file as the packed blocks of 32 weights from `b` on.
 fn put_block(layout: &PackedLayout, b: usize, raw: &[u8], dst: &mut [u8]) {
     for (section, word) in layout.sections() {
         let (start, bytes) = (word as usize * 4, section.bytes as usize);

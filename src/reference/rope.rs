@@ -2,7 +2,7 @@
 
 use crate::model::RopeStyle;
 
-/// By how much each pair turns per position, in radians: `theta^(-2i / dims) · scale / factors[i]`, `[dims / 2]`.
+/// The rotation of each pair per position, in radians: `theta^(-2i / dims) · scale / factors[i]`, `[dims / 2]`.
 ///
 /// `scale` is that of linear scaling; `factors` are those of `rope_freqs.weight`, if the file has it.
 ///
@@ -18,12 +18,12 @@ pub fn frequencies(dims: usize, theta: f32, scale: f32, factors: Option<&[f32]>)
     (0..dims / 2).map(frequency).collect()
 }
 
-/// Turns the first `2 · frequencies.len()` elements of each head of one token, `x` `[heads, head_dim]`, in place.
+/// Rotates the first `2 · frequencies.len()` elements of each head of one token, `x` `[heads, head_dim]`, in place.
 ///
-/// Angles, sines and cosines are computed in f64, so that far positions lose nothing.
+/// Angles, sines and cosines are computed in f64, so that large positions lose no precision.
 ///
 /// # Panics
-/// If `x` is not whole heads, or a head is shorter than what is turned.
+/// If `x` is not whole heads, or a head has fewer elements than are rotated.
 pub fn rope(x: &mut [f32], head_dim: usize, position: usize, frequencies: &[f64], style: RopeStyle) {
     let pairs = frequencies.len();
     assert!(x.len().is_multiple_of(head_dim) && 2 * pairs <= head_dim, "{pairs} pairs in heads of {head_dim}");

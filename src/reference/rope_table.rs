@@ -7,12 +7,12 @@ pub struct YarnScaling {
     pub factor: f64,
     /// Trained context.
     pub original_context: f64,
-    /// Turns within the trained context from which on a pair is left alone, and up to which it is interpolated.
+    /// Rotations over the trained context from which on a pair keeps its frequency, and up to which it is interpolated.
     pub betas: (f64, f64),
 }
 
-/// Slows `frequencies` `[pairs]` in radians per position by YaRN: those between the two bounds in part, along a line
-/// over their indices whose ends are whole indices. Returns the factor for cosines and sines.
+/// Scales `frequencies` `[pairs]`, in radians per position, by YaRN: those between the two bounds are scaled in part,
+/// by a linear ramp over their indices whose ends are whole indices. Returns the factor for cosines and sines.
 pub fn yarn(frequencies: &mut [f64], base: f64, scaling: &YarnScaling) -> f64 {
     let dims = 2.0 * frequencies.len() as f64;
     // base^(-2i/dims) · context / 2π = turns, solved for i.

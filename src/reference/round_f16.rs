@@ -1,4 +1,4 @@
-//! A row of activations in f16, scaled so that none is too large for it.
+//! A row of activations in f16, scaled so that none overflows.
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
 

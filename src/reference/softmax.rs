@@ -19,7 +19,7 @@ pub fn log_sum_exp(x: &[f32]) -> f32 {
     (f64::from(max) + sum.ln()) as f32
 }
 
-/// What happens to scores before [`softmax_rows`] weighs them.
+/// What is applied to scores before the softmax of [`softmax_rows`].
 #[derive(Debug, Clone, Copy)]
 pub struct ScoreShape {
     /// Values of a row.
@@ -33,7 +33,7 @@ pub struct ScoreShape {
 }
 
 /// Softmax of every row of x `[rows, width]`, after scale, cap, mask and causality: y `[rows, width]`. `mask(row, i)`
-/// is added. −∞, and f32's last 0.1 % above it, weighs 0; a row of nothing else gives zeros.
+/// is added. −∞, and anything not above -3.4e38, has weight 0; a row of nothing else gives zeros.
 pub fn softmax_rows(x: &[f32], shape: &ScoreShape, mask: impl Fn(usize, usize) -> f32) -> Vec<f32> {
     const LOWEST: f64 = -3.4e38_f32 as f64;
     let mut y = Vec::with_capacity(x.len());

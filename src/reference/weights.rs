@@ -1,4 +1,4 @@
-//! The weights of a CPU model: tensors as the file holds them, put in place one at a time.
+//! The weights of a CPU model: tensors in the file's own format, added one at a time.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::gguf::{GgmlType, dequantize};
 use crate::model::{ModelConfig, WeightKey, WeightSpec, weight_specs};
 
-/// Multiply-adds between two turns: a millisecond or two, ten on a slow phone.
+/// Multiply-adds between two yields: a millisecond or two, ten on a slow phone.
 const STEP: usize = 4 << 20;
 
 /// A tensor in its block format; the shape fits the bytes.

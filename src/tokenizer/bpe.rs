@@ -52,14 +52,14 @@ pub(super) struct Bpe {
     words: &'static PreTokenizer,
     /// The piece of every single byte, or [`NO_ID`]; for byte-level BPE.
     bytes: Box<[u32; 256]>,
-    /// Tokens that stand for one byte each, for characters without a token; for BPE over characters.
+    /// Byte tokens, for characters without a token; for BPE over characters.
     fallback: Option<Box<[u32; 256]>>,
-    /// No merge joins a space to what stands before it, so words can be merged one by one.
+    /// No merge joins a space to what precedes it, so words can be merged one by one.
     splits_at_spaces: bool,
 }
 
 impl Bpe {
-    /// Reads the merges, each `left right`. What they name is added to `vocab` where it is no token.
+    /// Reads the merges, each `left right`. Results that are not tokens are added to `vocab`.
     pub async fn new(
         vocab: &mut Vocab,
         merges: &Strings,

@@ -1,6 +1,6 @@
-//! The byte alphabet of byte-level BPE: every byte has a printable character that stands for it in a vocabulary.
+//! The byte alphabet of byte-level BPE: in a vocabulary every byte is written as a printable character.
 //!
-//! Origin: GPT-2's published tokenizer. Bytes that are printable in Latin-1 stand for themselves; the other 68 stand at
+//! Origin: GPT-2's published tokenizer. Bytes that are printable in Latin-1 are written as themselves; the other 68 as
 //! U+0100 and up, in their order.
 
 /// The characters run to U+0143.
@@ -29,7 +29,7 @@ const fn byte_of_character() -> [u16; CHARACTERS] {
     table
 }
 
-/// Appends the bytes that `text` stands for. `false`, with `out` as it was, when a character stands for no byte.
+/// Appends the bytes that `text` spells. `false`, with `out` unchanged, where a character is not of the alphabet.
 pub(super) fn push_decoded(text: &str, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     for character in text.chars() {
@@ -44,12 +44,12 @@ pub(super) fn push_decoded(text: &str, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Whether every character of `text` stands for a byte.
+/// Whether every character of `text` is of the alphabet.
 pub(super) fn is_byte_level(text: &str) -> bool {
     text.chars().all(|character| BYTE_OF.get(character as usize).is_some_and(|&byte| byte != NONE))
 }
 
-/// The byte that a byte-fallback token such as `<0x0A>` stands for.
+/// The byte of a byte-fallback token such as `<0x0A>`.
 pub(super) fn fallback_byte(text: &[u8]) -> Option<u8> {
     let digits = text.strip_prefix(b"<0x")?.strip_suffix(b">")?;
     let [high, low] = digits.as_array::<2>()?.map(|digit| char::from(digit).to_digit(16));

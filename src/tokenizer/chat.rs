@@ -49,12 +49,12 @@ pub(super) struct Tokens {
     pub padding: String,
 }
 
-/// Steps that a template may take: at all, for every message, and for every pair of messages. Real ones take 50 to 200
-/// per message; Gemma 4's looks back over the whole conversation at each, with 4 per pair.
+/// Steps that a template may take: in any case, per message, and per pair of messages. Published ones take 50 to 200
+/// per message; Gemma 4's looks back over the whole conversation at each message, with 4 steps per pair.
 const FUEL: u64 = 10_000;
 const FUEL_PER_MESSAGE: u64 = 1_000;
 const FUEL_PER_PAIR: u64 = 16;
-/// Macros within macros. WebAssembly's stack is small.
+/// How deep macro calls may nest: WebAssembly's stack is small.
 const DEEPEST_CALLS: usize = 64;
 const LONGEST_TEMPLATE: usize = 1 << 20;
 const LONGEST_OUTPUT: usize = 64 << 20;
@@ -133,7 +133,7 @@ fn environment(chat: &Chat) -> std::result::Result<Environment<'static>, minijin
     Ok(environment)
 }
 
-/// Output that ends with an error where it grows past all use.
+/// Output that ends with an error once it is longer than any sensible prompt.
 struct Capped(Vec<u8>);
 
 impl io::Write for Capped {

@@ -76,7 +76,7 @@ impl Date {
                 continue;
             }
             match rest.next() {
-                // Without the zeros in front.
+                // Without leading zeros.
                 Some('-') => match rest.next() {
                     Some(directive) => {
                         let padded = self.directive(directive);

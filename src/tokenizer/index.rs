@@ -8,8 +8,8 @@ const FREE: u32 = u32::MAX;
 
 /// Item numbers by hash. Probing is linear, and at most 5/8 of the slots are taken.
 ///
-/// An item number takes as many of a slot's bits as the number of slots has; the rest hold a piece of the hash, so that
-/// items in the way are mostly passed without a look at their keys, which lie elsewhere in memory.
+/// An item number takes as many of a slot's bits as the number of slots has; the other bits hold a part of the hash, so
+/// that probing skips most other items without reading their keys, which are elsewhere in memory.
 #[derive(Debug, Clone)]
 pub(super) struct IndexTable {
     slots: Vec<u32>,
@@ -40,8 +40,8 @@ impl IndexTable {
     }
 
     /// Adds `item`; `hash_of` gives the hash of any item, this one included. Item numbers are given in order, with gaps
-    /// at most: the table is as large as the largest one needs. The caller has made sure with [`Self::find`] that its
-    /// key is new.
+    /// at most: the table is as large as the largest one needs. The caller must have checked with [`Self::find`] that
+    /// the key is new.
     pub fn insert(&mut self, item: u32, hash_of: impl Fn(u32) -> u64) {
         while (item as usize + 1) * 8 > self.slots.len() * 5 {
             self.grow(&hash_of);

@@ -5,24 +5,24 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 
-/// Names, numbers, strings and signs in one tag. The compiler recurses along an expression, and WebAssembly's stack is
-/// small; real templates stay below 200.
+/// Names, numbers, strings and operators allowed in one tag. The compiler recurses along an expression, and
+/// WebAssembly's stack is small; published templates stay below 200.
 const MAX_IN_A_TAG: usize = 1000;
 /// Each `elif` is nested in the one before.
 const MAX_ELIFS: usize = 200;
 
 /// `{% … %}` or `{{ … }}`.
 struct Tag {
-    /// What stands between the two signs.
+    /// The text between the delimiters.
     inside: Range<usize>,
     /// Whether it is `{% … %}`.
     block: bool,
     tokens: usize,
 }
 
-/// Refuses templates that would take more stack than there is, and makes of `{% generation %}` blocks, with which
-/// training frameworks mark the assistant's words, `{% if true %}` blocks: they change nothing in the text, and white
-/// space and line numbers stay as they are.
+/// Refuses templates that would need more stack than there is, and turns `{% generation %}` blocks, with which training
+/// frameworks mark the assistant's words, into `{% if true %}` blocks: these leave the text, white space and line
+/// numbers unchanged.
 pub(super) fn prepared(template: &str) -> Result<Cow<'_, str>> {
     let mut out = String::new();
     let mut copied = 0;

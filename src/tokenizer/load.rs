@@ -130,7 +130,7 @@ fn rules(
     Ok(rules)
 }
 
-/// Phi-3's special tokens take the white space behind them with them. GGUF has no key for that, so llama.cpp goes by
+/// Phi-3's special tokens swallow the white space after them. GGUF has no key for that, so llama.cpp goes by
 /// the name.
 fn is_phi3(metadata: &Metadata) -> Result<bool> {
     let name = metadata.str("general.name")?.unwrap_or_default().to_ascii_lowercase();

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 /// The id of a piece that is not in the vocabulary.
 pub(super) const NO_ID: u32 = u32::MAX;
 
-/// A piece of the text on its way to a token.
+/// A piece of the text that may become part of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Symbol {
     /// Where it starts in the text, in bytes.
@@ -48,7 +48,7 @@ pub(super) struct Merger {
     symbols: Vec<Symbol>,
     /// In the scan: the merge of each symbol with the next.
     pairs: Vec<Merge>,
-    /// In the heap loop: the living neighbours of each symbol, as positions in `symbols`.
+    /// In the heap loop: the neighbours of each symbol that still exist, as positions in `symbols`.
     links: Vec<Link>,
     heap: BinaryHeap<Reverse<Candidate>>,
 }
@@ -72,7 +72,7 @@ struct Candidate {
 const NOBODY: u32 = u32::MAX;
 
 impl Merger {
-    /// Forgets the last word.
+    /// Clears the symbols of the last word.
     pub fn clear(&mut self) {
         self.symbols.clear();
     }
@@ -149,7 +149,7 @@ impl Merger {
     }
 }
 
-/// A symbol that was swallowed has length 0, and its old right neighbour starts elsewhere; one that grew changes the
+/// A symbol that was merged away has length 0, and its old right neighbour starts elsewhere; one that grew changes the
 /// sum.
 fn still_stands(candidate: &Candidate, left: &Symbol, right: &Symbol) -> bool {
     left.len > 0 && left.len + right.len == candidate.len

@@ -1,8 +1,8 @@
 //! Text ↔ token ids, from the metadata of a GGUF file alone.
 //!
 //! [`Tokenizer::from_metadata`] reads the vocabulary into compact tables and needs the metadata no longer. Encoding
-//! cuts out special tokens, splits the rest into words and merges each word's pieces; decoding strings the tokens'
-//! bytes together. [`TextStream`] and [`StopMatcher`] do the latter for text that is still being generated, and
+//! cuts out special tokens, splits the rest into words and merges each word's pieces; decoding concatenates the tokens'
+//! bytes. [`TextStream`] and [`StopMatcher`] do the latter for text that is still being generated, and
 //! [`Tokenizer::template_text`] writes a conversation the way the model was trained to read it.
 //!
 //! Rules that the file does not spell out (which names of pre-tokenizers mean what, which tokens end an answer, when
@@ -59,7 +59,7 @@ enum Model {
     Spm(Spm),
 }
 
-/// What goes around the text.
+/// The special tokens added around the text.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rules {
     bos: Option<u32>,
@@ -68,9 +68,9 @@ struct Rules {
     padding: Option<u32>,
     add_bos: bool,
     add_eos: bool,
-    /// Text gets a space in front, and loses it again when decoded.
+    /// Text gets a leading space, which decoding removes again.
     space_prefix: bool,
-    /// Special tokens take the white space behind them with them.
+    /// Special tokens swallow the white space after them.
     eats_space: bool,
 }
 
@@ -84,8 +84,8 @@ impl Tokenizer {
         at_once(Self::yielding(metadata, none))
     }
 
-    /// As [`Tokenizer::from_metadata`], but awaits `turn` every millisecond or two: a large vocabulary takes a tenth of
-    /// a second.
+    /// As [`Tokenizer::from_metadata`], but awaits `yield_now` every millisecond or two: a large vocabulary takes a
+    /// tenth of a second.
     ///
     /// # Errors
     /// Those of [`Tokenizer::from_metadata`].
@@ -146,7 +146,7 @@ impl Tokenizer {
         changed.push_str(if prefix { " " } else { "" });
         changed.push_str(text);
         if metaspace {
-            // To the model, that character is a space.
+            // That character is a space in the model's vocabulary.
             changed = changed.replace(METASPACE, " ");
         }
         self.encode_plain(&changed, ids);
@@ -184,13 +184,13 @@ impl Tokenizer {
         *at_start = kind == Kind::UserDefined;
     }
 
-    /// The bytes that a token stands for, which need not be whole characters; for a control token its name. `None` past
-    /// the last id.
+    /// The bytes of a token's text, which need not be whole characters; for a control token its name. `None` past the
+    /// last id.
     pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
         self.vocab.token(id)
     }
 
-    /// Whether a token steers the model or stands for unknown text, rather than being text.
+    /// Whether a token is a control token or the unknown token, rather than text.
     pub fn is_special(&self, id: u32) -> bool {
         matches!(self.vocab.kind(id), Some(Kind::Control | Kind::Unknown))
     }
@@ -210,12 +210,12 @@ impl Tokenizer {
         self.rules.eos
     }
 
-    /// The token that stands for text without a token.
+    /// The unknown token, for text without a token.
     pub fn unknown(&self) -> Option<u32> {
         self.rules.unknown
     }
 
-    /// The token that fills up a batch.
+    /// The padding token.
     pub fn padding(&self) -> Option<u32> {
         self.rules.padding
     }

@@ -8,7 +8,7 @@ use super::split::{Contractions, Letters, Numbers, Stage, Words};
 /// A way to cut text into words, with the rules that come with it.
 #[derive(Debug)]
 pub(super) struct PreTokenizer {
-    /// The values of `tokenizer.ggml.pre` that mean it.
+    /// The values of `tokenizer.ggml.pre` that select it.
     pub names: &'static [&'static str],
     /// The patterns, each cutting the pieces of the one before.
     pub stages: &'static [Stage],
@@ -197,7 +197,7 @@ pub(super) fn by_name(name: &str) -> Option<&'static PreTokenizer> {
     PRE_TOKENIZERS.iter().find(|row| row.names.contains(&name))
 }
 
-/// What stands in for a pre-tokenizer that the file does not name or that nobody knows.
+/// The pre-tokenizer of files that name none, or an unknown one.
 pub(super) fn fallback() -> &'static PreTokenizer {
     &PRE_TOKENIZERS[0]
 }
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(names.len(), all);
     }
 
-    /// What the models' own patterns make of many texts: see `tests/fixtures/tokenizer/README.md`.
+    /// How the models' own patterns split many texts: see `tests/fixtures/tokenizer/README.md`.
     #[test]
     fn splits_as_the_regular_expressions_do() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tokenizer/splits.json");

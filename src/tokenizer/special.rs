@@ -3,14 +3,14 @@
 use super::vocab::{Kind, Vocab};
 use crate::yielding::ITEMS;
 
-/// A piece of input: text still to be encoded, or a token that stood there literally.
+/// A piece of input: text still to be encoded, or a special token that was written in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fragment<'t> {
     Text(&'t str),
     Token(u32),
 }
 
-/// Finds tokens that stand literally in a text: of those at one place the longest.
+/// Finds tokens that are written in a text: at each place the longest.
 ///
 /// The tokens are sorted by their bytes, so those with a common beginning are neighbours. A search narrows the list
 /// byte by byte, and takes as many steps as the text agrees with some token, however many tokens there are.
@@ -31,7 +31,7 @@ impl Matcher {
             if (id as usize).is_multiple_of(ITEMS) {
                 yield_now().await;
             }
-            // A part of a character cannot stand in a text.
+            // Tokens that are parts of characters cannot be written in a text.
             let findable = !text_of(id).is_empty() && std::str::from_utf8(text_of(id)).is_ok();
             if findable && vocab.kind(id).is_some_and(&wanted) {
                 ids.push(id);
@@ -78,7 +78,7 @@ impl Matcher {
     }
 
     /// Calls `each` with the fragments of `text` in order; empty texts are left out.
-    /// `eats_space` says whether a token takes the white space behind it with it.
+    /// `eats_space` says whether a token swallows the white space after it.
     pub fn cut<'t>(
         &self,
         vocab: &Vocab,

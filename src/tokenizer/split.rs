@@ -2,7 +2,7 @@
 //!
 //! The patterns were published as regular expressions; here each is a small hand-written matcher over characters, which
 //! is exact about backtracking and needs no regex engine. A pre-tokenizer is a list of [`Stage`]s. Each stage cuts the
-//! pieces of the one before: what its pattern matches becomes a piece, and so does what lies between two matches.
+//! pieces of the one before: each match of its pattern becomes a piece, and so does the text between two matches.
 
 use super::classes::Classes;
 
@@ -107,7 +107,7 @@ pub(super) fn split<'t>(text: &'t str, stages: &[Stage], word: &mut impl FnMut(&
 }
 
 impl Stage {
-    /// Where the match that starts at `at` ends; `at` itself when there is none.
+    /// The end of the match that starts at `at`; `at` itself where there is none.
     fn match_end(&self, text: &str, at: usize) -> usize {
         match *self {
             Self::Words(words) => words.match_end(text, at),
@@ -119,7 +119,7 @@ impl Stage {
             },
             Self::SpacedRun(accepts) => {
                 let start = if classes_at(text, at).meets(Classes::SPACE) { after(text, at) } else { at };
-                // The optional space may also be given back, should the run accept it.
+                // The optional space may also be part of the run, if the run accepts it (backtracking).
                 let end = run_of(text, start, accepts);
                 if end > start { end } else { run_of(text, at, accepts) }
             }
@@ -209,7 +209,7 @@ fn cased(text: &str, at: usize) -> usize {
     at
 }
 
-/// `[UPPER]*[LOWER]+`. The first run gives back as little as the second needs.
+/// `[UPPER]*[LOWER]+`. Backtracking: the first run gives back as little as the second needs.
 fn upper_then_lower(text: &str, start: usize) -> usize {
     let border = run(text, start, UPPER);
     let end = run(text, border, LOWER);

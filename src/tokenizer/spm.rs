@@ -1,6 +1,6 @@
 //! SentencePiece's BPE: of all neighbours whose text together is a token, those of the highest score merge first.
 //!
-//! Method: Kudo and Richardson, <https://arxiv.org/abs/1808.06226>; what has no token becomes byte tokens.
+//! Method: Kudo and Richardson, <https://arxiv.org/abs/1808.06226>; text without a token becomes byte tokens.
 
 use super::merge::{Merge, Merger, NO_ID, Symbol};
 use super::vocab::Vocab;
@@ -13,7 +13,7 @@ pub(super) struct Spm {
     /// The score of each token as a rank: the higher the score, the lower the number.
     priorities: Vec<u32>,
     fallback: Box<[u32; 256]>,
-    /// Stands for what has neither a token nor byte tokens.
+    /// The unknown token: for text with neither a token nor byte tokens.
     unknown: Option<u32>,
     splits_at_spaces: bool,
 }
@@ -73,7 +73,7 @@ impl Spm {
     }
 }
 
-/// Numbers in the reverse order of the scores.
+/// Integers in the reverse order of the scores.
 fn priority(score: f32) -> u32 {
     // Adding zero makes the negative zero a positive one: they are equal as scores.
     let bits = (score + 0.0).to_bits();

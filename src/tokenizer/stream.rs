@@ -2,7 +2,7 @@
 
 use super::Tokenizer;
 
-/// UTF-8 that arrives in pieces. What comes out is, put together, what `String::from_utf8_lossy` makes of all bytes.
+/// UTF-8 that arrives in pieces. The concatenated output equals `String::from_utf8_lossy` of all bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Utf8Stream {
     /// The start of a character whose rest is still to come: at most three bytes.
@@ -86,15 +86,15 @@ impl TextStream {
 /// What [`StopMatcher::push`] found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopStatus {
-    /// Text that no stop string can claim any more.
+    /// Text that can no longer be part of a stop string.
     pub text: String,
     /// The stop string that was found, as its position in the list; the text before it is in `text`.
     pub stopped: Option<usize>,
 }
 
 /// Finds stop strings in text that arrives in pieces, also across their borders. Text that could be the start of a stop
-/// string is held back until that is clear. How the text is cut into pieces makes no difference: the stop string that
-/// is whole first wins.
+/// string is held back until that is decided. How the text is cut into pieces makes no difference: the stop string that
+/// is complete first is taken.
 #[derive(Debug, Clone, Default)]
 pub struct StopMatcher {
     stops: Vec<String>,
@@ -108,7 +108,7 @@ impl StopMatcher {
         Self { stops: stops.iter().map(|stop| stop.as_ref().to_owned()).collect(), ..Self::default() }
     }
 
-    /// Takes text and gives what is safe to show. After a stop string was found, all further text is swallowed.
+    /// Takes text and returns what is safe to show. After a stop string was found, all further text is dropped.
     pub fn push(&mut self, text: &str) -> StopStatus {
         if self.stopped {
             return StopStatus { text: String::new(), stopped: None };
@@ -143,7 +143,7 @@ impl StopMatcher {
         found.min().map(|(_, start, index)| (start, index))
     }
 
-    /// The length of the longest end of the held text that begins a stop string.
+    /// The length of the longest suffix of the held text that is a prefix of a stop string.
     fn longest_start(&self) -> usize {
         let held = self.held.as_bytes();
         let begins = |stop: &str| {
@@ -212,7 +212,7 @@ mod tests {
             assert_eq!(run(&["aab"], "aaaaab", size), ("aaa".into(), Some(0)));
             assert_eq!(run(&["我們"], "我我們", size), ("我".into(), Some(0)));
             assert_eq!(run(&["xyz", ""], "ends with xy", size), ("ends with xy".into(), None));
-            // The shorter one is whole first, however the text arrives.
+            // The shorter one is complete first, however the text arrives.
             assert_eq!(run(&["abcd", "bc"], "abcd", size), ("a".into(), Some(1)));
             assert_eq!(run(&["bc", "abc"], "abc", size), ("".into(), Some(1)));
         }

@@ -9,11 +9,11 @@ use crate::yielding::ITEMS;
 /// What a token is for, with the numbers that GGUF gives these kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Text. Kinds that nobody defined are taken as text too.
+    /// Text. Undefined kinds are taken as text, too.
     Normal,
-    /// Stands for text that has no token.
+    /// For text that has no token.
     Unknown,
-    /// Steers the model, such as the end of a turn; never part of plain text.
+    /// Controls the model, such as the end of a turn; never part of plain text.
     Control,
     /// Added text, found in the input before anything else.
     UserDefined,
@@ -54,8 +54,8 @@ pub(super) enum Spelling {
 /// SentencePiece's sign for a space, U+2581.
 pub(super) const METASPACE: char = '\u{2581}';
 
-/// All tokens, in one arena of the bytes they stand for. Behind the tokens may follow further pieces which only merges
-/// know.
+/// The bytes of all tokens in one arena. After the tokens there may be further pieces that are only intermediate
+/// results of merges.
 #[derive(Debug, Clone)]
 pub(super) struct Vocab {
     bytes: Vec<u8>,
@@ -203,7 +203,7 @@ impl Vocab {
         (0..self.ends.len() as u32).filter(is_text).map(|id| self.piece(id))
     }
 
-    /// The text token, or the piece of merges, that stands for exactly these bytes.
+    /// The text token, or the piece of merges, with exactly these bytes.
     pub fn find(&self, bytes: &[u8]) -> Option<u32> {
         self.by_bytes.find(hash_bytes(bytes), |item| self.piece(item) == bytes)
     }
@@ -254,10 +254,10 @@ fn piece_of<'a>(bytes: &'a [u8], ends: &[u32], id: u32) -> &'a [u8] {
     &bytes[start..ends[id] as usize]
 }
 
-/// Appends the bytes that a normal token's text stands for.
+/// Appends the bytes that a normal token's text spells.
 pub(super) fn push_spelled(text: &str, spelling: Spelling, out: &mut Vec<u8>) {
     match spelling {
-        // A text outside the byte alphabet stands for itself.
+        // Text outside the byte alphabet is taken literally.
         Spelling::ByteLevel => {
             if !push_decoded(text, out) {
                 out.extend_from_slice(text.as_bytes());

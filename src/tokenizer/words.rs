@@ -1,10 +1,10 @@
-//! Words of one text: each is merged once and copied when it comes again.
+//! Words of one text: each is merged once and copied when it is repeated.
 
 use super::index::{IndexTable, hash_bytes};
 
-/// Longer words hardly come twice.
+/// Longer words are rarely repeated.
 const LONGEST: usize = 64;
-/// Past this many words the cache stays as it is.
+/// The cache takes no more than this many words.
 const MOST: usize = 1 << 16;
 
 /// The words of one text so far, with where their tokens are in its output. It lives as long as one call, so it needs
