@@ -77,6 +77,59 @@ fn halves_of(words: vec2<u32>) -> vec4<f16> {
 }
 ";
 
+/// The decimal literals of a shader, with their suffixes.
+fn decimals(wgsl: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let words = wgsl.split(move |c| !is_word(c));
+    words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()) && !word.starts_with("0x"))
+}
+
+/// Digits of a decimal literal that are not zeros at its ends.
+fn significant_digits(literal: &str) -> usize {
+    let mantissa = literal.split(['e', 'f', 'h', 'u', 'i']).next().unwrap();
+    let fraction = mantissa.contains('.');
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let digits = digits.trim_start_matches('0');
+    if fraction { digits.trim_end_matches('0').len() } else { digits.len() }
+}
+
+/// Functions of the language feature `packed_4x8_integer_dot_product`, which Safari lacks.
+const PACKED_4X8: &[&str] = &["dot4I8Packed", "dot4U8Packed", "pack4xI8", "pack4xU8", "unpack4xI8", "unpack4xU8"];
+
+/// Safari's compiler refuses literals of many digits (its lexer took them for integers of 64 bits until 2026), and knows
+/// no language feature beyond WGSL of 2023. No browser of this project's tests has it, so this looks at the text.
+#[test]
+fn safari_takes_every_shader() {
+    for (wgsl, kernel) in shaders() {
+        // f32 needs 9, the integers of 32 bits 10.
+        let long = decimals(&wgsl).find(|literal| significant_digits(literal) > 10);
+        assert_eq!(long, None, "{} has a literal of many digits", kernel.id);
+        assert!(!wgsl.lines().any(|line| line.starts_with("requires ")), "{} requires a language feature", kernel.id);
+        let extensions: Vec<&str> = wgsl.lines().filter_map(|line| line.strip_prefix("enable ")).collect();
+        let wanted: Vec<String> = kernel.enables.iter().map(|name| format!("{name};")).collect();
+        assert_eq!(extensions, wanted, "{}", kernel.id);
+        let known = |name: &&str| ["f16", "subgroups", SUBGROUP_MATRIX].contains(name);
+        assert!(kernel.enables.iter().all(known), "{}: {:?}", kernel.id, kernel.enables);
+    }
+}
+
+/// On a device without a feature no shader needs it; cases that do say so and are skipped.
+#[test]
+fn features_stay_in_their_variants() {
+    let subgroups = Caps { dot4: false, ..with_subgroups(32) };
+    let halves = Caps { f16: true, ..Caps::baseline() };
+    for caps in [Caps::baseline(), subgroups, halves, with_subgroups(32)] {
+        let cases = all_cases(&caps, 3).into_iter().filter(|case| case.needs.is_none());
+        for Dispatch { kernel, .. } in cases.flat_map(|case| case.dispatches) {
+            let offered = |name: &&str| caps.f16 && *name == "f16" || caps.subgroups && *name == "subgroups";
+            assert!(kernel.enables.iter().all(offered), "{} enables {:?} with {caps:?}", kernel.id, kernel.enables);
+            let wgsl = kernel.wgsl();
+            let packed = PACKED_4X8.iter().find(|name| wgsl.contains(**name));
+            assert!(caps.dot4 || packed.is_none(), "{} calls {packed:?} with {caps:?}", kernel.id);
+        }
+    }
+}
+
 fn shared(kernel_name: &str) -> &'static str {
     files().find(|(name, _)| *name == kernel_name).unwrap_or_else(|| panic!("no {kernel_name}")).1
 }

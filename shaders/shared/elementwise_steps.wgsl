@@ -33,7 +33,7 @@ fn apply(op: u32, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
             // 1 + tanh(u) = 2 sigmoid(2u); beyond 20 the share is 0 or 1.
             // mutant (elementwise): vec4<f32>(-20.0), vec4<f32>(20.0) => vec4<f32>(-2.0), vec4<f32>(2.0)
             let x = clamp(a, vec4<f32>(-20.0), vec4<f32>(20.0));
-            return a * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
+            return a * sigmoid(1.59576912 * (x + 0.044715 * x * x * x));
         }
         case 15u: { return a * normal_below(a); }
         case 16u: { return a + b; }

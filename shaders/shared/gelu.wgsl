@@ -5,7 +5,7 @@ fn gelu(x: f32) -> f32 {
     // mutant (swiglu): clamp(x, -100.0, 100.0) => clamp(x, -3.0, 3.0)
     let c = clamp(x, -100.0, 100.0);
     // mutant (swiglu, mat_mul_dense_few): 0.044715 * => 0.04 *
-    let twice = 1.5957691216 * (c + 0.044715 * c * c * c);
+    let twice = 1.59576912 * (c + 0.044715 * c * c * c);
     // mutant (swiglu): max(twice, -80.0) => max(twice, -4.0)
     return x / (1.0 + exp(-max(twice, -80.0)));
 }

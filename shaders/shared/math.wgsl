@@ -34,7 +34,7 @@ fn sine(x: f32, quarters: u32) -> f32 {
     if bits >= 0x3f490fdbu { // π/4
         let fraction = turns(bits);
         let nearest = (fraction + 0x20000000u) >> 30u;
-        let angle = f32(bitcast<i32>(fraction - (nearest << 30u))) * (6.283185307179586 * 0x1p-32);
+        let angle = f32(bitcast<i32>(fraction - (nearest << 30u))) * (6.28318531 * 0x1p-32);
         rest = select(angle, -angle, x < 0.0);
         // mutant (elementwise): 4u - nearest, x < 0.0 => nearest, x < 0.0
         quarter += select(nearest, 4u - nearest, x < 0.0);
@@ -73,7 +73,7 @@ fn bounded_tanh(x: vec4<f32>) -> vec4<f32> {
 // The share of the standard normal distribution below x: (1 + erf(x/√2)) / 2, within 1e-7
 // (Abramowitz and Stegun 1964, 7.1.26).
 fn normal_below(x: vec4<f32>) -> vec4<f32> {
-    let z = min(abs(x) * 0.7071067811865476, vec4<f32>(9.0));
+    let z = min(abs(x) * 0.707106781, vec4<f32>(9.0));
     let t = 1.0 / (1.0 + 0.3275911 * z);
     let p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
     let tail = 0.5 * p * exp(-z * z);

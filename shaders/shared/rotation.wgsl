@@ -9,7 +9,7 @@ fn rotation(position: u32, frequency: vec2<u32>) -> vec2<f32> {
     let rest = bitcast<i32>(turns - (quarter << 30u));            // in units of 2^-32 turns, as is what follows
     // mutant (rope, rope_kv, rope_table): f32(position) * f32(frequency.y) * 0x1p-32 => 0.0
     let fraction = f32(position) * f32(frequency.y) * 0x1p-32;
-    let a = (f32(rest) + fraction) * (6.283185307179586 * 0x1p-32);
+    let a = (f32(rest) + fraction) * (6.28318531 * 0x1p-32);
     let s = a * a;
     let sin_a = a * (1.0 - s * (1.0 / 6.0 - s * (1.0 / 120.0 - s * (1.0 / 5040.0 - s / 362880.0))));
     let cos_a = 1.0 - s * (0.5 - s * (1.0 / 24.0 - s * (1.0 / 720.0 - s / 40320.0)));

@@ -3,6 +3,7 @@
 use super::product::{Activations, Kind, product};
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
+use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul::MatMul;
 use crate::kernels::mat_mul_int8::{Quants, mat_mul_int8, quantise};
 use crate::kernels::mat_vec::Epilogue;
@@ -14,11 +15,12 @@ const KINDS: &[Kind] = &[
     Kind { rows: 64, tokens: 33, bias: true, epilogue: Epilogue::Residual, cut: None, beside: 3 },
 ];
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+    let missing = (!caps.dot4).then_some("packed_4x8_integer_dot_product");
     let types: Vec<GgmlType> = GgmlType::ALL.into_iter().filter(|&ty| ty.is_quantised()).collect();
     let products = types.iter().enumerate().map(|(i, &ty)| {
         let widths: &[u32] = if ty.block_len() == 32 { &[32, 96, 1056, 64] } else { &[256, 768] };
-        multiply(random, (ty, widths[i % widths.len()]), KINDS[i % KINDS.len()])
+        Case { needs: missing, ..multiply(random, (ty, widths[i % widths.len()]), KINDS[i % KINDS.len()]) }
     });
     let mut cases: Vec<Case> = products.collect();
     cases.extend([(1, 32), (3, 96), (2, 2080)].map(|(tokens, cols)| rounding(random, tokens, cols)));

@@ -202,7 +202,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(elementwise::cases(caps, random));
     cases.extend(mat_vec::cases(caps, random, step));
     cases.extend(mat_mul::cases(random, step));
-    cases.extend(mat_mul_int8::cases(random));
+    cases.extend(mat_mul_int8::cases(caps, random));
     cases.extend(mat_mul_subgroup_matrix::cases(caps, random));
     cases.extend(mat_mul_dense::cases(caps, random));
     cases.extend(mat_mul_grouped::cases(caps, random));
