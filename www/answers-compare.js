@@ -6,11 +6,11 @@
 
 /** Where llama.cpp's two best logits are closer than this, rounding may swap them. */
 const NEAR_TIE = 5e-3;
-/** Of given ids: least share of equal most probable ones, most mean difference of log-probabilities. */
+/** For given ids: the minimum share of equal most probable ones, the maximum mean difference of log-probabilities. */
 const LEAST_SHARE = 0.99;
 const MOST_OFF = 1e-2;
 
-/** `count` greedy ids: how many are equal before the first that is not, and whether that one is excused. */
+/** `count` greedy ids: how many are equal before the first that is not, and whether that difference is allowed. */
 export function compareGreedy(generated, wanted, count = wanted.greedy.length) {
   const at = wanted.greedy.slice(0, count).findIndex((id, i) => generated[i] !== id);
   const agrees = generated.length === count && (at < 0 || wanted.greedy_margin[at] < NEAR_TIE);

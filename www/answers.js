@@ -38,8 +38,8 @@ const percent = (share) => `${(100 * share).toFixed(share === 1 ? 0 : 1)} %`;
 function words({ status, greedy, forced, ms, reason }) {
   if (reason) return [reason];
   if (!greedy) return ['', '', '', status];
-  const weighed = forced ? [percent(forced.share), forced.off.toExponential(1).replace('e-', 'e−')] : ['', ''];
-  return [`${greedy.equal} of ${greedy.of}`, ...weighed, `${(ms / 1000).toFixed(1)} s`];
+  const compared = forced ? [percent(forced.share), forced.off.toExponential(1).replace('e-', 'e−')] : ['', ''];
+  return [`${greedy.equal} of ${greedy.of}`, ...compared, `${(ms / 1000).toFixed(1)} s`];
 }
 
 function showRow(row) {
@@ -53,13 +53,13 @@ function showRow(row) {
 
 function showCounts() {
   const count = (status) => rows.filter((row) => row.status === status).length;
-  $('step').textContent = `${count('passed')} agree, ${count('failed')} do not, ${count('waiting')} to come`;
+  $('step').textContent = `${count('passed')} agree, ${count('failed')} do not, ${count('waiting')} waiting`;
   $('bar').value = rows.length === 0 ? 0 : 1 - count('waiting') / rows.length;
 }
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
-/** What the model says on this device, beside what llama.cpp says. */
+/** The model's answers on this device, compared with llama.cpp's. */
 async function answer({ url, precision, prompt, forced: given, exact }) {
   const begun = performance.now();
   const model = await WasmModel.load(url, { backend, precision });
@@ -68,7 +68,7 @@ async function answer({ url, precision, prompt, forced: given, exact }) {
     const options = { temperature: 0, ignoreEos: true, maxTokens: exact.greedy.length };
     const { ids } = await model.generate(prompt, options).result;
     const greedy = compareGreedy([...ids], exact);
-    // Given ids are weighed without rounding whatever the precision: once is enough.
+    // Log-probabilities are computed without rounding whatever the precision: once is enough.
     const forced = precision === 'exact' ? compareForced(await model.evaluate(given), exact) : undefined;
     const agrees = greedy.agrees && (forced?.agrees ?? true);
     return { status: agrees ? 'passed' : 'failed', greedy, forced, ms: performance.now() - begun };
@@ -180,7 +180,7 @@ try {
   console.error(error);
   showError(error);
   setState('error');
-  $('step').textContent = 'Nothing was run';
+  $('step').textContent = 'No model has run yet';
   if (query.has('report')) await post(errorReport(error));
 }
 root.hidden = false;

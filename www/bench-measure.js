@@ -8,7 +8,7 @@ const COUNT_PROMPT = 8;
 const COUNT_TOKENS = 16;
 /** Tokens of context that `load` takes by itself, at most. */
 const DEFAULT_CONTEXT = 4096;
-/** Kernels that say which token comes next: without them the run itself changes. */
+/** Kernels that choose the next token: without them the run itself changes. */
 const COMMITS = ['argmax_merge', 'sample'];
 
 const KERNEL_NOTE =
@@ -91,7 +91,7 @@ async function load({ WasmModel }, settings, say) {
   return { model, begun, result: { load_ms: { ...Object.fromEntries(added), ready: total }, load_stages } };
 }
 
-/** Tokens of the prompt: as asked, else 512, or what the context leaves beside the answer. */
+/** Tokens of the prompt: as asked, else 512, or what the context has room for besides the answer. */
 function fitPrompt({ prompt, predict }, { contextLength }) {
   const room = contextLength - predict;
   if (room < 1 || (prompt ?? 1) > room) {
@@ -149,14 +149,14 @@ async function watchedRuns(bench, { prompt, predict, runs }, leaveOut) {
 async function leftOut(bench, settings, row, whole) {
   const { kernel, grid, per_prefill, per_token } = row;
   if (COMMITS.some((name) => kernel === name || kernel.startsWith(`${name}.`))) {
-    return { ...row, prefill_ms: null, token_us: null, note: 'not measurable so' };
+    return { ...row, prefill_ms: null, token_us: null, note: 'not measurable this way' };
   }
   try {
     const without = await watchedRuns(bench, settings, `${kernel} ${grid}`);
     const saved = (name, seen) => (seen > 0 ? whole[name] - without[name] : null);
     return { ...row, prefill_ms: saved('prefill_ms', per_prefill), token_us: saved('token_us', per_token) };
   } catch (error) {
-    return { ...row, prefill_ms: null, token_us: null, note: `the run broke off: ${error.message}` };
+    return { ...row, prefill_ms: null, token_us: null, note: `the run failed: ${error.message}` };
   }
 }
 

@@ -1,5 +1,5 @@
-// Looks over the browser's shoulder: counts WebGPU calls by wrapping its prototypes, leaves single kernels out, notes
-// how long the page could not answer, and measures how fast the GPU reads memory.
+// Measures from outside the package: counts WebGPU calls by wrapping the browser's prototypes, leaves single kernels
+// out, records how long the page was blocked, and measures how fast the GPU reads memory.
 
 /** Replaces a method of a WebGPU class; returns how to put the old one back. */
 function wrap(owner, name, make) {
@@ -95,7 +95,7 @@ export function watchCalls(leaveOut) {
 const TICK_MS = 10;
 
 /**
- * Notes how long the main thread did not answer: the browser's own long tasks (50 ms and more, where it tells them),
+ * Records how long the main thread was blocked: the browser's own long tasks (50 ms and more, where it tells them),
  * and the gaps of a timer, which also see garbage collection and a busy machine.
  */
 export function watchBlocks() {
@@ -162,7 +162,7 @@ export async function readBandwidth() {
   const requiredLimits = { maxBufferSize, maxStorageBufferBindingSize };
   const device = await adapter.requestDevice({ requiredLimits });
   try {
-    // A probe that failed would do nothing, and fast.
+    // A kernel that failed would do nothing, and would look fast.
     for (const kind of ['validation', 'out-of-memory']) device.pushErrorScope(kind);
     const secondsOf = makeProbe(device, bytes);
     for (const error of [await device.popErrorScope(), await device.popErrorScope()]) if (error) throw error;

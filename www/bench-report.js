@@ -69,7 +69,7 @@ function callRows({ per_token, created_while_generating }) {
 
 function memoryRows({ read_bandwidth: read }) {
   const plain = read.skipped ? `not measured: ${read.skipped}` : gigabytes(read.bytes_per_second);
-  const rows = [['read bandwidth of a plain kernel', plain]];
+  const rows = [['bandwidth of a kernel that only reads', plain]];
   if (read.weight_bytes_per_second === undefined) return rows;
   rows.push(['weights read while decoding', gigabytes(read.weight_bytes_per_second)]);
   if (read.percent !== undefined) rows.push(['share of the bandwidth', withUnit(read.percent, '%')]);
@@ -79,7 +79,7 @@ function memoryRows({ read_bandwidth: read }) {
 function blockRows({ longest_block }) {
   const words = ({ longtask_ms, timer_gap_ms }) => {
     const longest = longtask_ms ? `long task ${figure(longtask_ms)} ms` : 'no long task';
-    const tasks = longtask_ms === null ? 'long tasks not told here' : longest;
+    const tasks = longtask_ms === null ? 'long tasks not reported by this browser' : longest;
     return `${tasks}, timer late by ${figure(timer_gap_ms)} ms at most`;
   };
   const { load, generate } = longest_block;
@@ -117,8 +117,8 @@ export function tables(result) {
   if (kernels) {
     const head = ['kernel', 'grid', 'per prefill', 'prefill ms', 'per token', 'µs per token'];
     const { prefill_ms, token_us } = kernels.whole;
-    const whole = `All of it: prefill ${figure(prefill_ms)} ms, ${figure(token_us)} µs per token, calls watched.`;
-    list.push({ title: 'Kernels', head, rows: kernelRows(kernels), note: `${whole} Mind that ${kernels.note}.` });
+    const whole = `All of it: prefill ${figure(prefill_ms)} ms, ${figure(token_us)} µs per token, with calls counted.`;
+    list.push({ title: 'Kernels', head, rows: kernelRows(kernels), note: `${whole} Note that ${kernels.note}.` });
   }
   return [...list, { title: 'Machine', rows: machine(result) }];
 }

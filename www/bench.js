@@ -8,7 +8,7 @@ import { errorReport, postReport } from './post-report.js';
 
 const BUILT_IN = 'models/storyteller.gguf';
 const BACKENDS = ['auto', 'webgpu', 'cpu'];
-/** Whole numbers in the address: least value and what stands for a missing one. */
+/** Integers in the URL: the minimum, and the default. */
 const NUMBERS = {
   prompt: { least: 1 },
   predict: { least: 1, otherwise: 128 },

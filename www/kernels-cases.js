@@ -16,7 +16,7 @@ function measured(result) {
   return { status, reason };
 }
 
-/** Stands in `only` for the reading speed, which has no cases. */
+/** The name for `only` of the reading speed, which has no cases. */
 export const READING = 'reading';
 
 /** The harness's cases, its facts, its rules and what it measures the reading speed with. */

@@ -13,7 +13,7 @@ export function errorText(value) {
   return value === 0 ? '0' : Number.isFinite(value) ? value.toExponential(1).replace('e+', 'e') : String(value);
 }
 
-/** What the errors may be: `abs + rel·|expected|`; and how much of that the largest one takes. */
+/** The tolerance `abs + rel·|expected|`, and the largest error as a share of it. */
 export function limitText({ limit, ofLimit }) {
   if (!limit) return NONE;
   const { abs, rel } = limit;
@@ -41,7 +41,7 @@ export function firstText({ first }) {
 
 export const SPEED_HEAD = ['variant', 'matrix', 'size', 'time', 'rate', 'of the bandwidth'];
 
-/** The cells of a row of the reading speed; a reason stands where the last would. */
+/** The cells of a row of the reading speed; the last is the reason where it was not measured. */
 export function speedCells({ variant, name, bytes, ms, gbps, percent, reason }) {
   const share = Number.isFinite(percent) ? `${percent.toFixed(1)} %` : NONE;
   return [variant, name, `${figure(bytes / 1e6)} MB`, timeText(ms), rateText({ gbps }), reason ?? share];
@@ -49,10 +49,10 @@ export function speedCells({ variant, name, bytes, ms, gbps, percent, reason }) 
 
 /** The bandwidth in words. */
 export function bandwidthText({ read_bandwidth: { bytes_per_second: most, both = [], skipped } }) {
-  if (skipped) return `Read bandwidth of a plain kernel: not measured, ${skipped}`;
+  if (skipped) return `Bandwidth of a kernel that only reads: not measured, ${skipped}`;
   const words = both.map((value) => figure(value / 1e9)).join(' before and ');
   const around = both.length > 1 ? ` (${words} after)` : '';
-  return `Read bandwidth of a plain kernel: ${figure(most / 1e9)} GB/s${around}`;
+  return `Bandwidth of a kernel that only reads: ${figure(most / 1e9)} GB/s${around}`;
 }
 
 // ---- the whole ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// Groups of kernel cases that fold. The rows of a group exist only while it is open, so that a thousand cases cost
+// Groups of kernel cases that collapse. The rows of a group exist only while it is open, so that a thousand cases cost
 // nothing while nobody looks at them.
 
 import { count, errorText, firstText, groups, limitText, rateText, timeText } from './kernels-report.js';
@@ -57,7 +57,7 @@ export class CaseTable {
     return total;
   }
 
-  /** Folds every group. */
+  /** Collapses every group. */
   fold() {
     for (const { box } of this.#groups) box.open = false;
   }
@@ -82,7 +82,7 @@ export class CaseTable {
     this.#stale.add(row);
   }
 
-  /** Draws what has changed. A row that now fits the filter, or no longer does, stays where it is. */
+  /** Draws what has changed. Rows are not filtered again: one that no longer matches the filter stays where it is. */
   flush() {
     for (const group of this.#groups) {
       const changed = group.rows.filter((row) => this.#stale.has(row));
@@ -117,7 +117,7 @@ export class CaseTable {
     box.classList.toggle('bad', counts.failed > 0);
   }
 
-  /** Makes the rows of an open group, and drops those of a folded one. */
+  /** Makes the rows of an open group, and drops those of a collapsed one. */
   #fill(group) {
     group.drawn.clear();
     if (!group.box.open) return group.body.replaceChildren();

@@ -26,7 +26,7 @@ let reading;
 function settingsOf(query) {
   checkNames(query, KNOWN);
   const seed = query.has('seed') ? Number(query.get('seed')) : Math.floor(Math.random() * 2 ** 32);
-  if (!Number.isSafeInteger(seed) || seed < 0) throw wrong(`'seed' is '${query.get('seed')}', not a whole number`);
+  if (!Number.isSafeInteger(seed) || seed < 0) throw wrong(`'seed' is '${query.get('seed')}', not an integer`);
   const each = Number(query.get('each') ?? Infinity);
   if (!(each >= 1)) throw wrong(`'each' is '${query.get('each')}', not a number of cases`);
   const asked = query.get('reading') ?? '';
@@ -275,6 +275,6 @@ try {
   showError(error);
   setState('error');
   const url = settings?.report ?? new URLSearchParams(location.search).get('report');
-  say('Nothing was run');
+  say('No case has run yet');
   if (url) await post(url, errorReport(error));
 }

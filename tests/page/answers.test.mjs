@@ -12,7 +12,7 @@ let deliver = () => {};
 const onReport = (value) => deliver(value);
 const site = await openSite({ onReport });
 
-/** As the models' folder, but llama.cpp is said to have written another id at `at`, and weighed one value otherwise. */
+/** As the models' folder, but llama.cpp's answers are changed: another id at `at`, and another log-probability. */
 function mistaken(at) {
   const { models } = readJson(path.join(MODELS, 'expectations.json'));
   const entry = structuredClone(models[MODEL]);
@@ -43,7 +43,7 @@ async function reported(from, parameters, look = () => {}) {
 test('a model agrees with llama.cpp, rounded and exact', async () => {
   const result = await reported(site, { only: MODEL }, async (page) => {
     assert.match(await page.innerText('#rows'), /qwen3-q4_0\s+exact\s+64 of 64\s+100 %/);
-    assert.match(await page.innerText('#step'), /2 agree, 0 do not, 0 to come; reported/);
+    assert.match(await page.innerText('#step'), /2 agree, 0 do not, 0 waiting; reported/);
     await screenshot(page, 'answers');
     await page.setViewportSize({ width: 360, height: 800 });
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 360), 'the page is wider than a phone');
