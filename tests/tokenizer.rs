@@ -426,6 +426,21 @@ fn tokens_outside_the_byte_alphabet_are_not_merged_to() {
     assert_eq!(merged(added), [6, 0, 6, 7], "added tokens are found in the text");
 }
 
+/// Gemma has runs of spaces as added tokens, spelled with spaces. A text of SentencePiece's sign for a space does not
+/// become such a run: it is a text of single signs.
+#[test]
+fn added_runs_of_spaces_are_not_merged_to() {
+    let tokenizer = small(|metadata| {
+        metadata.insert("tokenizer.ggml.tokens", strings(&["<unk>", "<s>", "</s>", "▁", "a", "  ", "▁a"]));
+        metadata.insert("tokenizer.ggml.token_type", Value::Array(Array::I32(vec![2, 3, 3, 1, 1, 4, 1])));
+        metadata.insert("tokenizer.ggml.scores", Value::Array(Array::F32(vec![0.0; 7])));
+        metadata.insert("tokenizer.ggml.add_space_prefix", Value::Bool(false));
+    })
+    .expect("a tokenizer");
+    assert_eq!(tokenizer.encode("a  a", false, false), [4, 5, 4]);
+    assert_eq!(tokenizer.encode("a▁▁ a", false, false), [4, 3, 3, 6]);
+}
+
 /// A search does not try every length: 4,000 lengths and texts that nearly are such tokens.
 #[test]
 fn thousands_of_added_tokens_are_found_quickly() {

@@ -125,8 +125,8 @@ impl Vocab {
         Ok(())
     }
 
-    /// Normal tokens go first: where another one has the same bytes, merges mean the normal one. Merges of byte-level
-    /// vocabularies never arrive at a token that is not spelled in their alphabet.
+    /// Normal tokens go first: where another one has the same bytes, merges mean the normal one. Merges never
+    /// arrive at a token that is spelled in another way.
     async fn index_tokens(&mut self, tokens: &Strings, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         for normal in [true, false] {
             for id in 0..self.len() {
@@ -142,10 +142,14 @@ impl Vocab {
         Ok(())
     }
 
-    /// Whether the text of a token is spelled as merges spell it.
+    /// Whether the text of a token is spelled as merges spell it. Gemma's added runs of spaces are not: a text of
+    /// U+2581 merges to single ones.
     fn is_spelled(&self, kind: Kind, text: Option<&[u8]>) -> bool {
-        let by_spelling = self.spelling == Spelling::ByteLevel && matches!(kind, Kind::Normal | Kind::Unused);
-        !by_spelling || text.and_then(|text| std::str::from_utf8(text).ok()).is_some_and(is_byte_level)
+        let text = text.and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default();
+        match self.spelling {
+            Spelling::ByteLevel => !matches!(kind, Kind::Normal | Kind::Unused) || is_byte_level(text),
+            Spelling::Metaspace => !text.contains(' '),
+        }
     }
 
     fn index_token(&mut self, id: u32, tokens: &Strings) -> Result<()> {
