@@ -51,8 +51,8 @@ llama_cpp.llama_model_default_params = plain_model_params
 class Oracle:
     """One model in llama.cpp, every position's logits kept."""
 
-    def __init__(self, path: Path, kv_type: int):
-        self.llama = Llama(str(path), n_ctx=1024, n_batch=512, n_threads=2, n_threads_batch=2, n_gpu_layers=0,
+    def __init__(self, path: Path, kv_type: int, context: int = 1024):
+        self.llama = Llama(str(path), n_ctx=context, n_batch=512, n_threads=2, n_threads_batch=2, n_gpu_layers=0,
                            logits_all=True, flash_attn=False, type_k=kv_type, type_v=kv_type, verbose=False)
 
     def logits(self, ids: list[int]) -> np.ndarray:
@@ -110,9 +110,9 @@ def varied_text(oracle: Oracle, rng: np.random.Generator, ordinary: list[int], c
 
 def forced(logits: np.ndarray, ids: list[int]) -> dict:
     """What the model says at each position of a text it is given."""
-    logprobs = log_softmax(logits)[np.arange(len(ids) - 1), ids[1:]]
+    logprobs = [log_softmax(row)[token] for row, token in zip(logits, ids[1:])]
     return {"top1": logits.argmax(axis=-1).tolist(), "logprobs": rounded(logprobs),
-            "margin": rounded(margins(logits), 4)}
+            "margin": rounded([margins(row) for row in logits], 4)}
 
 
 def clear_text(exact: Oracle, rng: np.random.Generator, ordinary: list[int]) -> list[int]:
