@@ -28,7 +28,7 @@ impl ArrayReader {
         Ok(Self { open: vec![OpenArray::start(cursor)?] })
     }
 
-    /// Reads on. Gives the array when it is whole.
+    /// Continues reading. Returns the array once it is complete.
     pub fn read(&mut self, cursor: &mut Cursor) -> Step<Array> {
         loop {
             let depth = self.open.len();
@@ -50,7 +50,7 @@ impl ArrayReader {
         }
     }
 
-    /// Which element is being read, for a message: its number from 1 and the count, outermost first.
+    /// The position for a message: number of the current element, from 1, and the count, outermost first.
     pub fn place(&self) -> String {
         let places = self.open.iter().map(|open| format!("element {} of {}", open.count - open.left + 1, open.count));
         places.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! The one place where header bytes are counted: no length leaves it unchecked.
+//! The only place where header bytes are counted: every length is checked here.
 
 use crate::error::Error;
 
@@ -9,7 +9,7 @@ pub(super) enum Stop {
     Wait(usize),
     /// It reaches to this offset, past the end of the file or past the cap on headers.
     PastEnd(u64),
-    /// It is wrong in itself.
+    /// It is invalid.
     Bad(Error),
 }
 
@@ -24,7 +24,7 @@ impl From<Error> for Stop {
 
 /// A read position in the bytes that have arrived.
 ///
-/// An item is read with `take` and its kin; `commit` marks it as done. After a [`Stop::Wait`] the caller drops
+/// An item is read with `take` and similar methods; `commit` marks it as done. After a [`Stop::Wait`] the caller drops
 /// everything before [`Cursor::committed`], and reads the item again once enough bytes are there.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],

@@ -1,10 +1,10 @@
-//! What a file is that is not a GGUF of a version we read, in words that help its owner.
+//! Helpful messages for files that are not GGUF of a supported version.
 
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"GGUF";
 
-/// How other files start, and what to call them. The first match counts.
+/// The first bytes of other file formats, and their names. The first match counts.
 const STARTS: &[(&[u8], &str)] = &[
     (b"FUGG", "a big-endian GGUF; only little-endian files can be read"),
     (b"version https://git-lfs", "a Git LFS pointer, not the file that it points to"),
@@ -46,7 +46,7 @@ pub(super) fn describe(start: &[u8]) -> Error {
     Error::bad_file(format!("not a GGUF file: expected \"GGUF\" at the start, but {looks}"))
 }
 
-/// Gives the version back if it is one that we read.
+/// Returns the version if it is supported.
 pub(super) fn check_version(version: u32) -> Result<u32> {
     match version {
         2 | 3 => Ok(version),

@@ -17,7 +17,7 @@ const PREAMBLE_BYTES: u64 = 24;
 const MIN_PAIR_BYTES: u64 = 13;
 /// The longest key that the format allows.
 const LONGEST_KEY: u64 = 65_535;
-/// Pushed bytes are worked off in pieces of this size, so that a whole file given at once is not copied whole.
+/// Pushed bytes are processed in pieces of this size, so that a whole file given at once is not copied whole.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Reads a GGUF header from a stream that arrives in pieces of any size, in time linear in the bytes.
@@ -186,7 +186,7 @@ impl HeaderReader {
             )));
         }
         if matches!(self.stage, Stage::Preamble) {
-            // A tiny file: see all of it before saying what it looks like.
+            // A tiny file: wait for all of it before naming its format.
             if self.received() < size {
                 return Ok(false);
             }
@@ -199,7 +199,7 @@ impl HeaderReader {
         Err(Error::bad_file(format!("file is cut short in {place}: it has {size} bytes, at least {end} needed")))
     }
 
-    /// Where the reader stands, for a message.
+    /// The reader's position, for a message.
     fn place(&self) -> String {
         let pairs = self.pairs;
         let pair = self.metadata.len() + 1;

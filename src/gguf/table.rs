@@ -1,4 +1,4 @@
-//! The tensor table: its entries, and whether they can all be true together.
+//! The tensor table: its entries, and whether they are consistent.
 
 use super::cursor::{Cursor, Step};
 use super::{GgmlType, Metadata, TensorInfo, block, shown};

@@ -156,7 +156,7 @@ impl Strings {
         })
     }
 
-    /// Gives back the memory that growing took in advance.
+    /// Releases memory reserved for growing.
     pub(super) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();

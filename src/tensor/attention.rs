@@ -13,13 +13,13 @@ use crate::{Error, Result};
 pub struct AttentionOptions {
     /// Order of the axes of q, k, v and the result.
     pub layout: Layout,
-    /// Query i sees keys up to i + keys − queries: the last query sees all.
+    /// Query i attends to the keys up to i + keys − queries: the last query attends to all.
     pub causal: bool,
-    /// Causal, and a query sees at most so many of the latest keys.
+    /// Sliding window: causal, and a query attends to at most this many keys, the last ones up to its own.
     pub window: Option<u32>,
     /// What products are multiplied by; 1 / √dim if not given.
     pub scale: Option<f32>,
-    /// softCap · tanh(score / softCap) takes the score's place, before the mask is added.
+    /// Scores become softCap · tanh(score / softCap), before the mask is added.
     pub soft_cap: Option<f32>,
 }
 
@@ -28,7 +28,7 @@ pub struct AttentionOptions {
 /// q f32 `[batch, heads, queries, dim]`, k and v f32 or f16 `[batch, kv heads, keys, dim]` (see [`Layout`]; without the
 /// batch axis there is one sequence, with two axes one head); the result is f32 and shaped like q. Query heads share
 /// key heads in order where they are more. The mask, f32, is broadcast to `[batch, heads, queries, keys]`, whatever the
-/// layout; a value below -1e38, such as -∞, hides a key. A query that sees no key gets zeros.
+/// layout; a value below -1e38, such as -∞, masks a key. A query that attends to no key gets zeros.
 ///
 /// # Errors
 /// `invalid_argument` for shapes and types that do not fit, heads of more than 256 values, options that are not

@@ -1,7 +1,7 @@
 //! Elementwise operations: one by one, or a chain of up to 16 in one dispatch.
 //!
-//! Operations of the table in [`op`](super::op), with their options as the JavaScript face hands them over (names as
-//! in JSON; fields that may be left out carry a `?`):
+//! Operations of the table in [`op`](super::op), with their options as JSON (optional fields have a
+//! `?`):
 //!
 //! | operation | inputs | options |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //! | `fuse` | 1 to 6 tensors | `{steps: Step[], dtype?: DType, inPlace?: boolean}` |
 //!
 //! A step is `{op: Op, args: Arg[]}`. An argument is a number, `"in0"` … `"in5"` for an input, or `"s0"` … `"s14"` for
-//! the result of an earlier step; the last step is the result. So `silu(a) * b + 0.5` is
+//! the result of an earlier step; the last step is the result. For example, `silu(a) * b + 0.5` is
 //!
 //! ```json
 //! {"steps": [{"op": "silu", "args": ["in0"]},
@@ -141,8 +141,8 @@ pub fn scale(tape: &mut Tape, x: &Tensor, by: f32) -> Result<Tensor> {
     Chain::scale(x, by).run(tape, None)
 }
 
-/// x as another type: floats to the nearest, ties to even; integers lose the fraction and stop at the ends of their
-/// range. To the same type it is a copy, bit for bit.
+/// x as another type: floats to the nearest, ties to even; to integers, the fraction is dropped and the value clamped
+/// to the range. To the same type it is a copy, bit for bit.
 ///
 /// # Errors
 /// `invalid_argument` from or to blocks of a GGUF type.
@@ -254,7 +254,7 @@ struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    /// One operation of all inputs. A copy is no step at all, so that every bit stays.
+    /// One operation on all inputs. A copy has no step at all, so that every bit is kept.
     fn single(op: Op, inputs: &[&'a Tensor]) -> Result<Self> {
         if op.arity() != inputs.len() {
             let (name, arity, count) = (op.name(), op.arity(), inputs.len());
@@ -330,7 +330,7 @@ impl<'a> Chain<'a> {
         Ok(y)
     }
 
-    /// Removes inputs that are the first one again: it cannot be bound twice where it is written.
+    /// Removes inputs that are the same tensor as the first: a buffer that is written cannot be bound twice.
     fn join_first(&mut self) -> Result<()> {
         let first = self.inputs[0];
         if self.inputs.iter().any(|x| x.buffer == first.buffer && *x != first) {

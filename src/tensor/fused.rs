@@ -1,5 +1,5 @@
-//! Steps that go together: a norm before a product, an activation after it. A table decides whether one dispatch does
-//! them or one each.
+//! Fused steps: a norm before a product, an activation after it. A table decides whether one dispatch computes them all
+//! or each step has its own.
 
 use serde::Deserialize;
 
@@ -59,7 +59,7 @@ pub struct Rule {
     pub path: Path,
 }
 
-/// Which path computes what. The last row holds for everything.
+/// Which path computes what. The last row applies to everything.
 pub static RULES: &[Rule] = &[
     Rule { gates: &[None, Some(Gate::SwiGlu)], blocks: true, max_rows: quantised::MAX_VECTORS, path: Path::Fused },
     Rule {
@@ -70,7 +70,7 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-/// The path for `rows` rows of x times a matrix that lies in blocks or not, with this activation after it.
+/// The path for `rows` rows of x times a matrix in blocks or not, with this activation after it.
 pub fn choose(gate: Option<Gate>, blocks: bool, rows: u32) -> Path {
     let fits = |rule: &&Rule| rule.gates.contains(&gate) && (blocks || !rule.blocks) && rows <= rule.max_rows;
     RULES.iter().find(fits).map_or(Path::Steps, |rule| rule.path)

@@ -1,4 +1,4 @@
-//! Elements by number.
+//! Elements by index: gather, scatter-add and embedding.
 //!
 //! | operation | inputs | options |
 //! |---|---|---|
@@ -21,7 +21,7 @@ use crate::kernels::spec::{Extent, MAX_WORKGROUPS};
 use crate::kernels::state::State;
 use crate::{Error, ErrorCode, Result};
 
-/// The bits of an f32 that is no number.
+/// The bits of a NaN in f32.
 const NAN: u32 = 0x7fc0_0000;
 
 /// Options of [`take`] and [`scatter_add`].
@@ -53,9 +53,9 @@ pub fn take(tape: &mut Tape, x: &Tensor, indices: &Tensor, options: &AxisOptions
     Ok(y)
 }
 
-/// base with values added by number: base `[..a, n, ..b]` f32, indices `[..s]`, values `[..a, ..s, ..b]` f32 → y like
-/// base. Equal indices add up in their order, the same in every run. An index from n on, or a negative one, is passed
-/// over.
+/// base with values added at indices: base `[..a, n, ..b]` f32, indices `[..s]`, values `[..a, ..s, ..b]` f32 → y like
+/// base. Equal indices add up in their order, the same in every run. An index from n on, or a negative one, is
+/// skipped.
 ///
 /// # Errors
 /// `invalid_argument` where there is no such axis, where indices are not integers, and where values have another shape

@@ -10,10 +10,10 @@ use crate::kernels::mat_mul_grouped::{
 use crate::kernels::spec::Slice;
 use crate::{Error, Result};
 
-/// Each row by the matrices of its experts: x `[tokens, k]`, or `[tokens, top, k]` with a row for each slot (f32, f16
-/// or bf16); w `[experts, n, k]` (those, or GGUF blocks); ids `[tokens, top]` u32. Without weights y is
-/// `[tokens, top, n]` f32; with weights `[tokens, top]` f32 the slots of a token are added up to y `[tokens, n]`. An id
-/// that is no expert counts as 0.
+/// Each row by the matrices of its experts: x `[tokens, k]`, or `[tokens, top, k]` with a row for each chosen expert
+/// (f32, f16 or bf16); w `[experts, n, k]` (those, or GGUF blocks); ids `[tokens, top]` u32. Without weights y is
+/// `[tokens, top, n]` f32; with weights `[tokens, top]` f32 the weighted results of a token's experts are added up to y
+/// `[tokens, n]`. An id that is no expert contributes 0.
 ///
 /// # Errors
 /// `invalid_argument` where shapes or types do not fit, or for more than 256 experts.

@@ -1,7 +1,7 @@
-//! Caches of keys and values: `kvWrite` puts new rows in, `attentionDecode` lets one token look at them.
+//! KV caches: `kvWrite` writes new rows, `attentionDecode` computes one token's attention over them.
 //!
 //! A cache is an f16 tensor `[kv heads, positions, dim]`, with a batch axis before that or without; `dim` is that of a
-//! head, or the next multiple of 8. One that is full starts over at its first row: then it is a window.
+//! head, or the next multiple of 8. A cache that is full wraps around to its first row: then it is a sliding window.
 
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ use crate::{Error, Result};
 pub struct KvWriteOptions {
     /// Order of x's axes.
     pub layout: Layout,
-    /// Position of x's first token: tokens that were written before it.
+    /// Position of x's first token: the number of tokens written before it.
     pub position: u32,
 }
 
@@ -67,14 +67,14 @@ pub fn kv_write(tape: &mut Tape, cache: &Tensor, x: &Tensor, options: &KvWriteOp
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AttentionDecodeOptions {
-    /// Tokens written so far, that of the query among them. Where they are more than the caches have rows, the caches
-    /// are windows.
+    /// Tokens written so far, that of the query among them. With more tokens than rows, the caches are
+    /// sliding windows.
     pub length: u32,
-    /// The query sees at most so many of the latest keys.
+    /// Sliding window: the query attends to at most this many keys, the last ones.
     pub window: Option<u32>,
     /// What products are multiplied by; 1 / √dim if not given.
     pub scale: Option<f32>,
-    /// softCap · tanh(score / softCap) takes the score's place.
+    /// Scores become softCap · tanh(score / softCap).
     pub soft_cap: Option<f32>,
 }
 
@@ -83,7 +83,7 @@ pub struct AttentionDecodeOptions {
 /// where they are more.
 ///
 /// # Errors
-/// `invalid_argument` for other types and shapes, no tokens, and a window within caches that have started over.
+/// `invalid_argument` for other types and shapes, no tokens, and a window within caches that have wrapped around.
 pub fn attention_decode(
     tape: &mut Tape,
     q: &Tensor,
@@ -94,7 +94,7 @@ pub fn attention_decode(
     let heads = decode_heads(q, k_cache, v_cache)?;
     check(options, heads.context)?;
     let y = tape.output(DType::F32, &q.shape)?;
-    // Rows of caches that have started over are all seen, in whatever order.
+    // All rows of caches that have wrapped around take part, in whatever order.
     let position = options.length.min(heads.context) - 1;
     let state = tape.constant(bytemuck::bytes_of(&State { position, count: 1, ..State::default() }))?;
     let count = split_count(heads.context);
@@ -113,7 +113,7 @@ pub fn attention_decode(
     Ok(y)
 }
 
-/// The heads of all sequences: sequences are to the kernel what key heads are.
+/// The heads of all sequences: the kernel treats sequences as further key heads.
 fn decode_heads(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Heads> {
     let bad = |why: String| {
         let [q, k, v] = [q, k, v].map(Tensor::describe);

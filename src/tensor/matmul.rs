@@ -27,9 +27,9 @@ pub struct MatmulOptions {
 }
 
 /// `y = activation(a · b + bias) + residual`: a `[.., m, k]` and b `[.., k, n]` (f32, f16 or bf16), bias `[n]` f32,
-/// residual like y → y `[.., m, n]` f32. Axes before the last two are equal, or 1 in one of them, or missing.
+/// residual like y → y `[.., m, n]` f32. Axes before the last two must be equal, or 1 or missing in one of them.
 ///
-/// b may also be a matrix `[n, k]` in GGUF blocks, which is transposed always; then a is f32.
+/// b may also be a matrix `[n, k]` in GGUF blocks, always transposed; then a must be f32.
 ///
 /// # Errors
 /// `invalid_argument` where shapes or types do not fit.
@@ -99,7 +99,7 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    /// Activation and residual of a product by a kernel that knows neither.
+    /// Activation and residual after a kernel that has neither.
     fn finish(&self, tape: &mut Tape, y: Slice) -> Result<()> {
         let activation = match self.options.activation {
             Activation::None => None,

@@ -1,4 +1,4 @@
-//! Tensors and the operations on them: what `Gpu` of the JavaScript package offers beside language models.
+//! Tensors and the operations on them, which `Gpu` of the JavaScript package offers.
 //!
 //! An operation checks shapes and options, then writes its dispatches on a [`Tape`]: plain data, as in `forward`, so
 //! that host tests see every shape error and every dispatch. `gpu::TensorGpu` gives the tape its buffers and runs it.
@@ -132,7 +132,7 @@ pub struct Made {
     pub buffer: BufferId,
     /// Its size.
     pub bytes: u64,
-    /// What it holds at first; undefined where `None`.
+    /// Its initial contents; undefined where `None`.
     pub contents: Option<Vec<u8>>,
     /// No tensor refers to it: it is free after the tape's dispatches.
     pub temporary: bool,
@@ -183,7 +183,7 @@ impl Tape {
         Ok(self.make(bytes.len() as u64, contents, true, || "a table".into())?.into())
     }
 
-    /// Bound where a variant has no use for a read-only binding.
+    /// Bound where a variant does not use a read-only binding.
     pub fn dummy(&self) -> Slice {
         DUMMY.into()
     }

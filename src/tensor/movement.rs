@@ -1,8 +1,8 @@
-//! Tensors with elements at other places. Every type but blocks of GGUF is moved, bit for bit.
+//! Copies in another order. Every type but GGUF blocks is copied bit for bit.
 //!
 //! | operation | inputs | options |
 //! |---|---|---|
-//! | `transpose` | x | `{axes?: number[]}`: axis i of y is axis `axes[i]` of x; without it the last two change places |
+//! | `transpose` | x | `{axes?: number[]}`: axis i of y is axis `axes[i]` of x; without it the last two are swapped |
 //! | `narrow` | x | `{axis: number, start: number, length: number}` |
 //! | `concat` | one or more tensors | `{axis: number}` |
 //! | `expand` | x | `{shape: number[]}`: x is broadcast to this shape |
@@ -28,7 +28,7 @@ pub struct TransposeOptions {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NarrowOptions {
-    /// The axis that is cut.
+    /// The axis to slice.
     pub axis: i32,
     /// Its first element that is kept.
     pub start: u32,

@@ -1,4 +1,4 @@
-//! What brings numbers to a common measure: softmax, layer norm, RMS norm, Sinkhorn's projection.
+//! Normalisations: softmax, layer norm, RMS norm, Sinkhorn's projection.
 //!
 //! | operation | inputs | options | gives |
 //! |---|---|---|---|
@@ -22,15 +22,15 @@ use crate::{Error, Result};
 pub struct SoftmaxOptions {
     /// What x is multiplied with; 1 if it is not given.
     pub scale: Option<f32>,
-    /// x is `[.., queries, keys]`: the last query sees all keys, each query before it one less.
+    /// x is `[.., queries, keys]`: the last query attends to all keys, each query before it to one less.
     pub causal: bool,
     /// `cap · tanh(x / cap)` after the scale, before the mask.
     pub soft_cap: Option<f32>,
 }
 
 /// Softmax over the last axis of x, f32. The mask, f32, is added to the scores: its last axis is x's, each axis before
-/// it is equal or 1, and leading axes may be missing. −∞ (every score not above -3.4e38) weighs 0; a row of nothing
-/// else gives zeros.
+/// it is equal or 1, and leading axes may be missing. Scores of −∞ (or any not above -3.4e38) have weight 0; a row of
+/// nothing else gives zeros.
 ///
 /// # Errors
 /// `invalid_argument` where shapes, types or options do not fit.
@@ -65,7 +65,7 @@ fn leading_axes(shape: &[u32]) -> [u32; MAX_RANK - 1] {
     leading
 }
 
-/// How the mask's rows go with x's.
+/// How the mask's rows are broadcast to x's.
 fn mask_of(x: &Tensor, mask: &Tensor) -> Result<Mask> {
     let unfit = || {
         let pair = format!("softmax: x is {} and the mask {}", x.describe(), mask.describe());
@@ -181,8 +181,8 @@ pub struct SinkhornOptions {
 }
 
 /// Projects x `[.., n, n]`, f32, onto the doubly stochastic matrices: rows and then columns are divided by their sums,
-/// again and again (Sinkhorn and Knopp 1967) → f32, shape of x. Numbers must not be negative, which nothing checks; a
-/// row or column of zeros stays one.
+/// alternately (Sinkhorn and Knopp 1967) → f32, shape of x. Numbers must not be negative, which is not checked; a row
+/// or column of zeros is left as it is.
 ///
 /// # Errors
 /// `invalid_argument` where shapes, types or options do not fit.

@@ -1,4 +1,4 @@
-//! Operation name → function: the one table that the JavaScript face calls through.
+//! Operation name → function: the table through which JavaScript calls operations.
 
 use serde::Deserialize;
 use serde::de::Deserializer;

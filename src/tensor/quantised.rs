@@ -1,4 +1,4 @@
-//! Matrices in the blocks of GGUF files: from their bytes to a tensor, and products with them.
+//! Matrices in GGUF blocks: from their bytes to a tensor, and products with them.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ use crate::kernels::spec::{Dispatch, Extent, MAX_WORKGROUPS, Slice};
 use crate::kernels::state::State;
 use crate::{Error, Result};
 
-/// Rows of x up to which they are columns of `mat_vec`.
+/// Up to this many rows of x are multiplied by `mat_vec`, as its columns.
 pub const MAX_VECTORS: u32 = mat_vec::MAX_COLUMNS;
 
 /// Options of the operation `quantised`.
@@ -53,7 +53,7 @@ pub fn from_blocks(tape: &mut Tape, raw: &Tensor, options: &QuantisedOptions) ->
 pub fn quantised(tape: &mut Tape, raw: Slice, ty: GgmlType, rows: u32, cols: u32) -> Result<Tensor> {
     let tensor = tape.output(DType::Quantised(ty), &[rows, cols])?;
     let layout = PackedLayout::new(ty, rows, cols);
-    // Repacking adds halves of words to what is there.
+    // Repacking adds parts of words to what is there, so that must be zero.
     tape.push(fill((layout.bytes() / 4) as u32, 0, tensor.slice()));
     tape.push(repack(&layout, 0, rows, 0, raw, tensor.slice()));
     Ok(tensor)
@@ -79,17 +79,17 @@ pub(super) fn product(tape: &mut Tape, (m, x): (u32, Slice), w: &Tensor, bias: O
     Ok(())
 }
 
-/// What `mat_vec` does beside a product.
+/// The epilogue inputs of `mat_vec`, and its norm.
 pub(super) struct Vectors {
     /// RMS norm of x before: its weight `[k]` f32 and its epsilon.
     pub norm: Option<(Slice, f32)>,
     /// `[n]` f32
     pub bias: Option<Slice>,
-    /// What becomes of the sums.
+    /// What is done with the sums.
     pub epilogue: Epilogue,
 }
 
-/// The same for at most [`MAX_VECTORS`] rows, with what else `mat_vec` can do.
+/// The same for at most [`MAX_VECTORS`] rows, with the norm and epilogue of `mat_vec`.
 pub(super) fn vectors(
     tape: &mut Tape,
     (m, x): (u32, Slice),

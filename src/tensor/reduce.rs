@@ -1,4 +1,4 @@
-//! Reductions along an axis, and choices of the largest.
+//! Reductions along an axis, argmax and top-k.
 //!
 //! | operation | inputs | options | gives |
 //! |---|---|---|---|
@@ -64,7 +64,7 @@ pub struct TopKOptions {
     pub k: u32,
 }
 
-/// Sum, mean, product, largest or smallest of x, f32, along an axis → f32. What comes of NaN is up to the device.
+/// Sum, mean, product, largest or smallest of x, f32, along an axis → f32. What becomes of NaN is up to the device.
 ///
 /// # Errors
 /// `invalid_argument` where types or options do not fit.
@@ -89,7 +89,7 @@ pub fn reduce(tape: &mut Tape, x: &Tensor, options: &ReduceOptions) -> Result<Te
     Ok(y)
 }
 
-/// Where the largest of x, f32, lies along an axis → u32: the lowest index among equals; NaN is less than all.
+/// The index of the largest of x, f32, along an axis → u32: the lowest index among equals; NaN is less than all.
 ///
 /// # Errors
 /// `invalid_argument` where types or options do not fit.
@@ -100,8 +100,8 @@ pub fn argmax(tape: &mut Tape, x: &Tensor, options: &ArgmaxOptions) -> Result<Te
     Ok(y)
 }
 
-/// The k largest of the last axis of x `[.., n]`, f32, in descending order → values `[.., k]` f32 and where they lie,
-/// `[.., k]` u32: the lowest index first among equals; NaN is less than all, and -0 is given as 0.
+/// The k largest of the last axis of x `[.., n]`, f32, in descending order → values `[.., k]` f32 and their
+/// indices `[.., k]` u32: the lowest index first among equals; NaN is less than all, and -0 is given as 0.
 ///
 /// # Errors
 /// `invalid_argument` where types do not fit, and for k above 256 or n.

@@ -53,11 +53,11 @@ impl Layout {
     }
 }
 
-/// Which values of a head turn together.
+/// Which values of a head are rotated as a pair.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Pairing {
-    /// i and i + dims/2, as most models have it.
+    /// i and i + dims/2, as in most models.
     #[default]
     SplitHalf,
     /// 2i and 2i + 1.
@@ -72,9 +72,9 @@ pub struct YarnOptions {
     pub factor: f64,
     /// The trained context.
     pub original_context: f64,
-    /// Turns within the trained context from which on a pair keeps its frequency; 32 if not given.
+    /// Rotations over the trained context from which on a pair keeps its frequency; 32 if not given.
     pub beta_fast: Option<f64>,
-    /// Turns up to which a pair is interpolated; 1 if not given.
+    /// Rotations up to which a pair is interpolated; 1 if not given.
     pub beta_slow: Option<f64>,
     /// What cosines and sines are multiplied by; 0.1 ln factor + 1 if not given.
     pub attention_factor: Option<f64>,
@@ -86,11 +86,11 @@ pub struct YarnOptions {
 pub struct RopeTableOptions {
     /// Rows of the table.
     pub positions: u32,
-    /// Dimensions of a head that turn; even.
+    /// Dimensions of a head that are rotated; even.
     pub dims: u32,
     /// Position of the first row.
     pub position: u32,
-    /// Pair i turns by base^(-2i/dims) per position; 10,000 if not given.
+    /// The frequency of pair i is base^(-2i/dims) radians per position; 10,000 if not given.
     pub base: Option<f64>,
     /// What positions are multiplied by: 1 / factor of linear scaling.
     pub scale: Option<f64>,
@@ -106,9 +106,9 @@ pub struct RopeTableOptions {
 pub struct RopeOptions {
     /// Order of x's axes.
     pub layout: Layout,
-    /// Which values turn together.
+    /// Which values are rotated as a pair.
     pub pairing: Pairing,
-    /// Dimensions that turn, even; all if not given. The rest is copied. A table says it itself.
+    /// Dimensions that are rotated, even; all if not given. The rest is copied. With a table its width decides.
     pub dims: Option<u32>,
     /// Position of the first token: a row of the table, if there is one.
     pub position: u32,
@@ -141,12 +141,12 @@ pub fn rope_table(tape: &mut Tape, options: &RopeTableOptions) -> Result<Tensor>
     Ok(table)
 }
 
-/// Turns the pairs of each head of x by its position: x f32 `[batch, head, position, dim]` (see [`Layout`]), the result
-/// like it. With a `table` of [`rope_table`], row `options.position` is that of the first token.
+/// Rotates the pairs of each head of x by its position: x f32 `[batch, head, position, dim]` (see [`Layout`]), the
+/// result like it. With a `table` of [`rope_table`], row `options.position` is that of the first token.
 ///
 /// # Errors
-/// `invalid_argument` for other types and shapes, a table that is too short or too wide, and options that a table
-/// decides.
+/// `invalid_argument` for other types and shapes, a table that is too short or too wide, and options that
+/// contradict a table.
 pub fn rope(tape: &mut Tape, x: &Tensor, table: Option<&Tensor>, options: &RopeOptions) -> Result<Tensor> {
     let Some(size) = options.layout.sizes(&x.shape).filter(|_| x.dtype == DType::F32) else {
         return Err(Error::invalid_argument(format!("rope: x is {}; f32 with 2 to 4 axes is needed", x.describe())));
@@ -182,7 +182,7 @@ pub fn rope(tape: &mut Tape, x: &Tensor, table: Option<&Tensor>, options: &RopeO
     Ok(y)
 }
 
-/// The dimensions that a table turns, once it fits x and leaves no option open.
+/// The dimensions that a table rotates, once it fits x and no option contradicts it.
 fn table_dims(x: &Tensor, size: HeadShape, table: &Tensor, options: &RopeOptions) -> Result<u32> {
     let bad = |why: String| {
         Err(Error::invalid_argument(format!("rope: x is {} and the table {}; {why}", x.describe(), table.describe())))

@@ -1,4 +1,4 @@
-//! What runs along an axis step by step.
+//! Recurrences along an axis: running sums and the selective scan.
 //!
 //! | operation | inputs | options | gives |
 //! |---|---|---|---|
@@ -23,7 +23,7 @@ use crate::{Error, Result};
 pub struct CumsumOptions {
     /// Along which axis; the last if it is not given. A negative one counts from the last.
     pub axis: Option<i32>,
-    /// Sums of what comes before a value, without it.
+    /// Exclusive sums: of the values before each one, without it.
     pub exclusive: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct ScanInputs<'a> {
 
 /// Mamba's recurrence (Gu and Dao 2023, <https://arxiv.org/abs/2312.00752>): `h = exp(Δ A) h + Δ B x` and
 /// `y = C h + D x` at every step → y `[batch, length, channels]` and the state after the last step,
-/// `[batch, channels, n]`, with which the sequence can be gone on with.
+/// `[batch, channels, n]`, with which the sequence can be continued.
 ///
 /// # Errors
 /// `invalid_argument` where shapes or types do not fit.
@@ -95,7 +95,7 @@ pub fn selective_scan(tape: &mut Tape, inputs: &ScanInputs) -> Result<[Tensor; 2
     Ok([y, after])
 }
 
-/// Whether the inputs have the shapes that x and a lead to expect.
+/// Whether the inputs have the shapes that x and a require.
 fn check_scan(inputs: &ScanInputs, [batch, length, channels]: [u32; 3], n: u32) -> Result<()> {
     let &ScanInputs { x, delta, a, b, c, d, state } = inputs;
     let fits = |what: &str, tensor: &Tensor, shape: &[u32]| {

@@ -34,7 +34,7 @@ struct Report {
     reason: Option<String>,
     max_abs_error: f32,
     max_rel_error: f32,
-    /// The largest error in units of what is tolerated.
+    /// The largest error as a multiple of the tolerance.
     of_limit: f32,
     limit: Option<Limit>,
     ms: f64,
@@ -43,7 +43,7 @@ struct Report {
     first: Option<First>,
 }
 
-/// What is tolerated: `abs + rel · |expected|`.
+/// The tolerance: `abs + rel · |expected|`.
 #[derive(Serialize)]
 struct Limit {
     abs: f32,
@@ -66,7 +66,7 @@ struct First {
     found: String,
 }
 
-/// Runs in the timed submit: enough for the wait to drop out on a fast GPU.
+/// Runs in the timed submit: enough that the wait does not matter on a fast GPU.
 const REPEATS: u32 = 32;
 
 /// A single run that takes longer than this is its own measurement.

@@ -22,10 +22,10 @@ use crate::{Error, ErrorCode};
 /// The context where the caller names none: long enough for a conversation, small enough for a phone.
 const DEFAULT_CONTEXT: usize = 4096;
 
-/// Bytes of a header between two turns of the page: about a millisecond.
+/// Bytes of a header between two yields to the page: about a millisecond.
 const HEADER_STEP: usize = 256 << 10;
 
-/// Bytes of a tensor between two turns of the page, on the CPU: a few milliseconds.
+/// Bytes of a tensor between two yields to the page, on the CPU: a few milliseconds.
 const TENSOR_STEP: usize = 4 << 20;
 
 /// Bytes uploaded before we let the GPU catch up: what the browser holds for us meanwhile.
@@ -49,7 +49,7 @@ enum Choice {
     Cpu,
 }
 
-/// Tells the page where loading stands. The page stops loading by throwing.
+/// Reports progress to the page. The page cancels loading by throwing.
 struct Progress {
     report: Function,
     total: u64,
@@ -164,7 +164,7 @@ async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Option<Rc<D
         Choice::Cpu => Ok(None),
         Choice::Webgpu => Device::open().await.map(|device| Some(device.into())).map_err(to_js),
         Choice::Auto => match Device::open().await {
-            // A software adapter computes on the CPU what the CPU path computes many times faster.
+            // A software adapter runs shaders on the CPU, where the CPU path is many times faster.
             Ok(device) => Ok(Some(device.into()).filter(|device: &Rc<Device>| !device.adapter.software)),
             Err(error) if error.code() == ErrorCode::WebgpuUnavailable => Ok(None),
             Err(error) => Err(to_js(error)),

@@ -1,4 +1,4 @@
-//! The wasm-bindgen face: the only place that knows JavaScript. `js/` wraps it into the public API.
+//! The wasm-bindgen classes: the only place that knows JavaScript. `js/` wraps them into the public API.
 
 mod engine;
 mod errors;

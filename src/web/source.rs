@@ -46,7 +46,7 @@ impl PartReader {
         self.source.size().filter(|size| *size >= 0.0).map(|size| size as u64)
     }
 
-    /// How messages call it.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         self.source.name()
     }
@@ -56,7 +56,7 @@ impl PartReader {
         self.position
     }
 
-    /// What is left of the piece at hand, or the next one; `None` at the end.
+    /// The rest of the current piece, or the next one; `None` at the end.
     async fn piece(&mut self) -> Result<Option<js_sys::Uint8Array>, JsValue> {
         loop {
             if let Some(piece) = &self.piece
@@ -85,7 +85,7 @@ impl PartReader {
         Ok(Some(piece.to_vec()))
     }
 
-    /// Takes back the last `bytes` of what [`PartReader::some`] gave.
+    /// Returns the last `bytes` of what [`PartReader::some`] gave to the reader.
     pub fn back(&mut self, bytes: u32) {
         self.used -= bytes;
         self.position -= u64::from(bytes);
@@ -104,7 +104,7 @@ impl PartReader {
         Ok(())
     }
 
-    /// Passes over bytes up to `position`.
+    /// Skips bytes up to `position`.
     pub async fn skip_to(&mut self, position: u64, what: &str) -> Result<(), JsValue> {
         while self.position < position {
             let left = position - self.position;

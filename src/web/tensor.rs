@@ -162,7 +162,7 @@ impl Tensors {
     }
 }
 
-/// Options as a map: `serde_wasm_bindgen` looks only for the fields that a struct has, and a wrong name would pass.
+/// Options as a map: `serde_wasm_bindgen` reads only the fields that a struct has, and would ignore a wrong name.
 struct Options(serde_wasm_bindgen::Deserializer);
 
 impl<'de> serde::Deserializer<'de> for Options {
