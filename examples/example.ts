@@ -83,6 +83,14 @@ export async function best(numbers: readonly number[]): Promise<[index: number, 
   return [index[0] ?? 0, share[0] ?? 0];
 }
 
+/** A text as one vector: the mean of its tokens' hidden states, which stay on the GPU until then. */
+export async function vectorOf(url: string, text: string): Promise<Float32Array> {
+  using gpu = await Gpu.create();
+  using model = await WasmModel.load(url, { gpu });
+  const states: Tensor<'f32'> = await model.hiddenStates(model.tokenize(text), gpu);
+  return gpu.mean(states, { axis: 0 }).data();
+}
+
 /** What can go wrong is a closed set, so that a page can act on it. */
 export async function loadOrExplain(url: string): Promise<WasmModel | string> {
   try {

@@ -112,7 +112,10 @@ export class Gpu extends ModelOperations {
     for (const tensor of tensors.flatMap(tensorsIn)) tensor.free();
   }
 
-  /** Destroys the device with all its tensors. Later calls throw `invalid_argument`; a second time does nothing. */
+  /**
+   * Frees all its tensors, and the device once no model is on it. Later calls throw `invalid_argument`; a second time
+   * does nothing.
+   */
   destroy(): void {
     this.engine.destroy();
   }

@@ -5,7 +5,9 @@
 import { cancellable, settled } from './cancel.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from './errors.js';
 import { Generation, Mutex } from './generation.js';
+import type { Gpu } from './gpu.js';
 import {
+  checkGpu,
   checkIds,
   checkMessages,
   checkPrompt,
@@ -16,6 +18,7 @@ import {
 } from './options.js';
 import { progressReporter } from './progress.js';
 import { openSources } from './sources.js';
+import { Tensor } from './tensor.js';
 import type {
   ChatTemplateOptions,
   DetokenizeOptions,
@@ -63,12 +66,15 @@ export class WasmModel {
    *   everything is freed then
    */
   static async load(source: Source, options: LoadOptions = {}): Promise<WasmModel> {
-    const { signal, onProgress, backend = 'auto', ...rest } = loadOptions(options);
+    const { signal, onProgress, backend = 'auto', gpu, ...rest } = loadOptions(options);
+    if (gpu && backend === 'cpu') throw invalidArgument("load: option 'gpu' does not go with backend 'cpu'");
     return cancellable(signal, async (scope) => {
       const { WasmModel: Handle } = await wasmClasses();
       const sources = await openSources(source, scope);
       const report = progressReporter(onProgress, scope);
-      const loading = Handle.load(sources, { backend, ...rest }, report);
+      const start = async (): Promise<WasmHandle> =>
+        Handle.load(sources, { backend, ...rest }, report, gpu && guarded(() => gpu.engine.device()));
+      const loading = start();
       const handle = await settled(loading, scope).catch((error: unknown) => {
         for (const part of sources) part.cancel();
         throw error;
@@ -141,18 +147,47 @@ export class WasmModel {
   async evaluate(ids: TokenIds, options: { logits?: boolean | undefined } = {}): Promise<Evaluation> {
     const { logits = false } = flagOptions('evaluate', options, ['logits']);
     const checked = this.#ids('evaluate', ids);
+    return this.#locked('evaluate', (handle) => {
+      const room = logits ? this.#roomForLogits(checked.length) : undefined;
+      return handle.evaluate(checked, room);
+    });
+  }
+
+  /** Does `work` while nothing else uses the model. */
+  async #locked<T>(call: string, work: (handle: WasmHandle) => Promise<T>): Promise<T> {
     let settle = (): void => {};
     const holder = { cancelled: false, settled: new Promise<void>((resolve) => (settle = resolve)) };
-    await this.#mutex.lock('evaluate', holder);
+    await this.#mutex.lock(call, holder);
     try {
-      const room = logits ? this.#roomForLogits(checked.length) : undefined;
-      return await this.#use('evaluate').evaluate(checked, room);
+      return await work(this.#use(call));
     } catch (error) {
       throw fromWasm(error);
     } finally {
       this.#mutex.unlock(holder);
       settle();
     }
+  }
+
+  /**
+   * Reads `ids` and leaves what the last layer makes of them on the GPU: the residual stream before the output norm, a
+   * row per id. Clears what the KV cache held.
+   *
+   * @param ids n token ids, at least one, at most `info.contextLength`
+   * @param gpu the `Gpu` that the model was loaded on, by `load(…, { gpu })`
+   * @returns a tensor [n, width of the model] of `gpu`
+   * @throws {WebggufError} `invalid_argument`, `context_full`, `device_lost`, `out_of_memory`
+   *
+   * @example
+   * const gpu = await Gpu.create();
+   * const model = await WasmModel.load(url, { gpu });
+   * const states = await model.hiddenStates(model.tokenize('a sentence'), gpu);
+   * const mean = await gpu.mean(states, { axis: 0 }).data();
+   */
+  async hiddenStates(ids: TokenIds, gpu: Gpu): Promise<Tensor<'f32'>> {
+    const checked = this.#ids('hiddenStates', ids);
+    checkGpu('hiddenStates', gpu);
+    const made = await this.#locked('hiddenStates', (handle) => handle.hiddenStates(checked, gpu.engine));
+    return new Tensor<'f32'>(gpu, made);
   }
 
   /**

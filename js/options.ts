@@ -44,12 +44,17 @@ const MOST_TOKENS = 2 ** 32 - 1;
 const TOKENS = integer(1, MOST_TOKENS, 'an integer of at least 1');
 const FLAG = ofType('boolean', 'true or false');
 
+/** By shape, so that who loads models alone needs no tensors. */
+const gpu: Check = (value) =>
+  typeof value === 'object' && value !== null && 'engine' in value ? undefined : 'a Gpu, as Gpu.create() makes it';
+
 const LOAD: Record<keyof LoadOptions, Check> = {
   onProgress: ofType('function', 'a function'),
   signal: abortSignal,
   contextLength: integer(2, MOST_TOKENS, 'an integer of at least 2'),
   backend: oneOf('auto', 'webgpu', 'cpu'),
   precision: oneOf('auto', 'exact', 'fast'),
+  gpu,
 };
 
 const GENERATE: Record<keyof GenerateOptions, Check> = {
@@ -173,6 +178,12 @@ function instead(prompt: unknown): string {
   if ('messages' in prompt) return 'found an object with messages; write generate(messages, options)';
   if ('prompt' in prompt) return 'found an object with a prompt; write generate(prompt, options)';
   return `found ${show(prompt)}`;
+}
+
+/** Refuses what is no `Gpu`. @internal */
+export function checkGpu(call: string, value: unknown): void {
+  const expected = gpu(value);
+  if (expected) throw invalidArgument(`${call}: expected ${expected}, found ${show(value)}`);
 }
 
 /** A checked copy of token ids; each must be an integer from 0 to `vocabularySize - 1`. @internal */

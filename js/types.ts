@@ -1,6 +1,7 @@
 /**
  * The shapes that go in and come out of the public functions. No code here.
  */
+import type { Gpu } from './gpu.js';
 
 /** Something that reads any part of a file on request; both functions may return a promise or the value. */
 export interface RangedSource {
@@ -63,6 +64,12 @@ export interface LoadOptions {
   contextLength?: number | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
   backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
+  /**
+   * Puts the model on the device of this `Gpu`, whatever its adapter is, instead of one of its own. Tensors then take
+   * part in its results without leaving the GPU (`WasmModel.hiddenStates`), and a page of several models opens one
+   * device. The device stays until the `Gpu` is destroyed and all models on it are freed.
+   */
+  gpu?: Gpu | undefined;
   /**
    * How prompts are read. `auto` (default) rounds activations to 8 bits in blocks of 32, as llama.cpp does on a CPU, on
    * the GPUs where that was measured: NVIDIA's, about twice as fast; and to f16 where Chromium's experimental subgroup

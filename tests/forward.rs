@@ -7,14 +7,17 @@ use std::rc::Rc;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::forward::EVALUATE_CHUNK;
 use webgguf::gguf::{Gguf, HeaderReader};
-use webgguf::gpu::Device;
+use webgguf::gpu::{Device, TensorGpu};
 use webgguf::kernels::caps::{Caps, Precision};
 use webgguf::model::match_tensors;
-use webgguf::reference::{CacheFormat, CpuModel, argmax, log_sum_exp};
+use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
 use webgguf::runtime::{
-    AnySession, CpuSession, Engine, FinishReason, GenerateOptions, GpuModelBuilder, MAX_DEPTH, Session,
+    AnySession, CpuSession, Engine, FinishReason, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH, Session,
 };
 use webgguf::sampler::SamplingOptions;
+use webgguf::tensor::DType;
+use webgguf::tensor::reduce::{ReduceOp, ReduceOptions, reduce};
+use webgguf::time_slice::{now, yield_now};
 use webgguf::tokenizer::Tokenizer;
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -24,6 +27,23 @@ const CONTEXT: usize = 512;
 fn header(file: &[u8]) -> Gguf {
     let mut reader = HeaderReader::new(Some(file.len() as u64));
     reader.push(file).expect("a good header").expect("a whole header")
+}
+
+/// The model of `file` on the GPU.
+async fn on_gpu(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) -> GpuSession {
+    let gguf = header(file);
+    let config = webgguf::model::config(&gguf).expect("a known model");
+    let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
+    let mut builder = GpuModelBuilder::new(device, caps, config, context, &gguf.tensors, matched).expect("room");
+    for (index, tensor) in gguf.tensors.iter().enumerate() {
+        let mut at = tensor.offset as usize;
+        for slice in builder.slices(index) {
+            let bytes = &file[at..at + slice.bytes as usize];
+            builder.put(index, &slice, bytes).expect("a good slice");
+            at += bytes.len();
+        }
+    }
+    builder.finish().await.expect("command lists")
 }
 
 /// The model of `file` on the GPU and on the CPU.
@@ -39,29 +59,36 @@ async fn both_with(file: &[u8], context: usize, caps: impl FnOnce(Caps) -> Caps)
 }
 
 async fn both_on(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) -> [Engine; 2] {
+    let gpu = AnySession::Gpu(Box::new(on_gpu(device, caps, file, context).await));
+    let cpu = AnySession::Cpu(Box::new(CpuSession::new(on_cpu(file, context))));
+    let metadata = header(file).metadata;
+    let tokenizer = || Tokenizer::from_metadata(&metadata).expect("a vocabulary");
+    [Engine::new(gpu, tokenizer()), Engine::new(cpu, tokenizer())]
+}
+
+fn on_cpu(file: &[u8], context: usize) -> CpuModel {
     let gguf = header(file);
     let config = webgguf::model::config(&gguf).expect("a known model");
-    let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
-    let mut gpu_builder =
-        GpuModelBuilder::new(device, caps, config.clone(), context, &gguf.tensors, matched.clone()).expect("room");
-    let mut builder = CpuModel::builder(config);
-    for (index, tensor) in gguf.tensors.iter().enumerate() {
-        let mut at = tensor.offset as usize;
-        for slice in gpu_builder.slices(index) {
-            let bytes = &file[at..at + slice.bytes as usize];
-            gpu_builder.put(index, &slice, bytes).expect("a good slice");
-            at += bytes.len();
-        }
-        if let Some((_, spec)) = matched.iter().find(|(of, _)| *of == index) {
-            let bytes = &file[tensor.offset as usize..(tensor.offset + tensor.bytes) as usize];
-            builder.put(spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
-        }
+    let mut builder = CpuModel::builder(config.clone());
+    for (index, spec) in match_tensors(&config, &gguf.tensors).expect("all tensors") {
+        let tensor = &gguf.tensors[index];
+        let bytes = &file[tensor.offset as usize..(tensor.offset + tensor.bytes) as usize];
+        builder.put(&spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
     }
-    let gpu = AnySession::Gpu(Box::new(gpu_builder.finish().await.expect("command lists")));
-    let cpu = builder.build(context, CacheFormat::F16).expect("all tensors");
-    let cpu = AnySession::Cpu(Box::new(CpuSession::new(cpu)));
-    let tokenizer = || Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary");
-    [Engine::new(gpu, tokenizer()), Engine::new(cpu, tokenizer())]
+    builder.build(context, CacheFormat::F16).expect("all tensors")
+}
+
+/// `[ids, hidden]`: the residual stream behind the last layer, chunk by chunk.
+fn hidden_states_on_cpu(file: &[u8], ids: &[u32]) -> Vec<f32> {
+    const CPU_CHUNK: usize = 32;
+    let mut model = on_cpu(file, ids.len());
+    let mut all = Vec::new();
+    for (index, chunk) in ids.chunks(CPU_CHUNK).enumerate() {
+        let mut pass = model.begin(chunk, index * CPU_CHUNK, Logits::None).expect("a good text");
+        while pass.step().expect("room for the cache") {}
+        all.extend_from_slice(pass.residual());
+    }
+    all
 }
 
 fn options(max_tokens: usize, sampling: SamplingOptions) -> GenerateOptions {
@@ -256,6 +283,101 @@ async fn a_run_after_one_that_was_cancelled_with_all_reads_in_flight_is_whole() 
     assert_eq!(gpu.session.in_flight(), MAX_DEPTH);
     assert_eq!(generate(&mut gpu, &[1, 2, 3], &few).await.0, alone);
     assert_eq!(alone.len(), 12);
+}
+
+#[wasm_bindgen_test]
+async fn two_sessions_of_a_model_share_its_weights_and_nothing_else() {
+    let file = include_bytes!("fixtures/models/llama-q8_0.gguf");
+    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let first = on_gpu(device.clone(), device.caps.clone(), file, CONTEXT).await;
+    let (model, before) = (first.model().clone(), device.bytes());
+    let second = GpuSession::new(model.clone(), 64).await.expect("room for a second cache");
+    assert!(device.bytes() - before < second.bytes() - model.bytes() + 1, "the weights are there once");
+    let gguf = header(file);
+    let tokenizer = || Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary");
+    let engine = |session| Engine::new(AnySession::Gpu(Box::new(session)), tokenizer());
+    let [mut first, mut second] = [engine(first), engine(second)];
+    let few = options(10, SamplingOptions::default());
+    let prompts: [&[u32]; 2] = [&[1, 2, 3, 4, 5], &[9, 8, 7]];
+    let alone = [generate(&mut first, prompts[0], &few).await.0, generate(&mut first, prompts[1], &few).await.0];
+    first.reset();
+    // Token by token in turn: neither sees the other's cache.
+    first.start(prompts[0].to_vec(), few.clone(), 0.0).expect("a good prompt");
+    second.start(prompts[1].to_vec(), few.clone(), 0.0).expect("a good prompt");
+    loop {
+        let a = first.next(|| 0.0).await.expect("a working device");
+        let b = second.next(|| 0.0).await.expect("a working device");
+        if a.is_none() && b.is_none() {
+            break;
+        }
+    }
+    assert_eq!([first.finish().expect("a run").ids, second.finish().expect("a run").ids], alone);
+    drop((first, second));
+    assert_eq!(device.bytes(), model.bytes(), "sessions take their buffers with them");
+    drop(model);
+    assert_eq!(device.bytes(), 0, "and so does the model");
+}
+
+#[wasm_bindgen_test]
+async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
+    let file = include_bytes!("fixtures/models/llama-q4_k_m.gguf");
+    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let mut tensors = TensorGpu::new(device.clone()).expect("room for parameters");
+    let session = on_gpu(device.clone(), device.caps.clone(), file, 1024).await;
+    let tokenizer = Tokenizer::from_metadata(&header(file).metadata).expect("a vocabulary");
+    let mut gpu = Engine::new(AnySession::Gpu(Box::new(session)), tokenizer);
+    let (hidden, vocab) = (gpu.session.config().hidden, gpu.session.config().vocab);
+    // More than one prefill chunk.
+    let text = ids(520, vocab);
+    let tensor = tensors.output(DType::F32, &[text.len() as u32, hidden as u32]).expect("room for a tensor");
+    let target = tensors.buffer(&tensor);
+    gpu.hidden_states(&text, &device, &target).await.expect("a working device");
+    let found: Vec<f32> = bytemuck::pod_collect_to_vec(&tensors.read(&tensor).await.expect("a working device"));
+    let expected = hidden_states_on_cpu(file, &text);
+    for (position, (found, expected)) in found.chunks(hidden).zip(expected.chunks(hidden)).enumerate() {
+        let size = |values: &mut dyn Iterator<Item = f32>| values.map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        let error = size(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / size(&mut expected.iter().copied());
+        assert!(error < 2e-3, "hidden state {position} is off by {error:.2e}");
+    }
+    // Operations on tensors take it from there, on the same device.
+    let options = ReduceOptions { op: ReduceOp::Sum, axis: Some(0), keep_dims: false };
+    let sums = tensors.record(|tape| reduce(tape, &tensor, &options)).expect("a good operation");
+    let sums: Vec<f32> = bytemuck::pod_collect_to_vec(&tensors.read(&sums).await.expect("a working device"));
+    let first: f32 = found.iter().step_by(hidden).sum();
+    assert!((sums[0] - first).abs() < 1e-2 * first.abs().max(1.0), "{} is not {first}", sums[0]);
+    let other = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let refused = gpu.hidden_states(&text, &other, &target).await.expect_err("another device");
+    assert_eq!(refused.code().as_str(), "invalid_argument");
+}
+
+/// What a page waits for after Stop.
+#[wasm_bindgen_test]
+async fn a_cancel_within_a_long_prompt_takes_effect_soon() {
+    let file = include_bytes!("../www/models/storyteller.gguf");
+    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let mut session = on_gpu(device.clone(), device.caps.clone(), file, 2048).await;
+    let prompt = ids(1500, 3072);
+    let stop = Rc::new(Cell::new(false));
+    let (when, setter) = (Rc::new(Cell::new(0.0)), stop.clone());
+    let noted = when.clone();
+    wasm_bindgen_futures::spawn_local(async move {
+        sleep(150.0).await;
+        setter.set(true);
+        noted.set(now());
+    });
+    let start = now();
+    let fed = session.feed(&prompt, 0, &stop).await.expect("a working device");
+    let (whole, after) = (now() - start, now() - when.get());
+    console_log!("{fed} of {} tokens in {whole:.0} ms; stopped {after:.0} ms after the cancel", prompt.len());
+    assert!(fed < prompt.len(), "the prompt takes longer than 150 ms here");
+    assert!(after < 250.0, "{after} ms from the cancel to the end");
+}
+
+async fn sleep(ms: f64) {
+    let start = now();
+    while now() - start < ms {
+        yield_now().await;
+    }
 }
 
 #[wasm_bindgen_test]

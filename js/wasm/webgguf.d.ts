@@ -51,6 +51,7 @@ export class WasmModel {
     sources: ByteSource[],
     options: WasmLoadOptions,
     onProgress: (stage: string, loaded: number, total: number) => void,
+    device?: DeviceHandle,
   ): Promise<WasmModel>;
   info(): ModelInfo;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
@@ -66,6 +67,8 @@ export class WasmModel {
   finish(): Promise<GenerationResult>;
   /** `logits`: n ids × vocabulary numbers, which are filled and returned. */
   evaluate(ids: Uint32Array, logits?: Float32Array): Promise<Evaluation>;
+  /** A tensor of `tensors`, on the device of both. */
+  hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle>;
   reset(): void;
   free(): void;
   wasmMemoryBytes(): number;
@@ -105,11 +108,19 @@ export interface DeviceFacts {
   readonly limits: Readonly<Record<string, number>>;
 }
 
+/** A device for a model to be loaded on, which uses the handle up. */
+export class DeviceHandle {
+  private constructor();
+  free(): void;
+}
+
 /** A device with tensors by number and operations by name (`src/tensor/op.rs`). */
 export class TensorEngine {
   private constructor();
   static open(): Promise<TensorEngine>;
   facts(): DeviceFacts;
+  /** Throws once the `Gpu` is destroyed. */
+  device(): DeviceHandle;
   upload(bytes: Uint8Array, dtype: string, shape: number[]): TensorHandle;
   run(op: string, inputs: (number | undefined)[], options: object): TensorHandle[];
   read(id: number): Promise<Uint8Array>;

@@ -9,6 +9,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::session::{AnySession, Session};
+#[cfg(target_arch = "wasm32")]
+use crate::gpu::{Buffer, Device};
 use crate::sampler::SamplingOptions;
 use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};
 use crate::{Error, ErrorCode, Result};
@@ -281,6 +283,7 @@ impl<S: Session> Engine<S> {
             return Err(Error::new(ErrorCode::ContextFull, message));
         }
         self.cached.clear();
+        self.session.rewind(0);
         for (index, chunk) in ids.chunks(crate::forward::EVALUATE_CHUNK).enumerate() {
             let position = index * crate::forward::EVALUATE_CHUNK;
             let logits = self.session.logits_of_all(chunk, position).await?;
@@ -307,6 +310,34 @@ impl<S: Session> Engine<S> {
             }
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Engine {
+    /// Reads `ids` from an empty cache, and leaves the hidden states behind the last layer in `target`, a buffer of
+    /// `device`: see [`super::GpuSession::hidden_states`].
+    ///
+    /// # Errors
+    /// `invalid_argument` while a run is on, for unknown ids, and where the model is not on that device; `context_full`
+    /// where the ids do not fit.
+    pub async fn hidden_states(&mut self, ids: &[u32], device: &Rc<Device>, target: &Buffer) -> Result<()> {
+        if self.run.is_some() {
+            return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
+        }
+        self.check_ids(ids)?;
+        let session = match &mut self.session {
+            AnySession::Gpu(session) if Rc::ptr_eq(session.model().device(), device) => session,
+            AnySession::Gpu(_) => {
+                return Err(Error::invalid_argument("the model is on another device: load it with the option 'gpu'"));
+            }
+            AnySession::Cpu(_) => return Err(Error::invalid_argument("the model runs on the CPU: it has no tensors")),
+        };
+        self.cached.clear();
+        session.rewind(0);
+        session.hidden_states(ids, 0, target).await?;
+        self.cached.extend_from_slice(ids);
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::info::Info;
 use super::load::load;
 use super::source::ByteSource;
-use super::tensor::DeviceHandle;
+use super::tensor::{DeviceHandle, TensorEngine};
 use super::vocabulary::template;
 use crate::Error;
 use crate::reference::{argmax, log_sum_exp};
@@ -212,6 +212,18 @@ impl WasmModel {
             js_sys::Reflect::set(&made, &"logits".into(), &logits)?;
         }
         Ok(made.into())
+    }
+
+    /// Reads `ids` and leaves the hidden states behind the last layer in a tensor `[ids, hidden]` of `tensors`.
+    #[wasm_bindgen(js_name = hiddenStates)]
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub async fn hidden_states(&self, ids: Vec<u32>, tensors: &TensorEngine) -> Result<JsValue, JsValue> {
+        let engine = self.engine.clone();
+        let mut engine = borrow(&engine)?;
+        let shape = [ids.len() as u32, engine.session.config().hidden as u32];
+        let target = tensors.output(&shape).map_err(to_js)?;
+        let outcome = engine.hidden_states(&ids, &target.device, &target.buffer).await;
+        tensors.filled(target, outcome)
     }
 
     /// Forgets the KV cache.

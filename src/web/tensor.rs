@@ -9,7 +9,7 @@ use serde::de::Visitor;
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
-use crate::gpu::{Device, TensorGpu};
+use crate::gpu::{Buffer, Device, TensorGpu};
 use crate::kernels::caps::Caps;
 use crate::tensor::{DType, Tensor, op};
 use crate::{Error, Result};
@@ -23,6 +23,13 @@ pub struct TensorEngine {
 /// A device that a model is to share with tensors.
 #[wasm_bindgen]
 pub struct DeviceHandle(pub(super) Rc<Device>);
+
+/// A tensor that a model is to fill.
+pub(super) struct Target {
+    pub device: Rc<Device>,
+    pub buffer: Rc<Buffer>,
+    tensor: Tensor,
+}
 
 struct Tensors {
     gpu: TensorGpu,
@@ -133,6 +140,25 @@ impl TensorEngine {
     /// Frees all tensors, and the device unless models are on it. A second time does nothing.
     pub fn destroy(&self) {
         self.engine.borrow_mut().take();
+    }
+
+    /// A tensor of f32 for a model to fill.
+    pub(super) fn output(&self, shape: &[u32]) -> Result<Target> {
+        let gpu = &mut self.tensors()?.gpu;
+        let tensor = gpu.output(DType::F32, shape)?;
+        Ok(Target { device: gpu.device().clone(), buffer: gpu.buffer(&tensor), tensor })
+    }
+
+    /// What JavaScript gets of a tensor that a model was to fill; it is freed where that went wrong.
+    pub(super) fn filled(&self, target: Target, outcome: Result<()>) -> std::result::Result<JsValue, JsValue> {
+        let mut tensors = self.tensors().map_err(to_js)?;
+        match outcome {
+            Ok(()) => to_value(&tensors.keep(target.tensor)),
+            Err(error) => {
+                tensors.gpu.free(&target.tensor);
+                Err(to_js(error))
+            }
+        }
     }
 
     fn tensors(&self) -> Result<RefMut<'_, Tensors>> {

@@ -27,6 +27,11 @@ export class TensorEngine {
     };
   }
 
+  device() {
+    this.#alive();
+    return { of: this };
+  }
+
   upload(bytes, dtype, shape) {
     this.#alive();
     return this.#make(Uint8Array.from(bytes), dtype, shape);

@@ -41,7 +41,7 @@ export class WasmModel {
   #left = 0;
   #ids = [];
 
-  static async load(sources, options, onProgress) {
+  static async load(sources, options, onProgress, device) {
     const total = sources.reduce((sum, { size }) => sum + (size ?? NaN), 0) || 0;
     let loaded = 0;
     const parts = await pull(sources, (bytes) => onProgress('download', (loaded += bytes), total));
@@ -50,8 +50,12 @@ export class WasmModel {
       await sleep(plan.compileMs ?? 0);
       if (!plan.deaf) onProgress('compile', i, 4);
     }
-    seen.loads.push({ parts, options });
+    seen.loads.push({ parts, options, device });
     return new WasmModel();
+  }
+
+  async hiddenStates(ids, tensors) {
+    return this.#alone(() => tensors.upload(new Uint8Array(ids.length * 8), 'f32', [ids.length, 2]));
   }
 
   /** A call that has the engine for itself, as wasm-bindgen has it. */

@@ -56,6 +56,20 @@ test('wrong options are refused by name before anything is read', async () => {
   await load({ contextLength: undefined });
 });
 
+test('a model is loaded on the device of a Gpu, and leaves its hidden states there', async () => {
+  const gpu = await api.Gpu.create();
+  const model = await load({ gpu });
+  assert.equal(seen.loads[0].device.of, gpu.engine);
+  assert.deepEqual(seen.loads[0].options, { backend: 'auto' });
+  const states = await model.hiddenStates([1, 2, 3], gpu);
+  assert.ok(states instanceof api.Tensor);
+  assert.deepEqual([states.dtype, [...states.shape], (await states.data()).length], ['f32', [3, 2], 6]);
+  await assert.rejects(load({ gpu: {} }), withCode('invalid_argument', /'gpu' must be a Gpu/));
+  await assert.rejects(load({ gpu, backend: 'cpu' }), withCode('invalid_argument', /does not go with/));
+  await assert.rejects(model.hiddenStates([1], {}), withCode('invalid_argument', /expected a Gpu/));
+  await assert.rejects(model.hiddenStates([], gpu), withCode('invalid_argument', /at least one/));
+});
+
 test('errors of the engine become WebggufErrors with their code', async () => {
   plan.loadFails = Object.assign(new Error('tensor x: expected 3, found 4'), { code: 'bad_file' });
   await assert.rejects(
