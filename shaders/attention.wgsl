@@ -30,7 +30,7 @@ struct Params {
 
 const KEYS: u32 = 32u;
 const MAX_QUERIES: u32 = 16u;
-const LOWEST: f32 = -3.0e38;
+#import lowest
 override PAIRS: u32 = HEAD_DIM / 2;
 override VECS: u32 = (HEAD_DIM + 7) / 8;
 override THREAD_GROUPS: u32 = max(1, WG_SIZE / KEYS);                // threads that share a key, each with some queries

@@ -40,7 +40,7 @@ override BATCH: u32 = min(QUERIES, 4);     // queries whose sums are added up at
 
 const MAX_QUERIES: u32 = 8u;
 const MAX_PREFETCHED: u32 = 16u;
-const LOWEST: f32 = -3.0e38;
+#import lowest
 
 var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
 var<workgroup> scores: array<f32, MAX_QUERIES * WG_SIZE>;  // [query, half of the row, key]

@@ -17,7 +17,7 @@ struct Params {
 override PARTS: u32 = WG_SIZE / HEAD_DIM;
 
 const HELD = 8u;      // splits that a thread loads together
-const LOWEST = -3.4e38;
+#import lowest
 
 // Of every split: its maximum, then its factor; and its sum, zero where it has no keys.
 var<workgroup> shares: array<vec2<f32>, SPLITS>;

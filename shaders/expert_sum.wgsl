@@ -1,7 +1,7 @@
 // y[t, j] = Σ_s weights[t, s] · z[t, s, j]                            over the choices s whose id is an expert
 // One workgroup computes WG_SIZE elements of y.
 
-const WG_SIZE = 256u;
+override WG_SIZE: u32;
 
 struct Params {
     tokens: u32,

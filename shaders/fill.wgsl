@@ -1,7 +1,7 @@
 // y[i] = value                                words: for buffers that are then added to, or written only in part
 // One workgroup writes 4 · WG_SIZE words.
 
-const WG_SIZE = 256u;
+override WG_SIZE: u32;
 
 struct Params {
     words: u32, // to write

@@ -7,9 +7,9 @@
 override X_KIND: u32; // how x is stored: see stored.wgsl
 override W_KIND: u32; // how w is stored, unless in blocks
 
-const LANES = 8u;  // threads of a column
-const GROUP = 16u; // columns of a workgroup
-const WG_SIZE = LANES * GROUP;
+override WG_SIZE: u32;
+override GROUP: u32;                   // columns of a workgroup
+override LANES: u32 = WG_SIZE / GROUP; // threads of a column: 8
 
 struct Params {
     n: u32,       // columns of y

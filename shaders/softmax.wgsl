@@ -29,7 +29,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> mask: array<f32>;    // [mask rows, width], added
 @group(0) @binding(3) var<storage, read_write> y: array<f32>; // [rows, width]
 
-const LOWEST: f32 = -3.4e38;
+#import lowest
 
 // The row of the mask that serves row r.
 fn mask_row(r: u32) -> u32 {

@@ -1,6 +1,5 @@
 // The best of a workgroup's candidates: the larger value, among equals the lower index. The kernel declares WG_SIZE.
-// mutant (argmax, argmax_merge, penalties, sample, sample_candidates): LOWEST: f32 = -3.4e38 => LOWEST: f32 = 0.0
-const LOWEST: f32 = -3.4e38;
+#import lowest
 
 struct PartialArgmax {
     value: f32,

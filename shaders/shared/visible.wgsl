@@ -1,6 +1,6 @@
 // Which keys a query attends to, and how scale, soft cap and mask change its scores. The kernel has queries, keys,
 // scale, soft_cap, causal, window and the mask's strides in its params, and binds `mask`.
-const LOWEST: f32 = -3.0e38;   // the score of a masked key
+#import lowest
 
 #import soft_cap
 

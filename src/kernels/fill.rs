@@ -18,13 +18,14 @@ pub static SPEC: KernelSpec = KernelSpec {
     source: wgsl!("fill"),
     bindings: &[PARAMS, write("y")],
     params: Params::LAYOUT,
-    overrides: &[],
+    overrides: &["WG_SIZE"],
 };
 
-/// Words that a workgroup writes.
-const GROUP: u32 = 1024;
+/// Threads of a workgroup, each of which writes four words.
+const WG_SIZE: u32 = 256;
 
 /// Sets the first `words` words of y to `value`.
 pub fn fill(words: u32, value: u32, y: Slice) -> Dispatch {
-    Dispatch::new(Kernel::new(&SPEC, &[]), &Params { words, value }, &[y], grid_1d(words.div_ceil(GROUP)))
+    let kernel = Kernel::new(&SPEC, &[("WG_SIZE", WG_SIZE.into())]);
+    Dispatch::new(kernel, &Params { words, value }, &[y], grid_1d(words.div_ceil(4 * WG_SIZE)))
 }

@@ -85,7 +85,7 @@ pub static EACH: KernelSpec = KernelSpec {
     source: wgsl!("mat_mul_grouped_each"),
     bindings: &[PARAMS, read("ids"), read("x"), read("w_vec"), read("w_word"), write("y")],
     params: EachParams::LAYOUT,
-    overrides: &["X_KIND", "W_KIND"],
+    overrides: &["X_KIND", "W_KIND", "WG_SIZE", "GROUP"],
 };
 
 /// The contract with `shaders/expert_sum.wgsl`.
@@ -94,14 +94,18 @@ pub static SUM: KernelSpec = KernelSpec {
     source: wgsl!("expert_sum"),
     bindings: &[PARAMS, read("ids"), read("weights"), read("z"), write("y")],
     params: SumParams::LAYOUT,
-    overrides: &[],
+    overrides: &["WG_SIZE"],
 };
 
 /// Experts that `expert_rows` counts in workgroup memory.
 pub const MAX_EXPERTS: u32 = 256;
 
-/// Columns of a workgroup of `mat_mul_grouped_each`.
+/// Threads of a workgroup of `mat_mul_grouped_each`, and the columns that it computes.
+const EACH_WG_SIZE: u32 = 128;
 const EACH_GROUP: u32 = 16;
+
+/// Threads of a workgroup of `expert_sum`, each of which computes one element.
+const SUM_WG_SIZE: u32 = 256;
 
 /// How rows are multiplied by the matrices of their experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +181,7 @@ pub fn expert_rows(params: RowsParams, ids: Slice, groups: Slice) -> Dispatch {
 /// stay as they are.
 pub fn mat_mul_grouped(tile: Tile, groups: Slice, problem: &Grouped) -> Dispatch {
     let Grouped { params, entries, x, w, y } = *problem;
-    let kernel = kernel(&SPEC, problem).named(tile.name).import("real", "real_f32").import("micro", tile.file);
+    let kernel = kernel(&SPEC, &[], problem).named(tile.name).import("real", "real_f32").import("micro", tile.file);
     // Every expert that has entries may have one tile that is not full.
     let tiles = entries / tile.rows + params.experts.min(entries);
     let grid = grid_1d(tiles * params.n.div_ceil(tile.cols));
@@ -189,17 +193,19 @@ pub fn mat_mul_grouped_each(ids: Slice, problem: &Grouped) -> Dispatch {
     let Grouped { params: Params { n, k, share, experts }, entries, x, w, y } = *problem;
     let params = EachParams { n, k, share, experts, entries };
     let grid = grid_1d(entries * n.div_ceil(EACH_GROUP));
-    Dispatch::new(kernel(&EACH, problem).named("each"), &params, &[ids, x.0, w.0, w.0, y], grid)
+    let sizes = [("WG_SIZE", EACH_WG_SIZE.into()), ("GROUP", EACH_GROUP.into())];
+    Dispatch::new(kernel(&EACH, &sizes, problem).named("each"), &params, &[ids, x.0, w.0, w.0, y], grid)
 }
 
 /// The variant for the storage of x and w.
-fn kernel(spec: &'static KernelSpec, problem: &Grouped) -> Kernel {
+fn kernel(spec: &'static KernelSpec, sizes: &[(&'static str, f64)], problem: &Grouped) -> Kernel {
     let Grouped { params, x, w, .. } = problem;
     let w_kind = match w.1 {
         Experts::Numbers(stored) => stored.kind(),
         Experts::Blocks(_) => 0,
     };
     let mut constants = vec![("X_KIND", f64::from(x.1.kind())), ("W_KIND", w_kind.into())];
+    constants.extend_from_slice(sizes);
     if let Experts::Blocks(ty) = w.1 {
         constants.extend(PackedLayout::new(ty, params.experts * params.n, params.k).constants());
     }
@@ -219,8 +225,8 @@ fn kernel(spec: &'static KernelSpec, problem: &Grouped) -> Kernel {
 /// Adds up the results of each token's experts: ids and weights `[tokens, top]`, z `[tokens, top, n]` f32 → y
 /// `[tokens, n]` f32.
 pub fn expert_sum(params: SumParams, ids: Slice, weights: Slice, z: Slice, y: Slice) -> Dispatch {
-    let grid = grid_1d((params.tokens * params.n).div_ceil(256));
-    Dispatch::new(Kernel::new(&SUM, &[]), &params, &[ids, weights, z, y], grid)
+    let grid = grid_1d((params.tokens * params.n).div_ceil(SUM_WG_SIZE));
+    Dispatch::new(Kernel::new(&SUM, &[("WG_SIZE", SUM_WG_SIZE.into())]), &params, &[ids, weights, z, y], grid)
 }
 
 #[cfg(test)]

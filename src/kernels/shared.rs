@@ -80,6 +80,7 @@ files![
     "thread_group_memory",
     "thread_group_subgroup",
     "visible",
+    "lowest",
     "partial_argmax",
     "x_limbs",
     "x_floats",

@@ -33,9 +33,9 @@ pub struct ScoreShape {
 }
 
 /// Softmax of every row of x `[rows, width]`, after scale, cap, mask and causality: y `[rows, width]`. `mask(row, i)`
-/// is added. −∞, and anything not above -3.4e38, has weight 0; a row of nothing else gives zeros.
+/// is added. −∞, and anything not above -3.0e38, has weight 0; a row of nothing else gives zeros.
 pub fn softmax_rows(x: &[f32], shape: &ScoreShape, mask: impl Fn(usize, usize) -> f32) -> Vec<f32> {
-    const LOWEST: f64 = -3.4e38_f32 as f64;
+    const LOWEST: f64 = -3.0e38_f32 as f64;
     let mut y = Vec::with_capacity(x.len());
     for (row, values) in x.chunks_exact(shape.width).enumerate() {
         let seen = shape.causal_rows.map_or(shape.width, |rows| (row % rows + 1 + shape.width).saturating_sub(rows));

@@ -29,7 +29,7 @@ pub struct SoftmaxOptions {
 }
 
 /// Softmax over the last axis of x, f32. The mask, f32, is added to the scores: its last axis is x's, each axis before
-/// it is equal or 1, and leading axes may be missing. Scores of −∞ (or any not above -3.4e38) have weight 0; a row of
+/// it is equal or 1, and leading axes may be missing. Scores of −∞ (or any not above -3.0e38) have weight 0; a row of
 /// nothing else gives zeros.
 ///
 /// # Errors
