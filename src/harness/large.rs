@@ -113,7 +113,7 @@ mod tests {
     fn every_type_of_four_bits_or_more_reads_256_mib_once() {
         let products = large(&roomy(), Large::MIN_BYTES);
         let types: Vec<&str> = products.iter().filter_map(|product| product.name.split(' ').next()).collect();
-        assert_eq!(types, ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k"]);
+        assert_eq!(types, ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "iq4_nl"]);
         assert_eq!((products[0].name.as_str(), products[0].bytes), ("q4_0 116509x4096", 116_509 * 4096 / 32 * 18));
         for product in &products {
             let row = product.bytes / (product.buffers[4].1 / 4);
@@ -127,13 +127,13 @@ mod tests {
 
     #[test]
     fn limbs_are_compared_with_floats_where_the_device_has_both() {
-        assert_eq!(variants(&roomy()).len(), 8);
-        assert_eq!(variants(&Caps { dot4: true, ..roomy() }).len(), 8, "limbs need subgroups");
+        assert_eq!(variants(&roomy()).len(), 9);
+        assert_eq!(variants(&Caps { dot4: true, ..roomy() }).len(), 9, "limbs need subgroups");
         let chosen = variants(&with_limbs("nvidia"));
-        assert_eq!(chosen.len(), 16);
+        assert_eq!(chosen.len(), 18);
         assert_eq!(chosen[..2], ["mat_vec.q4_0.subgroup.limbs", "mat_vec.q4_0.subgroup"]);
         let forced = variants(&with_limbs("another"));
-        assert_eq!(forced.len(), 16);
+        assert_eq!(forced.len(), 18);
         assert_eq!(forced[..2], ["mat_vec.q4_0.subgroup", "mat_vec.q4_0.subgroup.limbs"]);
     }
 
