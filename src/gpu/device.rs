@@ -9,6 +9,7 @@ use wasm_bindgen::JsValue;
 
 use super::pipeline::Pipeline;
 use super::shim;
+use super::unpack_f16::keeps_subnormals;
 use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use crate::{Error, ErrorCode, Result};
 
@@ -51,6 +52,8 @@ pub struct Device {
     pub(super) pipelines: RefCell<HashMap<String, Rc<Pipeline>>>,
     /// Compiled ahead and not yet asked for, by [`crate::kernels::spec::Kernel::key`].
     pub(super) compiled: RefCell<HashMap<String, JsValue>>,
+    /// Whether shaders convert f16 in integers: see `kernels/unpack_f16.rs`.
+    pub(super) f16_in_integers: bool,
     /// Bytes of all buffers.
     pub(super) in_use: Rc<Cell<u64>>,
     errors: Mailbox,
@@ -72,7 +75,8 @@ impl Device {
     /// Opens a device on the browser's high-performance adapter, with the adapter's own limits.
     ///
     /// # Errors
-    /// `webgpu_unavailable` where the browser has no WebGPU or no adapter.
+    /// `webgpu_unavailable` where the browser has no WebGPU or no adapter, `device_lost` where the device fails at
+    /// once.
     pub async fn open() -> Result<Self> {
         let unavailable = |what: String| Error::new(ErrorCode::WebgpuUnavailable, what);
         if !shim::has_webgpu() {
@@ -97,16 +101,20 @@ impl Device {
         let errors = listen(&device);
         let caps = caps(&device, &instance, &facts);
         let adapter = adapter_facts(&facts);
-        Ok(Self {
+        let mut device = Self {
             raw: device,
             queue,
             caps,
             adapter,
             pipelines: RefCell::default(),
             compiled: RefCell::default(),
+            f16_in_integers: false,
             in_use: Rc::default(),
             errors,
-        })
+        };
+        device.f16_in_integers = !keeps_subnormals(&device).await?;
+        device.pipelines.get_mut().clear();
+        Ok(device)
     }
 
     /// Fails with the first error that WebGPU reported since the last call, and always once the device is lost.

@@ -14,6 +14,7 @@ mod readback;
 mod run;
 mod shim;
 mod tensors;
+mod unpack_f16;
 
 pub use buffer::{Buffer, BufferTable};
 #[cfg(feature = "harness")]

@@ -10,6 +10,7 @@ use wasm_bindgen_futures::JsFuture;
 use super::device::Device;
 use super::shim;
 use crate::kernels::spec::{Access, Kernel, KernelSpec};
+use crate::kernels::unpack_f16::in_integers;
 use crate::{Error, ErrorCode, Result};
 
 /// A compiled kernel and the layout of its bind groups.
@@ -44,7 +45,10 @@ impl Device {
         let is_new = |kernel: &&Kernel| seen.insert(kernel.key()) && !known.contains_key(&kernel.key());
         let new: Vec<&Kernel> = kernels.filter(is_new).collect();
         let Some(device) = self.raw.as_webgpu() else { return Ahead::default() };
-        let promise = shim::compile_pipelines(device.as_ref(), new.iter().copied().map(describe).collect());
+        let promise = shim::compile_pipelines(
+            device.as_ref(),
+            new.iter().map(|kernel| describe(kernel, self.wgsl(kernel))).collect(),
+        );
         Ahead { keys: new.iter().map(|kernel| kernel.key()).collect(), promise: Some(promise) }
     }
 
@@ -55,6 +59,12 @@ impl Device {
         let made = js_sys::Array::from(&made);
         let good = keys.into_iter().zip(made.iter()).filter(|(_, made)| made.is_object());
         self.compiled.borrow_mut().extend(good);
+    }
+
+    /// The shader of `kernel` for this device.
+    fn wgsl(&self, kernel: &Kernel) -> String {
+        let text = kernel.wgsl();
+        if self.f16_in_integers { in_integers(&text) } else { text }
     }
 
     fn compile(&self, kernel: &Kernel) -> Pipeline {
@@ -73,7 +83,7 @@ impl Device {
         }
         let module = self.raw.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(&kernel.id),
-            source: wgpu::ShaderSource::Wgsl(kernel.wgsl().into()),
+            source: wgpu::ShaderSource::Wgsl(self.wgsl(kernel).into()),
         });
         let pipeline = self.raw.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(&kernel.id),
@@ -132,7 +142,7 @@ impl Pipeline {
             return Ok(());
         };
         let line = message.location.map_or(0, |at| at.line_number as usize);
-        let text = format!("{}: {}\n{}", self.kernel.key(), message.message, around(&self.kernel, line));
+        let text = format!("{}: {}\n{}", self.kernel.key(), message.message, around(&device.wgsl(&self.kernel), line));
         Err(Error::new(ErrorCode::DeviceLost, text))
     }
 }
@@ -146,7 +156,7 @@ pub struct Ahead {
 }
 
 /// A kernel as `compile_pipelines.js` takes it.
-fn describe(kernel: &Kernel) -> js_sys::Object {
+fn describe(kernel: &Kernel, wgsl: String) -> js_sys::Object {
     let binding = |binding: &crate::kernels::spec::Binding| match binding.access {
         Access::Uniform => JsValue::from("uniform"),
         Access::Read => "read-only-storage".into(),
@@ -156,7 +166,7 @@ fn describe(kernel: &Kernel) -> js_sys::Object {
         kernel.constants.iter().map(|(name, value)| (*name, (*value).into())).collect();
     shim::object(&[
         ("label", kernel.id.as_str().into()),
-        ("code", kernel.wgsl().into()),
+        ("code", wgsl.into()),
         ("bindings", kernel.spec.bindings.iter().map(binding).collect::<js_sys::Array>().into()),
         ("constants", shim::object(&constants).into()),
     ])
@@ -181,8 +191,7 @@ fn layout_entries(spec: &KernelSpec) -> Vec<wgpu::BindGroupLayoutEntry> {
 }
 
 /// The source around a line, which is marked.
-fn around(kernel: &Kernel, line: usize) -> String {
-    let wgsl = kernel.wgsl();
+fn around(wgsl: &str, line: usize) -> String {
     let from = line.saturating_sub(4);
     let mark = |i: usize| if i + 1 == line { '>' } else { ' ' };
     let numbered =

@@ -17,6 +17,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         cases.flat_map(|(ty, size)| [case(random, ty, size, false), case(random, ty, size, true)]).collect();
     cases.push(done_case(random));
     cases.push(scaled_case(random));
+    cases.extend(GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised()).map(|ty| subnormal_case(random, ty)));
     cases
 }
 
@@ -44,6 +45,28 @@ fn scaled_case(random: &mut Random) -> Case {
     expected.iter_mut().for_each(|x| *x *= 25.5);
     let dispatches = gather_scaled(bench.fixed().0, tokens.into(), &matrix, y.into(), 25.5);
     bench.case("5x96 times 25.5".into(), dispatches, y, Expected::Close(expected, Tolerance::PLAIN))
+}
+
+/// Blocks whose f16 are below 2^-14, where f16 has subnormal numbers and a device may have zeros: see
+/// `kernels/unpack_f16.rs`.
+fn subnormal_case(random: &mut Random, ty: GgmlType) -> Case {
+    const SIZE: f32 = 1.0 / 32768.0;
+    let [rows, cols] = [3, 512];
+    let mut tensor = Tensor::new(random, ty, [rows, cols], 1.0);
+    for block in tensor.raw.chunks_exact_mut(ty.block_bytes()) {
+        ty.format().numbers.iter().for_each(|number| number.set(block, random.floats(1)[0] * SIZE));
+    }
+    let mut bench = Bench::new(rows);
+    let matrix = tensor.upload(&mut bench, &[0]);
+    let ids: Vec<u32> = (0..rows).collect();
+    let tokens = bench.bytes(bytemuck::cast_slice(&ids));
+    let mut expected = vec![0.0; (rows * cols) as usize];
+    let y = bench.floats(&expected);
+    reference::gather(&tensor.reference(), &ids, &mut expected).expect("the ids are rows");
+    let dispatches = gather(bench.fixed().0, tokens.into(), &matrix, y.into());
+    let largest = expected.iter().fold(0f32, |largest, weight| largest.max(weight.abs()));
+    let tolerance = Tolerance { abs: Tolerance::READ.abs * largest, ..Tolerance::READ };
+    bench.case("subnormal scales".into(), dispatches, y, Expected::Close(expected, tolerance))
 }
 
 fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], split: bool) -> Case {

@@ -39,6 +39,7 @@ mod sinkhorn;
 mod softmax;
 mod swiglu;
 mod tolerance;
+mod unpack_f16;
 
 pub use data::Random;
 pub use draws::{Draws, chi_square};
@@ -222,6 +223,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(reduce::cases(caps, random));
     cases.extend(selective_scan::cases(caps, random));
     cases.extend(sinkhorn::cases(caps, random));
+    cases.extend(unpack_f16::cases());
     cases.extend(grid_2d::cases(&cases));
     cases
 }

@@ -43,6 +43,7 @@ pub mod sinkhorn;
 pub mod softmax;
 pub mod swiglu;
 pub mod top_k;
+pub mod unpack_f16;
 
 use spec::KernelSpec;
 
@@ -101,4 +102,5 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &softmax::SPEC,
     &swiglu::SPEC,
     &top_k::SPEC,
+    &unpack_f16::SPEC,
 ];

@@ -33,6 +33,7 @@ files![
     "expert_blocks",
     "expert_numbers",
     "expert_x",
+    "f16_to_f32",
     "fifth_bit",
     "floats",
     "gelu",
