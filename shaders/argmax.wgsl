@@ -1,17 +1,19 @@
 // The largest value and its index (the lowest, among equals) of every segment of CHUNK logits; argmax_merge
-// combines the segments. One workgroup computes one segment.
+// combines the segments. One workgroup computes one segment of one output of the pass.
 
 override WG_SIZE: u32 = 256;
 override CHUNK: u32 = 2048;
 override LENGTH: u32;
+
+override SEGMENTS: u32 = (LENGTH + CHUNK - 1u) / CHUNK;
 
 struct Params {
     unused: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> logits: array<f32>;               // [LENGTH]
-@group(0) @binding(2) var<storage, read_write> partial_argmaxes: array<vec2<u32>>; // [⌈LENGTH/CHUNK⌉]: value, index
+@group(0) @binding(1) var<storage, read> logits: array<f32>;               // [outputs, LENGTH]
+@group(0) @binding(2) var<storage, read_write> partial_argmaxes: array<vec2<u32>>; // [outputs, SEGMENTS]: value, index
 
 #import partial_argmax
 
@@ -21,11 +23,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let end = min((group.x + 1u) * CHUNK, LENGTH);
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
-        // mutant: PartialArgmax(logits[i], i) => PartialArgmax(logits[i], i - group.x * CHUNK)
-        best = better(best, PartialArgmax(logits[i], i));
+        // mutant: + i], i) => + i], i - group.x * CHUNK)
+        // mutant: group.y * LENGTH + i => i
+        best = better(best, PartialArgmax(logits[group.y * LENGTH + i], i));
     }
     best = workgroup_best(best, lane);
     if lane == 0u {
-        partial_argmaxes[group.x] = vec2<u32>(bitcast<u32>(best.value), best.index);
+        // mutant: group.y * SEGMENTS + group.x => group.x
+        partial_argmaxes[group.y * SEGMENTS + group.x] = vec2<u32>(bitcast<u32>(best.value), best.index);
     }
 }

@@ -1,15 +1,17 @@
-// y = softmax(q·kᵀ·SCALE + causal mask)·v for many query tokens (flash attention, Dao et al. 2022, arXiv 2205.14135).
-// One workgroup computes QUERIES query tokens of one head, walking the keys in tiles of KEYS with a running maximum,
-// up to the last key that its last query attends to. A thread owns one pair of value columns for 8 queries.
+// y = softmax(q·kᵀ·SCALE + causal mask)·v for many query rows (flash attention, Dao et al. 2022, arXiv 2205.14135).
+// One workgroup computes QUERIES rows of one head, walking the keys in tiles of KEYS with a running maximum, up to the
+// last key that its last query attends to. A thread owns one pair of value columns for 8 queries. The rows of a
+// workgroup are tokens of one sequence at consecutive positions.
 
-#import state
+#import pass
 
 override HEAD_DIM: u32;          // even
 override QUERIES: u32;           // a multiple of 8
 override WG_SIZE: u32;           // HEAD_DIM/2 * QUERIES/8
 override HEADS: u32;
 override GROUP: u32;             // query heads per kv head
-override CONTEXT: u32;
+override CAPACITY: u32;         // positions in the cache of a sequence
+override RING: bool;             // position p lies at p % CAPACITY; WINDOW and the rows of a pass fit together
 override SCALE: f32;
 override WINDOW: u32 = 0;        // a query attends to the last WINDOW keys; 0: to all
 override SOFT_CAP: f32 = 0;      // scores become SOFT_CAP * tanh(score / SOFT_CAP); 0: no cap
@@ -19,18 +21,18 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> state: State;
-@group(0) @binding(2) var<storage, read> q: array<f32>;         // [tokens, HEADS, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> k_cache: array<vec4<u32>>;  // [kv_heads, CONTEXT, VECS] eight f16 each
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
+@group(0) @binding(2) var<storage, read> q: array<f32>;         // [rows, HEADS, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> k_cache: array<vec4<u32>>;  // [sequences, kv_heads, CAPACITY, VECS] eight f16
 @group(0) @binding(4) var<storage, read> v_cache: array<u32>;        // the same, as pairs
-@group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [tokens, HEADS, HEAD_DIM]
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [rows, HEADS, HEAD_DIM]
 
 #import eight
+#import lowest
 #import soft_cap
 
 const KEYS: u32 = 32u;
 const MAX_QUERIES: u32 = 16u;
-#import lowest
 override PAIRS: u32 = HEAD_DIM / 2;
 override VECS: u32 = (HEAD_DIM + 7) / 8;
 override THREAD_GROUPS: u32 = max(1, WG_SIZE / KEYS);                // threads that share a key, each with some queries
@@ -41,6 +43,12 @@ var<workgroup> weights: array<f32, QUERIES * KEYS>;
 var<workgroup> high: array<f32, QUERIES>;
 var<workgroup> total: array<f32, QUERIES>;
 var<workgroup> rescale: array<f32, QUERIES>;
+
+// Where a position is in the cache.
+fn slot_of(position: u32) -> u32 {
+    // mutant: position % CAPACITY, RING => position, RING
+    return select(position, position % CAPACITY, RING);
+}
 
 // Scores of the key at `row`, number `i` of the tile, for the queries of a thread group. Of the workgroup's queries,
 // those before `early` precede the key, and for those from `late` on it has left the window.
@@ -87,11 +95,13 @@ fn advance(n: u32, count: u32) {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let head = group.x;
     let first = group.y * QUERIES;
-    let queries = min(QUERIES, state.count - min(first, state.count));
-    // mutant: (head / GROUP) * CONTEXT => (head % GROUP) * CONTEXT
-    let base = (head / GROUP) * CONTEXT * VECS;
+    let queries = min(QUERIES, this_pass.rows - min(first, this_pass.rows));
+    let row = this_pass.row[first];
+    // mutant: head / GROUP) => head % GROUP)
+    // mutant: row.sequence * => 0u *
+    let base = (row.sequence * (HEADS / GROUP) + head / GROUP) * CAPACITY * VECS;
     for (var i = lane; i < QUERIES * VECS; i += WG_SIZE) {
-        let token = min(first + i / VECS, state.count - 1u);
+        let token = min(first + i / VECS, this_pass.rows - 1u);
         q_tile[i] = load_q((token * HEADS + head) * HEAD_DIM, i % VECS);
     }
     for (var n = lane; n < QUERIES; n += WG_SIZE) {
@@ -103,10 +113,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let pair = lane % PAIRS;
     let first_query = (lane / PAIRS) * 8u;
     var sum: array<vec2<f32>, 8>;
-    // mutant: let end = state.position + first + queries; => let end = state.position + queries;
-    // mutant: let end = state.position + first + queries; => let end = state.position + first + queries - 1u;
-    let end = state.position + first + queries;  // one past the last key that the last query attends to
-    let before = state.position + first;         // keys before the first query's own
+    let before = row.position;   // keys before the first query's own
+    // mutant: let end = before + queries; => let end = this_pass.row[0].position + queries;
+    // mutant: let end = before + queries; => let end = before + queries - 1u;
+    let end = before + queries;  // one past the last key that the last query sees
     let begin = select(0u, before + 1u - min(before + 1u, WINDOW), WINDOW != 0u);
     for (var tile = begin; tile < end; tile += KEYS) {
         let count = min(KEYS, end - tile);
@@ -115,7 +125,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             if key < end {
                 let late = key + WINDOW - min(before, key + WINDOW);
                 // mutant: key - before, key > before) => key - before + 1u, key > before)
-                score(i % KEYS, base + key * VECS, i / KEYS, select(0u, key - before, key > before), late);
+                score(i % KEYS, base + slot_of(key) * VECS, i / KEYS, select(0u, key - before, key > before), late);
             }
         }
         workgroupBarrier();
@@ -127,7 +137,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             sum[n] *= rescale[first_query + n];
         }
         for (var i = 0u; i < count; i++) {
-            let v = unpack2x16float(v_cache[(base + (tile + i) * VECS) * 4u + pair]);
+            let v = unpack2x16float(v_cache[(base + slot_of(tile + i) * VECS) * 4u + pair]);
             for (var n = 0u; n < 8u; n++) {
                 sum[n] += weights[(first_query + n) * KEYS + i] * v;
             }

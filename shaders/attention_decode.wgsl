@@ -1,36 +1,41 @@
-// One query token against the cache, split over keys: partial softmax(q·kᵀ·SCALE)·v of every split, which
-// attention_merge combines (flash decoding). One workgroup computes one split of the keys for QUERIES query heads that
-// share a kv head, walking its keys in tiles with a running maximum (Milakov & Gimelshein 2018, arXiv 1805.02867).
+// Rows of any sequences against the caches of theirs, split over keys: partial softmax(q·kᵀ·SCALE)·v of every split,
+// which attention_merge combines (flash decoding). One workgroup computes one split of the keys for QUERIES query heads
+// of a row that share a kv head, walking its keys in tiles with a running maximum (Milakov & Gimelshein 2018,
+// arXiv 1805.02867).
 // Keys and values are read eight at a time, once for all queries of the workgroup.
 
-#import state
+#import pass
 
 override WG_SIZE: u32 = 64;
 override GROUP: u32;          // query heads per kv head
 override QUERIES: u32;        // query heads per workgroup: divides GROUP, at most 8
 override HEAD_DIM: u32;       // even, at most 256
-override CONTEXT: u32;
+override KV_HEADS: u32;
+override CAPACITY: u32;       // positions in the cache of a sequence
+override RING: bool;          // position p lies at p % CAPACITY; WINDOW is at most CAPACITY
 override SPLITS: u32;
 override SCALE: f32;
 override WINDOW: u32 = 0;     // the query attends to the last WINDOW keys; 0: to all
 override SOFT_CAP: f32 = 0;   // scores become SOFT_CAP * tanh(score / SOFT_CAP); 0: no cap
 
 struct Params {
-    unused: u32,
+    position: u32, // added to those of the rows
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> state: State;
-@group(0) @binding(2) var<storage, read> q: array<f32>;                 // [heads, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> k_cache: array<vec4<u32>>;     // [kv heads, CONTEXT, VECS] eight f16 each
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
+@group(0) @binding(2) var<storage, read> q: array<f32>;                 // [rows, heads, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> k_cache: array<vec4<u32>>; // [sequences, KV_HEADS, CAPACITY, VECS] of 8 f16
 @group(0) @binding(4) var<storage, read> v_cache: array<vec4<u32>>;     // the same
-@group(0) @binding(5) var<storage, read_write> partial: array<f32>;     // [heads, SPLITS, HEAD_DIM], not normalised
-@group(0) @binding(6) var<storage, read_write> stats: array<vec2<f32>>; // [heads, SPLITS]: maximum, sum of exp
+@group(0) @binding(5) var<storage, read_write> partial: array<f32>; // [rows, heads, SPLITS, HEAD_DIM], not normalised
+@group(0) @binding(6) var<storage, read_write> stats: array<vec2<f32>>; // [rows, heads, SPLITS]: maximum, sum of exp
 
 #import eight
+#import lowest
 #import soft_cap
 
 override VECS: u32 = (HEAD_DIM + 7) / 8;   // of a row of the cache
+override GROUPS: u32 = GROUP / QUERIES;     // workgroups that share a kv head
 override TILE: u32 = WG_SIZE / 2;          // keys at a time: two threads share the score of one
 override THREAD_GROUP: u32 = WG_SIZE / 8;          // threads that compute the softmax weights of one query
 override PARTS: u32 = WG_SIZE / VECS;      // threads that share a column of v, each with some keys
@@ -40,7 +45,6 @@ override BATCH: u32 = min(QUERIES, 4);     // queries whose sums are added up at
 
 const MAX_QUERIES: u32 = 8u;
 const MAX_PREFETCHED: u32 = 16u;
-#import lowest
 
 var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
 var<workgroup> scores: array<f32, MAX_QUERIES * WG_SIZE>;  // [query, half of the row, key]
@@ -57,15 +61,23 @@ struct Prefetched {
     v: array<vec4<u32>, MAX_PREFETCHED>,
 }
 
-// Loads for the tile whose rows start at vec `base + tile · VECS` of the caches. Keys past `count` repeat the last.
-fn prefetch(lane: u32, row: u32, count: u32) -> Prefetched {
+// Where a position is in the cache.
+fn slot_of(position: u32) -> u32 {
+    // mutant: position % CAPACITY, RING => position, RING
+    return select(position, position % CAPACITY, RING);
+}
+
+// Loads for the tile of keys from position `tile` on, of the cache that starts at vec `base`. Keys past `count` repeat
+// the last.
+fn prefetch(lane: u32, base: u32, tile: u32, count: u32) -> Prefetched {
     var prefetched: Prefetched;
-    let key = row + min(lane % TILE, count - 1u) * VECS;
+    let key = base + slot_of(tile + min(lane % TILE, count - 1u)) * VECS;
     for (var i = 0u; i < K_PREFETCHED; i++) {
         prefetched.k[i] = k_cache[key + min(2u * i + lane / TILE, VECS - 1u)];
     }
     for (var i = 0u; i < V_PREFETCHED; i++) {
-        prefetched.v[i] = v_cache[row + min(lane / VECS + i * PARTS, count - 1u) * VECS + lane % VECS];
+        let slot = slot_of(tile + min(lane / VECS + i * PARTS, count - 1u));
+        prefetched.v[i] = v_cache[base + slot * VECS + lane % VECS];
     }
     return prefetched;
 }
@@ -137,10 +149,13 @@ fn softmax_weights(lane: u32, count: u32) {
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let split = group.x;
-    // mutant: group.z * GROUP + group.y * QUERIES => group.z * GROUP + group.y
-    let first_head = group.z * GROUP + group.y * QUERIES;
-    let keys = state.position + 1u;
-    // mutant: keys - min(keys, WINDOW) => state.position - min(state.position, WINDOW)
+    let row = this_pass.row[group.y / GROUPS];
+    // mutant: group.z * GROUP + group.y % GROUPS * QUERIES => group.z * GROUP + group.y % GROUPS
+    // mutant: group.y / GROUPS * KV_HEADS => 0u * KV_HEADS
+    let first_head = group.y / GROUPS * KV_HEADS * GROUP + group.z * GROUP + group.y % GROUPS * QUERIES;
+    // mutant: params.position + row.position => row.position
+    let keys = params.position + row.position + 1u;
+    // mutant: keys - min(keys, WINDOW) => keys - 1u - min(keys - 1u, WINDOW)
     let unseen = select(0u, keys - min(keys, WINDOW), WINDOW != 0u);
     // mutant: (keys - unseen + SPLITS - 1u) / SPLITS => (keys - unseen) / SPLITS
     let span = max(TILE, (keys - unseen + SPLITS - 1u) / SPLITS);
@@ -155,13 +170,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     workgroupBarrier();
 
-    let base = group.z * CONTEXT * VECS;
+    // mutant: row.sequence * KV_HEADS => 0u * KV_HEADS
+    let base = (row.sequence * KV_HEADS + group.z) * CAPACITY * VECS;
     let column = lane % VECS;
     let part = lane / VECS;
     var sum: array<Eight, MAX_QUERIES>;
     for (var tile = begin; tile < end; tile += TILE) {
         let count = min(TILE, end - tile);
-        var prefetched = prefetch(lane, base + tile * VECS, count);
+        var prefetched = prefetch(lane, base, tile, count);
         if tile == begin {
             workgroupBarrier(); // q_tile
         }

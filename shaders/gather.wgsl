@@ -1,5 +1,6 @@
-// y[t, c] = W[tokens[t], c], or a number `missing` for an id that is no row of W (the embedding of the pass's tokens)
-// One workgroup dequantises 4 · WG_SIZE columns of one token. W may be a shard: it then writes the tokens it holds.
+// y[t, c] = W[id of t, c], or a number `missing` for an id that is no row of W
+// One workgroup dequantises 4 · WG_SIZE columns of one id. W may be a shard: it then writes the ids it holds. `ids`
+// says where they come from: the rows of a pass, or a tensor.
 
 override WG_SIZE: u32 = 64;
 override COLS: u32;
@@ -14,14 +15,12 @@ struct Params {
     missing: u32,   // bits of the number for an id that is no row
 }
 
-#import state
-
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> state: State;
-@group(0) @binding(2) var<storage, read> tokens: array<u32>;      // [tokens]
-@group(0) @binding(3) var<storage, read> w_vec: array<vec4<u32>>; // [rows, BLOCKS] and scales
-@group(0) @binding(4) var<storage, read> w_word: array<u32>;      // the same buffer
-@group(0) @binding(5) var<storage, read_write> y: array<f32>;     // [tokens, COLS]
+@group(0) @binding(2) var<storage, read> w_vec: array<vec4<u32>>; // [rows, BLOCKS] and scales
+@group(0) @binding(3) var<storage, read> w_word: array<u32>;      // the same buffer
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;     // [ids, COLS]
+
+#import ids
 
 #import weights
 
@@ -29,12 +28,12 @@ struct Params {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let t = group.y;
     let col = 4u * (group.x * WG_SIZE + lane);
-    let id = tokens[t];
+    let id = id_of(t);
     // mutant: id - params.first_row < params.rows => id - params.first_row <= params.rows
     let here = id >= params.first_row && id - params.first_row < params.rows;
     let nowhere = id >= params.all_rows; // every shard writes these
-    // mutant: state.done != 0u || =>
-    if state.done != 0u || col >= COLS || !(here || nowhere) {
+    // mutant: is_kept(t) || =>
+    if is_kept(t) || col >= COLS || !(here || nowhere) {
         return;
     }
     // mutant: vec4<u32>(params.missing) => vec4<u32>()

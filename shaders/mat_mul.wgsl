@@ -17,7 +17,7 @@ override X_TILE: u32 = 8u * TILE_TOKENS;
 #import product
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> state: State;
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> x: array<x_elem>;        // [tokens, X_STRIDE]
 @group(0) @binding(3) var<storage, read> w_vec: array<vec4<u32>>; // [ROWS, BLOCKS] and scales
 @group(0) @binding(4) var<storage, read> w_word: array<u32>;      // the same buffer
@@ -39,8 +39,8 @@ fn stage(b: u32, first_row: u32, first_token: u32, lane: u32) {
         w_tile[(k + 4u) * TILE_ROWS + i / 4u] = load_quad(at, k + 4u);
     }
     for (var i = lane; i < X_TILE; i += WG_SIZE) {
-        // mutant: first_token + i / 8u, state.count - 1u => first_token + i / 8u, state.count - 2u
-        let token = min(first_token + i / 8u, state.count - 1u);
+        // mutant: first_token + i / 8u, x_rows() - 1u => first_token + i / 8u, x_rows() - 2u
+        let token = min(first_token + i / 8u, x_rows() - 1u);
         // mutant: token * X_STRIDE => token * COLS
         x_tile[(i & 7u) * TILE_TOKENS + i / 8u] = load_x(token * X_STRIDE, b * 32u + 4u * (i & 7u));
     }

@@ -15,7 +15,7 @@ const QUADS = 2u * STEP * TILE;
 #import product
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> state: State;
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> x: array<vec4<u32>>;        // [tokens, BLOCKS, 2], 16 quants each
 @group(0) @binding(3) var<storage, read> x_scales: array<vec4<f32>>; // [tokens, BLOCKS]: scale, sums of the halves
 @group(0) @binding(4) var<storage, read> w_vec: array<vec4<u32>>;    // [ROWS, BLOCKS] and scales
@@ -49,7 +49,7 @@ fn fetch(step: u32, first_row: u32, first_token: u32, thread: u32) -> Share {
         share.w[0] = vec4<u32>(words[0], words[1], words[2], words[3]);
         share.w[1] = vec4<u32>(words[4], words[5], words[6], words[7]);
         share.w_scales = int8_scales(at);
-        let x_at = min(first_token + thread % TILE, state.count - 1u) * BLOCKS + b;
+        let x_at = min(first_token + thread % TILE, x_rows() - 1u) * BLOCKS + b;
         share.x[0] = x[2u * x_at];
         share.x[1] = x[2u * x_at + 1u];
         share.x_scales = x_scales[x_at];

@@ -24,7 +24,7 @@ const QUADS = 8u * STEP + 2u; // of a tile's row: eight of a block, and two so t
 #import product
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> state: State;
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> x: array<vec4<u32>>;     // [tokens, BLOCKS, 4], eight f16 each
 @group(0) @binding(3) var<storage, read> x_scales: array<f32>;    // [tokens]
 @group(0) @binding(4) var<storage, read> w_vec: array<vec4<u32>>; // [ROWS, BLOCKS] and scales
@@ -58,8 +58,8 @@ fn write_matrix(sum: SumMatrix, down: u32, across: u32, place: Place) {
     workgroupBarrier();
     for (var e = place.lane; e < M * N; e += SUBGROUP_SIZE) {
         let t = place.token + down * M + e / N;
-        // mutant: x_scales[min(t, state.count - 1u)] => x_scales[0u]
-        let scale = x_scales[min(t, state.count - 1u)];
+        // mutant: x_scales[min(t, x_rows() - 1u)] => x_scales[0u]
+        let scale = x_scales[min(t, x_rows() - 1u)];
         // mutant: y_tile[place.y_at + e] => y_tile[e]
         write(t, place.row + across * N + e % N, scale * y_tile[place.y_at + e]);
     }
@@ -77,7 +77,7 @@ fn bring(start: u32, first_row: u32, first_token: u32, thread: u32) {
         var quads: array<vec4<f32>, 8>;
         // mutant: if b < BLOCKS { => if b + 1u < BLOCKS {
         if b < BLOCKS {
-            let token = min(first_token + line, state.count - 1u);
+            let token = min(first_token + line, x_rows() - 1u);
             for (var k = 0u; k < 4u; k += 1u) {
                 eights[k] = x[(token * BLOCKS + b) * 4u + k];
             }

@@ -12,10 +12,10 @@ struct Params {
     unused: u32,
 }
 
-#import state
+#import pass
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> state: State;
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;             // [tokens, X_STRIDE]
 @group(0) @binding(3) var<storage, read_write> q: array<vec4<u32>>;       // [tokens, BLOCKS, 2], 16 quants each
 @group(0) @binding(4) var<storage, read_write> scales: array<vec4<f32>>;  // [tokens, BLOCKS]: scale, sums of the halves
@@ -31,7 +31,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let b = group.x * WG_SIZE + thread;
     let t = group.y;
     // mutant: b >= BLOCKS || =>
-    if b >= BLOCKS || t >= state.count {
+    if b >= BLOCKS || t >= this_pass.rows {
         return;
     }
     var block: array<vec4<f32>, 8>;

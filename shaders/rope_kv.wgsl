@@ -1,10 +1,10 @@
-// The steps between the QKV projection and attention, for one token and one head per workgroup:
+// The steps between the QKV projection and attention, for one row and one head per workgroup:
 //   q, k: optional RMS norm over the head, then rotation of pairs (RoPE, Su et al. 2021, arXiv 2104.09864)
-//   k, v: into the cache as packed f16, at the token's position
+//   k, v: into the cache as packed f16, at the row's position
 // The angle of pair i is position * frequency_i. Frequencies come as turns per token in 64-bit fixed point, so that
 // the wrapped product is exact at any position.
 
-#import state
+#import pass
 
 override WG_SIZE: u32 = 64;
 override HEADS: u32;
@@ -14,7 +14,8 @@ override ROPE_DIMS: u32;      // even, at most HEAD_DIM: the rest passes through
 override SPLIT_HALF: bool;    // pairs (i, i + ROPE_DIMS/2) rather than (2i, 2i + 1)
 override QK_NORM: bool;
 override EPS: f32;
-override CONTEXT: u32;        // positions in the cache
+override CAPACITY: u32;       // positions in the cache of a sequence
+override RING: bool;          // position p lies at p % CAPACITY: the cache is smaller than the context
 override ROW_WORDS: u32 = (HEAD_DIM + 7) / 8 * 4; // rows of the cache are padded to eight values
 
 struct Params {
@@ -25,13 +26,13 @@ struct Params {
 #import rotation
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> state: State;
-@group(0) @binding(2) var<storage, read> qkv: array<f32>;              // [tokens, HEADS + 2*KV_HEADS, HEAD_DIM]
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
+@group(0) @binding(2) var<storage, read> qkv: array<f32>;              // [rows, HEADS + 2*KV_HEADS, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> frequencies: array<vec2<u32>>;// [ROPE_DIMS/2]: turns, high and low 32 bits
 @group(0) @binding(4) var<storage, read> q_norm: array<f32>;           // [HEAD_DIM], unused without QK_NORM
 @group(0) @binding(5) var<storage, read> k_norm: array<f32>;           // [HEAD_DIM]
-@group(0) @binding(6) var<storage, read_write> q: array<f32>;          // [tokens, HEADS, HEAD_DIM]
-@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;    // [KV_HEADS, CONTEXT, ROW_WORDS] f16 pairs
+@group(0) @binding(6) var<storage, read_write> q: array<f32>;          // [rows, HEADS, HEAD_DIM]
+@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;    // [sequences, KV_HEADS, CAPACITY, ROW_WORDS] f16
 @group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;    // the same
 
 var<workgroup> head_row: array<f32, HEAD_DIM>;
@@ -63,14 +64,13 @@ fn normalise(is_k: bool, lane: u32) {
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    // mutant: if state.done != 0u { => if state.done != state.done {
-    if state.done != 0u {
+    let row = this_pass.row[group.y];
+    // mutant: & ROW_DONE) != 0u { => & ROW_DONE) > 1u {
+    if (row.flags & ROW_DONE) != 0u {
         return;
     }
     let head = group.x;
-    let token = group.y;
-    let position = state.position + token;
-    let start = (token * (HEADS + 2u * KV_HEADS) + head) * HEAD_DIM;
+    let start = (group.y * (HEADS + 2u * KV_HEADS) + head) * HEAD_DIM;
     for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
         head_row[i] = qkv[start + i];
     }
@@ -80,20 +80,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             // mutant: normalise(head >= HEADS, lane) => normalise(head > HEADS, lane)
             normalise(head >= HEADS, lane);
         }
-        rotate(position, lane);
+        rotate(row.position, lane);
     }
     workgroupBarrier();
     if head < HEADS {
-        let to = (token * HEADS + head) * HEAD_DIM;
+        let to = (group.y * HEADS + head) * HEAD_DIM;
         for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
             q[to + i] = head_row[i];
         }
         return;
     }
     let kv_head = (head - HEADS) % KV_HEADS;
-    // mutant: kv_head * CONTEXT + position => kv_head * CONTEXT + token
+    // mutant: row.position % CAPACITY, RING) => row.position, RING)
+    let slot = select(row.position, row.position % CAPACITY, RING);
+    // mutant: row.sequence * KV_HEADS + kv_head => kv_head
+    // mutant: * CAPACITY + slot => * CAPACITY + group.y
     // mutant: * ROW_WORDS; => * (HEAD_DIM / 2u);
-    let to = (kv_head * CONTEXT + position) * ROW_WORDS;
+    let to = ((row.sequence * KV_HEADS + kv_head) * CAPACITY + slot) * ROW_WORDS;
     for (var i = lane; i < HEAD_DIM / 2u; i += WG_SIZE) {
         let packed = pack2x16float(vec2<f32>(head_row[2u * i], head_row[2u * i + 1u]));
         if head < HEADS + KV_HEADS {

@@ -1,10 +1,10 @@
-// Ends the filters exactly among the candidates, draws, and commits the token. One workgroup. Last of the four kernels
-// of sampling.
+// Ends the filters exactly among the candidates, draws, and commits the token. One workgroup per output of the pass.
+// Last of the four kernels of sampling.
 //
 // A filter is the smallest key at which a count (top-k) or a sum of probabilities (top-p) is reached, found a byte at
 // a time through histograms; logits whose keys are equal stay or go together. The twin of src/sampler.rs.
 
-#import state
+#import pass
 
 override WG_SIZE: u32 = 256;
 override LENGTH: u32;
@@ -17,29 +17,30 @@ struct Params {
 #import sample_options
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> options: Options;
-@group(0) @binding(2) var<storage, read> logits: array<f32>;                // [LENGTH], penalised
+@group(0) @binding(1) var<storage, read> options: array<Options>;           // [sequences]
+@group(0) @binding(2) var<storage, read> logits: array<f32>;                // [outputs, LENGTH], penalised
 @group(0) @binding(3) var<storage, read> stops: array<u32>;                 // length, then end-of-generation ids
-@group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch; zero at the end
-@group(0) @binding(5) var<storage, read_write> counts: array<u32>;          // [LENGTH]
-@group(0) @binding(6) var<storage, read_write> state: State;
-@group(0) @binding(7) var<storage, read_write> tokens: array<u32>;          // [0] is the next pass's token
+@group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch; left as it is wanted
+@group(0) @binding(5) var<storage, read_write> counts: array<u32>;          // [sequences, LENGTH]
+@group(0) @binding(6) var<storage, read_write> this_pass: Pass;
 
 #import partial_argmax
 #import sample_scratch
 #import sample_bins
 #import commit
 
+var<workgroup> shared_sequence: u32;
+
 fn candidate(i: u32) -> u32 {
-    return min(atomicLoad(&scratch[LIST_AT + i]), LENGTH - 1u);
+    return min(atomicLoad(&scratch[scratch_at + LIST_AT + i]), LENGTH - 1u);
 }
 
 // The smallest key at which `goal` (a count, or a share of the sum) is reached among keys up to `limit`. The first
 // filter starts from the histogram of all logits.
-fn cut(limit: u32, by_count: bool, is_first: bool, highest: f32, lane: u32) -> u32 {
+fn cut(sequence: u32, limit: u32, by_count: bool, is_first: bool, highest: f32, lane: u32) -> u32 {
     // mutant: top_k) => top_k) + 1.0
-    let goal = select(options.top_p, f32(options.top_k), by_count);
-    let length = min(atomicLoad(&scratch[CANDIDATES]), LENGTH);
+    let goal = select(options[sequence].top_p, f32(options[sequence].top_k), by_count);
+    let length = min(atomicLoad(&scratch[scratch_at + CANDIDATES]), LENGTH);
     var prefix = 0u;
     for (var level = 0u; level < 3u; level++) {
         let shift = 16u - 8u * level;
@@ -49,7 +50,7 @@ fn cut(limit: u32, by_count: bool, is_first: bool, highest: f32, lane: u32) -> u
             clear_bins(lane);
             workgroupBarrier();
             for (var i = lane; i < length; i += WG_SIZE) {
-                let depth = highest - logits[candidate(i)];
+                let depth = highest - logits[logits_at + candidate(i)];
                 let key = depth_key(depth);
                 // mutant: key >> (shift + 8u) == prefix => key >> shift == prefix
                 // mutant: if key <= limit && (level => if (level
@@ -66,35 +67,42 @@ fn cut(limit: u32, by_count: bool, is_first: bool, highest: f32, lane: u32) -> u
     return min(prefix, limit);
 }
 
-fn draw(highest: f32, lane: u32) -> PartialArgmax {
+fn draw(sequence: u32, highest: f32, lane: u32) -> PartialArgmax {
     var limit = DEEPEST - 1u;
-    if options.top_k > 0u {
-        limit = cut(limit, true, true, highest, lane);
+    if options[sequence].top_k > 0u {
+        limit = cut(sequence, limit, true, true, highest, lane);
     }
-    if options.top_p < 1.0 {
-        // mutant: cut(limit, false, options.top_k == 0u, => cut(limit, false, true,
-        limit = cut(limit, false, options.top_k == 0u, highest, lane);
+    if options[sequence].top_p < 1.0 {
+        // mutant: false, options[sequence].top_k == 0u, => false, true,
+        limit = cut(sequence, limit, false, options[sequence].top_k == 0u, highest, lane);
     }
-    // mutant: limit = min(limit, least_key()); =>
-    limit = min(limit, least_key());
-    let length = min(atomicLoad(&scratch[CANDIDATES]), LENGTH);
+    // mutant: limit = min(limit, least_key(sequence)); =>
+    limit = min(limit, least_key(sequence));
+    let length = min(atomicLoad(&scratch[scratch_at + CANDIDATES]), LENGTH);
+    let steps = this_pass.sequences[sequence].steps;
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = lane; i < length; i += WG_SIZE) {
         let index = candidate(i);
-        if depth_key(highest - logits[index]) <= limit {
-            best = better(best, drawn(logits[index], state.steps, index));
+        let logit = logits[logits_at + index];
+        if depth_key(highest - logit) <= limit {
+            best = better(best, drawn(sequence, logit, steps, index));
         }
     }
     return workgroup_best(best, lane);
 }
 
 @compute @workgroup_size(WG_SIZE)
-fn main(@builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    begin_output(group.x);
+    if lane == 0u {
+        shared_sequence = this_pass.row[row_of(group.x)].sequence;
+    }
+    let sequence = workgroupUniformLoad(&shared_sequence);
     var best = best_of(LARGEST_AT, lane);
     workgroupBarrier();
-    if options.temperature > 0.0 {
-        if has_filters() {
-            best = draw(best.value, lane);
+    if options[sequence].temperature > 0.0 {
+        if has_filters(sequence) {
+            best = draw(sequence, best.value, lane);
         } else {
             best = best_of(DRAWN_AT, lane);
         }
@@ -103,15 +111,16 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     // The next token's histogram starts empty.
     // mutant: i <= CANDIDATES; => i < CANDIDATES;
     for (var i = lane; i <= CANDIDATES; i += WG_SIZE) {
-        atomicStore(&scratch[i], 0u);
+        atomicStore(&scratch[scratch_at + i], 0u);
     }
-    // mutant: lane == 0u && state.done == 0u => lane == 0u
-    if lane == 0u && state.done == 0u {
+    // mutant: && !is_done(group.x) =>
+    if lane == 0u && !is_done(group.x) {
         // mutant: if best.index < LENGTH { => if best.index != LENGTH {
         if best.index < LENGTH {
-            // mutant: counts[best.index] += 1u; => counts[best.index] = 1u;
-            counts[best.index] += 1u;
+            // mutant: + best.index] += 1u; => + best.index] = 1u;
+            // mutant: sequence * LENGTH + best.index => best.index
+            counts[sequence * LENGTH + best.index] += 1u;
         }
-        commit(best.index);
+        commit(group.x, best.index);
     }
 }

@@ -1,5 +1,5 @@
 // Counts and sums of probabilities of all logits by the upper byte of their keys, where top-k or top-p ask for them.
-// One workgroup adds one segment of CHUNK. Second of the four kernels of sampling.
+// One workgroup adds one segment of CHUNK of one output of the pass. Second of the four kernels of sampling.
 
 override WG_SIZE: u32 = 256;
 override CHUNK: u32 = 2048;
@@ -10,12 +10,14 @@ struct Params {
     unused: u32,
 }
 
+#import pass
 #import sample_options
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> options: Options;
-@group(0) @binding(2) var<storage, read> logits: array<f32>;                // [LENGTH], penalised
-@group(0) @binding(3) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
+@group(0) @binding(2) var<storage, read> options: array<Options>;           // [sequences]
+@group(0) @binding(3) var<storage, read> logits: array<f32>;                // [outputs, LENGTH], penalised
+@group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
 
 #import partial_argmax
 #import sample_scratch
@@ -27,17 +29,19 @@ fn add_bin(bin: u32) {
     if count == 0u {
         return;
     }
-    // mutant: atomicAdd(&scratch[COUNTS_AT + bin], count); => atomicAdd(&scratch[COUNTS_AT + bin], 1u);
-    atomicAdd(&scratch[COUNTS_AT + bin], count);
+    // mutant: COUNTS_AT + bin], count => COUNTS_AT + bin], 1u
+    atomicAdd(&scratch[scratch_at + COUNTS_AT + bin], count);
     let low = atomicLoad(&bin_low[bin]);
-    let before = atomicAdd(&scratch[LOW_AT + bin], low);
+    let before = atomicAdd(&scratch[scratch_at + LOW_AT + bin], low);
     // mutant: select(0u, 1u, before + low < before) => 0u
-    atomicAdd(&scratch[HIGH_AT + bin], atomicLoad(&bin_high[bin]) + select(0u, 1u, before + low < before));
+    atomicAdd(&scratch[scratch_at + HIGH_AT + bin], atomicLoad(&bin_high[bin]) + select(0u, 1u, before + low < before));
 }
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    if !has_filters() || options.temperature == 0.0 {
+    begin_output(group.y);
+    let sequence = this_pass.row[this_pass.rows - this_pass.outputs + group.y].sequence;
+    if !has_filters(sequence) || options[sequence].temperature == 0.0 {
         return;
     }
     clear_bins(lane);
@@ -45,7 +49,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // mutant: min((group.x + 1u) * CHUNK, LENGTH) => (group.x + 1u) * CHUNK
     let end = min((group.x + 1u) * CHUNK, LENGTH);
     for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
-        let depth = highest - logits[i];
+        let depth = highest - logits[logits_at + i];
         let key = depth_key(depth);
         // mutant: if key < DEEPEST { => if key <= DEEPEST {
         if key < DEEPEST {

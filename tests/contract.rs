@@ -20,10 +20,10 @@ use webgguf::kernels::caps::{Caps, MatrixShape};
 use webgguf::kernels::layout::{Matrix, PackedLayout};
 use webgguf::kernels::mat_mul::{MatMul, mat_mul};
 use webgguf::kernels::mat_vec::{Epilogue, MatVec, RULES, choose, mat_vec};
+use webgguf::kernels::pass::{Header, MAX_SEQUENCES, Row, Sequence};
 use webgguf::kernels::repack::repack;
 use webgguf::kernels::shared::files;
 use webgguf::kernels::spec::{Access, BufferId, Dispatch, Kernel, MAX_WORKGROUPS, SUBGROUP_MATRIX, Slice};
-use webgguf::kernels::state::State;
 use webgguf::model::GateKind;
 
 /// WebGPU's default limits: what every device has.
@@ -193,24 +193,33 @@ fn bindings_and_parameters_are_those_of_the_spec() {
     }
 }
 
+/// The fields of structs of `u32` and of one another, with their offsets.
+macro_rules! fields {
+    ($ty:ty: $($field:ident),*) => {
+        vec![$((stringify!($field).to_owned(), std::mem::offset_of!($ty, $field))),*]
+    };
+}
+
 #[test]
-fn the_state_is_the_same_on_both_sides() {
+fn the_pass_is_the_same_on_both_sides() {
+    let mut of_pass = fields!(Header: rows, outputs);
+    let pad = std::mem::offset_of!(Header, pad);
+    of_pass.extend((0..2).map(|i| (format!("pad{i}"), pad + 4 * i)));
+    of_pass.extend(fields!(Header: sequences));
+    of_pass.push(("row".to_owned(), size_of::<Header>()));
+    let of_sequence = (size_of::<Sequence>(), fields!(Sequence: token, done, steps, position));
+    let of_row = (size_of::<Row>(), fields!(Row: token, position, sequence, flags));
     let mut seen = 0;
     for (wgsl, kernel) in shaders() {
-        let Some((size, fields)) = layout(&parse(&kernel.id, &wgsl).0, "State") else { continue };
-        let State { position: _, count: _, token: _, done: _, steps: _, pad } = State::default();
-        let mut expected = vec![
-            ("position".to_owned(), std::mem::offset_of!(State, position)),
-            ("count".to_owned(), std::mem::offset_of!(State, count)),
-            ("token".to_owned(), std::mem::offset_of!(State, token)),
-            ("done".to_owned(), std::mem::offset_of!(State, done)),
-            ("steps".to_owned(), std::mem::offset_of!(State, steps)),
-        ];
-        expected.extend((0..pad.len()).map(|i| (format!("pad{i}"), std::mem::offset_of!(State, pad) + 4 * i)));
-        assert_eq!((size, fields), (size_of::<State>(), expected), "{}", kernel.id);
+        let (module, _) = parse(&kernel.id, &wgsl);
+        let Some((_, fields)) = layout(&module, "Pass") else { continue };
+        assert_eq!(fields, of_pass, "{}", kernel.id);
+        assert_eq!(layout(&module, "Sequence"), Some(of_sequence.clone()), "{}", kernel.id);
+        assert_eq!(layout(&module, "Row"), Some(of_row.clone()), "{}", kernel.id);
         seen += 1;
     }
-    assert!(seen > 50, "only {seen} shaders use the state");
+    assert!(seen > 50, "only {seen} shaders read a pass");
+    assert_eq!(size_of::<Header>(), of_pass[4].1 + MAX_SEQUENCES * size_of::<Sequence>());
 }
 
 #[test]
@@ -380,7 +389,7 @@ fn mat_vec_covers(caps: &Caps, weights: &Matrix, epilogue: Epilogue) {
 fn mat_mul_covers(caps: &Caps, weights: &Matrix, tokens: u32) {
     let (x, y, epilogue) = (buffer(2), buffer(3), Epilogue::Store);
     let (x_stride, y_stride) = (weights.cols, weights.rows);
-    let problem = MatMul { weights, x, x_stride, bias: None, epilogue, y, y_stride, y_offset: 0 };
+    let problem = MatMul { x_rows: tokens, weights, x, x_stride, bias: None, epilogue, y, y_stride, y_offset: 0 };
     let dispatch = &mat_mul(caps, buffer(0), buffer(1), &problem)[0];
     let [x, y, _] = workgroups(dispatch, tokens);
     assert!(x * 4 * constant(&dispatch.kernel, "TX") >= weights.rows, "{}", dispatch.kernel.key());

@@ -47,7 +47,7 @@ fn tensors(config: &ModelConfig, ty: impl Fn(Role) -> GgmlType) -> Vec<TensorInf
 fn line(text: &mut String, dispatch: &Dispatch, labels: &HashMap<BufferId, &str>) {
     let grid = dispatch.grid.map(|extent| match extent {
         Extent::Fixed(count) => count.to_string(),
-        Extent::PerTokens(per) => format!("tokens/{per}"),
+        Extent::PerRows(per) => format!("tokens/{per}"),
     });
     let buffers: Vec<&str> = dispatch.buffers.iter().map(|slice| labels[&slice.buffer]).collect();
     let _ = writeln!(text, "  {} [{}] {}", dispatch.kernel.id, grid.join(", "), buffers.join(", "));

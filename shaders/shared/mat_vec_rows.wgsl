@@ -11,7 +11,7 @@ override NORM: bool;     // RMS-normalise x on the way
 override EPS: f32;
 override BIAS: bool;
 override RESIDUAL: bool; // add to y
-override LAST_TOKEN: bool; // x is the last of the pass's tokens, not the first
+override OF_OUTPUTS: bool; // x begins at the pass's first row that has logits, not at its first row
 override SWIGLU: bool;   // rows r and ROWS + r of W are gate and up of y[r]
 override GELU: bool = false; // the gate goes through GELU rather than SiLU
 
@@ -25,12 +25,12 @@ struct Params {
     y_offset: u32,   // element of y that the matrix's first row writes
 }
 
-#import state
+#import pass
 #import silu
 #import gelu
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> state: State;
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> x: array<x_elem>;              // [tokens, COLS]
 @group(0) @binding(3) var<storage, read> norm_weight: array<norm_elem>; // [COLS]
 @group(0) @binding(4) var<storage, read> w_vec: array<vec4<u32>>;       // [rows of W, BLOCKS] and scales
@@ -54,27 +54,29 @@ fn weight_row(first: u32, group_row: u32) -> u32 {
 
 // Element of x where its first column starts.
 fn x_start() -> u32 {
-    if LAST_TOKEN {
-        // mutant (mat_vec, mat_vec_split): (state.count - 1u) * COLS => state.count * COLS
-        return (state.count - 1u) * COLS;
+    if OF_OUTPUTS {
+        // mutant (mat_vec, mat_vec_split): this_pass.rows - this_pass.outputs => this_pass.rows
+        return (this_pass.rows - this_pass.outputs) * COLS;
     }
     return 0u;
 }
 
 // The epilogue inputs of a row of y. They are loaded before the sum is known: nothing waits for them at the end.
-struct Row {
+struct OutputRow {
     at: u32,      // element of y
     before: f32,  // what is added: bias and residual
     written: bool,
 }
 
-// Row r of a column of y. Nothing is written once the run is done.
-fn load_row(r: u32, column: u32) -> Row {
+// Row r of a column of y. A column is a row of the pass; where its sequence is done, nothing is written.
+fn load_row(r: u32, column: u32) -> OutputRow {
     let row = params.first_row + r;
-    // mutant (mat_vec, mat_vec_split): r < ROWS && state.done == 0u => r < ROWS
-    // mutant (mat_vec, mat_vec_split): r < ROWS && state.done == 0u => r <= ROWS && state.done == 0u
+    // mutant (mat_vec, mat_vec_split): & ROW_DONE) == 0u => & ROW_DONE) < 2u
+    // mutant (mat_vec_split): row[column] => row[0]
+    let is_live = (this_pass.row[column].flags & ROW_DONE) == 0u;
+    // mutant (mat_vec, mat_vec_split): r < ROWS && => r <= ROWS &&
     // mutant (mat_vec_split): column * Y_STRIDE => column * ROWS
-    var found = Row(column * Y_STRIDE + params.y_offset + row, 0.0, r < ROWS && state.done == 0u);
+    var found = OutputRow(column * Y_STRIDE + params.y_offset + row, 0.0, r < ROWS && is_live);
     if r < ROWS && BIAS {
         // mutant (mat_vec, mat_vec_split): bias[row] => bias[r]
         found.before += bias[row];
@@ -86,7 +88,7 @@ fn load_row(r: u32, column: u32) -> Row {
 }
 
 // Writes a row from its sum (with SWIGLU: its gate and up), given the sum of squares of x.
-fn write_row(row: Row, sum: f32, up: f32, squares: f32) {
+fn write_row(row: OutputRow, sum: f32, up: f32, squares: f32) {
     if !row.written {
         return;
     }

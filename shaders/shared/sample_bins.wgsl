@@ -27,9 +27,9 @@ fn add_to_bin(bin: u32, depth: f32) {
 
 // The histogram over all logits.
 fn load_bins(lane: u32) {
-    atomicStore(&bin_counts[lane], atomicLoad(&scratch[COUNTS_AT + lane]));
-    atomicStore(&bin_low[lane], atomicLoad(&scratch[LOW_AT + lane]));
-    atomicStore(&bin_high[lane], atomicLoad(&scratch[HIGH_AT + lane]));
+    atomicStore(&bin_counts[lane], atomicLoad(&scratch[scratch_at + COUNTS_AT + lane]));
+    atomicStore(&bin_low[lane], atomicLoad(&scratch[scratch_at + LOW_AT + lane]));
+    atomicStore(&bin_high[lane], atomicLoad(&scratch[scratch_at + HIGH_AT + lane]));
 }
 
 fn bin_value(bin: u32, by_count: bool) -> f32 {

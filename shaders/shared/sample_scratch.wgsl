@@ -1,5 +1,6 @@
-// What the sampling kernels pass on, in one buffer of words; see kernels/sample.rs. The kernel declares LENGTH,
-// SEGMENTS and WG_SIZE = 256, and binds `scratch`, `options` and `logits`.
+// What the sampling kernels pass on, SCRATCH_WORDS for every output of the pass; see kernels/sample.rs. The kernel
+// declares LENGTH, SEGMENTS and WG_SIZE = 256, binds `scratch`, `options` (by sequence) and `logits` (by output), and
+// calls `begin_output` first.
 //
 // A logit's distance from the largest is its depth, and its key the depth in units of 2^-19, in 24 bits; a logit deeper
 // than 32 is never drawn. The histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed
@@ -11,9 +12,20 @@ const CANDIDATES = 768u;    // how many candidates there are
 const LARGEST_AT = 784u;    // [SEGMENTS] of (bits of the value, index): the largest penalised logits
 override DRAWN_AT: u32 = LARGEST_AT + 2u * SEGMENTS;  // [SEGMENTS], the same with noise
 override LIST_AT: u32 = DRAWN_AT + 2u * SEGMENTS;     // [LENGTH]: indices of candidates
+override SCRATCH_WORDS: u32 = LIST_AT + LENGTH;
 
 const BINS = 256u;
 const DEEPEST = 0xffffffu;
+
+var<private> logits_at: u32;  // where those of the output begin
+var<private> scratch_at: u32;
+
+fn begin_output(output: u32) {
+    // mutant (penalties): output * LENGTH => 0u
+    logits_at = output * LENGTH;
+    // mutant (sample): output * SCRATCH_WORDS => 0u
+    scratch_at = output * SCRATCH_WORDS;
+}
 
 fn depth_key(depth: f32) -> u32 {
     // mutant (sample_histogram): if depth < 32.0 { => if depth < 16.0 {
@@ -24,18 +36,18 @@ fn depth_key(depth: f32) -> u32 {
 }
 
 // The largest key that min-p keeps, and that can be drawn at all.
-fn least_key() -> u32 {
-    if options.min_p > 0.0 {
-        // mutant (sample, sample_candidates): depth_key(-log(options.min_p)) => depth_key(options.min_p)
-        return min(DEEPEST - 1u, depth_key(-log(options.min_p)));
+fn least_key(sequence: u32) -> u32 {
+    if options[sequence].min_p > 0.0 {
+        // mutant (sample, sample_candidates): -log(options[sequence].min_p) => options[sequence].min_p
+        return min(DEEPEST - 1u, depth_key(-log(options[sequence].min_p)));
     }
     return DEEPEST - 1u;
 }
 
 // Whether the histogram is needed: without top-k and top-p a logit is kept or not whatever the others are.
-fn has_filters() -> bool {
-    // mutant (sample, sample_candidates, sample_histogram): 0u || options.top_p < 1.0 => 0u
-    return options.top_k > 0u || options.top_p < 1.0;
+fn has_filters(sequence: u32) -> bool {
+    // mutant (sample, sample_candidates, sample_histogram): 0u || options[sequence].top_p < 1.0 => 0u
+    return options[sequence].top_k > 0u || options[sequence].top_p < 1.0;
 }
 
 // The best of the partial argmaxes from word `at` on.
@@ -43,22 +55,24 @@ fn best_of(at: u32, lane: u32) -> PartialArgmax {
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     // mutant (sample): i < SEGMENTS; i += WG_SIZE => i + 1u < SEGMENTS; i += WG_SIZE
     for (var i = lane; i < SEGMENTS; i += WG_SIZE) {
-        let value = bitcast<f32>(atomicLoad(&scratch[at + 2u * i]));
-        best = better(best, PartialArgmax(value, atomicLoad(&scratch[at + 2u * i + 1u])));
+        let word = scratch_at + at + 2u * i;
+        best = better(best, PartialArgmax(bitcast<f32>(atomicLoad(&scratch[word])), atomicLoad(&scratch[word + 1u])));
     }
     return workgroup_best(best, lane);
 }
 
 fn keep_best(at: u32, segment: u32, best: PartialArgmax) {
-    atomicStore(&scratch[at + 2u * segment], bitcast<u32>(best.value));
-    // mutant (penalties, sample_candidates): at + 2u * segment + 1u], best.index => at + 2u * segment + 1u], segment
-    atomicStore(&scratch[at + 2u * segment + 1u], best.index);
+    let word = scratch_at + at + 2u * segment;
+    atomicStore(&scratch[word], bitcast<u32>(best.value));
+    // mutant (penalties, sample_candidates): word + 1u], best.index => word + 1u], segment
+    atomicStore(&scratch[word + 1u], best.index);
 }
 
 // A number in (0, 1) for this step and index: pcg4d (Jarzynski and Olano 2020), the twin of src/sampler.rs.
-fn uniform_noise(step: u32, index: u32) -> f32 {
-    // mutant (sample, sample_candidates): options.seed_low, options.seed_high => options.seed_low, options.seed_low
-    var v = vec4<u32>(options.seed_low, options.seed_high, step, index) * 1664525u + 1013904223u;
+fn uniform_noise(sequence: u32, step: u32, index: u32) -> f32 {
+    let seed = vec2<u32>(options[sequence].seed_low, options[sequence].seed_high);
+    // mutant (sample, sample_candidates): seed.x, seed.y => seed.x, seed.x
+    var v = vec4<u32>(seed.x, seed.y, step, index) * 1664525u + 1013904223u;
     v.x += v.y * v.w; v.y += v.z * v.x; v.z += v.x * v.y; v.w += v.y * v.z;
     // mutant (sample, sample_candidates): v ^= v >> vec4<u32>(16u); =>
     v ^= v >> vec4<u32>(16u);
@@ -78,6 +92,7 @@ fn gumbel(rest: f32) -> f32 {
 }
 
 // A logit with the noise of the draw (Gumbel-max; Maddison et al. 2014, arXiv 1411.0030).
-fn drawn(logit: f32, step: u32, index: u32) -> PartialArgmax {
-    return PartialArgmax(logit / options.temperature + gumbel(1.0 - uniform_noise(step, index)), index);
+fn drawn(sequence: u32, logit: f32, step: u32, index: u32) -> PartialArgmax {
+    let noise = gumbel(1.0 - uniform_noise(sequence, step, index));
+    return PartialArgmax(logit / options[sequence].temperature + noise, index);
 }

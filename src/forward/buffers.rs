@@ -1,4 +1,4 @@
-//! The buffers of a run besides the weights: state, tokens, activations, KV cache, what sampling needs.
+//! The buffers of a run besides the weights: the pass, activations, KV cache, what sampling needs.
 
 use super::CHUNK;
 use super::activations::{self, Places};
@@ -7,10 +7,10 @@ use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
+use crate::kernels::pass::Pass;
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::kernels::sample::{Options, scratch_bytes};
 use crate::kernels::spec::Slice;
-use crate::kernels::state::State;
 use crate::model::program::{AttentionSpec, Op, Program};
 
 /// Keys and values of one attention layer, and its shape.
@@ -58,10 +58,8 @@ pub const MAX_STOPS: usize = 64;
 pub struct Buffers {
     /// Positions of the context.
     pub context: usize,
-    /// The run's [`State`].
-    pub state: Slice,
-    /// Ids of the pass, `[CHUNK]`; decode reads the first.
-    pub tokens: Slice,
+    /// The [`Pass`] of up to [`CHUNK`] rows.
+    pub pass: Slice,
     /// RoPE frequencies of each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
     pub frequencies: Vec<Slice>,
     /// Bound where a kernel's variant does not read a binding.
@@ -91,8 +89,7 @@ impl Buffers {
         let cache = cache.collect();
         Self {
             context,
-            state: plan.alloc("state", size_of::<State>() as u64).into(),
-            tokens: plan.words("tokens", CHUNK),
+            pass: plan.alloc("pass", Pass::bytes_of(CHUNK)).into(),
             frequencies: program
                 .rope_tables
                 .iter()
@@ -116,7 +113,7 @@ impl Buffers {
 
     /// The buffers through which a sampler commits a token.
     pub fn commit(&self) -> Commit {
-        Commit { stops: self.sample.stops, state: self.state, tokens: self.tokens }
+        Commit { stops: self.sample.stops, pass: self.pass }
     }
 }
 
@@ -125,11 +122,12 @@ fn layer_cache(number: usize, spec: &AttentionSpec, context: usize, plan: &mut P
         heads: spec.heads as u32,
         kv_heads: spec.kv_heads as u32,
         head_dim: spec.head_dim as u32,
-        context: context as u32,
+        capacity: context as u32,
+        ring: false,
     };
     let cache = Cache {
-        k: plan.alloc(format!("layer {number} keys"), heads.cache_bytes()).into(),
-        v: plan.alloc(format!("layer {number} values"), heads.cache_bytes()).into(),
+        k: plan.alloc(format!("layer {number} keys"), heads.cache_bytes(1)).into(),
+        v: plan.alloc(format!("layer {number} values"), heads.cache_bytes(1)).into(),
     };
     LayerCache { heads, cache }
 }

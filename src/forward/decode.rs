@@ -2,7 +2,7 @@
 
 use super::fusion::{Step, Then, steps};
 use super::{Forward, Lowering, Part};
-use crate::kernels::attention::attention_decode_limited;
+use crate::kernels::attention::attention_decode;
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
 use crate::kernels::spec::Dispatch;
 use crate::kernels::swiglu::swiglu;
@@ -30,21 +30,21 @@ impl Forward<'_> {
 }
 
 impl Lowering<'_> {
-    /// The dispatches of operations; with `last_token` the first activation is read at the last row of the pass.
-    fn lower(&self, ops: &[Op], last_token: bool) -> Vec<Dispatch> {
+    /// The dispatches of operations; with `of_outputs` the first activation is read at the rows of the pass that have logits.
+    fn lower(&self, ops: &[Op], of_outputs: bool) -> Vec<Dispatch> {
         let step = |step: &Step| match step {
-            Step::Linears { x, norm, linears, then } => self.products(*x, *norm, linears, *then, last_token),
+            Step::Linears { x, norm, linears, then } => self.products(*x, *norm, linears, *then, of_outputs),
             Step::Attention { qk_norm, rope, attend } => {
                 let (attention, limits) = self.attention(attend);
                 let Forward { buffers, .. } = self.forward;
                 let mut list = vec![self.rope_kv(qk_norm, *rope, attend)];
-                list.extend(attention_decode_limited(buffers.state, &attention, &buffers.scratch.splits, limits));
+                list.extend(attention_decode(buffers.pass, 1, &attention, &buffers.scratch.splits, limits));
                 list
             }
             other => self.simple(other),
         };
-        // The head reads the last row on the way of its first product, which must have the norm folded in.
-        let rules = if last_token { super::DECODE } else { self.forward.decode_rules };
+        // The head reads those rows on the way of its first product, which must have the norm folded in.
+        let rules = if of_outputs { super::DECODE } else { self.forward.decode_rules };
         steps(ops, rules).iter().flat_map(|fused| step(&fused.step)).collect()
     }
 
@@ -54,7 +54,7 @@ impl Lowering<'_> {
         norm: Option<RmsNorm>,
         linears: &[Op],
         then: Then,
-        last_token: bool,
+        of_outputs: bool,
     ) -> Vec<Dispatch> {
         let Forward { weights, .. } = self.forward;
         let Some(Op::Linear { weight, y, .. }) = linears.first() else { return Vec::new() };
@@ -68,7 +68,7 @@ impl Lowering<'_> {
                 bias,
                 epilogue,
                 y_offset,
-                last_token,
+                of_outputs,
                 ..MatVec::new(&part.matrix, x.slice, y)
             })
         };
@@ -95,6 +95,6 @@ impl Lowering<'_> {
     }
 
     fn mat_vec(&self, problem: &MatVec) -> Vec<Dispatch> {
-        mat_vec(self.forward.caps, self.forward.buffers.state, self.forward.buffers.dummy, problem)
+        mat_vec(self.forward.caps, self.forward.buffers.pass, self.forward.buffers.dummy, problem)
     }
 }

@@ -1,9 +1,8 @@
 //! Tokens → logits, as command lists: plain data that `gpu` makes ready once and replays.
 //!
 //! A model's [`Program`] is lowered twice over one set of buffers. *Prefill* runs a chunk of up to [`CHUNK`] tokens
-//! through all layers; *decode* runs the one token that the sampler left in `tokens[0]` through all layers and the
-//! head. Each turns the operations into [steps](fusion) by its own table of rules, and every step into dispatches. What
-//! changes from token to token is in the GPU-side state, so the lists never change.
+//! through all layers; *decode* runs the row that the sampler left in the pass through all layers and the head. Each turns the operations into [steps](fusion) by its own table of rules, and every step into dispatches. What
+//! changes from token to token is in the pass on the GPU, so the lists never change.
 
 mod activations;
 mod buffers;
@@ -25,7 +24,7 @@ use crate::kernels::argmax::{argmax, argmax_merge};
 use crate::kernels::attention::{Attention, Limits};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
-use crate::kernels::gather::gather_scaled;
+use crate::kernels::gather::gather;
 use crate::kernels::rms_norm::{RmsNorm, rms_norm};
 use crate::kernels::rope_kv::{Rope, RopeKv, rope_kv};
 use crate::kernels::sample::{Sample, sample};
@@ -98,13 +97,17 @@ impl<'a> Forward<'a> {
     pub fn greedy(&self) -> Vec<Dispatch> {
         let (logits, s) = (self.buffers.logits, &self.buffers.sample);
         let vocab = self.vocab();
-        vec![argmax(vocab, logits, s.partial_argmaxes), argmax_merge(vocab, s.partial_argmaxes, self.buffers.commit())]
+        vec![
+            argmax([1, vocab], logits, s.partial_argmaxes),
+            argmax_merge([1, vocab], s.partial_argmaxes, self.buffers.commit()),
+        ]
     }
 
     /// Logits → one id by the run's sampling options, committed as the next token.
     pub fn sample(&self) -> Vec<Dispatch> {
         let s = self.buffers.sample;
         let problem = Sample {
+            outputs: 1,
             length: self.vocab(),
             options: s.options,
             counts: s.counts,
@@ -125,7 +128,7 @@ impl<'a> Forward<'a> {
         let embed = |op: &Op| match *op {
             Op::Embed { table, scale, y } => {
                 let y = b.head.of(y).slice;
-                gather_scaled(b.state, b.tokens, &self.weights.tables[&table], y, scale)
+                gather(b.pass, &self.weights.tables[&table], y, scale)
             }
             _ => Vec::new(),
         };
@@ -222,7 +225,7 @@ impl Lowering<'_> {
             q: buffers.scratch.q,
             cache,
         };
-        rope_kv(buffers.state, buffers.dummy, &problem)
+        rope_kv(buffers.pass, buffers.dummy, &problem)
     }
 
     /// The buffer that holds q, k and v side by side.

@@ -2,9 +2,9 @@
 
 use super::fusion::{PREFILL, Step, Then, steps};
 use super::{Forward, Lowering, Place, Places};
-use crate::kernels::attention::attention_limited;
+use crate::kernels::attention::attention;
 use crate::kernels::caps::ActivationFormat;
-use crate::kernels::mat_mul::{MatMul, mat_mul};
+use crate::kernels::mat_mul::{ALL_ROWS, MatMul, mat_mul};
 use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
 use crate::kernels::mat_mul_subgroup_matrix::{self, Subgroups, mat_mul_subgroup_matrix, round_f16};
 use crate::kernels::mat_vec::Epilogue;
@@ -52,9 +52,9 @@ impl Lowering<'_> {
                 self.multiply(format, &self.problems(x, linears, then))
             }
             Step::Attention { qk_norm, rope, attend } => {
-                let (attention, limits) = self.attention(&attend);
-                let state = self.forward.buffers.state;
-                vec![self.rope_kv(&qk_norm, rope, &attend), attention_limited(state, &attention, limits)]
+                let (problem, limits) = self.attention(&attend);
+                let pass = self.forward.buffers.pass;
+                vec![self.rope_kv(&qk_norm, rope, &attend), attention(pass, &problem, limits)]
             }
             other => self.simple(&other),
         };
@@ -73,8 +73,18 @@ impl Lowering<'_> {
         parts
             .map(|part| {
                 let (bias, y_offset) = problem(part);
-                let (x_stride, y_stride) = (x.stride as u32, y.stride as u32);
-                MatMul { weights: &part.matrix, x: x.slice, x_stride, bias, epilogue, y: y.slice, y_stride, y_offset }
+                let (x_rows, x_stride, y_stride) = (ALL_ROWS, x.stride as u32, y.stride as u32);
+                MatMul {
+                    x_rows,
+                    weights: &part.matrix,
+                    x: x.slice,
+                    x_stride,
+                    bias,
+                    epilogue,
+                    y: y.slice,
+                    y_stride,
+                    y_offset,
+                }
             })
             .collect()
     }
@@ -82,23 +92,23 @@ impl Lowering<'_> {
     /// Products with one x, which is rounded once for those that take it so.
     fn multiply(&self, format: ActivationFormat, problems: &[MatMul]) -> Vec<Dispatch> {
         let Forward { buffers, caps, .. } = self.forward;
-        let (state, dummy, scratch) = (buffers.state, buffers.dummy, &buffers.scratch);
+        let (pass, dummy, scratch) = (buffers.pass, buffers.dummy, &buffers.scratch);
         let takes = |problem: &&MatMul| match format {
             ActivationFormat::F32 => false,
             ActivationFormat::Int8 => mat_mul_int8::supports(problem.weights),
             ActivationFormat::F16(_) => mat_mul_subgroup_matrix::supports(problem.weights),
         };
         let round = |&MatMul { weights, x, x_stride, .. }: &MatMul| match format {
-            ActivationFormat::Int8 => quantise(state, (weights.cols, x_stride), x, &scratch.quants),
+            ActivationFormat::Int8 => quantise(pass, (weights.cols, x_stride), x, &scratch.quants),
             _ => round_f16((weights.cols, x_stride), x, &scratch.halves),
         };
         let product = |problem: &MatMul| match format {
-            ActivationFormat::Int8 if takes(&problem) => mat_mul_int8((state, dummy), problem, &scratch.quants),
+            ActivationFormat::Int8 if takes(&problem) => mat_mul_int8((pass, dummy), problem, &scratch.quants),
             ActivationFormat::F16(shape) if takes(&problem) => {
                 let subgroups = Subgroups { size: caps.subgroup_size.0, shape };
-                mat_mul_subgroup_matrix(subgroups, (state, dummy), problem, &scratch.halves)
+                mat_mul_subgroup_matrix(subgroups, (pass, dummy), problem, &scratch.halves)
             }
-            _ => mat_mul(caps, state, dummy, problem),
+            _ => mat_mul(caps, pass, dummy, problem),
         };
         let rounded = problems.iter().find(takes).map(round);
         rounded.into_iter().chain(problems.iter().flat_map(product)).collect()

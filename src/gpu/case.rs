@@ -18,7 +18,7 @@ impl<'a> CaseRun<'a> {
     /// `limit_exceeded` where a buffer of the case is too large for the device.
     pub fn new(device: &'a Device, case: &'a Case) -> Result<Self> {
         let sizes = case.buffers.iter().map(|(id, bytes)| (*id, bytes.len() as u64));
-        let run = Run::new(device, sizes, &case.dispatches, case.state.count)?;
+        let run = Run::new(device, sizes, &case.dispatches, case.pass.header.rows)?;
         case.buffers.iter().for_each(|(id, bytes)| run.write(*id, bytes));
         Ok(Self { run, case })
     }

@@ -3,7 +3,7 @@
 use super::Device;
 use super::run::Run;
 use crate::harness::{Large, Random};
-use crate::kernels::state::State;
+use crate::kernels::pass::Pass;
 use crate::{Error, ErrorCode, Result};
 
 /// Bytes of weights that are made on the host; the rest of the matrix are copies of them.
@@ -33,7 +33,7 @@ impl<'a> LargeRun<'a> {
         }
         let run = Run::new(device, large.buffers.into_iter(), std::slice::from_ref(&large.dispatch), 1)?;
         let random = &mut Random::new(1);
-        run.write(Large::STATE, bytemuck::bytes_of(&State { count: 1, ..State::default() }));
+        run.write(Large::PASS, &Pass::constant().bytes());
         run.write(Large::X, bytemuck::cast_slice(&random.floats(run.buffer(Large::X).size() as usize / 4)));
         let run = Self { device, run, large };
         run.fill_weights(random)?;

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use super::buffer::{Buffer, BufferTable};
 use super::device::Device;
 use super::list::{Step, UNIFORM_ALIGN};
+use crate::kernels::pass::Pass;
 use crate::kernels::spec::{BufferId, Dispatch};
-use crate::tensor::{DType, DUMMY, Made, Tape, Tensor};
+use crate::tensor::{DType, DUMMY, Made, PASS, Tape, Tensor};
 use crate::{Error, Result};
 
 /// Dispatches between submits: their parameters share one uniform buffer.
@@ -38,6 +39,10 @@ impl TensorGpu {
         let uniform = device.buffer("params", BATCH as u64 * UNIFORM_ALIGN, usage)?;
         let mut buffers = BufferTable::default();
         buffers.insert(DUMMY, device.buffer("dummy", 16, wgpu::BufferUsages::STORAGE)?);
+        let rows = Pass::constant().bytes();
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
+        buffers.insert(PASS, device.buffer("constant rows", rows.len() as u64, usage)?);
+        device.queue.write_buffer(buffers.get(PASS), 0, &rows);
         let tape = Tape::new(device.caps.clone());
         Ok(Self {
             device,

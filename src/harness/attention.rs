@@ -1,15 +1,15 @@
-//! One and many queries over caches of 1 to 5,000 keys: head sizes, groups, and lengths around the tiles.
+//! One and many rows over caches of 1 to 5,000 keys: head sizes, groups, lengths around the tiles, several sequences,
+//! rings.
 
-use super::{Bench, Case, Expected, Random, Tolerance};
+use super::{Bench, Case, Expected, Random, Tolerance, places};
 use crate::gguf::{f16_from_f32, f16_to_f32};
-use crate::kernels::attention::{
-    Attention, Limits, Splits, attention_decode_limited, attention_limited, attention_merge, split_count,
-};
+use crate::kernels::attention::{Attention, Limits, Splits, attention, attention_decode, attention_merge, split_count};
+use crate::kernels::pass::{Pass, Row};
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::reference::{self, AttentionRules, Head, attention_head};
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, context: 704 };
+    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 704, ring: false };
     let sizes = [(4, 1, 32), (3, 1, 64), (2, 2, 80), (2, 1, 96), (8, 1, 128), (2, 1, 256), (4, 2, 100)];
     let shapes = sizes.map(|(h, kv, dim)| heads(h, kv, dim));
     let mut cases = Vec::new();
@@ -26,14 +26,56 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         let passes = [[0, 33], [257, 17], [20, 40]];
         cases.extend(passes.map(|pass| prefill_case(random, shape, limits, pass)));
     }
-    let long = Heads { context: 5000, ..heads(2, 1, 64) };
+    let long = Heads { capacity: 5000, ..heads(2, 1, 64) };
     cases.push(prefill_case(random, long, none, [4981, 19]));
     let own_key = Limits { window: 1, soft_cap: 0.0 };
     cases.push(prefill_case(random, heads(1, 1, 32), own_key, [5, 31]));
     cases.push(decode_case(random, heads(1, 1, 32), own_key, 90));
     // More query heads per kv head than a workgroup takes.
     cases.push(decode_case(random, heads(32, 2, 32), none, 40));
+    cases.push(decode_case(random, heads(8, 1, 256), none, 131));
+    cases.extend(several(random));
+    cases.extend(rings(random));
     cases.extend([(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1)].map(|shape| merge_case(random, shape)));
+    cases
+}
+
+/// Decode passes of several rows: of different sequences, of one (a draft to verify), and of both kinds.
+fn several(random: &mut Random) -> Vec<Case> {
+    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 704, ring: false };
+    let draft: Vec<(u32, u32)> = (95..103).map(|position| (0, position)).collect();
+    let limits = Limits { window: 40, soft_cap: 5.0 };
+    [
+        (heads(4, 2, 64), Limits::default(), vec![(1, 31), (0, 256)]),
+        (heads(8, 1, 128), Limits::default(), vec![(3, 0), (0, 700), (2, 33), (1, 64)]),
+        (heads(3, 1, 64), Limits::default(), draft.clone()),
+        (heads(32, 2, 32), limits, draft),
+        (heads(2, 2, 80), Limits::default(), vec![(0, 5), (0, 6), (0, 7), (1, 200), (2, 0), (2, 1), (2, 2), (2, 3)]),
+        (heads(4, 1, 256), limits, vec![(1, 90), (0, 41)]),
+    ]
+    .map(|(heads, limits, rows)| rows_case(random, heads, limits, &rows))
+    .into()
+}
+
+/// Caches that hold fewer positions than there are: no more than the window and the rows of a pass need.
+fn rings(random: &mut Random) -> Vec<Case> {
+    let ring = |heads, kv_heads, head_dim, capacity| Heads { heads, kv_heads, head_dim, capacity, ring: true };
+    let window = |window| Limits { window, soft_cap: 0.0 };
+    let mut cases: Vec<Case> =
+        [0, 32, 44, 45, 1000].map(|position| decode_case(random, ring(4, 2, 64, 45), window(33), position)).into();
+    let draft: Vec<(u32, u32)> = (1000..1008).map(|position| (0, position)).collect();
+    cases.push(rows_case(random, ring(3, 1, 64, 45), window(38), &draft));
+    cases.push(rows_case(random, ring(2, 2, 80, 33), window(33), &[(1, 500), (0, 7), (2, 98)]));
+    cases.push(decode_case(random, ring(4, 1, 256, 70), window(70), 333));
+    let (first, rest) = (window(33), window(100));
+    let passes = [
+        (ring(4, 2, 64, 72), first, [0, 500, 40]),
+        (ring(4, 2, 64, 65), first, [1, 64, 33]),
+        (ring(4, 1, 256, 41), first, [2, 1000, 9]),
+        (ring(1, 1, 32, 132), rest, [0, 4000, 33]),
+        (ring(1, 1, 32, 132), rest, [0, 0, 33]),
+    ];
+    cases.extend(passes.map(|(heads, limits, pass)| chunk_case(random, heads, limits, pass)));
     cases
 }
 
@@ -60,25 +102,33 @@ fn merge_case(random: &mut Random, (heads, count, head_dim): (u32, u32, u32)) ->
     bench.case(name, vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
 }
 
-/// A cache filled with random keys and values up to `keys`, on the bench and as `[positions, kv_heads, head_dim]`.
-fn cache(random: &mut Random, bench: &mut Bench, heads: Heads, keys: usize) -> (Cache, [Vec<u16>; 2]) {
-    let (kv, d, context) = (heads.kv_heads as usize, heads.head_dim as usize, heads.context as usize);
+/// Caches filled with random keys and values of sequences of these lengths, on the bench and each as
+/// `[positions, kv_heads, head_dim]`.
+fn cache(random: &mut Random, bench: &mut Bench, heads: Heads, lengths: &[u32]) -> (Cache, Vec<[Vec<u16>; 2]>) {
+    let (kv, d, capacity) = (heads.kv_heads as usize, heads.head_dim as usize, heads.capacity as usize);
     let stride = heads.row() as usize;
-    let mut make = || {
-        let rows: Vec<u16> = random.floats(keys * kv * d).into_iter().map(|x| f16_from_f32(2.0 * x)).collect();
-        // Rows past the last key must not matter: they are NaN.
-        let mut by_head = vec![0x7e00u16; kv * context * stride];
-        for (position, row) in rows.chunks_exact(kv * d).enumerate() {
-            for (head, values) in row.chunks_exact(d).enumerate() {
-                let row = &mut by_head[(head * context + position) * stride..][..stride];
+    let sequences: Vec<[Vec<u16>; 2]> = lengths
+        .iter()
+        .map(|&length| {
+            let count = length as usize * kv * d;
+            [(); 2].map(|()| random.floats(count).into_iter().map(|x| f16_from_f32(2.0 * x)).collect())
+        })
+        .collect();
+    let mut upload = |of: usize| {
+        // What lies past the last key must not matter: it is NaN.
+        let mut by_head = vec![0x7e00u16; sequences.len() * kv * capacity * stride];
+        for (sequence, rows) in sequences.iter().enumerate() {
+            for (i, values) in rows[of].chunks_exact(d).enumerate() {
+                let (position, head) = (i / kv, sequence * kv + i % kv);
+                let slot = if heads.ring { position % capacity } else { position };
+                let row = &mut by_head[(head * capacity + slot) * stride..][..stride];
                 row.fill(0);
                 row[..d].copy_from_slice(values);
             }
         }
-        (bench.bytes(bytemuck::cast_slice(&by_head)), rows)
+        bench.bytes(bytemuck::cast_slice(&by_head)).into()
     };
-    let ((k, keys), (v, values)) = (make(), make());
-    (Cache { k: k.into(), v: v.into() }, [keys, values])
+    (Cache { k: upload(0), v: upload(1) }, sequences)
 }
 
 fn expected(heads: Heads, limits: Limits, position: u32, q: &[f32], [keys, values]: &[Vec<u16>; 2]) -> Vec<f32> {
@@ -121,40 +171,64 @@ fn queries(random: &mut Random, heads: Heads, tokens: u32) -> Vec<f32> {
 }
 
 fn decode_case(random: &mut Random, heads: Heads, limits: Limits, position: u32) -> Case {
-    let mut bench = Bench::at(position, 1);
-    let (state, _) = bench.fixed();
-    let q = queries(random, heads, 1);
-    let (cache, rows) = cache(random, &mut bench, heads, position as usize + 1);
-    let count = split_count(heads.context);
+    rows_case(random, heads, limits, &[(0, position)])
+}
+
+/// Rows (sequence, position) of a decode pass.
+fn rows_case(random: &mut Random, heads: Heads, limits: Limits, rows: &[(u32, u32)]) -> Case {
+    let rows: Vec<Row> =
+        rows.iter().map(|&(sequence, position)| Row { sequence, position, ..Row::default() }).collect();
+    let mut bench = Bench::of(Pass::decode(&rows));
+    let (pass, _) = bench.fixed();
+    let q = queries(random, heads, rows.len() as u32);
+    let length = |sequence| rows.iter().filter(|row| row.sequence == sequence).map(|row| row.position + 1).max();
+    let lengths: Vec<u32> = (0..).map_while(length).collect();
+    let (cache, sequences) = cache(random, &mut bench, heads, &lengths);
+    let count = split_count(heads.capacity);
     let y = bench.floats(&vec![0.0; q.len()]);
     let splits = Splits {
         count,
         partial: bench.floats(&vec![f32::NAN; q.len() * count as usize]).into(),
-        stats: bench.floats(&vec![f32::NAN; (heads.heads * count * 2) as usize]).into(),
+        stats: bench.floats(&vec![f32::NAN; rows.len() * (heads.heads * count * 2) as usize]).into(),
     };
     let scale = (heads.head_dim as f32).sqrt().recip();
     let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, y: y.into() };
-    let dispatches = attention_decode_limited(state, &problem, &splits, limits).to_vec();
-    let expected = Expected::Close(expected(heads, limits, position, &q, &rows), Tolerance::ATTENTION);
-    bench.case(name(heads, limits, position, 1), dispatches, y, expected)
+    let dispatches = attention_decode(pass, rows.len() as u32, &problem, &splits, limits).to_vec();
+    let values = rows.iter().zip(q.chunks_exact(q.len() / rows.len())).flat_map(|(row, q)| {
+        let seen = ((row.position + 1) * heads.kv_heads * heads.head_dim) as usize;
+        let kv = sequences[row.sequence as usize].each_ref().map(|values| values[..seen].to_vec());
+        expected(heads, limits, row.position, q, &kv)
+    });
+    let expected = Expected::Close(values.collect(), Tolerance::ATTENTION);
+    bench.case(name(heads, limits, &rows), dispatches, y, expected)
 }
 
 fn prefill_case(random: &mut Random, heads: Heads, limits: Limits, [position, tokens]: [u32; 2]) -> Case {
-    let mut bench = Bench::at(position, tokens);
-    let (state, _) = bench.fixed();
-    let q = queries(random, heads, tokens);
-    let (cache, rows) = cache(random, &mut bench, heads, (position + tokens) as usize);
+    chunk_case(random, heads, limits, [0, position, tokens])
+}
+
+/// A chunk of so many rows of a sequence, beside whose cache there are those of the sequences before.
+fn chunk_case(random: &mut Random, heads: Heads, limits: Limits, [sequence, position, rows]: [u32; 3]) -> Case {
+    let mut bench = Bench::of(Pass::chunk(sequence, position, &vec![0; rows as usize]));
+    let (pass, _) = bench.fixed();
+    let q = queries(random, heads, rows);
+    let mut lengths = vec![1; sequence as usize];
+    lengths.push(position + rows);
+    let (cache, sequences) = cache(random, &mut bench, heads, &lengths);
     let y = bench.floats(&vec![0.0; q.len()]);
     let scale = (heads.head_dim as f32).sqrt().recip();
     let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, y: y.into() };
-    let dispatch = attention_limited(state, &problem, limits);
-    let expected = Expected::Close(expected(heads, limits, position, &q, &rows), Tolerance::ATTENTION);
-    bench.case(name(heads, limits, position, tokens), vec![dispatch], y, expected)
+    let dispatch = attention(pass, &problem, limits);
+    let expected = expected(heads, limits, position, &q, &sequences[sequence as usize]);
+    let name = name(heads, limits, &bench.pass.rows);
+    bench.case(name, vec![dispatch], y, Expected::Close(expected, Tolerance::ATTENTION))
 }
 
-fn name(heads: Heads, limits: Limits, position: u32, tokens: u32) -> String {
-    let Heads { heads, kv_heads, head_dim, .. } = heads;
+fn name(heads: Heads, limits: Limits, rows: &[Row]) -> String {
+    let Heads { heads, kv_heads, head_dim, capacity, ring } = heads;
     let window = if limits.window > 0 { format!(", window {}", limits.window) } else { String::new() };
     let cap = if limits.soft_cap > 0.0 { format!(", cap {}", limits.soft_cap) } else { String::new() };
-    format!("{heads}/{kv_heads} heads of {head_dim}, {tokens} tokens at {position}{window}{cap}")
+    let ring = if ring { format!(", ring of {capacity}") } else { String::new() };
+    let (count, at) = (rows.len(), places(rows));
+    format!("{heads}/{kv_heads} heads of {head_dim}, {count} rows, {at}{window}{cap}{ring}")
 }

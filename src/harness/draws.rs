@@ -29,6 +29,7 @@ impl Draws {
         let mut scratch = vec![0u32; scratch_bytes(LENGTH) as usize / 4];
         scratch[LARGEST_AT as usize..][..2].copy_from_slice(&[logits[best as usize].to_bits(), best]);
         let problem = Sample {
+            outputs: 1,
             length: LENGTH,
             options: bench.bytes(bytemuck::bytes_of(&Options::from(options))).into(),
             counts: counts.into(),

@@ -3,7 +3,8 @@
 use super::data::Tensor;
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
-use crate::kernels::gather::{gather, gather_scaled};
+use crate::kernels::gather::gather;
+use crate::kernels::pass::{Pass, ROW_DONE};
 use crate::reference;
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
@@ -26,24 +27,22 @@ fn done_case(random: &mut Random) -> Case {
     let tensor = Tensor::new(random, GgmlType::F16, [33, 31], 1.0);
     let mut bench = Bench::done();
     let matrix = tensor.upload(&mut bench, &[0]);
-    let tokens = bench.bytes(&[7; 4]);
     let before = random.floats(31);
     let y = bench.floats(&before);
-    let dispatches = gather(bench.fixed().0, tokens.into(), &matrix, y.into());
+    let dispatches = gather(bench.fixed().0, &matrix, y.into(), 1.0);
     bench.case("the text is done".into(), dispatches, y, Expected::Close(before, Tolerance::READ))
 }
 
 /// As Gemma's embeddings are.
 fn scaled_case(random: &mut Random) -> Case {
     let tensor = Tensor::new(random, GgmlType::Q8_0, [5, 96], 1.0);
-    let mut bench = Bench::new(2);
+    let mut bench = Bench::of(Pass::chunk(0, 0, &[4, 1]));
     let matrix = tensor.upload(&mut bench, &[0]);
-    let tokens = bench.bytes(bytemuck::cast_slice(&[4u32, 1]));
     let y = bench.floats(&[0.0; 192]);
     let mut expected = vec![0.0; 192];
     reference::gather(&tensor.reference(), &[4, 1], &mut expected).expect("the ids are rows");
     expected.iter_mut().for_each(|x| *x *= 25.5);
-    let dispatches = gather_scaled(bench.fixed().0, tokens.into(), &matrix, y.into(), 25.5);
+    let dispatches = gather(bench.fixed().0, &matrix, y.into(), 25.5);
     bench.case("5x96 times 25.5".into(), dispatches, y, Expected::Close(expected, Tolerance::PLAIN))
 }
 
@@ -72,23 +71,25 @@ fn subnormal_case(random: &mut Random, ty: GgmlType) -> Case {
 fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], split: bool) -> Case {
     let tensor = Tensor::new(random, ty, [rows, cols], 1.0);
     let count = 9;
-    let mut bench = Bench::new(count);
-    let starts: &[u32] = if split { &[0, 3, rows / 2] } else { &[0] };
-    let matrix = tensor.upload(&mut bench, starts);
     let mut ids: Vec<u32> = (0..count).map(|_| random.below(rows)).collect();
     (ids[0], ids[3], ids[5], ids[7]) = (rows - 1, rows, 0, u32::MAX);
-    let tokens = bench.bytes(bytemuck::cast_slice(&ids));
-    // One row more than the pass has tokens: it must stay as it is.
+    let mut pass = Pass::chunk(0, 0, &ids);
+    pass.rows[4].flags = ROW_DONE;
+    let mut bench = Bench::of(pass);
+    let starts: &[u32] = if split { &[0, 3, rows / 2] } else { &[0] };
+    let matrix = tensor.upload(&mut bench, starts);
+    // One row more than the pass has: it stays as it is.
     let before = random.floats((count as usize + 1) * cols as usize);
     let y = bench.floats(&before);
     let mut expected = before;
-    for (&id, row) in ids.iter().zip(expected.chunks_exact_mut(cols as usize)) {
+    let found = ids.iter().zip(expected.chunks_exact_mut(cols as usize)).enumerate();
+    for (_, (&id, row)) in found.filter(|(t, _)| *t != 4) {
         match id < rows {
             true => reference::gather(&tensor.reference(), &[id], row).expect("the id is a row"),
             false => row.fill(0.0),
         }
     }
-    let dispatches = gather(bench.fixed().0, tokens.into(), &matrix, y.into());
+    let dispatches = gather(bench.fixed().0, &matrix, y.into(), 1.0);
     let name = format!("{rows}x{cols} in {} shards", starts.len());
     bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::READ))
 }

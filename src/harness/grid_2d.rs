@@ -11,7 +11,7 @@ use crate::kernels::spec::{Dispatch, Extent};
 pub fn cases(cases: &[Case]) -> Vec<Case> {
     let mut folds = BTreeMap::new();
     let mut smallest: BTreeMap<&str, &Case> = BTreeMap::new();
-    for case in cases.iter().filter(|case| case.needs.is_none() && case.state.done == 0) {
+    for case in cases.iter().filter(|case| case.needs.is_none() && case.pass.rows.iter().all(|row| row.flags == 0)) {
         for dispatch in &case.dispatches {
             let kernel_name = dispatch.kernel.spec.kernel_name;
             // A kernel supports this if it asks for the number of workgroups along the first axis.

@@ -9,8 +9,8 @@ use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::mat_vec::{MatVec, RULES, Shape, choose, dispatch};
+use crate::kernels::pass::{MAX_SEQUENCES, Pass};
 use crate::kernels::spec::{BufferId, Dispatch};
-use crate::kernels::state::State;
 
 /// A product that reads many weights.
 #[derive(Debug, Clone)]
@@ -30,8 +30,8 @@ pub struct Large {
 }
 
 impl Large {
-    /// A pass of one token.
-    pub const STATE: BufferId = BufferId(0);
+    /// A pass.
+    pub const PASS: BufferId = BufferId(0);
     /// Bound for inputs that the product does not use.
     pub const DUMMY: BufferId = BufferId(1);
     /// `[COLS]` f32
@@ -47,11 +47,11 @@ impl Large {
     fn new(caps: &Caps, ty: GgmlType, rows: u32, shape: Shape) -> Self {
         let weights = Matrix::whole(ty, rows, COLS, Self::WEIGHTS);
         let problem = MatVec::new(&weights, Self::X.into(), Self::Y.into());
-        let fixed = (Self::STATE.into(), Self::DUMMY.into());
+        let fixed = (Self::PASS.into(), Self::DUMMY.into());
         let dispatch = dispatch(caps, shape, fixed, &problem, &weights.shards[0]);
         let bytes = PackedLayout::new(ty, rows, COLS).bytes();
         let buffers = [
-            (Self::STATE, size_of::<State>() as u64),
+            (Self::PASS, Pass::bytes_of(MAX_SEQUENCES)),
             (Self::DUMMY, 16),
             (Self::X, 4 * u64::from(COLS)),
             (Self::WEIGHTS, bytes),

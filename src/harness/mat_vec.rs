@@ -5,6 +5,7 @@ use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_vec::{COLUMNS_SHAPES, Epilogue, MatVec, RULES, SPEC, Shape, dispatch};
+use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::spec::MAX_WORKGROUPS;
 use crate::model::GateKind;
 use crate::reference;
@@ -18,9 +19,10 @@ struct Kind {
     epilogue: Epilogue,
     /// Tokens of the pass, of which the last is used where there are several.
     tokens: u32,
-    /// Columns at once.
+    /// Rows of the pass at once.
     columns: u32,
     shards: bool,
+    /// Every other row belongs to a sequence that is done, the first among them.
     done: bool,
 }
 
@@ -47,6 +49,7 @@ const KINDS: &[Kind] = &[
     Kind { rows: 35, columns: 2, norm: true, bias: true, ..PLAIN },
     Kind { rows: 65, columns: 8, epilogue: Epilogue::Residual, shards: true, ..PLAIN },
     Kind { rows: 34, columns: 5, norm: true, epilogue: Epilogue::Gate(GateKind::SwiGlu), ..PLAIN },
+    Kind { rows: 37, columns: 4, epilogue: Epilogue::Residual, done: true, ..PLAIN },
 ];
 
 const EPS: f32 = 1e-5;
@@ -119,7 +122,7 @@ fn widths(ty: GgmlType) -> &'static [u32] {
 
 fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Shape, kind: &Kind) -> Case {
     let tensor = Tensor::new(random, ty, [kind.rows, cols], 2.0 / (cols as f32).sqrt());
-    let mut bench = if kind.done { Bench::done() } else { Bench::new(kind.tokens) };
+    let mut bench = Bench::of(pass(kind));
     let starts: &[u32] = if kind.shards { &[0, kind.rows / 3] } else { &[0] };
     let weights = tensor.upload(&mut bench, starts);
     let x = random.floats((cols * kind.tokens.max(kind.columns)) as usize);
@@ -135,7 +138,7 @@ fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Sh
         epilogue: kind.epilogue,
         y_offset,
         y_stride,
-        last_token: kind.tokens > 1,
+        of_outputs: kind.tokens > 1,
         ..MatVec::new(&weights, bench.floats(&x).into(), y.into())
     };
     let shards = weights.shards.iter();
@@ -143,7 +146,7 @@ fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Sh
     let mut expected = before;
     let used = &x[x.len() - (cols * kind.columns) as usize..];
     let columns = used.chunks_exact(cols as usize).zip(expected[y_offset as usize..].chunks_mut(y_stride as usize));
-    for (x, y) in columns.filter(|_| !kind.done) {
+    for (_, (x, y)) in columns.enumerate().filter(|(row, _)| !(kind.done && row % 2 == 0)) {
         apply(&tensor, x, norm_weight.as_deref(), bias.as_deref(), kind.epilogue, y);
     }
     let Kind { rows, norm, bias, tokens, columns, epilogue, done, .. } = kind;
@@ -157,6 +160,15 @@ fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Sh
     // Both topologies are one kernel.
     let flops = 2 * u64::from(*rows) * u64::from(cols * columns);
     Case { kernel_name: SPEC.kernel_name, flops, ..case }
+}
+
+fn pass(kind: &Kind) -> Pass {
+    if kind.tokens > 1 {
+        return Pass::chunk(0, 0, &vec![0; kind.tokens as usize]);
+    }
+    let flags = |sequence| if kind.done && sequence % 2 == 0 { ROW_DONE } else { 0 };
+    let row = |sequence| Row { sequence, flags: flags(sequence), ..Row::default() };
+    Pass::decode(&(0..kind.columns).map(row).collect::<Vec<_>>())
 }
 
 /// The reference: norm, product, bias and epilogue one after the other.

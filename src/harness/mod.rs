@@ -50,8 +50,8 @@ pub use tolerance::Tolerance;
 
 use crate::gguf::f16_to_f32;
 use crate::kernels::caps::Caps;
+use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::spec::{BufferId, Dispatch, Slice};
-use crate::kernels::state::State;
 
 /// One run of one variant on one set of numbers.
 #[derive(Debug, Clone)]
@@ -62,16 +62,16 @@ pub struct Case {
     pub variant: String,
     /// Sizes and flags.
     pub name: String,
-    /// What to run, in order, in one pass of `state.count` tokens.
+    /// What to run, in order, in one pass of `pass.header.rows` rows.
     pub dispatches: Vec<Dispatch>,
-    /// Every buffer with its first contents, the state among them; sizes are multiples of 16.
+    /// Every buffer with its first contents, the pass among them; sizes are multiples of 16.
     pub buffers: Vec<(BufferId, Vec<u8>)>,
     /// The buffer to compare.
     pub output: BufferId,
     /// What its first elements must be.
     pub expected: Expected,
-    /// The state of the run.
-    pub state: State,
+    /// The pass before the run.
+    pub pass: Pass,
     /// The feature that this case needs and the device lacks.
     pub needs: Option<&'static str>,
     /// Floating-point operations of a run; 0 where moving bytes is what counts.
@@ -228,56 +228,65 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases
 }
 
+/// Where rows are, for the name of a case: `position 7` of one sequence, else `positions 7 of 0, 3 of 1`.
+fn places(rows: &[Row]) -> String {
+    match rows {
+        [first, ..] if Pass::chunk(0, first.position, &vec![0; rows.len()]).rows == rows => {
+            format!("position {}", first.position)
+        }
+        _ => {
+            let places = rows.iter().map(|row| format!("{} of {}", row.position, row.sequence));
+            format!("positions {}", places.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
 /// The buffers of a case while it is put together.
 struct Bench {
-    state: State,
+    pass: Pass,
     buffers: Vec<(BufferId, Vec<u8>)>,
 }
 
 impl Bench {
-    const STATE: BufferId = BufferId(0);
+    const PASS: BufferId = BufferId(0);
     const DUMMY: BufferId = BufferId(1);
 
-    /// A bench for a pass of `count` tokens.
+    /// A bench for a chunk of `count` rows.
     fn new(count: u32) -> Self {
         Self::at(0, count)
     }
 
-    /// A bench for a pass of `count` tokens after `position` others.
+    /// A bench for a chunk of `count` rows from `position` on.
     fn at(position: u32, count: u32) -> Self {
-        let state = State { position, count, ..State::default() };
-        let mut bench = Self { state, buffers: Vec::new() };
-        bench.bytes(bytemuck::bytes_of(&state));
+        Self::of(Pass::chunk(0, position, &vec![0; count as usize]))
+    }
+
+    /// A bench for a pass.
+    fn of(pass: Pass) -> Self {
+        let bytes = pass.bytes();
+        let mut bench = Self { pass, buffers: Vec::new() };
+        bench.bytes(&bytes);
         bench.bytes(&[0; 16]);
         bench
     }
 
-    /// A bench for a pass of one token after the end of the text, in which nothing may change.
+    /// A bench for a pass of one row of a sequence that is done, in which nothing may change.
     fn done() -> Self {
-        let mut bench = Self::new(1);
-        bench.state.done = 1;
-        bench.keep_state();
-        bench
+        let mut pass = Pass::chunk(0, 0, &[0]);
+        pass.rows[0].flags = ROW_DONE;
+        pass.header.sequences[0].done = 1;
+        Self::of(pass)
     }
 
-    /// Tokens sampled before this pass.
+    /// Tokens of the first sequence that were sampled before this pass.
     fn set_steps(&mut self, steps: u32) {
-        self.state.steps = steps;
-        self.keep_state();
+        self.pass.header.sequences[0].steps = steps;
+        self.buffers[0].1 = self.pass.bytes();
     }
 
-    /// The state at the start of the pass.
-    fn state(&self) -> State {
-        self.state
-    }
-
-    fn keep_state(&mut self) {
-        self.buffers[0].1 = bytemuck::bytes_of(&self.state).to_vec();
-    }
-
-    /// State and dummy, as the kernels want them.
+    /// Pass and dummy, as the kernels want them.
     fn fixed(&self) -> (Slice, Slice) {
-        (Self::STATE.into(), Self::DUMMY.into())
+        (Self::PASS.into(), Self::DUMMY.into())
     }
 
     /// A new buffer of these bytes.
@@ -298,7 +307,7 @@ impl Bench {
     fn case(self, name: String, dispatches: Vec<Dispatch>, output: BufferId, expected: Expected) -> Case {
         let kernel = &dispatches[0].kernel;
         let (kernel_name, variant) = (kernel.spec.kernel_name, kernel.id.clone());
-        let (buffers, state) = (self.buffers, self.state);
-        Case { kernel_name, variant, name, dispatches, buffers, output, expected, state, needs: None, flops: 0 }
+        let (buffers, pass) = (self.buffers, self.pass);
+        Case { kernel_name, variant, name, dispatches, buffers, output, expected, pass, needs: None, flops: 0 }
     }
 }

@@ -3,9 +3,9 @@
 use super::{Case, Expected};
 use crate::gguf::f16_from_f32;
 use crate::kernels::caps::Caps;
+use crate::kernels::pass::Pass;
 use crate::kernels::spec::{BufferId, Dispatch};
-use crate::kernels::state::State;
-use crate::tensor::{DType, DUMMY, Made, Tape, Tensor};
+use crate::tensor::{DType, DUMMY, Made, PASS, Tape, Tensor};
 
 /// Inputs with their contents, and the tape that an operation writes.
 pub struct OpBench {
@@ -19,7 +19,7 @@ pub struct OpBench {
 impl OpBench {
     /// An empty bench for a device with these capabilities.
     pub fn new(caps: &Caps) -> Self {
-        let (tape, inputs) = (Tape::new(caps.clone()), vec![(DUMMY, vec![0; 16])]);
+        let (tape, inputs) = (Tape::new(caps.clone()), vec![(DUMMY, vec![0; 16]), (PASS, Pass::constant().bytes())]);
         Self { tape, inputs, made: Vec::new(), dispatches: Vec::new() }
     }
 
@@ -70,9 +70,9 @@ impl OpBench {
             bytes.resize(made.bytes as usize, 0);
             (made.buffer, bytes)
         }));
-        let state = State { count: 1, ..State::default() };
+        let pass = Pass::chunk(0, 0, &[0]);
         let (output, name) = (output.buffer, name.into());
-        Case { kernel_name, variant, name, dispatches, buffers, output, expected, state, needs: None, flops: 0 }
+        Case { kernel_name, variant, name, dispatches, buffers, output, expected, pass, needs: None, flops: 0 }
     }
 
     /// Moves what the tape asked for and its dispatches here.

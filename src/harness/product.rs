@@ -3,7 +3,7 @@
 use super::data::Tensor;
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
-use crate::kernels::mat_mul::MatMul;
+use crate::kernels::mat_mul::{ALL_ROWS, MatMul};
 use crate::kernels::mat_vec::Epilogue;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::reference;
@@ -50,11 +50,20 @@ pub fn product(
     let mut expected = random.floats((y_stride * (tokens + 1)) as usize);
     let y = bench.floats(&expected);
     let bias_slice = bias.as_ref().map(|bias| bench.floats(bias).into());
-    let (state, dummy) = bench.fixed();
+    let (pass, dummy) = bench.fixed();
     let (x, x_stride) = activations.x.unwrap_or((dummy, cols));
-    let problem =
-        MatMul { weights: &weights, x, x_stride, bias: bias_slice, epilogue, y: y.into(), y_stride, y_offset };
-    let dispatches = multiply((state, dummy), &problem);
+    let problem = MatMul {
+        x_rows: ALL_ROWS,
+        weights: &weights,
+        x,
+        x_stride,
+        bias: bias_slice,
+        epilogue,
+        y: y.into(),
+        y_stride,
+        y_offset,
+    };
+    let dispatches = multiply((pass, dummy), &problem);
     let mut sums = vec![0.0; (rows * tokens) as usize];
     reference::mat_mul(&tensor.reference(), activations.values, &mut sums).expect("the matrix is whole");
     for (sums, y) in sums.chunks_exact(rows as usize).zip(expected.chunks_exact_mut(y_stride as usize)) {

@@ -1,16 +1,16 @@
-//! Both pairings, partial rotation, q/k norms, large positions; q is written as f32, keys and values as f16.
+//! Both pairings, partial rotation, q/k norms, far positions, several sequences, ring caches; q comes out as f32, keys and values as f16 in the cache.
 
-use super::{Bench, Case, Expected, Random, Tolerance};
+use super::{Bench, Case, Expected, Random, Tolerance, places};
 use crate::gguf::f16_from_f32;
+use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::rope_kv::{Cache, Heads, Rope, RopeKv, frequency_table, rope_kv};
 use crate::kernels::spec::BufferId;
-use crate::kernels::state::State;
 use crate::model::RopeStyle;
 use crate::reference;
 
 /// Large, so that a kernel without it fails.
 const EPS: f32 = 0.01;
-const TOKENS: usize = 3;
+const ROWS: usize = 3;
 
 /// Which of the outputs a case compares.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ struct Shape {
 }
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, context: 40 };
+    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 40, ring: false };
     let rope = |dims, split_half| Rope { dims, split_half };
     let shapes = [
         Shape { heads: heads(4, 2, 64), rope: rope(64, false), norm: false, position: 0 },
@@ -46,41 +46,61 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     let far = Shape { heads: heads(2, 1, 128), rope: rope(128, true), norm: false, position: 0 };
     cases.push(far_case(random, &far));
     cases.push(done_case(random, &shapes[0]));
+    cases.extend(several(random));
     cases
 }
 
 fn case(random: &mut Random, shape: &Shape, output: Output) -> Case {
-    run(random, shape, output, shape.position)
+    run(random, shape, output, &Pass::chunk(0, shape.position, &[0; ROWS]))
+}
+
+/// Rows of several sequences, one of which is done; and rings that hold fewer positions than there are.
+fn several(random: &mut Random) -> Vec<Case> {
+    let row = |sequence, position| Row { sequence, position, ..Row::default() };
+    let rows = |rows: [Row; ROWS]| Pass::decode(&rows);
+    let outputs = [Output::Q, Output::K, Output::V];
+    let (rope, norm, position) = (Rope { dims: 64, split_half: true }, false, 0);
+    let heads = Heads { heads: 4, kv_heads: 2, head_dim: 64, capacity: 40, ring: false };
+    let plain = Shape { heads, rope, norm, position };
+    let ring = Shape { heads: Heads { capacity: 7, ring: true, ..heads }, ..plain };
+    let mut done = rows([row(2, 39), row(0, 11), row(1, 0)]);
+    done.rows[1].flags = ROW_DONE;
+    let mut cases: Vec<Case> = outputs.map(|output| run(random, &plain, output, &done)).into();
+    cases.extend(outputs.map(|output| run(random, &ring, output, &rows([row(0, 6), row(1, 7), row(2, 100_003)]))));
+    cases.push(run(random, &ring, Output::K, &Pass::chunk(1, 20, &[0; ROWS])));
+    cases
 }
 
 /// Only q at position 100,000: the case's cache is small, and the device drops writes past its end.
 fn far_case(random: &mut Random, shape: &Shape) -> Case {
-    run(random, shape, Output::Q, 100_000)
+    run(random, shape, Output::Q, &Pass::chunk(0, 100_000, &[0; ROWS]))
 }
 
 /// Once the run is done nothing is written.
 fn done_case(random: &mut Random, shape: &Shape) -> Case {
-    let case = run(random, shape, Output::K, 3);
+    let case = run(random, shape, Output::K, &Pass::chunk(0, 3, &[0; ROWS]));
     let zeros = case.expected.bytes() / 2;
-    let state = State { done: 1, ..case.state };
+    let mut pass = case.pass;
+    pass.rows.iter_mut().for_each(|row| row.flags = ROW_DONE);
     let mut buffers = case.buffers;
-    buffers[0].1 = bytemuck::bytes_of(&state).to_vec();
+    buffers[0].1 = pass.bytes();
     let expected = Expected::Halves(vec![0; zeros], Tolerance::HALF);
-    Case { name: format!("{}, the text is done", case.name), state, buffers, expected, ..case }
+    Case { name: format!("{}, the text is done", case.name), pass, buffers, expected, ..case }
 }
 
-fn run(random: &mut Random, shape: &Shape, output: Output, position: u32) -> Case {
-    let Heads { heads, kv_heads, head_dim, context } = shape.heads;
+fn run(random: &mut Random, shape: &Shape, output: Output, rows: &Pass) -> Case {
+    let Heads { heads, kv_heads, head_dim, capacity, .. } = shape.heads;
     let (h, kv, d) = (heads as usize, kv_heads as usize, head_dim as usize);
-    let qkv = random.floats(TOKENS * (h + 2 * kv) * d);
+    let qkv = random.floats(ROWS * (h + 2 * kv) * d);
     let norms = [random.floats(d), random.floats(d)];
-    let mut bench = Bench::at(position, TOKENS as u32);
-    let (state, dummy) = bench.fixed();
+    let mut bench = Bench::of(rows.clone());
+    let (pass, dummy) = bench.fixed();
     let table = frequency_table(shape.rope.dims, 10_000.0, 1.0, None);
     let [q_norm, k_norm] = [bench.floats(&norms[0]), bench.floats(&norms[1])];
-    let cache_words = kv * context as usize * shape.heads.row() as usize / 2;
+    let sequences = rows.rows.iter().map(|row| row.sequence as usize + 1).max().unwrap_or_default();
+    let cache_words = sequences * kv * capacity as usize * shape.heads.row() as usize / 2;
     let [k, v] = [(); 2].map(|()| bench.bytes(&vec![0; cache_words * 4]));
-    let q = bench.floats(&vec![0.0; TOKENS * h * d]);
+    let q = bench.floats(&vec![0.0; ROWS * h * d]);
     let problem = RopeKv {
         heads: shape.heads,
         rope: shape.rope,
@@ -90,26 +110,28 @@ fn run(random: &mut Random, shape: &Shape, output: Output, position: u32) -> Cas
         q: q.into(),
         cache: Cache { k: k.into(), v: v.into() },
     };
-    let dispatch = rope_kv(state, dummy, &problem);
-    let [q_rows, k_rows, v_rows] = expected(shape, &qkv, &norms, position as usize);
-    let packed = |rows: &[f32]| pack(rows, shape.heads, position as usize);
+    let dispatch = rope_kv(pass, dummy, &problem);
+    let [q_rows, k_rows, v_rows] = expected(shape, &qkv, &norms, &rows.rows);
+    let packed = |values: &[f32]| pack(values, shape.heads, (sequences, &rows.rows));
     let (buffer, expected): (BufferId, Expected) = match output {
         Output::Q => (q, Expected::Close(q_rows, Tolerance::TURNED)),
         Output::K => (k, Expected::Halves(packed(&k_rows), Tolerance::HALF)),
         Output::V => (v, Expected::Halves(packed(&v_rows), Tolerance::HALF)),
     };
-    let name = format!("{h}/{kv} heads of {d}, {} turning, position {position}, {output:?}", shape.rope.dims);
+    let ring = if shape.heads.ring { format!("ring of {capacity}, ") } else { String::new() };
+    let at = places(&rows.rows);
+    let name = format!("{h}/{kv} heads of {d}, {} turning, {ring}{at}, {output:?}", shape.rope.dims);
     bench.case(name, vec![dispatch], buffer, expected)
 }
 
-/// q, k and v `[tokens, heads, head_dim]` by the reference.
-fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], position: usize) -> [Vec<f32>; 3] {
+/// q, k and v `[rows, heads, head_dim]` by the reference.
+fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[Row]) -> [Vec<f32>; 3] {
     let Heads { heads, kv_heads, head_dim, .. } = shape.heads;
     let (q_width, kv_width, d) = ((heads * head_dim) as usize, (kv_heads * head_dim) as usize, head_dim as usize);
     let style = if shape.rope.split_half { RopeStyle::SplitHalf } else { RopeStyle::Interleaved };
     let frequencies = reference::frequencies(shape.rope.dims as usize, 10_000.0, 1.0, None);
     let mut rows = [Vec::new(), Vec::new(), Vec::new()];
-    for (token, row) in qkv.chunks_exact(q_width + 2 * kv_width).enumerate() {
+    for (of, row) in of.iter().zip(qkv.chunks_exact(q_width + 2 * kv_width)) {
         let (q, rest) = row.split_at(q_width);
         let (k, v) = rest.split_at(kv_width);
         for (index, part) in [q, k, v].into_iter().enumerate() {
@@ -118,7 +140,10 @@ fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], position: usize) 
                 if shape.norm {
                     reference::rms_norm(&mut part, &norms[index], EPS);
                 }
-                reference::rope(&mut part, d, position + token, &frequencies, style);
+                reference::rope(&mut part, d, of.position as usize, &frequencies, style);
+            }
+            if index == 0 && of.flags != 0 {
+                part.fill(0.0);
             }
             rows[index].extend(part);
         }
@@ -126,17 +151,17 @@ fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], position: usize) 
     rows
 }
 
-/// Rows `[tokens, kv_heads, head_dim]` as the cache `[kv_heads, context, head_dim]` holds them, f16.
-fn pack(rows: &[f32], heads: Heads, position: usize) -> Vec<u16> {
-    let (kv, d, context) = (heads.kv_heads as usize, heads.head_dim as usize, heads.context as usize);
+/// Rows `[rows, kv_heads, head_dim]` as the cache `[sequences, kv_heads, capacity, head_dim]` holds them, f16.
+fn pack(values: &[f32], heads: Heads, (sequences, of): (usize, &[Row])) -> Vec<u16> {
+    let (kv, d, capacity) = (heads.kv_heads as usize, heads.head_dim as usize, heads.capacity as usize);
     let stride = heads.row() as usize;
-    let mut cache = vec![0; kv * context * stride];
-    for (token, row) in rows.chunks_exact(kv * d).enumerate() {
+    let mut cache = vec![0; sequences * kv * capacity * stride];
+    for (of, row) in of.iter().zip(values.chunks_exact(kv * d)).filter(|(of, _)| of.flags == 0) {
+        let position = of.position as usize;
+        let slot = if heads.ring { position % capacity } else { position };
         for (head, values) in row.chunks_exact(d).enumerate() {
-            let Some(to) = cache.get_mut((head * context + position + token) * stride..).and_then(|c| c.get_mut(..d))
-            else {
-                continue;
-            };
+            let at = ((of.sequence as usize * kv + head) * capacity + slot) * stride;
+            let Some(to) = cache.get_mut(at..at + d) else { continue };
             to.iter_mut().zip(values).for_each(|(to, &value)| *to = f16_from_f32(value));
         }
     }

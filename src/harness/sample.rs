@@ -1,10 +1,10 @@
-//! Greedy choice, penalties, filters and draws: the id that the CPU sampler chooses, and the state after it.
+//! Greedy choice, penalties, filters and draws: the id that the CPU sampler chooses, and the pass after it.
 
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::kernels::argmax::{CHUNK, Commit, argmax, argmax_merge, partial_argmax_bytes};
+use crate::kernels::pass::{Pass, ROW_DONE, Row, Sequence};
 use crate::kernels::sample::{Options, SPEC, Sample, sample, scratch_bytes};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::kernels::state::State;
 use crate::sampler::{self, IN_PROMPT, SamplingOptions};
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
@@ -41,6 +41,8 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     }
     cases.extend((0..6).map(last_of_top_k_case));
     cases.extend([16.4, 16.9].map(topmost_noise_case));
+    cases.push(several_greedy_case(random));
+    cases.extend([false, true].map(|counts| several_drawn_case(random, counts)));
     cases.push(histogram_case());
     let filtered = SamplingOptions { top_k: 40, ..warm };
     let looks = [(Look::Counts, true), (Look::Counts, false), (Look::Scratch, true), (Look::Done, true)];
@@ -48,25 +50,33 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases
 }
 
-/// The buffers of the commit, and the one that cases compare: the state's words.
+/// The buffers of the commit, and the one to look at: the pass.
 pub fn commit(bench: &mut Bench, stops: &[u32]) -> (Commit, BufferId) {
     let words: Vec<u32> = std::iter::once(stops.len() as u32).chain(stops.iter().copied()).collect();
-    let (state, _) = bench.fixed();
+    let (pass, _) = bench.fixed();
     let stops = bench.bytes(bytemuck::cast_slice(&words));
-    let tokens = bench.bytes(&[0; 16]);
-    (Commit { stops: stops.into(), state, tokens: tokens.into() }, state.buffer)
+    (Commit { stops: stops.into(), pass }, pass.buffer)
 }
 
-fn after(before: State, token: u32, done: bool) -> Expected {
-    let state = State {
-        position: before.position + before.count,
-        count: 1,
-        token,
-        done: u32::from(done),
-        steps: before.steps + 1,
-        ..before
-    };
-    Expected::Exact(bytemuck::cast_slice(bytemuck::bytes_of(&state)).to_vec())
+/// The words of a pass after these tokens of its outputs, and whether they end their sequences.
+fn after(before: &Pass, tokens: &[(u32, bool)]) -> Expected {
+    let mut pass = before.clone();
+    let first = before.rows.len() - tokens.len();
+    for (output, &(token, ends)) in tokens.iter().enumerate() {
+        let row = before.rows[first + output];
+        if row.flags == 0 {
+            let (position, done) = (row.position + 1, u32::from(ends));
+            pass.rows[output] = Row { token, position, flags: done, ..row };
+            let of = &mut pass.header.sequences[row.sequence as usize];
+            *of = Sequence { token, done, steps: of.steps + 1, position };
+        }
+    }
+    pass.header.rows = tokens.len() as u32;
+    words(&pass)
+}
+
+fn words(pass: &Pass) -> Expected {
+    Expected::Exact(pass.bytes().chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
 }
 
 fn greedy_case(random: &mut Random, length: usize) -> Case {
@@ -76,13 +86,87 @@ fn greedy_case(random: &mut Random, length: usize) -> Case {
     let (a, b) = (random.below(length as u32) as usize, random.below(length as u32) as usize);
     (logits[a], logits[b]) = (2.0, 2.0);
     let token = a.min(b) as u32;
-    let (commit, state) = commit(&mut bench, &[length as u32 + 1, token]);
+    let (commit, pass) = commit(&mut bench, &[length as u32 + 1, token]);
     let partial_argmaxes: Slice = bench.bytes(&vec![0; partial_argmax_bytes(length as u32) as usize]).into();
     let logits = bench.floats(&logits).into();
-    let dispatches =
-        vec![argmax(length as u32, logits, partial_argmaxes), argmax_merge(length as u32, partial_argmaxes, commit)];
-    let expected = after(bench.state(), token, true);
-    bench.case(format!("{length} logits, the best one ends the text"), dispatches, state, expected)
+    let dispatches = vec![
+        argmax([1, length as u32], logits, partial_argmaxes),
+        argmax_merge([1, length as u32], partial_argmaxes, commit),
+    ];
+    let expected = after(&bench.pass, &[(token, true)]);
+    bench.case(format!("{length} logits, the best one ends the text"), dispatches, pass, expected)
+}
+
+/// A pass of rows of sequences 2, 0 and 1, of which the second is done.
+fn three_rows() -> Pass {
+    let row = |sequence, position, flags| Row { token: 9, sequence, position, flags };
+    let mut pass = Pass::decode(&[row(2, 40, 0), row(0, 3, ROW_DONE), row(1, 0, 0)]);
+    for (i, sequence) in pass.header.sequences.iter_mut().enumerate() {
+        *sequence = Sequence { token: 5, done: u32::from(i == 0), steps: i as u32 + 1, position: 8 };
+    }
+    pass
+}
+
+/// The best of every row's logits; that of the last ends its sequence.
+fn several_greedy_case(random: &mut Random) -> Case {
+    const LENGTH: usize = 2 * CHUNK as usize + 1;
+    let mut bench = Bench::of(three_rows());
+    let mut logits = random.floats(3 * LENGTH);
+    let tokens = [17, 5, LENGTH - 1].map(|token| token as u32);
+    tokens.iter().enumerate().for_each(|(row, &token)| logits[row * LENGTH + token as usize] = 2.0);
+    let (commit, pass) = commit(&mut bench, &[tokens[2]]);
+    let partial_argmaxes: Slice = bench.bytes(&vec![0; 3 * partial_argmax_bytes(LENGTH as u32) as usize]).into();
+    let logits = bench.floats(&logits).into();
+    let sizes = [3, LENGTH as u32];
+    let dispatches = vec![argmax(sizes, logits, partial_argmaxes), argmax_merge(sizes, partial_argmaxes, commit)];
+    let expected = after(&bench.pass, &tokens.map(|token| (token, token == tokens[2])));
+    bench.case("three rows, the second is done".into(), dispatches, pass, expected)
+}
+
+/// Tokens drawn for three rows, each with the options of its sequence: the pass after them, or the counts.
+fn several_drawn_case(random: &mut Random, look_at_counts: bool) -> Case {
+    const LENGTH: usize = CHUNK as usize + 31;
+    let mut bench = Bench::of(three_rows());
+    let warm = SamplingOptions { temperature: 0.9, seed: 3, ..Default::default() };
+    // By sequence.
+    let options = [
+        SamplingOptions { top_k: 3, ..warm },
+        SamplingOptions { top_k: 20, temperature: 4.0, repetition_penalty: 1.4, ..warm },
+        SamplingOptions { seed: 1 << 33, min_p: 0.01, temperature: 2.0, ..warm },
+    ];
+    let logits: Vec<f32> = random.floats(3 * LENGTH).into_iter().map(|x| 6.0 * x).collect();
+    let mut counts: Vec<u32> = (0..3 * LENGTH).map(|i| [0, 1, IN_PROMPT + 3, 2][(i + i / LENGTH) % 4]).collect();
+    let of_options: Vec<Options> = options.iter().map(Options::from).collect();
+    let of_counts = bench.bytes(bytemuck::cast_slice(&counts));
+    let (commit, pass) = commit(&mut bench, &[]);
+    let problem = Sample {
+        outputs: 3,
+        length: LENGTH as u32,
+        options: bench.bytes(bytemuck::cast_slice(&of_options)).into(),
+        counts: of_counts.into(),
+        logits: bench.floats(&logits).into(),
+        scratch: bench.bytes(&vec![0; 3 * scratch_bytes(LENGTH as u32) as usize]).into(),
+        commit,
+    };
+    let before = bench.pass.clone();
+    let tokens: Vec<(u32, bool)> = (before.rows.iter().zip(logits.chunks_exact(LENGTH)))
+        .map(|(row, logits)| {
+            let sequence = row.sequence as usize;
+            let counts = &mut counts[sequence * LENGTH..][..LENGTH];
+            let steps = before.header.sequences[sequence].steps;
+            let token = sampler::sample(logits, counts, &options[sequence], steps).expect("logits are numbers");
+            counts[token as usize] += u32::from(row.flags == 0);
+            (token, false)
+        })
+        .collect();
+    let dispatches = sample(&problem).to_vec();
+    let (output, expected) = match look_at_counts {
+        true => (of_counts, Expected::Exact(counts)),
+        false => (pass, after(&before, &tokens)),
+    };
+    let name = format!("three rows, the second is done, counts {look_at_counts}");
+    let case = bench.case(name, dispatches, output, expected);
+    Case { kernel_name: SPEC.kernel_name, variant: SPEC.kernel_name.into(), ..case }
 }
 
 /// The best of every segment: negative numbers, many of them equal.
@@ -90,7 +174,7 @@ fn segments_case(random: &mut Random, length: u32) -> Case {
     let mut bench = Bench::new(1);
     let logits: Vec<f32> = (0..length).map(|_| -1.0 - random.below(40) as f32).collect();
     let partial_argmaxes = bench.bytes(&vec![0; partial_argmax_bytes(length) as usize]);
-    let dispatch = argmax(length, bench.floats(&logits).into(), partial_argmaxes.into());
+    let dispatch = argmax([1, length], bench.floats(&logits).into(), partial_argmaxes.into());
     let best = logits.chunks(CHUNK as usize).enumerate().flat_map(|(segment, logits)| {
         let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let at = logits.iter().position(|&logit| logit == highest).unwrap_or_default();
@@ -111,13 +195,13 @@ fn merge_case(random: &mut Random, count: u32, done: bool) -> Case {
     partial_argmaxes.iter_mut().rev().step_by(5).for_each(|best| best[0] = (-2.0f32).to_bits());
     let best = partial_argmaxes.iter().filter(|best| best[0] == (-2.0f32).to_bits()).map(|best| best[1]).min();
     let slice = bench.bytes(bytemuck::cast_slice(&partial_argmaxes)).into();
-    let (commit, state) = commit(&mut bench, &[]);
+    let (commit, pass) = commit(&mut bench, &[]);
     let expected = match best {
-        Some(token) if !done => after(bench.state(), token, false),
-        _ => Expected::Exact(bytemuck::cast_slice(bytemuck::bytes_of(&bench.state())).to_vec()),
+        Some(token) if !done => after(&bench.pass, &[(token, false)]),
+        _ => words(&bench.pass),
     };
     let name = format!("{count} partial_argmaxes{}", if done { ", the text is done" } else { "" });
-    bench.case(name, vec![argmax_merge(count * CHUNK, slice, commit)], state, expected)
+    bench.case(name, vec![argmax_merge([1, count * CHUNK], slice, commit)], pass, expected)
 }
 
 /// The logits after the penalties.
@@ -135,6 +219,7 @@ fn penalised_case(random: &mut Random, length: usize) -> Case {
     let logits = bench.floats(&values);
     let (commit, _) = commit(&mut bench, &[]);
     let problem = Sample {
+        outputs: 1,
         length: length as u32,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
         counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
@@ -183,8 +268,9 @@ fn drawn_case(logits: &[f32], name: &str, options: SamplingOptions, step: u32) -
     // In one step it ends the text.
     let ends = step == 3;
     let stops = [u32::MAX, token];
-    let (commit, state) = commit(&mut bench, if ends { &stops } else { &[] });
+    let (commit, pass) = commit(&mut bench, if ends { &stops } else { &[] });
     let problem = Sample {
+        outputs: 1,
         length: length as u32,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
         counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
@@ -192,8 +278,8 @@ fn drawn_case(logits: &[f32], name: &str, options: SamplingOptions, step: u32) -
         scratch: bench.bytes(&vec![0; scratch_bytes(length as u32) as usize]).into(),
         commit,
     };
-    let expected = after(bench.state(), token, ends);
-    let case = bench.case(format!("{name}, {length} logits, step {step}"), sample(&problem).to_vec(), state, expected);
+    let expected = after(&bench.pass, &[(token, ends)]);
+    let case = bench.case(format!("{name}, {length} logits, step {step}"), sample(&problem).to_vec(), pass, expected);
     // The case is listed under the last of the four kernels.
     Case { kernel_name: SPEC.kernel_name, variant: SPEC.kernel_name.into(), ..case }
 }
@@ -215,6 +301,7 @@ fn histogram_case() -> Case {
     let scratch = bench.bytes(&vec![0; scratch_bytes(length) as usize]);
     let (commit, _) = commit(&mut bench, &[]);
     let problem = Sample {
+        outputs: 1,
         length,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
         counts: bench.bytes(&vec![0; 4 * length as usize]).into(),
@@ -239,7 +326,7 @@ enum Look {
     Counts,
     /// The words of the scratch that must be 0 for the next token.
     Scratch,
-    /// The state, when the text is done already.
+    /// The pass, when the text is done already.
     Done,
 }
 
@@ -251,8 +338,9 @@ fn look_case(random: &mut Random, options: &SamplingOptions, look: Look, numbers
     let mut counts: Vec<u32> = (0..LENGTH).map(|i| [1, IN_PROMPT + 3, 2][i % 3]).collect();
     let scratch = bench.bytes(&vec![0; scratch_bytes(LENGTH as u32) as usize]);
     let of_counts = bench.bytes(bytemuck::cast_slice(&counts));
-    let (commit, state) = commit(&mut bench, &[]);
+    let (commit, pass) = commit(&mut bench, &[]);
     let problem = Sample {
+        outputs: 1,
         length: LENGTH as u32,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(options))).into(),
         counts: of_counts.into(),
@@ -264,12 +352,12 @@ fn look_case(random: &mut Random, options: &SamplingOptions, look: Look, numbers
         counts[token as usize] += 1;
     }
     let (output, expected) = match look {
-        Look::Counts => (of_counts, counts),
+        Look::Counts => (of_counts, Expected::Exact(counts)),
         // The histogram's three parts, and how many candidates there are.
-        Look::Scratch => (scratch, vec![0; 3 * 256 + 1]),
-        Look::Done => (state, bytemuck::cast_slice(bytemuck::bytes_of(&bench.state())).to_vec()),
+        Look::Scratch => (scratch, Expected::Exact(vec![0; 3 * 256 + 1])),
+        Look::Done => (pass, words(&bench.pass)),
     };
     let name = format!("{look:?} after a token, numbers {numbers}").to_lowercase();
-    let case = bench.case(name, sample(&problem).to_vec(), output, Expected::Exact(expected));
+    let case = bench.case(name, sample(&problem).to_vec(), output, expected);
     Case { kernel_name: SPEC.kernel_name, variant: SPEC.kernel_name.into(), ..case }
 }

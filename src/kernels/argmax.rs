@@ -1,5 +1,5 @@
 //! Greedy choice in two dispatches: `argmax` finds the best of every segment of logits, `argmax_merge` takes the
-//! best of all and commits the token to the state.
+//! best of all and commits the token to its row of the pass.
 
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
@@ -16,7 +16,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 pub static MERGE: KernelSpec = KernelSpec {
     kernel_name: "argmax_merge",
     source: wgsl!("argmax_merge"),
-    bindings: &[PARAMS, read("partial_argmaxes"), read("stops"), write("state"), write("tokens")],
+    bindings: &[PARAMS, read("partial_argmaxes"), read("stops"), write("this_pass")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "SEGMENTS"],
 };
@@ -24,15 +24,15 @@ pub static MERGE: KernelSpec = KernelSpec {
 /// Logits per workgroup.
 pub const CHUNK: u32 = 2048;
 
-/// Bytes of the partial argmaxes of `length` logits.
+/// Bytes of the partial argmaxes of `length` logits, of one output of a pass.
 pub fn partial_argmax_bytes(length: u32) -> u64 {
     u64::from(length.div_ceil(CHUNK)) * 8
 }
 
-/// logits `[length]` f32 → partial argmaxes, one (value, index) per segment.
-pub fn argmax(length: u32, logits: Slice, partial_argmaxes: Slice) -> Dispatch {
+/// logits `[outputs, length]` f32 → partial argmaxes, one (value, index) per output and segment.
+pub fn argmax([outputs, length]: [u32; 2], logits: Slice, partial_argmaxes: Slice) -> Dispatch {
     let constants = [("WG_SIZE", 256.0), ("CHUNK", CHUNK.into()), ("LENGTH", length.into())];
-    let grid = [Extent::Fixed(length.div_ceil(CHUNK)), Extent::Fixed(1), Extent::Fixed(1)];
+    let grid = [Extent::Fixed(length.div_ceil(CHUNK)), Extent::Fixed(outputs), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[logits, partial_argmaxes], grid)
 }
 
@@ -41,15 +41,14 @@ pub fn argmax(length: u32, logits: Slice, partial_argmaxes: Slice) -> Dispatch {
 pub struct Commit {
     /// Length, then end-of-generation ids; u32.
     pub stops: Slice,
-    /// The run's [`State`](super::state::State).
-    pub state: Slice,
-    /// Ids of the next pass; u32.
-    pub tokens: Slice,
+    /// The [`Pass`](super::pass::Pass).
+    pub pass: Slice,
 }
 
-/// Takes the best of the partial argmaxes of `length` logits and commits it.
-pub fn argmax_merge(length: u32, partial_argmaxes: Slice, commit: Commit) -> Dispatch {
+/// Takes the best of the partial argmaxes of each of `outputs` rows of `length` logits and commits it.
+pub fn argmax_merge([outputs, length]: [u32; 2], partial_argmaxes: Slice, commit: Commit) -> Dispatch {
     let constants = [("WG_SIZE", 256.0), ("SEGMENTS", length.div_ceil(CHUNK).into())];
-    let buffers = [partial_argmaxes, commit.stops, commit.state, commit.tokens];
-    Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, [Extent::Fixed(1); 3])
+    let grid = [Extent::Fixed(outputs), Extent::Fixed(1), Extent::Fixed(1)];
+    let buffers = [partial_argmaxes, commit.stops, commit.pass];
+    Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)
 }

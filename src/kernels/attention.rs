@@ -1,25 +1,44 @@
-//! Attention over the f16 cache: `attention` for the many queries of a prefill chunk, `attention_decode` and
-//! `attention_merge` for the one query of a decode step, split over the keys.
+//! Attention over the f16 cache: `attention` for the many rows of a prefill chunk, `attention_decode` and
+//! `attention_merge` for the few rows of a decode step, split over the keys.
 
 use super::rope_kv::{Cache, Heads};
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, params, read, write};
 
 /// The contract with `shaders/attention.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention",
     source: wgsl!("attention"),
-    bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("y")],
+    bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), write("y")],
     params: NoParams::LAYOUT,
-    overrides: &["HEAD_DIM", "QUERIES", "WG_SIZE", "HEADS", "GROUP", "CONTEXT", "SCALE", "WINDOW", "SOFT_CAP"],
+    overrides: &["HEAD_DIM", "QUERIES", "WG_SIZE", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE", "WINDOW", "SOFT_CAP"],
 };
+
+params! {
+    /// Per-dispatch numbers of `attention_decode`.
+    pub struct DecodeParams {
+        /// Added to the positions of the rows: operations on tensors bind constant rows.
+        pub position: u32,
+    }
+}
 
 /// The contract with `shaders/attention_decode.wgsl`.
 pub static DECODE: KernelSpec = KernelSpec {
     kernel_name: "attention_decode",
     source: wgsl!("attention_decode"),
-    bindings: &[PARAMS, read("state"), read("q"), read("k_cache"), read("v_cache"), write("partial"), write("stats")],
-    params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "GROUP", "QUERIES", "HEAD_DIM", "CONTEXT", "SPLITS", "SCALE", "WINDOW", "SOFT_CAP"],
+    bindings: &[
+        PARAMS,
+        read("this_pass"),
+        read("q"),
+        read("k_cache"),
+        read("v_cache"),
+        write("partial"),
+        write("stats"),
+    ],
+    params: DecodeParams::LAYOUT,
+    overrides: &[
+        "WG_SIZE", "KV_HEADS", "GROUP", "QUERIES", "HEAD_DIM", "CAPACITY", "RING", "SPLITS", "SCALE", "WINDOW",
+        "SOFT_CAP",
+    ],
 };
 
 /// The contract with `shaders/attention_merge.wgsl`.
@@ -38,11 +57,11 @@ pub struct Attention {
     pub heads: Heads,
     /// What scores are multiplied by: 1 / √head_dim.
     pub scale: f32,
-    /// `[tokens, heads, head_dim]` f32, after RoPE.
+    /// `[rows, heads, head_dim]` f32, after RoPE.
     pub q: Slice,
-    /// Keys and values up to and with this pass's tokens.
+    /// Keys and values up to and with this pass's rows.
     pub cache: Cache,
-    /// `[tokens, heads, head_dim]` f32.
+    /// `[rows, heads, head_dim]` f32.
     pub y: Slice,
 }
 
@@ -55,14 +74,9 @@ pub struct Limits {
     pub soft_cap: f32,
 }
 
-/// Causal attention of the pass's tokens over all keys up to each.
-pub fn attention(state: Slice, problem: &Attention) -> Dispatch {
-    attention_limited(state, problem, Limits::default())
-}
-
-/// Causal attention within `limits`.
-pub fn attention_limited(state: Slice, problem: &Attention, limits: Limits) -> Dispatch {
-    let Heads { heads, kv_heads, head_dim, context } = problem.heads;
+/// Causal attention of a chunk: rows of one sequence whose positions follow each other.
+pub fn attention(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
+    let Heads { heads, kv_heads, head_dim, capacity, ring } = problem.heads;
     // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.
     let queries = if head_dim <= 128 { 16 } else { 8 };
     let constants = [
@@ -71,13 +85,14 @@ pub fn attention_limited(state: Slice, problem: &Attention, limits: Limits) -> D
         ("WG_SIZE", (head_dim / 2 * queries / 8).into()),
         ("HEADS", heads.into()),
         ("GROUP", (heads / kv_heads).into()),
-        ("CONTEXT", context.into()),
+        ("CAPACITY", capacity.into()),
+        ("RING", bool_override(ring)),
         ("SCALE", problem.scale.into()),
         ("WINDOW", limits.window.into()),
         ("SOFT_CAP", limits.soft_cap.into()),
     ];
-    let buffers = [state, problem.q, problem.cache.k, problem.cache.v, problem.y];
-    let grid = [Extent::Fixed(heads), Extent::PerTokens(queries), Extent::Fixed(1)];
+    let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, problem.y];
+    let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, grid)
 }
 
@@ -86,48 +101,55 @@ pub fn attention_limited(state: Slice, problem: &Attention, limits: Limits) -> D
 pub struct Splits {
     /// Splits of the keys; constant, so that the command list is.
     pub count: u32,
-    /// `[heads, count, head_dim]` f32.
+    /// `[rows, heads, count, head_dim]` f32.
     pub partial: Slice,
-    /// `[heads, count]` of (maximum, sum).
+    /// `[rows, heads, count]` of (maximum, sum).
     pub stats: Slice,
 }
 
-/// Splits for a cache of `context` positions: a workgroup takes 32 keys at a time, and up to a context of 4,096 a split
-/// has no more than 32.
-pub fn split_count(context: u32) -> u32 {
-    context.div_ceil(32).clamp(1, 128)
+/// Splits for up to `keys` keys: a workgroup takes 32 keys at a time, and up to 4,096 keys a split has no more than 32.
+pub fn split_count(keys: u32) -> u32 {
+    keys.div_ceil(32).clamp(1, 128)
 }
 
-/// Attention of one token over the cache, in two dispatches.
-pub fn attention_decode(state: Slice, problem: &Attention, splits: &Splits) -> [Dispatch; 2] {
-    attention_decode_limited(state, problem, splits, Limits::default())
+/// Attention of `rows` rows of any sequences, each over the cache of its own up to itself, in two dispatches.
+pub fn attention_decode(pass: Slice, rows: u32, problem: &Attention, splits: &Splits, limits: Limits) -> [Dispatch; 2] {
+    attention_decode_at(pass, (rows, 0), problem, splits, limits)
 }
 
-/// Attention of one token over the cache within `limits`, in two dispatches.
-pub fn attention_decode_limited(state: Slice, problem: &Attention, splits: &Splits, limits: Limits) -> [Dispatch; 2] {
-    let Heads { heads, kv_heads, head_dim, context } = problem.heads;
+/// The same with `position` added to those of the rows.
+pub fn attention_decode_at(
+    pass: Slice,
+    (rows, position): (u32, u32),
+    problem: &Attention,
+    splits: &Splits,
+    limits: Limits,
+) -> [Dispatch; 2] {
+    let Heads { heads, kv_heads, head_dim, capacity, ring } = problem.heads;
+    debug_assert!(!ring || (1..=capacity).contains(&limits.window), "a ring of {capacity} for {limits:?}");
     let group = heads / kv_heads;
     // A workgroup holds its queries in workgroup memory and its sums in registers: at most 8 of them.
     let queries = (1..=8).rev().find(|n| group.is_multiple_of(*n) && n * head_dim <= 1024).unwrap_or(1);
-    let wg_size = 64u32;
     let constants = [
-        ("WG_SIZE", wg_size.into()),
+        ("WG_SIZE", 64.0),
+        ("KV_HEADS", kv_heads.into()),
         ("GROUP", group.into()),
         ("QUERIES", queries.into()),
         ("HEAD_DIM", head_dim.into()),
-        ("CONTEXT", context.into()),
+        ("CAPACITY", capacity.into()),
+        ("RING", bool_override(ring)),
         ("SPLITS", splits.count.into()),
         ("SCALE", problem.scale.into()),
         ("WINDOW", limits.window.into()),
         ("SOFT_CAP", limits.soft_cap.into()),
     ];
-    let buffers = [state, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
-    let grid = [Extent::Fixed(splits.count), Extent::Fixed(group / queries), Extent::Fixed(kv_heads)];
-    let decode = Dispatch::new(Kernel::new(&DECODE, &constants), &NoParams::default(), &buffers, grid);
-    [decode, attention_merge(heads, head_dim, splits, problem.y)]
+    let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
+    let grid = [Extent::Fixed(splits.count), Extent::Fixed(rows * (group / queries)), Extent::Fixed(kv_heads)];
+    let decode = Dispatch::new(Kernel::new(&DECODE, &constants), &DecodeParams { position }, &buffers, grid);
+    [decode, attention_merge(rows * heads, head_dim, splits, problem.y)]
 }
 
-/// Combines the splits of [`attention_decode`] into y `[heads, head_dim]`.
+/// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`, the heads of all rows.
 pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, y: Slice) -> Dispatch {
     let constants = [("HEAD_DIM", head_dim.into()), ("SPLITS", splits.count.into())];
     let buffers = [splits.partial, splits.stats, y];

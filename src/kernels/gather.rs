@@ -1,4 +1,4 @@
-//! `y[t] = W[tokens[t]]`: the embeddings of a pass's tokens.
+//! `y[t] = W[id of t]`: the embeddings of a pass's rows, or of a tensor of ids.
 
 use super::layout::Matrix;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
@@ -21,7 +21,7 @@ params! {
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "gather",
     source: wgsl!("gather"),
-    bindings: &[PARAMS, read("state"), read("tokens"), read("w_vec"), read("w_word"), write("y")],
+    bindings: &[PARAMS, read("ids"), read("w_vec"), read("w_word"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "COLS", "SCALE"],
 };
@@ -29,32 +29,38 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// Threads of a workgroup, each of which writes 4 columns.
 const WG_SIZE: u32 = 64;
 
-/// Rows `tokens` `[tokens]` u32 of `weights` `[vocab, cols]` → y `[tokens, cols]` f32, one dispatch per shard. An id
-/// that is no row gives zeros.
-pub fn gather(state: Slice, tokens: Slice, weights: &Matrix, y: Slice) -> Vec<Dispatch> {
-    gather_scaled(state, tokens, weights, y, 1.0)
+/// The rows of `weights` `[vocab, cols]` that the rows of a pass name → y `[rows, cols]` f32, one dispatch per shard.
+/// Values are multiplied by `scale`. An id that is no row gives zeros; the row of a sequence that is done stays as it is.
+pub fn gather(pass: Slice, weights: &Matrix, y: Slice, scale: f32) -> Vec<Dispatch> {
+    dispatches(("ids_of_pass", pass, Extent::PerRows(1)), weights, y, (scale, 0))
 }
 
-/// [`gather`] times `scale`.
-pub fn gather_scaled(state: Slice, tokens: Slice, weights: &Matrix, y: Slice, scale: f32) -> Vec<Dispatch> {
-    dispatches([state, tokens, y], weights, scale, 0)
+/// Rows `ids` `[count]` u32 of `weights` `[vocab, cols]` → y `[count, cols]` f32; `missing` are the bits of the number
+/// for an id that is no row.
+pub fn gather_ids((count, ids): (u32, Slice), weights: &Matrix, y: Slice, missing: u32) -> Vec<Dispatch> {
+    dispatches(("ids_of_tensor", ids, Extent::Fixed(count)), weights, y, (1.0, missing))
 }
 
-/// [`gather`] with another number, by its bits, for an id that is no row.
-pub fn gather_or(state: Slice, tokens: Slice, weights: &Matrix, y: Slice, missing: u32) -> Vec<Dispatch> {
-    dispatches([state, tokens, y], weights, 1.0, missing)
-}
-
-fn dispatches([state, tokens, y]: [Slice; 3], weights: &Matrix, scale: f32, missing: u32) -> Vec<Dispatch> {
+fn dispatches(
+    (file, ids, rows): (&'static str, Slice, Extent),
+    weights: &Matrix,
+    y: Slice,
+    (scale, missing): (f32, u32),
+) -> Vec<Dispatch> {
     let dispatches = weights.shards.iter().map(|shard| {
         let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", weights.cols.into()), ("SCALE", scale.into())];
         constants.extend(weights.layout(shard).constants());
-        let kernel =
-            Kernel::new(&SPEC, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights.0);
+        let mut kernel = Kernel::new(&SPEC, &constants)
+            .named(weights.ty.key())
+            .import("weights", weights.ty.format().weights.0)
+            .import("ids", file);
+        if file != "ids_of_pass" {
+            kernel = kernel.named("tensor");
+        }
         let params = Params { first_row: shard.first_row, rows: shard.rows, all_rows: weights.rows, missing };
         let w = Slice::from(shard.buffer);
         let columns = Extent::Fixed(weights.cols.div_ceil(4 * WG_SIZE));
-        Dispatch::new(kernel, &params, &[state, tokens, w, w, y], [columns, Extent::PerTokens(1), Extent::Fixed(1)])
+        Dispatch::new(kernel, &params, &[ids, w, w, y], [columns, rows, Extent::Fixed(1)])
     });
     dispatches.collect()
 }

@@ -1,4 +1,4 @@
-//! `y[t, r] = epilogue(W · x[t])` for every token of a pass: the matrices of prefill.
+//! `y[t, r] = epilogue(W · x[t])` for every row of a pass: the matrices of prefill.
 
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard};
@@ -12,6 +12,8 @@ params! {
         pub first_row: u32,
         /// Element of a row of y that the matrix's first row writes.
         pub y_offset: u32,
+        /// Rows of x, at most.
+        pub rows: u32,
     }
 }
 
@@ -19,21 +21,26 @@ params! {
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul",
     source: wgsl!("mat_mul"),
-    bindings: &[PARAMS, read("state"), read("x"), read("w_vec"), read("w_word"), read("bias"), write("y")],
+    bindings: &[PARAMS, read("this_pass"), read("x"), read("w_vec"), read("w_word"), read("bias"), write("y")],
     params: Params::LAYOUT,
     overrides: &["COLS", "ROWS", "X_STRIDE", "Y_STRIDE", "BIAS", "RESIDUAL", "WG_SIZE", "TX", "TY"],
 };
 
 /// The bindings of products with quantised or f16 activations: x has scales.
 pub(super) const ROUNDED_BINDINGS: &[Binding] =
-    &[PARAMS, read("state"), read("x"), read("x_scales"), read("w_vec"), read("w_word"), read("bias"), write("y")];
+    &[PARAMS, read("this_pass"), read("x"), read("x_scales"), read("w_vec"), read("w_word"), read("bias"), write("y")];
 
-/// One matrix times the pass's tokens.
+/// As many rows of x as the pass has.
+pub const ALL_ROWS: u32 = u32::MAX;
+
+/// One matrix times the rows of a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct MatMul<'a> {
+    /// Rows of x: no more than these, and no more than the pass has; [`ALL_ROWS`] are those of the pass.
+    pub x_rows: u32,
     /// `[rows, cols]`
     pub weights: &'a Matrix,
-    /// `[tokens, x_stride]` f32
+    /// `[rows of x, x_stride]` f32
     pub x: Slice,
     /// Elements from one row of x to the next; a multiple of 4 where `cols` is one of 32.
     pub x_stride: u32,
@@ -41,7 +48,7 @@ pub struct MatMul<'a> {
     pub bias: Option<Slice>,
     /// `Store` or `Residual`.
     pub epilogue: Epilogue,
-    /// `[tokens, y_stride]` f32
+    /// `[rows of x, y_stride]` f32
     pub y: Slice,
     /// Elements from one row of y to the next.
     pub y_stride: u32,
@@ -84,9 +91,9 @@ pub fn choose(_caps: &Caps, rows: u32) -> Tile {
 }
 
 /// The dispatches, one per shard, of `problem`. `dummy` is bound where there is no bias: 16 bytes, not `y`.
-pub fn mat_mul(caps: &Caps, state: Slice, dummy: Slice, problem: &MatMul) -> Vec<Dispatch> {
+pub fn mat_mul(caps: &Caps, pass: Slice, dummy: Slice, problem: &MatMul) -> Vec<Dispatch> {
     let tile = choose(caps, problem.weights.rows);
-    problem.weights.shards.iter().map(|shard| dispatch(tile, (state, dummy), problem, shard)).collect()
+    problem.weights.shards.iter().map(|shard| dispatch(tile, (pass, dummy), problem, shard)).collect()
 }
 
 /// The dispatch of one shard in a given tile.
@@ -133,15 +140,15 @@ pub(super) fn product_kernel(
 /// The dispatch of a product's kernel, whose workgroups compute tiles of `[rows, tokens]`.
 pub(super) fn product(
     kernel: Kernel,
-    (state, dummy): (Slice, Slice),
+    (pass, dummy): (Slice, Slice),
     problem: &MatMul,
     shard: &Shard,
     x: &[Slice],
     [rows, tokens]: [u32; 2],
 ) -> Dispatch {
-    let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
+    let params = Params { first_row: shard.first_row, y_offset: problem.y_offset, rows: problem.x_rows };
     let w = Slice::from(shard.buffer);
-    let buffers = [&[state], x, &[w, w, problem.bias.unwrap_or(dummy), problem.y]].concat();
-    let grid = [Extent::Fixed(shard.rows.div_ceil(rows)), Extent::PerTokens(tokens), Extent::Fixed(1)];
+    let buffers = [&[pass], x, &[w, w, problem.bias.unwrap_or(dummy), problem.y]].concat();
+    let grid = [Extent::Fixed(shard.rows.div_ceil(rows)), Extent::PerRows(tokens), Extent::Fixed(1)];
     Dispatch::new(kernel, &params, &buffers, grid)
 }

@@ -18,7 +18,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 pub static QUANTISE: KernelSpec = KernelSpec {
     kernel_name: "quantise",
     source: wgsl!("quantise"),
-    bindings: &[PARAMS, read("state"), read("x"), write("q"), write("scales")],
+    bindings: &[PARAMS, read("this_pass"), read("x"), write("q"), write("scales")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "COLS", "X_STRIDE"],
 };
@@ -41,11 +41,11 @@ pub fn supports(weights: &Matrix) -> bool {
 }
 
 /// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 32) are used.
-pub fn quantise(state: Slice, (cols, x_stride): (u32, u32), x: Slice, quants: &Quants) -> Dispatch {
+pub fn quantise(pass: Slice, (cols, x_stride): (u32, u32), x: Slice, quants: &Quants) -> Dispatch {
     let wg_size = 64;
     let constants = [("WG_SIZE", f64::from(wg_size)), ("COLS", cols.into()), ("X_STRIDE", x_stride.into())];
-    let grid = [Extent::Fixed((cols / BLOCK).div_ceil(wg_size)), Extent::PerTokens(1), Extent::Fixed(1)];
-    let buffers = [state, x, quants.q, quants.scales];
+    let grid = [Extent::Fixed((cols / BLOCK).div_ceil(wg_size)), Extent::PerRows(1), Extent::Fixed(1)];
+    let buffers = [pass, x, quants.q, quants.scales];
     Dispatch::new(Kernel::new(&QUANTISE, &constants), &NoParams::default(), &buffers, grid)
 }
 

@@ -81,7 +81,7 @@ pub fn supports(weights: &Matrix) -> bool {
 /// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 4) are used.
 pub fn round_f16((cols, x_stride): (u32, u32), x: Slice, halves: &Halves) -> Dispatch {
     let constants = [("WG_SIZE", 256.0), ("COLS", cols.into()), ("X_STRIDE", x_stride.into())];
-    let grid = [Extent::PerTokens(1), Extent::Fixed(1), Extent::Fixed(1)];
+    let grid = [Extent::PerRows(1), Extent::Fixed(1), Extent::Fixed(1)];
     let kernel = Kernel::new(&ROUND, &constants).enable("f16");
     Dispatch::new(kernel, &NoParams::default(), &[x, halves.x, halves.scales], grid)
 }

@@ -20,8 +20,16 @@ params! {
     }
 }
 
-const BINDINGS: &[super::spec::Binding] =
-    &[PARAMS, read("state"), read("x"), read("norm_weight"), read("w_vec"), read("w_word"), read("bias"), write("y")];
+const BINDINGS: &[super::spec::Binding] = &[
+    PARAMS,
+    read("this_pass"),
+    read("x"),
+    read("norm_weight"),
+    read("w_vec"),
+    read("w_word"),
+    read("bias"),
+    write("y"),
+];
 
 /// The contract with `shaders/mat_vec.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
@@ -43,7 +51,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         "RESIDUAL",
         "SWIGLU",
         "GELU",
-        "LAST_TOKEN",
+        "OF_OUTPUTS",
         "GROUP_ROWS",
         "ROW_PASSES",
         "STAGE",
@@ -70,7 +78,7 @@ pub static SPLIT: KernelSpec = KernelSpec {
         "RESIDUAL",
         "SWIGLU",
         "GELU",
-        "LAST_TOKEN",
+        "OF_OUTPUTS",
     ],
 };
 
@@ -91,9 +99,9 @@ pub enum Epilogue {
 pub struct MatVec<'a> {
     /// `[rows, cols]`
     pub weights: &'a Matrix,
-    /// `[tokens, cols]` f32, of which the first `columns` rows are used, or one.
+    /// `[rows of the pass, cols]` f32, of which the first `columns` rows are used.
     pub x: Slice,
-    /// Columns at once, at most [`MAX_COLUMNS`].
+    /// Rows of the pass at once, at most [`MAX_COLUMNS`]. What belongs to a sequence that is done is not written.
     pub columns: u32,
     /// RMS norm applied to x first: its weight `[cols]` f32 and its epsilon.
     pub norm: Option<(Slice, f32)>,
@@ -107,15 +115,15 @@ pub struct MatVec<'a> {
     pub y_offset: u32,
     /// Elements from one column of y to the next; unused with one column.
     pub y_stride: u32,
-    /// Use the last of the pass's tokens rather than the first.
-    pub last_token: bool,
+    /// x begins at the first row of the pass that has logits, rather than at its first.
+    pub of_outputs: bool,
 }
 
 impl<'a> MatVec<'a> {
     /// `y = W · x` for one column.
     pub fn new(weights: &'a Matrix, x: Slice, y: Slice) -> Self {
         let (norm, bias, epilogue) = (None, None, Epilogue::Store);
-        Self { weights, x, columns: 1, norm, bias, epilogue, y, y_offset: 0, y_stride: 0, last_token: false }
+        Self { weights, x, columns: 1, norm, bias, epilogue, y, y_offset: 0, y_stride: 0, of_outputs: false }
     }
 }
 
@@ -222,23 +230,17 @@ fn has_subgroups(caps: &Caps, wg_size: u32) -> bool {
 
 /// The dispatches, one per shard, of `problem`. `dummy` is bound for the buffers that it does not use: any of 16
 /// bytes that is not `y`.
-pub fn mat_vec(caps: &Caps, state: Slice, dummy: Slice, problem: &MatVec) -> Vec<Dispatch> {
+pub fn mat_vec(caps: &Caps, pass: Slice, dummy: Slice, problem: &MatVec) -> Vec<Dispatch> {
     let MatVec { weights, columns, .. } = *problem;
     let shape = match columns {
         1 => choose(caps, weights.ty, weights.rows, weights.cols),
         _ => COLUMNS_SHAPES[usize::from(has_subgroups(caps, COLUMNS_SHAPES[1].wg_size))],
     };
-    weights.shards.iter().map(|shard| dispatch(caps, shape, (state, dummy), problem, shard)).collect()
+    weights.shards.iter().map(|shard| dispatch(caps, shape, (pass, dummy), problem, shard)).collect()
 }
 
 /// The dispatch of one shard in a given shape.
-pub fn dispatch(
-    caps: &Caps,
-    shape: Shape,
-    (state, dummy): (Slice, Slice),
-    problem: &MatVec,
-    shard: &Shard,
-) -> Dispatch {
+pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), problem: &MatVec, shard: &Shard) -> Dispatch {
     let MatVec { weights, columns, epilogue, norm, bias, .. } = *problem;
     let swiglu = matches!(epilogue, Epilogue::Gate(_));
     debug_assert!(!swiglu || weights.is_whole() && bias.is_none() && weights.rows.is_multiple_of(2));
@@ -264,7 +266,7 @@ pub fn dispatch(
         ("RESIDUAL", bool_override(epilogue == Epilogue::Residual)),
         ("SWIGLU", bool_override(swiglu)),
         ("GELU", bool_override(epilogue == Epilogue::Gate(GateKind::GeGlu))),
-        ("LAST_TOKEN", bool_override(problem.last_token)),
+        ("OF_OUTPUTS", bool_override(problem.of_outputs)),
     ];
     let mut group_rows = outputs;
     if !shape.split {
@@ -277,7 +279,7 @@ pub fn dispatch(
     let kernel = variant(shape, weights, &constants);
     let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
     let w = Slice::from(shard.buffer);
-    let buffers = [state, problem.x, norm_weight, w, w, bias.unwrap_or(dummy), problem.y];
+    let buffers = [pass, problem.x, norm_weight, w, w, bias.unwrap_or(dummy), problem.y];
     Dispatch::new(kernel, &params, &buffers, grid_1d(rows.div_ceil(group_rows)))
 }
 

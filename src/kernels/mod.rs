@@ -3,15 +3,15 @@
 //! A kernel function here returns a [`Dispatch`](spec::Dispatch), plain data that `gpu` runs; nothing here knows
 //! wgpu, so the host tests see every dispatch. Binding 0 is `params`, then inputs, outputs last. A number
 //! is fixed with the pipeline (an `override` constant), fixed per dispatch (a field of `Params`), or changes with every
-//! token (a word of [`State`](state::State)); there is no fourth kind.
+//! token (a word of the [`Pass`](pass::Pass)); there is no fourth kind.
 
 #[macro_use]
 pub mod wgsl;
 
 pub mod caps;
+pub mod pass;
 pub mod shared;
 pub mod spec;
-pub mod state;
 
 pub mod argmax;
 pub mod attention;

@@ -37,7 +37,7 @@ pub fn rms_norm(problem: &RmsNorm) -> Dispatch {
         ("EPS", problem.eps.into()),
         ("ADD", bool_override(problem.add)),
     ];
-    let grid = [Extent::PerTokens(1), Extent::Fixed(1), Extent::Fixed(1)];
+    let grid = [Extent::PerRows(1), Extent::Fixed(1), Extent::Fixed(1)];
     let buffers = [problem.x, problem.weight, problem.y];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, grid)
 }

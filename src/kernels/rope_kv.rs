@@ -9,7 +9,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     source: wgsl!("rope_kv"),
     bindings: &[
         PARAMS,
-        read("state"),
+        read("this_pass"),
         read("qkv"),
         read("frequencies"),
         read("q_norm"),
@@ -19,7 +19,18 @@ pub static SPEC: KernelSpec = KernelSpec {
         write("v_cache"),
     ],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "HEADS", "KV_HEADS", "HEAD_DIM", "ROPE_DIMS", "SPLIT_HALF", "QK_NORM", "EPS", "CONTEXT"],
+    overrides: &[
+        "WG_SIZE",
+        "HEADS",
+        "KV_HEADS",
+        "HEAD_DIM",
+        "ROPE_DIMS",
+        "SPLIT_HALF",
+        "QK_NORM",
+        "EPS",
+        "CAPACITY",
+        "RING",
+    ],
 };
 
 /// The heads of one attention layer and its cache.
@@ -31,14 +42,17 @@ pub struct Heads {
     pub kv_heads: u32,
     /// Values per head; even, at most 256.
     pub head_dim: u32,
-    /// Positions in the cache.
-    pub context: u32,
+    /// Positions that the cache holds, of each sequence.
+    pub capacity: u32,
+    /// Position p lies at p modulo `capacity`, since there may be more positions. A layer with a window w and passes of
+    /// up to n rows needs a capacity of at least w + n - 1: what a row sees must not be overwritten by a later one.
+    pub ring: bool,
 }
 
 impl Heads {
-    /// Bytes of the key cache of one layer, and of its value cache: f16.
-    pub fn cache_bytes(&self) -> u64 {
-        u64::from(self.kv_heads) * u64::from(self.context) * u64::from(self.row()) * 2
+    /// Bytes of the key cache of one layer for so many sequences, and of its value cache: f16.
+    pub fn cache_bytes(&self, sequences: u32) -> u64 {
+        u64::from(sequences * self.kv_heads) * u64::from(self.capacity) * u64::from(self.row()) * 2
     }
 
     /// Values of a row of the cache: `head_dim` and zeros up to a multiple of eight, so that rows are read as vectors.
@@ -56,7 +70,7 @@ pub struct Rope {
     pub split_half: bool,
 }
 
-/// The keys and values of one layer: f16 `[kv_heads, context, Heads::row]` each.
+/// The keys and values of one layer: f16 `[sequences, kv_heads, capacity, Heads::row]` each.
 #[derive(Debug, Clone, Copy)]
 pub struct Cache {
     /// Keys, after RoPE.
@@ -72,21 +86,21 @@ pub struct RopeKv {
     pub heads: Heads,
     /// Rotation.
     pub rope: Rope,
-    /// `[tokens, heads + 2 kv_heads, head_dim]` f32.
+    /// `[rows, heads + 2 kv_heads, head_dim]` f32.
     pub qkv: Slice,
     /// [`frequency_table`] of the model.
     pub frequencies: Slice,
     /// Weights of the norms over each q and k head `[head_dim]` f32, and their epsilon.
     pub qk_norm: Option<(Slice, Slice, f32)>,
-    /// `[tokens, heads, head_dim]` f32.
+    /// `[rows, heads, head_dim]` f32.
     pub q: Slice,
     /// Where keys and values go.
     pub cache: Cache,
 }
 
-/// Normalises, rotates and stores q, k and v of the pass's tokens.
-pub fn rope_kv(state: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
-    let Heads { heads, kv_heads, head_dim, context } = problem.heads;
+/// Normalises, rotates and stores q, k and v of the pass's rows, each in the cache of its sequence.
+pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
+    let Heads { heads, kv_heads, head_dim, capacity, ring } = problem.heads;
     let (q_norm, k_norm, eps) = problem.qk_norm.unwrap_or((dummy, dummy, 0.0));
     let constants = [
         ("WG_SIZE", 64.0),
@@ -97,11 +111,12 @@ pub fn rope_kv(state: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
         ("SPLIT_HALF", bool_override(problem.rope.split_half)),
         ("QK_NORM", bool_override(problem.qk_norm.is_some())),
         ("EPS", eps.into()),
-        ("CONTEXT", context.into()),
+        ("CAPACITY", capacity.into()),
+        ("RING", bool_override(ring)),
     ];
     let Cache { k, v } = problem.cache;
-    let buffers = [state, problem.qkv, problem.frequencies, q_norm, k_norm, problem.q, k, v];
-    let grid = [Extent::Fixed(heads + 2 * kv_heads), Extent::PerTokens(1), Extent::Fixed(1)];
+    let buffers = [pass, problem.qkv, problem.frequencies, q_norm, k_norm, problem.q, k, v];
+    let grid = [Extent::Fixed(heads + 2 * kv_heads), Extent::PerRows(1), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, grid)
 }
 

@@ -12,7 +12,7 @@ const OVERRIDES: &[&str] = &["WG_SIZE", "CHUNK", "LENGTH", "SEGMENTS"];
 pub static PENALTIES: KernelSpec = KernelSpec {
     kernel_name: "penalties",
     source: wgsl!("penalties"),
-    bindings: &[PARAMS, read("options"), read("counts"), write("logits"), write("scratch")],
+    bindings: &[PARAMS, read("this_pass"), read("options"), read("counts"), write("logits"), write("scratch")],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
 };
@@ -21,7 +21,7 @@ pub static PENALTIES: KernelSpec = KernelSpec {
 pub static HISTOGRAM: KernelSpec = KernelSpec {
     kernel_name: "sample_histogram",
     source: wgsl!("sample_histogram"),
-    bindings: &[PARAMS, read("options"), read("logits"), write("scratch")],
+    bindings: &[PARAMS, read("this_pass"), read("options"), read("logits"), write("scratch")],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
 };
@@ -30,7 +30,7 @@ pub static HISTOGRAM: KernelSpec = KernelSpec {
 pub static CANDIDATES: KernelSpec = KernelSpec {
     kernel_name: "sample_candidates",
     source: wgsl!("sample_candidates"),
-    bindings: &[PARAMS, read("state"), read("options"), read("logits"), write("scratch")],
+    bindings: &[PARAMS, read("this_pass"), read("options"), read("logits"), write("scratch")],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
 };
@@ -46,8 +46,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         read("stops"),
         write("scratch"),
         write("counts"),
-        write("state"),
-        write("tokens"),
+        write("this_pass"),
     ],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "LENGTH", "SEGMENTS"],
@@ -56,7 +55,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// Words before the partial argmaxes, see `shaders/shared/sample_scratch.wgsl`.
 pub const LARGEST_AT: u64 = 784;
 
-/// Bytes of the scratch buffer that the four kernels share, for `length` logits. Zero before the first token.
+/// Bytes of the scratch buffer that the four kernels share, for `length` logits of one output. Zero before the first token.
 pub fn scratch_bytes(length: u32) -> u64 {
     4 * (LARGEST_AT + 4 * u64::from(length.div_ceil(CHUNK)) + u64::from(length))
 }
@@ -98,36 +97,38 @@ impl From<&SamplingOptions> for Options {
 /// The buffers of the sampler.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
+    /// Outputs of the pass: tokens to choose.
+    pub outputs: u32,
     /// Logits to choose from; at most 2^24.
     pub length: u32,
-    /// [`Options`].
+    /// [`Options`] of each sequence.
     pub options: Slice,
-    /// `[length]` u32, see [`crate::sampler::counts_of_prompt`].
+    /// `[sequences, length]` u32, see [`crate::sampler::counts_of_prompt`].
     pub counts: Slice,
-    /// `[length]` f32; the penalties are applied in place.
+    /// `[outputs, length]` f32; the penalties are applied in place.
     pub logits: Slice,
-    /// [`scratch_bytes`].
+    /// [`scratch_bytes`] for every output.
     pub scratch: Slice,
     /// Where the token goes.
     pub commit: Commit,
 }
 
-/// Logits → one id, drawn and committed.
+/// Logits → one id of each output, drawn and committed.
 pub fn sample(problem: &Sample) -> [Dispatch; 4] {
-    let Sample { length, options, counts, logits, scratch, commit } = *problem;
+    let Sample { outputs, length, options, counts, logits, scratch, commit } = *problem;
     let segments = length.div_ceil(CHUNK);
     let constants =
         [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("SEGMENTS", segments.into()), ("CHUNK", CHUNK.into())];
     let many = |spec, buffers: &[Slice]| {
-        let grid = [Extent::Fixed(segments), Extent::Fixed(1), Extent::Fixed(1)];
+        let grid = [Extent::Fixed(segments), Extent::Fixed(outputs), Extent::Fixed(1)];
         Dispatch::new(Kernel::new(spec, &constants), &NoParams::default(), buffers, grid)
     };
     let one = Kernel::new(&SPEC, &constants[..3]);
-    let buffers = [options, logits, commit.stops, scratch, counts, commit.state, commit.tokens];
+    let buffers = [options, logits, commit.stops, scratch, counts, commit.pass];
     [
-        many(&PENALTIES, &[options, counts, logits, scratch]),
-        many(&HISTOGRAM, &[options, logits, scratch]),
-        many(&CANDIDATES, &[commit.state, options, logits, scratch]),
-        Dispatch::new(one, &NoParams::default(), &buffers, [Extent::Fixed(1); 3]),
+        many(&PENALTIES, &[commit.pass, options, counts, logits, scratch]),
+        many(&HISTOGRAM, &[commit.pass, options, logits, scratch]),
+        many(&CANDIDATES, &[commit.pass, options, logits, scratch]),
+        Dispatch::new(one, &NoParams::default(), &buffers, [outputs, 1, 1].map(Extent::Fixed)),
     ]
 }

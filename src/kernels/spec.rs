@@ -192,16 +192,16 @@ impl Kernel {
 pub enum Extent {
     /// Always this many.
     Fixed(u32),
-    /// ⌈tokens of the pass / this⌉.
-    PerTokens(u32),
+    /// ⌈rows of the pass / this⌉.
+    PerRows(u32),
 }
 
 impl Extent {
-    /// Workgroups for a pass of `tokens` tokens.
-    pub fn resolve(self, tokens: u32) -> u32 {
+    /// Workgroups for a pass of `rows` rows.
+    pub fn resolve(self, rows: u32) -> u32 {
         match self {
             Self::Fixed(n) => n,
-            Self::PerTokens(per) => tokens.div_ceil(per),
+            Self::PerRows(per) => rows.div_ceil(per),
         }
     }
 }

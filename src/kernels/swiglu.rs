@@ -29,7 +29,7 @@ const WG_SIZE: u32 = 256;
 /// x `[tokens, 2 · width]` f32, gate before up → y `[tokens, width]` f32, for the pass's tokens.
 pub fn swiglu(gate: Gate, width: u32, x: Slice, y: Slice) -> Dispatch {
     let params = Params { rows: u32::MAX, width };
-    dispatch(gate, params, [x, y], [columns(width), Extent::PerTokens(1), Extent::Fixed(1)])
+    dispatch(gate, params, [x, y], [columns(width), Extent::PerRows(1), Extent::Fixed(1)])
 }
 
 /// x `[rows, 2 · width]` f32, gate before up → y `[rows, width]` f32.

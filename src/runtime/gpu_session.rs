@@ -11,8 +11,8 @@ use super::session::{Session, Token};
 use crate::forward::{self, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS};
 use crate::gpu::{Buffer, BufferTable, CommandList, Device, ReadBack, Ring};
 use crate::kernels::caps::{ActivationFormat, Precision};
+use crate::kernels::pass::{Header, Pass, READ_BYTES, Sequence};
 use crate::kernels::spec::Slice;
-use crate::kernels::state::State;
 use crate::model::ModelConfig;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
 use crate::time_slice::TimeSlice;
@@ -95,7 +95,7 @@ impl GpuSession {
     /// A session whose buffers are in `table`.
     pub(super) async fn assemble(model: Rc<GpuModel>, plan: SessionPlan, table: BufferTable) -> Result<Self> {
         let lists = Lists::record(&model.device, &plan.lists, &table).await?;
-        let ring = Ring::new(&model.device, MAX_DEPTH, size_of::<State>() as u64)?;
+        let ring = Ring::new(&model.device, MAX_DEPTH, READ_BYTES)?;
         let session = Self { model, table, buffers: plan.buffers, lists, evaluation: None, ring, greedy: true };
         for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
             session.write(*slice, bytemuck::cast_slice(frequencies));
@@ -197,7 +197,7 @@ impl GpuSession {
     ) -> Result<bool> {
         let Self { lists, ring, table, buffers, greedy, .. } = self;
         let read = if choose { Some(ring.reserve().ok_or_else(no_read_back)?) } else { None };
-        let copy = read.as_ref().map(|read| read_copy(table.get(buffers.state.buffer), read));
+        let copy = read.as_ref().map(|read| read_copy(table.get(buffers.pass.buffer), read));
         let then: &[&CommandList] = if choose { &[&lists.head, lists.sampling(*greedy)] } else { &[] };
         write_pass(queue.device(), (table, buffers), ids, position);
         let work = Work { layers: &lists.prefill, then, tokens: ids.len(), copy };
@@ -210,7 +210,7 @@ impl GpuSession {
         Ok(done)
     }
 
-    /// Submits the pass of one token that is in the tokens' buffer already, and the read of the next one. False where
+    /// Submits the pass of one token whose row is in the pass already, and the read of the next one. False where
     /// [`MAX_DEPTH`] tokens are in flight.
     fn submit_one(&mut self) -> bool {
         let Some(read) = self.ring.reserve() else { return false };
@@ -221,7 +221,7 @@ impl GpuSession {
             self.lists.decode.replay(&mut pass, 1);
             self.lists.sampling(self.greedy).replay(&mut pass, 1);
         }
-        read_copy(self.table.get(self.buffers.state.buffer), &read).encode(&mut encoder);
+        read_copy(self.table.get(self.buffers.pass.buffer), &read).encode(&mut encoder);
         device.queue.submit([encoder.finish()]);
         self.ring.submitted(read);
         true
@@ -351,22 +351,21 @@ fn no_read_back() -> Error {
     Error::new(ErrorCode::LimitExceeded, format!("{MAX_DEPTH} tokens are in flight already"))
 }
 
-/// The copy of the state that is read back.
-fn read_copy<'a>(state: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
-    Copy { source: state, source_offset: 0, target: read.buffer(), offset: 0, bytes: read.buffer().size() }
+/// The copy of the pass's start that is read back.
+fn read_copy<'a>(pass: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
+    Copy { source: pass, source_offset: 0, target: read.buffer(), offset: 0, bytes: read.buffer().size() }
 }
 
-/// The token that a pass left in the state.
-fn token(state: &[u8]) -> Token {
-    let state: State = bytemuck::pod_read_unaligned(state);
-    Token { id: state.token, end: state.done != 0 }
+/// The token that a pass left in its first sequence, given the pass's first [`READ_BYTES`].
+fn token(bytes: &[u8]) -> Token {
+    let at = std::mem::offset_of!(Header, sequences);
+    let sequence: Sequence = bytemuck::pod_read_unaligned(&bytes[at..at + size_of::<Sequence>()]);
+    Token { id: sequence.token, end: sequence.done != 0 }
 }
 
 /// Writes which tokens the next pass is over.
 fn write_pass(device: &Device, (table, buffers): (&BufferTable, &Buffers), ids: &[u32], position: usize) {
-    write(device, table, buffers.tokens, bytemuck::cast_slice(ids));
-    let state = State { position: position as u32, count: ids.len() as u32, ..Default::default() };
-    write(device, table, buffers.state, bytemuck::bytes_of(&state));
+    write(device, table, buffers.pass, &Pass::chunk(0, position as u32, ids).bytes());
 }
 
 fn write(device: &Device, table: &BufferTable, slice: Slice, bytes: &[u8]) {

@@ -14,11 +14,10 @@ use serde::Deserialize;
 use super::movement::{axis_of, is_half};
 use super::{DType, Tape, Tensor, elementwise};
 use crate::kernels::elementwise::Op;
-use crate::kernels::gather::gather_or;
+use crate::kernels::gather::gather_ids;
 use crate::kernels::gather_axis::{self, Form, IndexedAxis};
 use crate::kernels::layout::Matrix;
-use crate::kernels::spec::{Extent, MAX_WORKGROUPS};
-use crate::kernels::state::State;
+use crate::kernels::spec::MAX_WORKGROUPS;
 use crate::{Error, ErrorCode, Result};
 
 /// The bits of a NaN in f32.
@@ -116,13 +115,9 @@ fn dequantised_rows(tape: &mut Tape, weights: &Tensor, ids: &Tensor, y: &Tensor)
     let (DType::Quantised(ty), &[rows, cols]) = (weights.dtype, &weights.shape[..]) else {
         return Err(unfit("embedding", weights, ids, "weights must be a matrix in blocks"));
     };
-    let count = ids.len();
-    let state = tape.constant(bytemuck::bytes_of(&State { count, ..State::default() }))?;
     let matrix = Matrix::whole(ty, rows, cols, weights.buffer);
-    for mut dispatch in gather_or(state, ids.slice(), &matrix, y.slice(), NAN) {
-        dispatch.grid = dispatch.grid.map(|extent| Extent::Fixed(extent.resolve(count)));
-        tape.push(dispatch);
-    }
+    let dispatches = gather_ids((ids.len(), ids.slice()), &matrix, y.slice(), NAN);
+    dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
     Ok(())
 }
 

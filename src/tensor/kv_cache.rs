@@ -7,10 +7,9 @@ use serde::Deserialize;
 
 use super::rope::{HeadShape, Layout};
 use super::{DType, Tape, Tensor, describe};
-use crate::kernels::attention::{Attention, Limits, Splits, attention_decode_limited, split_count};
+use crate::kernels::attention::{Attention, Limits, Splits, attention_decode_at, split_count};
 use crate::kernels::kv_write;
 use crate::kernels::rope_kv::{Cache, Heads};
-use crate::kernels::state::State;
 use crate::{Error, Result};
 
 /// Options of [`kv_write`].
@@ -92,12 +91,11 @@ pub fn attention_decode(
     options: &AttentionDecodeOptions,
 ) -> Result<Tensor> {
     let heads = decode_heads(q, k_cache, v_cache)?;
-    check(options, heads.context)?;
+    check(options, heads.capacity)?;
     let y = tape.output(DType::F32, &q.shape)?;
     // All rows of caches that have wrapped around take part, in whatever order.
-    let position = options.length.min(heads.context) - 1;
-    let state = tape.constant(bytemuck::bytes_of(&State { position, count: 1, ..State::default() }))?;
-    let count = split_count(heads.context);
+    let position = options.length.min(heads.capacity) - 1;
+    let count = split_count(heads.capacity);
     let rows = u64::from(heads.heads * count);
     let splits =
         Splits { count, partial: tape.scratch(rows * u64::from(heads.head_dim) * 4)?, stats: tape.scratch(rows * 8)? };
@@ -109,7 +107,8 @@ pub fn attention_decode(
         y: y.slice(),
     };
     let limits = Limits { window: options.window.unwrap_or(0), soft_cap: options.soft_cap.unwrap_or(0.0) };
-    attention_decode_limited(state, &problem, &splits, limits).into_iter().for_each(|dispatch| tape.push(dispatch));
+    let dispatches = attention_decode_at(tape.pass(), (1, position), &problem, &splits, limits);
+    dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
     Ok(y)
 }
 
@@ -129,13 +128,13 @@ fn decode_heads(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Heads> {
     }
     let kv_heads = k.shape.len().checked_sub(3).map_or(1, |at| k.shape[at]);
     let size = HeadShape { batch, heads: kv_heads, positions: 1, dim: head_dim };
-    let Some(context) = cache_rows(k, size).filter(|_| k.shape.len() == q.shape.len() + 1) else {
+    let Some(capacity) = cache_rows(k, size).filter(|_| k.shape.len() == q.shape.len() + 1) else {
         return bad(format!("such q needs caches {}", wanted(k, size)));
     };
     if !heads.is_multiple_of(kv_heads) || head_dim > 256 {
         return bad("the heads of q have to be a multiple of the cache's, of at most 256 values".into());
     }
-    Ok(Heads { heads: batch * heads, kv_heads: batch * kv_heads, head_dim, context })
+    Ok(Heads { heads: batch * heads, kv_heads: batch * kv_heads, head_dim, capacity, ring: false })
 }
 
 /// The rows of a cache for tokens of this size.

@@ -150,10 +150,13 @@ pub struct Tape {
 /// The buffer that [`Tape::dummy`] names: 16 bytes.
 pub const DUMMY: BufferId = BufferId(0);
 
+/// The buffer that [`Tape::pass`] names: [`Pass::constant`](crate::kernels::pass::Pass::constant).
+pub const PASS: BufferId = BufferId(1);
+
 impl Tape {
     /// An empty tape for a device with these capabilities.
     pub fn new(caps: Caps) -> Self {
-        Self { caps, next: DUMMY.0 + 1, made: Vec::new(), dispatches: Vec::new() }
+        Self { caps, next: PASS.0 + 1, made: Vec::new(), dispatches: Vec::new() }
     }
 
     /// What the choice of variants depends on.
@@ -186,6 +189,11 @@ impl Tape {
     /// Bound where a variant does not use a read-only binding.
     pub fn dummy(&self) -> Slice {
         DUMMY.into()
+    }
+
+    /// Bound where a kernel of language models reads the rows of a pass.
+    pub fn pass(&self) -> Slice {
+        PASS.into()
     }
 
     /// Adds a dispatch.

@@ -10,7 +10,6 @@ use crate::kernels::mat_mul::{self, MatMul};
 use crate::kernels::mat_vec::{self, Epilogue, MatVec};
 use crate::kernels::repack::repack;
 use crate::kernels::spec::{Dispatch, Extent, MAX_WORKGROUPS, Slice};
-use crate::kernels::state::State;
 use crate::{Error, Result};
 
 /// Up to this many rows of x are multiplied by `mat_vec`, as its columns.
@@ -68,11 +67,10 @@ pub(super) fn product(tape: &mut Tape, (m, x): (u32, Slice), w: &Tensor, bias: O
         return vectors(tape, (m, x), w, &Vectors { norm: None, bias, epilogue: Epilogue::Store }, y);
     }
     let weights = matrix(w)?;
-    let state = state(tape, m)?;
     let (x_stride, y_stride) = (weights.cols, weights.rows);
     let epilogue = Epilogue::Store;
-    let problem = MatMul { weights: &weights, x, x_stride, bias, epilogue, y, y_stride, y_offset: 0 };
-    for dispatch in mat_mul::mat_mul(tape.caps(), state, tape.dummy(), &problem) {
+    let problem = MatMul { x_rows: m, weights: &weights, x, x_stride, bias, epilogue, y, y_stride, y_offset: 0 };
+    for dispatch in mat_mul::mat_mul(tape.caps(), tape.pass(), tape.dummy(), &problem) {
         let dispatch = fixed(dispatch, m)?;
         tape.push(dispatch);
     }
@@ -98,10 +96,9 @@ pub(super) fn vectors(
     y: Slice,
 ) -> Result<()> {
     let weights = matrix(w)?;
-    let state = state(tape, m)?;
     let y_stride = if matches!(epilogue, Epilogue::Gate(_)) { weights.rows / 2 } else { weights.rows };
     let problem = MatVec { columns: m, norm, bias, epilogue, y_stride, ..MatVec::new(&weights, x, y) };
-    let dispatches = mat_vec::mat_vec(tape.caps(), state, tape.dummy(), &problem);
+    let dispatches = mat_vec::mat_vec(tape.caps(), tape.pass(), tape.dummy(), &problem);
     dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
     Ok(())
 }
@@ -112,11 +109,6 @@ fn matrix(w: &Tensor) -> Result<Matrix> {
     };
     let (rows, cols) = super::rows_and_cols(&w.shape);
     Ok(Matrix::whole(ty, rows, cols, w.buffer))
-}
-
-/// What kernels of a pass of `count` tokens read.
-fn state(tape: &mut Tape, count: u32) -> Result<Slice> {
-    tape.constant(bytemuck::bytes_of(&State { count, ..State::default() }))
 }
 
 /// The dispatch with a grid for exactly `m` tokens.

@@ -1,0 +1,25 @@
+// The rows of a pass and what is known of their sequences; kernels/pass.rs says who writes which word.
+struct Sequence {
+    token: u32,    // the last sampled token
+    done: u32,     // 1 once an end-of-generation token was sampled
+    steps: u32,    // tokens sampled so far
+    position: u32, // of that token
+}
+
+struct Row {
+    token: u32,
+    position: u32, // tokens of its sequence before it
+    sequence: u32, // which cache, and which of `sequences`
+    flags: u32,    // ROW_DONE or 0
+}
+
+struct Pass {
+    rows: u32,    // rows of this pass
+    outputs: u32, // so many of the last rows have logits: 1, or all
+    pad0: u32,
+    pad1: u32,
+    sequences: array<Sequence, 8>,
+    row: array<Row>,
+}
+
+const ROW_DONE = 1u; // the sequence of the row has ended: everything stays as it is

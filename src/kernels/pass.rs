@@ -1,0 +1,116 @@
+//! The rows of a pass, on the GPU: which token goes through the layers at which position of which sequence.
+//!
+//! The host writes header and rows before a pass over tokens that it knows. The last kernel of sampling writes the row
+//! of each sequence's next token, so that decode passes of the same rows follow each other without the host. What it
+//! reads back per token is the start of the header: with one sequence [`READ_BYTES`].
+
+/// Sequences that one pass may hold rows of.
+pub const MAX_SEQUENCES: usize = 8;
+
+/// Flag of a row whose sequence has ended: kernels leave everything as it is.
+pub const ROW_DONE: u32 = 1;
+
+/// A sequence as the last sampled token left it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Sequence {
+    /// The last sampled token.
+    pub token: u32,
+    /// 1 once an end-of-generation token was sampled; later passes then leave the sequence as it is.
+    pub done: u32,
+    /// Tokens sampled so far: the random generator's counter.
+    pub steps: u32,
+    /// Position of that token: so many are in the cache before it.
+    pub position: u32,
+}
+
+/// One token on its way through the layers.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Row {
+    /// Its id.
+    pub token: u32,
+    /// Tokens of its sequence before it.
+    pub position: u32,
+    /// Which part of the caches is its own, and which of [`Header::sequences`].
+    pub sequence: u32,
+    /// 0 or [`ROW_DONE`].
+    pub flags: u32,
+}
+
+/// What comes before the rows.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Header {
+    /// Rows of this pass.
+    pub rows: u32,
+    /// So many of the last rows have logits: 1, or all.
+    pub outputs: u32,
+    /// Padding to 16 bytes.
+    pub pad: [u32; 2],
+    /// By the number that rows say.
+    pub sequences: [Sequence; MAX_SEQUENCES],
+}
+
+/// Bytes at the start of a pass up to and with the first sequence: what a run of one sequence reads back per token.
+pub const READ_BYTES: u64 = (std::mem::offset_of!(Header, sequences) + size_of::<Sequence>()) as u64;
+
+/// Mirrors `Pass` in `shaders/shared/pass.wgsl`; `tests/contract.rs` compares them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// The sequences.
+    pub header: Header,
+    /// In any order; those of one sequence with ascending positions.
+    pub rows: Vec<Row>,
+}
+
+impl Pass {
+    /// A chunk of a prompt: `tokens` at `position` and after of a sequence, with logits for the last.
+    pub fn chunk(sequence: u32, position: u32, tokens: &[u32]) -> Self {
+        let row = |(position, &token)| Row { token, position, sequence, flags: 0 };
+        let rows: Vec<Row> = (position..).zip(tokens).map(row).collect();
+        let header = Header { rows: rows.len() as u32, outputs: 1, ..Header::default() };
+        Self { header, rows }
+    }
+
+    /// A decode pass: logits for every row. Rows of one sequence see those before them.
+    pub fn decode(rows: &[Row]) -> Self {
+        let count = rows.len() as u32;
+        Self { header: Header { rows: count, outputs: count, ..Header::default() }, rows: rows.to_vec() }
+    }
+
+    /// What operations on tensors bind: as many rows as a kernel asks for, none of them done.
+    pub fn constant() -> Self {
+        let header = Header { rows: u32::MAX, ..Header::default() };
+        Self { header, rows: vec![Row::default(); MAX_SEQUENCES] }
+    }
+
+    /// As the GPU has it.
+    pub fn bytes(&self) -> Vec<u8> {
+        [bytemuck::bytes_of(&self.header), bytemuck::cast_slice(&self.rows)].concat()
+    }
+
+    /// Bytes of a pass of `rows` rows.
+    pub fn bytes_of(rows: usize) -> u64 {
+        (size_of::<Header>() + rows * size_of::<Row>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_of_a_pass_is_read_back_per_token() {
+        assert_eq!(READ_BYTES, 32);
+        assert_eq!(size_of::<Header>(), 144);
+        assert_eq!(Pass::chunk(2, 7, &[5, 6]).bytes().len() as u64, Pass::bytes_of(2));
+    }
+
+    #[test]
+    fn rows_of_a_chunk_follow_each_other() {
+        let Pass { header, rows } = Pass::chunk(2, 7, &[5, 6]);
+        assert_eq!((header.rows, header.outputs), (2, 1));
+        assert_eq!(rows[1], Row { token: 6, position: 8, sequence: 2, flags: 0 });
+    }
+}
