@@ -3,7 +3,7 @@
 // One thread writes one word of y, a workgroup WG_SIZE.
 
 override WG_SIZE: u32 = 256;
-override HALVES: bool; // elements are 16 bits, two to a word
+override SIXTEEN_BIT: bool; // elements are 16 bits, two to a word
 
 struct Params {
     rows: u32,
@@ -49,7 +49,7 @@ fn main(
     }
     // mutant: row * params.y_columns + params.start => row * params.y_columns
     let first = row * params.y_columns + params.start;
-    if !HALVES {
+    if !SIXTEEN_BIT {
         y[first + word] = x[row * params.columns + word];
         return;
     }

@@ -2,7 +2,7 @@
 // One workgroup transposes a tile of 32×32 in workgroup memory, so that it reads and writes whole rows.
 
 override WG_SIZE: u32 = 256;
-override HALVES: bool; // elements are 16 bits, two to a word; rows and the strides of y are then even
+override SIXTEEN_BIT: bool; // elements are 16 bits, two to a word; rows and the strides of y are then even
 
 struct Params {
     rows: u32,     // i
@@ -30,7 +30,7 @@ const TILE: u32 = 32u;
 var<workgroup> tile: array<u32, 1056>;
 
 fn element(at: u32) -> u32 {
-    if HALVES {
+    if SIXTEEN_BIT {
         return (x[at / 2u] >> (16u * (at & 1u))) & 0xffffu;
     }
     return x[at];
@@ -68,8 +68,8 @@ fn main(
         }
     }
     workgroupBarrier();
-    let width = select(TILE, TILE / 2u, HALVES);
-    let step = select(1u, 2u, HALVES);
+    let width = select(TILE, TILE / 2u, SIXTEEN_BIT);
+    let step = select(1u, 2u, SIXTEEN_BIT);
     // mutant: let i = first.x + step * (lane % width); => let i = first.x + lane % width;
     let i = first.x + step * (lane % width);
     for (var down = lane / width; down < TILE; down += WG_SIZE / width) {
@@ -77,7 +77,7 @@ fn main(
         if i < params.rows && j < params.columns {
             let at = (i - first.x) * (TILE + 1u) + down;
             let to = y_start + j * params.y_row + i;
-            if HALVES {
+            if SIXTEEN_BIT {
                 // mutant: tile[at + TILE + 1u] => tile[at + 1u]
                 y[to / 2u] = tile[at] | (tile[at + TILE + 1u] << 16u);
             } else {

@@ -1,5 +1,5 @@
 override WG_SIZE: u32 = 256;
-override HALVES: bool; // elements are 16 bits, two to a word
+override SIXTEEN_BIT: bool; // elements are 16 bits, two to a word
 
 struct Params {
     len: u32,                  // elements of y
@@ -34,7 +34,7 @@ fn half_of(at: u32) -> u32 {
 
 // Word `word` of y.
 fn copy_word(word: u32) {
-    if !HALVES {
+    if !SIXTEEN_BIT {
         if word < params.len {
             y[word] = x[source(word)];
         }

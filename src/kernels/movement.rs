@@ -82,7 +82,7 @@ params! {
 
 const fn spec(kernel_name: &'static str, source: &'static str, params: ParamsLayout) -> KernelSpec {
     let bindings = const { &[PARAMS, read("x"), write("y")] };
-    KernelSpec { kernel_name, source, bindings, params, overrides: &["WG_SIZE", "HALVES"] }
+    KernelSpec { kernel_name, source, bindings, params, overrides: &["WG_SIZE", "SIXTEEN_BIT"] }
 }
 
 /// The contract with `shaders/transpose.wgsl`.
@@ -113,7 +113,7 @@ pub struct Move {
 
 impl Move {
     fn kernel(&self, spec: &'static KernelSpec) -> Kernel {
-        let constants = [("WG_SIZE", WG_SIZE.into()), ("HALVES", u32::from(self.halves).into())];
+        let constants = [("WG_SIZE", WG_SIZE.into()), ("SIXTEEN_BIT", u32::from(self.halves).into())];
         Kernel::new(spec, &constants).named(if self.halves { "half" } else { "word" })
     }
 

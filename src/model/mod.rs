@@ -16,7 +16,7 @@ pub use tensors::{Role, WeightKey, WeightSpec, match_tensors, weight_specs};
 use crate::Result;
 use crate::gguf::Gguf;
 
-/// Which values of a head the rotary embedding turns together (Su et al. 2021, <https://arxiv.org/abs/2104.09864>).
+/// Which values of a head the rotary embedding rotates as a pair (Su et al. 2021, <https://arxiv.org/abs/2104.09864>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RopeStyle {
     /// Neighbours: `(x[2i], x[2i + 1])`. The rows of a Llama GGUF's q and k weights are already permuted for it.

@@ -47,7 +47,7 @@ pub struct RmsNorm {
 pub struct RopeTable {
     /// Which values of a head make a pair.
     pub style: RopeStyle,
-    /// Values of each head that turn, from the first; even, 0 for none.
+    /// Values of each head that are rotated, from the first; even, 0 for none.
     pub dims: usize,
     /// The base of the frequencies.
     pub theta: f32,

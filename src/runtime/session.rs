@@ -18,7 +18,7 @@ pub struct Token {
     pub end: bool,
 }
 
-/// The id that sampling gives where every logit is NaN. The shaders write the same.
+/// The id that sampling returns where every logit is NaN. The shaders write the same.
 pub const NO_TOKEN: u32 = u32::MAX;
 
 /// A KV cache and a sampler over a model.
@@ -33,13 +33,13 @@ pub trait Session {
     /// Sets how the tokens of the next run are chosen. `ends` are the ids that end it; `prompt` counts for penalties.
     fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]);
 
-    /// Forgets what the cache holds from `position` on; it holds as much at least. Returns where [`Session::feed`] goes
-    /// on: before `position` where the session cannot be cut there.
+    /// Drops the cache from `position` on, which must not be past its end. Returns the position at which
+    /// [`Session::feed`] continues: before `position` where the cache cannot be cut there.
     fn rewind(&mut self, position: usize) -> usize;
 
     /// Runs `ids` as the tokens at `position` and after; the next token then comes out of [`Session::next`]. Tokens in
     /// flight before are dropped: they belong to an earlier run. Returns how many of the ids are in the cache: fewer
-    /// where `stop` was set meanwhile, and then nothing comes.
+    /// where `stop` was set in the meantime, and then there is no next token.
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize>;
 
     /// Submits the pass of the next token, ahead of reading the last; false where no more may be in flight.

@@ -24,7 +24,7 @@ use crate::tokenizer::Tokenizer;
 #[wasm_bindgen]
 pub struct WasmModel {
     engine: Rc<RefCell<Engine>>,
-    /// The engine's own, at hand while a generation holds it.
+    /// The engine's own flag, reachable while a generation borrows the engine.
     tokenizer: Rc<Tokenizer>,
     stop: Rc<Cell<bool>>,
 }

@@ -89,7 +89,7 @@ pub async fn read_header(reader: &mut PartReader, vocabulary_only: bool) -> Resu
     }
 }
 
-/// Reads the tokenizer, with turns for the page in between.
+/// Reads the tokenizer, yielding to the page in between.
 pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, JsValue> {
     let mut time_slice = TimeSlice::new();
     Tokenizer::yielding(&gguf.metadata, async || time_slice.yield_if_over().await).await.map_err(to_js)

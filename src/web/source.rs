@@ -20,7 +20,7 @@ extern "C" {
     fn cancel(this: &ByteSource);
 }
 
-/// Reads one part to its end: whole ranges, of which only the piece at hand is in memory. Dropping it cancels.
+/// Reads one part to its end: whole ranges, of which only the current piece is in memory. Dropping it cancels.
 pub struct PartReader {
     source: ByteSource,
     piece: Option<js_sys::Uint8Array>,
@@ -78,7 +78,8 @@ impl PartReader {
         self.position += u64::from(bytes);
     }
 
-    /// The next bytes, as many as there are at hand; `None` at the end. [`PartReader::back`] returns what is too much.
+    /// The next bytes, as many as the current piece has; `None` at the end. [`PartReader::back`] takes back what was too
+    /// much.
     pub async fn some(&mut self) -> Result<Option<Vec<u8>>, JsValue> {
         let Some(piece) = self.piece().await? else { return Ok(None) };
         self.advance(piece.length());
