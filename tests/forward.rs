@@ -400,3 +400,29 @@ async fn wrong_calls_are_refused_and_leave_the_engine_usable() {
     let full = generate(&mut gpu, &vec![1; CONTEXT - 2], &options(100, SamplingOptions::default())).await;
     assert_eq!((full.0.len(), full.2), (2, FinishReason::Length));
 }
+
+/// Decode reads ids one by one: each choice must be the CPU's wherever that is clear.
+async fn decode_step_by_step(name: &str, file: &[u8]) {
+    let [mut gpu, mut cpu] = both(file).await;
+    let vocab = cpu.session.config().vocab;
+    let text = ids(120, vocab);
+    let expected = logits(&mut cpu, &text).await;
+    gpu.session.configure(&SamplingOptions::default(), &[], &[]);
+    for (position, row) in expected.chunks(vocab).enumerate() {
+        gpu.session.feed(&text[position..=position], position, &Cell::new(false)).await.expect("a working device");
+        let found = gpu.session.next().await.expect("a working device").expect("a token").id;
+        let best = row[argmax(row)];
+        assert!(
+            best - row[found as usize] < 0.02,
+            "{name} at {position}: {found} has {}, the best has {best}",
+            row[found as usize]
+        );
+    }
+}
+
+#[wasm_bindgen_test]
+async fn gemma_is_decoded_step_by_step() {
+    decode_step_by_step("gemma3-f16", include_bytes!("fixtures/models/gemma3-f16.gguf")).await;
+    decode_step_by_step("gemma3-q5_1", include_bytes!("fixtures/models/gemma3-q5_1.gguf")).await;
+    decode_step_by_step("gemma2-q4_0", include_bytes!("fixtures/models/gemma2-q4_0.gguf")).await;
+}

@@ -13,6 +13,9 @@ pub struct BufferSpec {
     pub bytes: u64,
 }
 
+/// Bytes of a `vec4<f32>`.
+const VEC4_BYTES: u64 = 16;
+
 /// Hands out buffer numbers.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -21,10 +24,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A new buffer of `bytes` bytes, zero at first.
+    /// A new buffer of at least `bytes` bytes, zero at first: kernels read buffers as vec4, so it is whole vec4.
     pub fn alloc(&mut self, label: impl Into<String>, bytes: u64) -> BufferId {
         let id = BufferId(self.buffers.len() as u32);
-        self.buffers.push(BufferSpec { id, label: label.into(), bytes });
+        self.buffers.push(BufferSpec { id, label: label.into(), bytes: bytes.next_multiple_of(VEC4_BYTES) });
         id
     }
 
