@@ -55,14 +55,13 @@ fn subnormal_case(random: &mut Random, ty: GgmlType) -> Case {
     for block in tensor.raw.chunks_exact_mut(ty.block_bytes()) {
         ty.format().numbers.iter().for_each(|number| number.set(block, random.floats(1)[0] * SIZE));
     }
-    let mut bench = Bench::new(rows);
-    let matrix = tensor.upload(&mut bench, &[0]);
     let ids: Vec<u32> = (0..rows).collect();
-    let tokens = bench.bytes(bytemuck::cast_slice(&ids));
+    let mut bench = Bench::of(Pass::chunk(0, 0, &ids));
+    let matrix = tensor.upload(&mut bench, &[0]);
     let mut expected = vec![0.0; (rows * cols) as usize];
     let y = bench.floats(&expected);
     reference::gather(&tensor.reference(), &ids, &mut expected).expect("the ids are rows");
-    let dispatches = gather(bench.fixed().0, tokens.into(), &matrix, y.into());
+    let dispatches = gather(bench.fixed().0, &matrix, y.into(), 1.0);
     let largest = expected.iter().fold(0f32, |largest, weight| largest.max(weight.abs()));
     let tolerance = Tolerance { abs: Tolerance::READ.abs * largest, ..Tolerance::READ };
     bench.case("subnormal scales".into(), dispatches, y, Expected::Close(expected, tolerance))
