@@ -96,8 +96,8 @@ fn significant_digits(literal: &str) -> usize {
 /// Functions of the language feature `packed_4x8_integer_dot_product`, which Safari lacks.
 const PACKED_4X8: &[&str] = &["dot4I8Packed", "dot4U8Packed", "pack4xI8", "pack4xU8", "unpack4xI8", "unpack4xU8"];
 
-/// Safari's compiler refuses literals of many digits (its lexer took them for integers of 64 bits until 2026), and knows
-/// no language feature beyond WGSL of 2023. No browser of this project's tests has it, so this looks at the text.
+/// Safari's compiler refuses literals of many digits (its lexer took them for integers of 64 bits until 2026), and
+/// knows no language feature beyond WGSL of 2023. No browser of this project's tests has it, so this looks at the text.
 #[test]
 fn safari_takes_every_shader() {
     for (wgsl, kernel) in shaders() {

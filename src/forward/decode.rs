@@ -30,7 +30,8 @@ impl Forward<'_> {
 }
 
 impl Lowering<'_> {
-    /// The dispatches of operations; with `of_outputs` the first activation is read at the rows of the pass that have logits.
+    /// The dispatches of operations; with `of_outputs` the first activation is read at the rows of the pass that have
+    /// logits.
     fn lower(&self, ops: &[Op], of_outputs: bool) -> Vec<Dispatch> {
         let step = |step: &Step| match step {
             Step::Linears { x, norm, linears, then } => self.products(*x, *norm, linears, *then, of_outputs),

@@ -1,4 +1,5 @@
-//! Both pairings, partial rotation, q/k norms, far positions, several sequences, ring caches; q comes out as f32, keys and values as f16 in the cache.
+//! Both pairings, partial rotation, q/k norms, far positions, several sequences, ring caches; q comes out as f32, keys
+//! and values as f16 in the cache.
 
 use super::{Bench, Case, Expected, Random, Tolerance, places};
 use crate::gguf::f16_from_f32;

@@ -30,7 +30,8 @@ pub static SPEC: KernelSpec = KernelSpec {
 const WG_SIZE: u32 = 64;
 
 /// The rows of `weights` `[vocab, cols]` that the rows of a pass name → y `[rows, cols]` f32, one dispatch per shard.
-/// Values are multiplied by `scale`. An id that is no row gives zeros; the row of a sequence that is done stays as it is.
+/// Values are multiplied by `scale`. An id that is no row gives zeros; the row of a sequence that is done stays as it
+/// is.
 pub fn gather(pass: Slice, weights: &Matrix, y: Slice, scale: f32) -> Vec<Dispatch> {
     dispatches(("ids_of_pass", pass, Extent::PerRows(1)), weights, y, (scale, 0))
 }

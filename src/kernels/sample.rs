@@ -55,7 +55,8 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// Words before the partial argmaxes, see `shaders/shared/sample_scratch.wgsl`.
 pub const LARGEST_AT: u64 = 784;
 
-/// Bytes of the scratch buffer that the four kernels share, for `length` logits of one output. Zero before the first token.
+/// Bytes of the scratch buffer that the four kernels share, for `length` logits of one output. Zero before the first
+/// token.
 pub fn scratch_bytes(length: u32) -> u64 {
     4 * (LARGEST_AT + 4 * u64::from(length.div_ceil(CHUNK)) + u64::from(length))
 }

@@ -5,8 +5,8 @@
 //! that took them for 0 would read most of such a model as zeros. Those that were tried keep them.
 //!
 //! In integers the conversion takes a dozen instructions instead of one, for each scale of each block of 32 weights, in
-//! loops where arithmetic weighs as much as reading; scales in f32 would be up to 11 % more bytes. So the device is asked
-//! when it is opened ([`question`]), and only where it answers wrongly do its shaders convert in integers
+//! loops where arithmetic weighs as much as reading; scales in f32 would be up to 11 % more bytes. So the device is
+//! asked when it is opened ([`question`]), and only where it answers wrongly do its shaders convert in integers
 //! ([`in_integers`]).
 
 use super::shared::files;

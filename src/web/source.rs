@@ -78,8 +78,8 @@ impl PartReader {
         self.position += u64::from(bytes);
     }
 
-    /// The next bytes, as many as the current piece has; `None` at the end. [`PartReader::back`] takes back what was too
-    /// much.
+    /// The next bytes, as many as the current piece has; `None` at the end. [`PartReader::back`] takes back what was
+    /// too much.
     pub async fn some(&mut self) -> Result<Option<Vec<u8>>, JsValue> {
         let Some(piece) = self.piece().await? else { return Ok(None) };
         self.advance(piece.length());
