@@ -34,6 +34,14 @@ impl Drop for Buffer {
 }
 
 impl Device {
+    /// A buffer for kernels, which can be written, copied from and copied to; see [`Device::buffer`].
+    ///
+    /// # Errors
+    /// Those of [`Device::buffer`].
+    pub fn storage_buffer(&self, label: &str, size: u64) -> Result<Buffer> {
+        self.buffer(label, size, STORAGE)
+    }
+
     /// A zeroed buffer of at least `size` bytes (a multiple of 4, at least 16).
     ///
     /// # Errors
@@ -51,6 +59,10 @@ impl Device {
     }
 }
 
+/// What the buffers of models and tensors are for.
+const STORAGE: wgpu::BufferUsages =
+    wgpu::BufferUsages::STORAGE.union(wgpu::BufferUsages::COPY_SRC).union(wgpu::BufferUsages::COPY_DST);
+
 /// The buffers that dispatches name by number. A clone shares them.
 #[derive(Default, Clone)]
 pub struct BufferTable(HashMap<BufferId, Rc<Buffer>>);
@@ -61,7 +73,6 @@ impl BufferTable {
     /// # Errors
     /// `limit_exceeded` where one is too large for a buffer or a binding of the device.
     pub fn make(&mut self, device: &Device, specs: &[BufferSpec]) -> Result<()> {
-        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
         // The device's own limit: `caps` may hold a smaller one, by which matrices are cut.
         let most = device.raw.limits().max_storage_buffer_binding_size;
         for spec in specs {
@@ -70,7 +81,7 @@ impl BufferTable {
                 let message = format!("{label} takes {bytes} bytes, a binding of this device holds {most}");
                 return Err(Error::new(ErrorCode::LimitExceeded, message));
             }
-            self.insert(spec.id, device.buffer(&spec.label, spec.bytes, usage)?);
+            self.insert(spec.id, device.storage_buffer(&spec.label, spec.bytes)?);
         }
         Ok(())
     }

@@ -61,13 +61,8 @@ impl CommandList {
         Ok(Self { steps, uniform })
     }
 
-    /// Encodes every dispatch for a pass of `tokens` tokens. Nothing is made here.
-    pub fn replay(&self, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
-        self.replay_part(0..self.len(), pass, tokens);
-    }
-
-    /// As [`CommandList::replay`], for some of the dispatches.
-    pub fn replay_part(&self, part: Range<usize>, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
+    /// Encodes some of the dispatches for a pass of `tokens` tokens. Nothing is made here.
+    pub(super) fn replay_part(&self, part: Range<usize>, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
         self.steps[part].iter().for_each(|step| step.encode(pass, tokens));
     }
 

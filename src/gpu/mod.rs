@@ -13,6 +13,7 @@ mod readback;
 #[cfg(feature = "harness")]
 mod run;
 mod shim;
+mod submit;
 mod tensors;
 mod unpack_f16;
 
@@ -25,4 +26,5 @@ pub use large::LargeRun;
 pub use list::CommandList;
 pub use pipeline::Ahead;
 pub use readback::{ReadBack, Ring};
+pub use submit::{Copy, Part};
 pub use tensors::TensorGpu;

@@ -1,6 +1,6 @@
 //! Dispatches with buffers of their own, for what `harness` describes.
 
-use super::{BufferTable, CommandList, Device};
+use super::{BufferTable, CommandList, Device, Part};
 use crate::Result;
 use crate::kernels::spec::{BufferId, Dispatch};
 
@@ -25,9 +25,8 @@ impl<'a> Run<'a> {
         tokens: u32,
     ) -> Result<Self> {
         let mut table = BufferTable::default();
-        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
         for (id, bytes) in buffers {
-            table.insert(id, device.buffer("harness", bytes, usage)?);
+            table.insert(id, device.storage_buffer("harness", bytes)?);
         }
         let list = CommandList::record(device, dispatches, &table)?;
         Ok(Self { device, dispatches, tokens, table, list })
@@ -45,13 +44,7 @@ impl<'a> Run<'a> {
 
     /// Submits the dispatches, `repeats` times in one pass.
     pub fn submit(&self, repeats: u32) {
-        let mut encoder = self.device.raw.create_command_encoder(&Default::default());
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        for _ in 0..repeats {
-            self.list.replay(&mut pass, self.tokens);
-        }
-        drop(pass);
-        self.device.queue.submit([encoder.finish()]);
+        self.device.submit((0..repeats).map(|_| Part::from(&self.list)), self.tokens, None);
     }
 
     /// Waits for what was submitted; `bytes` of a buffer from `offset` on.

@@ -80,7 +80,7 @@ impl TensorGpu {
         Ok(tensor)
     }
 
-    /// A tensor for others to fill, such as [`crate::runtime::GpuSession::hidden_states`]. What it holds is left over.
+    /// A tensor for others to fill, such as with the hidden states of a model. It holds whatever was there before.
     ///
     /// # Errors
     /// `invalid_argument` and `limit_exceeded` as operations that make such a tensor.
@@ -146,10 +146,7 @@ impl TensorGpu {
                 self.free_bytes -= size;
                 buffer
             }
-            None => {
-                let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-                self.device.buffer("tensor", size, usage)?.into()
-            }
+            None => self.device.storage_buffer("tensor", size)?.into(),
         };
         self.buffers.insert(made.buffer, buffer);
         if let Some(contents) = &made.contents {

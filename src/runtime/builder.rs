@@ -9,7 +9,7 @@ use super::gpu_session::GpuSession;
 use super::pace::Pace;
 use crate::forward::{Plan, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
-use crate::gpu::{Ahead, Buffer, BufferTable, CommandList, Device};
+use crate::gpu::{Ahead, Buffer, BufferTable, CommandList, Device, Part};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::repack::repack;
@@ -118,7 +118,7 @@ impl<'a> GpuModelBuilder<'a> {
             Some(Target::Vector { buffer, offset }) => {
                 let values = values(tensor, bytes)?;
                 let buffer = self.model.table.get(*buffer);
-                self.model.device.queue.write_buffer(buffer, *offset, bytemuck::cast_slice(&values));
+                self.model.device.write(buffer, *offset, bytemuck::cast_slice(&values));
                 Ok(())
             }
             Some(Target::Rows { matrix, row }) => {
@@ -133,28 +133,15 @@ impl<'a> GpuModelBuilder<'a> {
     fn put_rows(&self, matrix: &Matrix, row: u32, rows: u32, bytes: &[u8]) -> Result<String> {
         let shard = matrix.shards.iter().rfind(|shard| shard.first_row <= row);
         let shard = shard.ok_or_else(|| Error::bad_file("a matrix without rows"))?;
-        self.write_staging(bytes);
+        // The kernel reads no byte beyond the slice's last.
+        self.model.device.write(self.model.table.get(self.staging), 0, bytes);
         let layout = PackedLayout::new(matrix.ty, shard.rows, matrix.cols);
         let staging = Slice::from(self.staging);
         let dispatch = repack(&layout, row - shard.first_row, rows, 0, staging, shard.buffer.into());
         let device = &self.model.device;
         let list = CommandList::record(device, std::slice::from_ref(&dispatch), &self.model.table)?;
-        let mut encoder = device.raw.create_command_encoder(&Default::default());
-        list.replay(&mut encoder.begin_compute_pass(&Default::default()), 1);
-        device.queue.submit([encoder.finish()]);
+        device.submit([Part::from(&list)], 1, None);
         Ok(dispatch.kernel.id)
-    }
-
-    /// `writeBuffer` takes whole words: the bytes after the last one are the slice's, and what follows is not read.
-    fn write_staging(&self, bytes: &[u8]) {
-        let (staging, queue) = (self.model.table.get(self.staging), &self.model.device.queue);
-        let (words, rest) = bytes.split_at(bytes.len() & !3);
-        queue.write_buffer(staging, 0, words);
-        if !rest.is_empty() {
-            let mut last = [0; 4];
-            last[..rest.len()].copy_from_slice(rest);
-            queue.write_buffer(staging, words.len() as u64, &last);
-        }
     }
 
     /// The first session of the model, once all tensors are there and all pipelines compiled.
@@ -181,8 +168,7 @@ impl<'a> GpuModelBuilder<'a> {
 
 fn staging_buffer(device: &Device, tensors: &[TensorInfo]) -> Result<Buffer> {
     let longest_row = tensors.iter().map(|tensor| tensor_row_bytes(tensor).unwrap_or(0)).max().unwrap_or(0);
-    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
-    device.buffer("staging", SLICE.max(longest_row) + 16, usage)
+    device.storage_buffer("staging", SLICE.max(longest_row) + 16)
 }
 
 fn tensor_row_bytes(tensor: &TensorInfo) -> Result<u64> {

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use super::gpu_model::{GpuModel, SessionPlan};
 use super::pace::MIN_TOKENS;
-use super::queue::{Copy, Queue, Work};
+use super::queue::{Queue, Work};
 use super::session::{Session, Token};
 use crate::forward::{self, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS};
-use crate::gpu::{Buffer, BufferTable, CommandList, Device, ReadBack, Ring};
+use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, Part, ReadBack, Ring};
 use crate::kernels::caps::{ActivationFormat, Precision};
 use crate::kernels::pass::{Header, Pass, READ_BYTES, Sequence};
 use crate::kernels::spec::Slice;
@@ -214,15 +214,9 @@ impl GpuSession {
     /// [`MAX_DEPTH`] tokens are in flight.
     fn submit_one(&mut self) -> bool {
         let Some(read) = self.ring.reserve() else { return false };
-        let device = &self.model.device;
-        let mut encoder = device.raw.create_command_encoder(&Default::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&Default::default());
-            self.lists.decode.replay(&mut pass, 1);
-            self.lists.sampling(self.greedy).replay(&mut pass, 1);
-        }
-        read_copy(self.table.get(self.buffers.pass.buffer), &read).encode(&mut encoder);
-        device.queue.submit([encoder.finish()]);
+        let parts = [&self.lists.decode, self.lists.sampling(self.greedy)].map(Part::from);
+        let copy = read_copy(self.table.get(self.buffers.pass.buffer), &read);
+        self.model.device.submit(parts, 1, Some(&copy));
         self.ring.submitted(read);
         true
     }
@@ -234,8 +228,7 @@ impl GpuSession {
             let message = format!("{EVALUATE_CHUNK} rows of logits take {bytes} bytes, a binding here holds {most}");
             return Err(Error::new(ErrorCode::LimitExceeded, message));
         }
-        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
-        let logits = Rc::new(model.device.buffer("all logits", bytes, usage)?);
+        let logits = Rc::new(model.device.storage_buffer("all logits", bytes)?);
         let id = self.table.add(logits.clone());
         let caps = model.caps.clone().with_precision(Precision::Exact);
         let forward = Forward::new(&model.program, &caps, &model.weights, &self.buffers);
@@ -369,5 +362,5 @@ fn write_pass(device: &Device, (table, buffers): (&BufferTable, &Buffers), ids: 
 }
 
 fn write(device: &Device, table: &BufferTable, slice: Slice, bytes: &[u8]) {
-    device.queue.write_buffer(table.get(slice.buffer), slice.offset, bytes);
+    device.write(table.get(slice.buffer), slice.offset, bytes);
 }

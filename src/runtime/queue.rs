@@ -8,7 +8,7 @@ use futures_channel::oneshot::Receiver;
 
 use super::gpu_model::GpuModel;
 use super::pace::cut;
-use crate::gpu::{Buffer, CommandList, Device};
+use crate::gpu::{CommandList, Copy, Device, Part};
 use crate::time_slice::now;
 
 /// A pass over some tokens.
@@ -20,22 +20,6 @@ pub(super) struct Work<'a> {
     pub tokens: usize,
     /// At the end of the last submit.
     pub copy: Option<Copy<'a>>,
-}
-
-/// Bytes from one buffer to another.
-pub(super) struct Copy<'a> {
-    pub source: &'a Buffer,
-    pub source_offset: u64,
-    pub target: &'a Buffer,
-    pub offset: u64,
-    pub bytes: u64,
-}
-
-impl Copy<'_> {
-    pub fn encode(&self, encoder: &mut wgpu::CommandEncoder) {
-        let (source, target) = (self.source, self.target);
-        encoder.copy_buffer_to_buffer(source, self.source_offset, target, self.offset, Some(self.bytes));
-    }
 }
 
 /// The submits of one caller: at most two wait for the GPU, so that one that is told to stop is soon through.
@@ -95,18 +79,9 @@ impl Queue {
     }
 
     fn submit(&self, work: &Work<'_>, range: Range<usize>, last: bool) {
-        let device = self.device();
-        let mut encoder = device.raw.create_command_encoder(&Default::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&Default::default());
-            work.layers.replay_part(range, &mut pass, work.tokens as u32);
-            let then = work.then.iter().filter(|_| last);
-            then.for_each(|list| list.replay(&mut pass, work.tokens as u32));
-        }
-        if let Some(copy) = work.copy.as_ref().filter(|_| last) {
-            copy.encode(&mut encoder);
-        }
-        device.queue.submit([encoder.finish()]);
+        let then = work.then.iter().filter(|_| last).map(|&list| Part::from(list));
+        let parts = [Part { list: work.layers, range }].into_iter().chain(then);
+        self.device().submit(parts, work.tokens as u32, work.copy.as_ref().filter(|_| last));
     }
 
     async fn queued(&mut self, tokens: usize, share: f64) {
