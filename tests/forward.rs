@@ -426,3 +426,20 @@ async fn gemma_is_decoded_step_by_step() {
     decode_step_by_step("gemma3-q5_1", include_bytes!("fixtures/models/gemma3-q5_1.gguf")).await;
     decode_step_by_step("gemma2-q4_0", include_bytes!("fixtures/models/gemma2-q4_0.gguf")).await;
 }
+
+/// The model's sliding layers keep fewer positions than the text has: it must not matter, also where a prompt goes back.
+#[wasm_bindgen_test]
+async fn sliding_layers_keep_a_ring_of_positions() {
+    let file = include_bytes!("fixtures/models/gemma3-q5_1.gguf");
+    let [mut gpu, mut cpu] = both_with(file, 1024, |caps| caps).await;
+    let vocab = cpu.session.config().vocab;
+    let greedy = options(12, SamplingOptions::default());
+    let long = ids(700, vocab);
+    // Far back: what the first layer's window needs was written over. Near the end: it is still there.
+    let back = |keep: usize| [&long[..keep], &ids(20, vocab)].concat();
+    for (prompt, cached) in [(long.clone(), 0), (back(100), 0), (back(690), 100), (back(680), 680)] {
+        let found = generate(&mut gpu, &prompt, &greedy).await;
+        assert_eq!(found.1, cached, "cached tokens of a prompt of {}", prompt.len());
+        assert_eq!(found.0, generate(&mut cpu, &prompt, &greedy).await.0, "after a prompt of {}", prompt.len());
+    }
+}

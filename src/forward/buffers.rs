@@ -18,6 +18,8 @@ use crate::model::program::{AttentionSpec, Op, Program};
 pub struct LayerCache {
     /// Heads, and positions that the cache holds.
     pub heads: Heads,
+    /// Positions that a row sees, its own included; the whole context without a window.
+    pub window: usize,
     /// The buffers.
     pub cache: Cache,
 }
@@ -111,25 +113,38 @@ impl Buffers {
         }
     }
 
+    /// Positions that a session may go back, `usize::MAX` for any: a ring has lost what lies further back than its
+    /// capacity, and the first row after it needs a window of it.
+    pub fn rewindable(&self) -> usize {
+        let rings = self.cache.iter().filter(|layer| layer.heads.ring);
+        rings.map(|layer| layer.heads.capacity as usize - layer.window).min().unwrap_or(usize::MAX)
+    }
+
     /// The buffers through which a sampler commits a token.
     pub fn commit(&self) -> Commit {
         Commit { stops: self.sample.stops, pass: self.pass }
     }
 }
 
+/// A layer with a window keeps what a chunk's first row still sees, and the chunk.
+fn ring_capacity(spec: &AttentionSpec, context: usize) -> Option<usize> {
+    spec.window.map(|window| window.saturating_add(CHUNK)).filter(|&capacity| capacity < context)
+}
+
 fn layer_cache(number: usize, spec: &AttentionSpec, context: usize, plan: &mut Plan) -> LayerCache {
+    let ring = ring_capacity(spec, context);
     let heads = Heads {
         heads: spec.heads as u32,
         kv_heads: spec.kv_heads as u32,
         head_dim: spec.head_dim as u32,
-        capacity: context as u32,
-        ring: false,
+        capacity: ring.unwrap_or(context) as u32,
+        ring: ring.is_some(),
     };
     let cache = Cache {
         k: plan.alloc(format!("layer {number} keys"), heads.cache_bytes(1)).into(),
         v: plan.alloc(format!("layer {number} values"), heads.cache_bytes(1)).into(),
     };
-    LayerCache { heads, cache }
+    LayerCache { heads, window: spec.window.unwrap_or(context), cache }
 }
 
 fn scratch(program: &Program, attentions: &[AttentionSpec], context: usize, plan: &mut Plan) -> Scratch {

@@ -215,7 +215,7 @@ impl Lowering<'_> {
             dims: table.dims as u32,
             split_half: table.style == RopeStyle::SplitHalf,
         };
-        let LayerCache { heads, cache } = buffers.cache[attend.cache];
+        let LayerCache { heads, cache, .. } = buffers.cache[attend.cache];
         let vector = |norm: program::RmsNorm| self.forward.vector(norm.weight);
         let problem = RopeKv {
             heads,
@@ -240,7 +240,7 @@ impl Lowering<'_> {
 
     fn attention(&self, attend: &Attend) -> (Attention, Limits) {
         let buffers = self.forward.buffers;
-        let LayerCache { heads, cache } = buffers.cache[attend.cache];
+        let LayerCache { heads, cache, .. } = buffers.cache[attend.cache];
         let y = self.places.of(attend.y).slice;
         let program::AttentionSpec { scale, window, soft_cap, .. } = attend.attention;
         let limits = Limits { window: window.unwrap_or(0) as u32, soft_cap: soft_cap.unwrap_or(0.0) };

@@ -67,6 +67,10 @@ pub struct GpuSession {
     evaluation: Option<Evaluation>,
     ring: Ring,
     greedy: bool,
+    /// Positions written since the cache was last empty, those of tokens in flight included.
+    written: Cell<usize>,
+    /// The position that the next pass of decode writes.
+    next: Cell<usize>,
 }
 
 /// Made at the first call of [`Session::logits_of_all`].
@@ -96,7 +100,9 @@ impl GpuSession {
     pub(super) async fn assemble(model: Rc<GpuModel>, plan: SessionPlan, table: BufferTable) -> Result<Self> {
         let lists = Lists::record(&model.device, &plan.lists, &table).await?;
         let ring = Ring::new(&model.device, MAX_DEPTH, READ_BYTES)?;
-        let session = Self { model, table, buffers: plan.buffers, lists, evaluation: None, ring, greedy: true };
+        let (written, next) = (Cell::new(0), Cell::new(0));
+        let session =
+            Self { model, table, buffers: plan.buffers, lists, evaluation: None, ring, greedy: true, written, next };
         for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
             session.write(*slice, bytemuck::cast_slice(frequencies));
         }
@@ -195,6 +201,7 @@ impl GpuSession {
         queue: &mut Queue,
         stop: &Cell<bool>,
     ) -> Result<bool> {
+        self.advance_to(position + ids.len());
         let Self { lists, ring, table, buffers, greedy, .. } = self;
         let read = if choose { Some(ring.reserve().ok_or_else(no_read_back)?) } else { None };
         let copy = read.as_ref().map(|read| read_copy(table.get(buffers.pass.buffer), read));
@@ -244,7 +251,14 @@ impl GpuSession {
     }
 
     fn write_pass(&self, ids: &[u32], position: usize) {
+        self.advance_to(position + ids.len());
         write_pass(&self.model.device, (&self.table, &self.buffers), ids, position);
+    }
+
+    /// Takes note that the cache is written up to this position.
+    fn advance_to(&self, next: usize) {
+        self.next.set(next);
+        self.written.set(self.written.get().max(next));
     }
 
     fn write(&self, slice: Slice, bytes: &[u8]) {
@@ -273,9 +287,15 @@ impl Session for GpuSession {
         }
     }
 
-    /// Attention can go on anywhere: what lies behind is overwritten before it is seen.
+    /// Attention over a whole cache can go on anywhere: what lies behind is overwritten before it is seen. A ring has
+    /// lost what was written over.
     fn rewind(&mut self, position: usize) -> usize {
-        position
+        let reached =
+            if self.written.get().saturating_sub(position) <= self.buffers.rewindable() { position } else { 0 };
+        if reached == 0 {
+            self.written.set(0);
+        }
+        reached
     }
 
     /// In chunks of [`CHUNK`], each in one submit or more.
@@ -309,7 +329,11 @@ impl Session for GpuSession {
     }
 
     fn step(&mut self) -> Result<bool> {
-        Ok(self.submit_one())
+        let submitted = self.submit_one();
+        if submitted {
+            self.advance_to(self.next.get() + 1);
+        }
+        Ok(submitted)
     }
 
     fn in_flight(&self) -> usize {
