@@ -9,7 +9,7 @@ mod tiny;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use webgguf::forward::{Buffers, Forward, Plan, place};
+use webgguf::forward::{Buffers, Forward, Plan, Room, place};
 use webgguf::gguf::{GgmlType, TensorInfo, Value, row_bytes};
 use webgguf::kernels::caps::{Caps, Precision};
 use webgguf::kernels::spec::{BufferId, Dispatch, Extent};
@@ -60,7 +60,7 @@ fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlTy
     let matched = match_tensors(&config, &tensors).expect("all tensors");
     let program = webgguf::model::program(&config);
     let weights = place(&program, caps, &tensors, matched, &mut plan).expect("room").weights;
-    let buffers = Buffers::alloc(&program, config.vocab, 4096, &mut plan);
+    let buffers = Buffers::alloc(&program, config.vocab, Room::one(4096), &mut plan);
     let labels: HashMap<BufferId, &str> = plan.buffers.iter().map(|b| (b.id, b.label.as_str())).collect();
     let forward = Forward::new(&program, caps, &weights, &buffers);
     let lists = forward.lists();

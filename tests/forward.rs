@@ -5,10 +5,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-use webgguf::forward::EVALUATE_CHUNK;
+use webgguf::forward::{EVALUATE_CHUNK, Room};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::gpu::{Device, TensorGpu};
 use webgguf::kernels::caps::{Caps, Precision};
+use webgguf::kernels::pass::Row;
 use webgguf::model::match_tensors;
 use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
 use webgguf::runtime::{
@@ -23,6 +24,10 @@ use webgguf::tokenizer::Tokenizer;
 wasm_bindgen_test_configure!(run_in_browser);
 
 const CONTEXT: usize = 512;
+
+/// A model with full layers only, and one with windows.
+const FILES: [&[u8]; 2] =
+    [include_bytes!("fixtures/models/llama-q4_k_m.gguf"), include_bytes!("fixtures/models/gemma3-q5_1.gguf")];
 
 fn header(file: &[u8]) -> Gguf {
     let mut reader = HeaderReader::new(Some(file.len() as u64));
@@ -442,4 +447,79 @@ async fn sliding_layers_keep_a_ring_of_positions() {
         assert_eq!(found.1, cached, "cached tokens of a prompt of {}", prompt.len());
         assert_eq!(found.0, generate(&mut cpu, &prompt, &greedy).await.0, "after a prompt of {}", prompt.len());
     }
+}
+
+/// A session of the engine's model with four sequences, and passes of up to eight rows.
+async fn few_rows(engine: &Engine) -> GpuSession {
+    let AnySession::Gpu(session) = &engine.session else { panic!("not on the GPU") };
+    let room = Room { context: CONTEXT, sequences: 4, rows: 8 };
+    GpuSession::with_room(session.model().clone(), room).await.expect("room for four sequences")
+}
+
+fn row(sequence: usize, position: usize, token: u32) -> Row {
+    Row { token, position: position as u32, sequence: sequence as u32, flags: 0 }
+}
+
+#[wasm_bindgen_test]
+async fn sequences_of_one_pass_get_what_each_gets_alone() {
+    const STEPS: usize = 12;
+    for file in [FILES[0], FILES[1]] {
+        let [mut engine, _] = both(file).await;
+        let vocab = engine.session.config().vocab;
+        let prompts: Vec<Vec<u32>> = [5, 40, 17, 70].map(|n| ids(n + 9, vocab)[9..].to_vec()).into();
+        let greedy = options(STEPS, SamplingOptions::default());
+        let mut alone = Vec::new();
+        for prompt in &prompts {
+            alone.push(generate(&mut engine, prompt, &greedy).await.0);
+        }
+        for count in [2, 4] {
+            let mut session = few_rows(&engine).await;
+            let mut rows = Vec::new();
+            for (sequence, prompt) in prompts[..count].iter().enumerate() {
+                let (&last, before) = prompt.split_last().expect("a token");
+                session.read_sequence(sequence as u32, 0, before).await.expect("a working device");
+                rows.push(row(sequence, before.len(), last));
+            }
+            // Rows in another order than sequences.
+            rows.reverse();
+            let steps = session.decode_rows(&rows, STEPS).await.expect("a working device");
+            for (index, row) in rows.iter().enumerate() {
+                let found: Vec<u32> = steps.iter().map(|step| step[index].token).collect();
+                assert_eq!(found, alone[row.sequence as usize], "sequence {} of {count}", row.sequence);
+            }
+            let last = steps[STEPS - 1][0];
+            assert_eq!((last.steps as usize, last.position), (STEPS, rows[0].position + STEPS as u32));
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn a_pass_of_rows_of_one_sequence_gives_the_logits_of_single_steps() {
+    const START: usize = 37;
+    for file in [FILES[0], FILES[1]] {
+        let [engine, _] = both(file).await;
+        let vocab = engine.session.config().vocab;
+        let text = ids(START + 8, vocab);
+        let rows: Vec<Row> = (START..text.len()).map(|at| row(1, at, text[at])).collect();
+        let mut session = few_rows(&engine).await;
+        session.read_sequence(1, 0, &text[..START]).await.expect("a working device");
+        let mut single = Vec::new();
+        for row in &rows {
+            single.push(session.logits_of_rows(std::slice::from_ref(row)).await.expect("a working device"));
+        }
+        for count in 2..=8 {
+            let mut session = few_rows(&engine).await;
+            session.read_sequence(1, 0, &text[..START]).await.expect("a working device");
+            let together = session.logits_of_rows(&rows[..count]).await.expect("a working device");
+            for (index, (found, expected)) in together.chunks(vocab).zip(&single).enumerate() {
+                let error = relative_error(found, expected);
+                assert!(error < 1e-4, "row {index} of {count} is off by {error:.2e}");
+            }
+        }
+    }
+}
+
+fn relative_error(found: &[f32], expected: &[f32]) -> f64 {
+    let size = |values: &mut dyn Iterator<Item = f32>| values.map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+    size(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / size(&mut expected.iter().copied())
 }

@@ -7,7 +7,7 @@ mod tiny;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use webgguf::forward::{Buffers, Forward, Plan, Weights, place};
+use webgguf::forward::{Buffers, Forward, Plan, Room, Weights, place};
 use webgguf::gguf::{GgmlType, TensorInfo, Value, row_bytes};
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
 use webgguf::kernels::spec::Dispatch;
@@ -61,7 +61,7 @@ fn model(caps: Caps, ty: impl Fn(Role) -> GgmlType) -> Model {
     let matched = match_tensors(&config, &tensors).expect("all tensors");
     let program = webgguf::model::program(&config);
     let weights = place(&program, &caps, &tensors, matched, &mut plan).expect("room").weights;
-    let buffers = Buffers::alloc(&program, config.vocab, CONTEXT, &mut plan);
+    let buffers = Buffers::alloc(&program, config.vocab, Room::one(CONTEXT), &mut plan);
     let file_bytes = tensors.iter().map(|tensor| tensor.bytes).sum();
     Model { program, caps, weights, buffers, plan, file_bytes }
 }
@@ -73,7 +73,7 @@ impl Model {
 
     fn token(&self) -> Vec<Dispatch> {
         let forward = self.forward();
-        forward.decode().into_iter().chain(forward.sample()).collect()
+        forward.decode(1).into_iter().chain(forward.sample(1)).collect()
     }
 }
 
@@ -85,7 +85,7 @@ fn large() -> Caps {
 fn a_token_takes_seven_dispatches_per_layer_and_four_to_six_more() {
     let model = model(large(), |_| GgmlType::Q4_0);
     assert_eq!(model.token().len(), 16 * 7 + 6, "sampled");
-    assert_eq!(model.forward().decode().len() + model.forward().greedy().len(), 16 * 7 + 4);
+    assert_eq!(model.forward().decode(1).len() + model.forward().greedy(1).len(), 16 * 7 + 4);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn every_device_gets_the_variants_of_the_snapshot() {
     let mut text = String::new();
     for (name, caps) in devices {
         let model = model(caps, |role| if role == Role::AttnV { GgmlType::Q6_K } else { GgmlType::Q4_K });
-        let lists = [model.forward().prefill(), model.token(), model.forward().greedy()].concat();
+        let lists = [model.forward().prefill(), model.token(), model.forward().greedy(1)].concat();
         let ids: BTreeSet<String> = lists.iter().map(|dispatch| dispatch.kernel.id.clone()).collect();
         let _ = writeln!(text, "{name}\n  {}", ids.into_iter().collect::<Vec<_>>().join("\n  "));
     }

@@ -33,7 +33,7 @@ pub struct Scratch {
     pub quants: Quants,
     /// The same in f16, in the same buffers: a device does one or the other.
     pub halves: Halves,
-    /// Of a decode step's attention.
+    /// Of a decode pass's attention, for a layer without a window.
     pub splits: Splits,
 }
 
@@ -46,20 +46,38 @@ pub struct SampleBuffers {
     pub partial_argmaxes: Slice,
     /// What the sampling kernels hand on.
     pub scratch: Slice,
-    /// [`crate::kernels::sample::Options`] of the run.
+    /// [`crate::kernels::sample::Options`] of each sequence.
     pub options: Slice,
-    /// `[vocab]` counts of tokens, see [`crate::sampler::counts_of_prompt`].
+    /// `[sequences, vocab]` counts of tokens, see [`crate::sampler::counts_of_prompt`].
     pub counts: Slice,
 }
 
 /// End-of-generation ids that a run may have, at most.
 pub const MAX_STOPS: usize = 64;
 
+/// What a run's buffers have room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Positions of each sequence.
+    pub context: usize,
+    /// Sequences, each with a cache of its own: at most [`MAX_SEQUENCES`](crate::kernels::pass::MAX_SEQUENCES).
+    pub sequences: usize,
+    /// Rows of a decode pass: at most [`MAX_COLUMNS`](crate::kernels::mat_vec::MAX_COLUMNS).
+    pub rows: usize,
+}
+
+impl Room {
+    /// One sequence, one row at a time.
+    pub fn one(context: usize) -> Self {
+        Self { context, sequences: 1, rows: 1 }
+    }
+}
+
 /// All buffers of a run besides the weights.
 #[derive(Debug, Clone)]
 pub struct Buffers {
-    /// Positions of the context.
-    pub context: usize,
+    /// What they have room for.
+    pub room: Room,
     /// The [`Pass`] of up to [`CHUNK`] rows.
     pub pass: Slice,
     /// RoPE frequencies of each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
@@ -70,7 +88,7 @@ pub struct Buffers {
     pub layers: Vec<Places>,
     /// Where those of the head are.
     pub head: Places,
-    /// `[vocab]`
+    /// `[rows of a decode pass, vocab]`
     pub logits: Slice,
     /// Of the pass.
     pub scratch: Scratch,
@@ -81,16 +99,16 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Allocates the buffers of a run with `context` positions, of a model with `vocab` tokens.
-    pub fn alloc(program: &Program, vocab: usize, context: usize, plan: &mut Plan) -> Self {
+    /// Allocates the buffers of a run of a model with `vocab` tokens.
+    pub fn alloc(program: &Program, vocab: usize, room: Room, plan: &mut Plan) -> Self {
         let attentions = program.attentions();
-        let rows = context.min(CHUNK);
-        let logits = plan.words("logits", vocab);
+        let rows = room.context.min(CHUNK).max(room.rows);
+        let logits = plan.words("logits", room.rows * vocab);
         let (layers, head) = activations::place(program, rows, logits, plan);
-        let cache = attentions.iter().enumerate().map(|(number, spec)| layer_cache(number, spec, context, plan));
+        let cache = attentions.iter().enumerate().map(|(number, spec)| layer_cache(number, spec, room, plan));
         let cache = cache.collect();
         Self {
-            context,
+            room,
             pass: plan.alloc("pass", Pass::bytes_of(CHUNK)).into(),
             frequencies: program
                 .rope_tables
@@ -101,14 +119,16 @@ impl Buffers {
             layers,
             head,
             logits,
-            scratch: scratch(program, &attentions, context, plan),
+            scratch: scratch(program, &attentions, room, plan),
             cache,
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
-                partial_argmaxes: plan.alloc("partial argmaxes", partial_argmax_bytes(vocab as u32)).into(),
-                scratch: plan.alloc("sampling scratch", scratch_bytes(vocab as u32)).into(),
-                options: plan.alloc("sampling options", size_of::<Options>() as u64).into(),
-                counts: plan.words("token counts", vocab),
+                partial_argmaxes: plan
+                    .alloc("partial argmaxes", room.rows as u64 * partial_argmax_bytes(vocab as u32))
+                    .into(),
+                scratch: plan.alloc("sampling scratch", room.rows as u64 * scratch_bytes(vocab as u32)).into(),
+                options: plan.alloc("sampling options", (room.sequences * size_of::<Options>()) as u64).into(),
+                counts: plan.words("token counts", room.sequences * vocab),
             },
         }
     }
@@ -131,7 +151,8 @@ fn ring_capacity(spec: &AttentionSpec, context: usize) -> Option<usize> {
     spec.window.map(|window| window.saturating_add(CHUNK)).filter(|&capacity| capacity < context)
 }
 
-fn layer_cache(number: usize, spec: &AttentionSpec, context: usize, plan: &mut Plan) -> LayerCache {
+fn layer_cache(number: usize, spec: &AttentionSpec, room: Room, plan: &mut Plan) -> LayerCache {
+    let Room { context, sequences, .. } = room;
     let ring = ring_capacity(spec, context);
     let heads = Heads {
         heads: spec.heads as u32,
@@ -141,15 +162,15 @@ fn layer_cache(number: usize, spec: &AttentionSpec, context: usize, plan: &mut P
         ring: ring.is_some(),
     };
     let cache = Cache {
-        k: plan.alloc(format!("layer {number} keys"), heads.cache_bytes(1)).into(),
-        v: plan.alloc(format!("layer {number} values"), heads.cache_bytes(1)).into(),
+        k: plan.alloc(format!("layer {number} keys"), heads.cache_bytes(sequences as u32)).into(),
+        v: plan.alloc(format!("layer {number} values"), heads.cache_bytes(sequences as u32)).into(),
     };
     LayerCache { heads, window: spec.window.unwrap_or(context), cache }
 }
 
-fn scratch(program: &Program, attentions: &[AttentionSpec], context: usize, plan: &mut Plan) -> Scratch {
-    let rows = context.min(CHUNK);
-    let count = split_count(context as u32);
+fn scratch(program: &Program, attentions: &[AttentionSpec], room: Room, plan: &mut Plan) -> Scratch {
+    let rows = room.context.min(CHUNK).max(room.rows);
+    let count = split_count(room.context as u32);
     let heads = attentions.iter().map(|spec| spec.heads).max().unwrap_or(0);
     let queries = attentions.iter().map(AttentionSpec::query_width).max().unwrap_or(0);
     let input = |op: &Op| match op {
@@ -159,8 +180,8 @@ fn scratch(program: &Program, attentions: &[AttentionSpec], context: usize, plan
     let widest = program.layers.iter().flatten().map(input).max().unwrap_or(0);
     let splits = Splits {
         count,
-        partial: plan.words("attention partials", queries * count as usize),
-        stats: plan.words("attention stats", heads * count as usize * 2),
+        partial: plan.words("attention partials", room.rows * queries * count as usize),
+        stats: plan.words("attention stats", room.rows * heads * count as usize * 2),
     };
     // In f16; 8 bits take half of it, and more scales.
     let rounded = plan.words("rounded activations", rows * widest / 2);

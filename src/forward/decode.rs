@@ -1,31 +1,33 @@
-//! Few rows: one token through all layers and the head, with whatever stands between products folded into them.
+//! Few rows, of one sequence or several, through all layers and the head, with whatever stands between products folded
+//! into them.
 
 use super::fusion::{Step, Then, steps};
-use super::{Forward, Lowering, Part};
-use crate::kernels::attention::attention_decode;
+use super::{Forward, Lowering, Part, Place};
+use crate::kernels::attention::{Limits, Splits, attention_decode, split_count};
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
 use crate::kernels::spec::Dispatch;
 use crate::kernels::swiglu::swiglu;
 use crate::model::program::{Activation, Op, RmsNorm};
 
 impl Forward<'_> {
-    /// The pass's one token through all layers and the head.
-    pub fn decode(&self) -> Vec<Dispatch> {
+    /// The `rows` rows of the pass, up to [`MAX_COLUMNS`](crate::kernels::mat_vec::MAX_COLUMNS), through all layers and
+    /// the head: `logits` holds `[rows, vocab]`.
+    pub fn decode(&self, rows: u32) -> Vec<Dispatch> {
         let mut list = self.embed();
         for (ops, places) in self.program.layers.iter().zip(&self.buffers.layers) {
-            list.extend(self.few_rows(places).lower(ops, false));
+            list.extend(self.few_rows(rows, places).lower(ops, false));
         }
-        list.extend(self.head());
+        list.extend(self.head(rows));
         list
     }
 
-    /// The last token of the pass → logits `[vocab]`.
-    pub fn head(&self) -> Vec<Dispatch> {
-        self.few_rows(&self.buffers.head).lower(&self.program.head, true)
+    /// The last `rows` rows of the pass → logits `[rows, vocab]`.
+    pub fn head(&self, rows: u32) -> Vec<Dispatch> {
+        self.few_rows(rows, &self.buffers.head).lower(&self.program.head, true)
     }
 
-    fn few_rows<'a>(&'a self, places: &'a super::Places) -> Lowering<'a> {
-        Lowering { forward: *self, places, rows: 1 }
+    fn few_rows<'a>(&'a self, rows: u32, places: &'a super::Places) -> Lowering<'a> {
+        Lowering { forward: *self, places, rows }
     }
 }
 
@@ -39,7 +41,7 @@ impl Lowering<'_> {
                 let (attention, limits) = self.attention(attend);
                 let Forward { buffers, .. } = self.forward;
                 let mut list = vec![self.rope_kv(qk_norm, *rope, attend)];
-                list.extend(attention_decode(buffers.pass, 1, &attention, &buffers.scratch.splits, limits));
+                list.extend(attention_decode(buffers.pass, self.rows, &attention, &self.splits(limits), limits));
                 list
             }
             other => self.simple(other),
@@ -62,37 +64,48 @@ impl Lowering<'_> {
         let projection = &weights.projections[weight];
         let x = self.places.of(x);
         let norm = norm.map(|norm| (self.forward.vector(norm.weight), norm.eps));
-        let product = |part: &Part, epilogue: Epilogue, y| {
+        let product = |part: &Part, epilogue: Epilogue, y: Place| {
             let (bias, y_offset) = (part.bias, part.first_output);
+            debug_assert!(self.rows == 1 || x.stride == part.matrix.cols as usize, "rows of x follow each other");
+            let y_stride = if self.rows > 1 { y.stride as u32 } else { 0 };
             self.mat_vec(&MatVec {
                 norm,
                 bias,
                 epilogue,
                 y_offset,
+                y_stride,
+                columns: self.rows,
                 of_outputs,
-                ..MatVec::new(&part.matrix, x.slice, y)
+                ..MatVec::new(&part.matrix, x.slice, y.slice)
             })
         };
         let stored = self.places.of(*y);
         match then {
-            Then::Store => projection.iter().flat_map(|part| product(part, Epilogue::Store, stored.slice)).collect(),
+            Then::Store => projection.iter().flat_map(|part| product(part, Epilogue::Store, stored)).collect(),
             Then::Add(to) => {
-                let to = self.places.of(to).slice;
+                let to = self.places.of(to);
                 projection.iter().flat_map(|part| product(part, Epilogue::Residual, to)).collect()
             }
             Then::Gate(kind, y) => {
-                let y = self.places.of(y).slice;
+                let y = self.places.of(y);
                 if let [part] = projection.as_slice()
                     && part.bias.is_none()
                 {
                     return product(part, Epilogue::Gate(kind), y);
                 }
                 let mut list: Vec<Dispatch> =
-                    projection.iter().flat_map(|part| product(part, Epilogue::Store, stored.slice)).collect();
-                list.push(swiglu(kind, stored.stride as u32 / 2, stored.slice, y));
+                    projection.iter().flat_map(|part| product(part, Epilogue::Store, stored)).collect();
+                list.push(swiglu(kind, stored.stride as u32 / 2, stored.slice, y.slice));
                 list
             }
         }
+    }
+
+    /// A layer with a window needs fewer splits.
+    fn splits(&self, limits: Limits) -> Splits {
+        let splits = self.forward.buffers.scratch.splits;
+        let most = if limits.window > 0 { split_count(limits.window) } else { splits.count };
+        Splits { count: splits.count.min(most), ..splits }
     }
 
     fn mat_vec(&self, problem: &MatVec) -> Vec<Dispatch> {

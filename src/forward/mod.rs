@@ -1,7 +1,7 @@
 //! Tokens → logits, as command lists: plain data that `gpu` makes ready once and replays.
 //!
 //! A model's [`Program`] is lowered twice over one set of buffers. *Prefill* runs a chunk of up to [`CHUNK`] tokens
-//! through all layers; *decode* runs the row that the sampler left in the pass through all layers and the head. Each
+//! through all layers; *decode* runs the rows that the sampler left in the pass through all layers and the head. Each
 //! turns the operations into [steps](fusion) by its own table of rules, and every step into dispatches. What changes
 //! from token to token is in the pass on the GPU, so the lists never change.
 
@@ -14,7 +14,7 @@ mod prefill;
 mod weights;
 
 pub use activations::{Place, Places};
-pub use buffers::{Buffers, LayerCache, MAX_STOPS, SampleBuffers, Scratch};
+pub use buffers::{Buffers, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch};
 pub use fusion::{DECODE, PREFILL, Rule};
 pub use plan::{BufferSpec, Plan};
 pub use weights::{Part, Placement, Projection, Target, Weights, place};
@@ -60,9 +60,9 @@ pub struct Forward<'a> {
 pub struct Lists {
     /// A chunk of tokens through all layers: the residual stream holds the last layer's output.
     pub prefill: Vec<Dispatch>,
-    /// The last token of the pass → logits `[vocab]`.
+    /// The last row of the pass → logits `[vocab]`.
     pub head: Vec<Dispatch>,
-    /// The pass's one token through all layers and the head.
+    /// The pass's one row through all layers and the head.
     pub decode: Vec<Dispatch>,
     /// Logits → the largest one's id, committed as the next token.
     pub greedy: Vec<Dispatch>,
@@ -87,28 +87,28 @@ impl<'a> Forward<'a> {
     pub fn lists(&self) -> Lists {
         Lists {
             prefill: self.prefill(),
-            head: self.head(),
-            decode: self.decode(),
-            greedy: self.greedy(),
-            sample: self.sample(),
+            head: self.head(1),
+            decode: self.decode(1),
+            greedy: self.greedy(1),
+            sample: self.sample(1),
         }
     }
 
-    /// Logits → the largest one's id, committed as the next token.
-    pub fn greedy(&self) -> Vec<Dispatch> {
+    /// Logits of the last `rows` rows → the largest one's id of each, committed as the next token.
+    pub fn greedy(&self, rows: u32) -> Vec<Dispatch> {
         let (logits, s) = (self.buffers.logits, &self.buffers.sample);
         let vocab = self.vocab();
         vec![
-            argmax([1, vocab], logits, s.partial_argmaxes),
-            argmax_merge([1, vocab], s.partial_argmaxes, self.buffers.commit()),
+            argmax([rows, vocab], logits, s.partial_argmaxes),
+            argmax_merge([rows, vocab], s.partial_argmaxes, self.buffers.commit()),
         ]
     }
 
-    /// Logits → one id by the run's sampling options, committed as the next token.
-    pub fn sample(&self) -> Vec<Dispatch> {
+    /// Logits of the last `rows` rows → one id of each by its sequence's options, committed as the next token.
+    pub fn sample(&self, rows: u32) -> Vec<Dispatch> {
         let s = self.buffers.sample;
         let problem = Sample {
-            outputs: 1,
+            outputs: rows,
             length: self.vocab(),
             options: s.options,
             counts: s.counts,

@@ -31,7 +31,7 @@ impl Forward<'_> {
     }
 
     fn many_rows<'a>(&'a self, places: &'a Places) -> Lowering<'a> {
-        Lowering { forward: *self, places, rows: self.buffers.context.min(super::CHUNK) as u32 }
+        Lowering { forward: *self, places, rows: self.buffers.room.context.min(super::CHUNK) as u32 }
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::gpu_model::{GpuModel, SessionPlan};
 use super::gpu_session::GpuSession;
 use super::pace::Pace;
-use crate::forward::{Plan, Target, place};
+use crate::forward::{Plan, Room, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
 use crate::gpu::{Ahead, Buffer, BufferTable, CommandList, Device, Part};
 use crate::kernels::caps::Caps;
@@ -79,7 +79,7 @@ impl<'a> GpuModelBuilder<'a> {
             repacks: BTreeSet::new(),
             pace: Pace::default(),
         };
-        let session = SessionPlan::new(&model, context);
+        let session = SessionPlan::new(&model, Room::one(context));
         let mut session_table = model.table.clone();
         session_table.make(&model.device, &session.specs)?;
         let staging = model.table.add(staging_buffer(&model.device, tensors)?);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::pace::Pace;
-use crate::forward::{BufferSpec, Buffers, Forward, Lists, Plan, Weights};
+use crate::forward::{BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
 use crate::model::ModelConfig;
@@ -55,11 +55,11 @@ pub(super) struct SessionPlan {
 }
 
 impl SessionPlan {
-    /// A session with `context` positions.
-    pub fn new(model: &GpuModel, context: usize) -> Self {
+    /// A session with room for so much.
+    pub fn new(model: &GpuModel, room: Room) -> Self {
         let weights = &model.plan.buffers;
         let mut plan = Plan { buffers: weights.clone() };
-        let buffers = Buffers::alloc(&model.program, model.config.vocab, context, &mut plan);
+        let buffers = Buffers::alloc(&model.program, model.config.vocab, room, &mut plan);
         let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();
         let specs = plan.buffers.split_off(weights.len());
         Self { buffers, specs, lists }

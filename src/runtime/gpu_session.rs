@@ -1,69 +1,34 @@
 //! A session on the GPU: its KV cache, its command lists made once, and the passes that run them.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::few_rows::FewRows;
 use super::gpu_model::{GpuModel, SessionPlan};
+use super::lists::Lists;
 use super::pace::MIN_TOKENS;
 use super::queue::{Queue, Work};
 use super::session::{Session, Token};
-use crate::forward::{self, Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS};
+use crate::forward::{Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, Part, ReadBack, Ring};
 use crate::kernels::caps::{ActivationFormat, Precision};
 use crate::kernels::pass::{Header, Pass, READ_BYTES, Sequence};
 use crate::kernels::spec::Slice;
 use crate::model::ModelConfig;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
-use crate::time_slice::TimeSlice;
 use crate::{Error, ErrorCode, Result};
 
 /// Tokens in flight, at most.
 pub const MAX_DEPTH: usize = 16;
 
-/// The lists of [`forward::Lists`], ready to run.
-struct Lists {
-    prefill: CommandList,
-    head: CommandList,
-    decode: CommandList,
-    greedy: CommandList,
-    sample: CommandList,
-}
-
-impl Lists {
-    /// Makes everything ready, with time slices for the page in between.
-    async fn record(device: &Device, lists: &forward::Lists, table: &BufferTable) -> Result<Self> {
-        let mut time_slice = TimeSlice::new();
-        let mut record = async |dispatches: &[_]| {
-            time_slice.yield_if_over().await;
-            CommandList::record(device, dispatches, table)
-        };
-        Ok(Self {
-            prefill: record(&lists.prefill).await?,
-            head: record(&lists.head).await?,
-            decode: record(&lists.decode).await?,
-            greedy: record(&lists.greedy).await?,
-            sample: record(&lists.sample).await?,
-        })
-    }
-
-    fn all(&self) -> [&CommandList; 5] {
-        [&self.prefill, &self.head, &self.decode, &self.greedy, &self.sample]
-    }
-
-    /// What chooses a token from the logits.
-    fn sampling(&self, greedy: bool) -> &CommandList {
-        if greedy { &self.greedy } else { &self.sample }
-    }
-}
-
 /// A KV cache and a sampler on the GPU, over a model that others may run too.
 pub struct GpuSession {
-    model: Rc<GpuModel>,
+    pub(super) model: Rc<GpuModel>,
     /// The model's buffers and the session's own.
-    table: BufferTable,
-    buffers: Buffers,
-    lists: Lists,
+    pub(super) table: BufferTable,
+    pub(super) buffers: Buffers,
+    pub(super) lists: Lists,
     evaluation: Option<Evaluation>,
     ring: Ring,
     greedy: bool,
@@ -71,6 +36,8 @@ pub struct GpuSession {
     written: Cell<usize>,
     /// The position that the next pass of decode writes.
     next: Cell<usize>,
+    /// Lists for passes of several rows, by their number.
+    pub(super) few_rows: BTreeMap<u32, FewRows>,
 }
 
 /// Made at the first call of [`Session::logits_of_all`].
@@ -82,13 +49,18 @@ struct Evaluation {
 }
 
 impl GpuSession {
-    /// A session of a model that is loaded already, with room for `context` positions.
+    /// A session of a model that is loaded already, with a context of so many positions.
     ///
     /// # Errors
     /// `limit_exceeded` where the cache is too large for the device; `device_lost` and `out_of_memory` as the browser
     /// reports them.
     pub async fn new(model: Rc<GpuModel>, context: usize) -> Result<Self> {
-        let plan = SessionPlan::new(&model, context);
+        Self::with_room(model, Room::one(context)).await
+    }
+
+    /// As [`GpuSession::new`], for several sequences, and for passes of several rows.
+    pub async fn with_room(model: Rc<GpuModel>, room: Room) -> Result<Self> {
+        let plan = SessionPlan::new(&model, room);
         let mut table = model.table.clone();
         table.make(&model.device, &plan.specs)?;
         let session = Self::assemble(model, plan, table).await?;
@@ -100,9 +72,18 @@ impl GpuSession {
     pub(super) async fn assemble(model: Rc<GpuModel>, plan: SessionPlan, table: BufferTable) -> Result<Self> {
         let lists = Lists::record(&model.device, &plan.lists, &table).await?;
         let ring = Ring::new(&model.device, MAX_DEPTH, READ_BYTES)?;
-        let (written, next) = (Cell::new(0), Cell::new(0));
-        let session =
-            Self { model, table, buffers: plan.buffers, lists, evaluation: None, ring, greedy: true, written, next };
+        let session = Self {
+            model,
+            table,
+            buffers: plan.buffers,
+            lists,
+            evaluation: None,
+            ring,
+            greedy: true,
+            written: Cell::new(0),
+            next: Cell::new(0),
+            few_rows: BTreeMap::new(),
+        };
         for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
             session.write(*slice, bytemuck::cast_slice(frequencies));
         }
@@ -129,7 +110,8 @@ impl GpuSession {
 
     fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
         let evaluation = self.evaluation.iter().flat_map(|it| it.exact.iter().chain([&it.head]));
-        self.lists.all().into_iter().chain(evaluation)
+        let few_rows = self.few_rows.values().flat_map(|lists| [&lists.decode, &lists.greedy]);
+        self.lists.all().into_iter().chain(evaluation).chain(few_rows)
     }
 
     /// Dispatches of one decoded token.
@@ -256,12 +238,12 @@ impl GpuSession {
     }
 
     /// Takes note that the cache is written up to this position.
-    fn advance_to(&self, next: usize) {
+    pub(super) fn advance_to(&self, next: usize) {
         self.next.set(next);
         self.written.set(self.written.get().max(next));
     }
 
-    fn write(&self, slice: Slice, bytes: &[u8]) {
+    pub(super) fn write(&self, slice: Slice, bytes: &[u8]) {
         write(&self.model.device, &self.table, slice, bytes);
     }
 }
@@ -272,7 +254,7 @@ impl Session for GpuSession {
     }
 
     fn context_length(&self) -> usize {
-        self.buffers.context
+        self.buffers.room.context
     }
 
     fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]) {

@@ -3,11 +3,15 @@
 #[cfg(target_arch = "wasm32")]
 mod builder;
 mod cpu;
+#[cfg(target_arch = "wasm32")]
+mod few_rows;
 mod generate;
 #[cfg(target_arch = "wasm32")]
 mod gpu_model;
 #[cfg(target_arch = "wasm32")]
 mod gpu_session;
+#[cfg(target_arch = "wasm32")]
+mod lists;
 #[cfg(any(target_arch = "wasm32", test))]
 mod pace;
 #[cfg(target_arch = "wasm32")]

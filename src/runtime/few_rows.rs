@@ -1,0 +1,98 @@
+//! Passes of a few rows: of several sequences, each with a cache of its own, or of one, to verify a draft.
+
+use std::cell::Cell;
+
+use super::gpu_session::GpuSession;
+use super::queue::{Queue, Work};
+use crate::forward::{CHUNK, Forward};
+use crate::gpu::{CommandList, Part};
+use crate::kernels::pass::{Header, Pass, Row, Sequence};
+use crate::{Error, Result};
+
+/// The lists for one number of rows.
+pub(super) struct FewRows {
+    /// All layers and the head.
+    pub decode: CommandList,
+    /// The largest logit of each row, committed as its next token.
+    pub greedy: CommandList,
+}
+
+impl GpuSession {
+    /// Reads the tokens of a sequence at `position` and after into its cache.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub async fn read_sequence(&mut self, sequence: u32, position: usize, ids: &[u32]) -> Result<()> {
+        let mut queue = Queue::new(&self.model);
+        for (index, chunk) in ids.chunks(CHUNK).enumerate() {
+            let at = position + index * CHUNK;
+            self.advance_to(at + chunk.len());
+            self.write(self.buffers.pass, &Pass::chunk(sequence, at as u32, chunk).bytes());
+            let work = Work { layers: &self.lists.prefill, then: &[], tokens: chunk.len(), copy: None };
+            queue.run(work, &Cell::new(false)).await;
+        }
+        self.model.device.check()
+    }
+
+    /// The logits `[rows, vocab]` of a pass. Rows of one sequence see those before them.
+    ///
+    /// # Errors
+    /// `invalid_argument` for more rows than the session has room for, and those of the device.
+    pub async fn logits_of_rows(&mut self, rows: &[Row]) -> Result<Vec<f32>> {
+        let count = self.start_rows(rows)?;
+        self.submit_rows(count, false);
+        let bytes = rows.len() * self.model.config.vocab * 4;
+        let logits = self.buffers.logits;
+        let bytes = self.model.device.read(self.table.get(logits.buffer), logits.offset, bytes as u64).await?;
+        Ok(bytemuck::pod_collect_to_vec(&bytes))
+    }
+
+    /// Decodes greedily from one row of each of several sequences: after each of so many steps what the sequences have.
+    ///
+    /// # Errors
+    /// As [`GpuSession::logits_of_rows`].
+    pub async fn decode_rows(&mut self, rows: &[Row], steps: usize) -> Result<Vec<Vec<Sequence>>> {
+        let count = self.start_rows(rows)?;
+        let mut all = Vec::with_capacity(steps);
+        for _ in 0..steps {
+            self.submit_rows(count, true);
+            let pass = self.table.get(self.buffers.pass.buffer);
+            let bytes = self.model.device.read(pass, 0, size_of::<Header>() as u64).await?;
+            let header: Header = bytemuck::pod_read_unaligned(&bytes);
+            all.push(rows.iter().map(|row| header.sequences[row.sequence as usize]).collect());
+        }
+        Ok(all)
+    }
+
+    /// Writes the pass, and makes its lists where they are not made yet.
+    fn start_rows(&mut self, rows: &[Row]) -> Result<u32> {
+        let room = self.buffers.room;
+        if rows.is_empty() || rows.len() > room.rows {
+            return Err(Error::invalid_argument(format!(
+                "a pass of {} rows, there is room for {}",
+                rows.len(),
+                room.rows
+            )));
+        }
+        if let Some(row) = rows.iter().find(|row| row.sequence as usize >= room.sequences) {
+            let message = format!("a row of sequence {}, there is room for {}", row.sequence, room.sequences);
+            return Err(Error::invalid_argument(message));
+        }
+        let count = rows.len() as u32;
+        if !self.few_rows.contains_key(&count) {
+            let model = &self.model;
+            let forward = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers);
+            let record = |list: Vec<_>| CommandList::record(&model.device, &list, &self.table);
+            let lists = FewRows { decode: record(forward.decode(count))?, greedy: record(forward.greedy(count))? };
+            self.few_rows.insert(count, lists);
+        }
+        self.write(self.buffers.pass, &Pass::decode(rows).bytes());
+        Ok(count)
+    }
+
+    fn submit_rows(&self, count: u32, greedy: bool) {
+        let Some(lists) = self.few_rows.get(&count) else { return };
+        let parts = [&lists.decode, &lists.greedy].into_iter().take(if greedy { 2 } else { 1 }).map(Part::from);
+        self.model.device.submit(parts, count, None);
+    }
+}

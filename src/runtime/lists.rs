@@ -1,0 +1,42 @@
+//! The command lists of a session.
+
+use crate::Result;
+use crate::forward;
+use crate::gpu::{BufferTable, CommandList, Device};
+use crate::time_slice::TimeSlice;
+
+/// The lists of [`forward::Lists`], ready to run.
+pub(super) struct Lists {
+    pub prefill: CommandList,
+    pub head: CommandList,
+    pub decode: CommandList,
+    pub greedy: CommandList,
+    pub sample: CommandList,
+}
+
+impl Lists {
+    /// Makes everything ready, with time slices for the page in between.
+    pub async fn record(device: &Device, lists: &forward::Lists, table: &BufferTable) -> Result<Self> {
+        let mut time_slice = TimeSlice::new();
+        let mut record = async |dispatches: &[_]| {
+            time_slice.yield_if_over().await;
+            CommandList::record(device, dispatches, table)
+        };
+        Ok(Self {
+            prefill: record(&lists.prefill).await?,
+            head: record(&lists.head).await?,
+            decode: record(&lists.decode).await?,
+            greedy: record(&lists.greedy).await?,
+            sample: record(&lists.sample).await?,
+        })
+    }
+
+    pub fn all(&self) -> [&CommandList; 5] {
+        [&self.prefill, &self.head, &self.decode, &self.greedy, &self.sample]
+    }
+
+    /// What chooses a token from the logits.
+    pub fn sampling(&self, greedy: bool) -> &CommandList {
+        if greedy { &self.greedy } else { &self.sample }
+    }
+}
