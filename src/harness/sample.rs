@@ -13,6 +13,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     let merges = [(1, false), (257, false), (1000, false), (33, true)];
     cases.extend(merges.map(|(count, done)| merge_case(random, count, done)));
     cases.extend([31, 4099].map(|length| penalised_case(random, length)));
+    cases.push(penalised_rows_case(random));
     let warm = SamplingOptions { temperature: 0.8, seed: 7, ..Default::default() };
     let settings = [
         ("plain", warm),
@@ -230,6 +231,42 @@ fn penalised_case(random: &mut Random, length: usize) -> Case {
     let [penalties, ..] = sample(&problem);
     let expected = Expected::Close(expected, Tolerance::PLAIN);
     bench.case(format!("{length} penalised logits"), vec![penalties], logits, expected)
+}
+
+/// The logits of the last two rows of three, each with the options and the counts of its sequence.
+fn penalised_rows_case(random: &mut Random) -> Case {
+    const LENGTH: usize = CHUNK as usize + 31;
+    let mut pass = three_rows();
+    pass.header.outputs = 2;
+    let sequences = [1, 2].map(|row| pass.rows[row].sequence as usize);
+    let mut bench = Bench::of(pass);
+    let options = [1.3, 2.0, 1.1].map(|repetition_penalty| SamplingOptions {
+        repetition_penalty,
+        frequency_penalty: 0.4,
+        ..Default::default()
+    });
+    let of_options: Vec<Options> = options.iter().map(Options::from).collect();
+    let counts: Vec<u32> = (0..3 * LENGTH).map(|_| [0, 1, IN_PROMPT + 3, 2][random.below(4) as usize]).collect();
+    let values = random.floats(2 * LENGTH);
+    let penalised = |i: usize| {
+        let sequence = sequences[i / LENGTH];
+        sampler::penalise(values[i], counts[sequence * LENGTH + i % LENGTH], &options[sequence])
+    };
+    let expected = (0..2 * LENGTH).map(penalised).collect();
+    let logits = bench.floats(&values);
+    let (commit, _) = commit(&mut bench, &[]);
+    let problem = Sample {
+        outputs: 2,
+        length: LENGTH as u32,
+        options: bench.bytes(bytemuck::cast_slice(&of_options)).into(),
+        counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
+        logits: logits.into(),
+        scratch: bench.bytes(&vec![0; 2 * scratch_bytes(LENGTH as u32) as usize]).into(),
+        commit,
+    };
+    let [penalties, ..] = sample(&problem);
+    let expected = Expected::Close(expected, Tolerance::PLAIN);
+    bench.case("penalised logits of two rows".into(), vec![penalties], logits, expected)
 }
 
 fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length: usize, step: u32) -> Case {

@@ -104,13 +104,12 @@ function order({ kernel, hint, only }) {
 /**
  * Runs cases on a mutant until one kills it, and says how that came out.
  *
- * @param {{kernel: string, fingerprint: string, original: string, mutated: string, hint?: string, only?: boolean}}
- * mutant
- *   in the shaders of `kernel`, known by their text `fingerprint`, `original` becomes `mutated`; `hint` names the
- *   case to try first, with `only` the only one
+ * @param {{kernel: string, fingerprint: string, original: string, mutated: string, hint?: string,
+ *   only?: boolean}} mutant in the shaders of `kernel`, known by their text `fingerprint`, `original` becomes
+ *   `mutated`; `hint` names the case to try first, with `only` the only one
  * @returns {Promise<{outcome: 'killed' | 'survived' | 'refused' | 'skipped', case?: string, reason?: string,
- *   tried: number}>} killed: by a value that is wrong; refused: the shader does not compile; skipped: `hint` names a
- *   case that this device cannot run
+ *   tried: number}>} killed: by a value that is wrong; refused: the shader does not compile; skipped: no case
+ *   of it runs on this device
  */
 export async function kill(mutant) {
   const { fingerprint, original, mutated } = mutant;
@@ -134,5 +133,8 @@ export async function kill(mutant) {
     const byValue = /: element \d+ is /.test(found.reason);
     return { outcome: byValue ? 'killed' : 'refused', case: name, reason: found.reason, tried };
   }
+  const skipped = cases.map((_, index) => index).filter((index) => sound.get(index)?.status === 'skipped');
+  const own = skipped.find((index) => cases[index].kernel === mutant.kernel);
+  if (tried === 0 && own !== undefined) return { outcome: 'skipped', reason: sound.get(own).reason, tried };
   return { outcome: 'survived', tried };
 }
