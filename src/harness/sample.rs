@@ -40,7 +40,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
             cases.extend((0..4).map(|step| sample_case(random, name, options, length, step)));
         }
     }
-    cases.extend((0..6).map(last_of_top_k_case));
+    cases.extend((0..12).map(last_of_top_k_case));
     cases.extend([16.4, 16.9].map(topmost_noise_case));
     cases.push(several_greedy_case(random));
     cases.extend([false, true].map(|counts| several_drawn_case(random, counts)));
@@ -276,10 +276,11 @@ fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length
     drawn_case(&logits, name, options, step)
 }
 
-/// The two best logits, of which the second is the last that top-k keeps, each in a bin of its own.
+/// The two best logits, of which the second is the last that top-k keeps, each in a bin of its own; a third, which it
+/// does not keep, is in that of the second.
 fn last_of_top_k_case(step: u32) -> Case {
     let mut logits = vec![-8.0; 1000];
-    (logits[5], logits[900]) = (0.0, -0.2);
+    (logits[5], logits[900], logits[500]) = (0.0, -0.2, -0.21);
     let options = SamplingOptions { top_k: 2, temperature: 1.0, seed: 7, ..Default::default() };
     drawn_case(&logits, "the last of top-k", options, step)
 }

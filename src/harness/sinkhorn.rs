@@ -30,6 +30,8 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
         let x: Vec<f32> = random.floats((shape[0] * shape[1] * shape[1]) as usize);
         let wide: Vec<f32> = x.iter().map(|v| 10f32.powf(v * 20.0)).collect();
         cases.push(case(caps, &wide, shape, "1e-20 to 1e20", &iterations(4)));
+        let small: Vec<f32> = positive(random, shape).iter().map(|v| v * 1e-15).collect();
+        cases.push(case(caps, &small, shape, "sums of 1e-15", &iterations(4)));
         let tolerance = SinkhornOptions { iterations: Some(60), tolerance: Some(1e-5) };
         for axis in [1, 2] {
             cases.push(sums(caps, &positive(random, shape), shape, axis, &tolerance));
