@@ -432,7 +432,8 @@ async fn gemma_is_decoded_step_by_step() {
     decode_step_by_step("gemma2-q4_0", include_bytes!("fixtures/models/gemma2-q4_0.gguf")).await;
 }
 
-/// The model's sliding layers keep fewer positions than the text has: it must not matter, also where a prompt goes back.
+/// The model's sliding layers keep fewer positions than the text has: it must not matter, also where a prompt goes
+/// back.
 #[wasm_bindgen_test]
 async fn sliding_layers_keep_a_ring_of_positions() {
     let file = include_bytes!("fixtures/models/gemma3-q5_1.gguf");
