@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::plan::Plan;
 use crate::gguf::{GgmlType, TensorInfo};
+use crate::kernels::attention::MAX_HEAD_DIM;
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout, Shard, max_rows};
 use crate::kernels::spec::{BufferId, Slice};
@@ -51,9 +52,6 @@ pub struct Weights {
     pub vectors: HashMap<WeightKey, Slice>,
 }
 
-/// What the attention kernels keep in workgroup memory bounds the size of a head.
-const MAX_HEAD_DIM: usize = 256;
-
 /// Places tensors; `targets` is indexed like the tensor table of the file.
 pub struct Placement {
     /// The weights.
@@ -83,7 +81,7 @@ pub fn place(
     matched: Vec<(usize, WeightSpec)>,
     plan: &mut Plan,
 ) -> Result<Placement> {
-    if let Some(attention) = program.attentions().iter().find(|attention| attention.head_dim > MAX_HEAD_DIM) {
+    if let Some(attention) = program.attentions().iter().find(|attention| attention.head_dim > MAX_HEAD_DIM as usize) {
         let message = format!("heads of {} values, the GPU path takes at most {MAX_HEAD_DIM}", attention.head_dim);
         return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
     }

@@ -13,6 +13,9 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["HEAD_DIM", "QUERIES", "WG_SIZE", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE", "WINDOW", "SOFT_CAP"],
 };
 
+/// Values of a head, at most: what the kernels keep in workgroup memory bounds it.
+pub const MAX_HEAD_DIM: u32 = 256;
+
 params! {
     /// Per-dispatch numbers of `attention_decode`.
     pub struct DecodeParams {

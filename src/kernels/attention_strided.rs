@@ -56,10 +56,6 @@ pub static SPEC: KernelSpec = KernelSpec {
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "HEAD_DIM", "QUERIES"],
 };
-
-/// The longest head: eight queries of it fill half of the workgroup memory that every device has.
-pub const MAX_HEAD_DIM: u32 = 256;
-
 /// The tensors of one attention.
 #[derive(Debug, Clone, Copy)]
 pub struct Tensors {
@@ -77,7 +73,7 @@ pub struct Tensors {
     pub y: Slice,
 }
 
-/// Attention of every query; heads of up to [`MAX_HEAD_DIM`] values.
+/// Attention of every query; heads of up to [`MAX_HEAD_DIM`](super::attention::MAX_HEAD_DIM) values.
 pub fn attention_strided(head_dim: u32, params: &Params, tensors: &Tensors) -> Dispatch {
     let queries: u32 = if head_dim <= 128 { 16 } else { 8 };
     let constants = [("WG_SIZE", 64.0), ("HEAD_DIM", head_dim.into()), ("QUERIES", queries.into())];

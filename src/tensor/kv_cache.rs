@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::rope::{HeadShape, Layout};
 use super::{DType, Tape, Tensor, describe};
-use crate::kernels::attention::{Attention, Limits, Splits, attention_decode_at, split_count};
+use crate::kernels::attention::{Attention, Limits, MAX_HEAD_DIM, Splits, attention_decode_at, split_count};
 use crate::kernels::kv_write;
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::{Error, Result};
@@ -131,7 +131,7 @@ fn decode_heads(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Heads> {
     let Some(capacity) = cache_rows(k, size).filter(|_| k.shape.len() == q.shape.len() + 1) else {
         return bad(format!("such q needs caches {}", wanted(k, size)));
     };
-    if !heads.is_multiple_of(kv_heads) || head_dim > 256 {
+    if !heads.is_multiple_of(kv_heads) || head_dim > MAX_HEAD_DIM {
         return bad("the heads of q have to be a multiple of the cache's, of at most 256 values".into());
     }
     Ok(Heads { heads: batch * heads, kv_heads: batch * kv_heads, head_dim, capacity, ring: false })
