@@ -17,9 +17,9 @@ struct Forced {
     logprobs: Vec<f64>,
 }
 
-fn expectations() -> Value {
-    let path = cpu::fixtures().join("expectations.json");
-    serde_json::from_slice(&std::fs::read(path).expect("expectations.json")).expect("JSON")
+fn expectations(name: &str) -> Value {
+    let path = cpu::fixtures().join(format!("{name}.json"));
+    serde_json::from_slice(&std::fs::read(path).expect("expectations")).expect("JSON")
 }
 
 fn ids(value: &Value) -> Vec<u32> {
@@ -91,14 +91,13 @@ fn relative(found: &[f32], expected: &[f64]) -> f64 {
 }
 
 fn check(name: &str) {
-    let all = expectations();
-    let stated = &all["models"][name];
-    let answers = stated["same_as"].as_str().map_or(stated, |same| &all["models"][same]);
+    let stated = expectations(name);
+    let answers = stated["same_as"].as_str().map_or_else(|| stated.clone(), expectations);
     let (prompt, text) = (ids(&answers["prompt"]), ids(&answers["forced"]));
     let (exact, native) = (&answers["exact"], &answers["native"]);
     let expected = ids(&exact["greedy"]);
 
-    let mut model = load(stated, CacheFormat::F32);
+    let mut model = load(&stated, CacheFormat::F32);
     let logits = model.forward(&prompt, 0, Logits::Last).unwrap();
     let error = relative(&logits, &numbers(&exact["prompt_logits"]));
     assert!(error < 2e-5, "{name}: prompt logits are off by {error}");
@@ -107,7 +106,7 @@ fn check(name: &str) {
     let from_exact = distance(&found, exact);
     let from_native = distance(&found, native);
 
-    let mut model = load(stated, CacheFormat::F16);
+    let mut model = load(&stated, CacheFormat::F16);
     assert_eq!(greedy(&mut model, &prompt, expected.len()), expected, "{name}: greedy text with an f16 cache");
     let rounded = distance(&forced(&mut model, &text), exact);
 
@@ -121,48 +120,48 @@ fn check(name: &str) {
     assert!(from_native.top1 > agreement - 0.01 && from_native.logprob < moved + 1e-3, "{name}: {from_native:?}");
 }
 
-/// One test per model, so that a failure names it.
-macro_rules! models {
-    ($($test:ident: $name:literal,)*) => {
-        $(#[test]
+/// A test per model, so that a failure names it. `models.rs` is written with the expectations.
+macro_rules! model {
+    ($test:ident, $name:literal) => {
+        #[test]
         fn $test() {
             check($name);
-        })*
-
-        const MODELS: &[&str] = &[$($name),*];
+        }
     };
 }
 
-models! {
-    llama_f32: "llama-f32",
-    llama_f16: "llama-f16",
-    llama_bf16: "llama-bf16",
-    llama_bf16_v2: "llama-bf16-v2",
-    llama_q8_0: "llama-q8_0",
-    llama_q4_0: "llama-q4_0",
-    llama_q4_1: "llama-q4_1",
-    llama_q4_1_split: "llama-q4_1-split",
-    llama_q5_0: "llama-q5_0",
-    llama_q5_1: "llama-q5_1",
-    llama_q2_k: "llama-q2_k",
-    llama_q3_k: "llama-q3_k",
-    llama_q5_k: "llama-q5_k",
-    llama_q6_k: "llama-q6_k",
-    llama_q4_k_m: "llama-q4_k_m",
-    qwen2_q8_0: "qwen2-q8_0",
-    qwen3_q4_0: "qwen3-q4_0",
-    gemma_q8_0: "gemma-q8_0",
-    gemma2_bf16: "gemma2-bf16",
-    gemma2_q4_0: "gemma2-q4_0",
-    gemma3_f16: "gemma3-f16",
-    gemma3_q5_1: "gemma3-q5_1",
-    gemma3_q4_k_m: "gemma3-q4_k_m",
+/// A model in another wrapping has the same answers, but files of its own.
+macro_rules! copy {
+    ($test:ident, $name:literal) => {
+        model!($test, $name);
+    };
 }
 
+include!("fixtures/models/models.rs");
+
 #[test]
-fn every_model_has_a_test() {
-    let all = expectations();
-    let names: Vec<&String> = all["models"].as_object().expect("models by name").keys().collect();
-    let missing: Vec<_> = names.iter().filter(|name| !MODELS.contains(&name.as_str())).collect();
-    assert!(missing.is_empty(), "no test for {missing:?}");
+fn every_model_has_expectations_and_stands_in_the_lists() {
+    let folder =
+        std::fs::read_dir(cpu::fixtures()).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    let stems = |ending: &str, names: &[String]| -> Vec<String> {
+        names.iter().filter_map(|name| name.strip_suffix(ending)).map(str::to_owned).collect()
+    };
+    let mut files: Vec<String> = folder.map(|name| name.into_string().expect("UTF-8")).collect();
+    files.sort();
+    let mut models = stems(".gguf", &files);
+    // Of a split file, the first part stands for all.
+    models.retain(|name| !name.contains("-of-") || name.contains("-00001-of-"));
+    models.iter_mut().for_each(|name| name.truncate(name.find("-00001-of-").unwrap_or(name.len())));
+    let mut expected = stems(".json", &files);
+    expected.retain(|name| name != "storyteller");
+    let read = |name: &str| std::fs::read_to_string(cpu::fixtures().join(name)).expect("a list");
+    let mut listed: Vec<String> = read("models.txt").lines().map(str::to_owned).collect();
+    let rust = read("models.rs");
+    let mut tested: Vec<String> = rust.lines().filter_map(|line| Some(line.split('"').nth(1)?.to_owned())).collect();
+    for names in [&mut models, &mut expected, &mut listed, &mut tested] {
+        names.sort();
+    }
+    assert_eq!(models, expected, "files and expectations");
+    assert_eq!(models, listed, "files and models.txt");
+    assert_eq!(models, tested, "files and models.rs");
 }

@@ -9,7 +9,8 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { ROOT, readJson, runMain, Stop } from './common.mjs';
+import { ROOT, runMain, Stop } from './common.mjs';
+import { readExpectations } from './expectations.mjs';
 import { compareGreedy } from '../www/answers-compare.js';
 import { report, runCases, wanted } from './kernels.mjs';
 
@@ -37,10 +38,8 @@ async function runModels() {
   const { init, WasmModel } = await import(path.join(ROOT, 'dist', 'index.js'));
   await init({ wasm: fs.readFileSync(path.join(ROOT, 'dist', 'wasm', 'webgguf_bg.wasm')) });
   const folder = path.join(ROOT, 'tests', 'fixtures', 'models');
-  const { models } = readJson(path.join(folder, 'expectations.json'));
-  for (const [name, entry] of Object.entries(models).filter(([, { files }]) => files.length === 1)) {
-    const { prompt, exact } = entry.same_as ? models[entry.same_as] : entry;
-    const bytes = new Uint8Array(fs.readFileSync(path.join(folder, entry.files[0])));
+  for (const { name, files, prompt, exact } of readExpectations(folder).filter(({ files }) => files.length === 1)) {
+    const bytes = new Uint8Array(fs.readFileSync(path.join(folder, files[0])));
     for (const precision of ['auto', 'exact']) {
       const model = await WasmModel.load(bytes, { backend: 'webgpu', precision });
       const { ids } = await model.generate(prompt, { temperature: 0, ignoreEos: true, maxTokens: exact.greedy.length })

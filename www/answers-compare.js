@@ -1,8 +1,8 @@
 // How close answers are to llama.cpp's, and how close they must be. Needs no browser.
 //
-// `wanted` is what tests/fixtures/models/expectations.json has under `exact` for a model: llama.cpp's greedy ids after
-// a prompt, and for given ids its most probable next ones and their log-probabilities; with margins, the distances
-// between its two best logits.
+// `wanted` is what a model's JSON in tests/fixtures/models has under `exact`: llama.cpp's greedy ids after a prompt, and
+// for given ids its most probable next ones and their log-probabilities; with margins, the distances between its two
+// best logits.
 
 /** Where llama.cpp's two best logits are closer than this, rounding may swap them. */
 const NEAR_TIE = 5e-3;

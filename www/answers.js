@@ -128,38 +128,39 @@ async function post(value) {
 
 // ---- start ----------------------------------------------------------------------------------------------------------
 
-async function expectations() {
-  const url = `${folder}expectations.json`;
+async function fetched(name) {
+  const url = folder + name;
   const response = await fetch(url).catch(() => undefined);
-  if (!response?.ok)
-    throw wrong(`${url}: ${response?.status ?? 'not reachable'}; 'fixtures' says where the models are`);
-  return (await response.json()).models;
+  if (response?.ok) return response;
+  throw wrong(`${url}: ${response?.status ?? 'not reachable'}; 'fixtures' says where the models are`);
+}
+
+/** What llama.cpp says of each model that models.txt names, or of those of `only`. */
+async function expectations(only) {
+  const names = (await (await fetched('models.txt')).text()).split('\n').filter(Boolean);
+  const missing = only.find((name) => !names.includes(name));
+  if (missing) throw wrong(`no model is called '${missing}'; there are ${names.join(', ')}`);
+  const read = async (name) => (await fetched(`${name}.json`)).json();
+  const wanted = names.filter((name) => only.length === 0 || only.includes(name));
+  return Promise.all(
+    wanted.map(async (name) => {
+      const entry = await read(name);
+      return { ...(entry.same_as && (await read(entry.same_as))), ...entry, name };
+    }),
+  );
 }
 
 async function start() {
   checkNames(query, KNOWN);
-  const models = await expectations();
   const only = (query.get('only') ?? '')
     .split(',')
     .map((name) => name.trim())
     .filter(Boolean);
-  const missing = only.find((name) => !models[name]);
-  if (missing) throw wrong(`no model is called '${missing}'; there are ${Object.keys(models).join(', ')}`);
   const precisions = query.has('precision') ? [query.get('precision')] : ['auto', 'exact'];
-  rows = Object.entries(models)
-    .filter(([name]) => only.length === 0 || only.includes(name))
-    .flatMap(([name, entry]) => {
-      const source = entry.same_as ? models[entry.same_as] : entry;
-      const url = new URL(folder + entry.files[0], location.href).href;
-      return precisions.map((precision) => ({
-        ...source,
-        name,
-        url,
-        precision,
-        status: 'waiting',
-        line: element('tr'),
-      }));
-    });
+  rows = (await expectations(only)).flatMap((entry) => {
+    const url = new URL(folder + entry.files[0], location.href).href;
+    return precisions.map((precision) => ({ ...entry, url, precision, status: 'waiting', line: element('tr') }));
+  });
   $('rows').replaceChildren(...rows.map((row) => row.line));
   rows.forEach(showRow);
   showCounts();

@@ -12,17 +12,21 @@ let deliver = () => {};
 const onReport = (value) => deliver(value);
 const site = await openSite({ onReport });
 
-/** As the models' folder, but llama.cpp's answers are changed: another id at `at`, and another log-probability. */
+/** Routes: the models' folder, but llama.cpp's answers are changed: another id at `at`, with a clear lead. */
 function mistaken(at) {
-  const { models } = readJson(path.join(MODELS, 'expectations.json'));
-  const entry = structuredClone(models[MODEL]);
+  const entry = readJson(path.join(MODELS, `${MODEL}.json`));
   entry.exact.greedy[at] += 1;
   entry.exact.greedy_margin[at] = 1;
-  const json = JSON.stringify({ models: { [MODEL]: entry, absent: { ...entry, files: ['absent.gguf'] } } });
-  return (_, response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end(json);
+  const answer = (type, text) => (_, response) => response.writeHead(200, { 'Content-Type': type }).end(text);
+  const json = (value) => answer('application/json', JSON.stringify(value));
+  return {
+    '/fixtures/models/models.txt': answer('text/plain', `${MODEL}\nabsent\n`),
+    [`/fixtures/models/${MODEL}.json`]: json(entry),
+    '/fixtures/models/absent.json': json({ ...entry, files: ['absent.gguf'] }),
+  };
 }
 
-const elsewhere = await openSite({ onReport, routes: { '/fixtures/models/expectations.json': mistaken(40) } });
+const elsewhere = await openSite({ onReport, routes: mistaken(40) });
 
 /** Opens the page with `report`; what it posts, and what `look` finds once it has. */
 async function reported(from, parameters, look = () => {}) {
@@ -72,7 +76,7 @@ test('other answers, and a model that is not there, fail and are told', async ()
 for (const [query, message] of [
   ['?model=x', /unknown parameter 'model'/],
   ['?only=nothing', /no model is called 'nothing'/],
-  ['?fixtures=/nowhere/', /\/nowhere\/expectations\.json: 404; 'fixtures' says where/],
+  ['?fixtures=/nowhere/', /\/nowhere\/models\.txt: 404; 'fixtures' says where/],
 ]) {
   test(`${query} is refused with a message`, async () => {
     const page = await site.open(`/answers.html${query}`);

@@ -6,8 +6,9 @@ import path from 'node:path';
 import { after } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
 import { copyLibraries } from '../../tools/build.mjs';
-import { CACHE, readJson, ROOT } from '../../tools/common.mjs';
+import { CACHE, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
+import { readExpectations } from '../../tools/expectations.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { compareForced, compareGreedy } from '../../www/answers-compare.js';
 
@@ -34,11 +35,7 @@ export async function openSite(options = {}) {
 
 /** Expectations from llama.cpp by model name, `same_as` resolved. */
 export function expectations() {
-  const { models } = readJson(path.join(MODELS, 'expectations.json'));
-  return Object.entries(models).map(([name, entry]) => {
-    const source = entry.same_as ? models[entry.same_as] : entry;
-    return { name, ...source, url: `/fixtures/models/${entry.files[0]}` };
-  });
+  return readExpectations(MODELS).map((entry) => ({ ...entry, url: `/fixtures/models/${entry.files[0]}` }));
 }
 
 /** Keeps a picture for people to look at. */

@@ -1,6 +1,7 @@
 """Ask llama.cpp what the models say, and write it down.
 
-    python tools/oracle/make_expectations.py                  # tests/fixtures/models/*.gguf -> expectations.json
+    python tools/oracle/make_expectations.py                  # tests/fixtures/models/*.gguf -> a JSON for each
+    python tools/oracle/make_expectations.py --only phi3      # the models with this in their name
     python tools/oracle/make_expectations.py --storyteller    # www/models/storyteller.gguf -> storyteller.json
 
 Every model is asked twice: `native` is the file itself, `exact` its F32 twin (see f32_twin.py). The meaning of each
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import zlib
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,11 +25,12 @@ from gguf import GGUFReader
 from llama_cpp import GGML_TYPE_F16, GGML_TYPE_F32, Llama, llama_cpp
 
 from f32_twin import write_twin
-from make_models import FIXTURES, MODELS
+from families import MODELS
+from random_model import FIXTURES, Model
 
 STORYTELLER = FIXTURES.parents[2] / "www" / "models" / "storyteller.gguf"
 TEXT = "The river runs under 12 old bridges,\nand nobody knows why."
-PROMPT_IDS, GREEDY_IDS, FORCED_IDS = 24, 64, 320
+PROMPT_IDS, GREEDY_IDS = 24, 64
 LEAST_LEAD = 0.02  # Greedy text of a random model must not hang on a near tie ...
 NEAR_TIE, NEAR_TIES_ALLOWED = 0.005, 2  # ... and in forced text few positions may.
 SPECIAL_TYPES = (2, 3, 5)  # unknown, control, unused
@@ -115,10 +119,10 @@ def forced(logits: np.ndarray, ids: list[int]) -> dict:
             "margin": rounded([margins(row) for row in logits], 4)}
 
 
-def clear_text(exact: Oracle, rng: np.random.Generator, ordinary: list[int]) -> list[int]:
-    """Draw texts until few positions are near ties."""
+def clear_text(exact: Oracle, rng: np.random.Generator, ordinary: list[int], count: int) -> list[int]:
+    """Draw texts of `count` ids until few positions are near ties."""
     for _ in range(100):
-        ids = varied_text(exact, rng, ordinary, FORCED_IDS)
+        ids = varied_text(exact, rng, ordinary, count)
         if (margins(exact.logits(ids)) < NEAR_TIE).sum() <= NEAR_TIES_ALLOWED:
             return ids
     raise SystemExit("no text with few near ties in 100 draws")
@@ -134,22 +138,34 @@ def clear_prompt(exact: Oracle, half_cache: Oracle, rng: np.random.Generator, or
     raise SystemExit("no prompt with a clear greedy text in 100 draws")
 
 
-def expectations(parts: list[Path], twin: Path, prompt: list[int] | None, greedy_ids: int, seed: str) -> dict:
-    """Everything expected of one model. With no `prompt`, one is drawn, and texts with near ties are passed over."""
+@dataclass
+class Question:
+    """What a model is asked, and how."""
+    seed: str
+    greedy_ids: int = GREEDY_IDS
+    forced_ids: int = 320
+    context: int = 1024
+    prompt: list[int] | None = None
+    """Without one, it is drawn, and texts with near ties are passed over."""
+
+
+def expectations(parts: list[Path], twin: Path, question: Question) -> dict:
+    """Everything expected of one model."""
     write_twin(parts, twin)
-    oracles = {"exact": Oracle(twin, GGML_TYPE_F32), "native": Oracle(parts[0], GGML_TYPE_F16),
-               "exact_f16_cache": Oracle(twin, GGML_TYPE_F16)}
-    rng = np.random.default_rng(zlib.crc32(f"expectations of {seed}".encode()))
-    ordinary = ordinary_ids(parts[0])
+    context = question.context
+    oracles = {"exact": Oracle(twin, GGML_TYPE_F32, context), "native": Oracle(parts[0], GGML_TYPE_F16, context),
+               "exact_f16_cache": Oracle(twin, GGML_TYPE_F16, context)}
+    rng = np.random.default_rng(zlib.crc32(f"expectations of {question.seed}".encode()))
+    ordinary, prompt = ordinary_ids(parts[0]), question.prompt
     if prompt is None:
         prompt = clear_prompt(oracles["exact"], oracles["exact_f16_cache"], rng, ordinary)
-        ids = clear_text(oracles["exact"], rng, ordinary)
+        ids = clear_text(oracles["exact"], rng, ordinary, question.forced_ids)
     else:
-        ids = varied_text(oracles["exact"], rng, ordinary, FORCED_IDS)
+        ids = varied_text(oracles["exact"], rng, ordinary, question.forced_ids)
     logits = {name: oracle.logits(ids) for name, oracle in oracles.items()}
     said = {}
     for name, oracle in oracles.items():
-        greedy, lead = oracle.greedy(prompt, greedy_ids)
+        greedy, lead = oracle.greedy(prompt, question.greedy_ids)
         said[name] = {"greedy": greedy, "greedy_margin": rounded(lead, 4), **forced(logits[name], ids)}
     said["exact"]["prompt_logits"] = rounded(oracles["exact"].logits(prompt)[-1], 4)
     moved = {name: rounding(said["exact"], said[name], logits["exact"], logits[name])
@@ -193,7 +209,7 @@ def check_sanity(name: str, entry: dict, special: set[int]) -> str:
         problems.append(f"top-1 has only {len(set(exact['top1']))} different ids")
     if special & set(exact["greedy"] + exact["top1"] + entry["native"]["greedy"] + entry["native"]["top1"]):
         problems.append("a special token is a best one")
-    if len(exact["top1"]) != FORCED_IDS or len(exact["logprobs"]) != FORCED_IDS - 1:
+    if len(exact["top1"]) != len(entry["forced"]) or len(exact["logprobs"]) != len(entry["forced"]) - 1:
         problems.append("wrong number of positions")
     if problems:
         raise SystemExit(f"{name}: {'; '.join(problems)}")
@@ -207,61 +223,76 @@ def check_sanity(name: str, entry: dict, special: set[int]) -> str:
 
 def made_with() -> dict:
     return {"llama-cpp-python": version("llama-cpp-python"), "gguf": version("gguf"), "numpy": version("numpy"),
-            "exact": "F32 twin, f32 KV cache", "native": "the file, f16 KV cache", "n_ctx": 1024,
-            "gelu": "computed in f32"}
+            "exact": "F32 twin, f32 KV cache", "native": "the file, f16 KV cache", "gelu": "computed in f32"}
 
 
-def random_models(scratch: Path, only: str) -> dict:
-    """The committed models; a copy in another wrapping must say exactly what its original says."""
-    entries: dict = {}
-    for spec in MODELS:
-        if only not in spec.name:
-            continue
-        parts = sorted(FIXTURES.glob(f"{spec.name}-0*-of-*.gguf")) or [FIXTURES / f"{spec.name}.gguf"]
-        entry = expectations(parts, scratch / f"{spec.name}.gguf", None, GREEDY_IDS, spec.seed_name or spec.name)
-        tokens = spec.vocabulary()
-        special = set(range(len(tokens.tokens))) - set(tokens.ordinary_ids())
-        print(check_sanity(spec.name, entry, special), flush=True)
-        if spec.seed_name in entries:
-            original = entries[spec.seed_name]
-            if {**entry, "files": 0} != {**original, "files": 0}:
-                raise SystemExit(f"{spec.name} differs from {spec.seed_name}")
-            entry = {"files": entry["files"], "same_as": spec.seed_name}
-        entries[spec.name] = entry
-    return entries
+def random_model(model: Model, scratch: Path) -> dict:
+    """What is expected of a committed model."""
+    parts = sorted(FIXTURES.glob(f"{model.name}-0*-of-*.gguf")) or [FIXTURES / f"{model.name}.gguf"]
+    question = Question(model.seed_name or model.name, forced_ids=model.forced_ids, context=model.context)
+    entry = expectations(parts, scratch / f"{model.name}.gguf", question)
+    tokens = model.vocabulary()
+    special = set(range(len(tokens.tokens))) - set(tokens.ordinary_ids())
+    print(check_sanity(model.name, entry, special), flush=True)
+    return entry
 
 
-def storyteller(scratch: Path) -> dict:
+def random_models(scratch: Path, only: str) -> None:
+    """Write what is expected of the committed models; a copy in another wrapping must say exactly what its original
+    says."""
+    for model in (model for model in MODELS if only in model.name):
+        entry = random_model(model, scratch)
+        if model.seed_name:
+            original = json.loads((FIXTURES / f"{model.seed_name}.json").read_text())
+            if any(entry[key] != original[key] for key in entry if key != "files"):
+                raise SystemExit(f"{model.name} differs from {model.seed_name}")
+            entry = {"files": entry["files"], "same_as": model.seed_name}
+        dump(entry, FIXTURES / f"{model.name}.json")
+    write_lists()
+
+
+def storyteller(scratch: Path) -> None:
     text = "Once upon a time"
     llama = Llama(str(STORYTELLER), vocab_only=True, verbose=False)
     prompt = llama.tokenize(text.encode(), add_bos=True, special=False)
-    entry = expectations([STORYTELLER], scratch / "storyteller.gguf", prompt, 100, "storyteller")
+    entry = expectations([STORYTELLER], scratch / "storyteller.gguf", Question("storyteller", 100, prompt=prompt))
     entry["prompt_text"] = text
     entry["greedy_text"] = llama.detokenize(entry["exact"]["greedy"]).decode("utf-8", "replace")
     print(entry["rounding"], entry["greedy_text"], sep="\n")
-    return {"storyteller": entry}
+    dump(entry, FIXTURES / "storyteller.json")
 
 
-def dump(entries: dict, path: Path) -> None:
-    """One line per field of a model: small, and a change shows where it is."""
-    def block(entry: dict) -> str:
-        return ",\n".join(f" {json.dumps(key)}: {json.dumps(value, separators=(',', ':'), ensure_ascii=False)}"
-                          for key, value in entry.items())
+def dump(entry: dict, path: Path) -> None:
+    """One line per field: small, and a change shows where it is."""
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'), ensure_ascii=False)}"
+                       for key, value in {"made_with": made_with(), **entry}.items())
+    path.write_text(f"{{{lines}}}\n")
 
-    models = ",\n".join(f"{json.dumps(name)}: {{\n{block(entry)}\n}}" for name, entry in entries.items())
-    path.write_text(f'{{"made_with": {json.dumps(made_with())},\n"models": {{\n{models}\n}}}}\n')
-    print(f"{path.stat().st_size} bytes in {path.name}")
+
+def write_lists() -> None:
+    """The names of all models for the tests: a line each in models.txt, and a test each in models.rs."""
+    paths = sorted(FIXTURES.glob("*.json"), key=lambda path: path.stem)
+    paths = [path for path in paths if path.name != "storyteller.json"]
+    names = [path.stem for path in paths]
+    (FIXTURES / "models.txt").write_text("".join(f"{name}\n" for name in names))
+    tests = [f"{'copy' if 'same_as' in json.loads(path.read_text()) else 'model'}!"
+             f"({re.sub('[-.]', '_', path.stem)}, \"{path.stem}\");\n" for path in paths]
+    (FIXTURES / "models.rs").write_text("".join(tests))
 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--storyteller", action="store_true", help="the built-in model instead of the random ones")
-    arguments.add_argument("--only", default="", help="try the models with this in their name; writes nothing")
+    arguments.add_argument("--only", default="", help="a part of the names of the models to ask")
+    arguments.add_argument("--lists", action="store_true", help="only write models.txt and models.rs anew")
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        entries = storyteller(Path(scratch)) if options.storyteller else random_models(Path(scratch), options.only)
-    if not options.only:
-        dump(entries, FIXTURES / ("storyteller.json" if options.storyteller else "expectations.json"))
+        if options.lists:
+            write_lists()
+        elif options.storyteller:
+            storyteller(Path(scratch))
+        else:
+            random_models(Path(scratch), options.only)
     return 0
 
 

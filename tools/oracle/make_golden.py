@@ -12,7 +12,7 @@ from llama_cpp import GGML_TYPE_F32
 
 from f32_twin import write_twin
 from make_expectations import STORYTELLER, Oracle
-from make_models import FIXTURES
+from random_model import FIXTURES
 
 PROMPT = "<|user|>Tell me a story about a hedgehog who finds a silver key<|end|><|assistant|>"
 
