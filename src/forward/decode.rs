@@ -1,7 +1,7 @@
 //! Few rows, of one sequence or several, through all layers and the head, with whatever stands between products folded
 //! into them.
 
-use super::fusion::{Step, Then, steps};
+use super::fusion::{DECODE, Step, Then, steps};
 use super::{Forward, Lowering, Part, Place};
 use crate::kernels::attention::{Limits, Splits, attention_decode, split_count};
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
@@ -46,9 +46,7 @@ impl Lowering<'_> {
             }
             other => self.simple(other),
         };
-        // The head reads those rows on the way of its first product, which must have the norm folded in.
-        let rules = if of_outputs { super::DECODE } else { self.forward.decode_rules };
-        steps(ops, rules).iter().flat_map(|fused| step(&fused.step)).collect()
+        steps(ops, DECODE).iter().flat_map(|fused| step(&fused.step)).collect()
     }
 
     fn products(

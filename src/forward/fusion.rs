@@ -4,7 +4,6 @@
 //! own, so a new family runs before it is fast, and becomes fast by a row of a table.
 
 use crate::model::GateKind;
-use crate::model::WeightKey;
 use crate::model::program::{Activation, AttentionSpec, Op, RmsNorm};
 
 /// What a product of matrices ends with.
@@ -21,20 +20,14 @@ pub enum Then {
 /// Operations that run together.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step<'p> {
-    /// See [`Op::Embed`].
-    Embed { table: WeightKey, scale: f32, y: Activation },
     /// `y = norm(x)`, or with `add` `y += norm(x)`.
     Norm { x: Activation, norm: RmsNorm, y: Activation, add: bool },
     /// Products of one `x`, which is normalised on the way where there is a norm; `linears` are all [`Op::Linear`].
     Linears { x: Activation, norm: Option<RmsNorm>, linears: &'p [Op], then: Then },
     /// Norms over the heads of q and k, their rotation, the KV cache and attention.
     Attention { qk_norm: Option<[RmsNorm; 2]>, rope: Option<usize>, attend: Attend },
-    /// See [`Op::Gate`].
-    Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
-    /// See [`Op::Add`].
-    Add { x: Activation, to: Activation },
-    /// See [`Op::SoftCap`].
-    SoftCap { x: Activation, cap: f32 },
+    /// An operation that a kernel computes by itself.
+    Alone(&'p Op),
 }
 
 /// The fields of [`Op::Attend`].
@@ -157,15 +150,12 @@ fn attention(ops: &[Op]) -> Option<(usize, Step<'_>)> {
 /// The first operation, or the products that start with it.
 fn alone(ops: &[Op]) -> (usize, Step<'_>) {
     match ops[0] {
-        Op::Embed { table, scale, y } => (1, Step::Embed { table, scale, y }),
         Op::Norm { x, norm, y } => (1, Step::Norm { x, norm, y, add: false }),
         Op::Linear { x, .. } => {
             let count = count_linears(ops, x);
             (count, Step::Linears { x, norm: None, linears: &ops[..count], then: Then::Store })
         }
-        Op::Gate { gate, up, kind, y } => (1, Step::Gate { gate, up, kind, y }),
-        Op::Add { x, to } => (1, Step::Add { x, to }),
-        Op::SoftCap { x, cap } => (1, Step::SoftCap { x, cap }),
         Op::Rope { .. } | Op::Attend { .. } => panic!("no kernel computes {:?} by itself", ops[0]),
+        _ => (1, Step::Alone(&ops[0])),
     }
 }

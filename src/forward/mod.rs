@@ -15,7 +15,6 @@ mod weights;
 
 pub use activations::{Place, Places};
 pub use buffers::{Buffers, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch};
-pub use fusion::{DECODE, PREFILL, Rule};
 pub use plan::{BufferSpec, Plan};
 pub use weights::{Part, Placement, Projection, Target, Weights, place};
 
@@ -51,8 +50,6 @@ pub struct Forward<'a> {
     pub weights: &'a Weights,
     /// Where everything else is.
     pub buffers: &'a Buffers,
-    /// What decode fuses.
-    pub decode_rules: &'a [Rule],
 }
 
 /// Everything that runs a model.
@@ -80,7 +77,7 @@ impl Lists {
 impl<'a> Forward<'a> {
     /// A model with every fusion that there is.
     pub fn new(program: &'a Program, caps: &'a Caps, weights: &'a Weights, buffers: &'a Buffers) -> Self {
-        Self { program, caps, weights, buffers, decode_rules: DECODE }
+        Self { program, caps, weights, buffers }
     }
 
     /// Everything that runs a model.
@@ -159,23 +156,31 @@ impl Lowering<'_> {
     fn simple(&self, step: &Step) -> Vec<Dispatch> {
         match *step {
             Step::Norm { x, norm, y, add } => vec![self.norm(x, norm, y, add)],
-            Step::Gate { gate, up, kind, y } => vec![self.gate(gate, up, kind, y)],
-            Step::Add { x, to } => {
+            Step::Alone(op) => vec![self.alone(op)],
+            Step::Linears { .. } | Step::Attention { .. } => unreachable!("each lowering has its own: {step:?}"),
+        }
+    }
+
+    /// An operation that has a kernel.
+    fn alone(&self, op: &Op) -> Dispatch {
+        match *op {
+            Op::Gate { gate, up, kind, y } => self.gate(gate, up, kind, y),
+            Op::Add { x, to } => {
                 let [x, to] = [x, to].map(|of| self.places.of(of));
                 let sum = [elementwise::Step::new(elementwise::Op::Add, &[Arg::Input(0), Arg::Input(1)])];
-                vec![self.elementwise(&sum, to, Some(x))]
+                self.elementwise(&sum, to, Some(x))
             }
-            Step::SoftCap { x, cap } => {
+            Op::SoftCap { x, cap } => {
                 let [scale, cap] = [Arg::Number(cap.recip()), Arg::Number(cap)];
                 let chain = [
                     elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), scale]),
                     elementwise::Step::new(elementwise::Op::Tanh, &[Arg::Step(0)]),
                     elementwise::Step::new(elementwise::Op::Mul, &[Arg::Step(1), cap]),
                 ];
-                vec![self.elementwise(&chain, self.places.of(x), None)]
+                self.elementwise(&chain, self.places.of(x), None)
             }
-            Step::Embed { .. } | Step::Linears { .. } | Step::Attention { .. } => {
-                unreachable!("each lowering has its own: {step:?}")
+            Op::Embed { .. } | Op::Norm { .. } | Op::Linear { .. } | Op::Rope { .. } | Op::Attend { .. } => {
+                unreachable!("a step of its own: {op:?}")
             }
         }
     }

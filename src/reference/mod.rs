@@ -14,6 +14,7 @@ mod elementwise;
 mod fill;
 mod gather;
 pub mod gather_axis;
+mod interpreter;
 mod kv_write;
 mod layer_norm;
 mod mat_mul;

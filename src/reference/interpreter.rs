@@ -1,0 +1,146 @@
+//! Runs the operations of a program on the activations of a chunk of tokens.
+
+use super::cache::LayerCache;
+use super::weights::Weights;
+use super::{AttentionShape, attention, geglu, rms_norm, rope, swiglu};
+use crate::error::Result;
+use crate::model::GateKind;
+use crate::model::program::{Activation, AttentionSpec, Op, Program, RopeTable};
+
+/// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
+#[derive(Debug)]
+pub(super) struct Activations {
+    pub tokens: usize,
+    pub values: Vec<Vec<f32>>,
+}
+
+impl Activations {
+    /// Zeros for what the layers use; the head makes its own.
+    pub fn new(program: &Program, tokens: usize) -> Self {
+        let mut values = vec![Vec::new(); program.activations.len()];
+        for op in program.embed.iter().chain(program.layers.iter().flatten()) {
+            let y = op.writes();
+            values[y.0].resize(tokens * program.width(y), 0.0);
+        }
+        Self { tokens, values }
+    }
+
+    /// For the last chunk of a prompt, which may be shorter.
+    pub fn resize(&mut self, program: &Program, tokens: usize) {
+        if tokens != self.tokens {
+            *self = Self::new(program, tokens);
+        }
+    }
+
+    /// The last rows of the residual stream, and room for what the head computes from them.
+    pub fn last(&self, rows: usize, program: &Program) -> Self {
+        let mut values = vec![Vec::new(); program.activations.len()];
+        for op in &program.head {
+            let y = op.writes();
+            values[y.0].resize(rows * program.width(y), 0.0);
+        }
+        let x = program.residual();
+        values[x.0] = self.values[x.0][(self.tokens - rows) * program.width(x)..].to_vec();
+        Self { tokens: rows, values }
+    }
+
+    /// Takes an activation out, to be written while others are read; [`Activations::put`] brings it back.
+    fn take(&mut self, y: Activation) -> Vec<f32> {
+        std::mem::take(&mut self.values[y.0])
+    }
+
+    fn put(&mut self, y: Activation, values: Vec<f32>) {
+        self.values[y.0] = values;
+    }
+}
+
+/// Runs operations on the activations of a chunk.
+pub(super) struct Interpreter<'a> {
+    pub run: &'a mut Activations,
+    pub weights: &'a Weights,
+    pub tables: &'a [RopeTable],
+    pub frequencies: &'a [Vec<f64>],
+    pub cache: &'a mut [LayerCache],
+    /// Of the chunk's first token.
+    pub position: usize,
+}
+
+impl Interpreter<'_> {
+    /// Runs one operation.
+    pub async fn run(&mut self, op: &Op, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
+        match *op {
+            Op::Embed { .. } => {}
+            Op::Norm { x, norm, y } => {
+                let mut out = self.run.take(y);
+                if x != y {
+                    out.copy_from_slice(&self.run.values[x.0]);
+                }
+                rms_norm(&mut out, self.weights.norm(norm.weight), norm.eps);
+                self.run.put(y, out);
+            }
+            Op::Linear { x, weight, bias, y } => {
+                let mut out = self.run.take(y);
+                self.weights.tensor(weight).apply(&self.run.values[x.0], &mut out, yield_now).await?;
+                if let Some(bias) = bias.and_then(|bias| self.weights.vector(bias.key)) {
+                    let rows = out.chunks_exact_mut(bias.len());
+                    rows.flat_map(|row| row.iter_mut().zip(bias)).for_each(|(out, bias)| *out += bias);
+                }
+                self.run.put(y, out);
+            }
+            Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
+            Op::Attend { qkv, attention, cache, y } => self.attend(qkv, &attention, cache, y, yield_now).await?,
+            Op::Gate { gate, up, kind, y } => {
+                let mut out = self.run.take(y);
+                out.copy_from_slice(&self.run.values[gate.0]);
+                match kind {
+                    GateKind::SwiGlu => swiglu(&mut out, &self.run.values[up.0]),
+                    GateKind::GeGlu => geglu(&mut out, &self.run.values[up.0]),
+                }
+                self.run.put(y, out);
+            }
+            Op::Add { x, to } => {
+                let mut sum = self.run.take(to);
+                sum.iter_mut().zip(&self.run.values[x.0]).for_each(|(sum, x)| *sum += x);
+                self.run.put(to, sum);
+            }
+            Op::SoftCap { x, cap } => self.run.values[x.0].iter_mut().for_each(|x| *x = cap * (*x / cap).tanh()),
+        }
+        Ok(())
+    }
+
+    fn rotate(&mut self, x: Activation, head_dim: usize, table: usize) {
+        let values = &mut self.run.values[x.0];
+        let width = values.len() / self.run.tokens;
+        for (token, row) in values.chunks_exact_mut(width).enumerate() {
+            rope(row, head_dim, self.position + token, &self.frequencies[table], self.tables[table].style);
+        }
+    }
+
+    /// Token by token: with thousands of keys one takes milliseconds.
+    async fn attend(
+        &mut self,
+        qkv: [Activation; 3],
+        spec: &AttentionSpec,
+        cache: usize,
+        y: Activation,
+        yield_now: &mut impl AsyncFnMut(),
+    ) -> Result<()> {
+        let AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap } = *spec;
+        let cache = &mut self.cache[cache];
+        let mut out = self.run.take(y);
+        let [q, k, v] = qkv.map(|of| &self.run.values[of.0]);
+        cache.write(self.position, spec.kv_width(), k, v)?;
+        let width = spec.query_width();
+        for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
+            let position = self.position + token;
+            let shape = AttentionShape { heads, kv_heads, head_dim, position, scale, window, soft_cap };
+            match cache {
+                LayerCache::F16(rows) => attention(shape, q, &rows.keys, &rows.values, out),
+                LayerCache::F32(rows) => attention(shape, q, &rows.keys, &rows.values, out),
+            }
+            yield_now().await;
+        }
+        self.run.put(y, out);
+        Ok(())
+    }
+}
