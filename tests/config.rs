@@ -8,7 +8,7 @@ use tiny::{VOCAB, config, header, metadata, tensor, tensors};
 use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Metadata, Value};
 use webgguf::model::ModelConfig;
-use webgguf::model::{RopeStyle, architectures, match_tensors, weight_specs};
+use webgguf::model::{PerLayer, RopeStyle, architectures, match_tensors, weight_specs};
 
 fn with(key: &str, value: Value) -> webgguf::Result<ModelConfig> {
     let mut metadata = metadata("llama");
@@ -55,10 +55,10 @@ fn reads_every_number() {
     let config = webgguf::model::config(&gguf).unwrap();
     assert_eq!((config.architecture, rope_style(&config)), ("qwen3", RopeStyle::SplitHalf));
     assert_eq!((config.name.as_deref(), config.quantization), (Some("Tiny"), "Q4_K_M"));
-    assert_eq!((config.layers, config.hidden, config.ffn), (2, 32, 48));
-    assert_eq!((config.heads, config.kv_heads, config.head_dim, config.rope_dims), (4, 2, 16, 12));
-    assert_eq!((config.query_width(), config.kv_width(), config.group()), (64, 32, 2));
-    assert_eq!((config.rope_theta, config.rope_scale, config.rms_eps), (1e6, 0.25, 1e-5));
+    assert_eq!((config.layers, config.hidden, config.ffn), (2, 32, PerLayer::All(48)));
+    assert_eq!((config.heads, config.kv_heads), (PerLayer::All(4), PerLayer::All(2)));
+    assert_eq!((config.head_dim, config.rope_dims), (16, 12));
+    assert_eq!((config.rope_theta, config.rope_scale, config.norm_eps), (1e6, 0.25, 1e-5));
     assert_eq!((config.context_length, config.vocab, config.tied), (128, VOCAB, true));
     assert_eq!(config.parameters, 32 * VOCAB as u64);
 }
@@ -76,7 +76,7 @@ fn fills_in_defaults() {
     assert_eq!((config.rope_theta, config.rope_scale), (10_000.0, 1.0));
     assert_eq!((config.name.as_deref(), config.tied), (None, false));
     assert_eq!(config.quantization, "F32", "the type of most weights");
-    assert_eq!(config.group(), 1);
+    assert_eq!(config.kv_heads, config.heads);
 }
 
 #[test]
@@ -97,11 +97,8 @@ fn refuses_numbers_out_of_range() {
         ("llama.block_count", Value::I32(-1), "-1"),
         ("llama.block_count", Value::F32(2.0), "found f32"),
         ("llama.embedding_length", Value::U64(u64::MAX), "found 18446744073709551615"),
-        ("llama.feed_forward_length", Value::U32(0), "found 0"),
         ("llama.context_length", Value::U64(1 << 40), "found 1099511627776"),
-        ("llama.attention.head_count", Value::U32(0), "found 0"),
         ("llama.attention.head_count", Value::U32(12), "32 elements do not divide among 12 heads"),
-        ("llama.attention.head_count_kv", Value::U32(0), "found 0"),
         ("llama.attention.head_count_kv", Value::U32(3), "4 heads do not divide among 3 kv heads"),
         ("llama.attention.head_count_kv", Value::U32(8), "4 heads do not divide among 8 kv heads"),
         ("llama.attention.key_length", Value::U32(7), "even number up to 1024, found 7"),
@@ -155,9 +152,31 @@ fn refuses_what_it_does_not_run() {
     refused(with("llama.rope.scaling.type", text("yarn")), UnsupportedArchitecture, &["yarn", "linear"]);
     refused(with("llama.expert_count", Value::U32(8)), UnsupportedArchitecture, &["expert", "8"]);
     refused(with("llama.attention.value_length", Value::U32(16)), UnsupportedArchitecture, &["8", "16"]);
-    let per_layer = Value::Array(Array::I32(vec![4, 2]));
+    let array = Value::Array(Array::I32(vec![4, 2]));
+    refused(with("llama.embedding_length", array), UnsupportedArchitecture, &["llama.embedding_length", "array of 2"]);
+}
+
+#[test]
+fn numbers_may_differ_by_layer() {
+    let array = |values: &[i32]| Value::Array(Array::I32(values.to_vec()));
+    let config = with("llama.attention.head_count_kv", array(&[4, 2])).unwrap();
+    assert_eq!((config.kv_heads.of(0), config.kv_heads.of(1), config.kv_heads.max()), (4, 2, 4));
+    let widths = |name: &str| -> Vec<u64> {
+        weight_specs(&config).iter().filter(|spec| spec.name.ends_with(name)).map(|spec| spec.dims[1]).collect()
+    };
+    assert_eq!(widths("attn_k.weight"), [32, 16]);
     for key in ["llama.attention.head_count", "llama.attention.head_count_kv", "llama.feed_forward_length"] {
-        refused(with(key, per_layer.clone()), UnsupportedArchitecture, &[key, "array of 2"]);
+        refused(with(key, array(&[4])), BadFile, &[key, "1 values for 2 layers"]);
+        refused(with(key, array(&[4, -2])), BadFile, &[key, "found -2"]);
+    }
+    let zeros = [
+        ("llama.attention.head_count", "0 heads do not divide among 2 kv heads", "0 heads"),
+        ("llama.attention.head_count_kv", "`k`", "`k`"),
+        ("llama.feed_forward_length", "`gate`", "`gate`"),
+    ];
+    for (key, of_layer, of_all) in zeros {
+        refused(with(key, array(&[4, 0])), BadFile, &[of_layer, "0"]);
+        refused(with(key, Value::U32(0)), BadFile, &[of_all, "0"]);
     }
 }
 

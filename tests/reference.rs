@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use tiny::{VOCAB, config, f32_bytes, model, random};
 use webgguf::ErrorCode;
 use webgguf::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
-use webgguf::model::{RopeStyle, architectures, weight_specs};
+use webgguf::model::{PerLayer, RopeStyle, architectures, weight_specs};
 use webgguf::reference::{
     AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, NormShape, ScanInputs, ScoreShape, argmax,
     argmax_axis, attention, cumsum, frequencies, gather, layer_norm, log_sum_exp, mat_mul, mat_vec, reduce, rms_norm,
@@ -433,7 +433,7 @@ fn steps_are_layers_and_heads() {
 fn wide_layers_and_heads_give_up_the_thread_in_between() {
     const WIDTH: usize = 1 << 16;
     let mut config = config("llama");
-    (config.ffn, config.layers) = (WIDTH, 1);
+    (config.ffn, config.layers) = (PerLayer::All(WIDTH), 1);
     let mut model = model(&config, 64, CacheFormat::F32);
     let ids: Vec<u32> = (0..24).collect();
     let expected = model.forward(&ids, 0, Logits::Last).unwrap();
@@ -457,9 +457,9 @@ fn settings_reach_the_answer() {
     let mut changed = vec![base.clone(); 5];
     changed[0].rope_theta = 500_000.0;
     changed[1].rope_scale = 0.5;
-    changed[2].rms_eps = 0.1;
+    changed[2].norm_eps = 0.1;
     changed[3].architecture = config("qwen2").architecture;
-    changed[4].kv_heads = 4;
+    changed[4].kv_heads = PerLayer::All(4);
     for (index, config) in changed.iter().enumerate() {
         assert_ne!(answer(config), expected, "change {index}");
     }

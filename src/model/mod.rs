@@ -9,7 +9,7 @@ mod families;
 pub mod program;
 mod tensors;
 
-pub use config::ModelConfig;
+pub use config::{ModelConfig, PerLayer};
 pub use families::{architectures, program};
 pub use tensors::{Role, WeightKey, WeightSpec, match_tensors, weight_specs};
 
@@ -42,5 +42,7 @@ pub enum GateKind {
 /// `unsupported_architecture` for an architecture, a RoPE scaling or a layout that webgguf does not run; `bad_file`
 /// for a missing key, a wrong type, a number out of range, or numbers that contradict each other.
 pub fn config(gguf: &Gguf) -> Result<ModelConfig> {
-    ModelConfig::from_gguf(gguf, families::known(&gguf.metadata)?)
+    let config = ModelConfig::from_gguf(gguf, families::known(&gguf.metadata)?)?;
+    program(&config).check()?;
+    Ok(config)
 }

@@ -7,6 +7,7 @@
 
 use super::tensors::{Role, WeightKey};
 use super::{GateKind, RopeStyle};
+use crate::{Error, Result};
 
 /// An activation: one row of f32 per token. Its name and width are in [`Program::activations`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -154,6 +155,34 @@ impl Program {
     /// All operations in order.
     pub fn ops(&self) -> impl Iterator<Item = &Op> {
         self.embed.iter().chain(self.layers.iter().flatten()).chain(&self.head)
+    }
+
+    /// Whether every activation has a width and every attention has heads: a file's arrays may say 0 for a layer.
+    ///
+    /// # Errors
+    /// `bad_file`, naming the layer.
+    pub fn check(&self) -> Result<()> {
+        for (layer, ops) in self.layers.iter().enumerate() {
+            for op in ops {
+                self.check_op(op).map_err(|error| Error::bad_file(format!("layer {layer}: {}", error.message())))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_op(&self, op: &Op) -> Result<()> {
+        if let Op::Attend { attention: AttentionSpec { heads, kv_heads, head_dim, .. }, .. } = *op {
+            for (what, count) in [("heads", heads), ("kv heads", kv_heads), ("values of a head", head_dim)] {
+                if count == 0 {
+                    return Err(Error::bad_file(format!("{what}: expected at least 1, found 0")));
+                }
+            }
+        }
+        let spec = &self.activations[op.writes().0];
+        match spec.width {
+            0 => Err(Error::bad_file(format!("width of `{}`: expected at least 1, found 0", spec.name))),
+            _ => Ok(()),
+        }
     }
 
     /// The attention of each KV cache, by number.

@@ -1,8 +1,8 @@
 //! The whole model on the CPU: its program, interpreted operation by operation, one layer per step.
 
 use super::cache::{CacheFormat, LayerCache};
-use super::weights::{CpuModelBuilder, Weights};
 use super::interpreter::{Activations, Interpreter};
+use super::weights::{CpuModelBuilder, Weights};
 use super::{frequencies, gather};
 use crate::error::{Error, ErrorCode, Result};
 use crate::model::ModelConfig;

@@ -98,14 +98,14 @@ impl<'a> Builder<'a> {
     fn rms_norm(&mut self, x: Activation, weight: WeightKey) -> Activation {
         let width = self.program.width(x);
         let y = self.program.activation("normed", width);
-        self.ops.push(Op::Norm { x, norm: RmsNorm { weight, width, eps: self.config.rms_eps }, y });
+        self.ops.push(Op::Norm { x, norm: RmsNorm { weight, width, eps: self.config.norm_eps }, y });
         y
     }
 
     /// As [`Builder::norm`], in place and for each head by itself.
     fn head_norm(&mut self, x: Activation, role: Role) {
         let weight = of_layer(self.layer, role);
-        let norm = RmsNorm { weight, width: self.config.head_dim, eps: self.config.rms_eps };
+        let norm = RmsNorm { weight, width: self.config.head_dim, eps: self.config.norm_eps };
         self.ops.push(Op::Norm { x, norm, y: x });
     }
 
@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
     pub fn attention(&mut self, x: Activation, block: AttentionBlock) -> Activation {
         let c = self.config;
         let AttentionBlock { scale, window, soft_cap, .. } = block;
-        let (heads, kv_heads, head_dim) = (c.heads, c.kv_heads, c.head_dim);
+        let (heads, kv_heads, head_dim) = (c.heads.of(self.layer), c.kv_heads.of(self.layer), c.head_dim);
         let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap };
         let bias = |role| match block.bias {
             Bias::None => None,
@@ -143,7 +143,7 @@ impl<'a> Builder<'a> {
 
     /// The gated feed-forward of `x`, normalised before.
     pub fn feed_forward(&mut self, x: Activation, kind: GateKind) -> Activation {
-        let (hidden, ffn) = (self.config.hidden, self.config.ffn);
+        let (hidden, ffn) = (self.config.hidden, self.config.ffn.of(self.layer));
         let gate = self.linear(x, Role::FfnGate, None, ("gate", ffn));
         let up = self.linear(x, Role::FfnUp, None, ("up", ffn));
         let activated = self.program.activation("activated", ffn);

@@ -77,7 +77,8 @@ fn embedding_scale(config: &ModelConfig) -> f32 {
 
 /// 1 / √head_dim; in the 27B models, which only their number of layers tells, 1 / √(hidden / heads).
 fn attention_scale(config: &ModelConfig, layers_of_27b: usize) -> f32 {
-    let values = if config.layers == layers_of_27b { config.hidden / config.heads } else { config.head_dim };
+    let values =
+        if config.layers == layers_of_27b { config.hidden / config.heads.max().max(1) } else { config.head_dim };
     1.0 / (values as f32).sqrt()
 }
 

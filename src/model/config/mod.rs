@@ -2,10 +2,16 @@
 //!
 //! Past this point nobody reads metadata again, and nobody checks a dimension again.
 
+mod keys;
+
+use std::collections::BTreeSet;
+
+use keys::Keys;
+
 use super::tensors::{EMBEDDING, HEAD};
 use crate::error::{Error, ErrorCode, Result};
 use crate::formats::file_type_label;
-use crate::gguf::{Array, GgmlType, Gguf, Metadata, TensorInfo, Value};
+use crate::gguf::{GgmlType, Gguf, Metadata, TensorInfo};
 
 /// The base of the rotary frequencies in files that do not say: that of the first Llama.
 const DEFAULT_ROPE_THETA: f32 = 10_000.0;
@@ -40,6 +46,33 @@ impl SlidingPattern {
     }
 }
 
+/// A count that may differ from layer to layer; 0 for a layer without such a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PerLayer {
+    /// The same for all.
+    All(usize),
+    /// Layer by layer.
+    Each(Vec<usize>),
+}
+
+impl PerLayer {
+    /// That of a layer.
+    pub fn of(&self, layer: usize) -> usize {
+        match self {
+            Self::All(count) => *count,
+            Self::Each(counts) => counts.get(layer).copied().unwrap_or(0),
+        }
+    }
+
+    /// The largest.
+    pub fn max(&self) -> usize {
+        match self {
+            Self::All(count) => *count,
+            Self::Each(counts) => counts.iter().copied().max().unwrap_or(0),
+        }
+    }
+}
+
 /// The numbers of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
@@ -56,12 +89,12 @@ pub struct ModelConfig {
     /// Width of the residual stream.
     pub hidden: usize,
     /// Width inside the feed-forward.
-    pub ffn: usize,
-    /// Query heads per layer, a multiple of `kv_heads`.
-    pub heads: usize,
-    /// Key and value heads per layer.
-    pub kv_heads: usize,
-    /// Elements per head; even.
+    pub ffn: PerLayer,
+    /// Query heads, a multiple of `kv_heads` in layers that have these.
+    pub heads: PerLayer,
+    /// Key and value heads; 0 in layers without attention.
+    pub kv_heads: PerLayer,
+    /// Elements per head; even. 0 where no layer has heads.
     pub head_dim: usize,
     /// How many elements of each head are rotated, from the first; even, at most `head_dim`.
     pub rope_dims: usize,
@@ -79,14 +112,16 @@ pub struct ModelConfig {
     pub attention_soft_cap: Option<f32>,
     /// Logits `l` become `cap · tanh(l / cap)`.
     pub final_soft_cap: Option<f32>,
-    /// What RMS norms add to the mean of the squares.
-    pub rms_eps: f32,
+    /// What norms add to the mean of the squares.
+    pub norm_eps: f32,
     /// The longest context the model was trained for, in tokens.
     pub context_length: usize,
     /// Rows of the embedding table and of the head, and tokens of the tokenizer.
     pub vocab: usize,
     /// Whether the embedding table is also the head.
     pub tied: bool,
+    /// The names of the file's tensors: some families have more than one form.
+    pub tensor_names: BTreeSet<String>,
 }
 
 impl ModelConfig {
@@ -96,22 +131,18 @@ impl ModelConfig {
         let keys = Keys { metadata, architecture };
         keys.refuse_experts()?;
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
-        let heads = keys.required("attention.head_count", MAX_HEADS)?;
-        let kv_heads = keys.count("attention.head_count_kv", MAX_HEADS)?.unwrap_or(heads);
-        if !heads.is_multiple_of(kv_heads) {
-            let what = keys.name("attention.head_count");
-            let message = format!("metadata `{what}`: {heads} heads do not divide among {kv_heads} kv heads");
-            return Err(Error::bad_file(message));
-        }
-        let head_dim = head_dim(&keys, hidden, heads)?;
+        let layers = keys.required("block_count", MAX_LAYERS)?;
+        let (heads, kv_heads) = heads(&keys, layers)?;
+        let head_dim = head_dim(&keys, hidden, heads.max())?;
+        let ffn = keys.per_layer("feed_forward_length", layers, MAX_FFN)?;
         Ok(Self {
             architecture,
             name: metadata.str("general.name")?.map(str::to_owned),
             quantization: quantization(metadata, &gguf.tensors)?,
             parameters: gguf.tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.elements())),
-            layers: keys.required("block_count", MAX_LAYERS)?,
+            layers,
             hidden,
-            ffn: keys.required("feed_forward_length", MAX_FFN)?,
+            ffn: ffn.ok_or_else(|| keys.missing("feed_forward_length"))?,
             heads,
             kv_heads,
             head_dim,
@@ -123,124 +154,17 @@ impl ModelConfig {
             sliding_pattern: keys.pattern()?,
             attention_soft_cap: keys.soft_cap("attn_logit_softcapping")?,
             final_soft_cap: keys.soft_cap("final_logit_softcapping")?,
-            rms_eps: keys.rms_eps()?,
+            norm_eps: keys.norm_eps()?,
             context_length: keys.required("context_length", MAX_CONTEXT)?,
             vocab: vocabulary(&keys, &gguf.tensors)?,
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
+            tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
         })
     }
 
-    /// Elements of all query heads of one token.
-    pub fn query_width(&self) -> usize {
-        self.heads * self.head_dim
-    }
-
-    /// Elements of all key heads, or of all value heads, of one token.
-    pub fn kv_width(&self) -> usize {
-        self.kv_heads * self.head_dim
-    }
-
-    /// Query heads that share one key and value head.
-    pub fn group(&self) -> usize {
-        self.heads / self.kv_heads
-    }
-}
-
-/// The keys of one architecture, `{architecture}.{key}`.
-struct Keys<'a> {
-    metadata: &'a Metadata,
-    architecture: &'static str,
-}
-
-impl Keys<'_> {
-    fn name(&self, key: &str) -> String {
-        format!("{}.{key}", self.architecture)
-    }
-
-    /// A count from 1 to `most`, if the key is there.
-    fn count(&self, key: &str, most: usize) -> Result<Option<usize>> {
-        let name = self.name(key);
-        if let Some(Value::Array(array)) = self.metadata.get(&name) {
-            let count = array.len();
-            let message = format!("metadata `{name}`: expected one value for all layers, found an array of {count}");
-            return Err(unsupported(message));
-        }
-        let Some(found) = self.metadata.u64(&name)? else { return Ok(None) };
-        match usize::try_from(found) {
-            Ok(count) if (1..=most).contains(&count) => Ok(Some(count)),
-            _ => Err(Error::bad_file(format!("metadata `{name}`: expected 1 to {most}, found {found}"))),
-        }
-    }
-
-    fn required(&self, key: &str, most: usize) -> Result<usize> {
-        self.count(key, most)?.ok_or_else(|| self.missing(key))
-    }
-
-    fn missing(&self, key: &str) -> Error {
-        Error::bad_file(format!("metadata `{}` is missing", self.name(key)))
-    }
-
-    /// A finite number above 0, if the key is there.
-    fn positive(&self, key: &str) -> Result<Option<f32>> {
-        let name = self.name(key);
-        match self.metadata.f32(&name)? {
-            // Below the smallest normal number, 1 / x overflows.
-            Some(found) if !(found.is_normal() && found > 0.0) => {
-                Err(Error::bad_file(format!("metadata `{name}`: expected a number above 0, found {found}")))
-            }
-            found => Ok(found),
-        }
-    }
-
-    fn rms_eps(&self) -> Result<f32> {
-        const KEY: &str = "attention.layer_norm_rms_epsilon";
-        let name = self.name(KEY);
-        match self.metadata.f32(&name)?.ok_or_else(|| self.missing(KEY))? {
-            eps if (0.0..1.0).contains(&eps) => Ok(eps),
-            eps => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to 1, found {eps}"))),
-        }
-    }
-
-    /// 0 says that no layer has a window.
-    fn window(&self) -> Result<Option<usize>> {
-        const KEY: &str = "attention.sliding_window";
-        match self.metadata.u64(&self.name(KEY))? {
-            Some(0) => Ok(None),
-            _ => self.count(KEY, MAX_CONTEXT),
-        }
-    }
-
-    /// A number, or one truth per layer.
-    fn pattern(&self) -> Result<Option<SlidingPattern>> {
-        let name = self.name("attention.sliding_window_pattern");
-        if let Some(Value::Array(array)) = self.metadata.get(&name) {
-            let Array::Bool(layers) = array else {
-                let found = array.type_name();
-                return Err(Error::bad_file(format!("metadata `{name}`: expected a number or bools, found {found}")));
-            };
-            return Ok(Some(SlidingPattern::Layers(layers.clone())));
-        }
-        let Some(every) = self.metadata.u64(&name)? else { return Ok(None) };
-        match usize::try_from(every) {
-            Ok(every) if every <= MAX_LAYERS => Ok(Some(SlidingPattern::Every(every))),
-            _ => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to {MAX_LAYERS}, found {every}"))),
-        }
-    }
-
-    /// 0 says that there is none.
-    fn soft_cap(&self, key: &str) -> Result<Option<f32>> {
-        match self.metadata.f32(&self.name(key))? {
-            Some(0.0) => Ok(Some(0.0)),
-            _ => self.positive(key),
-        }
-    }
-
-    fn refuse_experts(&self) -> Result<()> {
-        let name = self.name("expert_count");
-        match self.metadata.u64(&name)? {
-            None | Some(0) => Ok(()),
-            Some(count) => Err(unsupported(format!("metadata `{name}`: expected no experts, found {count}"))),
-        }
+    /// Whether the file has a tensor of this name.
+    pub fn has_tensor(&self, name: &str) -> bool {
+        self.tensor_names.contains(name)
     }
 }
 
@@ -248,10 +172,27 @@ fn unsupported(message: String) -> Error {
     Error::new(ErrorCode::UnsupportedArchitecture, message)
 }
 
+/// Query heads, and key and value heads: as many where the file does not say.
+fn heads(keys: &Keys, layers: usize) -> Result<(PerLayer, PerLayer)> {
+    const HEADS: &str = "attention.head_count";
+    let heads = keys.per_layer(HEADS, layers, MAX_HEADS)?.ok_or_else(|| keys.missing(HEADS))?;
+    let kv_heads = keys.per_layer("attention.head_count_kv", layers, MAX_HEADS)?.unwrap_or_else(|| heads.clone());
+    for layer in 0..layers {
+        let (heads, kv_heads) = (heads.of(layer), kv_heads.of(layer));
+        if kv_heads > 0 && (heads == 0 || !heads.is_multiple_of(kv_heads)) {
+            let name = keys.name(HEADS);
+            let message = format!("metadata `{name}`: {heads} heads do not divide among {kv_heads} kv heads");
+            return Err(Error::bad_file(message));
+        }
+    }
+    Ok((heads, kv_heads))
+}
+
 /// `attention.key_length`, or an equal share of the residual stream for every head.
 fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
     let head_dim = match keys.count("attention.key_length", MAX_HEAD_DIM)? {
         Some(length) => length,
+        None if heads == 0 => return Ok(0),
         None if hidden.is_multiple_of(heads) => hidden / heads,
         None => {
             let name = keys.name("attention.head_count");

@@ -1,0 +1,134 @@
+//! Typed, checked access to the metadata keys of one architecture.
+
+use super::{MAX_CONTEXT, MAX_LAYERS, PerLayer, SlidingPattern, unsupported};
+use crate::error::{Error, Result};
+use crate::gguf::{Array, Metadata, Value};
+
+/// The keys of one architecture, `{architecture}.{key}`.
+pub(super) struct Keys<'a> {
+    pub metadata: &'a Metadata,
+    pub architecture: &'static str,
+}
+
+impl Keys<'_> {
+    /// The key's full name.
+    pub fn name(&self, key: &str) -> String {
+        format!("{}.{key}", self.architecture)
+    }
+
+    /// A count from 1 to `most`, if the key is there.
+    pub fn count(&self, key: &str, most: usize) -> Result<Option<usize>> {
+        let name = self.name(key);
+        if let Some(Value::Array(array)) = self.metadata.get(&name) {
+            let count = array.len();
+            let message = format!("metadata `{name}`: expected one value for all layers, found an array of {count}");
+            return Err(unsupported(message));
+        }
+        let Some(found) = self.metadata.u64(&name)? else { return Ok(None) };
+        match usize::try_from(found) {
+            Ok(count) if (1..=most).contains(&count) => Ok(Some(count)),
+            _ => Err(Error::bad_file(format!("metadata `{name}`: expected 1 to {most}, found {found}"))),
+        }
+    }
+
+    /// One count for all layers, or an array of one for each of `layers` layers, if the key is there. 0 stands for a
+    /// layer without such a part.
+    pub fn per_layer(&self, key: &str, layers: usize, most: usize) -> Result<Option<PerLayer>> {
+        let name = self.name(key);
+        let in_range = |found: u64| match usize::try_from(found) {
+            Ok(count) if count <= most => Ok(count),
+            _ => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to {most}, found {found}"))),
+        };
+        if let Some(Value::Array(_)) = self.metadata.get(&name) {
+            let found = self.metadata.i32s(&name)?.unwrap_or_default();
+            if found.len() != layers {
+                let message = format!("metadata `{name}`: {} values for {layers} layers", found.len());
+                return Err(Error::bad_file(message));
+            }
+            let count = |&found: &i32| match u64::try_from(found) {
+                Ok(found) => in_range(found),
+                Err(_) => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to {most}, found {found}"))),
+            };
+            return Ok(Some(PerLayer::Each(found.iter().map(count).collect::<Result<_>>()?)));
+        }
+        let found = self.metadata.u64(&name)?;
+        Ok(found.map(in_range).transpose()?.map(PerLayer::All))
+    }
+
+    pub fn required(&self, key: &str, most: usize) -> Result<usize> {
+        self.count(key, most)?.ok_or_else(|| self.missing(key))
+    }
+
+    pub fn missing(&self, key: &str) -> Error {
+        Error::bad_file(format!("metadata `{}` is missing", self.name(key)))
+    }
+
+    /// A finite number above 0, if the key is there.
+    pub fn positive(&self, key: &str) -> Result<Option<f32>> {
+        let name = self.name(key);
+        match self.metadata.f32(&name)? {
+            // Below the smallest normal number, 1 / x overflows.
+            Some(found) if !(found.is_normal() && found > 0.0) => {
+                Err(Error::bad_file(format!("metadata `{name}`: expected a number above 0, found {found}")))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The epsilon of RMS norms, or else that of layer norms: a family has one kind of them.
+    pub fn norm_eps(&self) -> Result<f32> {
+        const RMS: &str = "attention.layer_norm_rms_epsilon";
+        const LAYER: &str = "attention.layer_norm_epsilon";
+        for key in [RMS, LAYER] {
+            let name = self.name(key);
+            match self.metadata.f32(&name)? {
+                Some(eps) if (0.0..1.0).contains(&eps) => return Ok(eps),
+                Some(eps) => return Err(Error::bad_file(format!("metadata `{name}`: expected 0 to 1, found {eps}"))),
+                None => {}
+            }
+        }
+        Err(self.missing(RMS))
+    }
+
+    /// 0 says that no layer has a window.
+    pub fn window(&self) -> Result<Option<usize>> {
+        const KEY: &str = "attention.sliding_window";
+        match self.metadata.u64(&self.name(KEY))? {
+            Some(0) => Ok(None),
+            _ => self.count(KEY, MAX_CONTEXT),
+        }
+    }
+
+    /// A number, or one truth per layer.
+    pub fn pattern(&self) -> Result<Option<SlidingPattern>> {
+        let name = self.name("attention.sliding_window_pattern");
+        if let Some(Value::Array(array)) = self.metadata.get(&name) {
+            let Array::Bool(layers) = array else {
+                let found = array.type_name();
+                return Err(Error::bad_file(format!("metadata `{name}`: expected a number or bools, found {found}")));
+            };
+            return Ok(Some(SlidingPattern::Layers(layers.clone())));
+        }
+        let Some(every) = self.metadata.u64(&name)? else { return Ok(None) };
+        match usize::try_from(every) {
+            Ok(every) if every <= MAX_LAYERS => Ok(Some(SlidingPattern::Every(every))),
+            _ => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to {MAX_LAYERS}, found {every}"))),
+        }
+    }
+
+    /// 0 says that there is none.
+    pub fn soft_cap(&self, key: &str) -> Result<Option<f32>> {
+        match self.metadata.f32(&self.name(key))? {
+            Some(0.0) => Ok(Some(0.0)),
+            _ => self.positive(key),
+        }
+    }
+
+    pub fn refuse_experts(&self) -> Result<()> {
+        let name = self.name("expert_count");
+        match self.metadata.u64(&name)? {
+            None | Some(0) => Ok(()),
+            Some(count) => Err(unsupported(format!("metadata `{name}`: expected no experts, found {count}"))),
+        }
+    }
+}
