@@ -10,11 +10,11 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use webgguf::forward::{Buffers, Forward, Plan, Room, place};
-use webgguf::gguf::{GgmlType, TensorInfo, Value, row_bytes};
+use webgguf::gguf::{GgmlType, Value};
 use webgguf::kernels::caps::{Caps, Precision};
 use webgguf::kernels::spec::{BufferId, Dispatch, Extent};
 use webgguf::model::ModelConfig;
-use webgguf::model::{Role, architectures, match_tensors, weight_specs};
+use webgguf::model::{Role, architectures, match_tensors};
 
 fn config(architecture: &str) -> ModelConfig {
     let mut metadata = tiny::metadata(architecture);
@@ -34,15 +34,6 @@ fn config(architecture: &str) -> ModelConfig {
     webgguf::model::config(&header).expect("a good header")
 }
 
-fn tensors(config: &ModelConfig, ty: impl Fn(Role) -> GgmlType) -> Vec<TensorInfo> {
-    let tensor = |spec: &webgguf::model::WeightSpec| {
-        let ty = if spec.dims.len() == 1 { GgmlType::F32 } else { ty(spec.role) };
-        let bytes = row_bytes(ty, spec.dims[0]).expect("whole blocks") * spec.rows().max(1) as u64;
-        TensorInfo { ty, bytes, ..tiny::tensor(&spec.name, &spec.dims) }
-    };
-    weight_specs(config).iter().map(tensor).collect()
-}
-
 /// A dispatch in a line: variant, grid and what it writes or reads.
 fn line(text: &mut String, dispatch: &Dispatch, labels: &HashMap<BufferId, &str>) {
     let grid = dispatch.grid.map(|extent| match extent {
@@ -55,7 +46,7 @@ fn line(text: &mut String, dispatch: &Dispatch, labels: &HashMap<BufferId, &str>
 
 fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlType) -> String {
     let config = config(architecture);
-    let tensors = tensors(&config, ty);
+    let tensors = tiny::typed_tensors(&config, ty);
     let mut plan = Plan::default();
     let matched = match_tensors(&config, &tensors).expect("all tensors");
     let program = webgguf::model::program(&config);

@@ -57,7 +57,7 @@ groups! {
     repack_and_gather: ["repack", "gather", "unpack_f16"],
     mat_vec: ["mat_vec"],
     mat_mul: ["mat_mul", "mat_mul_int8", "mat_mul_subgroup_matrix", "quantise", "round_f16"],
-    norms_rope_and_activation: ["rms_norm", "swiglu", "rope", "rope_kv", "rope_table"],
+    norms_rope_and_activation: ["norm", "swiglu", "rope", "rope_kv", "rope_table"],
     attention: ["attention", "attention_decode", "attention_merge", "attention_strided", "kv_write"],
     sampling: ["argmax", "argmax_merge", "penalties", "sample"],
     elementwise: ["elementwise", "elementwise_in_place"],

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use webgguf::forward::{Buffers, Forward, Plan, Room, Weights, place};
-use webgguf::gguf::{GgmlType, TensorInfo, Value, row_bytes};
+use webgguf::gguf::{GgmlType, TensorInfo, Value};
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
 use webgguf::kernels::spec::Dispatch;
 use webgguf::model::ModelConfig;
@@ -37,12 +37,11 @@ fn config() -> ModelConfig {
 
 /// Every tensor of the model, matrices in the type that `ty` says.
 fn tensors(config: &ModelConfig, ty: impl Fn(Role) -> GgmlType) -> Vec<TensorInfo> {
-    let tensor = |spec: &webgguf::model::WeightSpec| {
-        let ty = if spec.dims.len() == 1 { GgmlType::F32 } else { ty(spec.role) };
-        let bytes = row_bytes(ty, spec.dims[0]).expect("whole blocks") * spec.rows().max(1) as u64;
-        TensorInfo { ty, bytes, ..tiny::tensor(&spec.name, &spec.dims) }
-    };
-    weight_specs(config).iter().filter(|spec| !spec.optional || spec.role == Role::Output).map(tensor).collect()
+    let specs = weight_specs(config);
+    let optional = |name: &str| specs.iter().any(|spec| spec.name == name && spec.optional);
+    let mut tensors = tiny::typed_tensors(config, ty);
+    tensors.retain(|tensor| !optional(&tensor.name));
+    tensors
 }
 
 struct Model {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::fusion::{DECODE, PREFILL, steps};
 use super::plan::Plan;
+use crate::kernels::norm::Rows;
 use crate::kernels::spec::Slice;
 use crate::model::program::{Activation, Op, Program};
 
@@ -16,6 +17,13 @@ pub struct Place {
     pub offset: usize,
     /// Values from one row to the next.
     pub stride: usize,
+}
+
+impl Place {
+    /// As kernels take it.
+    pub fn rows(self) -> Rows {
+        Rows { slice: self.slice, stride: self.stride as u32, offset: self.offset as u32 }
+    }
 }
 
 /// The places of one layer, or of the head.

@@ -1,13 +1,13 @@
 //! Few rows, of one sequence or several, through all layers and the head, with whatever stands between products folded
 //! into them.
 
-use super::fusion::{DECODE, Step, Then, steps};
+use super::fusion::{DECODE, PlainNorm, Step, Then, steps};
 use super::{Forward, Lowering, Part, Place};
 use crate::kernels::attention::{Limits, Splits, attention_decode, split_count};
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
 use crate::kernels::spec::Dispatch;
 use crate::kernels::swiglu::swiglu;
-use crate::model::program::{Activation, Op, RmsNorm};
+use crate::model::program::{Activation, Op};
 
 impl Forward<'_> {
     /// The `rows` rows of the pass, up to [`MAX_COLUMNS`](crate::kernels::mat_vec::MAX_COLUMNS), through all layers and
@@ -52,7 +52,7 @@ impl Lowering<'_> {
     fn products(
         &self,
         x: Activation,
-        norm: Option<RmsNorm>,
+        norm: Option<PlainNorm>,
         linears: &[Op],
         then: Then,
         of_outputs: bool,
@@ -61,7 +61,7 @@ impl Lowering<'_> {
         let Some(Op::Linear { weight, y, .. }) = linears.first() else { return Vec::new() };
         let projection = &weights.projections[weight];
         let x = self.places.of(x);
-        let norm = norm.map(|norm| (self.forward.vector(norm.weight), norm.eps));
+        let norm = norm.map(|(weight, eps)| (self.forward.vector(weight), eps));
         let product = |part: &Part, epilogue: Epilogue, y: Place| {
             let (bias, y_offset) = (part.bias, part.first_output);
             debug_assert!(self.rows == 1 || x.stride == part.matrix.cols as usize, "rows of x follow each other");

@@ -3,8 +3,8 @@
 //! A table of rules is tried at each operation, and the first that fits is taken. What no rule fuses is a step of its
 //! own, so a new family runs before it is fast, and becomes fast by a row of a table.
 
-use crate::model::GateKind;
-use crate::model::program::{Activation, AttentionSpec, Op, RmsNorm};
+use crate::model::program::{Activation, AttentionSpec, Norm, Op};
+use crate::model::{GateKind, WeightKey};
 
 /// What a product of matrices ends with.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,14 +21,17 @@ pub enum Then {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step<'p> {
     /// `y = norm(x)`, or with `add` `y += norm(x)`.
-    Norm { x: Activation, norm: RmsNorm, y: Activation, add: bool },
+    Norm { x: Activation, norm: Norm, y: Activation, add: bool },
     /// Products of one `x`, which is normalised on the way where there is a norm; `linears` are all [`Op::Linear`].
-    Linears { x: Activation, norm: Option<RmsNorm>, linears: &'p [Op], then: Then },
+    Linears { x: Activation, norm: Option<PlainNorm>, linears: &'p [Op], then: Then },
     /// Norms over the heads of q and k, their rotation, the KV cache and attention.
-    Attention { qk_norm: Option<[RmsNorm; 2]>, rope: Option<usize>, attend: Attend },
+    Attention { qk_norm: Option<[PlainNorm; 2]>, rope: Option<usize>, attend: Attend },
     /// An operation that a kernel computes by itself.
     Alone(&'p Op),
 }
+
+/// Weight and epsilon of an RMS norm.
+pub type PlainNorm = (WeightKey, f32);
 
 /// The fields of [`Op::Attend`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,10 +91,11 @@ fn count_linears(ops: &[Op], input: Activation) -> usize {
 }
 
 /// A norm of whole rows whose result only the products after it read.
-fn folded_norm(ops: &[Op]) -> Option<(Activation, RmsNorm, usize)> {
+fn folded_norm(ops: &[Op]) -> Option<(Activation, PlainNorm, usize)> {
     let [Op::Norm { x, norm, y }, rest @ ..] = ops else { return None };
+    let norm = norm.plain_rms()?;
     let count = count_linears(rest, *y);
-    (x != y && count > 0 && is_dead(*y, &rest[count..])).then_some((*x, *norm, count))
+    (x != y && count > 0 && is_dead(*y, &rest[count..])).then_some((*x, norm, count))
 }
 
 fn norm_linears(ops: &[Op]) -> Option<(usize, Step<'_>)> {
@@ -110,13 +114,13 @@ fn norm_linears_gate(ops: &[Op]) -> Option<(usize, Step<'_>)> {
 }
 
 fn linear_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
-    let [Op::Linear { x, y, .. }, Op::Add { x: added, to }, rest @ ..] = ops else { return None };
+    let [Op::Linear { x, y, .. }, Op::Add { x: added, scale: 1.0, to }, rest @ ..] = ops else { return None };
     (y == added && y != to && is_dead(*y, rest))
         .then_some((2, Step::Linears { x: *x, norm: None, linears: &ops[..1], then: Then::Add(*to) }))
 }
 
 fn norm_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
-    let [Op::Norm { x, norm, y }, Op::Add { x: added, to }, rest @ ..] = ops else { return None };
+    let [Op::Norm { x, norm, y }, Op::Add { x: added, scale: 1.0, to }, rest @ ..] = ops else { return None };
     (y == added && x != to && is_dead(*y, rest)).then_some((2, Step::Norm { x: *x, norm: *norm, y: *to, add: true }))
 }
 
@@ -130,7 +134,7 @@ fn attention(ops: &[Op]) -> Option<(usize, Step<'_>)> {
         ropes => (None, ropes),
     };
     let head_norm = |op: &Op, of: Activation| match op {
-        Op::Norm { x, norm, y } if *x == of && x == y && norm.width == attention.head_dim => Some(*norm),
+        Op::Norm { x, norm, y } if *x == of && x == y && norm.width == attention.head_dim => norm.plain_rms(),
         _ => None,
     };
     let qk_norm = match norms {

@@ -16,22 +16,22 @@ mod weights;
 pub use activations::{Place, Places};
 pub use buffers::{Buffers, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch};
 pub use plan::{BufferSpec, Plan};
-pub use weights::{Part, Placement, Projection, Target, Weights, place};
+pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights, place};
 
-use fusion::{Attend, Step};
+use fusion::{Attend, PlainNorm, Step};
 
 use crate::kernels::argmax::{argmax, argmax_merge};
 use crate::kernels::attention::{Attention, Limits};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
 use crate::kernels::gather::gather;
-use crate::kernels::rms_norm::{RmsNorm, rms_norm};
+use crate::kernels::norm;
 use crate::kernels::rope_kv::{Rope, RopeKv, rope_kv};
 use crate::kernels::sample::{Sample, sample};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::swiglu::swiglu;
-use crate::model::program::{self, Activation, Op, Program};
-use crate::model::{GateKind, RopeStyle, WeightKey};
+use crate::model::program::{self, Activation, NormKind, Op, Program};
+use crate::model::{ActivationKind, GateKind, RopeStyle, WeightKey};
 
 /// Tokens of a prefill chunk, at most.
 pub const CHUNK: usize = 512;
@@ -155,7 +155,7 @@ impl Lowering<'_> {
     /// The dispatches of a step without matrices and without attention.
     fn simple(&self, step: &Step) -> Vec<Dispatch> {
         match *step {
-            Step::Norm { x, norm, y, add } => vec![self.norm(x, norm, y, add)],
+            Step::Norm { x, ref norm, y, add } => vec![self.norm(x, norm, y, add)],
             Step::Alone(op) => vec![self.alone(op)],
             Step::Linears { .. } | Step::Attention { .. } => unreachable!("each lowering has its own: {step:?}"),
         }
@@ -165,10 +165,22 @@ impl Lowering<'_> {
     fn alone(&self, op: &Op) -> Dispatch {
         match *op {
             Op::Gate { gate, up, kind, y } => self.gate(gate, up, kind, y),
-            Op::Add { x, to } => {
+            Op::Activate { x, kind: ActivationKind::Gelu } => {
+                let gelu = [elementwise::Step::new(elementwise::Op::Gelu, &[Arg::Input(0)])];
+                self.elementwise(&gelu, self.places.of(x), None)
+            }
+            Op::Add { x, scale, to } => {
                 let [x, to] = [x, to].map(|of| self.places.of(of));
-                let sum = [elementwise::Step::new(elementwise::Op::Add, &[Arg::Input(0), Arg::Input(1)])];
-                self.elementwise(&sum, to, Some(x))
+                let scaled = elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(1), Arg::Number(scale)]);
+                let sum = |of| elementwise::Step::new(elementwise::Op::Add, &[Arg::Input(0), of]);
+                match scale {
+                    1.0 => self.elementwise(&[sum(Arg::Input(1))], to, Some(x)),
+                    _ => self.elementwise(&[scaled, sum(Arg::Step(0))], to, Some(x)),
+                }
+            }
+            Op::Scale { x, factor } => {
+                let scaled = [elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Number(factor)])];
+                self.elementwise(&scaled, self.places.of(x), None)
             }
             Op::SoftCap { x, cap } => {
                 let [scale, cap] = [Arg::Number(cap.recip()), Arg::Number(cap)];
@@ -185,11 +197,22 @@ impl Lowering<'_> {
         }
     }
 
-    fn norm(&self, x: Activation, norm: program::RmsNorm, y: Activation, add: bool) -> Dispatch {
-        let [x, y] = [x, y].map(|of| self.places.of(of));
-        debug_assert!(x.stride == norm.width && y.stride == norm.width, "norms take whole rows");
-        let weight = self.forward.vector(norm.weight);
-        rms_norm(&RmsNorm { width: norm.width as u32, eps: norm.eps, x: x.slice, weight, y: y.slice, add })
+    fn norm(&self, x: Activation, norm: &program::Norm, y: Activation, add: bool) -> Dispatch {
+        let groups = self.forward.width(x) / norm.width as u32;
+        let [x, y] = [x, y].map(|of| self.places.of(of).rows());
+        let vector = |key: WeightKey| self.forward.weights.vectors.get(&key).copied();
+        let problem = norm::Norm {
+            width: norm.width as u32,
+            groups,
+            centred: norm.kind == NormKind::Layer,
+            eps: norm.eps,
+            x,
+            weight: norm.weight.and_then(vector),
+            bias: norm.bias.and_then(|bias| vector(bias.key)),
+            y,
+            add,
+        };
+        norm::norm(&problem, self.forward.buffers.dummy)
     }
 
     fn gate(&self, gate: Activation, up: Activation, kind: GateKind, y: Activation) -> Dispatch {
@@ -213,7 +236,7 @@ impl Lowering<'_> {
     }
 
     /// Norms over heads, rotation, and the new keys and values into the cache.
-    fn rope_kv(&self, qk_norm: &Option<[program::RmsNorm; 2]>, rope: Option<usize>, attend: &Attend) -> Dispatch {
+    fn rope_kv(&self, qk_norm: &Option<[PlainNorm; 2]>, rope: Option<usize>, attend: &Attend) -> Dispatch {
         let Forward { program, buffers, .. } = self.forward;
         let table = rope.map(|number| program.rope_tables[number]);
         let rope_of = |table: program::RopeTable| Rope {
@@ -221,13 +244,12 @@ impl Lowering<'_> {
             split_half: table.style == RopeStyle::SplitHalf,
         };
         let LayerCache { heads, cache, .. } = buffers.cache[attend.cache];
-        let vector = |norm: program::RmsNorm| self.forward.vector(norm.weight);
         let problem = RopeKv {
             heads,
             rope: table.map_or(Rope { dims: 0, split_half: true }, rope_of),
             qkv: self.qkv(attend),
             frequencies: rope.map_or(buffers.dummy, |number| buffers.frequencies[number]),
-            qk_norm: qk_norm.map(|[q, k]| (vector(q), vector(k), q.eps)),
+            qk_norm: qk_norm.map(|[(q, eps), (k, _)]| (self.forward.vector(q), self.forward.vector(k), eps)),
             q: buffers.scratch.q,
             cache,
         };

@@ -19,12 +19,38 @@ use crate::{Error, ErrorCode, Result};
 /// Where one tensor goes.
 #[derive(Debug, Clone)]
 pub enum Target {
-    /// Rows of a matrix, from `row` on, to be repacked.
-    Rows { matrix: Matrix, row: u32 },
-    /// f32 values of a vector buffer, from byte `offset` on.
-    Vector { buffer: BufferId, offset: u64 },
+    /// Rows of matrices, to be repacked: runs in the order of the tensor's rows.
+    Rows(Vec<RowRun>),
+    /// Values of vectors, as f32.
+    Vectors(Vec<VectorRun>),
     /// Factors of RoPE frequencies: the host makes the frequency tables from them.
-    RopeFactors,
+    RopeFactors(WeightKey),
+}
+
+/// Rows of a tensor that are rows of a matrix.
+#[derive(Debug, Clone)]
+pub struct RowRun {
+    /// The first of the tensor's rows.
+    pub from: u32,
+    /// How many.
+    pub rows: u32,
+    /// The matrix.
+    pub matrix: Matrix,
+    /// The first of the matrix's rows.
+    pub row: u32,
+}
+
+/// Values of a tensor that are values of a vector buffer.
+#[derive(Debug, Clone, Copy)]
+pub struct VectorRun {
+    /// The first of the tensor's values.
+    pub from: usize,
+    /// How many.
+    pub count: usize,
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Its first byte.
+    pub offset: u64,
 }
 
 /// One product of a projection: neighbouring matrices of one type, with their biases.
@@ -48,7 +74,7 @@ pub struct Weights {
     pub tables: HashMap<WeightKey, Matrix>,
     /// By the first of their matrices.
     pub projections: HashMap<WeightKey, Projection>,
-    /// Norms, f32.
+    /// Weights and biases of norms, f32.
     pub vectors: HashMap<WeightKey, Slice>,
 }
 
@@ -89,8 +115,9 @@ pub fn place(
     let targets = vec![None; tensors.len()];
     let mut placer = Placer { plan, caps, tensors, found, weights: Weights::default(), targets };
     for table in &program.rope_tables {
-        if let Some((index, _)) = table.factors.and_then(|key| placer.found.get(&key)) {
-            placer.targets[*index] = Some(Target::RopeFactors);
+        let Some(key) = table.factors else { continue };
+        if let Some((index, _)) = placer.found.get(&key) {
+            placer.targets[*index] = Some(Target::RopeFactors(key));
         }
     }
     for part in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {
@@ -109,7 +136,12 @@ impl Placer<'_> {
         while at < ops.len() {
             match &ops[at] {
                 Op::Embed { table, .. } => self.table(*table)?,
-                Op::Norm { norm, .. } => self.norm(norm.weight)?,
+                Op::Norm { norm, .. } => {
+                    let bias = norm.bias.map(|bias| bias.key).filter(|key| self.found.contains_key(key));
+                    for key in norm.weight.into_iter().chain(bias) {
+                        self.vector(key)?;
+                    }
+                }
                 Op::Linear { x: input, .. } => {
                     let linear = |op: &Op| match op {
                         Op::Linear { x, weight, bias, .. } if x == input => Some((*weight, *bias)),
@@ -139,12 +171,48 @@ impl Placer<'_> {
         Ok(())
     }
 
-    fn norm(&mut self, key: WeightKey) -> Result<()> {
-        let (index, tensor, spec) = self.tensor(key)?;
+    fn vector(&mut self, key: WeightKey) -> Result<()> {
+        if self.weights.vectors.contains_key(&key) {
+            return Ok(());
+        }
+        let (_, tensor, spec) = self.tensor(key)?;
         let (name, values) = (tensor.name.clone(), spec.cols());
         let slice = self.plan.words(name, values);
-        self.targets[index] = Some(Target::Vector { buffer: slice.buffer, offset: 0 });
+        self.vector_target(key, slice.buffer, 0)?;
         self.weights.vectors.insert(key, slice);
+        Ok(())
+    }
+
+    /// The values of a vector go to `buffer`, from byte `offset` on.
+    fn vector_target(&mut self, key: WeightKey, buffer: BufferId, mut offset: u64) -> Result<()> {
+        let (index, _, spec) = self.tensor(key)?;
+        let mut runs = Vec::new();
+        for (from, count) in spec.runs() {
+            runs.push(VectorRun { from, count, buffer, offset });
+            offset += count as u64 * 4;
+        }
+        match &mut self.targets[index] {
+            Some(Target::Vectors(others)) => others.extend(runs),
+            target => *target = Some(Target::Vectors(runs)),
+        }
+        Ok(())
+    }
+
+    /// The rows of a matrix that a weight is.
+    fn row_target(&mut self, key: WeightKey, matrix: &Matrix, mut row: u32) -> Result<()> {
+        let (index, _, spec) = self.tensor(key)?;
+        let mut runs = Vec::new();
+        for (from, rows) in spec.runs() {
+            runs.push(RowRun { from: from as u32, rows: rows as u32, matrix: matrix.clone(), row });
+            row += rows as u32;
+        }
+        match &mut self.targets[index] {
+            Some(Target::Rows(others)) => others.extend(runs),
+            target => *target = Some(Target::Rows(runs)),
+        }
+        if let Some(Target::Rows(runs)) = &mut self.targets[index] {
+            runs.sort_by_key(|run| run.from);
+        }
         Ok(())
     }
 
@@ -175,15 +243,16 @@ impl Placer<'_> {
 
     /// One bias buffer for stacked matrices; zeros where one of them has none.
     fn bias(&mut self, linears: &[Linear]) -> Result<Option<Slice>> {
-        let index = |bias: &Option<Weight>| bias.and_then(|bias| self.found.get(&bias.key)).map(|(index, _)| *index);
-        let found: Vec<Option<usize>> = linears.iter().map(|(_, bias)| index(bias)).collect();
+        let key = |bias: &Option<Weight>| bias.map(|bias| bias.key).filter(|key| self.found.contains_key(key));
+        let found: Vec<Option<WeightKey>> = linears.iter().map(|(_, bias)| key(bias)).collect();
         let Some(first) = found.iter().flatten().next() else { return Ok(None) };
+        let name = self.tensor(*first)?.1.name.clone();
         let rows = linears.iter().map(|(key, _)| Ok(self.tensor(*key)?.2.rows())).collect::<Result<Vec<_>>>()?;
-        let bias = self.plan.words(self.tensors[*first].name.clone(), rows.iter().sum());
+        let bias = self.plan.words(name, rows.iter().sum());
         let mut offset = 0;
-        for (index, rows) in found.into_iter().zip(rows) {
-            if let Some(index) = index {
-                self.targets[index] = Some(Target::Vector { buffer: bias.buffer, offset });
+        for (key, rows) in found.into_iter().zip(rows) {
+            if let Some(key) = key {
+                self.vector_target(key, bias.buffer, offset)?;
             }
             offset += rows as u64 * 4;
         }
@@ -226,8 +295,7 @@ impl Placer<'_> {
         let matrix = Matrix { ty, rows, cols, shards };
         let mut row = 0;
         for (&key, count) in keys.iter().zip(row_counts) {
-            let (index, ..) = self.tensor(key)?;
-            self.targets[index] = Some(Target::Rows { matrix: matrix.clone(), row });
+            self.row_target(key, &matrix, row)?;
             row += count as u32;
         }
         Ok(matrix)

@@ -24,12 +24,13 @@ mod mat_mul_int8;
 mod mat_mul_subgroup_matrix;
 mod mat_vec;
 mod movement;
+mod norm;
 mod op_bench;
 mod product;
 mod quantised;
 mod reduce;
 mod repack;
-mod rms_norm;
+
 mod rope;
 mod rope_kv;
 mod rules;
@@ -209,7 +210,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(mat_mul_grouped::cases(caps, random));
     cases.extend(movement::cases(caps, random));
     cases.extend(quantised::cases(caps, random));
-    cases.extend(rms_norm::cases(random));
+    cases.extend(norm::cases(random));
     cases.extend(swiglu::cases(caps, random));
     cases.extend(fused::cases(caps, random));
     cases.extend(rope::cases(caps, random));

@@ -32,9 +32,9 @@ pub mod mat_mul_int8;
 pub mod mat_mul_subgroup_matrix;
 pub mod mat_vec;
 pub mod movement;
+pub mod norm;
 pub mod reduce;
 pub mod repack;
-pub mod rms_norm;
 pub mod rope;
 pub mod rope_kv;
 pub mod sample;
@@ -87,7 +87,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &reduce::ARGMAX,
     &reduce::SPEC,
     &repack::SPEC,
-    &rms_norm::SPEC,
+    &norm::SPEC,
     &rope::SPEC,
     &rope::TABLE,
     &rope_kv::SPEC,

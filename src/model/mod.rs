@@ -25,6 +25,13 @@ pub enum RopeStyle {
     SplitHalf,
 }
 
+/// The activation of a feed-forward without a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ActivationKind {
+    /// GELU in its tanh form (Hendrycks and Gimpel 2016, <https://arxiv.org/abs/1606.08415>)
+    Gelu,
+}
+
 /// The activation of a gated feed-forward (Shazeer 2020, <https://arxiv.org/abs/2002.05202>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -5,8 +5,10 @@
 //! interprets it on the CPU. Numbers that may differ from layer to layer (heads, windows, scales, caps, norms, widths)
 //! are fields of the operations.
 
+use std::collections::BTreeMap;
+
 use super::tensors::{Role, WeightKey};
-use super::{GateKind, RopeStyle};
+use super::{ActivationKind, GateKind, RopeStyle};
 use crate::{Error, Result};
 
 /// An activation: one row of f32 per token. Its name and width are in [`Program::activations`].
@@ -31,15 +33,60 @@ pub struct Weight {
     pub optional: bool,
 }
 
-/// RMS norm: what is added to the mean of the squares, and over how many values at a time.
+/// A weight that is some rows of a larger tensor: runs of `run` rows, the first from row `first` on, each `every` rows
+/// after the one before. Of a vector, a row is a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TensorPart {
+    /// The tensor.
+    pub tensor: WeightKey,
+    /// All of its rows.
+    pub of: usize,
+    /// The first row of the weight.
+    pub first: usize,
+    /// Rows in a run.
+    pub run: usize,
+    /// Rows from the start of a run to the start of the next.
+    pub every: usize,
+}
+
+impl TensorPart {
+    /// The runs of a weight of `rows` rows: the tensor's row where each starts, and its length.
+    pub fn runs(self, rows: usize) -> impl Iterator<Item = (usize, usize)> {
+        (0..rows.div_ceil(self.run.max(1)))
+            .map(move |i| (self.first + i * self.every, self.run.min(rows - i * self.run)))
+    }
+}
+
+/// Which norm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NormKind {
+    /// `x / √(mean x² + eps)` (Zhang and Sennrich 2019, <https://arxiv.org/abs/1910.07467>)
+    Rms,
+    /// `(x − mean x) / √(mean (x − mean x)² + eps)` (Ba, Kiros and Hinton 2016, <https://arxiv.org/abs/1607.06450>)
+    Layer,
+}
+
+/// A norm: `weight · normalised x + bias`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RmsNorm {
+pub struct Norm {
+    /// Which.
+    pub kind: NormKind,
+    /// `[width]`; `None` stands for ones.
+    pub weight: Option<WeightKey>,
     /// `[width]`
-    pub weight: WeightKey,
+    pub bias: Option<Weight>,
     /// Values that are normalised together: the activation's width, or `head_dim` for each head by itself.
     pub width: usize,
     /// Added to the mean of the squares.
     pub eps: f32,
+}
+
+impl Norm {
+    /// Weight and epsilon of a plain RMS norm, which products can do on their way.
+    pub fn plain_rms(&self) -> Option<(WeightKey, f32)> {
+        let plain = self.kind == NormKind::Rms && self.bias.is_none();
+        self.weight.filter(|_| plain).map(|weight| (weight, self.eps))
+    }
 }
 
 /// The angles of a rotary embedding (Su et al. 2021, <https://arxiv.org/abs/2104.09864>): pair `i` of a head turns by
@@ -92,8 +139,8 @@ impl AttentionSpec {
 pub enum Op {
     /// `y = scale · table[token]`
     Embed { table: WeightKey, scale: f32, y: Activation },
-    /// `y = norm(x)` (Zhang and Sennrich 2019, <https://arxiv.org/abs/1910.07467>); `y` may be `x`.
-    Norm { x: Activation, norm: RmsNorm, y: Activation },
+    /// `y = norm(x)`; `y` may be `x`.
+    Norm { x: Activation, norm: Norm, y: Activation },
     /// `y = W · x + bias`. Operations in a row that read the same `x` are stacked into one product.
     Linear { x: Activation, weight: WeightKey, bias: Option<Weight>, y: Activation },
     /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].
@@ -104,8 +151,12 @@ pub enum Op {
     Attend { qkv: [Activation; 3], attention: AttentionSpec, cache: usize, y: Activation },
     /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>)
     Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
-    /// `to += x`
-    Add { x: Activation, to: Activation },
+    /// `x = activation(x)`
+    Activate { x: Activation, kind: ActivationKind },
+    /// `to += scale · x`
+    Add { x: Activation, scale: f32, to: Activation },
+    /// `x = factor · x`
+    Scale { x: Activation, factor: f32 },
     /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
     SoftCap { x: Activation, cap: f32 },
 }
@@ -115,10 +166,11 @@ impl Op {
     pub fn reads(&self) -> Vec<Activation> {
         match *self {
             Self::Embed { .. } => Vec::new(),
-            Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } | Self::SoftCap { x, .. } => vec![x],
+            Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } => vec![x],
+            Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => vec![x],
             Self::Attend { qkv, .. } => qkv.to_vec(),
             Self::Gate { gate, up, .. } => vec![gate, up],
-            Self::Add { x, to } => vec![x, to],
+            Self::Add { x, to, .. } => vec![x, to],
         }
     }
 
@@ -127,7 +179,7 @@ impl Op {
         match *self {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
             Self::Attend { y, .. } | Self::Gate { y, .. } => y,
-            Self::Rope { x, .. } | Self::SoftCap { x, .. } => x,
+            Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,
             Self::Add { to, .. } => to,
         }
     }
@@ -140,6 +192,8 @@ pub struct Program {
     pub activations: Vec<ActivationSpec>,
     /// By number.
     pub rope_tables: Vec<RopeTable>,
+    /// Weights that the file has inside larger tensors, such as q, k and v in one.
+    pub parts: BTreeMap<WeightKey, TensorPart>,
     /// Token → residual stream.
     pub embed: Vec<Op>,
     /// Layer by layer.

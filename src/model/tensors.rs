@@ -1,9 +1,9 @@
 //! The tensors of a model: names, roles and shapes, and their search in a file's tensor table.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::ModelConfig;
-use super::program::Op;
+use super::program::{Op, TensorPart};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::TensorInfo;
 
@@ -31,8 +31,14 @@ pub enum Role {
     AttnK,
     /// Values.
     AttnV,
+    /// Queries, keys and values in one tensor.
+    AttnQkv,
+    /// Their bias.
+    AttnQkvBias,
     /// Attention back to the residual stream.
     AttnOut,
+    /// Bias of that.
+    AttnOutBias,
     /// Bias of the queries.
     AttnQBias,
     /// Bias of the keys.
@@ -69,7 +75,7 @@ pub struct WeightKey {
 /// A tensor that a model wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeightSpec {
-    /// Its name in the file.
+    /// The name of its tensor in the file.
     pub name: String,
     /// What it is for.
     pub role: Role,
@@ -77,6 +83,8 @@ pub struct WeightSpec {
     pub layer: Option<usize>,
     /// Its shape in GGUF order: `[length of a row]` or `[length of a row, rows]`.
     pub dims: Vec<u64>,
+    /// Which rows of the tensor it is, unless all.
+    pub part: Option<TensorPart>,
     /// Whether the model runs without it.
     pub optional: bool,
 }
@@ -85,6 +93,21 @@ impl WeightSpec {
     /// What names it in a program.
     pub fn key(&self) -> WeightKey {
         WeightKey { layer: self.layer, role: self.role }
+    }
+
+    /// The shape of its tensor.
+    pub fn tensor_dims(&self) -> Vec<u64> {
+        let mut dims = self.dims.clone();
+        if let (Some(part), Some(rows)) = (self.part, dims.last_mut()) {
+            *rows = part.of as u64;
+        }
+        dims
+    }
+
+    /// The runs of the tensor's rows (of a vector: values) that it is: first row and length of each.
+    pub fn runs(&self) -> Vec<(usize, usize)> {
+        let rows = self.dims.last().map_or(0, |&n| n as usize);
+        self.part.map_or_else(|| vec![(0, rows)], |part| part.runs(rows).collect())
     }
 
     /// The length of a row.
@@ -112,7 +135,10 @@ const LAYER: &[(Role, &str)] = &[
     (Role::AttnQ, "attn_q.weight"),
     (Role::AttnK, "attn_k.weight"),
     (Role::AttnV, "attn_v.weight"),
+    (Role::AttnQkv, "attn_qkv.weight"),
+    (Role::AttnQkvBias, "attn_qkv.bias"),
     (Role::AttnOut, "attn_output.weight"),
+    (Role::AttnOutBias, "attn_output.bias"),
     (Role::AttnQBias, "attn_q.bias"),
     (Role::AttnKBias, "attn_k.bias"),
     (Role::AttnVBias, "attn_v.bias"),
@@ -140,11 +166,18 @@ impl WeightKey {
 /// Every tensor that the model's program reads, each once, in the order of its first use.
 pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
     let program = super::program(config);
-    let mut specs = Specs::default();
+    let mut specs = Specs { parts: &program.parts, found: Vec::new(), known: HashSet::new() };
     for op in program.ops() {
         match op {
             Op::Embed { table, y, .. } => specs.add(*table, &[program.width(*y), config.vocab], false),
-            Op::Norm { norm, .. } => specs.add(norm.weight, &[norm.width], false),
+            Op::Norm { norm, .. } => {
+                if let Some(weight) = norm.weight {
+                    specs.add(weight, &[norm.width], false);
+                }
+                if let Some(bias) = norm.bias {
+                    specs.add(bias.key, &[norm.width], bias.optional);
+                }
+            }
             Op::Linear { x, weight, bias, y } => {
                 specs.add(*weight, &[program.width(*x), program.width(*y)], false);
                 if let Some(bias) = bias {
@@ -165,23 +198,26 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
 }
 
 /// Specs in the order in which they are added, without repeats.
-#[derive(Default)]
-struct Specs {
+struct Specs<'a> {
+    parts: &'a BTreeMap<WeightKey, TensorPart>,
     found: Vec<WeightSpec>,
     known: HashSet<WeightKey>,
 }
 
-impl Specs {
+impl Specs<'_> {
     fn add(&mut self, key: WeightKey, dims: &[usize], optional: bool) {
         if self.known.insert(key) {
             let dims = dims.iter().map(|&n| n as u64).collect();
-            self.found.push(WeightSpec { name: key.name(), role: key.role, layer: key.layer, dims, optional });
+            let part = self.parts.get(&key).copied();
+            let name = part.map_or(key, |part| part.tensor).name();
+            self.found.push(WeightSpec { name, role: key.role, layer: key.layer, dims, part, optional });
         }
     }
 }
 
 /// Finds every tensor the model wants in a file's table: pairs of an index into `tensors` and what the tensor is for,
-/// in the order of [`weight_specs`]. Tensors the model does not know are left out.
+/// in the order of [`weight_specs`]; a tensor of several weights has as many pairs. Tensors the model does not know are
+/// left out.
 ///
 /// # Errors
 /// `bad_file` for a missing tensor or a wrong shape (names the tensor and both shapes) and for a name that occurs
@@ -204,7 +240,13 @@ pub fn match_tensors(config: &ModelConfig, tensors: &[TensorInfo]) -> Result<Vec
                 found.push((index, spec));
             }
             None if spec.optional => {}
-            None => return Err(Error::bad_file(format!("tensor {} of shape {:?} is missing", spec.name, spec.dims))),
+            None => {
+                return Err(Error::bad_file(format!(
+                    "tensor {} of shape {:?} is missing",
+                    spec.name,
+                    spec.tensor_dims()
+                )));
+            }
         }
     }
     Ok(found)
@@ -212,12 +254,13 @@ pub fn match_tensors(config: &ModelConfig, tensors: &[TensorInfo]) -> Result<Vec
 
 /// GGUF may write trailing dimensions of 1.
 fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
-    let longest = tensor.dims.len().max(spec.dims.len());
+    let expected = spec.tensor_dims();
+    let longest = tensor.dims.len().max(expected.len());
     let padded = |dims: &[u64], i: usize| dims.get(i).copied().unwrap_or(1);
-    if (0..longest).all(|i| padded(&tensor.dims, i) == padded(&spec.dims, i)) {
+    if (0..longest).all(|i| padded(&tensor.dims, i) == padded(&expected, i)) {
         return Ok(());
     }
-    Err(Error::bad_file(format!("tensor {}: expected shape {:?}, found {:?}", spec.name, spec.dims, tensor.dims)))
+    Err(Error::bad_file(format!("tensor {}: expected shape {expected:?}, found {:?}", spec.name, tensor.dims)))
 }
 
 fn refuse_unknown_biases(config: &ModelConfig, tensors: &[TensorInfo], specs: &[WeightSpec]) -> Result<()> {

@@ -2,10 +2,10 @@
 
 use super::cache::LayerCache;
 use super::weights::Weights;
-use super::{AttentionShape, attention, geglu, rms_norm, rope, swiglu};
+use super::{AttentionShape, NormShape, attention, geglu, gelu, layer_norm, rms_norm, rope, swiglu};
 use crate::error::Result;
-use crate::model::GateKind;
-use crate::model::program::{Activation, AttentionSpec, Op, Program, RopeTable};
+use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op, Program, RopeTable};
+use crate::model::{ActivationKind, GateKind};
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Interpreter<'_> {
                 if x != y {
                     out.copy_from_slice(&self.run.values[x.0]);
                 }
-                rms_norm(&mut out, self.weights.norm(norm.weight), norm.eps);
+                self.norm(&norm, &mut out);
                 self.run.put(y, out);
             }
             Op::Linear { x, weight, bias, y } => {
@@ -98,14 +98,33 @@ impl Interpreter<'_> {
                 }
                 self.run.put(y, out);
             }
-            Op::Add { x, to } => {
+            Op::Activate { x, kind: ActivationKind::Gelu } => {
+                self.run.values[x.0].iter_mut().for_each(|x| *x = gelu(f64::from(*x)) as f32)
+            }
+            Op::Add { x, scale, to } => {
                 let mut sum = self.run.take(to);
-                sum.iter_mut().zip(&self.run.values[x.0]).for_each(|(sum, x)| *sum += x);
+                sum.iter_mut().zip(&self.run.values[x.0]).for_each(|(sum, x)| *sum += scale * x);
                 self.run.put(to, sum);
             }
+            Op::Scale { x, factor } => self.run.values[x.0].iter_mut().for_each(|x| *x *= factor),
             Op::SoftCap { x, cap } => self.run.values[x.0].iter_mut().for_each(|x| *x = cap * (*x / cap).tanh()),
         }
         Ok(())
+    }
+
+    fn norm(&self, norm: &Norm, values: &mut Vec<f32>) {
+        if let Some((weight, eps)) = norm.plain_rms() {
+            return rms_norm(values, self.weights.norm(weight), eps);
+        }
+        let shape = NormShape {
+            width: norm.width,
+            centred: norm.kind == NormKind::Layer,
+            eps: norm.eps,
+            weight: norm.weight.map(|weight| self.weights.norm(weight)),
+            weight_offset: 0.0,
+            bias: norm.bias.and_then(|bias| self.weights.vector(bias.key)),
+        };
+        *values = layer_norm(values, &shape);
     }
 
     fn rotate(&mut self, x: Activation, head_dim: usize, table: usize) {

@@ -89,15 +89,18 @@ impl CpuModelBuilder {
         Self { config, tensors: HashMap::new() }
     }
 
-    /// Puts a tensor in place: `spec` from [`match_tensors`](crate::model::match_tensors), with the type and the bytes
-    /// in the file. The bytes stay as they are.
+    /// Puts a weight in place: `spec` from [`match_tensors`](crate::model::match_tensors), with the type and the bytes of
+    /// its tensor in the file. The bytes stay as they are; of a tensor of several weights, its own are copied.
     ///
     /// # Errors
     /// `bad_file` if the number of bytes does not fit the shape; the message names the tensor and both numbers.
     pub fn put(&mut self, spec: &WeightSpec, ty: GgmlType, bytes: Vec<u8>) -> Result<()> {
         let (rows, cols) = (spec.rows(), spec.cols());
-        Matrix::new(ty, rows, cols, &bytes)
+        let dims = spec.tensor_dims();
+        let (tensor_cols, tensor_rows) = (dims[0] as usize, dims.get(1).map_or(1, |&rows| rows as usize));
+        Matrix::new(ty, tensor_rows, tensor_cols, &bytes)
             .map_err(|error| Error::new(error.code(), format!("tensor {}: {}", spec.name, error.message())))?;
+        let bytes = if spec.part.is_some() { own_rows(spec, tensor_rows, &bytes) } else { bytes };
         self.tensors.insert(spec.key(), Tensor { ty, rows, cols, bytes });
         Ok(())
     }
@@ -122,4 +125,12 @@ impl CpuModelBuilder {
         }
         Ok(CpuModel::new(self.config, weights, context_length, cache))
     }
+}
+
+/// The bytes of the rows of a weight that is part of a tensor; of a vector, a row is a value.
+fn own_rows(spec: &WeightSpec, tensor_rows: usize, bytes: &[u8]) -> Vec<u8> {
+    let rows = if spec.dims.len() == 1 { spec.tensor_dims()[0] as usize } else { tensor_rows };
+    let row_bytes = bytes.len() / rows.max(1);
+    let runs = spec.runs().into_iter();
+    runs.flat_map(|(first, rows)| &bytes[first * row_bytes..(first + rows) * row_bytes]).copied().collect()
 }

@@ -1,13 +1,13 @@
 //! Makes a model on the GPU from tensors in file order: slices of raw rows go to a staging buffer, and a repack kernel
 //! lays them out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::gpu_model::{GpuModel, SessionPlan};
 use super::gpu_session::GpuSession;
 use super::pace::Pace;
-use crate::forward::{Plan, Room, Target, place};
+use crate::forward::{Plan, Room, RowRun, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
 use crate::gpu::{Ahead, Buffer, BufferTable, CommandList, Device, Part};
 use crate::kernels::caps::Caps;
@@ -16,7 +16,7 @@ use crate::kernels::repack::repack;
 use crate::kernels::rope_kv::frequency_table;
 use crate::kernels::spec::{BufferId, Slice};
 use crate::model::program::RopeTable;
-use crate::model::{ModelConfig, WeightSpec};
+use crate::model::{ModelConfig, WeightKey, WeightSpec};
 use crate::{Error, Result};
 
 /// Bytes of a slice of a tensor, at least one row.
@@ -25,7 +25,9 @@ const SLICE: u64 = 8 << 20;
 /// A part of a tensor that is put at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorSlice {
-    /// Its bytes in the file, which follow those of the slice before.
+    /// Its first byte in the tensor, not before the end of the slice before.
+    pub offset: u64,
+    /// Its bytes.
     pub bytes: u64,
     /// The first row of the tensor in it.
     first_row: u32,
@@ -39,7 +41,7 @@ pub struct GpuModelBuilder<'a> {
     /// Where each tensor goes.
     targets: Vec<Option<Target>>,
     staging: BufferId,
-    rope_factors: Option<Vec<f32>>,
+    rope_factors: HashMap<WeightKey, Vec<f32>>,
     /// Its first session, which is planned at once: what is too large fails before anything is read.
     session: SessionPlan,
     session_table: BufferTable,
@@ -85,7 +87,7 @@ impl<'a> GpuModelBuilder<'a> {
         let staging = model.table.add(staging_buffer(&model.device, tensors)?);
         let pipelines = model.device.compile_ahead(session.lists.all().map(|dispatch| &dispatch.kernel));
         let targets = placement.targets;
-        Ok(Self { model, tensors, targets, staging, rope_factors: None, session, session_table, pipelines })
+        Ok(Self { model, tensors, targets, staging, rope_factors: HashMap::new(), session, session_table, pipelines })
     }
 
     /// The slices in which tensor `index` is to be put; none for a tensor that the model does not use.
@@ -93,12 +95,12 @@ impl<'a> GpuModelBuilder<'a> {
         let tensor = &self.tensors[index];
         match &self.targets[index] {
             None => Vec::new(),
-            Some(Target::Vector { .. } | Target::RopeFactors) => {
-                vec![TensorSlice { bytes: tensor.bytes, first_row: 0, rows: 1 }]
+            Some(Target::Vectors(_) | Target::RopeFactors(_)) => {
+                vec![TensorSlice { offset: 0, bytes: tensor.bytes, first_row: 0, rows: 1 }]
             }
-            Some(Target::Rows { matrix, row }) => {
+            Some(Target::Rows(runs)) => {
                 let bytes = tensor_row_bytes(tensor).unwrap_or(1).max(1);
-                row_slices(matrix, *row, (tensor.bytes / bytes) as u32, bytes)
+                runs.iter().flat_map(|run| row_slices(run, bytes)).collect()
             }
         }
     }
@@ -111,18 +113,23 @@ impl<'a> GpuModelBuilder<'a> {
         let tensor = &self.tensors[index];
         match &self.targets[index] {
             None => Ok(()),
-            Some(Target::RopeFactors) => {
-                self.rope_factors = Some(values(tensor, bytes)?);
+            Some(Target::RopeFactors(key)) => {
+                self.rope_factors.insert(*key, values(tensor, bytes)?);
                 Ok(())
             }
-            Some(Target::Vector { buffer, offset }) => {
+            Some(Target::Vectors(runs)) => {
                 let values = values(tensor, bytes)?;
-                let buffer = self.model.table.get(*buffer);
-                self.model.device.write(buffer, *offset, bytemuck::cast_slice(&values));
+                for run in runs {
+                    let values = &values[run.from..][..run.count];
+                    self.model.device.write(self.model.table.get(run.buffer), run.offset, bytemuck::cast_slice(values));
+                }
                 Ok(())
             }
-            Some(Target::Rows { matrix, row }) => {
-                let variant = self.put_rows(matrix, row + slice.first_row, slice.rows, bytes)?;
+            Some(Target::Rows(runs)) => {
+                let run = runs.iter().rfind(|run| run.from <= slice.first_row);
+                let run = run.ok_or_else(|| Error::bad_file("a tensor without rows"))?;
+                let row = run.row + slice.first_row - run.from;
+                let variant = self.put_rows(&run.matrix, row, slice.rows, bytes)?;
                 self.model.repacks.insert(variant);
                 Ok(())
             }
@@ -154,7 +161,7 @@ impl<'a> GpuModelBuilder<'a> {
         model.table.remove(staging);
         let frequencies = |table: &RopeTable| {
             let (theta, scale) = (f64::from(table.theta), f64::from(table.scale));
-            let factors = table.factors.and(rope_factors.as_deref());
+            let factors = table.factors.and_then(|key| rope_factors.get(&key)).map(Vec::as_slice);
             frequency_table(table.dims as u32, theta, scale, factors)
         };
         model.frequencies = model.program.rope_tables.iter().map(frequencies).collect();
@@ -181,17 +188,18 @@ fn values(tensor: &TensorInfo, bytes: &[u8]) -> Result<Vec<f32>> {
     Ok(values)
 }
 
-/// Slices of a tensor whose `rows` rows begin at row `first` of the matrix: within [`SLICE`] bytes, and never across
-/// two shards.
-fn row_slices(matrix: &Matrix, first: u32, rows: u32, row_bytes: u64) -> Vec<TensorSlice> {
+/// Slices of a run of a tensor's rows: within [`SLICE`] bytes, and never across two shards.
+fn row_slices(run: &RowRun, row_bytes: u64) -> Vec<TensorSlice> {
     let max_rows = (SLICE / row_bytes).max(1) as u32;
     let mut slices = Vec::new();
-    let (mut row, end) = (first, first + rows);
+    let (mut row, end) = (run.row, run.row + run.rows);
     while row < end {
-        let shard = matrix.shards.iter().rfind(|shard| shard.first_row <= row);
+        let shard = run.matrix.shards.iter().rfind(|shard| shard.first_row <= row);
         let shard_end = shard.map_or(end, |shard| shard.first_row + shard.rows);
         let rows = max_rows.min(end - row).min(shard_end.max(row + 1) - row);
-        slices.push(TensorSlice { bytes: u64::from(rows) * row_bytes, first_row: row - first, rows });
+        let first_row = run.from + row - run.row;
+        let [offset, bytes] = [first_row, rows].map(|rows| u64::from(rows) * row_bytes);
+        slices.push(TensorSlice { offset, bytes, first_row, rows });
         row += rows;
     }
     slices

@@ -196,14 +196,12 @@ impl Job<'_> {
         let mut time_slice = TimeSlice::new();
         for (index, tensor) in tensors.iter().enumerate() {
             let reader = &mut readers[tensor.part];
-            let mut at = tensor.offset;
             // Tensors that the model does not use are passed over.
             for slice in builder.slices(index) {
-                reader.skip_to(at, &tensor.name).await?;
+                reader.skip_to(tensor.offset + slice.offset, &tensor.name).await?;
                 bytes.resize(slice.bytes as usize, 0);
                 reader.fill(&mut bytes, &tensor.name).await?;
                 builder.put(index, &slice, &bytes).map_err(to_js)?;
-                at += slice.bytes;
                 in_window += slice.bytes;
                 progress.received(slice.bytes)?;
                 if in_window >= UPLOAD_WINDOW {
@@ -223,11 +221,14 @@ impl Job<'_> {
     }
 
     async fn into_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<AnySession, JsValue> {
-        let specs: std::collections::HashMap<usize, WeightSpec> = self.matched.into_iter().collect();
+        let mut specs: std::collections::HashMap<usize, Vec<WeightSpec>> = std::collections::HashMap::new();
+        for (index, spec) in self.matched {
+            specs.entry(index).or_default().push(spec);
+        }
         let mut builder = CpuModel::builder(self.config);
         let mut time_slice = TimeSlice::new();
         for (index, tensor) in self.tensors.iter().enumerate() {
-            let Some(spec) = specs.get(&index) else { continue };
+            let Some((spec, others)) = specs.get(&index).and_then(|specs| specs.split_first()) else { continue };
             let reader = &mut readers[tensor.part];
             reader.skip_to(tensor.offset, &tensor.name).await?;
             let mut bytes = room_for(tensor).map_err(to_js)?;
@@ -238,6 +239,9 @@ impl Job<'_> {
                 reader.fill(&mut bytes[start..], &tensor.name).await?;
                 progress.received((bytes.len() - start) as u64)?;
                 time_slice.yield_if_over().await;
+            }
+            for spec in others {
+                builder.put(spec, tensor.ty, bytes.clone()).map_err(to_js)?;
             }
             builder.put(spec, tensor.ty, bytes).map_err(to_js)?;
         }

@@ -1,7 +1,7 @@
 //! A tiny model made of nothing but numbers: headers to read settings from, and random weights to run.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use webgguf::gguf::{Array, GgmlType, Gguf, Metadata, TensorInfo, Value};
+use webgguf::gguf::{Array, GgmlType, Gguf, Metadata, TensorInfo, Value, row_bytes};
 use webgguf::model::ModelConfig;
 use webgguf::model::{Role, weight_specs};
 use webgguf::reference::{CacheFormat, CpuModel};
@@ -46,7 +46,22 @@ pub fn config(architecture: &str) -> ModelConfig {
 
 /// The table of all tensors that the model wants, optional ones included.
 pub fn tensors(config: &ModelConfig) -> Vec<TensorInfo> {
-    weight_specs(config).iter().map(|spec| tensor(&spec.name, &spec.dims)).collect()
+    typed_tensors(config, |_| GgmlType::F32)
+}
+
+/// The same, with matrices in the type that `ty` says.
+pub fn typed_tensors(config: &ModelConfig, ty: impl Fn(Role) -> GgmlType) -> Vec<TensorInfo> {
+    let mut tensors: Vec<TensorInfo> = Vec::new();
+    for spec in weight_specs(config) {
+        let dims = spec.tensor_dims();
+        let ty = if dims.len() == 1 { GgmlType::F32 } else { ty(spec.role) };
+        let bytes = row_bytes(ty, dims[0]).expect("whole blocks") * dims[1..].iter().product::<u64>();
+        // A tensor of several weights comes once.
+        if !tensors.iter().any(|tensor| tensor.name == spec.name) {
+            tensors.push(TensorInfo { ty, bytes, ..tensor(&spec.name, &dims) });
+        }
+    }
+    tensors
 }
 
 /// Numbers between -1 and 1, the same for the same seed (a linear congruential generator, upper bits).
@@ -67,7 +82,7 @@ pub fn f32_bytes(numbers: &[f32]) -> Vec<u8> {
 pub fn model(config: &ModelConfig, context_length: usize, cache: CacheFormat) -> CpuModel {
     let mut builder = CpuModel::builder(config.clone());
     for (seed, spec) in weight_specs(config).iter().enumerate() {
-        let mut numbers = random(seed as u64 + 1, spec.rows() * spec.cols());
+        let mut numbers = random(seed as u64 + 1, spec.tensor_dims().iter().product::<u64>() as usize);
         for x in &mut numbers {
             *x = match spec.role {
                 Role::TokenEmbedding | Role::AttnQBias | Role::AttnKBias | Role::AttnVBias => *x,

@@ -1,7 +1,7 @@
 //! Writes programs: the pieces that families share, each a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, LOGITS, Op, Program, RmsNorm, RopeTable, Weight, of_layer, of_model,
+    Activation, AttentionSpec, LOGITS, Norm, NormKind, Op, Program, RopeTable, TensorPart, Weight, of_layer, of_model,
 };
 use super::super::{GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
@@ -98,14 +98,17 @@ impl<'a> Builder<'a> {
     fn rms_norm(&mut self, x: Activation, weight: WeightKey) -> Activation {
         let width = self.program.width(x);
         let y = self.program.activation("normed", width);
-        self.ops.push(Op::Norm { x, norm: RmsNorm { weight, width, eps: self.config.norm_eps }, y });
+        self.ops.push(Op::Norm { x, norm: self.plain_rms(weight, width), y });
         y
+    }
+
+    fn plain_rms(&self, weight: WeightKey, width: usize) -> Norm {
+        Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width, eps: self.config.norm_eps }
     }
 
     /// As [`Builder::norm`], in place and for each head by itself.
     fn head_norm(&mut self, x: Activation, role: Role) {
-        let weight = of_layer(self.layer, role);
-        let norm = RmsNorm { weight, width: self.config.head_dim, eps: self.config.norm_eps };
+        let norm = self.plain_rms(of_layer(self.layer, role), self.config.head_dim);
         self.ops.push(Op::Norm { x, norm, y: x });
     }
 
@@ -153,6 +156,19 @@ impl<'a> Builder<'a> {
 
     /// Adds to the residual stream.
     pub fn add(&mut self, x: Activation) {
-        self.ops.push(Op::Add { x, to: self.x });
+        self.ops.push(Op::Add { x, scale: 1.0, to: self.x });
+    }
+
+    /// Says that weights of this layer are rows of its tensor `tensor`: `repeats` times so many rows of each in turn.
+    #[expect(dead_code, reason = "for families with fused tensors")]
+    pub fn fused(&mut self, tensor: Role, repeats: usize, rows: &[(Role, usize)]) {
+        let every = rows.iter().map(|(_, run)| run).sum();
+        let tensor = of_layer(self.layer, tensor);
+        let mut first = 0;
+        for &(role, run) in rows {
+            let part = TensorPart { tensor, of: every * repeats, first, run, every };
+            self.program.parts.insert(of_layer(self.layer, role), part);
+            first += run;
+        }
     }
 }
