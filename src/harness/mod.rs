@@ -5,6 +5,7 @@
 //! has its cases. The expected values come from `reference`, or from `gguf` where that says what a weight is.
 
 mod attention;
+mod attention_batch;
 mod attention_strided;
 mod data;
 mod draws;
@@ -26,12 +27,14 @@ mod mat_vec;
 mod movement;
 mod norm;
 mod op_bench;
+mod pool;
 mod product;
 mod quantised;
 mod reduce;
 mod repack;
 
 mod rope;
+mod rope_batch;
 mod rope_kv;
 mod rules;
 mod sample;
@@ -214,10 +217,13 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(swiglu::cases(caps, random));
     cases.extend(fused::cases(caps, random));
     cases.extend(rope::cases(caps, random));
+    cases.extend(rope_batch::cases(random));
     cases.extend(rope_kv::cases(random));
     cases.extend(attention::cases(random));
+    cases.extend(attention_batch::cases(random));
     cases.extend(attention_strided::cases(caps, random));
     cases.extend(kv_write::cases(caps, random));
+    cases.extend(pool::cases(random));
     cases.extend(sample::cases(random));
     cases.extend(softmax::cases(caps, random));
     cases.extend(layer_norm::cases(caps, random));

@@ -15,6 +15,7 @@ pub mod spec;
 
 pub mod argmax;
 pub mod attention;
+pub mod attention_batch;
 pub mod attention_strided;
 pub mod cumsum;
 pub mod elementwise;
@@ -33,9 +34,11 @@ pub mod mat_mul_subgroup_matrix;
 pub mod mat_vec;
 pub mod movement;
 pub mod norm;
+pub mod pool;
 pub mod reduce;
 pub mod repack;
 pub mod rope;
+pub mod rope_batch;
 pub mod rope_kv;
 pub mod sample;
 pub mod selective_scan;
@@ -54,6 +57,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::SPEC,
     &attention::DECODE,
     &attention::MERGE,
+    &attention_batch::SPEC,
     &elementwise::SPEC,
     &elementwise::IN_PLACE,
     &fill::SPEC,
@@ -84,12 +88,14 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &movement::NARROW,
     &movement::TRANSPOSE,
     &movement::TRANSPOSE_TILED,
+    &pool::SPEC,
     &reduce::ARGMAX,
     &reduce::SPEC,
     &repack::SPEC,
     &norm::SPEC,
     &rope::SPEC,
     &rope::TABLE,
+    &rope_batch::SPEC,
     &rope_kv::SPEC,
     &sample::PENALTIES,
     &sample::SPEC,

@@ -79,6 +79,28 @@ impl Pass {
         Self { header: Header { rows: count, outputs: count, ..Header::default() }, rows: rows.to_vec() }
     }
 
+    /// A batch of inputs, each with positions of its own: the sequence of a row is the number of its input. Nothing of
+    /// it is in a cache, and nothing is sampled from it.
+    pub fn batch(inputs: &[&[u32]]) -> Self {
+        let rows = inputs.iter().zip(0..).flat_map(|(ids, sequence)| {
+            let row = move |(position, &token): (u32, &u32)| Row { token, position, sequence, flags: 0 };
+            (0..).zip(ids.iter()).map(row)
+        });
+        let rows: Vec<Row> = rows.collect();
+        let header = Header { rows: rows.len() as u32, outputs: inputs.len() as u32, ..Header::default() };
+        Self { header, rows }
+    }
+
+    /// First row of each input of a batch, and one past its last.
+    pub fn spans(inputs: &[&[u32]]) -> Vec<[u32; 2]> {
+        let ends = inputs.iter().scan(0, |end, ids| {
+            let first = *end;
+            *end += ids.len() as u32;
+            Some([first, *end])
+        });
+        ends.collect()
+    }
+
     /// What operations on tensors bind: as many rows as a kernel asks for, none of them done.
     pub fn constant() -> Self {
         let header = Header { rows: u32::MAX, ..Header::default() };

@@ -134,6 +134,17 @@ impl AttentionSpec {
     }
 }
 
+/// How the rows of an input become one vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PoolKind {
+    /// Their mean.
+    Mean,
+    /// The first: that of a classification token.
+    First,
+    /// The last, which alone has seen all others where attention is causal.
+    Last,
+}
+
 /// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {

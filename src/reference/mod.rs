@@ -7,6 +7,7 @@
 
 mod argmax;
 mod attention;
+mod attention_batch;
 mod attention_merge;
 mod attention_strided;
 mod cache;
@@ -24,6 +25,7 @@ mod mat_vec;
 mod model;
 pub mod movement;
 pub mod packed;
+mod pool;
 mod quantise;
 mod reduce;
 pub mod repack;
@@ -39,6 +41,7 @@ mod weights;
 
 pub use argmax::argmax;
 pub use attention::{AttentionShape, attention};
+pub use attention_batch::{Visible, attention_batch};
 pub use attention_merge::attention_merge;
 pub use attention_strided::{AttentionRules, Head, attention_head};
 pub use cache::{CacheElement, CacheFormat};
@@ -52,6 +55,7 @@ pub use mat_mul_dense::{activate, gelu, mat_mul_dense};
 pub use mat_mul_grouped::{expert_offsets, expert_sum, mat_mul_grouped};
 pub use mat_vec::{Matrix, mat_vec};
 pub use model::{CpuModel, Logits, Pass};
+pub use pool::pool;
 pub use quantise::{QuantBlock, quantise};
 pub use reduce::{argmax_axis, cumsum, reduce, top_k};
 pub use rms_norm::rms_norm;
