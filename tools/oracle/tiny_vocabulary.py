@@ -117,6 +117,20 @@ def gemma_pieces(size: int, chat: bool) -> Vocabulary:
                       space_prefix=False, chat_template=GEMMA_TEMPLATE if chat else None)
 
 
+def word_piece(size: int) -> Vocabulary:
+    """A BERT style vocabulary of `size` tokens: special tokens, then pieces that begin a word (`▁` in front) and pieces
+    that continue one."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = Counter("▁" + word for word in TEXT.split())
+    characters = sorted({character for word in words for character in word if character != "▁"})
+    single = [start + character for character in characters for start in ("", "▁")] + ["▁.", "▁,", "▁?"]
+    merges = [left + right for left, right in _train(words, size) if left + right not in single]
+    tokens = special + single + list(dict.fromkeys(merges))
+    types = [TokenType.CONTROL] * len(special) + [TokenType.NORMAL] * (len(tokens) - len(special))
+    assert len(tokens) >= size, f"{len(tokens)} tokens, {size} wanted"
+    return Vocabulary("bert", None, tokens[:size], [int(ty) for ty in types[:size]], bos=2, eos=3, add_bos=True)
+
+
 def _byte_letters() -> list[str]:
     """The printable character that stands for each byte in a byte-level vocabulary."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
