@@ -92,6 +92,29 @@ fn shared_gemma_4() {
     check_shared("gemma-4");
 }
 
+/// More vocabularies from llama.cpp's sources, where `WEBGGUF_VOCABULARIES` names their folder: each file
+/// `ggml-vocab-NAME.gguf` with `.inp` and `.out` beside it, and each `NAME.gguf` with `NAME.json`, cases like the
+/// committed ones.
+#[test]
+fn vocabularies_of_a_folder() {
+    let Some(folder) = std::env::var_os("WEBGGUF_VOCABULARIES").map(PathBuf::from) else { return };
+    let mut paths: Vec<PathBuf> = fs::read_dir(&folder).expect("a folder").map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "gguf")) {
+        if let Ok(cases) = fs::read_to_string(path.with_extension("json")) {
+            check_cases(path, &serde_json::from_str(&cases).expect("JSON"));
+        }
+        let beside = |end: &str| fs::read_to_string(format!("{}.{end}", path.display()));
+        if let (Ok(input), Ok(output)) = (beside("inp"), beside("out")) {
+            let tokenizer = load(path);
+            for (text, line) in input.split("\n__ggml_vocab_test__\n").zip(output.lines()) {
+                let expected: Vec<u32> = line.split_whitespace().map(|id| id.parse().expect("an id")).collect();
+                assert_eq!(tokenizer.encode(text, false, false), expected, "{}: {text:?}", path.display());
+            }
+        }
+    }
+}
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizer")
 }
@@ -105,20 +128,46 @@ fn committed_vocabularies() {
     let cases = fs::read_to_string(fixtures().join("cases.json")).expect("cases.json");
     let cases: serde_json::Value = serde_json::from_str(&cases).expect("JSON");
     let vocabularies = cases["vocabularies"].as_array().expect("vocabularies");
-    assert_eq!(vocabularies.len(), 5);
+    assert_eq!(vocabularies.len(), 7);
     for vocabulary in vocabularies {
         let name = vocabulary["vocabulary"].as_str().expect("a name");
-        let tokenizer = load(&fixtures().join(name));
-        assert!(tokenizer.warnings().is_empty(), "{:?}", tokenizer.warnings());
-        for case in vocabulary["cases"].as_array().expect("cases") {
-            let text = case[0].as_str().expect("a text");
-            let plain = ids(&case[1]);
-            let special = case.get(2).map_or_else(|| plain.clone(), ids);
-            assert_eq!(tokenizer.encode(text, false, false), plain, "{name}: {text:?}");
-            assert_eq!(tokenizer.encode(text, false, true), special, "{name}, special tokens read: {text:?}");
-            assert_eq!(tokenizer.decode(&plain, true), text, "{name}");
-            assert_eq!(tokenizer.decode(&special, true), text, "{name}");
+        check_cases(&fixtures().join(name), vocabulary);
+    }
+}
+
+/// Each case is a text, its ids, its ids with special tokens read where they differ (else null or missing), and the
+/// text that the ids give where that differs. Pairs are two texts, the ids of both, where the second begins, and the
+/// ids of the first alone with the special tokens that belong to it.
+fn check_cases(path: &Path, vocabulary: &serde_json::Value) {
+    let tokenizer = load(path);
+    let name = path.display();
+    assert!(tokenizer.warnings().is_empty(), "{name}: {:?}", tokenizer.warnings());
+    let mut wrong = 0;
+    let mut check = |found: String, expected: String, text: &str| {
+        if found != expected {
+            println!("{name}: {text:?}\n expected {expected}\n    found {found}");
+            wrong += 1;
         }
+    };
+    for case in vocabulary["cases"].as_array().expect("cases") {
+        let text = case[0].as_str().expect("a text");
+        let plain = ids(&case[1]);
+        let special = case.get(2).filter(|ids| !ids.is_null()).map_or_else(|| plain.clone(), ids);
+        check(format!("{:?}", tokenizer.encode(text, false, false)), format!("{plain:?}"), text);
+        check(format!("{:?}", tokenizer.encode(text, false, true)), format!("{special:?}"), text);
+        let decoded = case.get(3).and_then(|text| text.as_str()).unwrap_or(text);
+        check(tokenizer.decode(&plain, true), decoded.to_owned(), text);
+        if case.get(3).is_none() {
+            check(tokenizer.decode(&special, true), decoded.to_owned(), text);
+        }
+    }
+    assert_eq!(wrong, 0, "{name}");
+    for pair in vocabulary["pairs"].as_array().into_iter().flatten() {
+        let texts = [&pair[0], &pair[1]].map(|text| text.as_str().expect("a text"));
+        let found = tokenizer.encode_pair(texts[0], texts[1]);
+        assert_eq!(found.ids, ids(&pair[2]), "{name}: {texts:?}");
+        assert_eq!(Some(found.second as u64), pair[3].as_u64(), "{name}: {texts:?}");
+        assert_eq!(tokenizer.encode(texts[0], true, false), ids(&pair[4]), "{name}: {texts:?}");
     }
 }
 
@@ -476,6 +525,75 @@ fn a_part_of_a_character_may_end_an_answer() {
     assert_eq!(tokenizer.end_of_generation_ids(), [3, 4]);
 }
 
+/// The metadata of a small WordPiece vocabulary, changed by `change`.
+fn small_words(change: impl FnOnce(&mut Metadata)) -> Tokenizer {
+    let tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "▁a", "b", "▁b", "▁'", "▁."];
+    let mut metadata: Metadata = [
+        ("tokenizer.ggml.model", Value::String("bert".into())),
+        ("tokenizer.ggml.tokens", strings(&tokens)),
+        ("tokenizer.ggml.token_type", Value::Array(Array::I32(vec![3, 2, 3, 3, 1, 1, 1, 1, 1]))),
+        ("tokenizer.ggml.unknown_token_id", Value::U32(1)),
+        ("tokenizer.ggml.cls_token_id", Value::U32(2)),
+        ("tokenizer.ggml.seperator_token_id", Value::U32(3)),
+    ]
+    .into_iter()
+    .collect();
+    change(&mut metadata);
+    Tokenizer::from_metadata(&metadata).expect("a tokenizer")
+}
+
+#[test]
+fn bert_wraps_texts_and_pairs() {
+    let tokenizer = small_words(|_| ());
+    assert_eq!(tokenizer.encode("AB b", true, false), [2, 4, 5, 6, 3]);
+    assert_eq!(tokenizer.encode("", true, false), [2, 3]);
+    assert_eq!(tokenizer.encode("axb", false, false), [1]);
+    let pair = tokenizer.encode_pair("a", "b [SEP]");
+    assert_eq!((pair.ids, pair.second), (vec![2, 4, 3, 6, 1, 1, 1, 3], 3));
+    // Two separators, where the file asks for both.
+    let tokenizer = small_words(|metadata| {
+        metadata.insert("tokenizer.ggml.add_eos_token", Value::Bool(true));
+        metadata.insert("tokenizer.ggml.add_sep_token", Value::Bool(true));
+    });
+    let pair = tokenizer.encode_pair("a", "b");
+    assert_eq!((pair.ids, pair.second), (vec![2, 4, 3, 3, 6, 3], 4));
+    let tokenizer = small_words(|metadata| {
+        metadata.insert("tokenizer.ggml.add_eos_token", Value::Bool(true));
+        metadata.insert("tokenizer.ggml.add_sep_token", Value::Bool(false));
+    });
+    assert_eq!(tokenizer.encode_pair("a", "b").ids, [2, 4, 3, 6, 3]);
+}
+
+#[test]
+fn a_file_may_have_a_prompt_for_pairs() {
+    let tokenizer = small_words(|metadata| {
+        let prompt = "{document} b {query}[SEP]";
+        metadata.insert("tokenizer.chat_template.rerank", Value::String(prompt.into()));
+    });
+    let pair = tokenizer.encode_pair("a", "{query} .");
+    assert_eq!((pair.ids, pair.second), (vec![1, 1, 1, 8, 6, 4, 3], 7));
+}
+
+/// An apostrophe waits for the token behind it; the text is the same however it is cut.
+#[test]
+fn words_are_joined_as_english_text() {
+    let tokenizer = small_words(|_| ());
+    let text = |ids: &[u32]| {
+        let mut stream = TextStream::new(true, false);
+        let streamed: String = ids.iter().map(|&id| stream.push(&tokenizer, id)).collect();
+        let text = tokenizer.decode(ids, true);
+        assert_eq!(streamed + &stream.flush(), text);
+        text
+    };
+    assert_eq!(text(&[4, 7, 6, 8]), "a'b.");
+    assert_eq!(text(&[7, 4, 7]), "' a '");
+    assert_eq!(text(&[4, 7, 8]), "a '.");
+    assert_eq!(text(&[4, 7, 5]), "a 'b");
+    assert_eq!(text(&[4, 7, 7, 7, 6]), "a'''b");
+    assert_eq!(text(&[2, 4, 5, 3]), "[CLS] ab [SEP]");
+    assert_eq!(tokenizer.decode(&[2, 4, 3, 6, 3], false), "a b");
+}
+
 /// What is wrong, how to make it so, and what the message must say.
 type Wrong = (&'static str, Value, &'static [&'static str]);
 
@@ -539,10 +657,13 @@ fn missing_keys_and_other_models_are_refused() {
         let error = Tokenizer::from_metadata(&metadata.into_iter().collect()).expect_err(missing);
         assert!(error.code() == ErrorCode::BadFile && error.message().contains(missing), "{error}");
     }
-    let error = small(|metadata| drop(metadata.insert("tokenizer.ggml.model", Value::String("bert".into()))))
-        .expect_err("a WordPiece model");
-    assert_eq!(error.code(), ErrorCode::UnsupportedArchitecture);
-    assert!(error.message().contains("bert"), "{error}");
+    for model in ["rwkv", "plamo2", "hybriddna", "none"] {
+        let error = small(|metadata| drop(metadata.insert("tokenizer.ggml.model", Value::String(model.into()))))
+            .expect_err("a model that is not implemented");
+        assert_eq!(error.code(), ErrorCode::UnsupportedArchitecture);
+        let words = [model, "bert", "gemma4", "gpt2", "llama"];
+        assert!(words.iter().all(|word| error.message().contains(word)), "{error}");
+    }
 }
 
 /// Nothing that a file may say makes loading, encoding or decoding panic.
@@ -555,6 +676,7 @@ mod any_metadata {
         prop_oneof![
             8 => "[ab▁Ġ ]{0,3}".prop_map(String::into_bytes),
             2 => "<0x[0-9A-G]{2}>".prop_map(String::into_bytes),
+            1 => prop_oneof![Just("▁'"), Just("▁.")].prop_map(|token| token.as_bytes().to_vec()),
             1 => Just(b"<|im_end|>".to_vec()),
             1 => ".{0,4}".prop_map(String::into_bytes),
             1 => vec(any::<u8>(), 0..3),
@@ -566,13 +688,13 @@ mod any_metadata {
 
         #[test]
         fn never_panics(
-            model in prop_oneof![Just("gpt2"), Just("llama"), Just("gemma4")],
+            model in prop_oneof![Just("gpt2"), Just("llama"), Just("gemma4"), Just("bert")],
             pre in prop_oneof![Just("default"), Just("llama-bpe"), Just("tekken"), Just("deepseek-v3"), Just("?")],
             tokens in vec(token(), 0..12),
             kinds in vec(-1..8_i32, 0..12),
             merges in vec("[ab▁Ġ]{0,2} [ab▁Ġ]{0,2}", 0..8),
             ids in vec(0..14_u32, 3),
-            text in "[ab▁ \n<>|é🦙]{0,40}",
+            text in "[ab▁ \n<>|é🦙'.]{0,40}",
         ) {
             let count = tokens.len();
             let kinds: Vec<i32> = kinds.into_iter().cycle().take(count).collect();

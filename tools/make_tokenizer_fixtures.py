@@ -16,7 +16,7 @@ import random
 import gguf
 import sentencepiece
 import tokenizers
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 HOME = pathlib.Path(__file__).resolve().parent.parent / "tests/fixtures/tokenizer"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
@@ -198,10 +198,15 @@ def texts_for(special):
     return TEXTS + CORPUS.splitlines() + [CORPUS] + around + ["".join(special)]
 
 
-def expectations(name, texts, plain, special):
-    # The text, its ids, and its ids with special tokens read where they differ.
-    cases = [[text, plain(text), *([special(text)] if special(text) != plain(text) else [])] for text in texts]
-    return {"vocabulary": f"{name}.gguf", "cases": cases}
+def expectations(name, texts, plain, special, decode=None, pairs=()):
+    # The text, its ids, its ids with special tokens read where they differ, the text they give where it differs.
+    def case(text):
+        both = [plain(text), special(text)]
+        decoded = [] if decode is None else [both[1] if both[1] != both[0] else None, decode(both[0])]
+        return [text, both[0], *(decoded or both[1:] if both[1] != both[0] or decoded else [])]
+
+    fixture = {"vocabulary": f"{name}.gguf", "cases": [case(text) for text in texts]}
+    return {**fixture, "pairs": pairs} if pairs else fixture
 
 
 SPECIAL = ["<|begin|>", "<|end_of_text|>", "<|im_start|>", "<|im_end|>"]
@@ -309,6 +314,59 @@ def characters(name):
     return expectations(name, texts, lambda text: encode(text, False), lambda text: encode(text, True))
 
 
+PAIRS = [("What did the hedgehog find?", "A silver key, under the old oak."), ("", "x"), ("key", "")]
+
+
+def clean_up(text):
+    """The spaces that `transformers` takes out of English text (`clean_up_tokenization`)."""
+    for before in (" .", " ?", " !", " ,"):
+        text = text.replace(before, before[1:])
+    text = text.replace(" ' ", "'")
+    for before in (" n't", " 'm", " 's", " 've", " 're"):
+        text = text.replace(before, before[1:])
+    return text
+
+
+def word_piece(name, lowercase):
+    """WordPiece, as BERT has it. GGUF marks the tokens that begin a word instead of those that do not."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(cleanup=False)
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=500, special_tokens=special, show_progress=False, limit_alphabet=150
+    )
+    tokenizer.train_from_iterator(CORPUS.splitlines(), trainer)
+    vocabulary = sorted(tokenizer.get_vocab(), key=tokenizer.token_to_id)
+    spelled = [t if t in special else t[2:] if t.startswith("##") else f"\u2581{t}" for t in vocabulary]
+    kinds = [CONTROL if token in special else NORMAL for token in vocabulary]
+    unknown, cls, sep = (tokenizer.token_to_id(token) for token in ("[UNK]", "[CLS]", "[SEP]"))
+    file = Gguf(name, "bert", spelled, kinds, unk_token_id=unknown, sep_token_id=sep, pad_token_id=0)
+    file.writer.add_uint32("tokenizer.ggml.cls_token_id", cls)
+    if not lowercase:
+        file.writer.add_bool("tokenizer.ggml.normalizer.lowercase", False)
+    file.write()
+
+    def encode(text, special):
+        tokenizer.encode_special_tokens = not special
+        return tokenizer.encode(text, add_special_tokens=False).ids
+
+    def pair(left, right):
+        first, second = encode(left, False), encode(right, False)
+        single = [cls, *first, sep]
+        return [left, right, [*single, *second, sep], len(single), single]
+
+    texts = [*texts_for(special), *WORD_PIECE_TEXTS]
+    decode = lambda ids: clean_up(tokenizer.decode(ids, skip_special_tokens=False))
+    pairs = [pair(*texts) for texts in PAIRS]
+    return expectations(name, texts, lambda text: encode(text, False), lambda text: encode(text, True), decode, pairs)
+
+
+# Accents, a word that is as long as a word may be and one that is longer, and apostrophes.
+WORD_PIECE_TEXTS = ["ÄÖÜ äöü Ñ Å İ ﬁ Ω", "e\u0301le\u0301ment", "고슴도치", "x" * 100, "x" * 101, "it's the dog's, isn ' t it ?", "'a' 'b'"]
+
+
 def main():
     HOME.mkdir(parents=True, exist_ok=True)
     write = lambda name, value: (HOME / name).write_text(
@@ -321,6 +379,8 @@ def main():
         sentence_piece("spm", True),
         sentence_piece("spm-no-prefix", False),
         characters("characters"),
+        word_piece("wordpiece", True),
+        word_piece("wordpiece-cased", False),
     ]
     versions = f"tokenizers {tokenizers.__version__}, sentencepiece {sentencepiece.__version__}"
     write("cases.json", {"made_by": versions, "vocabularies": fixtures})

@@ -77,7 +77,7 @@ const fn of_ascii(byte: u8) -> Classes {
 }
 
 fn of_any(character: char) -> Classes {
-    let category = match CodePointMapData::<Category>::new().get(character) {
+    let classes = match category(character) {
         Category::UppercaseLetter | Category::TitlecaseLetter => Classes::UPPER,
         Category::LowercaseLetter => Classes::LOWER,
         Category::ModifierLetter | Category::OtherLetter => Classes::CASELESS,
@@ -95,7 +95,21 @@ fn of_any(character: char) -> Classes {
         }
         _ => Classes::NONE,
     };
-    if character.is_whitespace() { category.or(Classes::SPACE) } else { category }
+    if character.is_whitespace() { classes.or(Classes::SPACE) } else { classes }
+}
+
+/// `\p{Mn}`: the accents that a decomposed character has behind its base.
+pub(super) fn is_nonspacing_mark(character: char) -> bool {
+    category(character) == Category::NonspacingMark
+}
+
+/// `\p{Cc}\p{Cf}\p{Co}`
+pub(super) fn is_control_or_format(character: char) -> bool {
+    matches!(category(character), Category::Control | Category::Format | Category::PrivateUse)
+}
+
+fn category(character: char) -> Category {
+    CodePointMapData::<Category>::new().get(character)
 }
 
 #[cfg(test)]

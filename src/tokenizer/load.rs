@@ -2,10 +2,12 @@
 
 use super::bpe::Bpe;
 use super::pretokenizers::{self, PreTokenizer};
+use super::rules::{Rules, token_id};
 use super::special::{Matcher, end_tokens};
 use super::spm::Spm;
 use super::vocab::{Kind, Spelling, Vocab, shown};
-use super::{Model, Rules, Tokenizer};
+use super::wordpiece::{Normalizer, WordPiece};
+use super::{Model, Tokenizer};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::{Metadata, Strings};
 
@@ -14,13 +16,17 @@ const PRE: &str = "tokenizer.ggml.pre";
 
 /// The tokenizer models that are implemented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Family {
+pub(super) enum Family {
     /// `gpt2`: BPE over bytes.
     ByteLevel,
     /// `llama`: SentencePiece.
     SentencePiece,
     /// `gemma4`: BPE over characters, spelled like SentencePiece.
     Characters,
+    /// `bert`: WordPiece.
+    WordPiece,
+    /// `t5`: SentencePiece's unigram model.
+    Unigram,
 }
 
 pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnMut()) -> Result<Tokenizer> {
@@ -28,12 +34,16 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
     let mut warnings = Vec::new();
     let words = pre_tokenizer(metadata, family, &mut warnings)?;
     let kinds = metadata.i32s("tokenizer.ggml.token_type")?;
-    let spelling = if family == Family::ByteLevel { Spelling::ByteLevel } else { Spelling::Metaspace };
+    let spelling = match family {
+        Family::ByteLevel => Spelling::ByteLevel,
+        Family::WordPiece => Spelling::WordStarts,
+        Family::SentencePiece | Family::Characters | Family::Unigram => Spelling::Metaspace,
+    };
     let tokens = required_strings(metadata, "tokenizer.ggml.tokens")?;
     let mut vocab = Vocab::new(tokens, kinds.as_deref(), spelling, yield_now).await?;
-    let rules = rules(metadata, &vocab, family, words, &mut warnings)?;
+    let rules = Rules::new(metadata, &vocab, family, words, &mut warnings)?;
     if kinds.is_none() {
-        [rules.bos, rules.eos].into_iter().flatten().for_each(|id| vocab.set_kind(id, Kind::Control));
+        [rules.bos, rules.eos, rules.end].into_iter().flatten().for_each(|id| vocab.set_kind(id, Kind::Control));
         rules.unknown.into_iter().for_each(|id| vocab.set_kind(id, Kind::Unknown));
     }
     let model = match family {
@@ -45,6 +55,12 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
             let merges = required_strings(metadata, "tokenizer.ggml.merges")?;
             Model::Bpe(Bpe::new(&mut vocab, merges, words, yield_now).await?)
         }
+        Family::WordPiece => Model::WordPiece(WordPiece {
+            pieces: Matcher::new(&vocab, Kind::is_text, yield_now).await,
+            normalizer: normalizer(metadata)?,
+            unknown: rules.unknown,
+        }),
+        Family::Unigram => unreachable!(),
     };
     let mut named = vec![rules.eos];
     for key in ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"] {
@@ -60,6 +76,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
             .str("tokenizer.chat_template")?
             .filter(|text| !text.trim().is_empty())
             .map(str::to_owned),
+        rank_template: metadata.str("tokenizer.chat_template.rerank")?.map(str::to_owned),
         vocab,
         model,
         rules,
@@ -73,9 +90,10 @@ fn family(metadata: &Metadata) -> Result<Family> {
         "gpt2" => Ok(Family::ByteLevel),
         "llama" => Ok(Family::SentencePiece),
         "gemma4" => Ok(Family::Characters),
+        "bert" => Ok(Family::WordPiece),
         other => Err(Error::new(
             ErrorCode::UnsupportedArchitecture,
-            format!("{MODEL} is {}, supported are gpt2, llama and gemma4", shown(other.as_bytes())),
+            format!("{MODEL} is {}, supported are bert, gemma4, gpt2 and llama", shown(other.as_bytes())),
         )),
     }
 }
@@ -83,7 +101,7 @@ fn family(metadata: &Metadata) -> Result<Family> {
 fn pre_tokenizer(metadata: &Metadata, family: Family, warnings: &mut Vec<String>) -> Result<&'static PreTokenizer> {
     let name = match family {
         Family::Characters => Some("gemma4"),
-        Family::SentencePiece => None,
+        Family::SentencePiece | Family::WordPiece | Family::Unigram => None,
         Family::ByteLevel => metadata.str(PRE)?,
     };
     let Some(name) = name else {
@@ -99,53 +117,10 @@ fn pre_tokenizer(metadata: &Metadata, family: Family, warnings: &mut Vec<String>
     }))
 }
 
-fn rules(
-    metadata: &Metadata,
-    vocab: &Vocab,
-    family: Family,
-    words: &PreTokenizer,
-    warnings: &mut Vec<String>,
-) -> Result<Rules> {
-    let spm = family == Family::SentencePiece;
-    let mut id = |name: &str| token_id(metadata, &format!("tokenizer.ggml.{name}_token_id"), vocab, warnings);
-    // SentencePiece's own defaults, for old files.
-    let by_default = |id: u32| (spm && vocab.is_token(id)).then_some(id);
-    let rules = Rules {
-        bos: id("bos")?.or_else(|| by_default(1)),
-        eos: id("eos")?.or_else(|| by_default(2)),
-        unknown: id("unknown")?.or_else(|| by_default(0)),
-        padding: id("padding")?,
-        add_bos: metadata.bool("tokenizer.ggml.add_bos_token")?.unwrap_or(spm || words.add_bos)
-            || family == Family::Characters,
-        add_eos: metadata.bool("tokenizer.ggml.add_eos_token")?.unwrap_or(false),
-        space_prefix: metadata.bool("tokenizer.ggml.add_space_prefix")?.unwrap_or(spm) && spm,
-        eats_space: is_phi3(metadata)?,
-    };
-    for (wanted, name, id) in [("add_bos_token", "bos", rules.bos), ("add_eos_token", "eos", rules.eos)] {
-        let (key, id_key) = (format!("tokenizer.ggml.{wanted}"), format!("tokenizer.ggml.{name}_token_id"));
-        if id.is_none() && metadata.get(&id_key).is_none() && metadata.bool(&key)? == Some(true) {
-            return Err(Error::bad_file(format!("{key} is true, but {id_key} is missing")));
-        }
-    }
-    Ok(rules)
-}
-
-/// Phi-3's special tokens swallow the white space after them. GGUF has no key for that, so llama.cpp goes by
-/// the name.
-fn is_phi3(metadata: &Metadata) -> Result<bool> {
-    let name = metadata.str("general.name")?.unwrap_or_default().to_ascii_lowercase();
-    Ok(name.contains("phi-3") || name.contains("phi3"))
-}
-
-/// A token id of the metadata; all 32 bits set means none. One past the last token counts as none too, with a warning,
-/// as in llama.cpp: files with an odd padding token are good models otherwise.
-fn token_id(metadata: &Metadata, key: &str, vocab: &Vocab, warnings: &mut Vec<String>) -> Result<Option<u32>> {
-    let Some(id) = metadata.u64(key)?.filter(|&id| id != u64::from(u32::MAX)) else { return Ok(None) };
-    if id >= vocab.len() as u64 {
-        warnings.push(format!("{key} is {id}, but there are {} tokens: it is ignored", vocab.len()));
-        return Ok(None);
-    }
-    Ok(Some(id as u32))
+fn normalizer(metadata: &Metadata) -> Result<Normalizer> {
+    let lowercase = metadata.bool("tokenizer.ggml.normalizer.lowercase")?.unwrap_or(true);
+    let strip_accents = metadata.bool("tokenizer.ggml.normalizer.strip_accents")?.unwrap_or(lowercase);
+    Ok(Normalizer { lowercase, strip_accents })
 }
 
 fn required_strings<'m>(metadata: &'m Metadata, key: &str) -> Result<&'m Strings> {

@@ -15,21 +15,27 @@ mod classes;
 mod date;
 mod index;
 mod jinja;
+mod join;
 mod json;
 mod load;
 mod merge;
 mod pretokenizers;
+mod rules;
 mod special;
 mod split;
 mod spm;
 mod stream;
 mod vocab;
+mod wordpiece;
 mod words;
 
 use self::bpe::Bpe;
+use self::join::Joint;
+use self::rules::Rules;
 use self::special::{Fragment, Matcher};
 use self::spm::Spm;
 use self::vocab::{Kind, METASPACE, Vocab};
+use self::wordpiece::WordPiece;
 use crate::error::Result;
 use crate::gguf::Metadata;
 use crate::yielding::{at_once, none};
@@ -50,6 +56,8 @@ pub struct Tokenizer {
     rules: Rules,
     ends: Vec<u32>,
     chat_template: Option<String>,
+    /// The prompt for a query and a document, which stand in it as `{query}` and `{document}`.
+    rank_template: Option<String>,
     warnings: Vec<String>,
 }
 
@@ -57,29 +65,24 @@ pub struct Tokenizer {
 enum Model {
     Bpe(Bpe),
     Spm(Spm),
+    WordPiece(WordPiece),
 }
 
-/// The special tokens added around the text.
-#[derive(Debug, Clone, Copy, Default)]
-struct Rules {
-    bos: Option<u32>,
-    eos: Option<u32>,
-    unknown: Option<u32>,
-    padding: Option<u32>,
-    add_bos: bool,
-    add_eos: bool,
-    /// Text gets a leading space, which decoding removes again.
-    space_prefix: bool,
-    /// Special tokens swallow the white space after them.
-    eats_space: bool,
+/// The ids of two texts for a model that judges the second by the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The ids of both texts, with the special tokens that the model wants.
+    pub ids: Vec<u32>,
+    /// Where the second text begins in `ids`; their number where the model has a prompt for pairs.
+    pub second: usize,
 }
 
 impl Tokenizer {
     /// Reads the `tokenizer.*` keys.
     ///
     /// # Errors
-    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `gpt2`, `llama` and `gemma4`; `bad_file`
-    /// where keys are missing, of the wrong type, of different lengths, or name ids past the end.
+    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `bert`, `gemma4`, `gpt2` and `llama`;
+    /// `bad_file` where keys are missing, of the wrong type, of different lengths, or name ids past the end.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
         at_once(Self::yielding(metadata, none))
     }
@@ -95,20 +98,20 @@ impl Tokenizer {
 
     /// The token ids of `text`.
     ///
-    /// `add_special` adds BOS and EOS where the file wants them. `parse_special` reads special tokens that stand in the
+    /// `add_special` adds BOS and EOS where the file wants them, for BERT `[CLS]` and `[SEP]`. `parse_special` reads special tokens that stand in the
     /// text, such as `<|im_start|>`; without it they are text like any other. A prompt made by [`Self::template_text`]
     /// is encoded by [`Self::encode_prompt`].
     pub fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 2);
-        if add_special && self.rules.add_bos {
-            ids.extend(self.rules.bos);
+        if add_special {
+            ids.extend(self.rules.begin);
         }
         let matcher = if parse_special { &self.special } else { &self.added };
         let mut at_start = true;
         matcher.cut(
             &self.vocab,
             text,
-            |id| self.eats_space(id),
+            |id| self.rules.sides(&self.vocab, id),
             |fragment| {
                 match fragment {
                     Fragment::Token(id) => ids.push(id),
@@ -117,18 +120,35 @@ impl Tokenizer {
                 at_start = matches!(fragment, Fragment::Token(_));
             },
         );
-        if add_special && self.rules.add_eos {
-            ids.extend(self.rules.eos);
+        if add_special {
+            ids.extend(self.rules.end);
         }
         ids
+    }
+
+    /// The token ids of a query and a document for a reranker: `[CLS] query [SEP] document [SEP]`,
+    /// `<s> query </s></s> document </s>`, or the file's own prompt, as the model was trained. Special tokens in the
+    /// texts are text.
+    pub fn encode_pair(&self, query: &str, document: &str) -> Pair {
+        if let Some(template) = &self.rank_template {
+            let parts = template.split("{query}").map(|part| part.replace("{document}", document));
+            let ids = self.encode(&parts.collect::<Vec<_>>().join(query), false, true);
+            return Pair { second: ids.len(), ids };
+        }
+        let mut ids: Vec<u32> = self.rules.begin.into_iter().collect();
+        ids.extend(self.encode(query, false, false));
+        ids.extend(self.rules.between.into_iter().flatten());
+        let second = ids.len();
+        ids.extend(self.encode(document, false, false));
+        ids.extend(self.rules.end);
+        Pair { ids, second }
     }
 
     /// The token ids of a prompt in the model's own format: special tokens are read, and BOS is added where the file
     /// wants it and the text has none yet. EOS is not added.
     pub fn encode_prompt(&self, text: &str) -> Vec<u32> {
         let mut ids = self.encode(text, false, true);
-        if let Some(bos) = self.rules.bos
-            && self.rules.add_bos
+        if let Some(bos) = self.rules.begin
             && ids.first() != Some(&bos)
         {
             ids.insert(0, bos);
@@ -156,6 +176,7 @@ impl Tokenizer {
         match &self.model {
             Model::Bpe(bpe) => bpe.encode(&self.vocab, text, ids),
             Model::Spm(spm) => spm.encode(&self.vocab, text, ids),
+            Model::WordPiece(wordpiece) => wordpiece.encode(&self.vocab, text, ids),
         }
     }
 
@@ -163,25 +184,12 @@ impl Tokenizer {
     /// `show_special`; ids past the end are left out.
     pub fn decode(&self, ids: &[u32], show_special: bool) -> String {
         let mut bytes = Vec::new();
-        let mut at_start = true;
+        let mut joint = Joint::Start;
         for &id in ids {
-            self.push_token(id, show_special, &mut at_start, &mut bytes);
+            self.push_token(id, show_special, &mut joint, &mut bytes);
         }
+        joint.end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
-    }
-
-    /// Appends a token's bytes as they appear in text. `at_start` says whether text begins here, where encoding would
-    /// have put a space, and is kept up to date.
-    fn push_token(&self, id: u32, show_special: bool, at_start: &mut bool, out: &mut Vec<u8>) {
-        let (Some(bytes), Some(kind)) = (self.vocab.token(id), self.vocab.kind(id)) else { return };
-        if matches!(kind, Kind::Control | Kind::Unknown) {
-            out.extend_from_slice(if show_special { bytes } else { b"" });
-            *at_start = true;
-            return;
-        }
-        let prefixed = *at_start && self.rules.space_prefix && kind != Kind::UserDefined;
-        out.extend_from_slice(if prefixed { bytes.strip_prefix(b" ").unwrap_or(bytes) } else { bytes });
-        *at_start = kind == Kind::UserDefined;
     }
 
     /// The bytes of a token's text, which need not be whole characters; for a control token its name. `None` past the
@@ -222,7 +230,7 @@ impl Tokenizer {
 
     /// Whether `encode` with `add_special` begins with BOS.
     pub fn adds_bos(&self) -> bool {
-        self.rules.add_bos && self.rules.bos.is_some()
+        self.rules.begin.is_some()
     }
 
     /// Whether an answer ends with this token.
@@ -269,11 +277,5 @@ impl Tokenizer {
             padding: name(self.rules.padding),
         };
         chat::render(template, &chat::Chat { messages, add_generation_prompt, date, tokens })
-    }
-
-    fn eats_space(&self, id: u32) -> bool {
-        // Phi-3's own tokenizer does not for these.
-        let keeps = [&b"<unk>"[..], b"<s>", b"<|endoftext|>"];
-        self.rules.eats_space && !self.vocab.token(id).is_some_and(|text| keeps.contains(&text))
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct PreTokenizer {
     pub whole_words: bool,
     /// A sequence starts with BOS unless the file says otherwise.
     pub add_bos: bool,
+    /// The texts of a pair have a separator between them unless the file says otherwise.
+    pub add_separator: bool,
 }
 
 const GPT2: Words = Words {
@@ -49,7 +51,8 @@ const LETTERS_AND_MARKS: Classes = Classes::LETTER.or(Classes::MARK);
 const QWEN35: Words =
     Words { letters: Letters::Prefixed(LETTERS_AND_MARKS), not_punctuation: LETTERS_AND_MARKS, ..cl100k(1) };
 
-const PLAIN: PreTokenizer = PreTokenizer { names: &[], stages: &[], whole_words: false, add_bos: false };
+const PLAIN: PreTokenizer =
+    PreTokenizer { names: &[], stages: &[], whole_words: false, add_bos: false, add_separator: false };
 
 /// The table. The first row is also the fallback for names that are not here.
 static PRE_TOKENIZERS: &[PreTokenizer] = &[
@@ -76,11 +79,14 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
             "jina-de",
             "jina-v2-es",
             "jina-v2-de",
-            "jina-v1-en",
-            "jina-v2-code",
-            "roberta-bpe",
         ],
         stages: &[Stage::Words(GPT2)],
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["jina-v1-en", "jina-v2-code", "roberta-bpe"],
+        stages: &[Stage::Words(GPT2)],
+        add_separator: true,
         ..PLAIN
     },
     PreTokenizer {
@@ -98,6 +104,7 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
         stages: &[Stage::Words(cl100k(3))],
         whole_words: true,
         add_bos: true,
+        ..PLAIN
     },
     PreTokenizer { names: &["dbrx", "smaug-bpe", "glm4", "chatglm-bpe"], stages: &[Stage::Words(cl100k(3))], ..PLAIN },
     PreTokenizer {
@@ -142,7 +149,13 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
         stages: &[Stage::Run(is_falcon_sign), Stage::Words(GPT2), Stage::ThreeLimbs],
         ..PLAIN
     },
-    PreTokenizer { names: &["tekken"], stages: &[Stage::Words(cased(false, 1))], whole_words: true, add_bos: true },
+    PreTokenizer {
+        names: &["tekken"],
+        stages: &[Stage::Words(cased(false, 1))],
+        whole_words: true,
+        add_bos: true,
+        ..PLAIN
+    },
     PreTokenizer {
         names: &["gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"],
         stages: &[Stage::Words(cased(true, 3))],

@@ -10,6 +10,13 @@ pub(super) enum Fragment<'t> {
     Token(u32),
 }
 
+/// The sides of a special token on which it swallows white space.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sides {
+    pub left: bool,
+    pub right: bool,
+}
+
 /// Finds tokens that are written in a text: at each place the longest.
 ///
 /// The tokens are sorted by their bytes, so those with a common beginning are neighbours. A search narrows the list
@@ -49,25 +56,38 @@ impl Matcher {
         self.ids.binary_search_by(|&id| vocab.token(id).unwrap_or_default().cmp(text.as_bytes())).is_ok()
     }
 
-    /// The longest token that `text` begins with.
-    fn longest(&self, vocab: &Vocab, text: &[u8]) -> Option<u32> {
-        let first = usize::from(*text.first()?);
-        let mut ids = &self.ids[self.starts[first] as usize..self.starts[first + 1] as usize];
+    /// Calls `each` with the tokens that `text` begins with, shorter ones first.
+    pub fn each_prefix(&self, vocab: &Vocab, text: &[u8], mut each: impl FnMut(u32)) {
+        let Some(&first) = text.first() else { return };
+        let mut ids = &self.ids[self.starts[usize::from(first)] as usize..self.starts[usize::from(first) + 1] as usize];
         let text_of = |id: u32| vocab.token(id).unwrap_or_default();
-        let mut best = None;
         // All of `ids` begin with the first `depth` bytes of the text.
         for depth in 1.. {
             match *ids {
-                [] => break,
-                [id] => return if text.starts_with(text_of(id)) { Some(id) } else { best },
-                [id, ref longer @ ..] if text_of(id).len() == depth => (best, ids) = (Some(id), longer),
+                [] => return,
+                [id] => {
+                    if text.starts_with(text_of(id)) {
+                        each(id);
+                    }
+                    return;
+                }
+                [id, ref longer @ ..] if text_of(id).len() == depth => {
+                    each(id);
+                    ids = longer;
+                }
                 _ => {}
             }
-            let Some(&byte) = text.get(depth) else { break };
+            let Some(&byte) = text.get(depth) else { return };
             let start = ids.partition_point(|&id| text_of(id)[depth] < byte);
             let end = ids.partition_point(|&id| text_of(id)[depth] <= byte);
             ids = &ids[start..end];
         }
+    }
+
+    /// The longest token that `text` begins with.
+    pub fn longest(&self, vocab: &Vocab, text: &[u8]) -> Option<u32> {
+        let mut best = None;
+        self.each_prefix(vocab, text, |id| best = Some(id));
         best
     }
 
@@ -78,22 +98,24 @@ impl Matcher {
     }
 
     /// Calls `each` with the fragments of `text` in order; empty texts are left out.
-    /// `eats_space` says whether a token swallows the white space after it.
+    /// `strips` says of which sides a token swallows the white space.
     pub fn cut<'t>(
         &self,
         vocab: &Vocab,
         text: &'t str,
-        eats_space: impl Fn(u32) -> bool,
+        strips: impl Fn(u32) -> Sides,
         mut each: impl FnMut(Fragment<'t>),
     ) {
         let mut start = 0;
         while let Some((at, id)) = self.next(vocab, text, start) {
-            if start < at {
-                each(Fragment::Text(&text[start..at]));
+            let sides = strips(id);
+            let before = if sides.left { text[start..at].trim_ascii_end() } else { &text[start..at] };
+            if !before.is_empty() {
+                each(Fragment::Text(before));
             }
             each(Fragment::Token(id));
             start = at + vocab.token(id).map_or(1, <[u8]>::len);
-            if eats_space(id) {
+            if sides.right {
                 start = text.len() - text[start..].trim_ascii_start().len();
             }
         }

@@ -1,6 +1,7 @@
 //! Text that is still being generated: tokens in, whole characters out, and stop strings caught wherever they fall.
 
 use super::Tokenizer;
+use super::join::Joint;
 
 /// UTF-8 that arrives in pieces. The concatenated output equals `String::from_utf8_lossy` of all bytes.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +59,7 @@ fn could_continue(bytes: &[u8]) -> bool {
 #[derive(Debug, Clone)]
 pub struct TextStream {
     utf8: Utf8Stream,
-    at_start: bool,
+    joint: Joint,
     show_special: bool,
 }
 
@@ -67,19 +68,22 @@ impl TextStream {
     /// a prompt, so that a space at the start is part of it; a text of its own loses the space that encoding had put
     /// there.
     pub fn new(show_special: bool, continues: bool) -> Self {
-        Self { utf8: Utf8Stream::new(), at_start: !continues, show_special }
+        let joint = if continues { Joint::Inside } else { Joint::Start };
+        Self { utf8: Utf8Stream::new(), joint, show_special }
     }
 
     /// The text that is certain after this token: often a word, at times nothing yet. Ids past the end give nothing.
     pub fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> String {
         let mut bytes = Vec::new();
-        tokenizer.push_token(id, self.show_special, &mut self.at_start, &mut bytes);
+        tokenizer.push_token(id, self.show_special, &mut self.joint, &mut bytes);
         self.utf8.push(&bytes)
     }
 
     /// Ends the stream: an unfinished character becomes U+FFFD.
     pub fn flush(&mut self) -> String {
-        self.utf8.flush()
+        let mut bytes = Vec::new();
+        self.joint.end(&mut bytes);
+        self.utf8.push(&bytes) + &self.utf8.flush()
     }
 }
 

@@ -37,7 +37,7 @@ impl Kind {
 
     /// Whether merging pieces of plain text may end at such a token. Control tokens may not: typing `<s>` must not
     /// start a sequence.
-    fn is_text(self) -> bool {
+    pub fn is_text(self) -> bool {
         matches!(self, Self::Normal | Self::UserDefined | Self::Unused)
     }
 }
@@ -49,6 +49,8 @@ pub(super) enum Spelling {
     ByteLevel,
     /// As they are, with U+2581 for a space.
     Metaspace,
+    /// As they are, with U+2581 in front of those that begin a word.
+    WordStarts,
 }
 
 /// SentencePiece's sign for a space, U+2581.
@@ -149,6 +151,7 @@ impl Vocab {
         match self.spelling {
             Spelling::ByteLevel => !matches!(kind, Kind::Normal | Kind::Unused) || is_byte_level(text),
             Spelling::Metaspace => !text.contains(' '),
+            Spelling::WordStarts => true,
         }
     }
 
@@ -274,6 +277,11 @@ pub(super) fn push_spelled(text: &str, spelling: Spelling, out: &mut Vec<u8>) {
                 }
                 out.extend_from_slice(part.as_bytes());
             }
+        }
+        Spelling::WordStarts => {
+            let word = text.strip_prefix(METASPACE);
+            out.extend_from_slice(if word.is_some() { b" " } else { b"" });
+            out.extend_from_slice(word.unwrap_or(text).as_bytes());
         }
     }
 }
