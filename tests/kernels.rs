@@ -68,6 +68,7 @@ groups! {
     products_of_tensors: ["expert_rows", "expert_sum", "fill", "mat_mul_dense", "mat_mul_grouped"],
     softmax_and_norms_of_tensors: ["softmax", "layer_norm", "rms_norm_residual"],
     reductions_of_tensors: ["reduce", "argmax_axis", "top_k", "cumsum"],
+    gated_delta_rule: ["delta_net", "output_gate"],
     scans_and_projections_of_tensors: ["selective_scan", "sinkhorn", "sinkhorn_rows"],
 }
 

@@ -18,6 +18,7 @@ pub mod attention;
 pub mod attention_batch;
 pub mod attention_strided;
 pub mod cumsum;
+pub mod delta_net;
 pub mod elementwise;
 pub mod fill;
 pub mod gather;
@@ -34,6 +35,7 @@ pub mod mat_mul_subgroup_matrix;
 pub mod mat_vec;
 pub mod movement;
 pub mod norm;
+pub mod output_gate;
 pub mod pool;
 pub mod reduce;
 pub mod repack;
@@ -58,6 +60,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::DECODE,
     &attention::MERGE,
     &attention_batch::SPEC,
+    &delta_net::SPEC,
     &elementwise::SPEC,
     &elementwise::IN_PLACE,
     &fill::SPEC,
@@ -89,6 +92,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &movement::TRANSPOSE,
     &movement::TRANSPOSE_TILED,
     &pool::SPEC,
+    &output_gate::SPEC,
     &reduce::ARGMAX,
     &reduce::SPEC,
     &repack::SPEC,
