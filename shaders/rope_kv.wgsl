@@ -1,5 +1,6 @@
 // The steps between the QKV projection and attention, for one row and one head per workgroup:
 //   q, k: optional RMS norm over the head, then rotation of pairs (RoPE, Su et al. 2021, arXiv 2104.09864)
+//   v: optional RMS norm over the head
 //   k, v: into the cache as packed f16, at the row's position
 // The angle of pair i is position * frequency_i. Frequencies come as turns per token in 64-bit fixed point, so that
 // the wrapped product is exact at any position.
@@ -13,8 +14,12 @@ override HEAD_DIM: u32;       // even
 override ROPE_DIMS: u32;      // even, at most HEAD_DIM: the rest passes through
 override SPLIT_HALF: bool;    // pairs (i, i + ROPE_DIMS/2) rather than (2i, 2i + 1)
 override QK_NORM: bool;
+override V_NORM: bool = false; // v: an RMS norm over the head without weight
 override EPS: f32;
 override CAPACITY: u32;       // positions in the cache of a sequence
+override ROW_STRIDE: u32;     // values of a row of qkv
+override K_AT: u32;           // value of a row where k starts
+override V_AT: u32;           // k's, where v is k before its norm
 override RING: bool;          // position p lies at p % CAPACITY: the cache is smaller than the context
 override ROW_WORDS: u32 = (HEAD_DIM + 7) / 8 * 4; // rows of the cache are padded to eight values
 
@@ -27,7 +32,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
-@group(0) @binding(2) var<storage, read> qkv: array<f32>;              // [rows, HEADS + 2*KV_HEADS, HEAD_DIM]
+@group(0) @binding(2) var<storage, read> qkv: array<f32>;              // [rows, ROW_STRIDE]: q, k, v
 @group(0) @binding(3) var<storage, read> frequencies: array<vec2<u32>>;// [ROPE_DIMS/2]: turns, high and low 32 bits
 @group(0) @binding(4) var<storage, read> q_norm: array<f32>;           // [HEAD_DIM], unused without QK_NORM
 @group(0) @binding(5) var<storage, read> k_norm: array<f32>;           // [HEAD_DIM]
@@ -49,7 +54,7 @@ fn rotate(position: u32, lane: u32) {
     }
 }
 
-fn normalise(is_k: bool, lane: u32) {
+fn normalise(head: u32, lane: u32) {
     var squares = 0.0;
     for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
         squares += head_row[i] * head_row[i];
@@ -57,7 +62,12 @@ fn normalise(is_k: bool, lane: u32) {
     // mutant: f32(HEAD_DIM) + EPS => f32(HEAD_DIM)
     let scale = inverseSqrt(workgroup_sum(squares, lane) / f32(HEAD_DIM) + EPS);
     for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
-        head_row[i] *= scale * select(q_norm[i], k_norm[i], is_k);
+        var weight = 1.0;
+        if head < HEADS + KV_HEADS {
+            // mutant: head >= HEADS); => head > HEADS);
+            weight = select(q_norm[i], k_norm[i], head >= HEADS);
+        }
+        head_row[i] *= scale * weight;
     }
     workgroupBarrier();
 }
@@ -70,17 +80,27 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     let head = group.x;
-    let start = (group.y * (HEADS + 2u * KV_HEADS) + head) * HEAD_DIM;
+    var at = head * HEAD_DIM;
+    if head >= HEADS {
+        at = K_AT + (head - HEADS) * HEAD_DIM;
+    }
+    if head >= HEADS + KV_HEADS {
+        // mutant: at = V_AT + => at = K_AT +
+        at = V_AT + (head - HEADS - KV_HEADS) * HEAD_DIM;
+    }
+    let start = group.y * ROW_STRIDE + at;
     for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
         head_row[i] = qkv[start + i];
     }
     workgroupBarrier();
     if head < HEADS + KV_HEADS {
         if QK_NORM {
-            // mutant: normalise(head >= HEADS, lane) => normalise(head > HEADS, lane)
-            normalise(head >= HEADS, lane);
+            normalise(head, lane);
         }
         rotate(row.position, lane);
+    } else if V_NORM {
+        // mutant: normalise(head, lane); // v =>
+        normalise(head, lane); // v
     }
     workgroupBarrier();
     if head < HEADS {

@@ -1,6 +1,6 @@
 //! Where activations lie: rows in buffers that activations share when they are not needed at the same time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::fusion::{DECODE, PREFILL, steps};
 use super::plan::Plan;
@@ -49,12 +49,24 @@ struct Group {
     last: usize,
 }
 
-/// The places of every layer and of the head, for passes of up to `rows` rows. The residual stream has a buffer of its
-/// own, the logits have `logits`.
-pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> (Vec<Places>, Places) {
-    let x = program.residual();
-    let parts: Vec<&[Op]> = program.layers.iter().chain([&program.head]).map(Vec::as_slice).collect();
-    let assigned: Vec<Vec<(Group, usize)>> = parts.iter().map(|ops| assign(ops, x)).collect();
+/// The places of all parts of a program.
+#[derive(Debug, Clone)]
+pub struct AllPlaces {
+    /// Of the embedding.
+    pub embed: Places,
+    /// Of each layer.
+    pub layers: Vec<Places>,
+    /// Of the head.
+    pub head: Places,
+}
+
+/// The places of every part, for passes of up to `rows` rows. What more than one part needs has a buffer of its own, the
+/// logits have `logits`.
+pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> AllPlaces {
+    let lasting = program.lasting();
+    let parts: Vec<&[Op]> =
+        [&program.embed].into_iter().chain(&program.layers).chain([&program.head]).map(Vec::as_slice).collect();
+    let assigned: Vec<Vec<(Group, usize)>> = parts.iter().map(|ops| assign(ops, &lasting)).collect();
     let mut widths = Vec::new();
     for (group, slot) in assigned.iter().flatten() {
         let width = group.members.iter().map(|&member| program.width(member)).sum::<usize>();
@@ -64,20 +76,25 @@ pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> 
             widths[*slot] = width.max(widths[*slot]);
         }
     }
-    let stream = plan.words("x", rows * program.width(x));
+    let own = |&activation: &Activation| {
+        let (name, width) = (program.activations[activation.0].name, program.width(activation));
+        (activation, Place { slice: plan.words(name, rows * width), offset: 0, stride: width })
+    };
+    let streams: HashMap<Activation, Place> = lasting.iter().map(own).collect();
     let slots: Vec<Slice> =
         widths.iter().enumerate().map(|(i, width)| plan.words(format!("activations {i}"), rows * width)).collect();
     let places = |groups: &Vec<(Group, usize)>| {
-        let mut places = Places(HashMap::from([(x, Place { slice: stream, offset: 0, stride: program.width(x) })]));
+        let mut places = Places(streams.clone());
         for (group, slot) in groups {
             let slice = if is_logits(program, group) { logits } else { slots[*slot] };
             places.add(program, group, slice);
         }
         places
     };
-    let mut all: Vec<Places> = assigned.iter().map(places).collect();
-    let head = all.pop().unwrap_or_default();
-    (all, head)
+    let mut layers: Vec<Places> = assigned.iter().map(places).collect();
+    let head = layers.pop().unwrap_or_default();
+    let embed = if layers.is_empty() { Places::default() } else { layers.remove(0) };
+    AllPlaces { embed, layers, head }
 }
 
 fn is_logits(program: &Program, group: &Group) -> bool {
@@ -95,10 +112,10 @@ impl Places {
     }
 }
 
-/// The activations of one part besides `x`, each group with the number of a slot that nobody else needs meanwhile.
-fn assign(ops: &[Op], x: Activation) -> Vec<(Group, usize)> {
+/// The activations of one part alone, each group with the number of a slot that nobody else needs meanwhile.
+fn assign(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<(Group, usize)> {
     let mut taken: Vec<(Group, usize)> = Vec::new();
-    for group in groups(ops, x) {
+    for group in groups(ops, lasting) {
         let overlaps = |other: &Group| other.first <= group.last && group.first <= other.last;
         let free = |slot: &usize| !taken.iter().any(|(other, of)| of == slot && overlaps(other));
         let slot = (0..).find(free).unwrap_or(0);
@@ -109,10 +126,11 @@ fn assign(ops: &[Op], x: Activation) -> Vec<(Group, usize)> {
 
 /// What is written between two operations that write it anew is a group of its own. Results of products of one `x` lie
 /// side by side.
-fn groups(ops: &[Op], x: Activation) -> Vec<Group> {
+fn groups(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
+    let spans = spans(ops);
     for (at, op) in ops.iter().enumerate() {
-        let [start, end] = spans(ops, at);
+        let [start, end] = spans[at];
         let known = |groups: &mut Vec<Group>, of| groups.iter().rposition(|g: &Group| g.members.contains(&of));
         for read in op.reads() {
             if let Some(group) = known(&mut groups, read) {
@@ -120,7 +138,7 @@ fn groups(ops: &[Op], x: Activation) -> Vec<Group> {
             }
         }
         let y = op.writes();
-        if y == x {
+        if lasting.contains(&y) {
             continue;
         }
         let beside = match (at.checked_sub(1).map(|before| &ops[before]), op) {
@@ -143,13 +161,16 @@ fn groups(ops: &[Op], x: Activation) -> Vec<Group> {
     groups
 }
 
-/// The first and the last operation of the longest step that operation `at` is part of: a fused step reads and writes
-/// at any time within it.
-fn spans(ops: &[Op], at: usize) -> [usize; 2] {
-    let of = |rules| {
-        let step = steps(ops, rules).into_iter().find(|step| (step.start..step.end).contains(&at));
-        step.map_or([at, at], |step| [step.start, step.end - 1])
-    };
-    let [a, b] = [of(DECODE), of(PREFILL)];
-    [a[0].min(b[0]), a[1].max(b[1])]
+/// For each operation the first and the last one of the longest step that it is part of: a fused step reads and writes at
+/// any time within it.
+fn spans(ops: &[Op]) -> Vec<[usize; 2]> {
+    let mut spans: Vec<[usize; 2]> = (0..ops.len()).map(|at| [at, at]).collect();
+    for rules in [DECODE, PREFILL] {
+        for step in steps(ops, rules) {
+            for span in &mut spans[step.start..step.end] {
+                *span = [span[0].min(step.start), span[1].max(step.end - 1)];
+            }
+        }
+    }
+    spans
 }

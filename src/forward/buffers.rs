@@ -1,7 +1,7 @@
 //! The buffers of a run besides the weights: the pass, activations, KV cache, what sampling needs.
 
 use super::CHUNK;
-use super::activations::{self, Places};
+use super::activations::{self, AllPlaces};
 use super::plan::Plan;
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
@@ -84,10 +84,8 @@ pub struct Buffers {
     pub frequencies: Vec<Slice>,
     /// Bound where a kernel's variant does not read a binding.
     pub dummy: Slice,
-    /// Where the activations of each layer are.
-    pub layers: Vec<Places>,
-    /// Where those of the head are.
-    pub head: Places,
+    /// Where the activations of each part are.
+    pub places: AllPlaces,
     /// `[rows of a decode pass, vocab]`
     pub logits: Slice,
     /// Of the pass.
@@ -104,7 +102,7 @@ impl Buffers {
         let attentions = program.attentions();
         let rows = room.context.min(CHUNK).max(room.rows);
         let logits = plan.words("logits", room.rows * vocab);
-        let (layers, head) = activations::place(program, rows, logits, plan);
+        let places = activations::place(program, rows, logits, plan);
         let cache = attentions.iter().enumerate().map(|(number, spec)| layer_cache(number, spec, room, plan));
         let cache = cache.collect();
         Self {
@@ -116,10 +114,9 @@ impl Buffers {
                 .map(|table| plan.words("rope frequencies", table.dims.max(2)))
                 .collect(),
             dummy: plan.words("unused binding", 64),
-            layers,
-            head,
+            places,
             logits,
-            scratch: scratch(program, &attentions, room, plan),
+            scratch: scratch(program, room, plan),
             cache,
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
@@ -168,16 +165,16 @@ fn layer_cache(number: usize, spec: &AttentionSpec, room: Room, plan: &mut Plan)
     LayerCache { heads, window: spec.window.unwrap_or(context), cache }
 }
 
-fn scratch(program: &Program, attentions: &[AttentionSpec], room: Room, plan: &mut Plan) -> Scratch {
+fn scratch(program: &Program, room: Room, plan: &mut Plan) -> Scratch {
     let rows = room.context.min(CHUNK).max(room.rows);
     let count = split_count(room.context as u32);
-    let heads = attentions.iter().map(|spec| spec.heads).max().unwrap_or(0);
-    let queries = attentions.iter().map(AttentionSpec::query_width).max().unwrap_or(0);
+    let heads = program.all_attentions().map(|spec| spec.heads).max().unwrap_or(0);
+    let queries = program.all_attentions().map(AttentionSpec::query_width).max().unwrap_or(0);
     let input = |op: &Op| match op {
         Op::Linear { x, .. } => program.width(*x),
         _ => 0,
     };
-    let widest = program.layers.iter().flatten().map(input).max().unwrap_or(0);
+    let widest = program.embed.iter().chain(program.layers.iter().flatten()).map(input).max().unwrap_or(0);
     let splits = Splits {
         count,
         partial: plan.words("attention partials", room.rows * queries * count as usize),

@@ -6,15 +6,16 @@ use super::{Forward, Lowering, Part, Place};
 use crate::kernels::attention::{Limits, Splits, attention_decode, split_count};
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
 use crate::kernels::spec::Dispatch;
-use crate::kernels::swiglu::swiglu;
+use crate::kernels::swiglu::{side_by_side, swiglu};
 use crate::model::program::{Activation, Op};
 
 impl Forward<'_> {
     /// The `rows` rows of the pass, up to [`MAX_COLUMNS`](crate::kernels::mat_vec::MAX_COLUMNS), through all layers and
     /// the head: `logits` holds `[rows, vocab]`.
     pub fn decode(&self, rows: u32) -> Vec<Dispatch> {
-        let mut list = self.embed();
-        for (ops, places) in self.program.layers.iter().zip(&self.buffers.layers) {
+        let places = &self.buffers.places;
+        let mut list = self.few_rows(rows, &places.embed).lower(&self.program.embed, false);
+        for (ops, places) in self.program.layers.iter().zip(&places.layers) {
             list.extend(self.few_rows(rows, places).lower(ops, false));
         }
         list.extend(self.head(rows));
@@ -23,7 +24,7 @@ impl Forward<'_> {
 
     /// The last `rows` rows of the pass → logits `[rows, vocab]`.
     pub fn head(&self, rows: u32) -> Vec<Dispatch> {
-        self.few_rows(rows, &self.buffers.head).lower(&self.program.head, true)
+        self.few_rows(rows, &self.buffers.places.head).lower(&self.program.head, true)
     }
 
     fn few_rows<'a>(&'a self, rows: u32, places: &'a super::Places) -> Lowering<'a> {
@@ -37,10 +38,10 @@ impl Lowering<'_> {
     fn lower(&self, ops: &[Op], of_outputs: bool) -> Vec<Dispatch> {
         let step = |step: &Step| match step {
             Step::Linears { x, norm, linears, then } => self.products(*x, *norm, linears, *then, of_outputs),
-            Step::Attention { qk_norm, rope, attend } => {
+            Step::Attention { heads, attend } => {
                 let (attention, limits) = self.attention(attend);
                 let Forward { buffers, .. } = self.forward;
-                let mut list = vec![self.rope_kv(qk_norm, *rope, attend)];
+                let mut list = vec![self.rope_kv(heads, attend)];
                 list.extend(attention_decode(buffers.pass, self.rows, &attention, &self.splits(limits), limits));
                 list
             }
@@ -93,7 +94,8 @@ impl Lowering<'_> {
                 }
                 let mut list: Vec<Dispatch> =
                     projection.iter().flat_map(|part| product(part, Epilogue::Store, stored)).collect();
-                list.push(swiglu(kind, stored.stride as u32 / 2, stored.slice, y.slice));
+                let width = stored.stride as u32 / 2;
+                list.push(swiglu(kind, width, side_by_side(width, stored.slice), y.slice));
                 list
             }
         }

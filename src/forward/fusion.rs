@@ -3,7 +3,7 @@
 //! A table of rules is tried at each operation, and the first that fits is taken. What no rule fuses is a step of its
 //! own, so a new family runs before it is fast, and becomes fast by a row of a table.
 
-use crate::model::program::{Activation, AttentionSpec, Norm, Op};
+use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op};
 use crate::model::{GateKind, WeightKey};
 
 /// What a product of matrices ends with.
@@ -24,8 +24,8 @@ pub enum Step<'p> {
     Norm { x: Activation, norm: Norm, y: Activation, add: bool },
     /// Products of one `x`, which is normalised on the way where there is a norm; `linears` are all [`Op::Linear`].
     Linears { x: Activation, norm: Option<PlainNorm>, linears: &'p [Op], then: Then },
-    /// Norms over the heads of q and k, their rotation, the KV cache and attention.
-    Attention { qk_norm: Option<[PlainNorm; 2]>, rope: Option<usize>, attend: Attend },
+    /// Norms over heads, rotation of q and k, the KV cache and attention.
+    Attention { heads: OfHeads, attend: Attend },
     /// An operation that a kernel computes by itself.
     Alone(&'p Op),
 }
@@ -33,10 +33,26 @@ pub enum Step<'p> {
 /// Weight and epsilon of an RMS norm.
 pub type PlainNorm = (WeightKey, f32);
 
+/// What happens to the heads before attention.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct OfHeads {
+    /// Norm of each head of q; and of k, where the layer has keys of its own.
+    pub qk_norm: Option<(WeightKey, Option<WeightKey>)>,
+    /// Norm of each head of v, without weight.
+    pub v_norm: bool,
+    /// Of these norms.
+    pub eps: f32,
+    /// The table of the rotation of q and k.
+    pub rope: Option<usize>,
+    /// v is k before its norm.
+    pub v_is_k: bool,
+}
+
 /// The fields of [`Op::Attend`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Attend {
-    pub qkv: [Activation; 3],
+    pub q: Activation,
+    pub kv: Option<[Activation; 2]>,
     pub attention: AttentionSpec,
     pub cache: usize,
     pub y: Activation,
@@ -127,28 +143,37 @@ fn norm_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
 /// Attention with what stands before it: norms of heads, rotation.
 fn attention(ops: &[Op]) -> Option<(usize, Step<'_>)> {
     let end = ops.iter().position(|op| !matches!(op, Op::Norm { .. } | Op::Rope { .. }))?;
-    let Op::Attend { qkv, attention, cache, y } = ops[end] else { return None };
-    let [q, k, _] = qkv;
-    let (norms, ropes) = match &ops[..end] {
-        [a @ Op::Norm { .. }, b @ Op::Norm { .. }, ropes @ ..] => (Some([a, b]), ropes),
-        ropes => (None, ropes),
-    };
-    let head_norm = |op: &Op, of: Activation| match op {
-        Op::Norm { x, norm, y } if *x == of && x == y && norm.width == attention.head_dim => norm.plain_rms(),
-        _ => None,
-    };
-    let qk_norm = match norms {
-        Some([a, b]) => Some([head_norm(a, q)?, head_norm(b, k)?]),
-        None => None,
-    };
-    let rope = match ropes {
-        [] => None,
-        [Op::Rope { x: a, table, .. }, Op::Rope { x: b, table: same, .. }] if [*a, *b] == [q, k] && table == same => {
-            Some(*table)
+    let Op::Attend { q, kv, attention, cache, y } = ops[end] else { return None };
+    let attend = Attend { q, kv, attention, cache, y };
+    let mut heads = OfHeads::default();
+    for op in &ops[..end] {
+        heads.take(op, &attend)?;
+    }
+    Some((end + 1, Step::Attention { heads, attend }))
+}
+
+impl OfHeads {
+    /// Takes note of an operation before attention; `None` where it is none of its heads.
+    fn take(&mut self, op: &Op, attend: &Attend) -> Option<()> {
+        let [k, v] = attend.kv.map_or([None; 2], |kv| kv.map(Some));
+        match op {
+            Op::Norm { x, norm, y } if norm.width == attend.attention.head_dim && norm.kind == NormKind::Rms => {
+                self.eps = norm.eps;
+                match norm.plain_rms().map(|(weight, _)| weight) {
+                    Some(weight) if *x == attend.q && x == y => self.qk_norm = Some((weight, None)),
+                    Some(weight) if Some(*x) == k && x == y => self.qk_norm.as_mut()?.1 = Some(weight),
+                    None if norm.weight.is_none() && Some(*y) == v && (x == y || Some(*x) == k) => {
+                        (self.v_norm, self.v_is_k) = (true, x != y);
+                    }
+                    _ => return None,
+                }
+            }
+            Op::Rope { x, table, .. } if *x == attend.q => self.rope = Some(*table),
+            Op::Rope { x, table, .. } if Some(*x) == k && self.rope == Some(*table) => {}
+            _ => return None,
         }
-        _ => return None,
-    };
-    Some((end + 1, Step::Attention { qk_norm, rope, attend: Attend { qkv, attention, cache, y } }))
+        Some(())
+    }
 }
 
 /// The first operation, or the products that start with it.

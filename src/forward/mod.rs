@@ -18,7 +18,7 @@ pub use buffers::{Buffers, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch};
 pub use plan::{BufferSpec, Plan};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights, place};
 
-use fusion::{Attend, PlainNorm, Step};
+use fusion::{Attend, OfHeads, Step};
 
 use crate::kernels::argmax::{argmax, argmax_merge};
 use crate::kernels::attention::{Attention, Limits};
@@ -26,7 +26,7 @@ use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
 use crate::kernels::gather::gather;
 use crate::kernels::norm;
-use crate::kernels::rope_kv::{Rope, RopeKv, rope_kv};
+use crate::kernels::rope_kv::{HeadNorms, Heads, Qkv, Rope, RopeKv, rope_kv};
 use crate::kernels::sample::{Sample, sample};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::swiglu::swiglu;
@@ -121,18 +121,6 @@ impl<'a> Forward<'a> {
         logits.map_or(0, |spec| spec.width as u32)
     }
 
-    fn embed(&self) -> Vec<Dispatch> {
-        let b = self.buffers;
-        let embed = |op: &Op| match *op {
-            Op::Embed { table, scale, y } => {
-                let y = b.head.of(y).slice;
-                gather(b.pass, &self.weights.tables[&table], y, scale)
-            }
-            _ => Vec::new(),
-        };
-        self.program.embed.iter().flat_map(embed).collect()
-    }
-
     fn vector(&self, key: WeightKey) -> Slice {
         self.weights.vectors[&key]
     }
@@ -154,17 +142,24 @@ struct Lowering<'a> {
 impl Lowering<'_> {
     /// The dispatches of a step without matrices and without attention.
     fn simple(&self, step: &Step) -> Vec<Dispatch> {
-        match *step {
-            Step::Norm { x, ref norm, y, add } => vec![self.norm(x, norm, y, add)],
+        match step {
+            Step::Norm { x, norm, y, add } => vec![self.norm(*x, norm, *y, *add)],
+            Step::Alone(Op::Embed { table, scale, y }) => self.embed(*table, *scale, *y),
             Step::Alone(op) => vec![self.alone(op)],
             Step::Linears { .. } | Step::Attention { .. } => unreachable!("each lowering has its own: {step:?}"),
         }
     }
 
+    fn embed(&self, table: WeightKey, scale: f32, y: Activation) -> Vec<Dispatch> {
+        let Forward { weights, buffers, .. } = self.forward;
+        gather(buffers.pass, &weights.tables[&table], self.places.of(y).slice, scale)
+    }
+
     /// An operation that has a kernel.
     fn alone(&self, op: &Op) -> Dispatch {
         match *op {
-            Op::Gate { gate, up, kind, y } => self.gate(gate, up, kind, y),
+            Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
+            Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
             Op::Activate { x, kind: ActivationKind::Gelu } => {
                 let gelu = [elementwise::Step::new(elementwise::Op::Gelu, &[Arg::Input(0)])];
                 self.elementwise(&gelu, self.places.of(x), None)
@@ -181,6 +176,11 @@ impl Lowering<'_> {
             Op::Scale { x, factor } => {
                 let scaled = [elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Number(factor)])];
                 self.elementwise(&scaled, self.places.of(x), None)
+            }
+            Op::ScaleBy { x, factor } => {
+                let product = [elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Input(1)])];
+                let factor = Place { slice: self.forward.vector(factor), offset: 0, stride: 0 };
+                self.elementwise(&product, self.places.of(x), Some(factor))
             }
             Op::SoftCap { x, cap } => {
                 let [scale, cap] = [Arg::Number(cap.recip()), Arg::Number(cap)];
@@ -215,19 +215,26 @@ impl Lowering<'_> {
         norm::norm(&problem, self.forward.buffers.dummy)
     }
 
-    fn gate(&self, gate: Activation, up: Activation, kind: GateKind, y: Activation) -> Dispatch {
+    /// `y = activation(gate) · up`, of the values of `up` from `at` on.
+    fn gate(&self, kind: GateKind, gate: Activation, (up, at): (Activation, usize), y: Activation) -> Dispatch {
         let width = self.forward.width(gate);
-        let [gate, up, y] = [gate, up, y].map(|of| self.places.of(of));
-        debug_assert!(gate.slice == up.slice && gate.offset == 0 && up.offset == width as usize, "gate before up");
-        swiglu(kind, width, gate.slice, y.slice)
+        let [gate, mut up] = [gate, up].map(|of| self.places.of(of).rows());
+        up.offset += at as u32;
+        let y = self.places.of(y);
+        debug_assert!(y.offset == 0 && y.stride == width as usize, "gates are written to whole rows");
+        swiglu(kind, width, [gate, up], y.slice)
     }
 
-    /// `y = chain(y, other)`, over all rows that a pass may have.
+    /// `y = chain(y, other)`, where an `other` of stride 0 is one number, over all rows that a pass may have.
     fn elementwise(&self, chain: &[elementwise::Step], y: Place, other: Option<Place>) -> Dispatch {
         let inputs: Vec<Input> = [Some(y), other]
             .into_iter()
             .flatten()
-            .map(|place| Input { slice: place.slice, element: Element::F32, strides: vec![place.stride as u32, 1] })
+            .map(|place| Input {
+                slice: place.slice,
+                element: Element::F32,
+                strides: vec![place.stride as u32, u32::from(place.stride > 0)],
+            })
             .collect();
         let sizes = [self.rows, y.stride as u32];
         let y = Output { slice: y.slice, element: Element::F32, sizes: &sizes };
@@ -236,33 +243,40 @@ impl Lowering<'_> {
     }
 
     /// Norms over heads, rotation, and the new keys and values into the cache.
-    fn rope_kv(&self, qk_norm: &Option<[PlainNorm; 2]>, rope: Option<usize>, attend: &Attend) -> Dispatch {
+    fn rope_kv(&self, of_heads: &OfHeads, attend: &Attend) -> Dispatch {
         let Forward { program, buffers, .. } = self.forward;
-        let table = rope.map(|number| program.rope_tables[number]);
-        let rope_of = |table: program::RopeTable| Rope {
-            dims: table.dims as u32,
-            split_half: table.style == RopeStyle::SplitHalf,
+        let rope_of = |number: usize| {
+            let table = program.rope_tables[number];
+            Rope { dims: table.dims as u32, split_half: table.style == RopeStyle::SplitHalf }
         };
         let LayerCache { heads, cache, .. } = buffers.cache[attend.cache];
+        let kv_heads = if attend.kv.is_some() { heads.kv_heads } else { 0 };
+        let vector = |key: WeightKey| self.forward.vector(key);
+        let qk = of_heads.qk_norm.map(|(q, k)| (vector(q), k.map_or(buffers.dummy, vector)));
         let problem = RopeKv {
-            heads,
-            rope: table.map_or(Rope { dims: 0, split_half: true }, rope_of),
-            qkv: self.qkv(attend),
-            frequencies: rope.map_or(buffers.dummy, |number| buffers.frequencies[number]),
-            qk_norm: qk_norm.map(|[(q, eps), (k, _)]| (self.forward.vector(q), self.forward.vector(k), eps)),
+            heads: Heads { heads: attend.attention.heads as u32, kv_heads, ..heads },
+            rope: of_heads.rope.map_or(Rope { dims: 0, split_half: true }, rope_of),
+            qkv: self.qkv(attend, of_heads),
+            frequencies: of_heads.rope.map_or(buffers.dummy, |number| buffers.frequencies[number]),
+            norms: HeadNorms { qk, v: of_heads.v_norm, eps: of_heads.eps },
             q: buffers.scratch.q,
             cache,
         };
         rope_kv(buffers.pass, buffers.dummy, &problem)
     }
 
-    /// The buffer that holds q, k and v side by side.
-    fn qkv(&self, attend: &Attend) -> Slice {
-        let [q, k, v] = attend.qkv.map(|of| self.places.of(of));
-        let (q_width, kv_width) = (attend.attention.query_width(), attend.attention.kv_width());
-        let offsets = [q.offset, k.offset, v.offset];
-        debug_assert!(offsets == [0, q_width, q_width + kv_width] && q.slice == k.slice && k.slice == v.slice);
-        q.slice
+    /// Where q, k and v are: in one buffer, of which q is the first.
+    fn qkv(&self, attend: &Attend, of_heads: &OfHeads) -> Qkv {
+        let q = self.places.of(attend.q);
+        let mut qkv = Qkv { slice: q.slice, stride: q.stride as u32, kv_at: [0; 2] };
+        debug_assert!(q.offset == 0, "a row begins with q");
+        if let Some([k, v]) = attend.kv {
+            let v = if of_heads.v_is_k { k } else { v };
+            let [k, v] = [k, v].map(|of| self.places.of(of));
+            debug_assert!(q.slice == k.slice && k.slice == v.slice, "q, k and v are side by side");
+            qkv.kv_at = [k, v].map(|place| place.offset as u32);
+        }
+        qkv
     }
 
     fn attention(&self, attend: &Attend) -> (Attention, Limits) {
@@ -271,6 +285,7 @@ impl Lowering<'_> {
         let y = self.places.of(attend.y).slice;
         let program::AttentionSpec { scale, window, soft_cap, .. } = attend.attention;
         let limits = Limits { window: window.unwrap_or(0) as u32, soft_cap: soft_cap.unwrap_or(0.0) };
+        let heads = Heads { heads: attend.attention.heads as u32, ..heads };
         (Attention { heads, scale, q: buffers.scratch.q, cache, y }, limits)
     }
 }

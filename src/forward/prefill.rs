@@ -15,9 +15,10 @@ impl Forward<'_> {
     /// A chunk of tokens through all layers: the residual stream holds the last layer's output, the cache the keys and
     /// values.
     pub fn prefill(&self) -> Vec<Dispatch> {
-        let mut list = self.embed();
-        for (ops, places) in self.program.layers.iter().zip(&self.buffers.layers) {
-            list.extend(self.many_rows(places).lower_many(ops, self.caps.activation_format));
+        let (places, format) = (&self.buffers.places, self.caps.activation_format);
+        let mut list = self.many_rows(&places.embed).lower_many(&self.program.embed, ActivationFormat::F32);
+        for (ops, places) in self.program.layers.iter().zip(&places.layers) {
+            list.extend(self.many_rows(places).lower_many(ops, format));
         }
         list
     }
@@ -25,7 +26,7 @@ impl Forward<'_> {
     /// Every token of a pass of at most [`EVALUATE_CHUNK`](super::EVALUATE_CHUNK) → logits `[tokens, vocab]` in
     /// `all_logits`.
     pub fn head_of_all(&self, all_logits: Slice) -> Vec<Dispatch> {
-        let places = self.buffers.head.with_logits(self.buffers.logits, all_logits);
+        let places = self.buffers.places.head.with_logits(self.buffers.logits, all_logits);
         let lowering = Lowering { rows: super::EVALUATE_CHUNK as u32, ..self.many_rows(&places) };
         lowering.lower_many(&self.program.head, ActivationFormat::F32)
     }
@@ -51,10 +52,10 @@ impl Lowering<'_> {
                 let format = if feeds_cache(linears, rest) { format_of_keys(format) } else { format };
                 self.multiply(format, &self.problems(x, linears, then))
             }
-            Step::Attention { qk_norm, rope, attend } => {
+            Step::Attention { heads, attend } => {
                 let (problem, limits) = self.attention(&attend);
                 let pass = self.forward.buffers.pass;
-                vec![self.rope_kv(&qk_norm, rope, &attend), attention(pass, &problem, limits)]
+                vec![self.rope_kv(&heads, &attend), attention(pass, &problem, limits)]
             }
             other => self.simple(&other),
         };
@@ -118,7 +119,7 @@ impl Lowering<'_> {
 /// Whether an attention among `rest` reads what these products write.
 fn feeds_cache(linears: &[Op], rest: &[Op]) -> bool {
     let attends = |op: &Op| match op {
-        Op::Attend { qkv, .. } => linears.iter().any(|linear| qkv.contains(&linear.writes())),
+        Op::Attend { kv, .. } => linears.iter().any(|linear| kv.is_some_and(|kv| kv.contains(&linear.writes()))),
         _ => false,
     };
     rest.iter().any(attends)

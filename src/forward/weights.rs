@@ -74,7 +74,7 @@ pub struct Weights {
     pub tables: HashMap<WeightKey, Matrix>,
     /// By the first of their matrices.
     pub projections: HashMap<WeightKey, Projection>,
-    /// Weights and biases of norms, f32.
+    /// Weights and biases of norms, factors: f32.
     pub vectors: HashMap<WeightKey, Slice>,
 }
 
@@ -136,6 +136,7 @@ impl Placer<'_> {
         while at < ops.len() {
             match &ops[at] {
                 Op::Embed { table, .. } => self.table(*table)?,
+                Op::ScaleBy { factor, .. } => self.vector(*factor)?,
                 Op::Norm { norm, .. } => {
                     let bias = norm.bias.map(|bias| bias.key).filter(|key| self.found.contains_key(key));
                     for key in norm.weight.into_iter().chain(bias) {

@@ -4,8 +4,8 @@
 use super::{Bench, Case, Expected, Random, Tolerance, places};
 use crate::gguf::f16_from_f32;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
-use crate::kernels::rope_kv::{Cache, Heads, Rope, RopeKv, frequency_table, rope_kv};
-use crate::kernels::spec::BufferId;
+use crate::kernels::rope_kv::{Cache, HeadNorms, Heads, Qkv, Rope, RopeKv, frequency_table, rope_kv};
+use crate::kernels::spec::{BufferId, Slice};
 use crate::model::RopeStyle;
 use crate::reference;
 
@@ -25,26 +25,46 @@ struct Shape {
     heads: Heads,
     rope: Rope,
     norm: bool,
+    v_norm: bool,
+    /// v is what k is before its norm.
+    v_is_k: bool,
     position: u32,
 }
+
+fn layout(shape: &Shape, slice: Slice) -> Qkv {
+    let packed = Qkv::packed(&shape.heads, slice);
+    let [k, v] = packed.kv_at;
+    if shape.v_is_k { Qkv { stride: v, kv_at: [k, k], ..packed } } else { packed }
+}
+
+const PLAIN: Shape = Shape {
+    heads: Heads { heads: 1, kv_heads: 1, head_dim: 2, capacity: 40, ring: false },
+    rope: Rope { dims: 2, split_half: true },
+    norm: false,
+    v_norm: false,
+    v_is_k: false,
+    position: 0,
+};
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
     let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 40, ring: false };
     let rope = |dims, split_half| Rope { dims, split_half };
     let shapes = [
-        Shape { heads: heads(4, 2, 64), rope: rope(64, false), norm: false, position: 0 },
-        Shape { heads: heads(3, 1, 80), rope: rope(80, true), norm: true, position: 37 },
-        Shape { heads: heads(8, 1, 32), rope: rope(32, true), norm: false, position: 5 },
-        Shape { heads: heads(2, 2, 128), rope: rope(64, false), norm: true, position: 11 },
-        Shape { heads: heads(4, 2, 100), rope: rope(100, true), norm: false, position: 9 },
-        Shape { heads: heads(2, 1, 256), rope: rope(128, true), norm: false, position: 1 },
+        Shape { heads: heads(4, 2, 64), rope: rope(64, false), norm: false, position: 0, ..PLAIN },
+        Shape { heads: heads(3, 1, 80), rope: rope(80, true), norm: true, position: 37, ..PLAIN },
+        Shape { heads: heads(8, 1, 32), rope: rope(32, true), norm: false, position: 5, ..PLAIN },
+        Shape { heads: heads(2, 2, 128), rope: rope(64, false), norm: true, position: 11, ..PLAIN },
+        Shape { heads: heads(4, 2, 100), rope: rope(100, true), norm: false, position: 9, ..PLAIN },
+        Shape { heads: heads(2, 1, 256), rope: rope(128, true), norm: false, position: 1, ..PLAIN },
+        Shape { heads: heads(4, 2, 48), rope: rope(48, true), norm: true, v_norm: true, position: 3, ..PLAIN },
+        Shape { heads: heads(2, 1, 512), rope: rope(512, true), norm: true, v_norm: true, v_is_k: true, position: 2 },
     ];
     let outputs = [Output::Q, Output::K, Output::V];
     let mut cases: Vec<Case> = Vec::new();
     for shape in &shapes {
         cases.extend(outputs.map(|output| case(random, shape, output)));
     }
-    let far = Shape { heads: heads(2, 1, 128), rope: rope(128, true), norm: false, position: 0 };
+    let far = Shape { heads: heads(2, 1, 128), rope: rope(128, true), norm: false, position: 0, ..PLAIN };
     cases.push(far_case(random, &far));
     cases.push(done_case(random, &shapes[0]));
     cases.extend(several(random));
@@ -62,7 +82,7 @@ fn several(random: &mut Random) -> Vec<Case> {
     let outputs = [Output::Q, Output::K, Output::V];
     let (rope, norm, position) = (Rope { dims: 64, split_half: true }, false, 0);
     let heads = Heads { heads: 4, kv_heads: 2, head_dim: 64, capacity: 40, ring: false };
-    let plain = Shape { heads, rope, norm, position };
+    let plain = Shape { heads, rope, norm, position, ..PLAIN };
     let ring = Shape { heads: Heads { capacity: 7, ring: true, ..heads }, ..plain };
     let mut done = rows([row(2, 39), row(0, 11), row(1, 0)]);
     done.rows[1].flags = ROW_DONE;
@@ -92,7 +112,7 @@ fn done_case(random: &mut Random, shape: &Shape) -> Case {
 fn run(random: &mut Random, shape: &Shape, output: Output, rows: &Pass) -> Case {
     let Heads { heads, kv_heads, head_dim, capacity, .. } = shape.heads;
     let (h, kv, d) = (heads as usize, kv_heads as usize, head_dim as usize);
-    let qkv = random.floats(ROWS * (h + 2 * kv) * d);
+    let qkv = random.floats(ROWS * (h + if shape.v_is_k { kv } else { 2 * kv }) * d);
     let norms = [random.floats(d), random.floats(d)];
     let mut bench = Bench::of(rows.clone());
     let (pass, dummy) = bench.fixed();
@@ -105,9 +125,9 @@ fn run(random: &mut Random, shape: &Shape, output: Output, rows: &Pass) -> Case 
     let problem = RopeKv {
         heads: shape.heads,
         rope: shape.rope,
-        qkv: bench.floats(&qkv).into(),
+        qkv: layout(shape, bench.floats(&qkv).into()),
         frequencies: bench.bytes(bytemuck::cast_slice(&table)).into(),
-        qk_norm: shape.norm.then(|| (q_norm.into(), k_norm.into(), EPS)),
+        norms: HeadNorms { qk: shape.norm.then(|| (q_norm.into(), k_norm.into())), v: shape.v_norm, eps: EPS },
         q: q.into(),
         cache: Cache { k: k.into(), v: v.into() },
     };
@@ -121,7 +141,8 @@ fn run(random: &mut Random, shape: &Shape, output: Output, rows: &Pass) -> Case 
     };
     let ring = if shape.heads.ring { format!("ring of {capacity}, ") } else { String::new() };
     let at = places(&rows.rows);
-    let name = format!("{h}/{kv} heads of {d}, {} turning, {ring}{at}, {output:?}", shape.rope.dims);
+    let of_v = if shape.v_is_k { "v is k, " } else { "" };
+    let name = format!("{h}/{kv} heads of {d}, {} turning, {of_v}{ring}{at}, {output:?}", shape.rope.dims);
     bench.case(name, vec![dispatch], buffer, expected)
 }
 
@@ -132,9 +153,10 @@ fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[Row]) -> [V
     let style = if shape.rope.split_half { RopeStyle::SplitHalf } else { RopeStyle::Interleaved };
     let frequencies = reference::frequencies(shape.rope.dims as usize, 10_000.0, 1.0, None);
     let mut rows = [Vec::new(), Vec::new(), Vec::new()];
-    for (of, row) in of.iter().zip(qkv.chunks_exact(q_width + 2 * kv_width)) {
+    let width = q_width + if shape.v_is_k { kv_width } else { 2 * kv_width };
+    for (of, row) in of.iter().zip(qkv.chunks_exact(width)) {
         let (q, rest) = row.split_at(q_width);
-        let (k, v) = rest.split_at(kv_width);
+        let (k, v) = (&rest[..kv_width], &rest[rest.len() - kv_width..]);
         for (index, part) in [q, k, v].into_iter().enumerate() {
             let mut part = part.to_vec();
             if index < 2 {
@@ -142,6 +164,8 @@ fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[Row]) -> [V
                     reference::rms_norm(&mut part, &norms[index], EPS);
                 }
                 reference::rope(&mut part, d, of.position as usize, &frequencies, style);
+            } else if shape.v_norm {
+                reference::rms_norm(&mut part, &vec![1.0; d], EPS);
             }
             if index == 0 && of.flags != 0 {
                 part.fill(0.0);

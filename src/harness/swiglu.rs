@@ -2,12 +2,14 @@
 
 use super::{Bench, Case, Expected, OpBench, Random, Tolerance};
 use crate::kernels::caps::Caps;
-use crate::kernels::swiglu::{Gate, swiglu};
+use crate::kernels::norm::Rows;
+use crate::kernels::swiglu::{Gate, side_by_side, swiglu};
 use crate::reference;
 use crate::tensor::fused::{GatedOptions, gated_linear_unit};
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     let mut cases: Vec<Case> = [1, 31, 33, 257, 1000].into_iter().map(|width| case(random, width)).collect();
+    cases.push(part_case(random));
     let sizes = [(Gate::SwiGlu, 2, 5), (Gate::GeGlu, 3, 257), (Gate::GeGlu, 1, 1), (Gate::GeGlu, 65_537, 1)];
     cases.extend(sizes.map(|(gate, rows, width)| unit_case(caps, random, gate, [rows, width])));
     cases
@@ -19,10 +21,29 @@ fn case(random: &mut Random, width: u32) -> Case {
     // One row more than the pass has tokens: it must stay as it is.
     let mut expected = random.floats((width * 4) as usize);
     let y = bench.floats(&expected);
-    let dispatch = swiglu(Gate::SwiGlu, width, bench.floats(&x).into(), y.into());
+    let dispatch = swiglu(Gate::SwiGlu, width, side_by_side(width, bench.floats(&x).into()), y.into());
     let values = activated(Gate::SwiGlu, &x, width as usize);
     expected[..values.len()].copy_from_slice(&values);
     bench.case(format!("3x{width}"), vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
+}
+
+/// Gate and up in parts of rows of two buffers.
+fn part_case(random: &mut Random) -> Case {
+    const WIDTH: usize = 37;
+    let mut bench = Bench::new(3);
+    let [gate, up] = [(WIDTH + 6, 2), (WIDTH * 3, WIDTH)].map(|(stride, offset)| {
+        let values = random.floats(3 * stride);
+        let slice = bench.floats(&values).into();
+        (Rows { slice, stride: stride as u32, offset: offset as u32 }, values)
+    });
+    let own = |(rows, values): &(Rows, Vec<f32>), row: usize| {
+        values[row * rows.stride as usize + rows.offset as usize..][..WIDTH].to_vec()
+    };
+    let side_by_side: Vec<f32> = (0..3).flat_map(|row| [own(&gate, row), own(&up, row)].concat()).collect();
+    let y = bench.floats(&[0.0; 3 * WIDTH]);
+    let dispatch = swiglu(Gate::GeGlu, WIDTH as u32, [gate.0, up.0], y.into());
+    let expected = activated(Gate::GeGlu, &side_by_side, WIDTH);
+    bench.case("3x37, parts of rows".into(), vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
 }
 
 /// Rows of gate, then up; some gates are large.

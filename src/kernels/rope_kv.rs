@@ -27,7 +27,11 @@ pub static SPEC: KernelSpec = KernelSpec {
         "ROPE_DIMS",
         "SPLIT_HALF",
         "QK_NORM",
+        "V_NORM",
         "EPS",
+        "ROW_STRIDE",
+        "K_AT",
+        "V_AT",
         "CAPACITY",
         "RING",
     ],
@@ -38,9 +42,9 @@ pub static SPEC: KernelSpec = KernelSpec {
 pub struct Heads {
     /// Query heads.
     pub heads: u32,
-    /// Key and value heads; divides `heads`.
+    /// Key and value heads; divides `heads`. 0 for [`rope_kv`] in a layer that re-uses another's cache.
     pub kv_heads: u32,
-    /// Values per head; even, at most 256.
+    /// Values per head; even, at most [`MAX_HEAD_DIM`](super::attention::MAX_HEAD_DIM).
     pub head_dim: u32,
     /// Positions that the cache holds, of each sequence.
     pub capacity: u32,
@@ -79,6 +83,37 @@ pub struct Cache {
     pub v: Slice,
 }
 
+/// Where q, k and v of a row are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Qkv {
+    /// The buffer.
+    pub slice: Slice,
+    /// Values from one row to the next.
+    pub stride: u32,
+    /// Value of a row where k starts, and v; the same where v is k before its norm. Unused in a layer that re-uses
+    /// another's cache, whose kernel has no kv heads.
+    pub kv_at: [u32; 2],
+}
+
+impl Qkv {
+    /// q, k and v side by side.
+    pub fn packed(heads: &Heads, slice: Slice) -> Self {
+        let [q, kv] = [heads.heads, heads.kv_heads].map(|count| count * heads.head_dim);
+        Self { slice, stride: q + 2 * kv, kv_at: [q, q + kv] }
+    }
+}
+
+/// The norms of the heads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HeadNorms {
+    /// Weights for each q and k head `[head_dim]` f32.
+    pub qk: Option<(Slice, Slice)>,
+    /// Whether each v head is normalised, without weight.
+    pub v: bool,
+    /// Added to the mean of the squares.
+    pub eps: f32,
+}
+
 /// Inputs of [`rope_kv`].
 #[derive(Debug, Clone, Copy)]
 pub struct RopeKv {
@@ -86,12 +121,12 @@ pub struct RopeKv {
     pub heads: Heads,
     /// Rotation.
     pub rope: Rope,
-    /// `[rows, heads + 2 kv_heads, head_dim]` f32.
-    pub qkv: Slice,
+    /// q, k and v in rows of one buffer, f32; q is what each row begins with.
+    pub qkv: Qkv,
     /// [`frequency_table`] of the model.
     pub frequencies: Slice,
-    /// Weights of the norms over each q and k head `[head_dim]` f32, and their epsilon.
-    pub qk_norm: Option<(Slice, Slice, f32)>,
+    /// RMS norms over each head.
+    pub norms: HeadNorms,
     /// `[rows, heads, head_dim]` f32.
     pub q: Slice,
     /// Where keys and values go.
@@ -101,7 +136,9 @@ pub struct RopeKv {
 /// Normalises, rotates and stores q, k and v of the pass's rows, each in the cache of its sequence.
 pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
     let Heads { heads, kv_heads, head_dim, capacity, ring } = problem.heads;
-    let (q_norm, k_norm, eps) = problem.qk_norm.unwrap_or((dummy, dummy, 0.0));
+    let HeadNorms { qk, v: v_norm, eps } = problem.norms;
+    let (q_norm, k_norm) = qk.unwrap_or((dummy, dummy));
+    let Qkv { slice: qkv, stride, kv_at: [k_at, v_at] } = problem.qkv;
     let constants = [
         ("WG_SIZE", 64.0),
         ("HEADS", heads.into()),
@@ -109,13 +146,17 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
         ("HEAD_DIM", head_dim.into()),
         ("ROPE_DIMS", problem.rope.dims.into()),
         ("SPLIT_HALF", bool_override(problem.rope.split_half)),
-        ("QK_NORM", bool_override(problem.qk_norm.is_some())),
+        ("QK_NORM", bool_override(qk.is_some())),
+        ("V_NORM", bool_override(v_norm)),
         ("EPS", eps.into()),
+        ("ROW_STRIDE", stride.into()),
+        ("K_AT", k_at.into()),
+        ("V_AT", v_at.into()),
         ("CAPACITY", capacity.into()),
         ("RING", bool_override(ring)),
     ];
     let Cache { k, v } = problem.cache;
-    let buffers = [pass, problem.qkv, problem.frequencies, q_norm, k_norm, problem.q, k, v];
+    let buffers = [pass, qkv, problem.frequencies, q_norm, k_norm, problem.q, k, v];
     let grid = [Extent::Fixed(heads + 2 * kv_heads), Extent::PerRows(1), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, grid)
 }

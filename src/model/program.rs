@@ -5,7 +5,7 @@
 //! interprets it on the CPU. Numbers that may differ from layer to layer (heads, windows, scales, caps, norms, widths)
 //! are fields of the operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::tensors::{Role, WeightKey};
 use super::{ActivationKind, GateKind, RopeStyle};
@@ -156,18 +156,22 @@ pub enum Op {
     Linear { x: Activation, weight: WeightKey, bias: Option<Weight>, y: Activation },
     /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].
     Rope { x: Activation, head_dim: usize, table: usize },
-    /// Appends `k` and `v` to the KV cache of this number, and `y = softmax(q · kᵀ) · v` over it, causally
-    /// (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023,
+    /// Appends keys and values to the KV cache of this number, unless an earlier layer has filled it, and
+    /// `y = softmax(q · kᵀ) · v` over it, causally (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023,
     /// <https://arxiv.org/abs/2305.13245>).
-    Attend { qkv: [Activation; 3], attention: AttentionSpec, cache: usize, y: Activation },
+    Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, cache: usize, y: Activation },
     /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>)
     Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
+    /// The same with the values of `up` from `at` on, as many as the gate has.
+    GatePart { gate: Activation, up: Activation, at: usize, kind: GateKind, y: Activation },
     /// `x = activation(x)`
     Activate { x: Activation, kind: ActivationKind },
     /// `to += scale · x`
     Add { x: Activation, scale: f32, to: Activation },
     /// `x = factor · x`
     Scale { x: Activation, factor: f32 },
+    /// `x = factor · x`, the factor being a tensor `[1]`.
+    ScaleBy { x: Activation, factor: WeightKey },
     /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
     SoftCap { x: Activation, cap: f32 },
 }
@@ -178,9 +182,10 @@ impl Op {
         match *self {
             Self::Embed { .. } => Vec::new(),
             Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } => vec![x],
-            Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => vec![x],
-            Self::Attend { qkv, .. } => qkv.to_vec(),
-            Self::Gate { gate, up, .. } => vec![gate, up],
+            Self::Activate { x, .. } | Self::Scale { x, .. } | Self::ScaleBy { x, .. } => vec![x],
+            Self::SoftCap { x, .. } => vec![x],
+            Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
+            Self::Gate { gate, up, .. } | Self::GatePart { gate, up, .. } => vec![gate, up],
             Self::Add { x, to, .. } => vec![x, to],
         }
     }
@@ -189,8 +194,9 @@ impl Op {
     pub fn writes(&self) -> Activation {
         match *self {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
-            Self::Attend { y, .. } | Self::Gate { y, .. } => y,
-            Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,
+            Self::Attend { y, .. } | Self::Gate { y, .. } | Self::GatePart { y, .. } => y,
+            Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } => x,
+            Self::ScaleBy { x, .. } | Self::SoftCap { x, .. } => x,
             Self::Add { to, .. } => to,
         }
     }
@@ -250,15 +256,41 @@ impl Program {
         }
     }
 
-    /// The attention of each KV cache, by number.
+    /// The attention of the layer that fills each KV cache, by number.
     pub fn attentions(&self) -> Vec<AttentionSpec> {
         let attention = |op: &Op| match op {
-            Op::Attend { attention, cache, .. } => Some((*cache, *attention)),
+            Op::Attend { kv: Some(_), attention, cache, .. } => Some((*cache, *attention)),
             _ => None,
         };
         let mut found: Vec<_> = self.ops().filter_map(attention).collect();
         found.sort_by_key(|(cache, _)| *cache);
+        debug_assert!(found.iter().map(|(cache, _)| *cache).eq(0..found.len()), "caches are numbered from 0");
         found.into_iter().map(|(_, attention)| attention).collect()
+    }
+
+    /// The attention of every layer that has one.
+    pub fn all_attentions(&self) -> impl Iterator<Item = &AttentionSpec> {
+        self.ops().filter_map(|op| match op {
+            Op::Attend { attention, .. } => Some(attention),
+            _ => None,
+        })
+    }
+
+    /// Activations that are needed in more than one part, by number: the residual stream, and what the embedding leaves
+    /// for the layers.
+    pub fn lasting(&self) -> BTreeSet<Activation> {
+        let parts = [&self.embed].into_iter().chain(&self.layers).chain([&self.head]);
+        let of_part = |ops: &Vec<Op>| -> BTreeSet<Activation> {
+            let mut lasting = BTreeSet::new();
+            let mut known = BTreeSet::new();
+            for op in ops {
+                // Read before it is written here: an earlier part has written it.
+                lasting.extend(op.reads().into_iter().filter(|read| !known.contains(read)));
+                known.insert(op.writes());
+            }
+            lasting
+        };
+        parts.flat_map(of_part).chain([self.residual()]).collect()
     }
 
     /// Values of a row of this activation.

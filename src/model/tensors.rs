@@ -184,6 +184,7 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
                     specs.add(bias.key, &[program.width(*y)], bias.optional);
                 }
             }
+            Op::ScaleBy { factor, .. } => specs.add(*factor, &[1], false),
             _ => {}
         }
     }

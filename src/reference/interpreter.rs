@@ -2,7 +2,7 @@
 
 use super::cache::LayerCache;
 use super::weights::Weights;
-use super::{AttentionShape, NormShape, attention, geglu, gelu, layer_norm, rms_norm, rope, swiglu};
+use super::{AttentionShape, NormShape, attention, gather, geglu, gelu, layer_norm, rms_norm, rope, swiglu};
 use crate::error::Result;
 use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op, Program, RopeTable};
 use crate::model::{ActivationKind, GateKind};
@@ -32,15 +32,16 @@ impl Activations {
         }
     }
 
-    /// The last rows of the residual stream, and room for what the head computes from them.
+    /// The last rows of what outlives the layers, and room for what the head computes from them.
     pub fn last(&self, rows: usize, program: &Program) -> Self {
         let mut values = vec![Vec::new(); program.activations.len()];
         for op in &program.head {
             let y = op.writes();
             values[y.0].resize(rows * program.width(y), 0.0);
         }
-        let x = program.residual();
-        values[x.0] = self.values[x.0][(self.tokens - rows) * program.width(x)..].to_vec();
+        for x in program.lasting() {
+            values[x.0] = self.values[x.0][(self.tokens - rows) * program.width(x)..].to_vec();
+        }
         Self { tokens: rows, values }
     }
 
@@ -57,6 +58,8 @@ impl Activations {
 /// Runs operations on the activations of a chunk.
 pub(super) struct Interpreter<'a> {
     pub run: &'a mut Activations,
+    /// The tokens.
+    pub ids: &'a [u32],
     pub weights: &'a Weights,
     pub tables: &'a [RopeTable],
     pub frequencies: &'a [Vec<f64>],
@@ -69,7 +72,12 @@ impl Interpreter<'_> {
     /// Runs one operation.
     pub async fn run(&mut self, op: &Op, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         match *op {
-            Op::Embed { .. } => {}
+            Op::Embed { table, scale, y } => {
+                let mut out = self.run.take(y);
+                gather(&self.weights.tensor(table).matrix(), self.ids, &mut out)?;
+                out.iter_mut().for_each(|x| *x *= scale);
+                self.run.put(y, out);
+            }
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);
                 if x != y {
@@ -88,15 +96,12 @@ impl Interpreter<'_> {
                 self.run.put(y, out);
             }
             Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
-            Op::Attend { qkv, attention, cache, y } => self.attend(qkv, &attention, cache, y, yield_now).await?,
-            Op::Gate { gate, up, kind, y } => {
-                let mut out = self.run.take(y);
-                out.copy_from_slice(&self.run.values[gate.0]);
-                match kind {
-                    GateKind::SwiGlu => swiglu(&mut out, &self.run.values[up.0]),
-                    GateKind::GeGlu => geglu(&mut out, &self.run.values[up.0]),
-                }
-                self.run.put(y, out);
+            Op::Attend { q, kv, attention, cache, y } => self.attend((q, kv), &attention, cache, y, yield_now).await?,
+            Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
+            Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
+            Op::ScaleBy { x, factor } => {
+                let factor = self.weights.norm(factor)[0];
+                self.run.values[x.0].iter_mut().for_each(|x| *x *= factor);
             }
             Op::Activate { x, kind: ActivationKind::Gelu } => {
                 self.run.values[x.0].iter_mut().for_each(|x| *x = gelu(f64::from(*x)) as f32)
@@ -110,6 +115,20 @@ impl Interpreter<'_> {
             Op::SoftCap { x, cap } => self.run.values[x.0].iter_mut().for_each(|x| *x = cap * (*x / cap).tanh()),
         }
         Ok(())
+    }
+
+    /// `y = activation(gate) · up`, of the values of `up` from `at` on.
+    fn gate(&mut self, kind: GateKind, gate: Activation, (up, at): (Activation, usize), y: Activation) {
+        let mut out = self.run.take(y);
+        out.copy_from_slice(&self.run.values[gate.0]);
+        let [width, wide] = [out.len(), self.run.values[up.0].len()].map(|len| len / self.run.tokens);
+        for (out, up) in out.chunks_exact_mut(width).zip(self.run.values[up.0].chunks_exact(wide)) {
+            match kind {
+                GateKind::SwiGlu => swiglu(out, &up[at..at + width]),
+                GateKind::GeGlu => geglu(out, &up[at..at + width]),
+            }
+        }
+        self.run.put(y, out);
     }
 
     fn norm(&self, norm: &Norm, values: &mut Vec<f32>) {
@@ -138,7 +157,7 @@ impl Interpreter<'_> {
     /// Token by token: with thousands of keys one takes milliseconds.
     async fn attend(
         &mut self,
-        qkv: [Activation; 3],
+        (q, kv): (Activation, Option<[Activation; 2]>),
         spec: &AttentionSpec,
         cache: usize,
         y: Activation,
@@ -147,8 +166,10 @@ impl Interpreter<'_> {
         let AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap } = *spec;
         let cache = &mut self.cache[cache];
         let mut out = self.run.take(y);
-        let [q, k, v] = qkv.map(|of| &self.run.values[of.0]);
-        cache.write(self.position, spec.kv_width(), k, v)?;
+        let q = &self.run.values[q.0];
+        if let Some([k, v]) = kv.map(|kv| kv.map(|of| &self.run.values[of.0])) {
+            cache.write(self.position, spec.kv_width(), k, v)?;
+        }
         let width = spec.query_width();
         for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
             let position = self.position + token;

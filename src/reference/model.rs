@@ -1,9 +1,9 @@
 //! The whole model on the CPU: its program, interpreted operation by operation, one layer per step.
 
 use super::cache::{CacheFormat, LayerCache};
+use super::frequencies;
 use super::interpreter::{Activations, Interpreter};
 use super::weights::{CpuModelBuilder, Weights};
-use super::{frequencies, gather};
 use crate::error::{Error, ErrorCode, Result};
 use crate::model::ModelConfig;
 use crate::model::program::{Op, Program};
@@ -54,10 +54,10 @@ impl CpuModel {
     }
 
     /// The program, and what runs its operations on these activations.
-    fn interpreter<'a>(&'a mut self, run: &'a mut Activations) -> (&'a Program, Interpreter<'a>) {
+    fn interpreter<'a>(&'a mut self, run: &'a mut Activations, ids: &'a [u32]) -> (&'a Program, Interpreter<'a>) {
         let Self { program, weights, frequencies, cache, cached, .. } = self;
         let tables = &program.rope_tables;
-        (program, Interpreter { run, weights, tables, frequencies, cache, position: *cached })
+        (program, Interpreter { run, ids, weights, tables, frequencies, cache, position: *cached })
     }
 
     /// The numbers of the model.
@@ -155,7 +155,7 @@ impl Pass<'_> {
         }
         if self.layer < self.model.program.layers.len() {
             if self.layer == 0 {
-                self.embed()?;
+                self.embed(&mut yield_now).await?;
             }
             self.run_layer(&mut yield_now).await?;
             self.layer += 1;
@@ -188,22 +188,19 @@ impl Pass<'_> {
         &self.run.values[self.model.program.residual().0]
     }
 
-    fn embed(&mut self) -> Result<()> {
+    async fn embed(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         let left = self.ids.len() - self.done;
-        let CpuModel { program, weights, .. } = &*self.model;
-        self.run.resize(program, left.min(CHUNK));
+        self.run.resize(&self.model.program, left.min(CHUNK));
         let ids = &self.ids[self.done..][..self.run.tokens];
+        let (program, mut interpreter) = self.model.interpreter(&mut self.run, ids);
         for op in &program.embed {
-            let Op::Embed { table, scale, y } = op else { continue };
-            let y = &mut self.run.values[y.0];
-            gather(&weights.tensor(*table).matrix(), ids, y)?;
-            y.iter_mut().for_each(|x| *x *= scale);
+            interpreter.run(op, yield_now).await?;
         }
         Ok(())
     }
 
     async fn run_layer(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
-        let (program, mut interpreter) = self.model.interpreter(&mut self.run);
+        let (program, mut interpreter) = self.model.interpreter(&mut self.run, &[]);
         for op in &program.layers[self.layer] {
             interpreter.run(op, yield_now).await?;
         }
@@ -218,7 +215,7 @@ impl Pass<'_> {
             Logits::Last | Logits::None => return Ok(()),
         };
         let mut run = self.run.last(rows, &self.model.program);
-        let (program, mut interpreter) = self.model.interpreter(&mut run);
+        let (program, mut interpreter) = self.model.interpreter(&mut run, &[]);
         for op in &program.head {
             interpreter.run(op, yield_now).await?;
         }

@@ -159,7 +159,7 @@ impl GpuSession {
         for (index, chunk) in ids.chunks(CHUNK).enumerate() {
             let first = index * CHUNK;
             self.write_pass(chunk, position + first);
-            let source = self.buffers.head.of(self.model.program.residual()).slice;
+            let source = self.buffers.places.head.of(self.model.program.residual()).slice;
             let copy = Copy {
                 source: self.table.get(source.buffer),
                 source_offset: source.offset,

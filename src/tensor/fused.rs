@@ -8,7 +8,7 @@ use super::quantised::Vectors;
 use super::{DType, Tape, Tensor, quantised};
 use crate::kernels::layer_norm::{Norm, norm as norm_rows};
 use crate::kernels::mat_vec::Epilogue;
-use crate::kernels::swiglu::{Gate, Params, gated};
+use crate::kernels::swiglu::{Gate, gated};
 use crate::{Error, Result};
 
 /// Options of [`gate_up`].
@@ -121,7 +121,7 @@ pub fn gated_linear_unit(tape: &mut Tape, x: &Tensor, options: &GatedOptions) ->
     };
     super::norm::check_float("gated", "x", x)?;
     let y = tape.output(DType::F32, &[leading, &[last / 2]].concat())?;
-    tape.push(gated(options.activation, Params { rows, width: cols / 2 }, x.slice(), y.slice()));
+    tape.push(gated(options.activation, [rows, cols / 2], x.slice(), y.slice()));
     Ok(y)
 }
 
@@ -209,7 +209,7 @@ impl<'a> Steps<'a> {
         let width = self.w.shape[0] / 2;
         let both = tape.scratch(8 * u64::from(self.rows) * u64::from(width))?;
         product.record(tape, both)?;
-        tape.push(gated(gate, Params { rows: self.rows, width }, both, y.slice()));
+        tape.push(gated(gate, [self.rows, width], both, y.slice()));
         Ok(y)
     }
 

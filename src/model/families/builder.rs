@@ -17,9 +17,26 @@ pub enum Bias {
     Required,
 }
 
+/// Where the keys and values of a layer come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeysAndValues {
+    /// Projections of its own.
+    Own,
+    /// The values are the keys before their norm; there is no projection of values.
+    ValuesAreKeys,
+    /// The cache of this number, which an earlier layer fills.
+    Shared(usize),
+}
+
 /// What sets the attention of one layer apart.
 #[derive(Debug, Clone, Copy)]
 pub struct AttentionBlock {
+    /// Values of a head.
+    pub head_dim: usize,
+    /// Keys and values.
+    pub kv: KeysAndValues,
+    /// Whether each head of v goes through an RMS norm without weight.
+    pub v_norm: bool,
     /// Biases of q, k and v.
     pub bias: Bias,
     /// Whether each head of q and k goes through its own RMS norm before the rotation.
@@ -45,7 +62,17 @@ impl AttentionBlock {
             factors: None,
         };
         let scale = 1.0 / (config.head_dim as f32).sqrt();
-        Self { bias: Bias::None, qk_norm: false, rope, scale, window: None, soft_cap: None }
+        Self {
+            head_dim: config.head_dim,
+            kv: KeysAndValues::Own,
+            v_norm: false,
+            bias: Bias::None,
+            qk_norm: false,
+            rope,
+            scale,
+            window: None,
+            soft_cap: None,
+        }
     }
 }
 
@@ -55,6 +82,8 @@ pub struct Builder<'a> {
     program: Program,
     ops: Vec<Op>,
     layer: usize,
+    /// KV caches so far.
+    pub caches: usize,
     /// The residual stream.
     pub x: Activation,
 }
@@ -65,7 +94,7 @@ impl<'a> Builder<'a> {
         let mut program = Program::default();
         let x = program.activation("x", config.hidden);
         program.embed = vec![Op::Embed { table: of_model(Role::TokenEmbedding), scale, y: x }];
-        Self { config, program, ops: Vec::new(), layer: 0, x }
+        Self { config, program, ops: Vec::new(), layer: 0, caches: 0, x }
     }
 
     /// One layer after the other, written by `write`.
@@ -107,8 +136,8 @@ impl<'a> Builder<'a> {
     }
 
     /// As [`Builder::norm`], in place and for each head by itself.
-    fn head_norm(&mut self, x: Activation, role: Role) {
-        let norm = self.plain_rms(of_layer(self.layer, role), self.config.head_dim);
+    fn head_norm(&mut self, x: Activation, role: Role, head_dim: usize) {
+        let norm = self.plain_rms(of_layer(self.layer, role), head_dim);
         self.ops.push(Op::Norm { x, norm, y: x });
     }
 
@@ -120,28 +149,53 @@ impl<'a> Builder<'a> {
 
     /// Self-attention over `x`, normalised before: q, k and v, rotation, attention and the output projection.
     pub fn attention(&mut self, x: Activation, block: AttentionBlock) -> Activation {
-        let c = self.config;
-        let AttentionBlock { scale, window, soft_cap, .. } = block;
-        let (heads, kv_heads, head_dim) = (c.heads.of(self.layer), c.kv_heads.of(self.layer), c.head_dim);
+        let (heads, kv_heads) = (self.config.heads.of(self.layer), self.config.kv_heads.of(self.layer));
+        let AttentionBlock { head_dim, scale, window, soft_cap, .. } = block;
         let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap };
-        let bias = |role| match block.bias {
-            Bias::None => None,
-            kind => Some(Weight { key: of_layer(self.layer, role), optional: kind == Bias::Optional }),
+        let q = self.linear(x, Role::AttnQ, self.bias(block.bias, Role::AttnQBias), ("q", attention.query_width()));
+        let (kv, cache) = match block.kv {
+            KeysAndValues::Shared(cache) => (None, cache),
+            _ => {
+                self.caches += 1;
+                (Some(self.keys_and_values(x, &block, attention.kv_width())), self.caches - 1)
+            }
         };
-        let biases = [Role::AttnQBias, Role::AttnKBias, Role::AttnVBias].map(bias);
-        let (q_width, kv_width) = (attention.query_width(), attention.kv_width());
-        let q = self.linear(x, Role::AttnQ, biases[0], ("q", q_width));
-        let k = self.linear(x, Role::AttnK, biases[1], ("k", kv_width));
-        let v = self.linear(x, Role::AttnV, biases[2], ("v", kv_width));
         if block.qk_norm {
-            self.head_norm(q, Role::AttnQNorm);
-            self.head_norm(k, Role::AttnKNorm);
+            self.head_norm(q, Role::AttnQNorm, head_dim);
+        }
+        if let Some([k, _]) = kv.filter(|_| block.qk_norm) {
+            self.head_norm(k, Role::AttnKNorm, head_dim);
         }
         let table = self.program.rope_table(block.rope);
-        self.ops.extend([q, k].map(|x| Op::Rope { x, head_dim, table }));
-        let attended = self.program.activation("attended", q_width);
-        self.ops.push(Op::Attend { qkv: [q, k, v], attention, cache: self.layer, y: attended });
-        self.linear(attended, Role::AttnOut, None, ("update", c.hidden))
+        let rotated = [q].into_iter().chain(kv.map(|[k, _]| k));
+        self.ops.extend(rotated.map(|x| Op::Rope { x, head_dim, table }));
+        let attended = self.program.activation("attended", attention.query_width());
+        self.ops.push(Op::Attend { q, kv, attention, cache, y: attended });
+        self.linear(attended, Role::AttnOut, None, ("update", self.config.hidden))
+    }
+
+    /// k and v of `x`; v after its norm, k before its own.
+    fn keys_and_values(&mut self, x: Activation, block: &AttentionBlock, width: usize) -> [Activation; 2] {
+        let k = self.linear(x, Role::AttnK, self.bias(block.bias, Role::AttnKBias), ("k", width));
+        let v = match block.kv {
+            KeysAndValues::ValuesAreKeys => self.program.activation("v", width),
+            _ => self.linear(x, Role::AttnV, self.bias(block.bias, Role::AttnVBias), ("v", width)),
+        };
+        if block.v_norm {
+            let from = if block.kv == KeysAndValues::ValuesAreKeys { k } else { v };
+            let norm = Norm { weight: None, ..self.plain_rms(of_layer(self.layer, Role::AttnKNorm), block.head_dim) };
+            self.ops.push(Op::Norm { x: from, norm, y: v });
+        }
+        [k, v]
+    }
+
+    fn bias(&self, bias: Bias, role: Role) -> Option<Weight> {
+        let weight = |optional| Some(Weight { key: of_layer(self.layer, role), optional });
+        match bias {
+            Bias::None => None,
+            Bias::Optional => weight(true),
+            Bias::Required => weight(false),
+        }
     }
 
     /// The gated feed-forward of `x`, normalised before.
