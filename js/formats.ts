@@ -11,4 +11,5 @@ export const QUANTISED = {
   q5_k: true,
   q6_k: true,
   iq4_nl: true,
+  mxfp4: true,
 } as const;

@@ -33,7 +33,14 @@ TYPES = {
     "Q5_K": (24, [0, 2]),
     "Q6_K": (24, [208]),
     "IQ4_NL": (48, [0]),
+    "MXFP4": (48, []),
 }
+
+# Offsets of scales of one byte: E8M0 with any exponent.
+BYTE_SCALES = {"MXFP4": [0]}
+
+# So many types are seeded by their place in the table, those after them by their id: they may come in any order.
+SEEDED_BY_PLACE = 14
 
 # Zeros, the ends of the subnormal and the normal range, and ones, of both signs.
 EXTREME_SCALES = np.array(
@@ -51,6 +58,12 @@ def scales(rng: np.random.Generator, count: int) -> np.ndarray:
     return rng.permutation(np.concatenate([extreme, anything, usual]).astype("<u2"))
 
 
+def byte_scales(rng: np.random.Generator, count: int) -> np.ndarray:
+    """The first and the last bytes, and any."""
+    ends = np.array([0, 1, 2, 3, 7, 8, 126, 127, 128, 253, 254, 255], dtype=np.uint8)
+    return rng.permutation(np.resize(np.concatenate([ends, rng.integers(0, 256, count, dtype=np.uint8)]), count))
+
+
 def numbers(rng: np.random.Generator, name: str, count: int) -> np.ndarray:
     """Random bits of a plain number type, with infinities and subnormals, but without NaN: its payload may differ."""
     bits, exponent = {"F32": ("<u4", 0x7F80_0000), "F16": ("<u2", 0x7C00), "BF16": ("<u2", 0x7F80)}[name]
@@ -64,18 +77,20 @@ def numbers(rng: np.random.Generator, name: str, count: int) -> np.ndarray:
 
 def raw_blocks(rng: np.random.Generator, name: str, count: int, scale_offsets: list[int]) -> np.ndarray:
     _, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType[name]]
-    if not scale_offsets:
+    if name in ("F32", "F16", "BF16"):
         return numbers(rng, name, count).view(np.uint8)
     blocks = rng.integers(0, 256, (count, block_bytes), dtype=np.uint8)
     for offset in scale_offsets:
         blocks[:, offset : offset + 2] = scales(rng, count).view(np.uint8).reshape(count, 2)
+    for offset in BYTE_SCALES.get(name, []):
+        blocks[:, offset] = byte_scales(rng, count)
     return blocks.reshape(-1)
 
 
 def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     for index, (name, (count, scale_offsets)) in enumerate(TYPES.items()):
-        rng = np.random.default_rng([SEED, index])
+        rng = np.random.default_rng([SEED, index if index < SEEDED_BY_PLACE else int(GGMLQuantizationType[name])])
         raw = raw_blocks(rng, name, count, scale_offsets)
         if name == "F32":
             weights = raw.view("<f4")

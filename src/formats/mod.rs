@@ -10,6 +10,7 @@
 
 mod blocks;
 mod iq4_nl;
+mod mxfp4;
 mod numbers;
 mod q2_k;
 mod q3_k;
@@ -59,6 +60,7 @@ formats! {
     Q5_K => q5_k::FORMAT,
     Q6_K => q6_k::FORMAT,
     IQ4_NL => iq4_nl::FORMAT,
+    MXFP4 => mxfp4::FORMAT,
 }
 
 impl GgmlType {
@@ -165,12 +167,13 @@ pub struct NumberField {
 }
 
 impl NumberField {
-    /// Writes `value`, rounded, into a block.
+    /// Writes `value`, rounded, into a block; only its size where the encoding has no sign.
     pub fn set(&self, block: &mut [u8], value: f32) {
         match self.encoding {
             NumberEncoding::F32 => block[self.at..][..4].copy_from_slice(&value.to_le_bytes()),
             NumberEncoding::F16 => block[self.at..][..2].copy_from_slice(&f16::from_f32(value).to_le_bytes()),
             NumberEncoding::BF16 => block[self.at..][..2].copy_from_slice(&value.to_le_bytes()[2..]),
+            NumberEncoding::E8M0 => block[self.at] = largest_byte(value.abs(), 254, mxfp4::half_of_e8m0),
         }
     }
 }
@@ -184,6 +187,13 @@ pub enum NumberEncoding {
     F16,
     /// The upper half of a 32-bit float; the lower half is cut off.
     BF16,
+    /// A power of two in one byte, halved: MXFP4's tables have whole numbers.
+    E8M0,
+}
+
+/// The largest byte up to `last` whose `number` is at most `value`; 0 where there is none.
+fn largest_byte(value: f32, last: u8, number: fn(u8) -> f32) -> u8 {
+    (0..=last).rev().find(|&byte| number(byte) <= value).unwrap_or(0)
 }
 
 const fn f16_field(at: usize, times: f32) -> NumberField {

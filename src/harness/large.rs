@@ -113,7 +113,7 @@ mod tests {
     fn every_type_of_four_bits_or_more_reads_256_mib_once() {
         let products = large(&roomy(), Large::MIN_BYTES);
         let types: Vec<&str> = products.iter().filter_map(|product| product.name.split(' ').next()).collect();
-        assert_eq!(types, ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "iq4_nl"]);
+        assert_eq!(types, ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "iq4_nl", "mxfp4"]);
         assert_eq!((products[0].name.as_str(), products[0].bytes), ("q4_0 116509x4096", 116_509 * 4096 / 32 * 18));
         for product in &products {
             let row = product.bytes / (product.buffers[4].1 / 4);

@@ -84,6 +84,8 @@ const KINDS: &[Kind] = &[
     Kind { w: DType::Quantised(GgmlType::Q4_K), tokens: 40, top: 1, choice: Choice::One, k: 256, n: 31, ..PLAIN },
     Kind { w: DType::Quantised(GgmlType::Q6_K), tokens: 1, top: 4, experts: 3, k: 512, n: 65, ..PLAIN },
     Kind { w: DType::Quantised(GgmlType::Q5_0), tokens: 9, experts: 17, k: 32, n: 7, weighted: false, ..PLAIN },
+    Kind { w: DType::Quantised(GgmlType::MXFP4), k: 96, n: 35, ..PLAIN },
+    Kind { w: DType::Quantised(GgmlType::MXFP4), tokens: 1, top: 4, k: 32, n: 37, ..PLAIN },
 ];
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {

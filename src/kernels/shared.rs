@@ -39,6 +39,7 @@ files![
     "f16_to_f32",
     "fifth_bit",
     "floats",
+    "fp4",
     "gelu",
     "ids_of_pass",
     "ids_of_tensor",
