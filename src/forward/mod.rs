@@ -26,6 +26,7 @@ use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
 use crate::kernels::gather::gather;
 use crate::kernels::norm;
+use crate::kernels::output_gate::{OutputGate, output_gate};
 use crate::kernels::rope_kv::{HeadNorms, Heads, Qkv, Rope, RopeKv, rope_kv};
 use crate::kernels::sample::{Sample, sample};
 use crate::kernels::spec::{Dispatch, Slice};
@@ -159,6 +160,7 @@ impl Lowering<'_> {
     fn alone(&self, op: &Op) -> Dispatch {
         match *op {
             Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
+            Op::GateHeads { x, gate, norm, width, y } => self.gate_heads([x, gate, y], norm, width),
             Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
             Op::Activate { x, kind: ActivationKind::Gelu } => {
                 let gelu = [elementwise::Step::new(elementwise::Op::Gelu, &[Arg::Input(0)])];
@@ -223,6 +225,20 @@ impl Lowering<'_> {
         let y = self.places.of(y);
         debug_assert!(y.offset == 0 && y.stride == width as usize, "gates are written to whole rows");
         swiglu(kind, width, [gate, up], y.slice)
+    }
+
+    fn gate_heads(&self, [x, gate, y]: [Activation; 3], norm: Option<(WeightKey, f32)>, width: usize) -> Dispatch {
+        let heads = self.forward.width(x) / width as u32;
+        let [x, gate, y] = [x, gate, y].map(|of| self.places.of(of).rows());
+        debug_assert!([x, y].iter().all(|rows| rows.offset == 0 && rows.stride == heads * width as u32));
+        let problem = OutputGate {
+            heads: [heads, width as u32],
+            norm: norm.map(|(weight, eps)| (self.forward.vector(weight), eps)),
+            x: x.slice,
+            gate,
+            y: y.slice,
+        };
+        output_gate(&problem, self.forward.buffers.dummy)
     }
 
     /// `y = chain(y, other)`, where an `other` of stride 0 is one number, over all rows that a pass may have.

@@ -143,6 +143,7 @@ impl Placer<'_> {
                         self.vector(key)?;
                     }
                 }
+                Op::GateHeads { norm: Some((weight, _)), .. } => self.vector(*weight)?,
                 Op::Linear { x: input, .. } => {
                     let linear = |op: &Op| match op {
                         Op::Linear { x, weight, bias, .. } if x == input => Some((*weight, *bias)),

@@ -160,6 +160,9 @@ pub enum Op {
     /// `y = softmax(q · kᵀ) · v` over it, causally (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023,
     /// <https://arxiv.org/abs/2305.13245>).
     Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, cache: usize, y: Activation },
+    /// `y = x · σ(gate)` (Qiu et al. 2025, <https://arxiv.org/abs/2505.06708>), or with a norm
+    /// `y = norm(x) · silu(gate)`, each head of `width` values by itself.
+    GateHeads { x: Activation, gate: Activation, norm: Option<(WeightKey, f32)>, width: usize, y: Activation },
     /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>)
     Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
     /// The same with the values of `up` from `at` on, as many as the gate has.
@@ -185,6 +188,7 @@ impl Op {
             Self::Activate { x, .. } | Self::Scale { x, .. } | Self::ScaleBy { x, .. } => vec![x],
             Self::SoftCap { x, .. } => vec![x],
             Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
+            Self::GateHeads { x, gate, .. } => vec![x, gate],
             Self::Gate { gate, up, .. } | Self::GatePart { gate, up, .. } => vec![gate, up],
             Self::Add { x, to, .. } => vec![x, to],
         }
@@ -194,7 +198,8 @@ impl Op {
     pub fn writes(&self) -> Activation {
         match *self {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
-            Self::Attend { y, .. } | Self::Gate { y, .. } | Self::GatePart { y, .. } => y,
+            Self::Attend { y, .. } | Self::GateHeads { y, .. } => y,
+            Self::Gate { y, .. } | Self::GatePart { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } => x,
             Self::ScaleBy { x, .. } | Self::SoftCap { x, .. } => x,
             Self::Add { to, .. } => to,

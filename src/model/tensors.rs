@@ -39,6 +39,8 @@ pub enum Role {
     AttnOut,
     /// Bias of that.
     AttnOutBias,
+    /// What gates the heads after attention: in Qwen 3.5 rows of [`Role::AttnQ`]'s tensor.
+    AttnQGate,
     /// Bias of the queries.
     AttnQBias,
     /// Bias of the keys.
@@ -178,6 +180,7 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
                     specs.add(bias.key, &[norm.width], bias.optional);
                 }
             }
+            Op::GateHeads { norm: Some((weight, _)), width, .. } => specs.add(*weight, &[*width], false),
             Op::Linear { x, weight, bias, y } => {
                 specs.add(*weight, &[program.width(*x), program.width(*y)], false);
                 if let Some(bias) = bias {

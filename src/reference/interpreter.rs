@@ -2,7 +2,9 @@
 
 use super::cache::LayerCache;
 use super::weights::Weights;
-use super::{AttentionShape, NormShape, attention, gather, geglu, gelu, layer_norm, rms_norm, rope, swiglu};
+use super::{
+    AttentionShape, NormShape, attention, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope, swiglu,
+};
 use crate::error::Result;
 use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op, Program, RopeTable};
 use crate::model::{ActivationKind, GateKind};
@@ -102,6 +104,13 @@ impl Interpreter<'_> {
             Op::ScaleBy { x, factor } => {
                 let factor = self.weights.norm(factor)[0];
                 self.run.values[x.0].iter_mut().for_each(|x| *x *= factor);
+            }
+            Op::GateHeads { x, gate, norm, y, .. } => {
+                let mut out = self.run.take(y);
+                out.copy_from_slice(&self.run.values[x.0]);
+                let norm = norm.map(|(weight, eps)| (self.weights.norm(weight), eps));
+                output_gate(&mut out, norm, &self.run.values[gate.0]);
+                self.run.put(y, out);
             }
             Op::Activate { x, kind: ActivationKind::Gelu } => {
                 self.run.values[x.0].iter_mut().for_each(|x| *x = gelu(f64::from(*x)) as f32)

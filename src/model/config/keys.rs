@@ -1,6 +1,6 @@
 //! Typed, checked access to the metadata keys of one architecture.
 
-use super::{MAX_CONTEXT, MAX_LAYERS, PerLayer, SlidingPattern, unsupported};
+use super::{MAX_CONTEXT, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_SSM, PerLayer, SlidingPattern, Ssm, unsupported};
 use crate::error::{Error, Result};
 use crate::gguf::{Array, Metadata, Value};
 
@@ -100,8 +100,8 @@ impl Keys<'_> {
     }
 
     /// A number, or one truth per layer.
-    pub fn pattern(&self) -> Result<Option<SlidingPattern>> {
-        let name = self.name("attention.sliding_window_pattern");
+    pub fn pattern(&self, key: &str) -> Result<Option<SlidingPattern>> {
+        let name = self.name(key);
         if let Some(Value::Array(array)) = self.metadata.get(&name) {
             let Array::Bool(layers) = array else {
                 let found = array.type_name();
@@ -121,6 +121,26 @@ impl Keys<'_> {
         match self.metadata.f32(&self.name(key))? {
             Some(0.0) => Ok(Some(0.0)),
             _ => self.positive(key),
+        }
+    }
+
+    /// The state-space keys, if the file has the first of them.
+    pub fn ssm(&self) -> Result<Option<Ssm>> {
+        let Some(kernel) = self.count("ssm.conv_kernel", MAX_SSM)? else { return Ok(None) };
+        Ok(Some(Ssm {
+            kernel,
+            inner: self.required("ssm.inner_size", MAX_HIDDEN)?,
+            state: self.required("ssm.state_size", MAX_SSM)?,
+            heads: self.required("ssm.time_step_rank", MAX_HEADS)?,
+            groups: self.count("ssm.group_count", MAX_HEADS)?.unwrap_or(1),
+        }))
+    }
+
+    /// Which layers have a recurrent state and no KV cache: one truth per layer, or all but the last of every so many.
+    pub fn recurrent_layers(&self) -> Result<Option<SlidingPattern>> {
+        match self.pattern("attention.recurrent_layers")? {
+            None => Ok(self.count("full_attention_interval", MAX_LAYERS)?.map(SlidingPattern::Every)),
+            found => Ok(found),
         }
     }
 

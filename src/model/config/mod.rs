@@ -23,6 +23,7 @@ const MAX_HIDDEN: usize = 1 << 17;
 const MAX_FFN: usize = 1 << 19;
 const MAX_HEADS: usize = 1 << 10;
 const MAX_HEAD_DIM: usize = 1 << 10;
+const MAX_SSM: usize = 1 << 12;
 const MAX_CONTEXT: usize = 1 << 27;
 const MAX_VOCAB: usize = 1 << 24;
 
@@ -73,6 +74,21 @@ impl PerLayer {
     }
 }
 
+/// The numbers of state-space layers, and of those whose files borrow their keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ssm {
+    /// Tokens that a result of the convolution depends on, its own included.
+    pub kernel: usize,
+    /// Values of all heads.
+    pub inner: usize,
+    /// Values of the state for each of them; of a delta rule, values of a head.
+    pub state: usize,
+    /// Heads, each with a decay of its own.
+    pub heads: usize,
+    /// B and C, or q and k of a delta rule, have so many heads.
+    pub groups: usize,
+}
+
 /// The numbers of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
@@ -84,7 +100,7 @@ pub struct ModelConfig {
     pub quantization: &'static str,
     /// The number of weights in the file's tensors.
     pub parameters: u64,
-    /// Decoder layers.
+    /// Decoder layers, without those at the end that only predict further tokens.
     pub layers: usize,
     /// Width of the residual stream.
     pub hidden: usize,
@@ -108,6 +124,10 @@ pub struct ModelConfig {
     pub sliding_window: Option<usize>,
     /// Which layers have the window, if the file says.
     pub sliding_pattern: Option<SlidingPattern>,
+    /// The state-space layers, if the file has their keys.
+    pub ssm: Option<Ssm>,
+    /// Which layers have a recurrent state and no KV cache, if the file says.
+    pub recurrent_layers: Option<SlidingPattern>,
     /// Attention scores `s` become `cap · tanh(s / cap)`.
     pub attention_soft_cap: Option<f32>,
     /// Logits `l` become `cap · tanh(l / cap)`.
@@ -131,10 +151,11 @@ impl ModelConfig {
         let keys = Keys { metadata, architecture };
         keys.refuse_experts()?;
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
-        let layers = keys.required("block_count", MAX_LAYERS)?;
-        let (heads, kv_heads) = heads(&keys, layers)?;
+        let blocks = keys.required("block_count", MAX_LAYERS)?;
+        let layers = trunk_layers(&keys, blocks)?;
+        let (heads, kv_heads) = heads(&keys, blocks)?;
         let head_dim = head_dim(&keys, hidden, heads.max())?;
-        let ffn = keys.per_layer("feed_forward_length", layers, MAX_FFN)?;
+        let ffn = keys.per_layer("feed_forward_length", blocks, MAX_FFN)?;
         Ok(Self {
             architecture,
             name: metadata.str("general.name")?.map(str::to_owned),
@@ -151,7 +172,9 @@ impl ModelConfig {
             rope_scale: rope_scale(&keys)?,
             rope_theta_sliding: keys.positive("rope.freq_base_swa")?,
             sliding_window: keys.window()?,
-            sliding_pattern: keys.pattern()?,
+            sliding_pattern: keys.pattern("attention.sliding_window_pattern")?,
+            ssm: keys.ssm()?,
+            recurrent_layers: keys.recurrent_layers()?,
             attention_soft_cap: keys.soft_cap("attn_logit_softcapping")?,
             final_soft_cap: keys.soft_cap("final_logit_softcapping")?,
             norm_eps: keys.norm_eps()?,
@@ -170,6 +193,15 @@ impl ModelConfig {
 
 fn unsupported(message: String) -> Error {
     Error::new(ErrorCode::UnsupportedArchitecture, message)
+}
+
+/// The blocks but those for the prediction of further tokens, which are the last ones.
+fn trunk_layers(keys: &Keys, blocks: usize) -> Result<usize> {
+    let name = keys.name("nextn_predict_layers");
+    match keys.metadata.u64(&name)?.unwrap_or(0) {
+        found if found < blocks as u64 => Ok(blocks - found as usize),
+        found => Err(Error::bad_file(format!("metadata `{name}`: expected less than {blocks} layers, found {found}"))),
+    }
 }
 
 /// Query heads, and key and value heads: as many where the file does not say.

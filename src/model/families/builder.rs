@@ -43,6 +43,8 @@ pub struct AttentionBlock {
     pub qk_norm: bool,
     /// The rotation.
     pub rope: RopeTable,
+    /// Whether a gate goes through each head's result: `attn_q` has its rows after those of the head.
+    pub gated: bool,
     /// See [`AttentionSpec`].
     pub scale: f32,
     /// See [`AttentionSpec`].
@@ -69,6 +71,7 @@ impl AttentionBlock {
             bias: Bias::None,
             qk_norm: false,
             rope,
+            gated: false,
             scale,
             window: None,
             soft_cap: None,
@@ -160,6 +163,10 @@ impl<'a> Builder<'a> {
                 (Some(self.keys_and_values(x, &block, attention.kv_width())), self.caches - 1)
             }
         };
+        let gate = block.gated.then(|| {
+            self.fused(Role::AttnQ, heads, &[(Role::AttnQ, head_dim), (Role::AttnQGate, head_dim)]);
+            self.linear(x, Role::AttnQGate, None, ("head gates", attention.query_width()))
+        });
         if block.qk_norm {
             self.head_norm(q, Role::AttnQNorm, head_dim);
         }
@@ -171,6 +178,7 @@ impl<'a> Builder<'a> {
         self.ops.extend(rotated.map(|x| Op::Rope { x, head_dim, table }));
         let attended = self.program.activation("attended", attention.query_width());
         self.ops.push(Op::Attend { q, kv, attention, cache, y: attended });
+        let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));
         self.linear(attended, Role::AttnOut, None, ("update", self.config.hidden))
     }
 
@@ -198,6 +206,14 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// `x · σ(gate)`, or with the weight of a norm `norm(x) · silu(gate)`, for each head of `width` values.
+    fn gate_heads(&mut self, x: Activation, gate: Activation, norm: Option<Role>, width: usize) -> Activation {
+        let y = self.program.activation("gated", self.program.width(x));
+        let norm = norm.map(|role| (of_layer(self.layer, role), self.config.norm_eps));
+        self.ops.push(Op::GateHeads { x, gate, norm, width, y });
+        y
+    }
+
     /// The gated feed-forward of `x`, normalised before.
     pub fn feed_forward(&mut self, x: Activation, kind: GateKind) -> Activation {
         let (hidden, ffn) = (self.config.hidden, self.config.ffn.of(self.layer));
@@ -214,7 +230,6 @@ impl<'a> Builder<'a> {
     }
 
     /// Says that weights of this layer are rows of its tensor `tensor`: `repeats` times so many rows of each in turn.
-    #[expect(dead_code, reason = "for families with fused tensors")]
     pub fn fused(&mut self, tensor: Role, repeats: usize, rows: &[(Role, usize)]) {
         let every = rows.iter().map(|(_, run)| run).sum();
         let tensor = of_layer(self.layer, tensor);
