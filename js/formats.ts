@@ -12,4 +12,11 @@ export const QUANTISED = {
   q6_k: true,
   iq4_nl: true,
   mxfp4: true,
+  iq3_xxs: true,
+  iq3_s: true,
+  iq2_xxs: true,
+  iq2_xs: true,
+  iq2_s: true,
+  iq1_s: true,
+  iq1_m: true,
 } as const;

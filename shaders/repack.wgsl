@@ -5,6 +5,8 @@
 
 override WG_SIZE: u32 = 64;
 override COLS: u32;
+override GRID_WORDS: u32;    // of the type's grid; 0: it has none
+override TABLE_AT: u32 = 0u; // word of the target where the grid goes
 
 override BLOCKS: u32 = (COLS + 31u) / 32u; // blocks of a row
 
@@ -16,7 +18,8 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> raw: array<u32>;                // bytes of the file: whole rows
-@group(0) @binding(2) var<storage, read_write> dst: array<atomic<u32>>; // the packed matrix, or the shard
+@group(0) @binding(2) var<storage, read> grid: array<u32>;               // [GRID_WORDS]
+@group(0) @binding(3) var<storage, read_write> dst: array<atomic<u32>>; // the packed matrix, or the shard
 
 fn raw_byte(at: u32) -> u32 {
     return (raw[at / 4u] >> (8u * (at & 3u))) & 255u;
@@ -57,6 +60,11 @@ fn main(
 ) {
     // mutant: (group.y * groups.x + group.x) => group.x
     let i = (group.y * groups.x + group.x) * WG_SIZE + lane;
+    // Every slice writes the whole grid: the same words.
+    // mutant: k < GRID_WORDS => k + 1u < GRID_WORDS
+    for (var k = i; k < GRID_WORDS; k += groups.x * groups.y * WG_SIZE) {
+        put(TABLE_AT + k, grid[k]);
+    }
     // mutant: if i < params.rows * BLOCKS { => if i <= params.rows * BLOCKS {
     if i < params.rows * BLOCKS {
         // mutant: params.dst_row * BLOCKS + i => i

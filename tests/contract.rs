@@ -399,7 +399,7 @@ fn mat_mul_covers(caps: &Caps, weights: &Matrix, tokens: u32) {
 /// The last rows, as many as fit into 64 MiB of the file.
 fn repack_covers(layout: &PackedLayout) {
     let slice = ((64 << 20) / layout.raw_row_bytes() as u32).min(layout.rows);
-    let dispatch = repack(layout, layout.rows - slice, slice, 0, buffer(1), buffer(2));
+    let dispatch = repack(layout, layout.rows - slice, slice, &buffer(1).into(), buffer(2));
     let threads = workgroups(&dispatch, 1).iter().product::<u32>() * constant(&dispatch.kernel, "WG_SIZE");
     assert!(threads >= slice * layout.blocks_per_row(), "{}", dispatch.kernel.key());
 }

@@ -34,6 +34,13 @@ TYPES = {
     "Q6_K": (24, [208]),
     "IQ4_NL": (48, [0]),
     "MXFP4": (48, []),
+    "IQ3_XXS": (24, [0]),
+    "IQ3_S": (24, [0]),
+    "IQ2_XXS": (24, [0]),
+    "IQ2_XS": (24, [0]),
+    "IQ2_S": (24, [0]),
+    "IQ1_S": (24, [0]),
+    "IQ1_M": (24, [48]),
 }
 
 # Offsets of scales of one byte: E8M0 with any exponent.
@@ -80,6 +87,12 @@ def raw_blocks(rng: np.random.Generator, name: str, count: int, scale_offsets: l
     if name in ("F32", "F16", "BF16"):
         return numbers(rng, name, count).view(np.uint8)
     blocks = rng.integers(0, 256, (count, block_bytes), dtype=np.uint8)
+    if name == "IQ1_M":
+        # A quarter of the scale in the upper nibble of each of four words.
+        quarters = scales(rng, count)[:, None] >> np.array([0, 4, 8, 12], dtype=np.uint16) & 15
+        odd = slice(scale_offsets[0] + 1, scale_offsets[0] + 8, 2)
+        blocks[:, odd] = blocks[:, odd] & 15 | quarters.astype(np.uint8) << 4
+        return blocks.reshape(-1)
     for offset in scale_offsets:
         blocks[:, offset : offset + 2] = scales(rng, count).view(np.uint8).reshape(count, 2)
     for offset in BYTE_SCALES.get(name, []):

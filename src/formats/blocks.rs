@@ -18,6 +18,11 @@ pub(super) fn half_at(block: &[u8], at: usize) -> f32 {
     f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
 }
 
+/// The u32 at byte `at` of a block.
+pub(super) fn word_at(block: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+}
+
 // In formats of 4 and 5 bits with blocks of 32, byte i holds the low bits of weight i (low nibble) and of weight i + 16
 // (high nibble); the fifth bit of weight i is bit i of a little-endian u32.
 
@@ -31,7 +36,7 @@ pub(super) fn nibbles(packed: &[u8], weights: &mut [f32; 32], weight: impl Fn(us
 
 /// Bit i of the u32 at byte `at` as the fifth bit of weight i.
 pub(super) fn fifth_bits(block: &[u8], at: usize) -> impl Fn(usize) -> u8 {
-    let bits = u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+    let bits = word_at(block, at);
     move |i| ((bits >> i & 1) as u8) << 4
 }
 
@@ -76,6 +81,11 @@ pub(super) fn scale_and_min(packed: &[u8], group: usize) -> (u8, u8) {
     }
     let low = packed[group + 4];
     (low & 15 | packed[group - 4] >> 6 << 4, low >> 4 | packed[group] >> 6 << 4)
+}
+
+/// Bit `w` of a block's signs, the first in the lowest bit of the first byte.
+pub(super) fn sign_at(signs: &[u8], w: usize) -> u8 {
+    signs[w / 8] >> (w % 8) & 1
 }
 
 // Scales as the twins of the shaders read them: see `Twin::scales`.

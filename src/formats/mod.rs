@@ -6,9 +6,18 @@
 //! kinds of them exist, and a shader reads both as 32 bytes and the scales of either half of a block:
 //!
 //! - affine: weight = scale · quant - minimum;
-//! - by codebook: weight = scale · table\[quant\], the table being of signed bytes.
+//! - by codebook: weight = scale · table\[quant\], the table being of signed bytes;
+//! - by grid: a number names four or eight weights at once, the entry of a larger table, which lies behind the matrix.
 
 mod blocks;
+mod grids;
+mod iq1_m;
+mod iq1_s;
+mod iq2_s;
+mod iq2_xs;
+mod iq2_xxs;
+mod iq3_s;
+mod iq3_xxs;
 mod iq4_nl;
 mod mxfp4;
 mod numbers;
@@ -24,6 +33,8 @@ mod q6_k;
 mod q8_0;
 
 use half::f16;
+
+pub use grids::Grid;
 
 /// Declares the types and the one `match`: a type and its row.
 macro_rules! formats {
@@ -61,6 +72,13 @@ formats! {
     Q6_K => q6_k::FORMAT,
     IQ4_NL => iq4_nl::FORMAT,
     MXFP4 => mxfp4::FORMAT,
+    IQ3_XXS => iq3_xxs::FORMAT,
+    IQ3_S => iq3_s::FORMAT,
+    IQ2_XXS => iq2_xxs::FORMAT,
+    IQ2_XS => iq2_xs::FORMAT,
+    IQ2_S => iq2_s::FORMAT,
+    IQ1_S => iq1_s::FORMAT,
+    IQ1_M => iq1_m::FORMAT,
 }
 
 impl GgmlType {
@@ -174,6 +192,12 @@ impl NumberField {
             NumberEncoding::F16 => block[self.at..][..2].copy_from_slice(&f16::from_f32(value).to_le_bytes()),
             NumberEncoding::BF16 => block[self.at..][..2].copy_from_slice(&value.to_le_bytes()[2..]),
             NumberEncoding::E8M0 => block[self.at] = largest_byte(value.abs(), 254, mxfp4::half_of_e8m0),
+            NumberEncoding::F16InQuarters => {
+                for k in 0..4 {
+                    let byte = &mut block[self.at + 2 * k + 1];
+                    *byte = *byte & 15 | ((f16::from_f32(value).to_bits() >> (4 * k)) as u8) << 4;
+                }
+            }
         }
     }
 }
@@ -189,6 +213,8 @@ pub enum NumberEncoding {
     BF16,
     /// A power of two in one byte, halved: MXFP4's tables have whole numbers.
     E8M0,
+    /// 16-bit float, a quarter of it in the upper nibble of each of four 16-bit words, the lowest first.
+    F16InQuarters,
 }
 
 /// The largest byte up to `last` whose `number` is at most `value`; 0 where there is none.
@@ -211,7 +237,7 @@ const SUPER_BLOCK: u32 = 256;
 pub struct Section {
     /// The `override` constant that holds its first word; empty for the first section, which starts at word 0.
     pub name: &'static str,
-    /// Weights that share a unit: 32, or 256.
+    /// Weights that share a unit: 32, or 256; 0 where all of the matrix do.
     pub weights: u32,
     /// Bytes of a unit.
     pub bytes: u32,
@@ -227,6 +253,24 @@ pub enum Content {
     Quants(u32),
     /// The block's bytes from this one on, as they are.
     Bytes(usize),
+    /// Byte i of unit u is byte `at + unit · u + byte · i` of the block.
+    Strided {
+        /// The first byte of unit 0.
+        at: usize,
+        /// From one unit to the next.
+        unit: usize,
+        /// From one byte of a unit to the next.
+        byte: usize,
+    },
+    /// The words of the grid, the same in every matrix.
+    Grid(&'static Grid),
+}
+
+impl Section {
+    /// Units of a matrix of so many weights.
+    pub const fn units(&self, weights: u64) -> u64 {
+        if self.weights == 0 { 1 } else { weights.div_ceil(self.weights as u64) }
+    }
 }
 
 /// The low bits of 32 quants.
@@ -244,13 +288,28 @@ const fn scales(weights: u32, bytes: u32, at: usize) -> Section {
     Section { name: "SCALES_AT", weights, bytes, content: Content::Bytes(at) }
 }
 
+/// A unit of `bytes` bytes for each block of 32, which lie together in the super-block from byte `at` on.
+const fn parts(name: &'static str, bytes: u32, at: usize) -> Section {
+    Section { name, weights: BLOCK, bytes, content: Content::Strided { at, unit: bytes as usize, byte: 1 } }
+}
+
+/// Single bits of 32 weights.
+const fn bits(name: &'static str) -> Section {
+    Section { name, weights: BLOCK, bytes: 4, content: Content::Quants(0) }
+}
+
+/// The words of a grid.
+const fn table(grid: &'static Grid) -> Section {
+    Section { name: "TABLE_AT", weights: 0, bytes: 4 * grid.words, content: Content::Grid(grid) }
+}
+
 /// The f16 scale of a super-block, or the f16 pair of scale and minimum, which the super-block has at byte `at`.
 const fn heads(bytes: u32, at: usize) -> Section {
     Section { name: "HEADS_AT", weights: SUPER_BLOCK, bytes, content: Content::Bytes(at) }
 }
 
 /// Every name that [`Section::name`] can have.
-pub const SECTION_OVERRIDES: &[&str] = &["HIGH_AT", "SCALES_AT", "HEADS_AT"];
+pub const SECTION_OVERRIDES: &[&str] = &["HIGH_AT", "SIGNS_AT", "SCALES_AT", "HEADS_AT", "TABLE_AT"];
 
 /// What the CPU twins of the shaders, `reference::repack` and `reference::packed`, know of a format. They take blocks
 /// apart weight by weight where the shaders move and read whole words.
@@ -274,15 +333,30 @@ pub enum Levels {
     Signed,
     /// An entry of a table.
     Codebook(&'static [i8]),
+    /// A value of an entry of a grid: that of weight i of a block. The quants are its signs.
+    Grid(fn(&PackedBlock, usize) -> f32),
+}
+
+/// What a packed matrix holds of a block of 32 weights beside its scales.
+#[derive(Debug)]
+pub struct PackedBlock<'a> {
+    /// Its quants.
+    pub quants: [u8; 32],
+    /// Its unit of the first section; by grid: the low eight bits of the entries' numbers.
+    pub low: &'a [u8],
+    /// Its unit of the section `HIGH_AT`.
+    pub high: &'a [u8],
 }
 
 impl Levels {
-    /// The level of `quant`.
-    pub fn of(&self, quant: u8) -> f32 {
+    /// The level of weight `i` of a block.
+    pub fn of(&self, block: &PackedBlock, i: usize) -> f32 {
+        let quant = block.quants[i];
         match self {
             Self::Unsigned => quant.into(),
             Self::Signed => quant.cast_signed().into(),
             Self::Codebook(table) => table[usize::from(quant)].into(),
+            Self::Grid(level) => level(block, i),
         }
     }
 }

@@ -86,6 +86,8 @@ const KINDS: &[Kind] = &[
     Kind { w: DType::Quantised(GgmlType::Q5_0), tokens: 9, experts: 17, k: 32, n: 7, weighted: false, ..PLAIN },
     Kind { w: DType::Quantised(GgmlType::MXFP4), k: 96, n: 35, ..PLAIN },
     Kind { w: DType::Quantised(GgmlType::MXFP4), tokens: 1, top: 4, k: 32, n: 37, ..PLAIN },
+    Kind { w: DType::Quantised(GgmlType::IQ2_S), tokens: 1, top: 3, experts: 5, k: 256, n: 33, ..PLAIN },
+    Kind { w: DType::Quantised(GgmlType::IQ3_XXS), tokens: 40, experts: 3, k: 512, n: 31, ..PLAIN },
 ];
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {

@@ -22,6 +22,8 @@ const KINDS: &[Kind] = &[
     (GgmlType::Q6_K, &[3, 11], [31, 256], [true, false], Activation::None),
     (GgmlType::Q3_K, &[5], [35, 512], [true, false], Activation::Relu),
     (GgmlType::Q4_K, &[33], [257, 256], [false, false], Activation::None),
+    (GgmlType::IQ3_S, &[1], [33, 512], [true, false], Activation::None),
+    (GgmlType::IQ1_M, &[10], [31, 256], [false, false], Activation::None),
 ];
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {

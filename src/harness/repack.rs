@@ -3,7 +3,7 @@
 use super::{Bench, Case, Expected, Random};
 use crate::gguf::GgmlType;
 use crate::kernels::layout::PackedLayout;
-use crate::kernels::repack::repack;
+use crate::kernels::repack::{Source, repack};
 use crate::reference::repack::packed;
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
@@ -28,9 +28,11 @@ fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2]) -> Case {
     let staging = bench.bytes(&staged).into();
     let dst = bench.bytes(&vec![0; layout.bytes() as usize]);
     let second = (gap + (rows - cut) as usize * row_bytes) as u32;
-    let mut dispatches = vec![repack(&layout, cut, rows - cut, gap as u32, staging, dst.into())];
+    let grid = layout.grid().map_or(staging, |grid| bench.bytes(bytemuck::cast_slice(&grid.packed())).into());
+    let source = |offset| Source { raw: staging, offset, grid };
+    let mut dispatches = vec![repack(&layout, cut, rows - cut, &source(gap as u32), dst.into())];
     if cut > 0 {
-        dispatches.push(repack(&layout, 0, cut, second, staging, dst.into()));
+        dispatches.push(repack(&layout, 0, cut, &source(second), dst.into()));
     }
     let words = packed(&layout, &raw);
     let words = words.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));

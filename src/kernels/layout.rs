@@ -13,13 +13,15 @@
 //! | nibbles | 4 | word k: weights 4k … 4k+3 in the low nibbles, 16+4k … 16+4k+3 in the high ones |
 //! | bit pairs | 2 | word g: weight 16g+4k+j in bits 8j+2k, 8j+2k+1 |
 //! | single bits | 1 | weight 4k+j in bit 8j+k |
-
+//!
+//! Types whose weights are entries of a grid have bytes that number the entries, and signs as single bits; the grid
+//! itself is the last section: see `formats::Grid`.
 //!
 //! Which sections a type has is in its row of `formats`.
 
 use super::spec::BufferId;
 pub use crate::formats::BLOCK;
-use crate::formats::{GgmlType, Section};
+use crate::formats::{Content, GgmlType, Grid, Section};
 
 /// Sections start at multiples of this many bytes, so that a `vec4<u32>` never straddles two.
 const ALIGN: u64 = 16;
@@ -57,14 +59,15 @@ impl PackedLayout {
         placed.collect()
     }
 
-    /// Bytes of the whole buffer, a multiple of 16: those of the file, the padding of float rows and of sections.
+    /// Bytes of the whole buffer, a multiple of 16: those of the file, the padding of float rows and of sections, and
+    /// the type's grid if it has one.
     pub fn bytes(&self) -> u64 {
         self.ty.format().sections.iter().map(|section| self.section_bytes(section)).sum()
     }
 
     fn section_bytes(&self, section: &Section) -> u64 {
         let weights = u64::from(self.rows) * u64::from(self.blocks_per_row()) * u64::from(BLOCK);
-        (weights.div_ceil(section.weights.into()) * u64::from(section.bytes)).next_multiple_of(ALIGN)
+        (section.units(weights) * u64::from(section.bytes)).next_multiple_of(ALIGN)
     }
 
     /// The first word of the section with this name.
@@ -76,6 +79,14 @@ impl PackedLayout {
     pub fn constants(&self) -> Vec<(&'static str, f64)> {
         let named = self.sections().into_iter().filter(|(section, _)| !section.name.is_empty());
         named.map(|(section, at)| (section.name, f64::from(at))).collect()
+    }
+
+    /// The grid that follows the blocks.
+    pub fn grid(&self) -> Option<&'static Grid> {
+        self.ty.format().sections.iter().find_map(|section| match section.content {
+            Content::Grid(grid) => Some(grid),
+            _ => None,
+        })
     }
 
     /// Bytes of a row in the file.
@@ -90,9 +101,11 @@ pub fn max_rows(ty: GgmlType, cols: u32, bytes: u64) -> u32 {
     let sections = ty.format().sections;
     let blocks = u64::from(cols.div_ceil(BLOCK));
     // Bits, since a row of an odd number of super-blocks may end in the middle of a unit.
-    let row_bits: u64 = sections.iter().map(|s| blocks * u64::from(BLOCK * 8 * s.bytes / s.weights)).sum();
+    let row_bits = |s: &Section| (BLOCK * 8 * s.bytes).checked_div(s.weights).unwrap_or(0);
+    let row_bits: u64 = sections.iter().map(|s| blocks * u64::from(row_bits(s))).sum();
+    let table: u64 = sections.iter().filter(|s| s.weights == 0).map(|s| u64::from(s.bytes)).sum();
     // Word numbers have 32 bits; up to 15 bytes of padding may precede a section, and its last unit may be partly used.
-    let usable = bytes.min(u32::MAX.into()).saturating_sub(sections.len() as u64 * 2 * ALIGN);
+    let usable = bytes.min(u32::MAX.into()).saturating_sub(table + sections.len() as u64 * 2 * ALIGN);
     (usable * 8).checked_div(row_bits).unwrap_or(0).min(u32::MAX.into()) as u32
 }
 

@@ -19,26 +19,46 @@ params! {
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "repack",
     source: wgsl!("repack"),
-    bindings: &[PARAMS, read("raw"), write("dst")],
+    bindings: &[PARAMS, read("raw"), read("grid"), write("dst")],
     params: Params::LAYOUT,
-    overrides: &["WG_SIZE", "COLS"],
+    overrides: &["WG_SIZE", "COLS", "GRID_WORDS"],
 };
 
 /// Blocks, one per thread, of a workgroup.
 const WG_SIZE: u32 = 64;
 
-/// Packs `rows` whole rows, as the file holds them from byte `raw_offset` (any) of `raw` on, into rows `dst_row` … of
-/// the matrix or shard `dst` of this layout.
+/// Where the bytes of rows come from.
+#[derive(Debug, Clone, Copy)]
+pub struct Source {
+    /// Holds the rows, as the file has them, in whole words.
+    pub raw: Slice,
+    /// Byte of `raw` where they start; any.
+    pub offset: u32,
+    /// The words of the type's grid ([`crate::formats::Grid::packed`]); unused, such as `raw`, where it has none.
+    pub grid: Slice,
+}
+
+impl From<Slice> for Source {
+    /// Rows at the start of `raw`, of a type without a grid.
+    fn from(raw: Slice) -> Self {
+        Self { raw, offset: 0, grid: raw }
+    }
+}
+
+/// Packs `rows` whole rows of `source` into rows `dst_row` … of the matrix or shard `dst` of this layout, and puts the
+/// type's grid behind them.
 ///
 /// `dst` must hold [`PackedLayout::bytes`] and be zero where nothing was packed yet, as fresh buffers are; each row is
-/// packed once, in any order. `raw` must hold the rows in whole words.
-pub fn repack(layout: &PackedLayout, dst_row: u32, rows: u32, raw_offset: u32, raw: Slice, dst: Slice) -> Dispatch {
+/// packed once, in any order.
+pub fn repack(layout: &PackedLayout, dst_row: u32, rows: u32, source: &Source, dst: Slice) -> Dispatch {
     debug_assert!(dst_row + rows <= layout.rows, "{rows} rows from {dst_row} on do not fit into {}", layout.rows);
+    let grid_words = layout.grid().map_or(0, |grid| grid.words);
     let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", layout.cols.into())];
+    constants.push(("GRID_WORDS", grid_words.into()));
     constants.extend(layout.constants());
     let (file, _) = layout.ty.format().repack;
     let kernel = Kernel::new(&SPEC, &constants).named(layout.ty.key()).import("repack_type", file);
-    let params = Params { dst_row, rows, raw_offset };
+    let params = Params { dst_row, rows, raw_offset: source.offset };
     let grid = grid_1d((rows * layout.blocks_per_row()).div_ceil(WG_SIZE));
-    Dispatch::new(kernel, &params, &[raw, dst], grid)
+    Dispatch::new(kernel, &params, &[source.raw, source.grid, dst], grid)
 }

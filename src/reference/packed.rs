@@ -1,6 +1,6 @@
 //! Reading the packed form of a tensor on the CPU: the CPU twin of `shaders/shared/weights_*.wgsl`.
 
-use crate::formats::{Content, Format, Section, Twin};
+use crate::formats::{Content, Format, PackedBlock, Section, Twin};
 use crate::kernels::layout::PackedLayout;
 
 /// A packed tensor.
@@ -29,9 +29,10 @@ impl<'a> Packed<'a> {
 
     fn quantised(&self, twin: &Twin, b: usize, weights: &mut [f32; 32]) {
         let scales = (twin.scales)(self.unit("SCALES_AT", b), self.unit("HEADS_AT", b), b % 8);
+        let quants = std::array::from_fn(|i| self.word(b, i / 4).to_le_bytes()[i % 4]);
+        let block = PackedBlock { quants, low: self.unit("", b), high: self.unit("HIGH_AT", b) };
         for (i, weight) in weights.iter_mut().enumerate() {
-            let quant = self.word(b, i / 4).to_le_bytes()[i % 4];
-            *weight = twin.levels.of(quant) * scales[i / 16] - scales[2 + i / 16];
+            *weight = twin.levels.of(&block, i) * scales[i / 16] - scales[2 + i / 16];
         }
     }
 

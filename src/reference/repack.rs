@@ -15,6 +15,7 @@ pub fn repack(layout: &PackedLayout, dst_row: u32, raw: &[u8], dst: &mut [u8]) {
     assert!(raw.len().is_multiple_of(row_bytes), "{} bytes are not rows of {row_bytes}", raw.len());
     assert_eq!(dst.len() as u64, layout.bytes(), "bytes of the target");
     let (format, blocks) = (layout.ty.format(), layout.blocks_per_row() as usize);
+    put_grid(layout, dst);
     for (row, raw) in raw.chunks_exact(row_bytes).enumerate() {
         let first = (dst_row as usize + row) * blocks;
         if format.is_quantised() {
@@ -36,6 +37,15 @@ pub fn packed(layout: &PackedLayout, raw: &[u8]) -> Vec<u8> {
     dst
 }
 
+/// Writes the type's grid, if it has one, behind the blocks.
+fn put_grid(layout: &PackedLayout, dst: &mut [u8]) {
+    for (section, word) in layout.sections() {
+        if let Content::Grid(grid) = section.content {
+            dst[word as usize * 4..][..section.bytes as usize].copy_from_slice(bytemuck::cast_slice(&grid.packed()));
+        }
+    }
+}
+
 /// Writes a block of the file as the packed blocks of 32 weights from `b` on.
 fn put_block(layout: &PackedLayout, b: usize, raw: &[u8], dst: &mut [u8]) {
     for (section, word) in layout.sections() {
@@ -45,6 +55,15 @@ fn put_block(layout: &PackedLayout, b: usize, raw: &[u8], dst: &mut [u8]) {
                 let unit = b * BLOCK as usize / section.weights as usize;
                 dst[start + unit * bytes..][..bytes].copy_from_slice(&raw[at..at + bytes]);
             }
+            Content::Strided { at, unit, byte } => {
+                let (first, units) = (b * BLOCK as usize, layout.ty.block_len() / section.weights as usize);
+                let dst = &mut dst[start + first / section.weights as usize * bytes..];
+                for (i, to) in dst[..units * bytes].iter_mut().enumerate() {
+                    *to = raw[at + unit * (i / bytes) + byte * (i % bytes)];
+                }
+            }
+            // Once for the matrix, by `put_grid`.
+            Content::Grid(_) => {}
             Content::Quants(shift) => put_quants(layout.ty.format(), raw, shift, &mut dst[start + b * bytes..], bytes),
         }
     }

@@ -12,7 +12,7 @@ use crate::gguf::{TensorInfo, dequantize, row_bytes};
 use crate::gpu::{Ahead, Buffer, BufferTable, CommandList, Device, Part};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout};
-use crate::kernels::repack::repack;
+use crate::kernels::repack::{Source, repack};
 use crate::kernels::rope_kv::frequency_table;
 use crate::kernels::spec::{BufferId, Slice};
 use crate::model::program::RopeTable;
@@ -21,6 +21,9 @@ use crate::{Error, Result};
 
 /// Bytes of a slice of a tensor, at least one row.
 const SLICE: u64 = 8 << 20;
+
+/// Bytes that the grid of a type takes at most; a multiple of what binding offsets must be.
+const GRID_BYTES: u64 = 4 << 10;
 
 /// A part of a tensor that is put at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,12 +146,22 @@ impl<'a> GpuModelBuilder<'a> {
         // The kernel reads no byte beyond the slice's last.
         self.model.device.write(self.model.table.get(self.staging), 0, bytes);
         let layout = PackedLayout::new(matrix.ty, shard.rows, matrix.cols);
-        let staging = Slice::from(self.staging);
-        let dispatch = repack(&layout, row - shard.first_row, rows, 0, staging, shard.buffer.into());
+        let source = Source { grid: self.stage_grid(&layout), ..Source::from(Slice::from(self.staging)) };
+        let dispatch = repack(&layout, row - shard.first_row, rows, &source, shard.buffer.into());
         let device = &self.model.device;
         let list = CommandList::record(device, std::slice::from_ref(&dispatch), &self.model.table)?;
         device.submit([Part::from(&list)], 1, None);
         Ok(dispatch.kernel.id)
+    }
+
+    /// Writes the grid of the layout's type, if it has one, behind the rows in the staging buffer.
+    fn stage_grid(&self, layout: &PackedLayout) -> Slice {
+        let staging = Slice::from(self.staging);
+        let Some(grid) = layout.grid() else { return staging };
+        let buffer = self.model.table.get(self.staging);
+        let offset = buffer.size() - GRID_BYTES;
+        self.model.device.write(buffer, offset, bytemuck::cast_slice(&grid.packed()));
+        Slice { offset, ..staging }
     }
 
     /// The first session of the model, once all tensors are there and all pipelines compiled.
@@ -173,9 +186,10 @@ impl<'a> GpuModelBuilder<'a> {
     }
 }
 
+/// Room for a slice of rows, and for a grid behind it.
 fn staging_buffer(device: &Device, tensors: &[TensorInfo]) -> Result<Buffer> {
     let longest_row = tensors.iter().map(|tensor| tensor_row_bytes(tensor).unwrap_or(0)).max().unwrap_or(0);
-    device.storage_buffer("staging", SLICE.max(longest_row) + 16)
+    device.storage_buffer("staging", (SLICE.max(longest_row) + 16).next_multiple_of(GRID_BYTES) + GRID_BYTES)
 }
 
 fn tensor_row_bytes(tensor: &TensorInfo) -> Result<u64> {

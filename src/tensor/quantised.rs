@@ -8,7 +8,7 @@ use crate::kernels::fill::fill;
 use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::mat_mul::{self, MatMul};
 use crate::kernels::mat_vec::{self, Epilogue, MatVec};
-use crate::kernels::repack::repack;
+use crate::kernels::repack::{Source, repack};
 use crate::kernels::spec::{Dispatch, Extent, MAX_WORKGROUPS, Slice};
 use crate::{Error, Result};
 
@@ -54,7 +54,11 @@ pub fn quantised(tape: &mut Tape, raw: Slice, ty: GgmlType, rows: u32, cols: u32
     let layout = PackedLayout::new(ty, rows, cols);
     // Repacking adds parts of words to what is there, so that must be zero.
     tape.push(fill((layout.bytes() / 4) as u32, 0, tensor.slice()));
-    tape.push(repack(&layout, 0, rows, 0, raw, tensor.slice()));
+    let grid = match layout.grid() {
+        Some(grid) => tape.constant(bytemuck::cast_slice(&grid.packed()))?,
+        None => raw,
+    };
+    tape.push(repack(&layout, 0, rows, &Source { raw, offset: 0, grid }, tensor.slice()));
     Ok(tensor)
 }
 

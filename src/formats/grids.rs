@@ -1,0 +1,140 @@
+//! The grids: tables whose entries are four or eight weights before scale and sign. A file has them as numbers of
+//! entries, so that some combinations of values have no code at all.
+//!
+//! On the GPU a grid lies behind the blocks of each matrix, where it is one more section of a buffer that every reader
+//! binds anyway. That costs up to 4 KiB for each matrix, and no binding.
+
+use std::fmt;
+
+/// A table of the `gguf` package, made by `tools/make_grids.py`.
+#[derive(PartialEq, Eq)]
+pub struct Grid {
+    /// Two bytes for each entry, which hold the codes of its values, the lowest bits first.
+    codes: &'static [u8],
+    /// Values of an entry: 4 or 8.
+    width: usize,
+    /// What the codes stand for.
+    values: &'static [i8],
+    /// Words of the packed form: see `Grid::packed`.
+    pub words: u32,
+    form: Form,
+}
+
+/// How entries lie in the words of a packed grid.
+#[derive(PartialEq, Eq)]
+enum Form {
+    /// Four values: a word of bytes.
+    Bytes,
+    /// Four codes: 8 + code in the low nibbles; those of the second half of the entries in the high ones.
+    Nibbles,
+    /// Eight codes: two bits in the low nibbles for the first four, in the high ones for the others; the second half
+    /// of the entries in the upper two bits of the nibbles.
+    Pairs,
+}
+
+impl fmt::Debug for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a grid of {} entries of {}", self.codes.len() / 2, self.width)
+    }
+}
+
+/// 256 entries of four magnitudes.
+pub static IQ3_XXS: Grid = Grid {
+    codes: include_bytes!("grids/iq3_xxs.bin"),
+    width: 4,
+    values: &[4, 12, 20, 28, 36, 44, 52, 62],
+    words: 256,
+    form: Form::Bytes,
+};
+
+/// 512 entries of four magnitudes.
+pub static IQ3_S: Grid = Grid {
+    codes: include_bytes!("grids/iq3_s.bin"),
+    width: 4,
+    values: &[1, 3, 5, 7, 9, 11, 13, 15],
+    words: 256,
+    form: Form::Nibbles,
+};
+
+/// Entries of eight magnitudes.
+const fn of_magnitudes(codes: &'static [u8]) -> Grid {
+    Grid { codes, width: 8, values: &[8, 25, 43], words: codes.len() as u32 / 4, form: Form::Pairs }
+}
+
+/// 256 entries.
+pub static IQ2_XXS: Grid = of_magnitudes(include_bytes!("grids/iq2_xxs.bin"));
+
+/// 512 entries.
+pub static IQ2_XS: Grid = of_magnitudes(include_bytes!("grids/iq2_xs.bin"));
+
+/// 1024 entries.
+pub static IQ2_S: Grid = of_magnitudes(include_bytes!("grids/iq2_s.bin"));
+
+/// 2048 entries of eight values with their signs, for IQ1_S and IQ1_M.
+pub static IQ1: Grid =
+    Grid { codes: include_bytes!("grids/iq1_s.bin"), width: 8, values: &[-1, 0, 1], words: 1024, form: Form::Pairs };
+
+impl Grid {
+    /// The code of value `i` of an entry.
+    fn code(&self, entry: usize, i: usize) -> usize {
+        let bits = 16 / self.width;
+        let codes = u16::from_le_bytes([self.codes[2 * entry], self.codes[2 * entry + 1]]);
+        usize::from(codes >> (bits * i)) & ((1 << bits) - 1)
+    }
+
+    /// Value `i` of an entry.
+    pub fn value(&self, entry: usize, i: usize) -> f32 {
+        self.values[self.code(entry, i)].into()
+    }
+
+    /// The words as shaders read them.
+    pub fn packed(&self) -> Vec<u32> {
+        let words = self.words as usize;
+        let code = |entry: usize, i: usize| self.code(entry, i) as u32;
+        let word = |n: usize| -> u32 {
+            match self.form {
+                Form::Bytes => (0..4).map(|i| u32::from(self.values[self.code(n, i)] as u8) << (8 * i)).sum(),
+                Form::Nibbles => (0..4).map(|i| (0x88 + code(n, i) + (code(n + words, i) << 4)) << (8 * i)).sum(),
+                Form::Pairs => {
+                    let place = |i: usize| 8 * (i % 4) + 4 * (i / 4);
+                    (0..8).map(|i| (code(n, i) + (code(n + words, i) << 2)) << place(i)).sum()
+                }
+            }
+        };
+        (0..words).map(word).collect()
+    }
+}
+
+/// Eight signs of seven bits: the number of minus signs is even.
+pub(super) fn even_signs(seven: u32) -> u8 {
+    let seven = (seven & 127) as u8;
+    seven | ((seven.count_ones() as u8 & 1) << 7)
+}
+
+/// `value` with the sign of bit `i`.
+pub(super) fn signed(value: f32, signs: u8, i: usize) -> f32 {
+    if signs >> i & 1 == 1 { -value } else { value }
+}
+
+/// The signs of the eight weights around `i` of 32, of which the last follows from the others.
+pub(super) fn packed_even_signs(quants: &[u8; 32], i: usize) -> u8 {
+    even_signs(quants[i / 8 * 8..][..7].iter().enumerate().map(|(i, &bit)| u32::from(bit) << i).sum())
+}
+
+/// The four bits that stand where the signs of weights 7, 15, 23 and 31 would.
+pub(super) fn spare_bits(packed: &[u8]) -> u8 {
+    // Weight 8g + 7 has bit 2g + 1 of byte 3.
+    (0..4).map(|g| (packed[3] >> (2 * g + 1) & 1) << g).sum()
+}
+
+/// Bit `i` of a block's single bits, from a word of four times seven signs and four other bits above them.
+pub(super) fn stored_bit(word: u32, i: usize) -> u8 {
+    let from = if i % 8 == 7 { 28 + i / 8 } else { 7 * (i / 8) + i % 8 };
+    (word >> from & 1) as u8
+}
+
+/// The scales of IQ2_XS and IQ2_S of a block of 32, whose two 4-bit scales are a byte: see `Twin::scales`.
+pub(super) fn two_scales(scales: u8, d: f32) -> [f32; 4] {
+    let [first, second] = [scales & 15, scales >> 4].map(|scale| (f32::from(scale) + 0.5) * 0.25 * d);
+    [first, second, 0.0, 0.0]
+}
