@@ -1,19 +1,24 @@
 """Random weights in GGUF block formats.
 
 The `gguf` package quantises F16, BF16, Q8_0 and the Q4/Q5 types from floats, so those go through it. It only
-dequantises the K types, so for them this file writes blocks bit by bit: the quants are uniformly random, which
-reaches every bit pattern, and the scales are chosen so that a tensor has mean about 0 and the standard deviation
+dequantises the K types and those by grid, so for them this file writes blocks bit by bit: the quants are uniformly
+random, which reaches every bit pattern, and the scales are chosen so that a tensor has mean about 0 and the standard deviation
 that was asked for. The package's dequantiser is the judge of what a block means.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from gguf import GGML_QUANT_SIZES
 from gguf import GGMLQuantizationType as Type
 from gguf import dequantize, quantize
 
 K_TYPES = (Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K)
 SUPER_BLOCK = 256
+
+# Types by grid: any bits are blocks, so only the offset of their f16 scale matters. That of IQ1_M lies in quarters.
+GRID_TYPES = {Type.IQ3_XXS: 0, Type.IQ3_S: 0, Type.IQ2_XXS: 0, Type.IQ2_XS: 0, Type.IQ2_S: 0, Type.IQ1_S: 0,
+              Type.IQ1_M: 48}
 
 
 def random_tensor(rng: np.random.Generator, ty: Type, shape: tuple[int, ...], std: float,
@@ -22,7 +27,7 @@ def random_tensor(rng: np.random.Generator, ty: Type, shape: tuple[int, ...], st
 
     `row_gain` multiplies row r by row_gain[r]. F32 and F16 come back as floats, other formats as bytes (rows, bytes).
     """
-    if ty in K_TYPES:
+    if ty in K_TYPES or ty in GRID_TYPES:
         return _k_tensor(rng, ty, shape, std, row_gain)
     values = rng.standard_normal(shape, dtype=np.float32) * np.float32(std)
     if row_gain is not None:
@@ -53,6 +58,8 @@ def _k_parts(rng: np.random.Generator, ty: Type, count: int) -> dict[str, np.nda
     def raw(size: int) -> np.ndarray:
         return rng.integers(0, 256, (count, size), dtype=np.uint8)
 
+    if ty in GRID_TYPES:
+        return {"block": raw(GGML_QUANT_SIZES[ty][1])}
     if ty == Type.Q2_K:
         # A sub-block's minimum follows its scale (give or take one), so that its mean stays near 0.
         scale = rng.integers(3, 16, (count, 16))
@@ -79,12 +86,26 @@ def _pack_six_bits(scale: np.ndarray, minimum: np.ndarray) -> np.ndarray:
 
 
 def _pack(ty: Type, parts: dict[str, np.ndarray], scale: np.ndarray) -> np.ndarray:
+    if ty in GRID_TYPES:
+        return _with_scale(ty, parts["block"].copy(), scale)
     # The middle of the quants' range: what the minimum has to take off for a mean of 0.
     middle = {Type.Q2_K: 1.5, Type.Q4_K: 7.5, Type.Q5_K: 15.5}.get(ty)
     columns = list(parts.values())
     halves = [_half(scale)] + ([_half(scale * middle)] if middle else [])
     scales_first = ty in (Type.Q4_K, Type.Q5_K)
     return np.concatenate(halves + columns if scales_first else columns + halves, axis=1)
+
+
+def _with_scale(ty: Type, blocks: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    at = GRID_TYPES[ty]
+    if ty == Type.IQ1_M:
+        bits = _half(scale).view(np.uint16)
+        upper = slice(at + 1, at + 8, 2)
+        quarters = (bits >> np.array([0, 4, 8, 12], dtype=np.uint16) & 15).astype(np.uint8)
+        blocks[:, upper] = blocks[:, upper] & 15 | quarters << 4
+    else:
+        blocks[:, at : at + 2] = _half(scale)
+    return blocks
 
 
 def _half(values: np.ndarray) -> np.ndarray:

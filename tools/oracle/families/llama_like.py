@@ -76,6 +76,18 @@ def like_q4_k_m(role: str, layer: int | None) -> Type | None:
     return None
 
 
+def iq2_and_iq3(role: str, layer: int | None) -> Type | None:
+    """Every type by grid of two and three bits; IQ3_S elsewhere."""
+    named = {"attn_q": Type.IQ2_XS, "attn_k": Type.IQ2_XS, "attn_v": Type.IQ3_XXS, "attn_output": Type.IQ2_S,
+             "ffn_gate": Type.IQ2_XXS, "ffn_up": Type.IQ2_XXS}
+    return named.get(role)
+
+
+def iq1(role: str, layer: int | None) -> Type | None:
+    """The types by grid of one bit, and an embedding as such files have it; IQ1_M elsewhere."""
+    return {"token_embd": Type.IQ2_S, "ffn_gate": Type.IQ1_S, "ffn_up": Type.IQ1_S, "attn_v": Type.IQ1_S}.get(role)
+
+
 def like_gemma_q4_k_m(role: str, layer: int | None) -> Type | None:
     """The mixture of Gemma 3 270M's Q4_K_M file: K types where rows are whole super-blocks, others elsewhere."""
     named = {"attn_v": Type.Q8_0, "token_embd": Type.Q8_0, "attn_output": Type.Q4_K}
@@ -109,6 +121,8 @@ SPECS = [
     Spec("llama-q6_k", Type.Q6_K, 256, 8, 2, 32, 256, vocabulary=spm(303)),
     Spec("llama-q4_k_m", Type.Q4_K, 256, 8, 1, 32, 256, layers=2, tied=False, embedding_std=0.01, small_weights=12.0,
          rope_theta=500000.0, type_of=like_q4_k_m),
+    Spec("llama-iq3_s", Type.IQ3_S, 256, 4, 2, 64, 256, type_of=iq2_and_iq3),
+    Spec("llama-iq1_m", Type.IQ1_M, 256, 4, 1, 64, 512, vocabulary=bpe(303, "gpt-2"), type_of=iq1),
     Spec("qwen2-q8_0", Type.Q8_0, 96, 3, 1, 32, 160, layers=2, architecture="qwen2", rope_theta=1e6, rms_eps=1e-6,
          vocabulary=bpe(307, "qwen2")),
     Spec("qwen3-q4_0", Type.Q4_0, 96, 4, 1, 64, 96, layers=2, architecture="qwen3", rope_theta=1e6, rms_eps=1e-6,
