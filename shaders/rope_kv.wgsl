@@ -13,6 +13,9 @@ override KV_HEADS: u32;
 override HEAD_DIM: u32;       // even
 override ROPE_DIMS: u32;      // even, at most HEAD_DIM: the rest passes through
 override SPLIT_HALF: bool;    // pairs (i, i + ROPE_DIMS/2) rather than (2i, 2i + 1)
+override MAGNITUDE: f32;      // what cosines and sines are multiplied by
+override TEMPERATURE: f32;    // queries are multiplied by 1 + TEMPERATURE * ln(position / SPAN + 1)
+override SPAN: u32;
 override QK_NORM: bool;
 override V_NORM: bool = false; // v: an RMS norm over the head without weight
 override EPS: f32;
@@ -47,7 +50,8 @@ fn rotate(position: u32, lane: u32) {
         let a = select(2u * i, i, SPLIT_HALF);
         // mutant: i + ROPE_DIMS / 2u => i + HEAD_DIM / 2u
         let b = select(2u * i + 1u, i + ROPE_DIMS / 2u, SPLIT_HALF);
-        let turn = rotation(position, frequencies[i]);
+        // mutant: * MAGNITUDE =>
+        let turn = rotation(position, frequencies[i]) * MAGNITUDE;
         let pair = vec2<f32>(head_row[a], head_row[b]);
         head_row[a] = pair.x * turn.y - pair.y * turn.x;
         head_row[b] = pair.x * turn.x + pair.y * turn.y;
@@ -105,8 +109,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
     if head < HEADS {
         let to = (group.y * HEADS + head) * HEAD_DIM;
+        // mutant: row.position / SPAN + 1u => row.position / SPAN
+        let temperature = 1.0 + TEMPERATURE * log(f32(row.position / SPAN + 1u));
         for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
-            q[to + i] = head_row[i];
+            q[to + i] = head_row[i] * temperature;
         }
         return;
     }

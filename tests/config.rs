@@ -8,7 +8,7 @@ use tiny::{VOCAB, config, header, metadata, tensor, tensors};
 use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Metadata, Value};
 use webgguf::model::ModelConfig;
-use webgguf::model::{PerLayer, RopeStyle, architectures, match_tensors, weight_specs};
+use webgguf::model::{PerLayer, RopeStyle, YarnRamp, architectures, match_tensors, weight_specs};
 
 fn with(key: &str, value: Value) -> webgguf::Result<ModelConfig> {
     let mut metadata = metadata("llama");
@@ -58,7 +58,7 @@ fn reads_every_number() {
     assert_eq!((config.layers, config.hidden, config.ffn), (2, 32, PerLayer::All(48)));
     assert_eq!((config.heads, config.kv_heads), (PerLayer::All(4), PerLayer::All(2)));
     assert_eq!((config.head_dim, config.rope_dims), (16, 12));
-    assert_eq!((config.rope_theta, config.rope_scale, config.norm_eps), (1e6, 0.25, 1e-5));
+    assert_eq!((config.rope_theta, config.rope_scaling.scale, config.norm_eps), (1e6, 0.25, 1e-5));
     assert_eq!((config.context_length, config.vocab, config.tied), (128, VOCAB, true));
     assert_eq!(config.parameters, 32 * VOCAB as u64);
 }
@@ -73,7 +73,7 @@ fn fills_in_defaults() {
     gguf.tensors.push(tensor("more", &[32]));
     let config = webgguf::model::config(&gguf).unwrap();
     assert_eq!((config.head_dim, config.rope_dims), (8, 8));
-    assert_eq!((config.rope_theta, config.rope_scale), (10_000.0, 1.0));
+    assert_eq!((config.rope_theta, config.rope_scaling.scale), (10_000.0, 1.0));
     assert_eq!((config.name.as_deref(), config.tied), (None, false));
     assert_eq!(config.quantization, "F32", "the type of most weights");
     assert_eq!(config.kv_heads, config.heads);
@@ -81,12 +81,35 @@ fn fills_in_defaults() {
 
 #[test]
 fn linear_scaling_in_all_its_spellings() {
-    assert_eq!(with("llama.rope.scaling.factor", Value::F32(2.0)).unwrap().rope_scale, 0.5);
-    assert_eq!(with("llama.rope.scale_linear", Value::F32(8.0)).unwrap().rope_scale, 0.125);
+    assert_eq!(with("llama.rope.scaling.factor", Value::F32(2.0)).unwrap().rope_scaling.scale, 0.5);
+    assert_eq!(with("llama.rope.scale_linear", Value::F32(8.0)).unwrap().rope_scaling.scale, 0.125);
     let mut metadata = metadata("llama");
     metadata.insert("llama.rope.scaling.type", Value::String("none".into()));
     metadata.insert("llama.rope.scaling.factor", Value::F32(2.0));
-    assert_eq!(webgguf::model::config(&header(metadata)).unwrap().rope_scale, 1.0);
+    assert_eq!(webgguf::model::config(&header(metadata)).unwrap().rope_scaling.scale, 1.0);
+}
+
+#[test]
+fn yarn_scales_some_pairs_and_grows() {
+    let of = |more: &[(&str, f32)]| {
+        let mut metadata = metadata("llama");
+        metadata.insert("llama.rope.scaling.type", Value::String("yarn".into()));
+        metadata.insert("llama.rope.scaling.original_context_length", Value::U32(64));
+        for (key, value) in [("factor", 16.0)].iter().chain(more) {
+            metadata.insert(format!("llama.rope.scaling.{key}"), Value::F32(*value));
+        }
+        webgguf::model::config(&header(metadata))
+    };
+    let ramp = |beta_fast, beta_slow| Some(YarnRamp { original_context: 64, beta_fast, beta_slow });
+    let scaling = of(&[]).unwrap().rope_scaling;
+    assert_eq!((scaling.scale, scaling.yarn), (1.0 / 16.0, ramp(32.0, 1.0)));
+    assert!((scaling.magnitude - (1.0 + 0.1 * 16f32.ln())).abs() < 1e-6);
+    let scaling = of(&[("yarn_beta_fast", 8.0), ("yarn_beta_slow", 0.5), ("attn_factor", 3.0)]).unwrap().rope_scaling;
+    assert_eq!(scaling.yarn, ramp(8.0, 0.5));
+    assert!((scaling.magnitude - 3.0 * (1.0 + 0.1 * 16f32.ln())).abs() < 1e-6);
+    assert_eq!(of(&[("yarn_log_multiplier", 1.0)]).unwrap().rope_scaling.magnitude, 1.0);
+    refused(of(&[("yarn_beta_fast", -1.0)]), BadFile, &["yarn_beta_fast", "found -1"]);
+    refused(of(&[("factor", 0.0)]), BadFile, &["factor", "found 0"]);
 }
 
 #[test]
@@ -149,7 +172,7 @@ fn names_missing_keys() {
 fn refuses_what_it_does_not_run() {
     let text = |s: &str| Value::String(s.into());
     refused(with("general.architecture", text("mamba")), UnsupportedArchitecture, &["mamba", "llama, qwen2, qwen3"]);
-    refused(with("llama.rope.scaling.type", text("yarn")), UnsupportedArchitecture, &["yarn", "linear"]);
+    refused(with("llama.rope.scaling.type", text("su")), UnsupportedArchitecture, &["su", "linear", "yarn"]);
     refused(with("llama.expert_count", Value::U32(8)), UnsupportedArchitecture, &["expert", "8"]);
     refused(with("llama.attention.value_length", Value::U32(16)), UnsupportedArchitecture, &["8", "16"]);
     let array = Value::Array(Array::I32(vec![4, 2]));

@@ -456,7 +456,7 @@ fn settings_reach_the_answer() {
     let expected = answer(&base);
     let mut changed = vec![base.clone(); 5];
     changed[0].rope_theta = 500_000.0;
-    changed[1].rope_scale = 0.5;
+    changed[1].rope_scaling.scale = 0.5;
     changed[2].norm_eps = 0.1;
     changed[3].architecture = config("qwen2").architecture;
     changed[4].kv_heads = PerLayer::All(4);

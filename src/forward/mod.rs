@@ -272,6 +272,8 @@ impl Lowering<'_> {
         let problem = RopeKv {
             heads: Heads { heads: attend.attention.heads as u32, kv_heads, ..heads },
             rope: of_heads.rope.map_or(Rope { dims: 0, split_half: true }, rope_of),
+            magnitude: of_heads.rope.map_or(1.0, |number| program.rope_tables[number].scaling.magnitude),
+            temperature: attend.attention.temperature.map(|of| (of.scale, of.span as u32)),
             qkv: self.qkv(attend, of_heads),
             frequencies: of_heads.rope.map_or(buffers.dummy, |number| buffers.frequencies[number]),
             norms: HeadNorms { qk, v: of_heads.v_norm, eps: of_heads.eps },

@@ -115,9 +115,10 @@ pub fn place(
     let targets = vec![None; tensors.len()];
     let mut placer = Placer { plan, caps, tensors, found, weights: Weights::default(), targets };
     for table in &program.rope_tables {
-        let Some(key) = table.factors else { continue };
-        if let Some((index, _)) = placer.found.get(&key) {
-            placer.targets[*index] = Some(Target::RopeFactors(key));
+        for key in table.factors.iter().flat_map(|factors| [factors.short, factors.long]) {
+            if let Some((index, _)) = placer.found.get(&key) {
+                placer.targets[*index] = Some(Target::RopeFactors(key));
+            }
         }
     }
     for part in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {

@@ -7,6 +7,7 @@ use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::rope_kv::{Cache, HeadNorms, Heads, Qkv, Rope, RopeKv, frequency_table, rope_kv};
 use crate::kernels::spec::{BufferId, Slice};
 use crate::model::RopeStyle;
+use crate::model::program::Temperature;
 use crate::reference;
 
 /// Large, so that a kernel without it fails.
@@ -29,6 +30,9 @@ struct Shape {
     /// v is what k is before its norm.
     v_is_k: bool,
     position: u32,
+    /// What rotated values are multiplied by.
+    magnitude: f32,
+    temperature: Option<Temperature>,
 }
 
 fn layout(shape: &Shape, slice: Slice) -> Qkv {
@@ -44,6 +48,8 @@ const PLAIN: Shape = Shape {
     v_norm: false,
     v_is_k: false,
     position: 0,
+    magnitude: 1.0,
+    temperature: None,
 };
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
@@ -57,13 +63,26 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         Shape { heads: heads(4, 2, 100), rope: rope(100, true), norm: false, position: 9, ..PLAIN },
         Shape { heads: heads(2, 1, 256), rope: rope(128, true), norm: false, position: 1, ..PLAIN },
         Shape { heads: heads(4, 2, 48), rope: rope(48, true), norm: true, v_norm: true, position: 3, ..PLAIN },
-        Shape { heads: heads(2, 1, 512), rope: rope(512, true), norm: true, v_norm: true, v_is_k: true, position: 2 },
+        Shape {
+            heads: heads(2, 1, 512),
+            rope: rope(512, true),
+            norm: true,
+            v_norm: true,
+            v_is_k: true,
+            position: 2,
+            ..PLAIN
+        },
     ];
     let outputs = [Output::Q, Output::K, Output::V];
     let mut cases: Vec<Case> = Vec::new();
     for shape in &shapes {
         cases.extend(outputs.map(|output| case(random, shape, output)));
     }
+    let temperature = Some(Temperature { scale: 0.4, span: 3 });
+    let of = heads(3, 1, 80);
+    let scaled =
+        Shape { heads: of, rope: rope(36, true), norm: true, position: 7, magnitude: 1.3, temperature, ..PLAIN };
+    cases.extend(outputs.map(|output| case(random, &scaled, output)));
     let far = Shape { heads: heads(2, 1, 128), rope: rope(128, true), norm: false, position: 0, ..PLAIN };
     cases.push(far_case(random, &far));
     cases.push(done_case(random, &shapes[0]));
@@ -125,6 +144,8 @@ fn run(random: &mut Random, shape: &Shape, output: Output, rows: &Pass) -> Case 
     let problem = RopeKv {
         heads: shape.heads,
         rope: shape.rope,
+        magnitude: shape.magnitude,
+        temperature: shape.temperature.map(|of| (of.scale, of.span as u32)),
         qkv: layout(shape, bench.floats(&qkv).into()),
         frequencies: bench.bytes(bytemuck::cast_slice(&table)).into(),
         norms: HeadNorms { qk: shape.norm.then(|| (q_norm.into(), k_norm.into())), v: shape.v_norm, eps: EPS },
@@ -142,7 +163,9 @@ fn run(random: &mut Random, shape: &Shape, output: Output, rows: &Pass) -> Case 
     let ring = if shape.heads.ring { format!("ring of {capacity}, ") } else { String::new() };
     let at = places(&rows.rows);
     let of_v = if shape.v_is_k { "v is k, " } else { "" };
-    let name = format!("{h}/{kv} heads of {d}, {} turning, {of_v}{ring}{at}, {output:?}", shape.rope.dims);
+    let scaled = if shape.magnitude == 1.0 { "" } else { "scaled, " };
+    let turning = shape.rope.dims;
+    let name = format!("{h}/{kv} heads of {d}, {turning} turning, {of_v}{scaled}{ring}{at}, {output:?}");
     bench.case(name, vec![dispatch], buffer, expected)
 }
 
@@ -163,9 +186,12 @@ fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[Row]) -> [V
                 if shape.norm {
                     reference::rms_norm(&mut part, &norms[index], EPS);
                 }
-                reference::rope(&mut part, d, of.position as usize, &frequencies, style);
+                reference::rope_scaled(&mut part, d, of.position as usize, (&frequencies, shape.magnitude), style);
             } else if shape.v_norm {
                 reference::rms_norm(&mut part, &vec![1.0; d], EPS);
+            }
+            if let Some(temperature) = shape.temperature.filter(|_| index == 0) {
+                part.iter_mut().for_each(|q| *q *= temperature.at(of.position as usize));
             }
             if index == 0 && of.flags != 0 {
                 part.fill(0.0);

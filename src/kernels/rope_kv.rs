@@ -26,6 +26,9 @@ pub static SPEC: KernelSpec = KernelSpec {
         "HEAD_DIM",
         "ROPE_DIMS",
         "SPLIT_HALF",
+        "MAGNITUDE",
+        "TEMPERATURE",
+        "SPAN",
         "QK_NORM",
         "V_NORM",
         "EPS",
@@ -121,6 +124,10 @@ pub struct RopeKv {
     pub heads: Heads,
     /// Rotation.
     pub rope: Rope,
+    /// What cosines and sines are multiplied by.
+    pub magnitude: f32,
+    /// Queries at position p are multiplied by `1 + .0 · ln(⌊p / .1⌋ + 1)`.
+    pub temperature: Option<(f32, u32)>,
     /// q, k and v in rows of one buffer, f32; q is what each row begins with.
     pub qkv: Qkv,
     /// [`frequency_table`] of the model.
@@ -139,6 +146,7 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
     let HeadNorms { qk, v: v_norm, eps } = problem.norms;
     let (q_norm, k_norm) = qk.unwrap_or((dummy, dummy));
     let Qkv { slice: qkv, stride, kv_at: [k_at, v_at] } = problem.qkv;
+    let (temperature, span) = problem.temperature.unwrap_or((0.0, 1));
     let constants = [
         ("WG_SIZE", 64.0),
         ("HEADS", heads.into()),
@@ -146,6 +154,9 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
         ("HEAD_DIM", head_dim.into()),
         ("ROPE_DIMS", problem.rope.dims.into()),
         ("SPLIT_HALF", bool_override(problem.rope.split_half)),
+        ("MAGNITUDE", problem.magnitude.into()),
+        ("TEMPERATURE", temperature.into()),
+        ("SPAN", span.into()),
         ("QK_NORM", bool_override(qk.is_some())),
         ("V_NORM", bool_override(v_norm)),
         ("EPS", eps.into()),

@@ -9,7 +9,7 @@ mod families;
 pub mod program;
 mod tensors;
 
-pub use config::{ModelConfig, PerLayer, Ssm};
+pub use config::{ModelConfig, PerLayer, RopeScaling, Ssm, YarnRamp};
 pub use families::{architectures, program};
 pub use tensors::{Role, WeightKey, WeightSpec, match_tensors, weight_specs};
 

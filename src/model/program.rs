@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tensors::{Role, WeightKey};
-use super::{ActivationKind, GateKind, RopeStyle};
+use super::{ActivationKind, GateKind, RopeScaling, RopeStyle};
 use crate::{Error, Result};
 
 /// An activation: one row of f32 per token. Its name and width are in [`Program::activations`].
@@ -89,8 +89,32 @@ impl Norm {
     }
 }
 
+/// Divisors of the frequencies of a rotary embedding, `[dims / 2]` each, where the file has them. Some files have two
+/// (long RoPE, Ding et al. 2024, <https://arxiv.org/abs/2402.13753>), some one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RopeFactors {
+    /// For a context of up to `original_context` tokens.
+    pub short: WeightKey,
+    /// For a longer one.
+    pub long: WeightKey,
+    /// In tokens.
+    pub original_context: usize,
+}
+
+impl RopeFactors {
+    /// The same for every context.
+    pub const fn of(key: WeightKey) -> Self {
+        Self { short: key, long: key, original_context: 0 }
+    }
+
+    /// Those of a run with so many tokens of context.
+    pub fn for_context(self, context: usize) -> WeightKey {
+        if context > self.original_context { self.long } else { self.short }
+    }
+}
+
 /// The angles of a rotary embedding (Su et al. 2021, <https://arxiv.org/abs/2104.09864>): pair `i` of a head turns by
-/// `position · scale · theta^(−2i / dims) / factors[i]` radians.
+/// `position · theta^(−2i / dims) / factors[i]` radians, scaled by `scaling`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RopeTable {
     /// Which values of a head make a pair.
@@ -99,10 +123,27 @@ pub struct RopeTable {
     pub dims: usize,
     /// The base of the frequencies.
     pub theta: f32,
-    /// Linear scaling of positions.
+    /// How contexts beyond the original one are reached.
+    pub scaling: RopeScaling,
+    /// Divisors of the frequencies.
+    pub factors: Option<RopeFactors>,
+}
+
+/// Queries at position `p` are multiplied by `1 + scale · ln(⌊p / span⌋ + 1)` (Llama 4's and Mistral 3's attention
+/// temperature, after Nakanishi 2025, <https://arxiv.org/abs/2501.19399>).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Temperature {
+    /// How fast it grows.
     pub scale: f32,
-    /// `[dims / 2]` divisors of the frequencies, where the file has them.
-    pub factors: Option<WeightKey>,
+    /// Positions of one temperature.
+    pub span: usize,
+}
+
+impl Temperature {
+    /// What a query at this position is multiplied by.
+    pub fn at(self, position: usize) -> f32 {
+        1.0 + self.scale * ((position / self.span + 1) as f32).ln()
+    }
 }
 
 /// The shape of one attention layer, and what bounds its scores.
@@ -120,6 +161,8 @@ pub struct AttentionSpec {
     pub window: Option<usize>,
     /// `cap · tanh(score / cap)` replaces each score.
     pub soft_cap: Option<f32>,
+    /// What far queries are multiplied by.
+    pub temperature: Option<Temperature>,
 }
 
 impl AttentionSpec {

@@ -192,8 +192,8 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
         }
     }
     for table in &program.rope_tables {
-        if let Some(factors) = table.factors {
-            specs.add(factors, &[table.dims / 2], true);
+        for key in table.factors.iter().flat_map(|factors| [factors.short, factors.long]) {
+            specs.add(key, &[table.dims / 2], true);
         }
     }
     // The model's own first; a stable sort keeps the rest in order.

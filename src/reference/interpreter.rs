@@ -3,7 +3,7 @@
 use super::cache::LayerCache;
 use super::weights::Weights;
 use super::{
-    AttentionShape, NormShape, attention, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope, swiglu,
+    AttentionShape, NormShape, attention, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, swiglu,
 };
 use crate::error::Result;
 use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op, Program, RopeTable};
@@ -159,7 +159,8 @@ impl Interpreter<'_> {
         let values = &mut self.run.values[x.0];
         let width = values.len() / self.run.tokens;
         for (token, row) in values.chunks_exact_mut(width).enumerate() {
-            rope(row, head_dim, self.position + token, &self.frequencies[table], self.tables[table].style);
+            let RopeTable { style, scaling, .. } = self.tables[table];
+            rope_scaled(row, head_dim, self.position + token, (&self.frequencies[table], scaling.magnitude), style);
         }
     }
 
@@ -172,7 +173,7 @@ impl Interpreter<'_> {
         y: Activation,
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<()> {
-        let AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap } = *spec;
+        let AttentionSpec { heads, kv_heads, head_dim, window, soft_cap, .. } = *spec;
         let cache = &mut self.cache[cache];
         let mut out = self.run.take(y);
         let q = &self.run.values[q.0];
@@ -182,6 +183,7 @@ impl Interpreter<'_> {
         let width = spec.query_width();
         for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
             let position = self.position + token;
+            let scale = spec.scale * spec.temperature.map_or(1.0, |temperature| temperature.at(position));
             let shape = AttentionShape { heads, kv_heads, head_dim, position, scale, window, soft_cap };
             match cache {
                 LayerCache::F16(rows) => attention(shape, q, &rows.keys, &rows.values, out),

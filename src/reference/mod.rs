@@ -63,7 +63,7 @@ pub use pool::pool;
 pub use quantise::{QuantBlock, quantise};
 pub use reduce::{argmax_axis, cumsum, reduce, top_k};
 pub use rms_norm::rms_norm;
-pub use rope::{frequencies, rope};
+pub use rope::{frequencies, rope, rope_scaled};
 pub use rope_table::{YarnScaling, rope_table, yarn};
 pub use round_f16::{HalfRow, round_f16};
 pub use selective_scan::{ScanInputs, selective_scan};

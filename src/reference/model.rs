@@ -1,12 +1,12 @@
 //! The whole model on the CPU: its program, interpreted operation by operation, one layer per step.
 
 use super::cache::{CacheFormat, LayerCache};
-use super::frequencies;
 use super::interpreter::{Activations, Interpreter};
 use super::weights::{CpuModelBuilder, Weights};
+use super::{YarnScaling, frequencies, yarn};
 use crate::error::{Error, ErrorCode, Result};
-use crate::model::ModelConfig;
-use crate::model::program::{Op, Program};
+use crate::model::program::{Op, Program, RopeTable};
+use crate::model::{ModelConfig, RopeScaling};
 use crate::yielding::{at_once, none};
 
 /// Tokens that go through a layer together: each weight is dequantised once for all of them.
@@ -36,6 +36,21 @@ pub struct CpuModel {
     context_length: usize,
 }
 
+/// Radians per position of each rotated pair.
+fn scaled_frequencies(table: &RopeTable, factors: Option<&[f32]>) -> Vec<f64> {
+    let RopeScaling { scale, yarn: ramp, .. } = table.scaling;
+    let Some(ramp) = ramp else { return frequencies(table.dims, table.theta, scale, factors) };
+    let mut found = frequencies(table.dims, table.theta, 1.0, factors);
+    let scaling = YarnScaling {
+        factor: f64::from(scale).recip(),
+        original_context: ramp.original_context as f64,
+        betas: (f64::from(ramp.beta_fast), f64::from(ramp.beta_slow)),
+    };
+    // The factor for cosines and sines is the table's.
+    yarn(&mut found, f64::from(table.theta), &scaling);
+    found
+}
+
 impl CpuModel {
     /// Starts a model: put every tensor, then build.
     pub fn builder(config: ModelConfig) -> CpuModelBuilder {
@@ -45,8 +60,8 @@ impl CpuModel {
     pub(super) fn new(config: ModelConfig, weights: Weights, context_length: usize, format: CacheFormat) -> Self {
         let program = crate::model::program(&config);
         let frequencies = program.rope_tables.iter().map(|table| {
-            let factors = table.factors.and_then(|key| weights.vector(key));
-            frequencies(table.dims, table.theta, table.scale, factors)
+            let factors = table.factors.and_then(|of| weights.vector(of.for_context(context_length)));
+            scaled_frequencies(table, factors)
         });
         let frequencies = frequencies.collect();
         let cache = program.attentions().iter().map(|_| LayerCache::new(format)).collect();

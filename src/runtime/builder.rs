@@ -13,7 +13,7 @@ use crate::gpu::{Ahead, Buffer, BufferTable, CommandList, Device, Part};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::repack::{Source, repack};
-use crate::kernels::rope_kv::frequency_table;
+use crate::kernels::rope::{Frequencies, Yarn};
 use crate::kernels::spec::{BufferId, Slice};
 use crate::model::program::RopeTable;
 use crate::model::{ModelConfig, WeightKey, WeightSpec};
@@ -45,6 +45,8 @@ pub struct GpuModelBuilder<'a> {
     targets: Vec<Option<Target>>,
     staging: BufferId,
     rope_factors: HashMap<WeightKey, Vec<f32>>,
+    /// Positions of its first session.
+    context: usize,
     /// Its first session, which is planned at once: what is too large fails before anything is read.
     session: SessionPlan,
     session_table: BufferTable,
@@ -90,7 +92,17 @@ impl<'a> GpuModelBuilder<'a> {
         let staging = model.table.add(staging_buffer(&model.device, tensors)?);
         let pipelines = model.device.compile_ahead(session.lists.all().map(|dispatch| &dispatch.kernel));
         let targets = placement.targets;
-        Ok(Self { model, tensors, targets, staging, rope_factors: HashMap::new(), session, session_table, pipelines })
+        Ok(Self {
+            model,
+            tensors,
+            targets,
+            staging,
+            rope_factors: HashMap::new(),
+            context,
+            session,
+            session_table,
+            pipelines,
+        })
     }
 
     /// The slices in which tensor `index` is to be put; none for a tensor that the model does not use.
@@ -169,13 +181,12 @@ impl<'a> GpuModelBuilder<'a> {
     /// # Errors
     /// `device_lost` and `out_of_memory` as the browser reports them, and for a shader that it refuses.
     pub async fn finish(self) -> Result<GpuSession> {
-        let Self { mut model, staging, rope_factors, session, session_table, pipelines, .. } = self;
+        let Self { mut model, staging, rope_factors, context, session, session_table, pipelines, .. } = self;
         model.device.finish_ahead(pipelines).await;
         model.table.remove(staging);
         let frequencies = |table: &RopeTable| {
-            let (theta, scale) = (f64::from(table.theta), f64::from(table.scale));
-            let factors = table.factors.and_then(|key| rope_factors.get(&key)).map(Vec::as_slice);
-            frequency_table(table.dims as u32, theta, scale, factors)
+            let factors = table.factors.and_then(|of| rope_factors.get(&of.for_context(context))).map(Vec::as_slice);
+            frequencies_of(table, factors).turns()
         };
         model.frequencies = model.program.rope_tables.iter().map(frequencies).collect();
         let device = model.device.clone();
@@ -184,6 +195,18 @@ impl<'a> GpuModelBuilder<'a> {
         session.measure_pace().await?;
         Ok(session)
     }
+}
+
+fn frequencies_of<'a>(table: &RopeTable, factors: Option<&'a [f32]>) -> Frequencies<'a> {
+    let scale = f64::from(table.scaling.scale);
+    let yarn = table.scaling.yarn.map(|ramp| Yarn {
+        factor: scale.recip(),
+        original_context: ramp.original_context as f64,
+        beta_fast: ramp.beta_fast.into(),
+        beta_slow: ramp.beta_slow.into(),
+    });
+    let scale = if yarn.is_some() { 1.0 } else { scale };
+    Frequencies { dims: table.dims as u32, base: table.theta.into(), scale, factors, yarn }
 }
 
 /// Room for a slice of rows, and for a grid behind it.

@@ -116,8 +116,8 @@ impl Keys<'_> {
         }
     }
 
-    /// 0 says that there is none.
-    pub fn soft_cap(&self, key: &str) -> Result<Option<f32>> {
+    /// A finite number above 0, or 0, if the key is there.
+    pub fn not_negative(&self, key: &str) -> Result<Option<f32>> {
         match self.metadata.f32(&self.name(key))? {
             Some(0.0) => Ok(Some(0.0)),
             _ => self.positive(key),
@@ -142,6 +142,11 @@ impl Keys<'_> {
             None => Ok(self.count("full_attention_interval", MAX_LAYERS)?.map(SlidingPattern::Every)),
             found => Ok(found),
         }
+    }
+
+    /// A factor above 0; 0 says that there is none.
+    pub fn scale(&self, key: &str) -> Result<Option<f32>> {
+        Ok(self.not_negative(key)?.filter(|&scale| scale != 0.0))
     }
 
     pub fn refuse_experts(&self) -> Result<()> {

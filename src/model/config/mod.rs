@@ -3,10 +3,12 @@
 //! Past this point nobody reads metadata again, and nobody checks a dimension again.
 
 mod keys;
+mod rope;
 
 use std::collections::BTreeSet;
 
 use keys::Keys;
+pub use rope::{RopeScaling, YarnRamp};
 
 use super::tensors::{EMBEDDING, HEAD};
 use crate::error::{Error, ErrorCode, Result};
@@ -116,8 +118,12 @@ pub struct ModelConfig {
     pub rope_dims: usize,
     /// The base of the rotary frequencies: pair `i` turns by `theta^(-2i / rope_dims)` per position.
     pub rope_theta: f32,
-    /// Linear scaling: the position is multiplied by this, 1 / the factor in the file.
-    pub rope_scale: f32,
+    /// How rotations are scaled.
+    pub rope_scaling: RopeScaling,
+    /// The context of the first training, before it was extended.
+    pub original_context: usize,
+    /// Whether the file says that nothing is rotated: `rope.scaling.finetuned` is false.
+    pub rope_unused: bool,
     /// The base of the rotary frequencies on layers with a sliding window, if the file has one of its own.
     pub rope_theta_sliding: Option<f32>,
     /// Tokens that a query of a layer with a sliding window sees, itself included.
@@ -128,6 +134,16 @@ pub struct ModelConfig {
     pub ssm: Option<Ssm>,
     /// Which layers have a recurrent state and no KV cache, if the file says.
     pub recurrent_layers: Option<SlidingPattern>,
+    /// What the file multiplies products of queries and keys by, instead of 1 / √head_dim.
+    pub attention_scale: Option<f32>,
+    /// Queries at position p are multiplied by `1 + this · ln(⌊p / original context⌋ + 1)`.
+    pub attention_temperature: Option<f32>,
+    /// What embeddings are multiplied by.
+    pub embedding_scale: Option<f32>,
+    /// What is multiplied with all that is added to the residual stream.
+    pub residual_scale: Option<f32>,
+    /// What logits are divided by.
+    pub logit_scale: Option<f32>,
     /// Attention scores `s` become `cap · tanh(s / cap)`.
     pub attention_soft_cap: Option<f32>,
     /// Logits `l` become `cap · tanh(l / cap)`.
@@ -151,6 +167,8 @@ impl ModelConfig {
         let keys = Keys { metadata, architecture };
         keys.refuse_experts()?;
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
+        let context_length = keys.required("context_length", MAX_CONTEXT)?;
+        let original_context = rope::original_context(&keys, context_length)?;
         let blocks = keys.required("block_count", MAX_LAYERS)?;
         let layers = trunk_layers(&keys, blocks)?;
         let (heads, kv_heads) = heads(&keys, blocks)?;
@@ -169,16 +187,23 @@ impl ModelConfig {
             head_dim,
             rope_dims: rope_dims(&keys, head_dim)?,
             rope_theta: keys.positive("rope.freq_base")?.unwrap_or(DEFAULT_ROPE_THETA),
-            rope_scale: rope_scale(&keys)?,
+            rope_scaling: RopeScaling::from_keys(&keys, original_context)?,
+            original_context,
+            rope_unused: metadata.bool(&keys.name("rope.scaling.finetuned"))? == Some(false),
             rope_theta_sliding: keys.positive("rope.freq_base_swa")?,
             sliding_window: keys.window()?,
             sliding_pattern: keys.pattern("attention.sliding_window_pattern")?,
             ssm: keys.ssm()?,
             recurrent_layers: keys.recurrent_layers()?,
-            attention_soft_cap: keys.soft_cap("attn_logit_softcapping")?,
-            final_soft_cap: keys.soft_cap("final_logit_softcapping")?,
+            attention_scale: keys.scale("attention.scale")?,
+            attention_temperature: keys.scale("attention.temperature_scale")?,
+            embedding_scale: keys.scale("embedding_scale")?,
+            residual_scale: keys.scale("residual_scale")?,
+            logit_scale: keys.scale("logit_scale")?,
+            attention_soft_cap: keys.not_negative("attn_logit_softcapping")?,
+            final_soft_cap: keys.not_negative("final_logit_softcapping")?,
             norm_eps: keys.norm_eps()?,
-            context_length: keys.required("context_length", MAX_CONTEXT)?,
+            context_length,
             vocab: vocabulary(&keys, &gguf.tensors)?,
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
@@ -251,25 +276,6 @@ fn rope_dims(keys: &Keys, head_dim: usize) -> Result<usize> {
     }
     let name = keys.name("rope.dimension_count");
     Err(Error::bad_file(format!("metadata `{name}`: expected an even number up to {head_dim}, found {dims}")))
-}
-
-/// What the position is multiplied by. A file may give a factor without a type: it means linear.
-fn rope_scale(keys: &Keys) -> Result<f32> {
-    let name = keys.name("rope.scaling.type");
-    match keys.metadata.str(&name)? {
-        Some("none") => Ok(1.0),
-        None | Some("linear") => {
-            let factor = keys.positive("rope.scaling.factor")?;
-            // The name of the key in files from before scaling types.
-            let factor = factor.map_or_else(|| keys.positive("rope.scale_linear"), |factor| Ok(Some(factor)))?;
-            Ok(factor.map_or(1.0, f32::recip))
-        }
-        Some(other) => {
-            let shown: String = other.chars().take(64).collect();
-            let message = format!("metadata `{name}`: RoPE scaling {shown:?} is not supported, known are none, linear");
-            Err(unsupported(message))
-        }
-    }
 }
 
 /// The number of tokens. The tokenizer's table decides, then `vocab_size`, then the embedding table.

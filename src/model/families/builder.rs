@@ -1,7 +1,8 @@
 //! Writes programs: the pieces that families share, each a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, LOGITS, Norm, NormKind, Op, Program, RopeTable, TensorPart, Weight, of_layer, of_model,
+    Activation, AttentionSpec, LOGITS, Norm, NormKind, Op, Program, RopeTable, Temperature, TensorPart, Weight,
+    of_layer, of_model,
 };
 use super::super::{GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
@@ -51,6 +52,8 @@ pub struct AttentionBlock {
     pub window: Option<usize>,
     /// See [`AttentionSpec`].
     pub soft_cap: Option<f32>,
+    /// See [`AttentionSpec`].
+    pub temperature: Option<Temperature>,
 }
 
 impl AttentionBlock {
@@ -60,7 +63,7 @@ impl AttentionBlock {
             style,
             dims: config.rope_dims,
             theta: config.rope_theta,
-            scale: config.rope_scale,
+            scaling: config.rope_scaling,
             factors: None,
         };
         let scale = 1.0 / (config.head_dim as f32).sqrt();
@@ -75,6 +78,7 @@ impl AttentionBlock {
             scale,
             window: None,
             soft_cap: None,
+            temperature: None,
         }
     }
 }
@@ -153,8 +157,8 @@ impl<'a> Builder<'a> {
     /// Self-attention over `x`, normalised before: q, k and v, rotation, attention and the output projection.
     pub fn attention(&mut self, x: Activation, block: AttentionBlock) -> Activation {
         let (heads, kv_heads) = (self.config.heads.of(self.layer), self.config.kv_heads.of(self.layer));
-        let AttentionBlock { head_dim, scale, window, soft_cap, .. } = block;
-        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap };
+        let AttentionBlock { head_dim, scale, window, soft_cap, temperature, .. } = block;
+        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, temperature };
         let q = self.linear(x, Role::AttnQ, self.bias(block.bias, Role::AttnQBias), ("q", attention.query_width()));
         let (kv, cache) = match block.kv {
             KeysAndValues::Shared(cache) => (None, cache),

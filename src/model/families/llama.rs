@@ -1,7 +1,7 @@
 //! Llama (Touvron et al. 2023, <https://arxiv.org/abs/2302.13971>) and the families that differ from it in details:
 //! Mistral, SmolLM and TinyLlama say `llama`; Qwen 2 has biases, Qwen 3 norms over each head of q and k.
 
-use super::super::program::{Program, of_model};
+use super::super::program::{Program, RopeFactors, of_model};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder};
 
@@ -23,7 +23,7 @@ pub fn qwen3(config: &ModelConfig) -> Program {
 
 /// Pre-norm layers of attention and SwiGLU. A file may have factors for the frequencies (Llama 3's long context).
 fn decoder(config: &ModelConfig, mut block: AttentionBlock) -> Program {
-    block.rope.factors = Some(of_model(Role::RopeFreqs));
+    block.rope.factors = Some(RopeFactors::of(of_model(Role::RopeFreqs)));
     let layers = Builder::new(config, 1.0).layers(|b, _| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);

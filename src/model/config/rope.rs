@@ -1,0 +1,86 @@
+//! The keys that scale a rotary embedding for contexts longer than those of the first training.
+
+use super::keys::Keys;
+use super::{MAX_CONTEXT, unsupported};
+use crate::error::Result;
+
+/// How the rotations of a model are scaled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RopeScaling {
+    /// What positions are multiplied by: 1 / the factor by which the context grew.
+    pub scale: f32,
+    /// Which pairs are scaled so; `None`: all.
+    pub yarn: Option<YarnRamp>,
+    /// What cosines and sines are multiplied by.
+    pub magnitude: f32,
+}
+
+impl RopeScaling {
+    /// Rotations as in the first training.
+    pub const NONE: Self = Self { scale: 1.0, yarn: None, magnitude: 1.0 };
+
+    /// `{architecture}.rope.scaling.*`
+    pub(super) fn from_keys(keys: &Keys, original_context: usize) -> Result<Self> {
+        let magnitude = keys.positive("rope.scaling.attn_factor")?.unwrap_or(1.0);
+        let name = keys.name("rope.scaling.type");
+        match keys.metadata.str(&name)? {
+            Some("none") => Ok(Self { magnitude, ..Self::NONE }),
+            // A file may give a factor without a type: it means linear. Long RoPE has its factors in tensors.
+            None | Some("linear" | "longrope") => Ok(Self { scale: scale(keys)?, yarn: None, magnitude }),
+            Some("yarn") => {
+                let scale = scale(keys)?;
+                let magnitude = magnitude * yarn_magnitude(keys, scale)?;
+                Ok(Self { scale, yarn: Some(YarnRamp::from_keys(keys, original_context)?), magnitude })
+            }
+            Some(other) => {
+                let shown: String = other.chars().take(64).collect();
+                let known = "none, linear, yarn, longrope";
+                Err(unsupported(format!(
+                    "metadata `{name}`: RoPE scaling {shown:?} is not supported, known are {known}"
+                )))
+            }
+        }
+    }
+}
+
+/// Which pairs YaRN scales (Peng et al. 2023, <https://arxiv.org/abs/2309.00071>): those with few turns over the
+/// original context wholly, those with many not at all, those between in part.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct YarnRamp {
+    /// The context of the first training, in tokens.
+    pub original_context: usize,
+    /// Turns over the original context from which on a pair keeps its frequency.
+    pub beta_fast: f32,
+    /// Turns up to which a pair is scaled.
+    pub beta_slow: f32,
+}
+
+impl YarnRamp {
+    fn from_keys(keys: &Keys, original_context: usize) -> Result<Self> {
+        Ok(Self {
+            original_context,
+            beta_fast: keys.positive("rope.scaling.yarn_beta_fast")?.unwrap_or(32.0),
+            beta_slow: keys.positive("rope.scaling.yarn_beta_slow")?.unwrap_or(1.0),
+        })
+    }
+}
+
+/// The context of the first training, where the file says another than `context`.
+pub(super) fn original_context(keys: &Keys, context: usize) -> Result<usize> {
+    Ok(keys.count("rope.scaling.original_context_length", MAX_CONTEXT)?.unwrap_or(context))
+}
+
+/// What positions are multiplied by.
+fn scale(keys: &Keys) -> Result<f32> {
+    let factor = keys.positive("rope.scaling.factor")?;
+    // The name of the key in files from before scaling types.
+    let factor = factor.map_or_else(|| keys.positive("rope.scale_linear"), |factor| Ok(Some(factor)))?;
+    Ok(factor.map_or(1.0, f32::recip))
+}
+
+/// YaRN's 0.1 · ln(factor) + 1, over the same with another multiplier for models that divide it out again.
+fn yarn_magnitude(keys: &Keys, scale: f32) -> Result<f32> {
+    let of = |multiplier: f32| 1.0 + 0.1 * multiplier * scale.recip().max(1.0).ln();
+    let divisor = keys.not_negative("rope.scaling.yarn_log_multiplier")?.unwrap_or(0.0);
+    Ok(of(1.0) / if divisor == 0.0 { 1.0 } else { of(divisor) })
+}
