@@ -4,7 +4,7 @@
 Vocabularies are trained here, on the text below. All expected numbers come from the packages that the models' authors
 use, `tokenizers` (Hugging Face) and `sentencepiece` (Google), never from webgguf.
 
-    pip install tokenizers==0.23.3 sentencepiece==0.2.3 gguf==0.19.0
+    pip install tokenizers==0.23.3 sentencepiece==0.2.3 protobuf gguf==0.19.0
     python tools/make_tokenizer_fixtures.py
 """
 
@@ -12,10 +12,12 @@ import io
 import json
 import pathlib
 import random
+import tempfile
 
 import gguf
 import sentencepiece
 import tokenizers
+from sentencepiece import sentencepiece_model_pb2
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 HOME = pathlib.Path(__file__).resolve().parent.parent / "tests/fixtures/tokenizer"
@@ -363,6 +365,52 @@ def word_piece(name, lowercase):
     return expectations(name, texts, lambda text: encode(text, False), lambda text: encode(text, True), decode, pairs)
 
 
+# A table of replacements with all that NFKC's has: one character to one, to several and to none, several to one, and
+# matches of which one is the start of the other.
+RULES = {
+    "\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "\u3000": " ", "\u2003": " ", "\u200b": "", "\ufb01": "fi", "\u00bd": "1/2",
+    "e\u0301": "\u00e9", "a\u0301": "\u00e1", "e\u0301\u0323": "\u1eb9\u0301", "\u337f": "\u682a\u5f0f\u4f1a\u793e", "\u2026": "...",
+    **{chr(0xFF01 + n): chr(0x21 + n) for n in range(94)},
+}  # fmt: skip
+
+
+def unigram(name, prefix, merge):
+    """SentencePiece's unigram model, with a table of replacements."""
+    model = io.BytesIO()
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+        code_points = lambda text: " ".join(f"{ord(character):X}" for character in text)
+        rules.writelines(f"{code_points(before)}\t{code_points(after)}\n" for before, after in RULES.items())
+        rules.flush()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(CORPUS.splitlines()), model_writer=model, model_type="unigram", vocab_size=420,
+            character_coverage=0.98, add_dummy_prefix=prefix, remove_extra_whitespaces=merge,
+            normalization_rule_tsv=rules.name, minloglevel=2,
+        )  # fmt: skip
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    ids = range(processor.vocab_size())
+    kinds = [UNKNOWN if processor.is_unknown(id) else CONTROL if processor.is_control(id) else NORMAL for id in ids]
+    pieces = [processor.id_to_piece(id) for id in ids]
+    scores = [processor.get_score(id) for id in ids]
+    Gguf(name, "t5", pieces, kinds, token_scores=scores, bos_token_id=1, eos_token_id=2, sep_token_id=2, unk_token_id=0,
+         add_bos_token=True, add_eos_token=True, add_sep_token=True, add_space_prefix=prefix,
+         remove_extra_whitespaces=merge, precompiled_charsmap=proto.normalizer_spec.precompiled_charsmap).write()  # fmt: skip
+    texts = [text for text in [*texts_for([]), *UNIGRAM_TEXTS] if "\0" not in text]
+
+    def pair(left, right):
+        single = [1, *processor.encode(left), 2]
+        return [left, right, [*single, 2, *processor.encode(right), 2], len(single) + 1, single]
+
+    # What the unknown token stands for is lost; sentencepiece writes a sign of its own.
+    decode = lambda ids: None if 0 in ids else processor.decode(ids)
+    return expectations(name, texts, processor.encode, processor.encode, decode, [pair(*texts) for texts in PAIRS])
+
+
+UNIGRAM_TEXTS = [
+    "\uff21\uff42\uff43 \ufb01re\u200bfly \u337f", "e\u0301 e\u0301\u0323 a\u0301x", "  two  spaces \n\n and lines ", "x\u2581a \u2581b",
+    "unknown: \u16a0\u16a1 \u16a2 x\u16a3",
+]  # fmt: skip
+
 # Accents, a word that is as long as a word may be and one that is longer, and apostrophes.
 WORD_PIECE_TEXTS = ["ÄÖÜ äöü Ñ Å İ ﬁ Ω", "e\u0301le\u0301ment", "고슴도치", "x" * 100, "x" * 101, "it's the dog's, isn ' t it ?", "'a' 'b'"]
 
@@ -381,6 +429,9 @@ def main():
         characters("characters"),
         word_piece("wordpiece", True),
         word_piece("wordpiece-cased", False),
+        unigram("unigram", True, True),
+        unigram("unigram-spaces", False, False),
+        unigram("unigram-no-prefix", False, True),
     ]
     versions = f"tokenizers {tokenizers.__version__}, sentencepiece {sentencepiece.__version__}"
     write("cases.json", {"made_by": versions, "vocabularies": fixtures})

@@ -119,6 +119,15 @@ impl Metadata {
         })
     }
 
+    /// An array of bytes, with or without a sign.
+    pub fn bytes(&self, key: &str) -> Result<Option<&[u8]>> {
+        self.typed(key, "array of u8", |value| match value {
+            Value::Array(Array::U8(v)) => Some(v.as_slice()),
+            Value::Array(Array::I8(v)) => Some(bytemuck::cast_slice(v)),
+            _ => None,
+        })
+    }
+
     fn typed<'a, T>(&'a self, key: &str, expected: &str, pick: impl Fn(&'a Value) -> Option<T>) -> Result<Option<T>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         pick(value)

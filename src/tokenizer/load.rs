@@ -1,18 +1,22 @@
 //! `tokenizer.*` metadata → [`Tokenizer`].
 
 use super::bpe::Bpe;
+use super::charsmap::Charsmap;
 use super::pretokenizers::{self, PreTokenizer};
 use super::rules::{Rules, token_id};
 use super::special::{Matcher, end_tokens};
 use super::spm::Spm;
+use super::unigram::Unigram;
 use super::vocab::{Kind, Spelling, Vocab, shown};
-use super::wordpiece::{Normalizer, WordPiece};
-use super::{Model, Tokenizer};
+use super::wordpiece::WordPiece;
+use super::{Model, Tokenizer, unigram, wordpiece};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::{Metadata, Strings};
 
 const MODEL: &str = "tokenizer.ggml.model";
 const PRE: &str = "tokenizer.ggml.pre";
+const SCORES: &str = "tokenizer.ggml.scores";
+const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";
 
 /// The tokenizer models that are implemented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +51,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
         rules.unknown.into_iter().for_each(|id| vocab.set_kind(id, Kind::Unknown));
     }
     let model = match family {
-        Family::SentencePiece => {
-            let scores = metadata.f32s("tokenizer.ggml.scores")?.ok_or_else(|| missing("tokenizer.ggml.scores"))?;
-            Model::Spm(Spm::new(&vocab, &scores, rules.unknown)?)
-        }
+        Family::SentencePiece => Model::Spm(Spm::new(&vocab, &scores(metadata, &vocab)?, rules.unknown)?),
         Family::ByteLevel | Family::Characters => {
             let merges = required_strings(metadata, "tokenizer.ggml.merges")?;
             Model::Bpe(Bpe::new(&mut vocab, merges, words, yield_now).await?)
@@ -60,7 +61,15 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
             normalizer: normalizer(metadata)?,
             unknown: rules.unknown,
         }),
-        Family::Unigram => unreachable!(),
+        Family::Unigram => {
+            let scores = scores(metadata, &vocab)?;
+            let normalizer = unigram::Normalizer {
+                charsmap: metadata.bytes(CHARSMAP)?.map(Charsmap::new).transpose()?,
+                space_prefix: rules.space_prefix,
+                merge_spaces: metadata.bool("tokenizer.ggml.remove_extra_whitespaces")?.unwrap_or(false),
+            };
+            Model::Unigram(Unigram::new(&vocab, scores, rules.unknown, normalizer, yield_now).await?)
+        }
     };
     let mut named = vec![rules.eos];
     for key in ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"] {
@@ -91,9 +100,10 @@ fn family(metadata: &Metadata) -> Result<Family> {
         "llama" => Ok(Family::SentencePiece),
         "gemma4" => Ok(Family::Characters),
         "bert" => Ok(Family::WordPiece),
+        "t5" => Ok(Family::Unigram),
         other => Err(Error::new(
             ErrorCode::UnsupportedArchitecture,
-            format!("{MODEL} is {}, supported are bert, gemma4, gpt2 and llama", shown(other.as_bytes())),
+            format!("{MODEL} is {}, supported are bert, gemma4, gpt2, llama and t5", shown(other.as_bytes())),
         )),
     }
 }
@@ -117,10 +127,19 @@ fn pre_tokenizer(metadata: &Metadata, family: Family, warnings: &mut Vec<String>
     }))
 }
 
-fn normalizer(metadata: &Metadata) -> Result<Normalizer> {
+fn scores(metadata: &Metadata, vocab: &Vocab) -> Result<Vec<f32>> {
+    let scores = metadata.f32s(SCORES)?.ok_or_else(|| missing(SCORES))?;
+    if scores.len() != vocab.len() {
+        let (found, expected) = (scores.len(), vocab.len());
+        return Err(Error::bad_file(format!("{SCORES} has {found} entries, but there are {expected} tokens")));
+    }
+    Ok(scores)
+}
+
+fn normalizer(metadata: &Metadata) -> Result<wordpiece::Normalizer> {
     let lowercase = metadata.bool("tokenizer.ggml.normalizer.lowercase")?.unwrap_or(true);
     let strip_accents = metadata.bool("tokenizer.ggml.normalizer.strip_accents")?.unwrap_or(lowercase);
-    Ok(Normalizer { lowercase, strip_accents })
+    Ok(wordpiece::Normalizer { lowercase, strip_accents })
 }
 
 fn required_strings<'m>(metadata: &'m Metadata, key: &str) -> Result<&'m Strings> {

@@ -10,6 +10,7 @@
 
 mod bpe;
 mod bytes;
+mod charsmap;
 mod chat;
 mod classes;
 mod date;
@@ -25,16 +26,20 @@ mod special;
 mod split;
 mod spm;
 mod stream;
+mod unigram;
 mod vocab;
 mod wordpiece;
 mod words;
+
+use std::borrow::Cow;
 
 use self::bpe::Bpe;
 use self::join::Joint;
 use self::rules::Rules;
 use self::special::{Fragment, Matcher};
 use self::spm::Spm;
-use self::vocab::{Kind, METASPACE, Vocab};
+use self::unigram::Unigram;
+use self::vocab::{Kind, METASPACE, Spelling, Vocab};
 use self::wordpiece::WordPiece;
 use crate::error::Result;
 use crate::gguf::Metadata;
@@ -66,6 +71,7 @@ enum Model {
     Bpe(Bpe),
     Spm(Spm),
     WordPiece(WordPiece),
+    Unigram(Unigram),
 }
 
 /// The ids of two texts for a model that judges the second by the first.
@@ -81,8 +87,8 @@ impl Tokenizer {
     /// Reads the `tokenizer.*` keys.
     ///
     /// # Errors
-    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `bert`, `gemma4`, `gpt2` and `llama`;
-    /// `bad_file` where keys are missing, of the wrong type, of different lengths, or name ids past the end.
+    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `bert`, `gemma4`, `gpt2`, `llama` and
+    /// `t5`; `bad_file` where keys are missing, of the wrong type, of different lengths, or name ids past the end.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
         at_once(Self::yielding(metadata, none))
     }
@@ -157,26 +163,23 @@ impl Tokenizer {
     }
 
     fn encode_text(&self, text: &str, at_start: bool, ids: &mut Vec<u32>) {
-        let prefix = self.rules.space_prefix && at_start;
-        let metaspace = self.vocab.spelling() == vocab::Spelling::Metaspace && text.contains(METASPACE);
-        if !prefix && !metaspace {
-            return self.encode_plain(text, ids);
+        match &self.model {
+            Model::Bpe(bpe) => bpe.encode(&self.vocab, &self.with_spaces(text, at_start), ids),
+            Model::Spm(spm) => spm.encode(&self.vocab, &self.with_spaces(text, at_start), ids),
+            Model::WordPiece(wordpiece) => wordpiece.encode(&self.vocab, text, ids),
+            Model::Unigram(unigram) => unigram.encode(&self.vocab, text, ids),
         }
-        let mut changed = String::with_capacity(text.len() + 1);
-        changed.push_str(if prefix { " " } else { "" });
-        changed.push_str(text);
-        if metaspace {
-            // That character is a space in the model's vocabulary.
-            changed = changed.replace(METASPACE, " ");
-        }
-        self.encode_plain(&changed, ids);
     }
 
-    fn encode_plain(&self, text: &str, ids: &mut Vec<u32>) {
-        match &self.model {
-            Model::Bpe(bpe) => bpe.encode(&self.vocab, text, ids),
-            Model::Spm(spm) => spm.encode(&self.vocab, text, ids),
-            Model::WordPiece(wordpiece) => wordpiece.encode(&self.vocab, text, ids),
+    /// The text with the space in front that the file wants, and with spaces as the vocabulary has them.
+    fn with_spaces<'t>(&self, text: &'t str, at_start: bool) -> Cow<'t, str> {
+        let prefix = if self.rules.space_prefix && at_start { " " } else { "" };
+        // That character is a space in the model's vocabulary.
+        let metaspace = self.vocab.spelling() == Spelling::Metaspace && text.contains(METASPACE);
+        match (prefix, metaspace) {
+            ("", false) => Cow::Borrowed(text),
+            (_, false) => Cow::Owned([prefix, text].concat()),
+            (_, true) => Cow::Owned([prefix, &text.replace(METASPACE, " ")].concat()),
         }
     }
 

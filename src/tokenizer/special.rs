@@ -46,9 +46,16 @@ impl Matcher {
         }
         ids.sort_unstable_by_key(|&id| (text_of(id), id));
         ids.dedup_by_key(|id| text_of(*id));
-        let first = |id: u32| usize::from(text_of(id)[0]);
-        let starts = std::array::from_fn(|byte| ids.partition_point(|&id| first(id) < byte) as u32);
-        Self { ids, starts: Box::new(starts) }
+        let mut matcher = Self { ids, starts: Box::new([0; 257]) };
+        matcher.index(vocab);
+        matcher
+    }
+
+    fn index(&mut self, vocab: &Vocab) {
+        let first = |id: u32| vocab.token(id).and_then(|text| text.first()).map_or(0, |&byte| usize::from(byte));
+        for (byte, start) in self.starts.iter_mut().enumerate() {
+            *start = self.ids.partition_point(|&id| first(id) < byte) as u32;
+        }
     }
 
     /// Whether this text is one of the tokens.
@@ -56,39 +63,30 @@ impl Matcher {
         self.ids.binary_search_by(|&id| vocab.token(id).unwrap_or_default().cmp(text.as_bytes())).is_ok()
     }
 
-    /// Calls `each` with the tokens that `text` begins with, shorter ones first.
-    pub fn each_prefix(&self, vocab: &Vocab, text: &[u8], mut each: impl FnMut(u32)) {
-        let Some(&first) = text.first() else { return };
-        let mut ids = &self.ids[self.starts[usize::from(first)] as usize..self.starts[usize::from(first) + 1] as usize];
+    /// The longest token that `text` begins with.
+    pub fn longest(&self, vocab: &Vocab, text: &[u8]) -> Option<u32> {
+        let mut ids = self.with_first_byte(text)?;
         let text_of = |id: u32| vocab.token(id).unwrap_or_default();
+        let mut best = None;
         // All of `ids` begin with the first `depth` bytes of the text.
         for depth in 1.. {
             match *ids {
-                [] => return,
-                [id] => {
-                    if text.starts_with(text_of(id)) {
-                        each(id);
-                    }
-                    return;
-                }
-                [id, ref longer @ ..] if text_of(id).len() == depth => {
-                    each(id);
-                    ids = longer;
-                }
+                [] => break,
+                [id] => return if text.starts_with(text_of(id)) { Some(id) } else { best },
+                [id, ref longer @ ..] if text_of(id).len() == depth => (best, ids) = (Some(id), longer),
                 _ => {}
             }
-            let Some(&byte) = text.get(depth) else { return };
+            let Some(&byte) = text.get(depth) else { break };
             let start = ids.partition_point(|&id| text_of(id)[depth] < byte);
             let end = ids.partition_point(|&id| text_of(id)[depth] <= byte);
             ids = &ids[start..end];
         }
+        best
     }
 
-    /// The longest token that `text` begins with.
-    pub fn longest(&self, vocab: &Vocab, text: &[u8]) -> Option<u32> {
-        let mut best = None;
-        self.each_prefix(vocab, text, |id| best = Some(id));
-        best
+    fn with_first_byte(&self, text: &[u8]) -> Option<&[u32]> {
+        let first = usize::from(*text.first()?);
+        Some(&self.ids[self.starts[first] as usize..self.starts[first + 1] as usize])
     }
 
     /// The first token at or after `from`, and where it starts.
@@ -121,6 +119,56 @@ impl Matcher {
         }
         if start < text.len() {
             each(Fragment::Text(&text[start..]));
+        }
+    }
+}
+
+/// Finds all tokens that a text begins with.
+#[derive(Debug)]
+pub(super) struct Prefixes {
+    matcher: Matcher,
+    /// For each place in the list of `matcher` that of the longest token that this one begins with, or [`NOWHERE`].
+    parents: Vec<u32>,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Prefixes {
+    /// Of the tokens of text those with at most `longest` bytes.
+    pub async fn new(vocab: &Vocab, longest: usize, yield_now: &mut impl AsyncFnMut()) -> Self {
+        let mut matcher = Matcher::new(vocab, Kind::is_text, yield_now).await;
+        let text_of = |id: u32| vocab.token(id).unwrap_or_default();
+        matcher.ids.retain(|&id| text_of(id).len() <= longest);
+        matcher.index(vocab);
+        let mut parents: Vec<u32> = Vec::with_capacity(matcher.ids.len());
+        for (at, &id) in matcher.ids.iter().enumerate() {
+            if at.is_multiple_of(ITEMS) {
+                yield_now().await;
+            }
+            // The token before, or one that it begins with in turn.
+            let mut parent = (at as u32).checked_sub(1).unwrap_or(NOWHERE);
+            while parent != NOWHERE && !text_of(id).starts_with(text_of(matcher.ids[parent as usize])) {
+                parent = parents[parent as usize];
+            }
+            parents.push(parent);
+        }
+        Self { matcher, parents }
+    }
+
+    /// Calls `each` with the tokens that `text` begins with, the longest first.
+    pub fn each(&self, vocab: &Vocab, text: &[u8], mut each: impl FnMut(u32)) {
+        let Some(ids) = self.matcher.with_first_byte(text) else { return };
+        let text_of = |id: u32| vocab.token(id).unwrap_or_default();
+        // Tokens that the text begins with sort before it, and the last one that does begins with all of them.
+        let Some(last) = ids.partition_point(|&id| text_of(id) <= text).checked_sub(1) else { return };
+        let same = text_of(ids[last]).iter().zip(text).take_while(|(a, b)| a == b).count();
+        let mut at = self.matcher.starts[usize::from(text[0])] + last as u32;
+        while at != NOWHERE {
+            let id = self.matcher.ids[at as usize];
+            if text_of(id).len() <= same {
+                each(id);
+            }
+            at = self.parents[at as usize];
         }
     }
 }

@@ -19,14 +19,8 @@ pub(super) struct Spm {
 }
 
 impl Spm {
-    /// An encoder for `vocab`, with the scores of `tokenizer.ggml.scores`.
+    /// An encoder for `vocab`, with the scores of its tokens.
     pub fn new(vocab: &Vocab, scores: &[f32], unknown: Option<u32>) -> Result<Self> {
-        if scores.len() != vocab.len() {
-            let (found, expected) = (scores.len(), vocab.len());
-            return Err(Error::bad_file(format!(
-                "tokenizer.ggml.scores has {found} entries, but there are {expected} tokens"
-            )));
-        }
         if let Some(id) = scores.iter().position(|score| score.is_nan()) {
             return Err(Error::bad_file(format!("the score of token {id} is not a number")));
         }
