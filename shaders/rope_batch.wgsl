@@ -11,6 +11,7 @@ override ROPE_DIMS: u32;      // even, at most HEAD_DIM: the rest passes through
 override SPLIT_HALF: bool;    // pairs (i, i + ROPE_DIMS/2) rather than (2i, 2i + 1)
 override QK_NORM: bool;
 override EPS: f32;
+override MAGNITUDE: f32;      // rotated pairs are multiplied by it
 
 struct Params {
     unused: u32,
@@ -61,7 +62,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             // mutant: i + ROPE_DIMS / 2u => i + HEAD_DIM / 2u
             let b = select(2u * i + 1u, i + ROPE_DIMS / 2u, SPLIT_HALF);
             // mutant: this_pass.row[group.y].position => group.y
-            let turn = rotation(this_pass.row[group.y].position, frequencies[i]);
+            // mutant: * MAGNITUDE =>
+            let turn = rotation(this_pass.row[group.y].position, frequencies[i]) * MAGNITUDE;
             qkv[start + a] = head_row[a] * turn.y - head_row[b] * turn.x;
             qkv[start + b] = head_row[a] * turn.x + head_row[b] * turn.y;
         }

@@ -241,7 +241,14 @@ fn architectures_differ_where_they_should() {
     let mut gemma3 = beyond("gemma3");
     gemma3.sort();
     assert_eq!(gemma3, ["attn_k_norm.weight", "attn_q_norm.weight", post_norms[0], post_norms[1]]);
-    assert_eq!(architectures().count(), 6, "a new architecture needs a line here");
+    let post_norms = ["attn_output_norm.weight", "attn_output_norm.bias"];
+    let of_sums = ["layer_output_norm.weight", "layer_output_norm.bias"];
+    let encoder = [post_norms, of_sums].concat();
+    assert_eq!(beyond("bert"), encoder);
+    assert_eq!(beyond("nomic-bert"), encoder);
+    assert_eq!(beyond("modern-bert"), [""; 0]);
+    assert_eq!(beyond("gemma-embedding").len(), 4);
+    assert_eq!(architectures().count(), 10, "a new architecture needs a line here");
 }
 
 #[test]
@@ -249,7 +256,7 @@ fn finds_every_tensor_whatever_else_is_there() {
     for architecture in architectures() {
         let config = config(architecture);
         let mut tensors = tensors(&config);
-        let wanted = tensors.len();
+        let wanted = weight_specs(&config).len();
         tensors.insert(0, tensor("blk.0.attn_rot_embd", &[3]));
         tensors.reverse();
         tensors.iter_mut().for_each(|t| t.dims.push(1));

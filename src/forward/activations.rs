@@ -60,6 +60,15 @@ pub struct AllPlaces {
     pub head: Places,
 }
 
+/// The widest row of a buffer of activations, in values.
+pub fn widest_row(program: &Program) -> usize {
+    let lasting = program.lasting();
+    let parts = [&program.embed].into_iter().chain(&program.layers).chain([&program.head]);
+    let groups = parts.flat_map(|ops| groups(ops, &lasting));
+    let width = |group: Group| group.members.iter().map(|&member| program.width(member)).sum();
+    groups.map(width).chain(lasting.iter().map(|&x| program.width(x))).max().unwrap_or(0)
+}
+
 /// The places of every part, for passes of up to `rows` rows. What more than one part needs has a buffer of its own, the
 /// logits have `logits`.
 pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> AllPlaces {

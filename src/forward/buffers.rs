@@ -78,8 +78,12 @@ impl Room {
 pub struct Buffers {
     /// What they have room for.
     pub room: Room,
-    /// The [`Pass`] of up to [`CHUNK`] rows.
+    /// Rows of the largest pass.
+    pub chunk: usize,
+    /// The [`Pass`] of up to so many rows.
     pub pass: Slice,
+    /// First row of each input of a batch and one past its last, `[inputs, 2]` u32; of use to embedders alone.
+    pub inputs: Slice,
     /// RoPE frequencies of each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
     pub frequencies: Vec<Slice>,
     /// Bound where a kernel's variant does not read a binding.
@@ -99,15 +103,31 @@ pub struct Buffers {
 impl Buffers {
     /// Allocates the buffers of a run of a model with `vocab` tokens.
     pub fn alloc(program: &Program, vocab: usize, room: Room, plan: &mut Plan) -> Self {
+        Self::with_chunk(program, vocab, room, (room.context.min(CHUNK).max(room.rows), 0), plan)
+    }
+
+    /// Allocates the buffers of an embedder, for batches of up to `rows` rows: nothing is cached, nothing sampled.
+    pub fn for_batches(program: &Program, rows: usize, plan: &mut Plan) -> Self {
+        Self::with_chunk(program, 1, Room::one(rows), (rows, rows), plan)
+    }
+
+    fn with_chunk(
+        program: &Program,
+        vocab: usize,
+        room: Room,
+        (chunk, inputs): (usize, usize),
+        plan: &mut Plan,
+    ) -> Self {
         let attentions = program.attentions();
-        let rows = room.context.min(CHUNK).max(room.rows);
         let logits = plan.words("logits", room.rows * vocab);
-        let places = activations::place(program, rows, logits, plan);
+        let places = activations::place(program, chunk, logits, plan);
         let cache = attentions.iter().enumerate().map(|(number, spec)| layer_cache(number, spec, room, plan));
         let cache = cache.collect();
         Self {
             room,
-            pass: plan.alloc("pass", Pass::bytes_of(CHUNK)).into(),
+            chunk,
+            pass: plan.alloc("pass", Pass::bytes_of(chunk.max(CHUNK))).into(),
+            inputs: plan.words("inputs", inputs * 2),
             frequencies: program
                 .rope_tables
                 .iter()
@@ -116,7 +136,7 @@ impl Buffers {
             dummy: plan.words("unused binding", 64),
             places,
             logits,
-            scratch: scratch(program, room, plan),
+            scratch: scratch(program, (room, chunk), plan),
             cache,
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
@@ -165,8 +185,7 @@ fn layer_cache(number: usize, spec: &AttentionSpec, room: Room, plan: &mut Plan)
     LayerCache { heads, window: spec.window.unwrap_or(context), cache }
 }
 
-fn scratch(program: &Program, room: Room, plan: &mut Plan) -> Scratch {
-    let rows = room.context.min(CHUNK).max(room.rows);
+fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> Scratch {
     let count = split_count(room.context as u32);
     let heads = program.all_attentions().map(|spec| spec.heads).max().unwrap_or(0);
     let queries = program.all_attentions().map(AttentionSpec::query_width).max().unwrap_or(0);

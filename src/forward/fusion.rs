@@ -26,6 +26,8 @@ pub enum Step<'p> {
     Linears { x: Activation, norm: Option<PlainNorm>, linears: &'p [Op], then: Then },
     /// Norms over heads, rotation of q and k, the KV cache and attention.
     Attention { heads: OfHeads, attend: Attend },
+    /// The same for rows that see those of their own input, without a cache.
+    AttentionInput { heads: OfHeads, attend: AttendInput },
     /// An operation that a kernel computes by itself.
     Alone(&'p Op),
 }
@@ -55,6 +57,15 @@ pub struct Attend {
     pub kv: Option<[Activation; 2]>,
     pub attention: AttentionSpec,
     pub cache: usize,
+    pub y: Activation,
+}
+
+/// The fields of [`Op::AttendInput`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AttendInput {
+    pub qkv: [Activation; 3],
+    pub attention: AttentionSpec,
+    pub causal: bool,
     pub y: Activation,
 }
 
@@ -143,13 +154,23 @@ fn norm_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
 /// Attention with what stands before it: norms of heads, rotation.
 fn attention(ops: &[Op]) -> Option<(usize, Step<'_>)> {
     let end = ops.iter().position(|op| !matches!(op, Op::Norm { .. } | Op::Rope { .. }))?;
-    let Op::Attend { q, kv, attention, cache, y } = ops[end] else { return None };
-    let attend = Attend { q, kv, attention, cache, y };
     let mut heads = OfHeads::default();
+    let attend = match ops[end] {
+        Op::Attend { q, kv, attention, cache, y } => Attend { q, kv, attention, cache, y },
+        Op::AttendInput { qkv: [q, k, v], attention, y, .. } => Attend { q, kv: Some([k, v]), attention, cache: 0, y },
+        _ => return None,
+    };
     for op in &ops[..end] {
         heads.take(op, &attend)?;
     }
-    Some((end + 1, Step::Attention { heads, attend }))
+    let step = match ops[end] {
+        Op::AttendInput { qkv, attention, causal, y } => {
+            let attend = AttendInput { qkv, attention, causal, y };
+            Step::AttentionInput { heads, attend }
+        }
+        _ => Step::Attention { heads, attend },
+    };
+    Some((end + 1, step))
 }
 
 impl OfHeads {
@@ -184,7 +205,9 @@ fn alone(ops: &[Op]) -> (usize, Step<'_>) {
             let count = count_linears(ops, x);
             (count, Step::Linears { x, norm: None, linears: &ops[..count], then: Then::Store })
         }
-        Op::Rope { .. } | Op::Attend { .. } => panic!("no kernel computes {:?} by itself", ops[0]),
+        Op::Rope { .. } | Op::Attend { .. } | Op::AttendInput { .. } => {
+            panic!("no kernel computes {:?} by itself", ops[0])
+        }
         _ => (1, Step::Alone(&ops[0])),
     }
 }

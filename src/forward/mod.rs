@@ -8,13 +8,16 @@
 mod activations;
 mod buffers;
 mod decode;
+mod embedder;
 mod fusion;
 mod plan;
 mod prefill;
 mod weights;
 
+pub use activations::widest_row;
 pub use activations::{Place, Places};
 pub use buffers::{Buffers, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch};
+pub use embedder::BatchLists;
 pub use plan::{BufferSpec, Plan};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights, place};
 
@@ -24,14 +27,15 @@ use crate::kernels::argmax::{argmax, argmax_merge};
 use crate::kernels::attention::{Attention, Limits};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
-use crate::kernels::gather::gather;
+use crate::kernels::gather::{gather, gather_places};
 use crate::kernels::norm;
 use crate::kernels::output_gate::{OutputGate, output_gate};
+use crate::kernels::pool::pool;
 use crate::kernels::rope_kv::{HeadNorms, Heads, Qkv, Rope, RopeKv, rope_kv};
 use crate::kernels::sample::{Sample, sample};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::swiglu::swiglu;
-use crate::model::program::{self, Activation, NormKind, Op, Program};
+use crate::model::program::{self, Activation, NormKind, Op, Program, TableRow};
 use crate::model::{ActivationKind, GateKind, RopeStyle, WeightKey};
 
 /// Tokens of a prefill chunk, at most.
@@ -146,8 +150,11 @@ impl Lowering<'_> {
         match step {
             Step::Norm { x, norm, y, add } => vec![self.norm(*x, norm, *y, *add)],
             Step::Alone(Op::Embed { table, scale, y }) => self.embed(*table, *scale, *y),
+            Step::Alone(Op::EmbedPlace { table, row, y }) => self.embed_place(*table, *row, *y),
             Step::Alone(op) => vec![self.alone(op)],
-            Step::Linears { .. } | Step::Attention { .. } => unreachable!("each lowering has its own: {step:?}"),
+            Step::Linears { .. } | Step::Attention { .. } | Step::AttentionInput { .. } => {
+                unreachable!("each lowering has its own: {step:?}")
+            }
         }
     }
 
@@ -156,15 +163,25 @@ impl Lowering<'_> {
         gather(buffers.pass, &weights.tables[&table], self.places.of(y).slice, scale)
     }
 
+    fn embed_place(&self, table: WeightKey, row: TableRow, y: Activation) -> Vec<Dispatch> {
+        let Forward { weights, buffers, .. } = self.forward;
+        let first = matches!(row, TableRow::First(_));
+        gather_places(buffers.pass, &weights.tables[&table], self.places.of(y).slice, first)
+    }
+
     /// An operation that has a kernel.
     fn alone(&self, op: &Op) -> Dispatch {
         match *op {
             Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
             Op::GateHeads { x, gate, norm, width, y } => self.gate_heads([x, gate, y], norm, width),
             Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
-            Op::Activate { x, kind: ActivationKind::Gelu } => {
-                let gelu = [elementwise::Step::new(elementwise::Op::Gelu, &[Arg::Input(0)])];
-                self.elementwise(&gelu, self.places.of(x), None)
+            Op::Activate { x, kind } => {
+                let op = match kind {
+                    ActivationKind::Gelu => elementwise::Op::Gelu,
+                    ActivationKind::Tanh => elementwise::Op::Tanh,
+                };
+                let activate = [elementwise::Step::new(op, &[Arg::Input(0)])];
+                self.elementwise(&activate, self.places.of(x), None)
             }
             Op::Add { x, scale, to } => {
                 let [x, to] = [x, to].map(|of| self.places.of(of));
@@ -193,7 +210,18 @@ impl Lowering<'_> {
                 ];
                 self.elementwise(&chain, self.places.of(x), None)
             }
-            Op::Embed { .. } | Op::Norm { .. } | Op::Linear { .. } | Op::Rope { .. } | Op::Attend { .. } => {
+            Op::Pool { x, kind, y } => {
+                let width = self.forward.width(x);
+                let [x, y] = [x, y].map(|of| self.places.of(of).slice);
+                pool(kind, width, self.forward.buffers.inputs, x, y)
+            }
+            Op::Embed { .. }
+            | Op::EmbedPlace { .. }
+            | Op::Norm { .. }
+            | Op::Linear { .. }
+            | Op::Rope { .. }
+            | Op::Attend { .. }
+            | Op::AttendInput { .. } => {
                 unreachable!("a step of its own: {op:?}")
             }
         }

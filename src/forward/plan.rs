@@ -24,10 +24,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A new buffer of at least `bytes` bytes, zero at first: kernels read buffers as vec4, so it is whole vec4.
+    /// A new buffer of at least `bytes` bytes, zero at first: kernels read buffers as vec4, so it is whole vec4, at
+    /// least one.
     pub fn alloc(&mut self, label: impl Into<String>, bytes: u64) -> BufferId {
         let id = BufferId(self.buffers.len() as u32);
-        self.buffers.push(BufferSpec { id, label: label.into(), bytes: bytes.next_multiple_of(VEC4_BYTES) });
+        self.buffers.push(BufferSpec {
+            id,
+            label: label.into(),
+            bytes: bytes.next_multiple_of(VEC4_BYTES).max(VEC4_BYTES),
+        });
         id
     }
 

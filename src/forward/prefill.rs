@@ -31,8 +31,8 @@ impl Forward<'_> {
         lowering.lower_many(&self.program.head, ActivationFormat::F32)
     }
 
-    fn many_rows<'a>(&'a self, places: &'a Places) -> Lowering<'a> {
-        Lowering { forward: *self, places, rows: self.buffers.room.context.min(super::CHUNK) as u32 }
+    pub(super) fn many_rows<'a>(&'a self, places: &'a Places) -> Lowering<'a> {
+        Lowering { forward: *self, places, rows: self.buffers.chunk as u32 }
     }
 }
 
@@ -46,7 +46,7 @@ impl Places {
 
 impl Lowering<'_> {
     /// The dispatches of operations whose products take activations in `format`.
-    fn lower_many(&self, ops: &[Op], format: ActivationFormat) -> Vec<Dispatch> {
+    pub(super) fn lower_many(&self, ops: &[Op], format: ActivationFormat) -> Vec<Dispatch> {
         let step = |(step, rest): (Step, &[Op])| match step {
             Step::Linears { x, norm: None, linears, then } => {
                 let format = if feeds_cache(linears, rest) { format_of_keys(format) } else { format };
@@ -57,6 +57,7 @@ impl Lowering<'_> {
                 let pass = self.forward.buffers.pass;
                 vec![self.rope_kv(&heads, &attend), attention(pass, &problem, limits)]
             }
+            Step::AttentionInput { heads, attend } => self.attention_input(&heads, &attend),
             other => self.simple(&other),
         };
         steps(ops, PREFILL).into_iter().map(|fused| (fused.step, &ops[fused.end..])).flat_map(step).collect()

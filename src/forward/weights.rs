@@ -107,8 +107,9 @@ pub fn place(
     matched: Vec<(usize, WeightSpec)>,
     plan: &mut Plan,
 ) -> Result<Placement> {
-    if let Some(attention) = program.attentions().iter().find(|attention| attention.head_dim > MAX_HEAD_DIM as usize) {
-        let message = format!("heads of {} values, the GPU path takes at most {MAX_HEAD_DIM}", attention.head_dim);
+    let head_dim = program.ops().filter_map(Op::attention).map(|attention| attention.head_dim).max().unwrap_or(0);
+    if head_dim > MAX_HEAD_DIM as usize {
+        let message = format!("heads of {head_dim} values, the GPU path takes at most {MAX_HEAD_DIM}");
         return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
     }
     let found = matched.into_iter().map(|(index, spec)| (spec.key(), (index, spec))).collect();
@@ -136,7 +137,7 @@ impl Placer<'_> {
         let mut at = 0;
         while at < ops.len() {
             match &ops[at] {
-                Op::Embed { table, .. } => self.table(*table)?,
+                Op::Embed { table, .. } | Op::EmbedPlace { table, .. } => self.table(*table)?,
                 Op::ScaleBy { factor, .. } => self.vector(*factor)?,
                 Op::Norm { norm, .. } => {
                     let bias = norm.bias.map(|bias| bias.key).filter(|key| self.found.contains_key(key));

@@ -3,7 +3,7 @@
 use super::data::Tensor;
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
-use crate::kernels::gather::gather;
+use crate::kernels::gather::{gather, gather_places};
 use crate::kernels::pass::{Pass, ROW_DONE};
 use crate::reference;
 
@@ -18,6 +18,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         cases.flat_map(|(ty, size)| [case(random, ty, size, false), case(random, ty, size, true)]).collect();
     cases.push(done_case(random));
     cases.push(scaled_case(random));
+    cases.extend([false, true].map(|first| places_case(random, first)));
     cases.extend(GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised()).map(|ty| subnormal_case(random, ty)));
     cases
 }
@@ -44,6 +45,25 @@ fn scaled_case(random: &mut Random) -> Case {
     expected.iter_mut().for_each(|x| *x *= 25.5);
     let dispatches = gather(bench.fixed().0, &matrix, y.into(), 25.5);
     bench.case("5x96 times 25.5".into(), dispatches, y, Expected::Close(expected, Tolerance::PLAIN))
+}
+
+/// By position, or row 0 for all; the sequence of the first row is done.
+fn places_case(random: &mut Random, first: bool) -> Case {
+    const COLS: usize = 67;
+    let tensor = Tensor::new(random, GgmlType::F16, [9, COLS as u32], 1.0);
+    let mut pass = Pass::batch(&[&[3, 1, 4], &[1, 5]]);
+    pass.rows[0].flags = ROW_DONE;
+    let mut bench = Bench::of(pass);
+    let matrix = tensor.upload(&mut bench, &[0, 2]);
+    let before = random.floats(5 * COLS);
+    let y = bench.floats(&before);
+    let mut expected = vec![0.0; 5 * COLS];
+    let rows = if first { [0; 5] } else { [0, 1, 2, 0, 1] };
+    reference::gather(&tensor.reference(), &rows, &mut expected).expect("the positions are rows");
+    expected[..COLS].copy_from_slice(&before[..COLS]);
+    let dispatches = gather_places(bench.fixed().0, &matrix, y.into(), first);
+    let name = if first { "row 0 for all" } else { "by position" };
+    bench.case(name.into(), dispatches, y, Expected::Close(expected, Tolerance::READ))
 }
 
 /// Blocks whose f16 are below 2^-14, where f16 has subnormal numbers and a device may have zeros: see

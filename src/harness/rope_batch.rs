@@ -10,6 +10,7 @@ use crate::reference;
 
 /// Large, so that a kernel without it fails.
 const EPS: f32 = 0.01;
+const MAGNITUDE: f32 = 1.5;
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
     let heads = |heads, kv_heads, head_dim| BatchHeads { heads, kv_heads, head_dim };
@@ -41,6 +42,7 @@ fn case(random: &mut Random, of: BatchHeads, (rope, table): (Rope, u32), norm: b
     let problem = RopeBatch {
         heads: of,
         rope,
+        magnitude: MAGNITUDE,
         frequencies: bench.bytes(bytemuck::cast_slice(&frequency_table(table, 10_000.0, 1.0, None))).into(),
         qk_norm: norm.then(|| (q_norm.into(), k_norm.into(), EPS)),
         qkv: qkv.into(),
@@ -55,7 +57,7 @@ fn case(random: &mut Random, of: BatchHeads, (rope, table): (Rope, u32), norm: b
             if norm {
                 reference::rms_norm(part, weight, EPS);
             }
-            reference::rope(part, d, row.position as usize, &frequencies, style);
+            reference::rope_scaled(part, d, row.position as usize, (&frequencies, MAGNITUDE), style);
         }
     }
     let BatchHeads { heads, kv_heads, .. } = of;

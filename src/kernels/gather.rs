@@ -33,17 +33,45 @@ const WG_SIZE: u32 = 64;
 /// Values are multiplied by `scale`. An id that is no row gives zeros; the row of a sequence that is done stays as it
 /// is.
 pub fn gather(pass: Slice, weights: &Matrix, y: Slice, scale: f32) -> Vec<Dispatch> {
-    dispatches(("ids_of_pass", pass, Extent::PerRows(1)), weights, y, (scale, 0))
+    dispatches((Ids::OfPass, pass, Extent::PerRows(1)), weights, y, (scale, 0))
 }
 
 /// Rows `ids` `[count]` u32 of `weights` `[vocab, cols]` → y `[count, cols]` f32; `missing` are the bits of the number
 /// for an id that is no row.
 pub fn gather_ids((count, ids): (u32, Slice), weights: &Matrix, y: Slice, missing: u32) -> Vec<Dispatch> {
-    dispatches(("ids_of_tensor", ids, Extent::Fixed(count)), weights, y, (1.0, missing))
+    dispatches((Ids::OfTensor, ids, Extent::Fixed(count)), weights, y, (1.0, missing))
+}
+
+/// The rows of `weights` `[positions, cols]` that the positions of a pass's rows name → y `[rows, cols]` f32; or with
+/// `first` its row 0 for all.
+pub fn gather_places(pass: Slice, weights: &Matrix, y: Slice, first: bool) -> Vec<Dispatch> {
+    let ids = if first { Ids::First } else { Ids::Positions };
+    dispatches((ids, pass, Extent::PerRows(1)), weights, y, (1.0, 0))
+}
+
+/// Where the ids come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    OfPass,
+    OfTensor,
+    Positions,
+    First,
+}
+
+impl Ids {
+    /// The file of `shaders/shared/`, and the variant's name.
+    fn variant(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::OfPass => ("ids_of_pass", None),
+            Self::OfTensor => ("ids_of_tensor", Some("tensor")),
+            Self::Positions => ("ids_positions", Some("position")),
+            Self::First => ("ids_first", Some("first")),
+        }
+    }
 }
 
 fn dispatches(
-    (file, ids, rows): (&'static str, Slice, Extent),
+    (of, ids, rows): (Ids, Slice, Extent),
     weights: &Matrix,
     y: Slice,
     (scale, missing): (f32, u32),
@@ -51,13 +79,12 @@ fn dispatches(
     let dispatches = weights.shards.iter().map(|shard| {
         let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", weights.cols.into()), ("SCALE", scale.into())];
         constants.extend(weights.layout(shard).constants());
-        let mut kernel = Kernel::new(&SPEC, &constants)
+        let (file, name) = of.variant();
+        let kernel = Kernel::new(&SPEC, &constants)
             .named(weights.ty.key())
             .import("weights", weights.ty.format().weights.0)
             .import("ids", file);
-        if file != "ids_of_pass" {
-            kernel = kernel.named("tensor");
-        }
+        let kernel = name.into_iter().fold(kernel, Kernel::named);
         let params = Params { first_row: shard.first_row, rows: shard.rows, all_rows: weights.rows, missing };
         let w = Slice::from(shard.buffer);
         let columns = Extent::Fixed(weights.cols.div_ceil(4 * WG_SIZE));

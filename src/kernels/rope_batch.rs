@@ -10,7 +10,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     source: wgsl!("rope_batch"),
     bindings: &[PARAMS, read("this_pass"), read("frequencies"), read("q_norm"), read("k_norm"), write("qkv")],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "HEADS", "KV_HEADS", "HEAD_DIM", "ROPE_DIMS", "SPLIT_HALF", "QK_NORM", "EPS"],
+    overrides: &["WG_SIZE", "HEADS", "KV_HEADS", "HEAD_DIM", "ROPE_DIMS", "SPLIT_HALF", "QK_NORM", "EPS", "MAGNITUDE"],
 };
 
 /// Inputs of [`rope_batch`].
@@ -20,6 +20,8 @@ pub struct RopeBatch {
     pub heads: BatchHeads,
     /// Rotation.
     pub rope: Rope,
+    /// What rotated pairs are multiplied by.
+    pub magnitude: f32,
     /// [`frequency_table`](super::rope_kv::frequency_table) of the model.
     pub frequencies: Slice,
     /// Weights of the norms over each q and k head `[head_dim]` f32, and their epsilon.
@@ -41,6 +43,7 @@ pub fn rope_batch(pass: Slice, dummy: Slice, problem: &RopeBatch) -> Dispatch {
         ("SPLIT_HALF", bool_override(problem.rope.split_half)),
         ("QK_NORM", bool_override(problem.qk_norm.is_some())),
         ("EPS", eps.into()),
+        ("MAGNITUDE", problem.magnitude.into()),
     ];
     let buffers = [pass, problem.frequencies, q_norm, k_norm, problem.qkv];
     let grid = [Extent::Fixed(heads + kv_heads), Extent::PerRows(1), Extent::Fixed(1)];

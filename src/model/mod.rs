@@ -9,7 +9,7 @@ mod families;
 pub mod program;
 mod tensors;
 
-pub use config::{ModelConfig, PerLayer, RopeScaling, Ssm, YarnRamp};
+pub use config::{EmbedderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, Ssm, YarnRamp};
 pub use families::{architectures, program};
 pub use tensors::{Role, WeightKey, WeightSpec, match_tensors, weight_specs};
 
@@ -30,6 +30,8 @@ pub enum RopeStyle {
 pub enum ActivationKind {
     /// GELU in its tanh form (Hendrycks and Gimpel 2016, <https://arxiv.org/abs/1606.08415>)
     Gelu,
+    /// tanh
+    Tanh,
 }
 
 /// The activation of a gated feed-forward (Shazeer 2020, <https://arxiv.org/abs/2002.05202>).

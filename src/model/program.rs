@@ -177,6 +177,15 @@ impl AttentionSpec {
     }
 }
 
+/// Which row of a table a token gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableRow {
+    /// That of its position; the table has so many rows.
+    Position(usize),
+    /// The first of so many, whatever the token.
+    First(usize),
+}
+
 /// How the rows of an input become one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PoolKind {
@@ -193,6 +202,8 @@ pub enum PoolKind {
 pub enum Op {
     /// `y = scale · table[token]`
     Embed { table: WeightKey, scale: f32, y: Activation },
+    /// `y = table[row]`, by the place of a token instead of its id.
+    EmbedPlace { table: WeightKey, row: TableRow, y: Activation },
     /// `y = norm(x)`; `y` may be `x`.
     Norm { x: Activation, norm: Norm, y: Activation },
     /// `y = W · x + bias`. Operations in a row that read the same `x` are stacked into one product.
@@ -203,6 +214,11 @@ pub enum Op {
     /// `y = softmax(q · kᵀ) · v` over it, causally (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023,
     /// <https://arxiv.org/abs/2305.13245>).
     Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, cache: usize, y: Activation },
+    /// `y = softmax(q · kᵀ) · v` over the rows of the same input alone: with `causal` those up to a row, else all.
+    /// Without `causal` a window reaches `window / 2` rows to either side.
+    AttendInput { qkv: [Activation; 3], attention: AttentionSpec, causal: bool, y: Activation },
+    /// One row for each input: what follows in the head is over these.
+    Pool { x: Activation, kind: PoolKind, y: Activation },
     /// `y = x · σ(gate)` (Qiu et al. 2025, <https://arxiv.org/abs/2505.06708>), or with a norm
     /// `y = norm(x) · silu(gate)`, each head of `width` values by itself.
     GateHeads { x: Activation, gate: Activation, norm: Option<(WeightKey, f32)>, width: usize, y: Activation },
@@ -223,11 +239,20 @@ pub enum Op {
 }
 
 impl Op {
+    /// The shape of an attention.
+    pub fn attention(&self) -> Option<AttentionSpec> {
+        match self {
+            Self::Attend { attention, .. } | Self::AttendInput { attention, .. } => Some(*attention),
+            _ => None,
+        }
+    }
+
     /// The activations that the operation reads.
     pub fn reads(&self) -> Vec<Activation> {
         match *self {
-            Self::Embed { .. } => Vec::new(),
-            Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } => vec![x],
+            Self::Embed { .. } | Self::EmbedPlace { .. } => Vec::new(),
+            Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } | Self::Pool { x, .. } => vec![x],
+            Self::AttendInput { qkv, .. } => qkv.to_vec(),
             Self::Activate { x, .. } | Self::Scale { x, .. } | Self::ScaleBy { x, .. } => vec![x],
             Self::SoftCap { x, .. } => vec![x],
             Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
@@ -241,7 +266,8 @@ impl Op {
     pub fn writes(&self) -> Activation {
         match *self {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
-            Self::Attend { y, .. } | Self::GateHeads { y, .. } => y,
+            Self::EmbedPlace { y, .. } | Self::Pool { y, .. } => y,
+            Self::Attend { y, .. } | Self::AttendInput { y, .. } | Self::GateHeads { y, .. } => y,
             Self::Gate { y, .. } | Self::GatePart { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } => x,
             Self::ScaleBy { x, .. } | Self::SoftCap { x, .. } => x,
@@ -263,8 +289,25 @@ pub struct Program {
     pub embed: Vec<Op>,
     /// Layer by layer.
     pub layers: Vec<Vec<Op>>,
-    /// Residual stream → logits, for the rows whose logits are wanted.
+    /// Residual stream → logits, for the rows whose logits are wanted; or → what [`Program::output`] says.
     pub head: Vec<Op>,
+    /// What the last operation gives.
+    pub output: Output,
+}
+
+/// What a program gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Output {
+    /// Logits `[vocab]` of a row.
+    #[default]
+    Logits,
+    /// A vector of an input.
+    Embedding,
+    /// A score for each label of an input, to be made probabilities by a softmax or as they are.
+    Scores {
+        /// Whether they are.
+        softmax: bool,
+    },
 }
 
 /// The logits: `[vocab]` per row.
@@ -290,7 +333,7 @@ impl Program {
     }
 
     fn check_op(&self, op: &Op) -> Result<()> {
-        if let Op::Attend { attention: AttentionSpec { heads, kv_heads, head_dim, .. }, .. } = *op {
+        if let Some(AttentionSpec { heads, kv_heads, head_dim, .. }) = op.attention() {
             for (what, count) in [("heads", heads), ("kv heads", kv_heads), ("values of a head", head_dim)] {
                 if count == 0 {
                     return Err(Error::bad_file(format!("{what}: expected at least 1, found 0")));
@@ -302,6 +345,17 @@ impl Program {
             0 => Err(Error::bad_file(format!("width of `{}`: expected at least 1, found 0", spec.name))),
             _ => Ok(()),
         }
+    }
+
+    /// The operations of the head before rows are pooled, and those from there on: none where they are not.
+    pub fn head_parts(&self) -> (&[Op], &[Op]) {
+        let pool = self.head.iter().position(|op| matches!(op, Op::Pool { .. }));
+        self.head.split_at(pool.unwrap_or(self.head.len()))
+    }
+
+    /// What the head ends with.
+    pub fn output_activation(&self) -> Activation {
+        self.head.last().map_or(self.residual(), Op::writes)
     }
 
     /// The attention of the layer that fills each KV cache, by number.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::ModelConfig;
-use super::program::{Op, TensorPart};
+use super::program::{Op, TableRow, TensorPart};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::TensorInfo;
 
@@ -17,6 +17,28 @@ pub(super) const HEAD: &str = "output.weight";
 pub enum Role {
     /// One row per token: the start of the residual stream. Also the head, where there is no [`Role::Output`].
     TokenEmbedding,
+    /// One row per position.
+    PositionEmbedding,
+    /// One row per kind of text segment.
+    TokenTypes,
+    /// The norm after the embeddings.
+    EmbeddingNorm,
+    /// Bias of that.
+    EmbeddingNormBias,
+    /// The hidden layer of a classifier.
+    Classifier,
+    /// Bias of that.
+    ClassifierBias,
+    /// The norm after it.
+    ClassifierNorm,
+    /// A row per label of a classifier.
+    ClassifierOut,
+    /// Bias of that.
+    ClassifierOutBias,
+    /// The first product after pooling.
+    Dense2,
+    /// The second.
+    Dense3,
     /// The RMS norm before the head.
     OutputNorm,
     /// The head: one row per token.
@@ -53,14 +75,28 @@ pub enum Role {
     AttnKNorm,
     /// The RMS norm after the output projection of attention.
     AttnPostNorm,
-    /// The RMS norm before the feed-forward.
+    /// The norm of the sum after attention.
+    AttnOutNorm,
+    /// Bias of that.
+    AttnOutNormBias,
+    /// The norm of the sum after the feed-forward.
+    LayerOutNorm,
+    /// Bias of that.
+    LayerOutNormBias,
+    /// The norm before the feed-forward.
     FfnNorm,
     /// The half of the feed-forward that goes through the activation.
     FfnGate,
     /// The half of the feed-forward that is multiplied with it.
     FfnUp,
+    /// The second half of a tensor that has both halves.
+    FfnUpHalf,
+    /// Bias of what goes into the feed-forward.
+    FfnUpBias,
     /// Feed-forward back to the residual stream.
     FfnDown,
+    /// Bias of that.
+    FfnDownBias,
     /// The RMS norm after the feed-forward.
     FfnPostNorm,
 }
@@ -126,6 +162,17 @@ impl WeightSpec {
 /// Names of the model's own tensors.
 const MODEL: &[(Role, &str)] = &[
     (Role::TokenEmbedding, EMBEDDING),
+    (Role::PositionEmbedding, "position_embd.weight"),
+    (Role::TokenTypes, "token_types.weight"),
+    (Role::EmbeddingNorm, "token_embd_norm.weight"),
+    (Role::EmbeddingNormBias, "token_embd_norm.bias"),
+    (Role::Classifier, "cls.weight"),
+    (Role::ClassifierBias, "cls.bias"),
+    (Role::ClassifierNorm, "cls.norm.weight"),
+    (Role::ClassifierOut, "cls.output.weight"),
+    (Role::ClassifierOutBias, "cls.output.bias"),
+    (Role::Dense2, "dense_2.weight"),
+    (Role::Dense3, "dense_3.weight"),
     (Role::OutputNorm, "output_norm.weight"),
     (Role::Output, HEAD),
     (Role::RopeFreqs, "rope_freqs.weight"),
@@ -147,10 +194,16 @@ const LAYER: &[(Role, &str)] = &[
     (Role::AttnQNorm, "attn_q_norm.weight"),
     (Role::AttnKNorm, "attn_k_norm.weight"),
     (Role::AttnPostNorm, "post_attention_norm.weight"),
+    (Role::AttnOutNorm, "attn_output_norm.weight"),
+    (Role::AttnOutNormBias, "attn_output_norm.bias"),
+    (Role::LayerOutNorm, "layer_output_norm.weight"),
+    (Role::LayerOutNormBias, "layer_output_norm.bias"),
     (Role::FfnNorm, "ffn_norm.weight"),
     (Role::FfnGate, "ffn_gate.weight"),
     (Role::FfnUp, "ffn_up.weight"),
+    (Role::FfnUpBias, "ffn_up.bias"),
     (Role::FfnDown, "ffn_down.weight"),
+    (Role::FfnDownBias, "ffn_down.bias"),
     (Role::FfnPostNorm, "post_ffw_norm.weight"),
 ];
 
@@ -172,6 +225,9 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
     for op in program.ops() {
         match op {
             Op::Embed { table, y, .. } => specs.add(*table, &[program.width(*y), config.vocab], false),
+            Op::EmbedPlace { table, row: TableRow::Position(rows) | TableRow::First(rows), y } => {
+                specs.add(*table, &[program.width(*y), *rows], false);
+            }
             Op::Norm { norm, .. } => {
                 if let Some(weight) = norm.weight {
                     specs.add(weight, &[norm.width], false);

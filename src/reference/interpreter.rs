@@ -3,10 +3,11 @@
 use super::cache::LayerCache;
 use super::weights::Weights;
 use super::{
-    AttentionShape, NormShape, attention, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, swiglu,
+    AttentionShape, NormShape, Visible, attention, attention_batch, gather, geglu, gelu, layer_norm, output_gate,
+    rms_norm, rope_scaled, swiglu,
 };
 use crate::error::Result;
-use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op, Program, RopeTable};
+use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op, Program, RopeTable, TableRow};
 use crate::model::{ActivationKind, GateKind};
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
@@ -19,9 +20,13 @@ pub(super) struct Activations {
 impl Activations {
     /// Zeros for what the layers use; the head makes its own.
     pub fn new(program: &Program, tokens: usize) -> Self {
+        Self::of(program, program.embed.iter().chain(program.layers.iter().flatten()), tokens)
+    }
+
+    /// Zeros for what these operations write.
+    pub fn of<'p>(program: &Program, ops: impl IntoIterator<Item = &'p Op>, tokens: usize) -> Self {
         let mut values = vec![Vec::new(); program.activations.len()];
-        for op in program.embed.iter().chain(program.layers.iter().flatten()) {
-            let y = op.writes();
+        for y in ops.into_iter().map(Op::writes) {
             values[y.0].resize(tokens * program.width(y), 0.0);
         }
         Self { tokens, values }
@@ -36,15 +41,11 @@ impl Activations {
 
     /// The last rows of what outlives the layers, and room for what the head computes from them.
     pub fn last(&self, rows: usize, program: &Program) -> Self {
-        let mut values = vec![Vec::new(); program.activations.len()];
-        for op in &program.head {
-            let y = op.writes();
-            values[y.0].resize(rows * program.width(y), 0.0);
-        }
+        let mut made = Self::of(program, &program.head, rows);
         for x in program.lasting() {
-            values[x.0] = self.values[x.0][(self.tokens - rows) * program.width(x)..].to_vec();
+            made.values[x.0] = self.values[x.0][(self.tokens - rows) * program.width(x)..].to_vec();
         }
-        Self { tokens: rows, values }
+        made
     }
 
     /// Takes an activation out, to be written while others are read; [`Activations::put`] brings it back.
@@ -80,6 +81,15 @@ impl Interpreter<'_> {
                 out.iter_mut().for_each(|x| *x *= scale);
                 self.run.put(y, out);
             }
+            Op::EmbedPlace { table, row, y } => {
+                let rows: Vec<u32> = match row {
+                    TableRow::First(_) => vec![0; self.ids.len()],
+                    TableRow::Position(_) => (self.position as u32..).take(self.ids.len()).collect(),
+                };
+                gather(&self.weights.tensor(table).matrix(), &rows, &mut self.run.values[y.0])?;
+            }
+            // The caller's: it changes the number of rows.
+            Op::Pool { .. } => {}
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);
                 if x != y {
@@ -99,6 +109,9 @@ impl Interpreter<'_> {
             }
             Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
             Op::Attend { q, kv, attention, cache, y } => self.attend((q, kv), &attention, cache, y, yield_now).await?,
+            Op::AttendInput { qkv, attention, causal, y } => {
+                self.attend_input(qkv, &attention, causal, y, yield_now).await;
+            }
             Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
             Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
             Op::ScaleBy { x, factor } => {
@@ -114,6 +127,9 @@ impl Interpreter<'_> {
             }
             Op::Activate { x, kind: ActivationKind::Gelu } => {
                 self.run.values[x.0].iter_mut().for_each(|x| *x = gelu(f64::from(*x)) as f32)
+            }
+            Op::Activate { x, kind: ActivationKind::Tanh } => {
+                self.run.values[x.0].iter_mut().for_each(|x| *x = x.tanh());
             }
             Op::Add { x, scale, to } => {
                 let mut sum = self.run.take(to);
@@ -193,5 +209,26 @@ impl Interpreter<'_> {
         }
         self.run.put(y, out);
         Ok(())
+    }
+
+    /// The rows are those of one input.
+    async fn attend_input(
+        &mut self,
+        qkv: [Activation; 3],
+        spec: &AttentionSpec,
+        causal: bool,
+        y: Activation,
+        yield_now: &mut impl AsyncFnMut(),
+    ) {
+        let AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, .. } = *spec;
+        let shape = AttentionShape { heads, kv_heads, head_dim, position: 0, scale, window: None, soft_cap };
+        let mut out = self.run.take(y);
+        let [q, k, v] = qkv.map(|of| self.run.values[of.0].as_slice());
+        let width = spec.query_width();
+        for (row, out) in q.chunks_exact(width).enumerate().zip(out.chunks_exact_mut(width)) {
+            attention_batch(shape, Visible { causal, window }, row, [k, v], out);
+            yield_now().await;
+        }
+        self.run.put(y, out);
     }
 }

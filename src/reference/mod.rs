@@ -13,6 +13,7 @@ mod attention_strided;
 mod cache;
 mod delta_net;
 mod elementwise;
+mod embed;
 mod fill;
 mod gather;
 pub mod gather_axis;

@@ -5,7 +5,7 @@ use super::interpreter::{Activations, Interpreter};
 use super::weights::{CpuModelBuilder, Weights};
 use super::{YarnScaling, frequencies, yarn};
 use crate::error::{Error, ErrorCode, Result};
-use crate::model::program::{Op, Program, RopeTable};
+use crate::model::program::{Op, Output, Program, RopeTable};
 use crate::model::{ModelConfig, RopeScaling};
 use crate::yielding::{at_once, none};
 
@@ -69,10 +69,19 @@ impl CpuModel {
     }
 
     /// The program, and what runs its operations on these activations.
-    fn interpreter<'a>(&'a mut self, run: &'a mut Activations, ids: &'a [u32]) -> (&'a Program, Interpreter<'a>) {
+    pub(super) fn interpreter<'a>(
+        &'a mut self,
+        run: &'a mut Activations,
+        ids: &'a [u32],
+    ) -> (&'a Program, Interpreter<'a>) {
         let Self { program, weights, frequencies, cache, cached, .. } = self;
         let tables = &program.rope_tables;
         (program, Interpreter { run, ids, weights, tables, frequencies, cache, position: *cached })
+    }
+
+    /// What it computes.
+    pub fn program(&self) -> &Program {
+        &self.program
     }
 
     /// The numbers of the model.
@@ -107,6 +116,9 @@ impl CpuModel {
     /// `invalid_argument` for no ids, an id outside the vocabulary, or a position past what is cached; `context_full`
     /// where the ids do not fit; `out_of_memory` where the logits do not.
     pub fn begin(&mut self, ids: &[u32], position: usize, logits: Logits) -> Result<Pass<'_>> {
+        if self.program.output != Output::Logits {
+            return Err(Error::invalid_argument("the model writes no text"));
+        }
         if ids.is_empty() {
             return Err(Error::invalid_argument("no tokens to run"));
         }

@@ -18,7 +18,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from llama_cpp import LLAMA_POOLING_TYPE_RANK, Llama, llama_cpp
+from llama_cpp import GGML_TYPE_F32, LLAMA_POOLING_TYPE_RANK, Llama, llama_cpp
 
 import make_expectations  # noqa: F401  sets parameters of llama.cpp
 from f32_twin import write_twin
@@ -46,7 +46,7 @@ def expectations(model: Model, path: Path, scratch: Path) -> dict:
     twin = scratch / path.name
     write_twin([path], twin)
     llama = Llama(str(twin), embedding=True, n_ctx=512, n_batch=512, n_ubatch=512, n_threads=2, n_threads_batch=2,
-                  n_gpu_layers=0, flash_attn=False, verbose=False)
+                  n_gpu_layers=0, flash_attn=False, type_k=GGML_TYPE_F32, type_v=GGML_TYPE_F32, verbose=False)
     labels = model.metadata.get("classifier.output_labels", [])
     is_rank = llama.pooling_type() == LLAMA_POOLING_TYPE_RANK
     width = len(labels) if is_rank else model.metadata["embedding_length"]

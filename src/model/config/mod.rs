@@ -2,6 +2,7 @@
 //!
 //! Past this point nobody reads metadata again, and nobody checks a dimension again.
 
+mod embedder;
 mod keys;
 mod rope;
 
@@ -9,6 +10,8 @@ use std::collections::BTreeSet;
 
 use keys::Keys;
 pub use rope::{RopeScaling, YarnRamp};
+
+pub use embedder::{EmbedderConfig, Pooling};
 
 use super::tensors::{EMBEDDING, HEAD};
 use crate::error::{Error, ErrorCode, Result};
@@ -156,6 +159,8 @@ pub struct ModelConfig {
     pub vocab: usize,
     /// Whether the embedding table is also the head.
     pub tied: bool,
+    /// What it gives for a text as a whole.
+    pub embedder: EmbedderConfig,
     /// The names of the file's tensors: some families have more than one form.
     pub tensor_names: BTreeSet<String>,
 }
@@ -206,6 +211,7 @@ impl ModelConfig {
             context_length,
             vocab: vocabulary(&keys, &gguf.tensors)?,
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
+            embedder: EmbedderConfig::read(&keys, hidden)?,
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
         })
     }

@@ -1,10 +1,10 @@
 //! Writes programs: the pieces that families share, each a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, LOGITS, Norm, NormKind, Op, Program, RopeTable, Temperature, TensorPart, Weight,
-    of_layer, of_model,
+    Activation, AttentionSpec, LOGITS, Norm, NormKind, Op, Output, Program, RopeTable, TableRow, Temperature,
+    TensorPart, Weight, of_layer, of_model,
 };
-use super::super::{GateKind, ModelConfig, RopeStyle};
+use super::super::{ActivationKind, GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
 
 /// Whether the q, k and v projections add a bias.
@@ -40,6 +40,8 @@ pub struct AttentionBlock {
     pub v_norm: bool,
     /// Biases of q, k and v.
     pub bias: Bias,
+    /// Bias of the output projection.
+    pub out_bias: Bias,
     /// Whether each head of q and k goes through its own RMS norm before the rotation.
     pub qk_norm: bool,
     /// The rotation.
@@ -72,6 +74,7 @@ impl AttentionBlock {
             kv: KeysAndValues::Own,
             v_norm: false,
             bias: Bias::None,
+            out_bias: Bias::None,
             qk_norm: false,
             rope,
             gated: false,
@@ -115,14 +118,26 @@ impl<'a> Builder<'a> {
         self
     }
 
-    /// Ends with norm and head: logits `W · norm(x)`, capped where there is a cap.
+    /// Ends with norm and head: logits `W · norm(x)`, capped where there is a cap. Where the file says how rows are
+    /// pooled, as an embedder.
     pub fn head(mut self, soft_cap: Option<f32>) -> Program {
+        if self.config.embedder.pooling.is_some() {
+            let norm = self.plain_rms(of_model(Role::OutputNorm), self.config.hidden);
+            return self.embedder_head(Some(norm));
+        }
         let normed = self.rms_norm(self.x, of_model(Role::OutputNorm));
         let weight = of_model(if self.config.tied { Role::TokenEmbedding } else { Role::Output });
         let logits = self.program.activation(LOGITS, self.config.vocab);
         self.ops.push(Op::Linear { x: normed, weight, bias: None, y: logits });
         self.ops.extend(soft_cap.map(|cap| Op::SoftCap { x: logits, cap }));
         self.program.head = self.ops;
+        self.program
+    }
+
+    /// The program, whose head are the operations at hand.
+    pub fn finish(mut self, output: Output) -> Program {
+        self.program.head = self.ops;
+        self.program.output = output;
         self.program
     }
 
@@ -177,13 +192,20 @@ impl<'a> Builder<'a> {
         if let Some([k, _]) = kv.filter(|_| block.qk_norm) {
             self.head_norm(k, Role::AttnKNorm, head_dim);
         }
-        let table = self.program.rope_table(block.rope);
-        let rotated = [q].into_iter().chain(kv.map(|[k, _]| k));
-        self.ops.extend(rotated.map(|x| Op::Rope { x, head_dim, table }));
+        if block.rope.dims > 0 {
+            let table = self.program.rope_table(block.rope);
+            let rotated = [q].into_iter().chain(kv.map(|[k, _]| k));
+            self.ops.extend(rotated.map(|x| Op::Rope { x, head_dim, table }));
+        }
         let attended = self.program.activation("attended", attention.query_width());
-        self.ops.push(Op::Attend { q, kv, attention, cache, y: attended });
+        let causal = self.config.embedder.causal;
+        self.ops.push(match kv.filter(|_| self.config.embedder.pooling.is_some()) {
+            Some([k, v]) => Op::AttendInput { qkv: [q, k, v], attention, causal, y: attended },
+            None => Op::Attend { q, kv, attention, cache, y: attended },
+        });
         let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));
-        self.linear(attended, Role::AttnOut, None, ("update", self.config.hidden))
+        let out_bias = self.bias(block.out_bias, Role::AttnOutBias);
+        self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden))
     }
 
     /// k and v of `x`; v after its norm, k before its own.
@@ -220,17 +242,59 @@ impl<'a> Builder<'a> {
 
     /// The gated feed-forward of `x`, normalised before.
     pub fn feed_forward(&mut self, x: Activation, kind: GateKind) -> Activation {
+        self.feed_forward_of(x, [Role::FfnGate, Role::FfnUp], kind)
+    }
+
+    /// The same with these weights of the two halves.
+    pub fn feed_forward_of(&mut self, x: Activation, [gate, up]: [Role; 2], kind: GateKind) -> Activation {
         let (hidden, ffn) = (self.config.hidden, self.config.ffn.of(self.layer));
-        let gate = self.linear(x, Role::FfnGate, None, ("gate", ffn));
-        let up = self.linear(x, Role::FfnUp, None, ("up", ffn));
+        let gate = self.linear(x, gate, None, ("gate", ffn));
+        let up = self.linear(x, up, None, ("up", ffn));
         let activated = self.program.activation("activated", ffn);
         self.ops.push(Op::Gate { gate, up, kind, y: activated });
         self.linear(activated, Role::FfnDown, None, ("update", hidden))
     }
 
+    /// The feed-forward of `x` without a gate.
+    pub fn feed_forward_plain(&mut self, x: Activation, kind: ActivationKind) -> Activation {
+        let (hidden, ffn) = (self.config.hidden, self.config.ffn.of(self.layer));
+        let bias = |role| Some(Weight { key: of_layer(self.layer, role), optional: true });
+        let [up_bias, down_bias] = [Role::FfnUpBias, Role::FfnDownBias].map(bias);
+        let up = self.linear(x, Role::FfnUp, up_bias, ("up", ffn));
+        self.ops.push(Op::Activate { x: up, kind });
+        self.linear(up, Role::FfnDown, down_bias, ("update", hidden))
+    }
+
     /// Adds to the residual stream.
     pub fn add(&mut self, x: Activation) {
         self.ops.push(Op::Add { x, scale: 1.0, to: self.x });
+    }
+
+    /// An operation of the part at hand.
+    pub fn push(&mut self, op: Op) {
+        self.ops.push(op);
+    }
+
+    /// An operation after the embedding of the token.
+    pub fn embed_op(&mut self, op: Op) {
+        self.program.embed.push(op);
+    }
+
+    /// The activation of this name and width.
+    pub fn activation(&mut self, name: &'static str, width: usize) -> Activation {
+        self.program.activation(name, width)
+    }
+
+    /// The layer's weight of this role.
+    pub fn of_layer(&self, role: Role) -> WeightKey {
+        of_layer(self.layer, role)
+    }
+
+    /// Adds a row of another table to the embedding of the token.
+    pub fn embed_place(&mut self, table: Role, row: TableRow) {
+        let y = self.program.activation("place", self.config.hidden);
+        self.program.embed.push(Op::EmbedPlace { table: of_model(table), row, y });
+        self.program.embed.push(Op::Add { x: y, scale: 1.0, to: self.x });
     }
 
     /// Says that weights of this layer are rows of its tensor `tensor`: `repeats` times so many rows of each in turn.

@@ -55,6 +55,12 @@ pub fn gemma3(config: &ModelConfig) -> Program {
     sandwich(config, |layer| if slides(layer) { sliding } else { full }).head(cap(config.final_soft_cap, None))
 }
 
+/// EmbeddingGemma (<https://arxiv.org/abs/2509.20354>): Gemma 3 whose tokens see all others, those of sliding layers
+/// half a window to either side.
+pub fn gemma_embedding(config: &ModelConfig) -> Program {
+    gemma3(config)
+}
+
 /// Layers with norms before and after attention and feed-forward.
 fn sandwich(config: &ModelConfig, block: impl Fn(usize) -> AttentionBlock) -> Builder<'_> {
     let add_normed = |b: &mut Builder, update: Activation, role: Role| {

@@ -2,7 +2,9 @@
 //!
 //! To add one, write a file that reads like the family's paper, and give it a row of [`FAMILIES`].
 
+mod bert;
 mod builder;
+mod embedder;
 mod gemma;
 mod llama;
 
@@ -26,6 +28,10 @@ static FAMILIES: &[Family] = &[
     Family { name: "gemma", program: gemma::gemma },
     Family { name: "gemma2", program: gemma::gemma2 },
     Family { name: "gemma3", program: gemma::gemma3 },
+    Family { name: "bert", program: bert::bert },
+    Family { name: "nomic-bert", program: bert::nomic_bert },
+    Family { name: "modern-bert", program: bert::modern_bert },
+    Family { name: "gemma-embedding", program: gemma::gemma_embedding },
 ];
 
 /// The names of all architectures that webgguf runs.

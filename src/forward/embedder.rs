@@ -1,0 +1,91 @@
+//! Batches of inputs: all their rows through the layers, and one row for each of them through what follows pooling.
+
+use super::fusion::{AttendInput, OfHeads};
+use super::{Buffers, Forward, Lowering};
+use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch};
+use crate::kernels::caps::ActivationFormat;
+use crate::kernels::rope_batch::{RopeBatch, rope_batch};
+use crate::kernels::rope_kv::Rope;
+use crate::kernels::spec::{Dispatch, Slice};
+use crate::model::RopeStyle;
+
+/// Everything that runs an embedder.
+#[derive(Debug, Clone)]
+pub struct BatchLists {
+    /// Over the rows of a batch: embedding, layers, and the head up to pooling.
+    pub rows: Vec<Dispatch>,
+    /// Over its inputs: pooling and what follows.
+    pub inputs: Vec<Dispatch>,
+}
+
+impl BatchLists {
+    /// All dispatches.
+    pub fn all(&self) -> impl Iterator<Item = &Dispatch> {
+        self.rows.iter().chain(&self.inputs)
+    }
+}
+
+impl Forward<'_> {
+    /// Everything that runs an embedder. `of_inputs` is a pass with a row for each input, for what follows pooling.
+    pub fn batch_lists(&self, of_inputs: Slice) -> BatchLists {
+        let format = self.caps.activation_format;
+        let places = &self.buffers.places;
+        let mut rows = self.many_rows(&places.embed).lower_many(&self.program.embed, ActivationFormat::F32);
+        for (ops, places) in self.program.layers.iter().zip(&places.layers) {
+            rows.extend(self.many_rows(places).lower_many(ops, format));
+        }
+        let (before, pooled) = self.program.head_parts();
+        rows.extend(self.many_rows(&places.head).lower_many(before, format));
+        let buffers = Buffers { pass: of_inputs, ..self.buffers.clone() };
+        let forward = Forward { buffers: &buffers, ..*self };
+        let inputs = forward.many_rows(&buffers.places.head).lower_many(pooled, ActivationFormat::F32);
+        BatchLists { rows, inputs }
+    }
+
+    /// Where the pooled rows end up: `[inputs, width]` f32.
+    pub fn pooled(&self) -> Slice {
+        self.buffers.places.head.of(self.program.output_activation()).slice
+    }
+}
+
+impl Lowering<'_> {
+    /// Norms over heads and rotation in place, and attention of the rows of a batch.
+    pub(super) fn attention_input(&self, of_heads: &OfHeads, attend: &AttendInput) -> Vec<Dispatch> {
+        let Forward { program, buffers, .. } = self.forward;
+        let spec = attend.attention;
+        let (heads, kv_heads, head_dim) = (spec.heads as u32, spec.kv_heads as u32, spec.head_dim as u32);
+        let heads = BatchHeads { heads, kv_heads, head_dim };
+        let [q, k, v] = attend.qkv.map(|of| self.places.of(of));
+        let (q_width, kv_width) = (spec.query_width(), spec.kv_width());
+        debug_assert!(
+            [q.offset, k.offset, v.offset] == [0, q_width, q_width + kv_width],
+            "q, k and v are side by side"
+        );
+        let (qkv, OfHeads { qk_norm, rope, eps, .. }) = (q.slice, *of_heads);
+        let mut list = Vec::new();
+        if qk_norm.is_some() || rope.is_some() {
+            let table = rope.map(|number| program.rope_tables[number]);
+            let problem = RopeBatch {
+                heads,
+                rope: Rope {
+                    dims: table.map_or(0, |table| table.dims as u32),
+                    split_half: table.is_some_and(|table| table.style == RopeStyle::SplitHalf),
+                },
+                magnitude: table.map_or(1.0, |table| table.scaling.magnitude),
+                frequencies: rope.map_or(buffers.dummy, |number| buffers.frequencies[number]),
+                qk_norm: qk_norm.map(|(q, k)| (self.forward.vector(q), self.forward.vector(k.unwrap_or(q)), eps)),
+                qkv,
+            };
+            list.push(rope_batch(buffers.pass, buffers.dummy, &problem));
+        }
+        let rules = BatchRules {
+            causal: attend.causal,
+            window: spec.window.unwrap_or(0) as u32,
+            scale: spec.scale,
+            soft_cap: spec.soft_cap.unwrap_or(0.0),
+        };
+        let y = self.places.of(attend.y).slice;
+        list.push(attention_batch(heads, rules, BatchBuffers { pass: buffers.pass, inputs: buffers.inputs, qkv, y }));
+        list
+    }
+}

@@ -1,0 +1,128 @@
+//! What a model gives for a text as a whole.
+
+use super::Keys;
+use crate::error::{Error, Result};
+use crate::model::program::PoolKind;
+
+/// Architectures that write no text: their tokens see all others, unless a file says otherwise.
+const ENCODERS: [&str; 4] = ["bert", "nomic-bert", "modern-bert", "gemma-embedding"];
+/// Architectures that write text, unless a file says how rows are pooled.
+const DECODERS: [&str; 6] = ["llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3"];
+/// Labels of a classifier, at most.
+const MAX_LABELS: usize = 1 << 16;
+/// Kinds of text segments, at most.
+const MAX_TOKEN_TYPES: usize = 1 << 16;
+
+/// What a text becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pooling {
+    /// The mean of its tokens' vectors.
+    Mean,
+    /// The vector of its first token, which stands for classification.
+    Cls,
+    /// The vector of its last token.
+    Last,
+    /// Scores of a classifier over one of these.
+    Rank,
+}
+
+impl Pooling {
+    /// As pages see it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Cls => "cls",
+            Self::Last => "last",
+            Self::Rank => "rank",
+        }
+    }
+}
+
+/// The numbers of an embedder or a reranker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmbedderConfig {
+    /// `pooling_type`; `None` where the model writes text.
+    pub pooling: Option<Pooling>,
+    /// `classifier.pooling_type`: what a classifier is over, if the file says.
+    pub classified: Option<PoolKind>,
+    /// `attention.causal`: whether a token sees none after itself.
+    pub causal: bool,
+    /// Labels of the classifier.
+    pub labels: usize,
+    /// Rows of the table of text segments; 0 where there is none.
+    pub token_types: usize,
+    /// Width between the two products after pooling, where the file has these.
+    pub dense: Option<usize>,
+}
+
+impl EmbedderConfig {
+    pub(super) fn read(keys: &Keys, hidden: usize) -> Result<Self> {
+        let labels = keys.metadata.strings(&keys.name("classifier.output_labels"))?;
+        let labels = labels.map_or(1, |labels| labels.len());
+        if !(1..=MAX_LABELS).contains(&labels) {
+            let name = keys.name("classifier.output_labels");
+            return Err(Error::bad_file(format!("metadata `{name}`: expected 1 to {MAX_LABELS}, found {labels}")));
+        }
+        let is_encoder = ENCODERS.contains(&keys.architecture);
+        Ok(Self {
+            pooling: pooling(keys, "pooling_type")?
+                .filter(|_| is_encoder || DECODERS.contains(&keys.architecture))
+                .or(is_encoder.then_some(Pooling::Mean)),
+            classified: pooling(keys, "classifier.pooling_type")?.and_then(kind),
+            causal: keys.metadata.bool(&keys.name("attention.causal"))?.unwrap_or(!is_encoder),
+            labels,
+            token_types: token_types(keys)?,
+            dense: dense(keys, hidden)?,
+        })
+    }
+
+    /// Which row of a text, or what of all, becomes its vector. Classifiers read the token that has seen all others.
+    pub fn pool_kind(&self) -> Option<PoolKind> {
+        let of_classifier = if self.causal { PoolKind::Last } else { PoolKind::First };
+        self.pooling.map(|pooling| kind(pooling).unwrap_or(self.classified.unwrap_or(of_classifier)))
+    }
+}
+
+fn kind(pooling: Pooling) -> Option<PoolKind> {
+    match pooling {
+        Pooling::Mean => Some(PoolKind::Mean),
+        Pooling::Cls => Some(PoolKind::First),
+        Pooling::Last => Some(PoolKind::Last),
+        Pooling::Rank => None,
+    }
+}
+
+/// GGUF's numbers; 0 says that there is none.
+fn pooling(keys: &Keys, key: &str) -> Result<Option<Pooling>> {
+    let name = keys.name(key);
+    match keys.metadata.u64(&name)? {
+        None | Some(0) => Ok(None),
+        Some(1) => Ok(Some(Pooling::Mean)),
+        Some(2) => Ok(Some(Pooling::Cls)),
+        Some(3) => Ok(Some(Pooling::Last)),
+        Some(4) => Ok(Some(Pooling::Rank)),
+        Some(found) => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to 4, found {found}"))),
+    }
+}
+
+fn token_types(keys: &Keys) -> Result<usize> {
+    const KEY: &str = "tokenizer.ggml.token_type_count";
+    match keys.metadata.u64(KEY)?.unwrap_or(0) {
+        found if found <= MAX_TOKEN_TYPES as u64 => Ok(found as usize),
+        found => Err(Error::bad_file(format!("metadata `{KEY}`: expected 0 to {MAX_TOKEN_TYPES}, found {found}"))),
+    }
+}
+
+/// `dense_2_feat_out`, which must be what the second product takes.
+fn dense(keys: &Keys, hidden: usize) -> Result<Option<usize>> {
+    let Some(width) = keys.count("dense_2_feat_out", super::MAX_FFN)? else { return Ok(None) };
+    let rest = [("dense_2_feat_in", hidden), ("dense_3_feat_in", width), ("dense_3_feat_out", hidden)];
+    for (key, expected) in rest {
+        if let Some(found) = keys.count(key, super::MAX_FFN)?.filter(|&found| found != expected) {
+            let name = keys.name(key);
+            return Err(Error::bad_file(format!("metadata `{name}`: expected {expected}, found {found}")));
+        }
+    }
+    Ok(Some(width))
+}

@@ -1,0 +1,122 @@
+//! Encoders: every token sees all others, and a text becomes one vector or one score. BERT (Devlin et al. 2018,
+//! <https://arxiv.org/abs/1810.04805>): MiniLM, BGE, E5, and XLM-R models. Nomic BERT
+//! (<https://arxiv.org/abs/2402.01613>), ModernBERT (Warner et al. 2024, <https://arxiv.org/abs/2412.13663>).
+
+use super::super::config::SlidingPattern;
+use super::super::program::{Activation, Norm, NormKind, Op, Program, RopeTable, TableRow, Weight, of_model};
+use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle, WeightKey};
+use super::builder::{AttentionBlock, Bias, Builder};
+
+/// BERT: learned positions, norms after the sums, GELU.
+pub fn bert(config: &ModelConfig) -> Program {
+    let mut b = start(config);
+    b.embed_place(Role::PositionEmbedding, TableRow::Position(config.context_length));
+    embedding_norm(&mut b, Some(Role::EmbeddingNormBias));
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..without_rope(config) };
+    post_norm_layers(b, block, |b, x| b.feed_forward_plain(x, ActivationKind::Gelu))
+}
+
+/// Nomic BERT: BERT with rotated positions and SwiGLU.
+pub fn nomic_bert(config: &ModelConfig) -> Program {
+    let mut b = start(config);
+    embedding_norm(&mut b, Some(Role::EmbeddingNormBias));
+    let block = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..block };
+    post_norm_layers(b, block, |b, x| b.feed_forward(x, GateKind::SwiGlu))
+}
+
+/// ModernBERT: norms before the blocks and none before the first attention, GeGLU, two of three layers with a window.
+pub fn modern_bert(config: &ModelConfig) -> Program {
+    let mut b = Builder::new(config, 1.0);
+    embedding_norm(&mut b, None);
+    let full = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    let theta = config.rope_theta_sliding.unwrap_or(config.rope_theta);
+    let sliding = AttentionBlock { rope: RopeTable { theta, ..full.rope }, window: config.sliding_window, ..full };
+    let slides = |layer: usize| match &config.sliding_pattern {
+        _ if config.sliding_window.is_none() => false,
+        Some(SlidingPattern::Layers(layers)) => layers.get(layer).copied().unwrap_or(false),
+        Some(SlidingPattern::Every(0)) => true,
+        // The first of every so many is full.
+        Some(SlidingPattern::Every(every)) => !layer.is_multiple_of(*every),
+        None => !layer.is_multiple_of(3),
+    };
+    let b = b.layers(|b, layer| {
+        fuse_qkv(b, layer);
+        let has_norm = config.has_tensor(&format!("blk.{layer}.attn_norm.weight")) || layer > 0;
+        let x = if has_norm { normed(b, Role::AttnNorm) } else { b.x };
+        let update = b.attention(x, if slides(layer) { sliding } else { full });
+        b.add(update);
+        let x = normed(b, Role::FfnNorm);
+        let ffn = config.ffn.of(layer);
+        b.fused(Role::FfnUp, 1, &[(Role::FfnGate, ffn), (Role::FfnUpHalf, ffn)]);
+        let update = b.feed_forward_of(x, [Role::FfnGate, Role::FfnUpHalf], GateKind::GeGlu);
+        b.add(update);
+    });
+    b.embedder_head(Some(layer_norm(config, of_model(Role::OutputNorm), None)))
+}
+
+/// The embedding of a token plus that of the first kind of text segment.
+fn start(config: &ModelConfig) -> Builder<'_> {
+    let mut b = Builder::new(config, 1.0);
+    if config.has_tensor("token_types.weight") {
+        b.embed_place(Role::TokenTypes, TableRow::First(config.embedder.token_types));
+    }
+    b
+}
+
+fn embedding_norm(b: &mut Builder, bias: Option<Role>) {
+    let bias = bias.map(|role| Weight { key: of_model(role), optional: false });
+    let norm = layer_norm(b.config, of_model(Role::EmbeddingNorm), bias);
+    b.embed_op(Op::Norm { x: b.x, norm, y: b.x });
+}
+
+fn layer_norm(config: &ModelConfig, weight: WeightKey, bias: Option<Weight>) -> Norm {
+    Norm { kind: NormKind::Layer, weight: Some(weight), bias, width: config.hidden, eps: config.norm_eps }
+}
+
+fn without_rope(config: &ModelConfig) -> AttentionBlock {
+    let block = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    AttentionBlock { rope: RopeTable { dims: 0, ..block.rope }, ..block }
+}
+
+/// Files have q, k and v in three tensors or in one.
+fn fuse_qkv(b: &mut Builder, layer: usize) {
+    let width = |heads: usize| heads * b.config.head_dim;
+    let (q, kv) = (width(b.config.heads.of(layer)), width(b.config.kv_heads.of(layer)));
+    if b.config.has_tensor(&format!("blk.{layer}.attn_qkv.weight")) {
+        b.fused(Role::AttnQkv, 1, &[(Role::AttnQ, q), (Role::AttnK, kv), (Role::AttnV, kv)]);
+    }
+    if b.config.has_tensor(&format!("blk.{layer}.attn_qkv.bias")) {
+        b.fused(Role::AttnQkvBias, 1, &[(Role::AttnQBias, q), (Role::AttnKBias, kv), (Role::AttnVBias, kv)]);
+    }
+}
+
+/// Attention and feed-forward, each added to the residual stream, which is normalised then.
+fn post_norm_layers(
+    b: Builder,
+    block: AttentionBlock,
+    feed_forward: impl Fn(&mut Builder, Activation) -> Activation,
+) -> Program {
+    let add_and_norm = |b: &mut Builder, update: Activation, weight: Role, bias: Role| {
+        b.add(update);
+        let bias = Weight { key: b.of_layer(bias), optional: false };
+        let norm = layer_norm(b.config, b.of_layer(weight), Some(bias));
+        b.push(Op::Norm { x: b.x, norm, y: b.x });
+    };
+    let b = b.layers(|b, layer| {
+        fuse_qkv(b, layer);
+        let update = b.attention(b.x, block);
+        add_and_norm(b, update, Role::AttnOutNorm, Role::AttnOutNormBias);
+        let update = feed_forward(b, b.x);
+        add_and_norm(b, update, Role::LayerOutNorm, Role::LayerOutNormBias);
+    });
+    b.embedder_head(None)
+}
+
+/// The layer norm of the residual stream by the layer's weight of this role.
+fn normed(b: &mut Builder, role: Role) -> Activation {
+    let y = b.activation("normed", b.config.hidden);
+    let norm = layer_norm(b.config, b.of_layer(role), None);
+    b.push(Op::Norm { x: b.x, norm, y });
+    y
+}

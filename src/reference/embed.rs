@@ -1,0 +1,59 @@
+//! An embedder on the CPU: one input after the other, without a cache.
+
+use std::cell::Cell;
+
+use super::interpreter::Activations;
+use super::{CpuModel, pool};
+use crate::error::{Error, Result};
+use crate::model::program::{Op, Output};
+
+impl CpuModel {
+    /// What the model gives for one input: a vector, or a score for each label. `turn` is awaited every millisecond or
+    /// two; where it gives false the work ends without a result.
+    ///
+    /// # Errors
+    /// `invalid_argument` for no ids, ids outside the vocabulary, and for a model that writes text.
+    pub async fn embed(&mut self, ids: &[u32], mut turn: impl AsyncFnMut() -> bool) -> Result<Option<Vec<f32>>> {
+        if self.program().output == Output::Logits {
+            return Err(Error::invalid_argument("the model writes text and gives no embeddings"));
+        }
+        if ids.is_empty() {
+            return Err(Error::invalid_argument("no tokens to run"));
+        }
+        let stopped = Cell::new(false);
+        let mut yield_now = async || stopped.set(stopped.get() || !turn().await);
+        let mut run = Activations::new(self.program(), ids.len());
+        let (program, mut interpreter) = self.interpreter(&mut run, ids);
+        for ops in [&program.embed].into_iter().chain(&program.layers) {
+            if stopped.get() {
+                return Ok(None);
+            }
+            for op in ops {
+                interpreter.run(op, &mut yield_now).await?;
+            }
+        }
+        let found = self.embedder_head(run, &mut yield_now).await?;
+        Ok((!stopped.get()).then_some(found))
+    }
+
+    /// Norm, pooling and what comes after it.
+    async fn embedder_head(&mut self, run: Activations, yield_now: &mut impl AsyncFnMut()) -> Result<Vec<f32>> {
+        let mut rows = run.last(run.tokens, self.program());
+        let (program, mut interpreter) = self.interpreter(&mut rows, &[]);
+        for op in program.head_parts().0 {
+            interpreter.run(op, yield_now).await?;
+        }
+        let program = self.program();
+        let pooled = program.head_parts().1;
+        let mut one = Activations::of(program, pooled, 1);
+        if let Some(Op::Pool { x, kind, y }) = pooled.first() {
+            one.values[y.0] = pool(*kind, program.width(*x), &rows.values[x.0]);
+        }
+        let (program, mut interpreter) = self.interpreter(&mut one, &[]);
+        for op in program.head_parts().1 {
+            interpreter.run(op, yield_now).await?;
+        }
+        let output = program.output_activation();
+        Ok(std::mem::take(&mut one.values[output.0]))
+    }
+}

@@ -1,0 +1,77 @@
+//! Embedders and rerankers on the CPU against llama.cpp, on the small random models of `tests/fixtures/embedders`, which
+//! says what it gives for their F32 twins.
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "common/cpu.rs"]
+mod cpu;
+#[allow(dead_code)]
+#[path = "common/yielding.rs"]
+mod yielding;
+
+use serde_json::Value;
+use webgguf::reference::{CacheFormat, CpuModel};
+
+/// ‖a − b‖ / ‖b‖.
+fn relative(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let norm = |values: &mut dyn Iterator<Item = f32>| values.map(|x| x * x).sum::<f32>().sqrt();
+    norm(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / norm(&mut expected.iter().copied())
+}
+
+fn embed(model: &mut CpuModel, ids: &[u32]) -> Vec<f32> {
+    let (found, _) = yielding::count_yields(model.embed(ids, async || true));
+    found.expect("an embedding").expect("nobody stops it")
+}
+
+fn check(name: &str) {
+    let folder = cpu::fixtures().with_file_name("embedders");
+    let json = std::fs::read(folder.join(format!("{name}.json"))).expect("expectations");
+    let json: Value = serde_json::from_slice(&json).expect("JSON");
+    let inputs: Vec<Vec<u32>> = serde_json::from_value(json["inputs"].clone()).expect("ids");
+    let pooled: Vec<Vec<f32>> = serde_json::from_value(json["pooled"].clone()).expect("numbers");
+    let mut model = cpu::load(&[folder.join(format!("{name}.gguf"))], CacheFormat::F32);
+    for (ids, expected) in inputs.iter().zip(&pooled) {
+        let mut found = embed(&mut model, ids);
+        if name.contains("qwen3-rerank") {
+            webgguf::reference::softmax(&mut found);
+        }
+        let error = relative(&found, expected);
+        println!("{name}: {} ids, {error:.1e}", ids.len());
+        assert!(error < 1e-4, "{name}: the embedding of {} ids is off by {error}", ids.len());
+    }
+}
+
+/// One test per model, so that a failure names it.
+macro_rules! models {
+    ($($test:ident: $name:literal,)*) => {
+        $(#[test]
+        fn $test() {
+            check($name);
+        })*
+
+        const MODELS: &[&str] = &[$($name),*];
+    };
+}
+
+models! {
+    bert_f16: "bert-f16",
+    bert_q8_0: "bert-q8_0",
+    bert_rank_f32: "bert-rank-f32",
+    nomic_bert_f16: "nomic-bert-f16",
+    modern_bert_q5_0: "modern-bert-q5_0",
+    modern_bert_rank_f16: "modern-bert-rank-f16",
+    gemma_embedding_f16: "gemma-embedding-f16",
+    gemma_embedding_q8_0: "gemma-embedding-q8_0",
+    qwen3_embedding_q4_0: "qwen3-embedding-q4_0",
+    qwen3_rerank_q8_0: "qwen3-rerank-q8_0",
+}
+
+#[test]
+fn every_model_has_a_test() {
+    let folder = cpu::fixtures().with_file_name("embedders");
+    for file in std::fs::read_dir(folder).expect("fixtures") {
+        let path = file.expect("a file").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
+        assert!(MODELS.contains(&name) || name == "README", "no test for {name}");
+    }
+}
