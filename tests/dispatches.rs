@@ -14,6 +14,7 @@ use webgguf::gguf::{GgmlType, Value};
 use webgguf::kernels::caps::{Caps, Precision};
 use webgguf::kernels::spec::{BufferId, Dispatch, Extent};
 use webgguf::model::ModelConfig;
+use webgguf::model::program::Output;
 use webgguf::model::{Role, architectures, match_tensors};
 
 fn config(architecture: &str) -> ModelConfig {
@@ -51,19 +52,31 @@ fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlTy
     let matched = match_tensors(&config, &tensors).expect("all tensors");
     let program = webgguf::model::program(&config);
     let weights = place(&program, caps, &tensors, matched, &mut plan).expect("room").weights;
-    let buffers = Buffers::alloc(&program, config.vocab, Room::one(4096), &mut plan);
+    let buffers = match program.output {
+        Output::Logits => Buffers::alloc(&program, config.vocab, Room::one(4096), &mut plan),
+        _ => Buffers::for_batches(&program, 2048, &mut plan),
+    };
     let labels: HashMap<BufferId, &str> = plan.buffers.iter().map(|b| (b.id, b.label.as_str())).collect();
     let forward = Forward::new(&program, caps, &weights, &buffers);
-    let lists = forward.lists();
-    let lists = [
-        ("prefill", lists.prefill),
-        ("head", lists.head),
-        ("decode", lists.decode),
-        ("greedy", lists.greedy),
-        ("sample", lists.sample),
-    ];
+    let lists = match program.output {
+        Output::Logits => {
+            let lists = forward.lists();
+            vec![
+                ("prefill", lists.prefill),
+                ("head", lists.head),
+                ("decode", lists.decode),
+                ("greedy", lists.greedy),
+                ("sample", lists.sample),
+                ("all", forward.head_of_all(buffers.logits)),
+            ]
+        }
+        _ => {
+            let lists = forward.batch_lists();
+            vec![("rows", lists.rows), ("inputs", lists.inputs)]
+        }
+    };
     let mut text = String::new();
-    for (list, dispatches) in lists.into_iter().chain([("all", forward.head_of_all(buffers.logits))]) {
+    for (list, dispatches) in lists {
         let _ = writeln!(text, "{architecture} {name} {list}");
         dispatches.iter().for_each(|dispatch| line(&mut text, dispatch, &labels));
     }

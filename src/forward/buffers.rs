@@ -37,6 +37,15 @@ pub struct Scratch {
     pub splits: Splits,
 }
 
+/// The inputs of a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs {
+    /// First row of each and one past its last: `[inputs, 2]` u32.
+    pub spans: Slice,
+    /// A [`Pass`] with a row for each, for what follows pooling.
+    pub pass: Slice,
+}
+
 /// What choosing a token needs.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleBuffers {
@@ -82,8 +91,8 @@ pub struct Buffers {
     pub chunk: usize,
     /// The [`Pass`] of up to so many rows.
     pub pass: Slice,
-    /// First row of each input of a batch and one past its last, `[inputs, 2]` u32; of use to embedders alone.
-    pub inputs: Slice,
+    /// The inputs of a batch; of use to embedders alone.
+    pub inputs: Inputs,
     /// RoPE frequencies of each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
     pub frequencies: Vec<Slice>,
     /// Bound where a kernel's variant does not read a binding.
@@ -127,7 +136,10 @@ impl Buffers {
             room,
             chunk,
             pass: plan.alloc("pass", Pass::bytes_of(chunk.max(CHUNK))).into(),
-            inputs: plan.words("inputs", inputs * 2),
+            inputs: Inputs {
+                spans: plan.words("inputs", inputs * 2),
+                pass: plan.alloc("pass of inputs", Pass::bytes_of(inputs)).into(),
+            },
             frequencies: program
                 .rope_tables
                 .iter()

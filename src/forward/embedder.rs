@@ -26,8 +26,8 @@ impl BatchLists {
 }
 
 impl Forward<'_> {
-    /// Everything that runs an embedder. `of_inputs` is a pass with a row for each input, for what follows pooling.
-    pub fn batch_lists(&self, of_inputs: Slice) -> BatchLists {
+    /// Everything that runs an embedder.
+    pub fn batch_lists(&self) -> BatchLists {
         let format = self.caps.activation_format;
         let places = &self.buffers.places;
         let mut rows = self.many_rows(&places.embed).lower_many(&self.program.embed, ActivationFormat::F32);
@@ -36,7 +36,7 @@ impl Forward<'_> {
         }
         let (before, pooled) = self.program.head_parts();
         rows.extend(self.many_rows(&places.head).lower_many(before, format));
-        let buffers = Buffers { pass: of_inputs, ..self.buffers.clone() };
+        let buffers = Buffers { pass: self.buffers.inputs.pass, ..self.buffers.clone() };
         let forward = Forward { buffers: &buffers, ..*self };
         let inputs = forward.many_rows(&buffers.places.head).lower_many(pooled, ActivationFormat::F32);
         BatchLists { rows, inputs }
@@ -85,7 +85,11 @@ impl Lowering<'_> {
             soft_cap: spec.soft_cap.unwrap_or(0.0),
         };
         let y = self.places.of(attend.y).slice;
-        list.push(attention_batch(heads, rules, BatchBuffers { pass: buffers.pass, inputs: buffers.inputs, qkv, y }));
+        list.push(attention_batch(
+            heads,
+            rules,
+            BatchBuffers { pass: buffers.pass, inputs: buffers.inputs.spans, qkv, y },
+        ));
         list
     }
 }

@@ -16,7 +16,7 @@ mod weights;
 
 pub use activations::widest_row;
 pub use activations::{Place, Places};
-pub use buffers::{Buffers, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch};
+pub use buffers::{Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch};
 pub use embedder::BatchLists;
 pub use plan::{BufferSpec, Plan};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights, place};
@@ -213,7 +213,7 @@ impl Lowering<'_> {
             Op::Pool { x, kind, y } => {
                 let width = self.forward.width(x);
                 let [x, y] = [x, y].map(|of| self.places.of(of).slice);
-                pool(kind, width, self.forward.buffers.inputs, x, y)
+                pool(kind, width, self.forward.buffers.inputs.spans, x, y)
             }
             Op::Embed { .. }
             | Op::EmbedPlace { .. }
