@@ -4,7 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::gpu_model::{GpuModel, SessionPlan};
+use super::embedder::GpuEmbedder;
+use super::gpu_model::{BatchPlan, GpuModel, RunPlan, SessionPlan};
 use super::gpu_session::GpuSession;
 use super::pace::Pace;
 use crate::forward::{Plan, Room, RowRun, Target, place};
@@ -15,7 +16,7 @@ use crate::kernels::layout::{Matrix, PackedLayout};
 use crate::kernels::repack::{Source, repack};
 use crate::kernels::rope::{Frequencies, Yarn};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::program::RopeTable;
+use crate::model::program::{Output, RopeTable};
 use crate::model::{ModelConfig, WeightKey, WeightSpec};
 use crate::{Error, Result};
 
@@ -48,8 +49,8 @@ pub struct GpuModelBuilder<'a> {
     /// Positions of its first session.
     context: usize,
     /// Its first session, which is planned at once: what is too large fails before anything is read.
-    session: SessionPlan,
-    session_table: BufferTable,
+    run: RunPlan,
+    run_table: BufferTable,
     /// The session's pipelines compile while tensors arrive.
     pipelines: Ahead,
 }
@@ -86,23 +87,16 @@ impl<'a> GpuModelBuilder<'a> {
             repacks: BTreeSet::new(),
             pace: Pace::default(),
         };
-        let session = SessionPlan::new(&model, Room::one(context));
-        let mut session_table = model.table.clone();
-        session_table.make(&model.device, &session.specs)?;
+        let run = match model.program.output {
+            Output::Logits => RunPlan::Session(SessionPlan::new(&model, Room::one(context))),
+            _ => RunPlan::Batches(BatchPlan::new(&model, context)?),
+        };
+        let mut run_table = model.table.clone();
+        run_table.make(&model.device, run.specs())?;
         let staging = model.table.add(staging_buffer(&model.device, tensors)?);
-        let pipelines = model.device.compile_ahead(session.lists.all().map(|dispatch| &dispatch.kernel));
+        let pipelines = model.device.compile_ahead(run.dispatches().into_iter().map(|dispatch| &dispatch.kernel));
         let targets = placement.targets;
-        Ok(Self {
-            model,
-            tensors,
-            targets,
-            staging,
-            rope_factors: HashMap::new(),
-            context,
-            session,
-            session_table,
-            pipelines,
-        })
+        Ok(Self { model, tensors, targets, staging, rope_factors: HashMap::new(), context, run, run_table, pipelines })
     }
 
     /// The slices in which tensor `index` is to be put; none for a tensor that the model does not use.
@@ -181,7 +175,18 @@ impl<'a> GpuModelBuilder<'a> {
     /// # Errors
     /// `device_lost` and `out_of_memory` as the browser reports them, and for a shader that it refuses.
     pub async fn finish(self) -> Result<GpuSession> {
-        let Self { mut model, staging, rope_factors, context, session, session_table, pipelines, .. } = self;
+        match self.finish_any().await? {
+            GpuRun::Session(session) => Ok(*session),
+            GpuRun::Embedder(_) => Err(Error::invalid_argument("the model writes no text")),
+        }
+    }
+
+    /// What the model is loaded for, once all tensors are there and all pipelines compiled.
+    ///
+    /// # Errors
+    /// Those of [`Self::finish`].
+    pub async fn finish_any(self) -> Result<GpuRun> {
+        let Self { mut model, staging, rope_factors, context, run, run_table, pipelines, .. } = self;
         model.device.finish_ahead(pipelines).await;
         model.table.remove(staging);
         let frequencies = |table: &RopeTable| {
@@ -190,11 +195,26 @@ impl<'a> GpuModelBuilder<'a> {
         };
         model.frequencies = model.program.rope_tables.iter().map(frequencies).collect();
         let device = model.device.clone();
-        let session = GpuSession::assemble(model.into(), session, session_table).await?;
+        let model = model.into();
+        let run = match run {
+            RunPlan::Session(plan) => GpuRun::Session(GpuSession::assemble(model, plan, run_table).await?.into()),
+            RunPlan::Batches(plan) => GpuRun::Embedder(GpuEmbedder::assemble(model, plan, run_table)?.into()),
+        };
         device.check_pipelines().await?;
-        session.measure_pace().await?;
-        Ok(session)
+        match &run {
+            GpuRun::Session(session) => session.measure_pace().await?,
+            GpuRun::Embedder(embedder) => embedder.measure_pace().await?,
+        }
+        Ok(run)
     }
+}
+
+/// A model on the GPU, ready for what it does.
+pub enum GpuRun {
+    /// Writes text.
+    Session(Box<GpuSession>),
+    /// Gives vectors or scores.
+    Embedder(Box<GpuEmbedder>),
 }
 
 fn frequencies_of<'a>(table: &RopeTable, factors: Option<&'a [f32]>) -> Frequencies<'a> {

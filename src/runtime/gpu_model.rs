@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::embedder::batch_rows;
 use super::pace::Pace;
-use crate::forward::{BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights};
+use crate::Result;
+use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, widest_row};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
+use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::ModelConfig;
 use crate::model::program::Program;
 
@@ -63,5 +66,57 @@ impl SessionPlan {
         let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();
         let specs = plan.buffers.split_off(weights.len());
         Self { buffers, specs, lists }
+    }
+}
+
+/// What an embedder is made of, before any of it exists.
+pub(super) struct BatchPlan {
+    /// Tokens of an input, at most.
+    pub context: usize,
+    pub buffers: Buffers,
+    /// Of the buffers that are its own.
+    pub specs: Vec<BufferSpec>,
+    pub lists: BatchLists,
+    /// Where the results of a batch are.
+    pub pooled: Slice,
+}
+
+impl BatchPlan {
+    /// An embedder of inputs of up to `context` tokens.
+    pub fn new(model: &GpuModel, context: usize) -> Result<Self> {
+        let weights = &model.plan.buffers;
+        let mut plan = Plan { buffers: weights.clone() };
+        let rows = batch_rows(widest_row(&model.program), model.caps.max_binding, context)?;
+        let buffers = Buffers::for_batches(&model.program, rows, &mut plan);
+        let forward = Forward::new(&model.program, &model.caps, &model.weights, &buffers);
+        let (lists, pooled) = (forward.batch_lists(), forward.pooled());
+        let specs = plan.buffers.split_off(weights.len());
+        Ok(Self { context, buffers, specs, lists, pooled })
+    }
+}
+
+/// What a model is loaded for.
+pub(super) enum RunPlan {
+    /// Text.
+    Session(SessionPlan),
+    /// Vectors or scores.
+    Batches(BatchPlan),
+}
+
+impl RunPlan {
+    /// Of the buffers that are its own.
+    pub fn specs(&self) -> &[BufferSpec] {
+        match self {
+            Self::Session(plan) => &plan.specs,
+            Self::Batches(plan) => &plan.specs,
+        }
+    }
+
+    /// All dispatches.
+    pub fn dispatches(&self) -> Vec<&Dispatch> {
+        match self {
+            Self::Session(plan) => plan.lists.all().collect(),
+            Self::Batches(plan) => plan.lists.all().collect(),
+        }
     }
 }

@@ -3,6 +3,9 @@
 #[cfg(target_arch = "wasm32")]
 mod builder;
 mod cpu;
+mod embed;
+#[cfg(target_arch = "wasm32")]
+mod embedder;
 #[cfg(target_arch = "wasm32")]
 mod few_rows;
 mod generate;
@@ -19,8 +22,11 @@ mod queue;
 mod session;
 
 #[cfg(target_arch = "wasm32")]
-pub use builder::{GpuModelBuilder, TensorSlice};
+pub use builder::{GpuModelBuilder, GpuRun, TensorSlice};
 pub use cpu::CpuSession;
+pub use embed::{AnyEmbedder, CpuEmbedder, EmbedEngine, EmbedOptions};
+#[cfg(target_arch = "wasm32")]
+pub use embedder::GpuEmbedder;
 pub use generate::{Engine, FinishReason, GenerateOptions, Outcome, Piece};
 #[cfg(target_arch = "wasm32")]
 pub use gpu_model::GpuModel;

@@ -9,13 +9,13 @@ use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
 use super::info::Info;
-use super::load::load;
+use super::load::{Loaded, load};
 use super::source::ByteSource;
 use super::tensor::{DeviceHandle, TensorEngine};
 use super::vocabulary::template;
 use crate::Error;
 use crate::reference::{argmax, log_sum_exp};
-use crate::runtime::{Engine, GenerateOptions, Outcome, Session};
+use crate::runtime::{EmbedEngine, EmbedOptions, Engine, GenerateOptions, Outcome, Session};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
 use crate::tokenizer::Tokenizer;
@@ -23,7 +23,7 @@ use crate::tokenizer::Tokenizer;
 /// A loaded model. JavaScript's class of the same name (`js/model.ts`) wraps it.
 #[wasm_bindgen]
 pub struct WasmModel {
-    engine: Rc<RefCell<Engine>>,
+    engine: Rc<RefCell<Loaded>>,
     /// The engine's own flag, reachable while a generation borrows the engine.
     tokenizer: Rc<Tokenizer>,
     stop: Rc<Cell<bool>>,
@@ -108,14 +108,17 @@ impl WasmModel {
         device: Option<DeviceHandle>,
     ) -> Result<WasmModel, JsValue> {
         let options = from_value(options, "options")?;
-        let engine = load(sources, options, on_progress, device).await?;
-        let (tokenizer, stop) = (engine.tokenizer.clone(), engine.stop.clone());
-        Ok(Self { engine: Rc::new(RefCell::new(engine)), tokenizer, stop })
+        let loaded = load(sources, options, on_progress, device).await?;
+        let (tokenizer, stop) = match &loaded {
+            Loaded::Text(engine) => (engine.tokenizer.clone(), engine.stop.clone()),
+            Loaded::Embed(engine) => (engine.tokenizer.clone(), engine.stop.clone()),
+        };
+        Ok(Self { engine: Rc::new(RefCell::new(loaded)), tokenizer, stop })
     }
 
     /// What the model is and where it runs.
     pub fn info(&self) -> Result<JsValue, JsValue> {
-        to_value(&Info::of(&*self.borrow()?))
+        to_value(&Info::of(&*self.engine.try_borrow().map_err(|_| busy())?))
     }
 
     /// Token ids of `text`.
@@ -226,6 +229,44 @@ impl WasmModel {
         tensors.filled(target, outcome)
     }
 
+    /// The vectors of inputs, one after the other in `ids`, of these lengths: `[inputs, dimensions]`; `undefined` where
+    /// it was cancelled.
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub async fn embed(
+        &self,
+        ids: Vec<u32>,
+        lengths: Vec<u32>,
+        normalize: bool,
+        dimensions: Option<u32>,
+    ) -> Result<Option<Float32Array>, JsValue> {
+        let engine = self.engine.clone();
+        let mut engine = borrow_embedder(&engine)?;
+        let options = EmbedOptions { normalize, dimensions: dimensions.map(|n| n as usize) };
+        let found = engine.embed(&split(&ids, &lengths), &options).await.map_err(to_js)?;
+        Ok(found.map(|values| Float32Array::from(values.as_slice())))
+    }
+
+    /// The scores of such inputs.
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub async fn rank(&self, ids: Vec<u32>, lengths: Vec<u32>) -> Result<Option<Float32Array>, JsValue> {
+        let engine = self.engine.clone();
+        let mut engine = borrow_embedder(&engine)?;
+        let found = engine.scores(&split(&ids, &lengths)).await.map_err(to_js)?;
+        Ok(found.map(|values| Float32Array::from(values.as_slice())))
+    }
+
+    /// Token ids of a text for `embed`.
+    #[wasm_bindgen(js_name = encodeInput)]
+    pub fn encode_input(&self, text: &str, truncate: bool) -> Result<Vec<u32>, JsValue> {
+        Ok(borrow_embedder(&self.engine)?.encode(text, truncate))
+    }
+
+    /// Token ids of a query and a document for `rank`.
+    #[wasm_bindgen(js_name = encodePair)]
+    pub fn encode_pair(&self, query: &str, document: &str, truncate: bool) -> Result<Vec<u32>, JsValue> {
+        Ok(borrow_embedder(&self.engine)?.encode_pair(query, document, truncate))
+    }
+
     /// Forgets the KV cache.
     pub fn reset(&self) -> Result<(), JsValue> {
         self.borrow()?.reset();
@@ -243,9 +284,42 @@ impl WasmModel {
     }
 }
 
-fn borrow(engine: &RefCell<Engine>) -> Result<RefMut<'_, Engine>, JsValue> {
-    let busy = |_| to_js(Error::invalid_argument("the model is busy with another call: await that first"));
-    engine.try_borrow_mut().map_err(busy)
+fn busy() -> JsValue {
+    to_js(Error::invalid_argument("the model is busy with another call: await that first"))
+}
+
+/// The engine of a model that writes text.
+fn borrow(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Engine>, JsValue> {
+    let loaded = engine.try_borrow_mut().map_err(|_| busy())?;
+    RefMut::filter_map(loaded, |loaded| match loaded {
+        Loaded::Text(engine) => Some(engine),
+        Loaded::Embed(_) => None,
+    })
+    .map_err(|_| to_js(Error::invalid_argument("the model writes no text: use embed or rank")))
+}
+
+/// The engine of an embedder or a reranker.
+fn borrow_embedder(engine: &RefCell<Loaded>) -> Result<RefMut<'_, EmbedEngine>, JsValue> {
+    let loaded = engine.try_borrow_mut().map_err(|_| busy())?;
+    RefMut::filter_map(loaded, |loaded| match loaded {
+        Loaded::Embed(engine) => Some(engine),
+        Loaded::Text(_) => None,
+    })
+    .map_err(|_| {
+        let message = "the model writes text and its file names no pooling: load it with the option 'pooling'";
+        to_js(Error::invalid_argument(message))
+    })
+}
+
+/// Inputs one after the other, of these lengths.
+fn split<'i>(ids: &'i [u32], lengths: &[u32]) -> Vec<&'i [u32]> {
+    let mut rest = ids;
+    let part = |&length: &u32| {
+        let (part, others) = rest.split_at((length as usize).min(rest.len()));
+        rest = others;
+        part
+    };
+    lengths.iter().map(part).collect()
 }
 
 #[derive(Serialize)]

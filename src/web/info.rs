@@ -2,7 +2,11 @@
 
 use serde::Serialize;
 
-use crate::runtime::{AnySession, Engine, Session};
+use super::load::Loaded;
+use crate::gpu::Device;
+use crate::model::ModelConfig;
+use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, Session};
+use crate::tokenizer::Tokenizer;
 
 /// Mirrors `ModelInfo` in `js/types.ts`.
 #[derive(Debug, Serialize)]
@@ -22,32 +26,82 @@ pub struct Info {
     gpu_bytes: u64,
     variants: Vec<String>,
     dispatches_per_token: usize,
+    pooling: Option<&'static str>,
+    embedding_length: Option<usize>,
+}
+
+/// What of it is on the GPU.
+#[derive(Default)]
+struct OnGpu {
+    bytes: u64,
+    variants: Vec<String>,
+    dispatches_per_token: usize,
 }
 
 impl Info {
-    /// Of a loaded engine.
-    pub fn of(engine: &Engine) -> Self {
-        let config = engine.session.config();
-        let gpu = match &engine.session {
-            AnySession::Gpu(session) => Some(session),
-            AnySession::Cpu(_) => None,
+    /// Of a loaded model.
+    pub fn of(loaded: &Loaded) -> Self {
+        match loaded {
+            Loaded::Text(engine) => Self::of_text(engine),
+            Loaded::Embed(engine) => Self::of_embedder(engine),
+        }
+    }
+
+    fn of_text(engine: &Engine) -> Self {
+        let (config, context) = (engine.session.config(), engine.session.context_length());
+        let (device, on_gpu) = match &engine.session {
+            AnySession::Gpu(session) => (
+                Some(session.model().device()),
+                OnGpu {
+                    bytes: session.bytes(),
+                    variants: session.variants(),
+                    dispatches_per_token: session.dispatches_per_token(),
+                },
+            ),
+            AnySession::Cpu(_) => (None, OnGpu::default()),
         };
-        let adapter = gpu.map(|session| &session.model().device().adapter);
+        Self::new(config, context, &engine.tokenizer, device.map(|device| &**device), on_gpu)
+    }
+
+    fn of_embedder(engine: &EmbedEngine) -> Self {
+        let (config, context) = (engine.embedder.config(), engine.embedder.context_length());
+        let (device, on_gpu) = match &engine.embedder {
+            AnyEmbedder::Gpu(embedder) => (
+                Some(embedder.model().device()),
+                OnGpu { bytes: embedder.bytes(), variants: embedder.variants(), dispatches_per_token: 0 },
+            ),
+            AnyEmbedder::Cpu(_) => (None, OnGpu::default()),
+        };
+        let pooling = config.embedder.pooling.map(crate::model::Pooling::as_str);
+        let info = Self::new(config, context, &engine.tokenizer, device.map(|device| &**device), on_gpu);
+        Self { pooling, embedding_length: Some(engine.width()), ..info }
+    }
+
+    fn new(
+        config: &ModelConfig,
+        context_length: usize,
+        tokenizer: &Tokenizer,
+        device: Option<&Device>,
+        on_gpu: OnGpu,
+    ) -> Self {
+        let adapter = device.map(|device| &device.adapter);
         Self {
             architecture: config.architecture,
             name: config.name.clone(),
             quantization: config.quantization,
             parameters: config.parameters,
             layers: config.layers,
-            context_length: engine.session.context_length(),
+            context_length,
             vocabulary_size: config.vocab,
-            has_chat_template: engine.tokenizer.chat_template().is_some(),
-            backend: if gpu.is_some() { "webgpu" } else { "cpu" },
+            has_chat_template: tokenizer.chat_template().is_some(),
+            backend: if device.is_some() { "webgpu" } else { "cpu" },
             adapter: adapter.map(|facts| facts.name.clone()).unwrap_or_default(),
             features: adapter.map(|facts| facts.features.clone()).unwrap_or_default(),
-            gpu_bytes: gpu.map_or(0, |session| session.bytes()),
-            variants: gpu.map(|session| session.variants()).unwrap_or_default(),
-            dispatches_per_token: gpu.map_or(0, |session| session.dispatches_per_token()),
+            gpu_bytes: on_gpu.bytes,
+            variants: on_gpu.variants,
+            dispatches_per_token: on_gpu.dispatches_per_token,
+            pooling: None,
+            embedding_length: None,
         }
     }
 }

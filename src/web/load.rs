@@ -12,9 +12,10 @@ use super::tensor::DeviceHandle;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo};
 use crate::gpu::Device;
 use crate::kernels::caps::{Caps, Precision};
-use crate::model::{ModelConfig, WeightSpec, match_tensors};
+use crate::model::program::Output;
+use crate::model::{ModelConfig, Pooling, WeightSpec, match_tensors};
 use crate::reference::{CacheFormat, CpuModel};
-use crate::runtime::{AnySession, CpuSession, Engine, GpuModelBuilder};
+use crate::runtime::{AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun};
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode};
@@ -39,6 +40,7 @@ pub struct LoadOptions {
     context_length: Option<f64>,
     #[serde(default)]
     precision: Precision,
+    pooling: Option<Pooling>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -101,7 +103,7 @@ pub async fn load(
     options: LoadOptions,
     report: Function,
     device: Option<DeviceHandle>,
-) -> Result<Engine, JsValue> {
+) -> Result<Loaded, JsValue> {
     let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
     let mut progress = Progress { report, total: readers.iter().filter_map(PartReader::size).sum(), loaded: 0 };
     let mut parts = Vec::with_capacity(readers.len());
@@ -113,7 +115,10 @@ pub async fn load(
     for (part, reader) in readers.iter().enumerate() {
         check_size(&gguf, part, reader).map_err(to_js)?;
     }
-    let config = crate::model::config(&gguf).map_err(to_js)?;
+    let mut config = crate::model::config(&gguf).map_err(to_js)?;
+    if let Some(pooling) = options.pooling {
+        config = config.with_pooling(pooling).map_err(to_js)?;
+    }
     let tokenizer = read_tokenizer(&gguf).await?;
     for warning in tokenizer.warnings() {
         web_sys::console::warn_1(&format!("webgguf: {warning}").into());
@@ -124,7 +129,7 @@ pub async fn load(
     let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
-    let session = match device {
+    let run = match device {
         Some(device) => {
             let caps = device.caps.clone().with_precision(options.precision);
             job.into_gpu(device, caps, readers, &mut progress).await?
@@ -132,7 +137,10 @@ pub async fn load(
         None => job.into_cpu(readers, &mut progress).await?,
     };
     progress.stage("ready", 1, 1)?;
-    Ok(Engine::new(session, tokenizer))
+    Ok(match run {
+        Run::Text(session) => Loaded::Text(Engine::new(session, tokenizer)),
+        Run::Embed(embedder) => Loaded::Embed(EmbedEngine::new(embedder, tokenizer)),
+    })
 }
 
 fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error> {
@@ -172,6 +180,18 @@ async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Option<Rc<D
     }
 }
 
+/// A loaded model: it writes text, or gives vectors or scores.
+pub enum Loaded {
+    Text(Engine),
+    Embed(EmbedEngine),
+}
+
+/// A model without its tokenizer.
+enum Run {
+    Text(AnySession),
+    Embed(AnyEmbedder),
+}
+
 /// A model whose header is read.
 struct Job<'a> {
     config: ModelConfig,
@@ -187,7 +207,7 @@ impl Job<'_> {
         caps: Caps,
         mut readers: Vec<PartReader>,
         progress: &mut Progress,
-    ) -> Result<AnySession, JsValue> {
+    ) -> Result<Run, JsValue> {
         let Self { config, tensors, matched, context } = self;
         let builder = GpuModelBuilder::new(device.clone(), caps, config, context, tensors, matched);
         let mut builder = builder.map_err(to_js)?;
@@ -215,12 +235,15 @@ impl Job<'_> {
         progress.stage("upload", progress.loaded, progress.loaded)?;
         device.finish().await.map_err(to_js)?;
         progress.stage("compile", 0, 1)?;
-        let session = builder.finish().await.map_err(to_js)?;
+        let run = builder.finish_any().await.map_err(to_js)?;
         progress.stage("compile", 1, 1)?;
-        Ok(AnySession::Gpu(Box::new(session)))
+        Ok(match run {
+            GpuRun::Session(session) => Run::Text(AnySession::Gpu(session)),
+            GpuRun::Embedder(embedder) => Run::Embed(AnyEmbedder::Gpu(embedder)),
+        })
     }
 
-    async fn into_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<AnySession, JsValue> {
+    async fn into_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<Run, JsValue> {
         let mut specs: std::collections::HashMap<usize, Vec<WeightSpec>> = std::collections::HashMap::new();
         for (index, spec) in self.matched {
             specs.entry(index).or_default().push(spec);
@@ -246,7 +269,10 @@ impl Job<'_> {
             builder.put(spec, tensor.ty, bytes).map_err(to_js)?;
         }
         let model = builder.build(self.context, CacheFormat::F16).map_err(to_js)?;
-        Ok(AnySession::Cpu(Box::new(CpuSession::new(model))))
+        Ok(match model.program().output {
+            Output::Logits => Run::Text(AnySession::Cpu(Box::new(CpuSession::new(model)))),
+            _ => Run::Embed(AnyEmbedder::Cpu(Box::new(CpuEmbedder::new(model)))),
+        })
     }
 }
 

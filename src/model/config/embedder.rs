@@ -1,6 +1,6 @@
 //! What a model gives for a text as a whole.
 
-use super::Keys;
+use super::{Keys, ModelConfig, unsupported};
 use crate::error::{Error, Result};
 use crate::model::program::PoolKind;
 
@@ -81,6 +81,20 @@ impl EmbedderConfig {
     pub fn pool_kind(&self) -> Option<PoolKind> {
         let of_classifier = if self.causal { PoolKind::Last } else { PoolKind::First };
         self.pooling.map(|pooling| kind(pooling).unwrap_or(self.classified.unwrap_or(of_classifier)))
+    }
+}
+
+impl ModelConfig {
+    /// The same model as an embedder that pools so, whatever the file says.
+    ///
+    /// # Errors
+    /// `unsupported_architecture` where the family cannot.
+    pub fn with_pooling(mut self, pooling: Pooling) -> Result<Self> {
+        if !ENCODERS.iter().chain(&DECODERS).any(|&name| name == self.architecture) {
+            return Err(unsupported(format!("architecture {} gives no embeddings", self.architecture)));
+        }
+        self.embedder.pooling = Some(pooling);
+        Ok(self)
     }
 }
 

@@ -1,0 +1,213 @@
+//! Texts in, vectors or scores out: embedders and rerankers on either device.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+#[cfg(target_arch = "wasm32")]
+use super::embedder::GpuEmbedder;
+use crate::model::ModelConfig;
+use crate::model::program::Output;
+use crate::reference::{CpuModel, softmax};
+use crate::time_slice::TimeSlice;
+use crate::tokenizer::Tokenizer;
+use crate::{Error, ErrorCode, Result};
+
+/// How vectors are handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmbedOptions {
+    /// Whether they are divided by their length.
+    pub normalize: bool,
+    /// How many values of each are kept, the first, before that (Kusupati et al. 2022,
+    /// <https://arxiv.org/abs/2205.13147>).
+    pub dimensions: Option<usize>,
+}
+
+/// A model on the CPU that gives something for each input as a whole.
+pub struct CpuEmbedder {
+    model: CpuModel,
+    time_slice: TimeSlice,
+}
+
+impl CpuEmbedder {
+    /// An embedder of this model.
+    pub fn new(model: CpuModel) -> Self {
+        Self { model, time_slice: TimeSlice::new() }
+    }
+
+    async fn embed(&mut self, inputs: &[&[u32]], stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+        let Self { model, time_slice } = self;
+        let mut found = Vec::new();
+        for ids in inputs {
+            let turn = async || {
+                time_slice.yield_if_over().await;
+                !stop.get()
+            };
+            let Some(values) = model.embed(ids, turn).await? else { return Ok(None) };
+            found.extend(values);
+        }
+        Ok(Some(found))
+    }
+}
+
+/// An embedder on either device: chosen when the model is loaded.
+pub enum AnyEmbedder {
+    /// On WebGPU.
+    #[cfg(target_arch = "wasm32")]
+    Gpu(Box<GpuEmbedder>),
+    /// On the CPU.
+    Cpu(Box<CpuEmbedder>),
+}
+
+impl AnyEmbedder {
+    /// The model's numbers.
+    pub fn config(&self) -> &ModelConfig {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(embedder) => embedder.config(),
+            Self::Cpu(embedder) => embedder.model.config(),
+        }
+    }
+
+    /// Tokens of an input, at most.
+    pub fn context_length(&self) -> usize {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(embedder) => embedder.context_length(),
+            Self::Cpu(embedder) => embedder.model.context_length(),
+        }
+    }
+
+    async fn run(&mut self, inputs: &[&[u32]], stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(embedder) => embedder.embed(inputs, stop).await,
+            Self::Cpu(embedder) => embedder.embed(inputs, stop).await,
+        }
+    }
+}
+
+/// An embedder and its tokenizer.
+pub struct EmbedEngine {
+    /// Where the model runs.
+    pub embedder: AnyEmbedder,
+    /// Text ↔ ids.
+    pub tokenizer: Rc<Tokenizer>,
+    /// Set by whoever wants the call to end.
+    pub stop: Rc<Cell<bool>>,
+    output: Output,
+}
+
+impl EmbedEngine {
+    /// An embedder with its tokenizer.
+    pub fn new(embedder: AnyEmbedder, tokenizer: Tokenizer) -> Self {
+        let output = crate::model::program(embedder.config()).output;
+        Self { embedder, tokenizer: Rc::new(tokenizer), stop: Rc::default(), output }
+    }
+
+    /// The ids of a text, with the special tokens that the model wants. With `truncate` those past the context are left
+    /// out, the last special token stays.
+    pub fn encode(&self, text: &str, truncate: bool) -> Vec<u32> {
+        let mut ids = self.tokenizer.encode(text, true, true);
+        let most = self.embedder.context_length();
+        if truncate && ids.len() > most {
+            self.cut(&mut ids, most);
+        }
+        ids
+    }
+
+    /// The ids of a query and a document. With `truncate` the end of a document that does not fit is left out.
+    pub fn encode_pair(&self, query: &str, document: &str, truncate: bool) -> Vec<u32> {
+        let pair = self.tokenizer.encode_pair(query, document);
+        let (mut ids, most) = (pair.ids, self.embedder.context_length());
+        if truncate && ids.len() > most && pair.second < most {
+            self.cut(&mut ids, most);
+        }
+        ids
+    }
+
+    fn cut(&self, ids: &mut Vec<u32>, most: usize) {
+        let last = ids.last().copied().filter(|&id| self.tokenizer.is_special(id));
+        ids.truncate(most);
+        if let (Some(end), Some(last)) = (ids.last_mut(), last) {
+            *end = last;
+        }
+    }
+
+    /// The vectors of the inputs, `[inputs, dimensions]`; `None` where the call was stopped.
+    ///
+    /// # Errors
+    /// `invalid_argument` for an input without ids, an id outside the vocabulary, for more dimensions than there are and
+    /// for a reranker; `context_full` where an input does not fit; those of the device.
+    pub async fn embed(&mut self, inputs: &[&[u32]], options: &EmbedOptions) -> Result<Option<Vec<f32>>> {
+        if self.output != Output::Embedding {
+            return Err(Error::invalid_argument("embed: the model scores documents: use rank"));
+        }
+        let width = self.width();
+        let kept = options.dimensions.unwrap_or(width);
+        if !(1..=width).contains(&kept) {
+            return Err(Error::invalid_argument(format!("dimensions is {kept}, expected 1 to {width}")));
+        }
+        let Some(mut found) = self.run(inputs).await? else { return Ok(None) };
+        if kept < width {
+            found = found.chunks_exact(width).flat_map(|row| &row[..kept]).copied().collect();
+        }
+        if options.normalize {
+            found.chunks_exact_mut(kept).for_each(normalize);
+        }
+        Ok(Some(found))
+    }
+
+    /// The score of each input, by the first label; `None` where the call was stopped.
+    ///
+    /// # Errors
+    /// Those of [`Self::embed`]; `invalid_argument` for a model that is no reranker.
+    pub async fn scores(&mut self, inputs: &[&[u32]]) -> Result<Option<Vec<f32>>> {
+        let Output::Scores { softmax: is_softmax } = self.output else {
+            return Err(Error::invalid_argument("rank: the model is no reranker: use embed"));
+        };
+        let width = self.width();
+        let Some(mut found) = self.run(inputs).await? else { return Ok(None) };
+        if is_softmax {
+            found.chunks_exact_mut(width).for_each(softmax);
+        }
+        Ok(Some(found.chunks_exact(width).map(|row| row[0]).collect()))
+    }
+
+    /// Values that the model gives for each input.
+    pub fn width(&self) -> usize {
+        let program = crate::model::program(self.embedder.config());
+        program.width(program.output_activation())
+    }
+
+    async fn run(&mut self, inputs: &[&[u32]]) -> Result<Option<Vec<f32>>> {
+        self.check(inputs)?;
+        self.stop.set(false);
+        self.embedder.run(inputs, &self.stop).await
+    }
+
+    fn check(&self, inputs: &[&[u32]]) -> Result<()> {
+        let (vocab, context) = (self.embedder.config().vocab, self.embedder.context_length());
+        for (at, ids) in inputs.iter().enumerate() {
+            if ids.is_empty() {
+                return Err(Error::invalid_argument(format!("input {at} has no tokens")));
+            }
+            if ids.len() > context {
+                let message = format!("input {at} has {} tokens, the context holds {context}", ids.len());
+                return Err(Error::new(ErrorCode::ContextFull, message));
+            }
+            if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab) {
+                let message = format!("input {at}: id {id} is not in the vocabulary of {vocab}");
+                return Err(Error::invalid_argument(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Divides by the length; zeros stay.
+fn normalize(row: &mut [f32]) {
+    let length = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
+    if length > 0.0 {
+        row.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+    }
+}

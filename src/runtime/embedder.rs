@@ -1,0 +1,170 @@
+//! An embedder on the GPU: batches of inputs, whose results stay there until a group of them is read at once.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::gpu_model::{BatchPlan, GpuModel};
+use super::pace::MIN_TOKENS;
+use super::queue::{Queue, Work};
+use crate::gpu::{BufferTable, CommandList, Copy, Part};
+use crate::kernels::pass::Pass;
+use crate::kernels::spec::Slice;
+use crate::model::ModelConfig;
+use crate::{Error, ErrorCode, Result};
+
+/// Rows of a batch, at most, unless one input has more.
+const BATCH_ROWS: usize = 2048;
+
+/// Bytes of results that are read at once.
+const RESULT_BYTES: u64 = 16 << 20;
+
+/// Rows of the batches of a model whose inputs have up to `context` tokens.
+///
+/// # Errors
+/// `limit_exceeded` where the activations of one input do not fit a binding.
+pub(super) fn batch_rows(widest: usize, max_binding: u64, context: usize) -> Result<usize> {
+    let most = usize::try_from(max_binding / (widest.max(1) as u64 * 4)).unwrap_or(usize::MAX);
+    if context > most {
+        let message = format!("activations of {context} tokens do not fit a binding here, those of {most} would");
+        return Err(Error::new(ErrorCode::LimitExceeded, message));
+    }
+    Ok(BATCH_ROWS.max(context).min(most))
+}
+
+/// Cuts inputs into batches of at most `rows` rows; each of them has fewer.
+pub(super) fn batches<'a, 'i>(inputs: &'a [&'i [u32]], rows: usize) -> impl Iterator<Item = &'a [&'i [u32]]> {
+    let mut rest = inputs;
+    std::iter::from_fn(move || {
+        let mut sum = 0;
+        let count = rest.iter().take_while(|ids| {
+            sum += ids.len();
+            sum <= rows
+        });
+        let (batch, others) = rest.split_at(count.count().max(1).min(rest.len()));
+        rest = others;
+        (!batch.is_empty()).then_some(batch)
+    })
+}
+
+/// A model on the GPU that gives something for each input as a whole.
+pub struct GpuEmbedder {
+    model: Rc<GpuModel>,
+    /// The model's buffers and its own.
+    table: BufferTable,
+    plan: BatchPlan,
+    rows: CommandList,
+    inputs: CommandList,
+}
+
+impl GpuEmbedder {
+    /// An embedder whose buffers are in `table`.
+    pub(super) fn assemble(model: Rc<GpuModel>, plan: BatchPlan, table: BufferTable) -> Result<Self> {
+        let rows = CommandList::record(&model.device, &plan.lists.rows, &table)?;
+        let inputs = CommandList::record(&model.device, &plan.lists.inputs, &table)?;
+        let embedder = Self { model, table, plan, rows, inputs };
+        for (slice, frequencies) in embedder.plan.buffers.frequencies.iter().zip(&embedder.model.frequencies) {
+            embedder.write(*slice, bytemuck::cast_slice(frequencies));
+        }
+        Ok(embedder)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Rc<GpuModel> {
+        &self.model
+    }
+
+    /// The model's numbers.
+    pub fn config(&self) -> &ModelConfig {
+        &self.model.config
+    }
+
+    /// Tokens of an input, at most.
+    pub fn context_length(&self) -> usize {
+        self.plan.context
+    }
+
+    /// Bytes on the GPU of the embedder and its model.
+    pub fn bytes(&self) -> u64 {
+        self.table.bytes() + self.rows.bytes() + self.inputs.bytes()
+    }
+
+    /// Ids of the variants of all kernels that it and its model run, sorted.
+    pub fn variants(&self) -> Vec<String> {
+        let lists = [&self.rows, &self.inputs];
+        let ids = lists.into_iter().flat_map(CommandList::variants).map(str::to_owned);
+        let ids: std::collections::BTreeSet<String> = ids.chain(self.model.repacks.iter().cloned()).collect();
+        ids.into_iter().collect()
+    }
+
+    /// Values that the model gives for each input.
+    fn width(&self) -> usize {
+        self.model.program.width(self.model.program.output_activation())
+    }
+
+    /// What the model gives for each input, `[inputs, width]`; `None` where `stop` was set before all was submitted.
+    /// No input has more tokens than [`Self::context_length`], and none has none.
+    ///
+    /// # Errors
+    /// `device_lost` and `out_of_memory` as the browser reports them.
+    pub async fn embed(&mut self, inputs: &[&[u32]], stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+        let bytes = self.width() as u64 * 4;
+        let at_once = usize::try_from(RESULT_BYTES / bytes).unwrap_or(1).max(1);
+        let mut found = Vec::with_capacity(inputs.len() * self.width());
+        for group in inputs.chunks(at_once) {
+            let device = self.model.device.clone();
+            let results = device.storage_buffer("results", group.len() as u64 * bytes)?;
+            let mut queue = Queue::new(&self.model);
+            let mut done = 0;
+            for batch in batches(group, self.plan.buffers.chunk) {
+                let rows = self.write_batch(batch);
+                let work = Work { layers: &self.rows, then: &[], tokens: rows, copy: None };
+                if !queue.run(work, stop).await || stop.get() {
+                    return Ok(None);
+                }
+                let copy = Copy {
+                    source: self.table.get(self.plan.pooled.buffer),
+                    source_offset: self.plan.pooled.offset,
+                    target: &results,
+                    offset: done * bytes,
+                    bytes: batch.len() as u64 * bytes,
+                };
+                device.submit([Part::from(&self.inputs)], batch.len() as u32, Some(&copy));
+                done += batch.len() as u64;
+            }
+            let values = device.read(&results, 0, group.len() as u64 * bytes).await?;
+            found.extend(bytemuck::pod_collect_to_vec::<u8, f32>(&values));
+        }
+        Ok(Some(found))
+    }
+
+    /// Measures how long a batch takes, so that long ones are cut into several submits.
+    pub(super) async fn measure_pace(&self) -> Result<()> {
+        let tokens = MIN_TOKENS.min(self.plan.context);
+        let layer = self.rows.len().div_ceil(self.model.config.layers.max(1));
+        self.write_batch(&[&vec![0; tokens]]);
+        for part in [0..layer, 0..self.rows.len()] {
+            if self.model.pace.parts(tokens, self.rows.len()) > 1 {
+                break;
+            }
+            self.model.pace.forget();
+            let mut queue = Queue::new(&self.model);
+            queue.submit_layers(&self.rows, part, tokens);
+            queue.finish().await;
+        }
+        self.model.device.check()
+    }
+
+    /// Writes which tokens the next batch is over; returns how many.
+    fn write_batch(&self, batch: &[&[u32]]) -> usize {
+        let pass = Pass::batch(batch);
+        self.write(self.plan.buffers.pass, &pass.bytes());
+        self.write(self.plan.buffers.inputs.spans, bytemuck::cast_slice(&Pass::spans(batch)));
+        let of_inputs = Pass::chunk(0, 0, &vec![0; batch.len()]);
+        self.write(self.plan.buffers.inputs.pass, &of_inputs.bytes());
+        pass.rows.len()
+    }
+
+    fn write(&self, slice: Slice, bytes: &[u8]) {
+        self.model.device.write(self.table.get(slice.buffer), slice.offset, bytes);
+    }
+}
