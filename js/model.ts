@@ -3,6 +3,7 @@
  * A loaded language model.
  */
 import { cancellable, settled } from './cancel.js';
+import { checkInputs, type Input, runInputs } from './embedding.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from './errors.js';
 import { Generation, Mutex } from './generation.js';
 import type { Gpu } from './gpu.js';
@@ -12,9 +13,11 @@ import {
   checkMessages,
   checkPrompt,
   checkText,
+  embedOptions,
   flagOptions,
   generateOptions,
   loadOptions,
+  rankOptions,
 } from './options.js';
 import { progressReporter } from './progress.js';
 import { openSources } from './sources.js';
@@ -22,11 +25,13 @@ import { Tensor } from './tensor.js';
 import type {
   ChatTemplateOptions,
   DetokenizeOptions,
+  EmbedOptions,
   Evaluation,
   GenerateOptions,
   LoadOptions,
   Message,
   ModelInfo,
+  RankOptions,
   Source,
   TokenIds,
   TokenizeOptions,
@@ -151,6 +156,65 @@ export class WasmModel {
       const room = logits ? this.#roomForLogits(checked.length) : undefined;
       return handle.evaluate(checked, room);
     });
+  }
+
+  /**
+   * Turns texts into vectors whose directions say how alike the texts are; many go through the model at once. For
+   * models that embed: `info.pooling` is `mean`, `cls` or `last`.
+   *
+   * @param texts a text, or an array of texts; in the array also token ids, which are taken as they are
+   * @param options see {@link EmbedOptions}
+   * @returns for a text its vector, of `info.embeddingLength` or `options.dimensions` values; for an array one for each
+   * @throws {WebggufError} `invalid_argument`, also for a model that writes text; `context_full` where a text is longer
+   *   than `info.contextLength`; `device_lost`, `out_of_memory`
+   * @throws the reason of `options.signal` when that fires
+   *
+   * @example
+   * const [a, b] = await model.embed(['a cat on a wall', 'a kitten on a fence']);
+   * const likeness = a.reduce((sum, value, i) => sum + value * b[i], 0);
+   */
+  async embed(texts: string, options?: EmbedOptions): Promise<Float32Array>;
+  async embed(texts: readonly (string | TokenIds)[], options?: EmbedOptions): Promise<Float32Array[]>;
+  async embed(
+    texts: string | readonly (string | TokenIds)[],
+    options: EmbedOptions = {},
+  ): Promise<Float32Array | Float32Array[]> {
+    const { signal, truncate = false, normalize = true, dimensions } = embedOptions(options);
+    const isOne = typeof texts === 'string';
+    const inputs = checkInputs('embed', 'text', isOne ? [texts] : texts, this.info.vocabularySize);
+    const rows = await this.#locked('embed', (handle) => {
+      const encode = (text: string): Uint32Array => handle.encodeInput(text, truncate);
+      return runInputs({
+        handle,
+        inputs,
+        signal,
+        encode,
+        run: ({ ids, lengths }) => handle.embed(ids, lengths, normalize, dimensions),
+      });
+    });
+    return isOne ? (rows[0] as Float32Array) : rows;
+  }
+
+  /**
+   * Scores documents by how well they answer a query. For rerankers: `info.pooling` is `rank`.
+   *
+   * @param query what is looked for
+   * @param documents texts; or token ids of query and document together, which are taken as they are
+   * @param options see {@link RankOptions}
+   * @returns a score for each document, in their order; larger is better
+   * @throws {WebggufError} `invalid_argument`, also for a model that is no reranker; `context_full` where query and
+   *   document are longer than `info.contextLength`; `device_lost`, `out_of_memory`
+   * @throws the reason of `options.signal` when that fires
+   */
+  async rank(query: string, documents: readonly (string | TokenIds)[], options: RankOptions = {}): Promise<number[]> {
+    const { signal, truncate = false } = rankOptions(options);
+    checkText('rank', query);
+    const inputs: Input[] = checkInputs('rank', 'document', documents, this.info.vocabularySize);
+    const rows = await this.#locked('rank', (handle) => {
+      const encode = (document: string): Uint32Array => handle.encodePair(query, document, truncate);
+      return runInputs({ handle, inputs, signal, encode, run: ({ ids, lengths }) => handle.rank(ids, lengths) });
+    });
+    return rows.map(([score]) => score as number);
   }
 
   /** Does `work` while nothing else uses the model. */

@@ -3,7 +3,7 @@
  * before anything starts.
  */
 import { invalidArgument } from './errors.js';
-import type { GenerateOptions, LoadOptions, Message, TokenIds } from './types.js';
+import type { EmbedOptions, GenerateOptions, LoadOptions, Message, RankOptions, TokenIds } from './types.js';
 import type { TextMessage } from './wasm/webgguf.js';
 
 /** Says what was expected, or `undefined` where the value is fine. */
@@ -54,6 +54,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   contextLength: integer(2, MOST_TOKENS, 'an integer of at least 2'),
   backend: oneOf('auto', 'webgpu', 'cpu'),
   precision: oneOf('auto', 'exact', 'fast'),
+  pooling: oneOf('mean', 'cls', 'last'),
   gpu,
 };
 
@@ -71,6 +72,20 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   ignoreEos: FLAG,
   signal: abortSignal,
 };
+
+const RANK: Record<keyof RankOptions, Check> = { truncate: FLAG, signal: abortSignal };
+
+const EMBED: Record<keyof EmbedOptions, Check> = { ...RANK, normalize: FLAG, dimensions: TOKENS };
+
+/** A checked copy of the options of `embed`. @internal */
+export function embedOptions(options: EmbedOptions): EmbedOptions {
+  return checked('embed', options, EMBED);
+}
+
+/** A checked copy of the options of `rank`. @internal */
+export function rankOptions(options: RankOptions): RankOptions {
+  return checked('rank', options, RANK);
+}
 
 /** A checked copy of the options of `load`. @internal */
 export function loadOptions(options: LoadOptions): LoadOptions {

@@ -77,6 +77,11 @@ export interface LoadOptions {
    * activations in f32 (the KV cache is f16 all the same). Tokens are generated without such rounding in any case.
    */
   precision?: 'auto' | 'exact' | 'fast' | undefined;
+  /**
+   * Loads a model that writes text as an embedder: what becomes of the vectors of a text's tokens. Default: what the
+   * file says; a file that says nothing writes text, unless its architecture cannot.
+   */
+  pooling?: 'mean' | 'cls' | 'last' | undefined;
 }
 
 /** What a loaded model is and where it runs. */
@@ -112,6 +117,13 @@ export interface ModelInfo {
   readonly variants: readonly string[];
   /** GPU dispatches for one token of text; 0 on the CPU. */
   readonly dispatchesPerToken: number;
+  /**
+   * Of an embedder: what becomes of the vectors of a text's tokens; `rank` where a classifier makes scores of them. Such
+   * a model writes no text.
+   */
+  readonly pooling?: 'mean' | 'cls' | 'last' | 'rank';
+  /** Of an embedder: values of a vector. */
+  readonly embeddingLength?: number;
 }
 
 /** One message of a conversation. */
@@ -208,6 +220,26 @@ export interface Evaluation {
   readonly logprobs: Float32Array;
   /** Shape [n, v], row-major, on request: the logits after `ids[0..i]`. */
   readonly logits?: Float32Array;
+}
+
+/** Options of {@link WasmModel.embed}. */
+export interface EmbedOptions {
+  /** Divide each vector by its length, so that the dot product of two is their cosine. Default true. */
+  normalize?: boolean | undefined;
+  /** Keep the first so many values of each vector, before that: for models trained so (Matryoshka). Default: all. */
+  dimensions?: number | undefined;
+  /** Cut texts that are longer than the context. Default false: they are an error. */
+  truncate?: boolean | undefined;
+  /** Ends the call early, which then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of {@link WasmModel.rank}. */
+export interface RankOptions {
+  /** Cut documents that do not fit the context with the query. Default false: they are an error. */
+  truncate?: boolean | undefined;
+  /** Ends the call early, which then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
 }
 
 /** Options of `tokenize`. */

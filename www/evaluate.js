@@ -1,12 +1,25 @@
 // Runs a model once, as the query asks; evaluate.html says what that may be. The result is one JSON object:
-// `{ids, generated, text, evaluation, tokenized, timings, info, wasmMemoryBytes}` (what was not asked for is absent)
+// `{ids, generated, text, evaluation, embeddings, scores, tokenized, timings, info, wasmMemoryBytes}` (what was not
+// asked for is absent)
 // or `{error: {code, message}}`. `data-state` of the root element becomes `done` or `error`.
 
 import { Tokenizer, WasmModel, WebggufError } from '../dist/index.js';
 import { checkNames, wrong } from './address.js';
 import { errorReport, postReport } from './post-report.js';
 
-const KNOWN = ['model', 'prompt', 'ids', 'predict', 'evaluate', 'tokenize', 'special', 'backend', 'context', 'report'];
+const KNOWN = [
+  'model',
+  'prompt',
+  'ids',
+  'predict',
+  'evaluate',
+  'embed',
+  'tokenize',
+  'special',
+  'backend',
+  'context',
+  'report',
+];
 
 const query = new URLSearchParams(location.search);
 const asks = (name) => query.get(name) === '1';
@@ -70,6 +83,7 @@ async function runModel() {
   if (hasPrompt()) result.ids = await idsOf(model);
   if (query.has('predict')) await predict(model, result);
   if (asks('evaluate')) await evaluate(model, result);
+  if (query.has('embed')) await embed(model, result);
   result.wasmMemoryBytes = model.wasmMemoryBytes();
   model.free();
   return result;
@@ -86,6 +100,18 @@ async function evaluate(model, result) {
   const [{ top1, logprobs }, evaluateMs] = await timed(() => model.evaluate(result.ids));
   result.evaluation = { top1: [...top1], logprobs: [...logprobs] };
   result.timings.evaluateMs = evaluateMs;
+}
+
+/** Vectors of all inputs at the URL, normalised; or of a reranker their scores. Strings get special tokens. */
+async function embed(model, result) {
+  const inputs = await fetchArray(query.get('embed'), 'embed');
+  const special = { addSpecial: true, parseSpecial: true };
+  const ids = inputs.map((input) => (typeof input === 'string' ? model.tokenize(input, special) : input));
+  const isReranker = model.info.pooling === 'rank';
+  const [found, embedMs] = await timed(() => (isReranker ? model.rank('', ids) : model.embed(ids)));
+  if (isReranker) result.scores = found;
+  else result.embeddings = found.map((vector) => [...vector]);
+  result.timings.embedMs = embedMs;
 }
 
 async function run() {

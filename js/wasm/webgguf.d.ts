@@ -26,6 +26,7 @@ export interface WasmLoadOptions {
   backend: 'auto' | 'webgpu' | 'cpu';
   contextLength?: number;
   precision?: 'auto' | 'exact' | 'fast';
+  pooling?: 'mean' | 'cls' | 'last';
 }
 
 export interface WasmGenerateOptions {
@@ -69,6 +70,19 @@ export class WasmModel {
   evaluate(ids: Uint32Array, logits?: Float32Array): Promise<Evaluation>;
   /** A tensor of `tensors`, on the device of both. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle>;
+  /** Token ids of a text for `embed`. */
+  encodeInput(text: string, truncate: boolean): Uint32Array;
+  /** Token ids of a query and a document for `rank`. */
+  encodePair(query: string, document: string, truncate: boolean): Uint32Array;
+  /** The vectors of inputs, one after the other in `ids`, of these lengths; `undefined` where it was cancelled. */
+  embed(
+    ids: Uint32Array,
+    lengths: Uint32Array,
+    normalize: boolean,
+    dimensions?: number,
+  ): Promise<Float32Array | undefined>;
+  /** The scores of such inputs. */
+  rank(ids: Uint32Array, lengths: Uint32Array): Promise<Float32Array | undefined>;
   reset(): void;
   free(): void;
   wasmMemoryBytes(): number;

@@ -3,13 +3,13 @@
 
 export { calls, TensorEngine } from './mock_tensors.mjs';
 
-export const seen = { freed: 0, loads: [], started: [], finished: 0, reads: 0 };
+export const seen = { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [] };
 
 /** What the next calls do; tests set and `reset` it. */
 export const plan = {};
 
 export function resetMock() {
-  Object.assign(seen, { freed: 0, loads: [], started: [], finished: 0, reads: 0 });
+  Object.assign(seen, { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [] });
   for (const key of Object.keys(plan)) delete plan[key];
 }
 
@@ -105,6 +105,34 @@ export class WasmModel {
 
   encodeMessages(messages) {
     return this.encodePrompt(this.applyChatTemplate(messages));
+  }
+
+  encodeInput(text, truncate) {
+    const ids = this.tokenize(text, true);
+    return truncate ? ids.slice(0, 64) : ids;
+  }
+
+  encodePair(query, document, truncate) {
+    const ids = Uint32Array.from([...this.tokenize(query, true), 0, ...this.tokenize(document)]);
+    return truncate ? ids.slice(0, 64) : ids;
+  }
+
+  /** Of each input its number of ids and their sum. */
+  async embed(ids, lengths, normalize, dimensions = 2) {
+    return this.#alone(async () => {
+      seen.embeds.push({ ids: [...ids], lengths: [...lengths], normalize, dimensions });
+      if (lengths.some((length) => length > 64)) throw codeError('context_full', 'input 0 is too long');
+      this.#stopped = false;
+      await sleep(plan.embedMs ?? 0);
+      if (this.#stopped) return undefined;
+      let at = 0;
+      const sums = [...lengths].map((length) => ids.slice(at, (at += length)).reduce((sum, id) => sum + id, 0));
+      return Float32Array.from([...lengths].flatMap((length, i) => [length, sums[i]].slice(0, dimensions)));
+    });
+  }
+
+  async rank(ids, lengths) {
+    return this.embed(ids, lengths, false, 1);
   }
 
   start(ids, options) {
