@@ -45,6 +45,10 @@ pub enum Role {
     Output,
     /// One divisor per rotated pair, applied to its frequency (Llama 3's long context).
     RopeFreqs,
+    /// The same for contexts up to the original one (long RoPE).
+    RopeFactorsShort,
+    /// For longer contexts.
+    RopeFactorsLong,
     /// The RMS norm before attention.
     AttnNorm,
     /// Queries.
@@ -91,6 +95,8 @@ pub enum Role {
     FfnUp,
     /// The second half of a tensor that has both halves.
     FfnUpHalf,
+    /// Bias of the half that goes through the activation.
+    FfnGateBias,
     /// Bias of what goes into the feed-forward.
     FfnUpBias,
     /// Feed-forward back to the residual stream.
@@ -176,6 +182,8 @@ const MODEL: &[(Role, &str)] = &[
     (Role::OutputNorm, "output_norm.weight"),
     (Role::Output, HEAD),
     (Role::RopeFreqs, "rope_freqs.weight"),
+    (Role::RopeFactorsShort, "rope_factors_short.weight"),
+    (Role::RopeFactorsLong, "rope_factors_long.weight"),
 ];
 
 /// Names of the tensors of a layer; `blk.N.` comes before them.
@@ -201,6 +209,7 @@ const LAYER: &[(Role, &str)] = &[
     (Role::FfnNorm, "ffn_norm.weight"),
     (Role::FfnGate, "ffn_gate.weight"),
     (Role::FfnUp, "ffn_up.weight"),
+    (Role::FfnGateBias, "ffn_gate.bias"),
     (Role::FfnUpBias, "ffn_up.bias"),
     (Role::FfnDown, "ffn_down.weight"),
     (Role::FfnDownBias, "ffn_down.bias"),

@@ -33,6 +33,8 @@ TEXT = "The river runs under 12 old bridges,\nand nobody knows why."
 PROMPT_IDS, GREEDY_IDS = 24, 64
 LEAST_LEAD = 0.02  # Greedy text of a random model must not hang on a near tie ...
 NEAR_TIE, NEAR_TIES_ALLOWED = 0.005, 2  # ... and in forced text few positions may.
+# The numbers of YaRN are the file's: `Llama` has defaults of its own.
+BY_FILE = {"yarn_attn_factor": -1.0, "yarn_beta_fast": -1.0, "yarn_beta_slow": -1.0}
 SPECIAL_TYPES = (2, 3, 5)  # unknown, control, unused
 
 default_model_params = llama_cpp.llama_model_default_params
@@ -57,7 +59,7 @@ class Oracle:
 
     def __init__(self, path: Path, kv_type: int, context: int = 1024):
         self.llama = Llama(str(path), n_ctx=context, n_batch=512, n_threads=2, n_threads_batch=2, n_gpu_layers=0,
-                           logits_all=True, flash_attn=False, type_k=kv_type, type_v=kv_type, verbose=False)
+                           logits_all=True, flash_attn=False, type_k=kv_type, type_v=kv_type, verbose=False, **BY_FILE)
 
     def logits(self, ids: list[int]) -> np.ndarray:
         """The logits after every id of a fresh text, as doubles (positions, vocabulary)."""

@@ -105,6 +105,8 @@ class Model:
     forced_ids: int = 320
     context: int = 1024
     """llama.cpp's context for the expectations."""
+    title: str = ""
+    """`general.name` where it is not the file's: llama.cpp looks for some families' names in it."""
 
 
 @dataclass
@@ -134,7 +136,7 @@ def file_type(model: Model) -> LlamaFileType:
 
 
 def write_keys(writer: GGUFWriter, model: Model) -> None:
-    writer.add_name(model.seed_name or model.name)
+    writer.add_name(model.title or model.seed_name or model.name)
     writer.add_file_type(file_type(model))
     writer.add_quantization_version(2)
     for key, value in {"context_length": CONTEXT, **model.metadata}.items():

@@ -42,6 +42,8 @@ pub struct AttentionBlock {
     pub bias: Bias,
     /// Bias of the output projection.
     pub out_bias: Bias,
+    /// Whether q and k go through an RMS norm, all heads together, before the rotation.
+    pub whole_qk_norm: bool,
     /// Whether each head of q and k goes through its own RMS norm before the rotation.
     pub qk_norm: bool,
     /// The rotation.
@@ -59,6 +61,11 @@ pub struct AttentionBlock {
 }
 
 impl AttentionBlock {
+    /// Without rotation.
+    pub fn unrotated(self) -> Self {
+        Self { rope: RopeTable { dims: 0, ..self.rope }, ..self }
+    }
+
     /// Full causal attention, scores divided by √head_dim, with the model's own rotation.
     pub fn new(config: &ModelConfig, style: RopeStyle) -> Self {
         let rope = RopeTable {
@@ -75,6 +82,7 @@ impl AttentionBlock {
             v_norm: false,
             bias: Bias::None,
             out_bias: Bias::None,
+            whole_qk_norm: false,
             qk_norm: false,
             rope,
             gated: false,
@@ -92,6 +100,8 @@ pub struct Builder<'a> {
     program: Program,
     ops: Vec<Op>,
     layer: usize,
+    /// Biases of the feed-forward.
+    pub ffn_bias: Bias,
     /// KV caches so far.
     pub caches: usize,
     /// The residual stream.
@@ -104,7 +114,7 @@ impl<'a> Builder<'a> {
         let mut program = Program::default();
         let x = program.activation("x", config.hidden);
         program.embed = vec![Op::Embed { table: of_model(Role::TokenEmbedding), scale, y: x }];
-        Self { config, program, ops: Vec::new(), layer: 0, caches: 0, x }
+        Self { config, program, ops: Vec::new(), layer: 0, ffn_bias: Bias::None, caches: 0, x }
     }
 
     /// One layer after the other, written by `write`.
@@ -174,6 +184,7 @@ impl<'a> Builder<'a> {
         let (heads, kv_heads) = (self.config.heads.of(self.layer), self.config.kv_heads.of(self.layer));
         let AttentionBlock { head_dim, scale, window, soft_cap, temperature, .. } = block;
         let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, temperature };
+        self.parts_of_qkv(attention.query_width(), attention.kv_width());
         let q = self.linear(x, Role::AttnQ, self.bias(block.bias, Role::AttnQBias), ("q", attention.query_width()));
         let (kv, cache) = match block.kv {
             KeysAndValues::Shared(cache) => (None, cache),
@@ -186,6 +197,10 @@ impl<'a> Builder<'a> {
             self.fused(Role::AttnQ, heads, &[(Role::AttnQ, head_dim), (Role::AttnQGate, head_dim)]);
             self.linear(x, Role::AttnQGate, None, ("head gates", attention.query_width()))
         });
+        if block.whole_qk_norm {
+            self.head_norm(q, Role::AttnQNorm, attention.query_width());
+            kv.iter().for_each(|[k, _]| self.head_norm(*k, Role::AttnKNorm, attention.kv_width()));
+        }
         if block.qk_norm {
             self.head_norm(q, Role::AttnQNorm, head_dim);
         }
@@ -206,6 +221,19 @@ impl<'a> Builder<'a> {
         let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));
         let out_bias = self.bias(block.out_bias, Role::AttnOutBias);
         self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden))
+    }
+
+    /// A file may have q, k and v in one tensor, and their biases too.
+    fn parts_of_qkv(&mut self, q: usize, kv: usize) {
+        let fused = [
+            (Role::AttnQkv, [Role::AttnQ, Role::AttnK, Role::AttnV]),
+            (Role::AttnQkvBias, [Role::AttnQBias, Role::AttnKBias, Role::AttnVBias]),
+        ];
+        for (tensor, [of_q, of_k, of_v]) in fused {
+            if self.config.has_tensor(&of_layer(self.layer, tensor).name()) {
+                self.fused(tensor, 1, &[(of_q, q), (of_k, kv), (of_v, kv)]);
+            }
+        }
     }
 
     /// k and v of `x`; v after its norm, k before its own.
@@ -248,11 +276,13 @@ impl<'a> Builder<'a> {
     /// The same with these weights of the two halves.
     pub fn feed_forward_of(&mut self, x: Activation, [gate, up]: [Role; 2], kind: GateKind) -> Activation {
         let (hidden, ffn) = (self.config.hidden, self.config.ffn.of(self.layer));
-        let gate = self.linear(x, gate, None, ("gate", ffn));
-        let up = self.linear(x, up, None, ("up", ffn));
+        let bias = |role| self.bias(self.ffn_bias, role);
+        let [gate_bias, up_bias, down_bias] = [Role::FfnGateBias, Role::FfnUpBias, Role::FfnDownBias].map(bias);
+        let gate = self.linear(x, gate, gate_bias, ("gate", ffn));
+        let up = self.linear(x, up, up_bias, ("up", ffn));
         let activated = self.program.activation("activated", ffn);
         self.ops.push(Op::Gate { gate, up, kind, y: activated });
-        self.linear(activated, Role::FfnDown, None, ("update", hidden))
+        self.linear(activated, Role::FfnDown, down_bias, ("update", hidden))
     }
 
     /// The feed-forward of `x` without a gate.
@@ -267,7 +297,12 @@ impl<'a> Builder<'a> {
 
     /// Adds to the residual stream.
     pub fn add(&mut self, x: Activation) {
-        self.ops.push(Op::Add { x, scale: 1.0, to: self.x });
+        self.add_scaled(x, 1.0);
+    }
+
+    /// Adds `scale · x` to the residual stream.
+    pub fn add_scaled(&mut self, x: Activation, scale: f32) {
+        self.ops.push(Op::Add { x, scale, to: self.x });
     }
 
     /// An operation of the part at hand.

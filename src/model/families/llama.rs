@@ -1,13 +1,17 @@
 //! Llama (Touvron et al. 2023, <https://arxiv.org/abs/2302.13971>) and the families that differ from it in details:
 //! Mistral, SmolLM and TinyLlama say `llama`; Qwen 2 has biases, Qwen 3 norms over each head of q and k.
 
-use super::super::program::{Program, RopeFactors, of_model};
+use super::super::program::{Op, Program, RopeFactors, Temperature, of_model};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder};
 
 /// Llama 1 to 3, Mistral, SmolLM, TinyLlama; InternLM's conversions bring biases.
 pub fn llama(config: &ModelConfig) -> Program {
-    let block = AttentionBlock { bias: Bias::Optional, ..AttentionBlock::new(config, RopeStyle::Interleaved) };
+    let block = AttentionBlock {
+        bias: Bias::Optional,
+        out_bias: Bias::Optional,
+        ..AttentionBlock::new(config, RopeStyle::Interleaved)
+    };
     decoder(config, block)
 }
 
@@ -21,16 +25,82 @@ pub fn qwen3(config: &ModelConfig) -> Program {
     decoder(config, AttentionBlock { qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
 }
 
-/// Pre-norm layers of attention and SwiGLU. A file may have factors for the frequencies (Llama 3's long context).
-fn decoder(config: &ModelConfig, mut block: AttentionBlock) -> Program {
-    block.rope.factors = Some(RopeFactors::of(of_model(Role::RopeFreqs)));
-    let layers = Builder::new(config, 1.0).layers(|b, _| {
-        let normed = b.norm(b.x, Role::AttnNorm);
-        let update = b.attention(normed, block);
-        b.add(update);
-        let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward(normed, GateKind::SwiGlu);
-        b.add(update);
+/// SmolLM 3 (<https://huggingface.co/blog/smollm3>): every fourth layer has no rotation (Yang et al. 2025,
+/// <https://arxiv.org/abs/2501.18795>).
+pub fn smollm3(config: &ModelConfig) -> Program {
+    let block = AttentionBlock { bias: Bias::Optional, ..AttentionBlock::new(config, RopeStyle::Interleaved) };
+    let layer =
+        |layer: usize| if (layer + 1).is_multiple_of(4) { block.unrotated() } else { with_factors(block, config) };
+    Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &layer }.program()
+}
+
+/// Granite 3 and dense Granite 4 (<https://arxiv.org/abs/2407.13739>): embeddings, updates, scores and logits have
+/// factors of their own (after Yang et al. 2022, <https://arxiv.org/abs/2203.03466>).
+pub fn granite(config: &ModelConfig) -> Program {
+    let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
+    let scale = config.attention_scale.unwrap_or(plain.scale);
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, scale, ..plain };
+    let block = if config.rope_unused { block.unrotated() } else { with_factors(block, config) };
+    let mut program = Decoder {
+        embedding_scale: config.embedding_scale.unwrap_or(1.0),
+        residual_scale: config.residual_scale.unwrap_or(1.0),
+        block: &|_| block,
+        config,
+    }
+    .program();
+    let logits = program.head.last().map(|op| op.writes());
+    let scale = |x| Some(Op::Scale { x, factor: config.logit_scale?.recip() });
+    program.head.extend(logits.and_then(scale));
+    program
+}
+
+/// Ministral 3 and Mistral 3 (<https://arxiv.org/abs/2601.08584>): YaRN, and a temperature for far queries.
+pub fn mistral3(config: &ModelConfig) -> Program {
+    let temperature = config.attention_temperature.map(|scale| Temperature { scale, span: config.original_context });
+    let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, temperature, ..plain };
+    decoder(config, block)
+}
+
+/// Divides the frequencies by what the file has: Llama 3's factors, or those of long RoPE.
+pub fn with_factors(mut block: AttentionBlock, config: &ModelConfig) -> AttentionBlock {
+    let [short, long] = [Role::RopeFactorsShort, Role::RopeFactorsLong].map(of_model);
+    let by_context = [short, long].iter().any(|key| config.has_tensor(&key.name()));
+    block.rope.factors = Some(match by_context {
+        true => RopeFactors { short, long, original_context: config.original_context },
+        false => RopeFactors::of(of_model(Role::RopeFreqs)),
     });
-    layers.head(None)
+    block
+}
+
+/// Pre-norm layers of attention and SwiGLU, whose biases are the file's.
+struct Decoder<'a> {
+    config: &'a ModelConfig,
+    embedding_scale: f32,
+    /// Of all that is added to the residual stream.
+    residual_scale: f32,
+    /// The attention of a layer.
+    block: &'a dyn Fn(usize) -> AttentionBlock,
+}
+
+impl Decoder<'_> {
+    fn program(self) -> Program {
+        let mut builder = Builder::new(self.config, self.embedding_scale);
+        builder.ffn_bias = Bias::Optional;
+        let layers = builder.layers(|b, layer| {
+            let normed = b.norm(b.x, Role::AttnNorm);
+            let update = b.attention(normed, (self.block)(layer));
+            b.add_scaled(update, self.residual_scale);
+            let normed = b.norm(b.x, Role::FfnNorm);
+            let update = b.feed_forward(normed, GateKind::SwiGlu);
+            b.add_scaled(update, self.residual_scale);
+        });
+        layers.head(None)
+    }
+}
+
+/// The same attention in all layers.
+fn decoder(config: &ModelConfig, block: AttentionBlock) -> Program {
+    let block = with_factors(block, config);
+    Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &|_| block }.program()
 }

@@ -7,6 +7,8 @@ mod builder;
 mod embedder;
 mod gemma;
 mod llama;
+mod olmo;
+mod phi;
 
 use super::ModelConfig;
 use super::program::Program;
@@ -25,6 +27,11 @@ static FAMILIES: &[Family] = &[
     Family { name: "llama", program: llama::llama },
     Family { name: "qwen2", program: llama::qwen2 },
     Family { name: "qwen3", program: llama::qwen3 },
+    Family { name: "smollm3", program: llama::smollm3 },
+    Family { name: "granite", program: llama::granite },
+    Family { name: "mistral3", program: llama::mistral3 },
+    Family { name: "phi3", program: phi::phi3 },
+    Family { name: "olmo2", program: olmo::olmo2 },
     Family { name: "gemma", program: gemma::gemma },
     Family { name: "gemma2", program: gemma::gemma2 },
     Family { name: "gemma3", program: gemma::gemma3 },
@@ -45,10 +52,30 @@ pub(super) fn known(metadata: &Metadata) -> Result<&'static str> {
     let name = name.ok_or_else(|| Error::bad_file("metadata `general.architecture` is missing"))?;
     architectures().find(|known| *known == name).ok_or_else(|| {
         let shown: String = name.chars().take(64).collect();
-        let known: Vec<&str> = architectures().collect();
-        let message = format!("architecture {shown:?} is not supported, known are {}", known.join(", "));
+        let (nearest, known) = (nearest(&shown), architectures().collect::<Vec<_>>().join(", "));
+        let message = format!("architecture {shown:?} is not supported, the nearest known is {nearest:?} of {known}");
         Error::new(ErrorCode::UnsupportedArchitecture, message)
     })
+}
+
+/// The known name that is fewest edits away; of equals, the one that begins most alike.
+fn nearest(name: &str) -> &'static str {
+    let same = |known: &str| known.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
+    architectures().min_by_key(|known| (edits(name, known), usize::MAX - same(known))).unwrap_or("")
+}
+
+/// How many characters have to be put in, taken out or replaced (Levenshtein).
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, of_a) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, of_b) in b.chars().enumerate() {
+            let replaced = diagonal + usize::from(of_a != of_b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.chars().count()]
 }
 
 /// The program of a model with these numbers.

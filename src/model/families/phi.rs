@@ -1,0 +1,24 @@
+//! Phi 3, 3.5 and 4 (<https://arxiv.org/abs/2404.14219>, <https://arxiv.org/abs/2503.01743>).
+
+use super::super::program::Program;
+use super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::builder::{AttentionBlock, Bias, Builder};
+use super::llama::with_factors;
+
+/// Llama's layers with q, k and v in one tensor, gate and up in another, and long RoPE. Files name a window that the
+/// models do not use.
+pub fn phi3(config: &ModelConfig) -> Program {
+    let block = AttentionBlock { bias: Bias::Optional, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
+    let block = with_factors(block, config);
+    let layers = Builder::new(config, 1.0).layers(|b, layer| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, block);
+        b.add(update);
+        let normed = b.norm(b.x, Role::FfnNorm);
+        let ffn = config.ffn.of(layer);
+        b.fused(Role::FfnUp, 1, &[(Role::FfnUp, ffn), (Role::FfnUpHalf, ffn)]);
+        let update = b.feed_forward_of(normed, [Role::FfnUp, Role::FfnUpHalf], GateKind::SwiGlu);
+        b.add(update);
+    });
+    layers.head(None)
+}
