@@ -2,7 +2,7 @@
 // RMS norm with m = 0 (Zhang & Sennrich 2019, arXiv 1910.07467), layer norm with CENTRED and m = mean_j x[t, j] (Ba, Kiros
 // & Hinton 2016, arXiv 1607.06450). With ADD it is added to y, as norms after a block do on its way back to the residual
 // stream. One workgroup computes WIDTH values of one row; the grid's y axis counts the groups of a row that are
-// normalised each by itself, with the same weight (heads).
+// normalised each by itself, with the same weight (heads) or with one of its own.
 
 override WG_SIZE: u32 = 256;
 override WIDTH: u32;
@@ -10,6 +10,7 @@ override EPS: f32;
 override ADD: bool = false;      // to what y holds
 override CENTRED: bool = false;  // layer norm
 override WEIGHTED: bool = true;  // the factor is weight, else 1
+override WEIGHT_BY_GROUP: bool = false; // each group has a weight of its own
 override BIASED: bool = false;   // the summand is bias, else 0
 override IN_PLACE: bool = false; // x is y's buffer: what is bound as x is not read
 override X_STRIDE: u32;          // values from one row to the next
@@ -25,7 +26,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;            // [rows, X_STRIDE]
-@group(0) @binding(2) var<storage, read> weight: array<f32>;       // [WIDTH]
+@group(0) @binding(2) var<storage, read> weight: array<f32>;       // [WIDTH] or [groups, WIDTH]
 @group(0) @binding(3) var<storage, read> bias: array<f32>;         // [WIDTH]
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;      // [rows, Y_STRIDE]
 
@@ -64,8 +65,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let before = select(0.0, y[to], ADD);
         var normed = (load(group, i) - mean) * scale;
         if WEIGHTED {
-            // mutant: normed *= weight[i]; => normed *= weight[lane];
-            normed *= weight[i];
+            // mutant: i + select => lane + select
+            // mutant: group.y * WIDTH, WEIGHT_BY_GROUP => group.y, WEIGHT_BY_GROUP
+            normed *= weight[i + select(0u, group.y * WIDTH, WEIGHT_BY_GROUP)];
         }
         if BIASED {
             // mutant: normed += bias[i]; => normed += bias[lane];

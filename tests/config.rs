@@ -251,6 +251,12 @@ fn architectures_differ_where_they_should() {
     assert_eq!(beyond("nomic-bert"), encoder);
     assert_eq!(beyond("modern-bert"), [""; 0]);
     assert_eq!(beyond("gemma-embedding").len(), 4);
+    assert_eq!(beyond("lfm2"), ["attn_q_norm.weight", "attn_k_norm.weight"]);
+    let of_ssm = ["ssm_in.weight"; 3].into_iter();
+    let of_ssm = of_ssm.chain(["ssm_conv1d.weight", "ssm_dt.bias", "ssm_a", "ssm_d", "ssm_out.weight"]);
+    let mamba2: Vec<&str> = of_ssm.collect();
+    assert_eq!(beyond("mamba2"), mamba2);
+    assert_eq!(beyond("falcon-h1"), [&mamba2[..], &["ffn_norm"]].concat());
 }
 
 #[test]
@@ -297,4 +303,28 @@ fn refuses_twins_and_stray_biases() {
         stray.push(tensor(name, &[32]));
         refused(match_tensors(&config, &stray), UnsupportedArchitecture, &[name, "qwen3"]);
     }
+}
+
+#[test]
+fn numbers_of_recurrent_layers_are_checked() {
+    let with = |architecture: &str, key: &str, value: u32| {
+        let mut metadata = metadata(architecture);
+        metadata.insert(format!("{architecture}.{key}"), Value::U32(value));
+        webgguf::model::config(&header(metadata))
+    };
+    for (key, value, expected) in [
+        ("ssm.conv_kernel", 1, "layer 0: tokens of a convolution: expected 2 to 8, found 1"),
+        ("ssm.conv_kernel", 9, "expected 2 to 8, found 9"),
+        ("ssm.state_size", 513, "state of a scan: expected 1 to 512, found 513"),
+        ("ssm.group_count", 3, "4 heads of a scan do not divide among 3 groups"),
+        ("ssm.inner_size", 3, "`z`"),
+        ("ssm.time_step_rank", 0, "found 0"),
+    ] {
+        refused(with("mamba2", key, value), BadFile, &[expected]);
+    }
+    for kernel in [1, 9] {
+        refused(with("lfm2", "shortconv.l_cache", kernel), BadFile, &[&format!("found {kernel}")]);
+    }
+    let without_sizes = header(without(&metadata("mamba2"), "mamba2.ssm."));
+    refused(webgguf::model::config(&without_sizes), BadFile, &["layer 0"]);
 }

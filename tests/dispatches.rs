@@ -30,6 +30,9 @@ fn config(architecture: &str) -> ModelConfig {
     for (key, number) in numbers {
         metadata.insert(format!("{architecture}.{key}"), Value::U32(number));
     }
+    for (key, value) in tiny::recurrent_keys(architecture, 512) {
+        metadata.insert(key, value);
+    }
     let mut header = tiny::header(metadata);
     header.tensors.iter_mut().for_each(|tensor| tensor.dims[0] = 512);
     webgguf::model::config(&header).expect("a good header")

@@ -13,7 +13,8 @@ use webgguf::kernels::pass::Row;
 use webgguf::model::match_tensors;
 use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
 use webgguf::runtime::{
-    AnySession, CpuSession, Engine, FinishReason, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH, Session,
+    AnySession, CpuSession, Engine, FinishReason, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH, Outcome,
+    Session,
 };
 use webgguf::sampler::SamplingOptions;
 use webgguf::tensor::DType;
@@ -289,6 +290,73 @@ async fn a_run_after_one_that_was_cancelled_with_all_reads_in_flight_is_whole() 
     assert_eq!(gpu.session.in_flight(), MAX_DEPTH);
     assert_eq!(generate(&mut gpu, &[1, 2, 3], &few).await.0, alone);
     assert_eq!(alone.len(), 12);
+}
+
+/// A run to its end, or to where all reads are in flight after `tokens` tokens.
+async fn outcome(engine: &mut Engine, prompt: &[u32], options: &GenerateOptions, tokens: Option<usize>) -> Outcome {
+    engine.start(prompt.to_vec(), options.clone(), 0.0).expect("a good prompt");
+    let mut seen = 0;
+    while tokens.is_none_or(|tokens| seen < tokens) {
+        // The clock stands still: after a few tokens as many are in flight as there may be.
+        let Some(piece) = engine.next(|| 0.0).await.expect("a working device") else { break };
+        seen += piece.ids.len();
+    }
+    engine.stop.set(true);
+    engine.finish().expect("a run")
+}
+
+/// The text of a session that has seen nothing of it.
+async fn fresh(engine: &mut Engine, prompt: &[u32]) -> Vec<u32> {
+    engine.reset();
+    outcome(engine, prompt, &options(24, SamplingOptions::default()), None).await.ids
+}
+
+/// A recurrent state has seen the tokens in flight behind a stop, and cannot go back: sessions start again from a
+/// checkpoint, and say what fresh ones say.
+async fn go_on_after(file: &[u8], name: &str) {
+    for mut engine in both(file).await {
+        let on_gpu = matches!(engine.session, AnySession::Gpu(_));
+        let few = options(24, SamplingOptions::default());
+        let prompt = ids(150, engine.session.config().vocab);
+        let alone = fresh(&mut engine, &prompt).await;
+        let again = generate(&mut engine, &prompt, &few).await;
+        assert_eq!((&again.0, again.1), (&alone, prompt.len() - 1), "{name}: the same prompt again");
+
+        let long = options(200, SamplingOptions::default());
+        let told = outcome(&mut engine, &prompt, &long, None).await;
+        let mut text = told.text.chars().skip(told.text.chars().count() / 2);
+        let stop: String = text.by_ref().take(3).collect();
+        let stopping = GenerateOptions { stop: vec![stop], ..long.clone() };
+        for interrupted in [(&stopping, None), (&long, Some(100))] {
+            let stopped = outcome(&mut engine, &prompt, interrupted.0, interrupted.1).await;
+            assert_eq!(stopped.ids, told.ids[..stopped.ids.len()], "{name}: the same text until then");
+            let in_flight = engine.session.in_flight();
+            assert!(!on_gpu || in_flight + 1 >= MAX_DEPTH, "{name}: {in_flight} tokens in flight");
+            let next: Vec<u32> = [&prompt, &stopped.ids[..], &[7, 11]].concat();
+            let (found, cached, _) = generate(&mut engine, &next, &few).await;
+            assert!(cached >= prompt.len() - 1, "{name}: {cached} of {} cached", next.len());
+            assert_eq!(found, fresh(&mut engine, &next).await, "{name}: after a stop at {}", stopped.ids.len());
+        }
+
+        let mut other = prompt.clone();
+        other[140] = 5;
+        generate(&mut engine, &prompt, &few).await;
+        let found = generate(&mut engine, &other, &few).await.0;
+        assert_eq!(found, fresh(&mut engine, &other).await, "{name}: a prompt that differs");
+        logits(&mut engine, &prompt).await;
+        let found = generate(&mut engine, &[&prompt[..], &[3, 4]].concat(), &few).await.0;
+        assert_eq!(found, fresh(&mut engine, &[&prompt[..], &[3, 4]].concat()).await, "{name}: after evaluation");
+    }
+}
+
+#[wasm_bindgen_test]
+async fn recurrent_convolutions_go_on_after_a_stop() {
+    go_on_after(include_bytes!("fixtures/models/lfm2-q8_0.gguf"), "lfm2").await;
+}
+
+#[wasm_bindgen_test]
+async fn recurrent_scans_go_on_after_a_stop() {
+    go_on_after(include_bytes!("fixtures/models/mamba2-q8_0.gguf"), "mamba2").await;
 }
 
 #[wasm_bindgen_test]

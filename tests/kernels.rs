@@ -69,6 +69,7 @@ groups! {
     softmax_and_norms_of_tensors: ["softmax", "layer_norm", "rms_norm_residual"],
     reductions_of_tensors: ["reduce", "argmax_axis", "top_k", "cumsum"],
     gated_delta_rule: ["delta_net", "output_gate"],
+    recurrent_layers: ["conv_causal", "ssm_chunk_products", "ssm_chunk_scan", "ssm_scan"],
     scans_and_projections_of_tensors: ["selective_scan", "sinkhorn", "sinkhorn_rows"],
 }
 

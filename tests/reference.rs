@@ -399,6 +399,22 @@ fn the_cache_goes_back_to_any_position() {
 }
 
 #[test]
+fn recurrent_states_go_back_to_a_copy_only() {
+    for architecture in ["lfm2", "mamba2"] {
+        let mut model = model(&config(architecture), 64, CacheFormat::F32);
+        let expected = model.forward(&[1, 2, 3, 4, 5], 0, Logits::Last).unwrap();
+        model.forward(&[1, 2], 0, Logits::None).unwrap();
+        let (states, at) = (model.states().to_vec(), model.states_at());
+        model.forward(&[9, 9, 9], 2, Logits::None).unwrap();
+        assert_eq!((at, model.states_at()), (Some(2), Some(5)));
+        let error = model.forward(&[3, 4, 5], 2, Logits::Last).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidArgument, "{error:?}");
+        model.restore(&states, 2);
+        assert_eq!(model.forward(&[3, 4, 5], 2, Logits::Last).unwrap(), expected);
+    }
+}
+
+#[test]
 fn an_unfinished_pass_leaves_a_whole_cache() {
     let config = config("qwen3");
     let mut model = model(&config, 64, CacheFormat::F32);

@@ -35,6 +35,8 @@ pub struct Scratch {
     pub halves: Halves,
     /// Of a decode pass's attention, for a layer without a window.
     pub splits: Splits,
+    /// Of a scan by chunks.
+    pub products: Slice,
 }
 
 /// The inputs of a batch.
@@ -105,6 +107,10 @@ pub struct Buffers {
     pub scratch: Scratch,
     /// By number.
     pub cache: Vec<LayerCache>,
+    /// Recurrent states, `[sequences, …]` f32: by number.
+    pub states: Vec<Slice>,
+    /// Copies of them all, by slot.
+    pub checkpoints: Vec<Vec<Slice>>,
     /// Of the sampler.
     pub sample: SampleBuffers,
 }
@@ -132,6 +138,8 @@ impl Buffers {
         let places = activations::place(program, chunk, logits, plan);
         let cache = attentions.iter().enumerate().map(|(number, spec)| layer_cache(number, spec, room, plan));
         let cache = cache.collect();
+        let state_bytes: usize = program.states().iter().map(|values| values * room.sequences * 4).sum();
+        let checkpoints = checkpoint_slots(state_bytes as u64);
         Self {
             room,
             chunk,
@@ -150,6 +158,8 @@ impl Buffers {
             logits,
             scratch: scratch(program, (room, chunk), plan),
             cache,
+            states: states("state", program, room, plan),
+            checkpoints: (0..checkpoints).map(|_| states("checkpoint of state", program, room, plan)).collect(),
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
                 partial_argmaxes: plan
@@ -197,6 +207,25 @@ fn layer_cache(number: usize, spec: &AttentionSpec, room: Room, plan: &mut Plan)
     LayerCache { heads, window: spec.window.unwrap_or(context), cache }
 }
 
+/// What the copies of a session's recurrent states may take together, in bytes ...
+const CHECKPOINT_BYTES: u64 = 64 << 20;
+/// ... and how many there are: one for the end of the prompt and one for the answer, at least.
+const CHECKPOINTS: std::ops::RangeInclusive<u64> = 2..=8;
+
+/// Copies that a session keeps of recurrent states of so many bytes.
+pub fn checkpoint_slots(bytes: u64) -> usize {
+    match bytes {
+        0 => 0,
+        _ => (CHECKPOINT_BYTES / bytes).clamp(*CHECKPOINTS.start(), *CHECKPOINTS.end()) as usize,
+    }
+}
+
+/// A buffer for each recurrent state.
+fn states(label: &str, program: &Program, room: Room, plan: &mut Plan) -> Vec<Slice> {
+    let states = program.states().into_iter().enumerate();
+    states.map(|(number, values)| plan.words(format!("{label} {number}"), values * room.sequences)).collect()
+}
+
 fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> Scratch {
     let count = split_count(room.context as u32);
     let heads = program.all_attentions().map(|spec| spec.heads).max().unwrap_or(0);
@@ -206,6 +235,10 @@ fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> S
         _ => 0,
     };
     let widest = program.embed.iter().chain(program.layers.iter().flatten()).map(input).max().unwrap_or(0);
+    let products = |op: &Op| match op {
+        Op::Scan { scan, .. } => scan.shape().products_len(rows),
+        _ => 0,
+    };
     let splits = Splits {
         count,
         partial: plan.words("attention partials", room.rows * queries * count as usize),
@@ -219,5 +252,16 @@ fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> S
         quants: Quants { q: rounded, scales },
         halves: Halves { x: rounded, scales },
         splits,
+        products: plan.words("products of a scan", program.layers.iter().flatten().map(products).max().unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::checkpoint_slots;
+
+    #[test]
+    fn copies_of_states_take_a_bounded_part_of_memory() {
+        assert_eq!([0, 1, 160 << 10, 20 << 20, 1 << 30].map(checkpoint_slots), [0, 8, 8, 3, 2]);
     }
 }

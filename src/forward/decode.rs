@@ -2,6 +2,7 @@
 //! into them.
 
 use super::fusion::{DECODE, PlainNorm, Step, Then, steps};
+use super::recurrent::Pass;
 use super::{Forward, Lowering, Part, Place};
 use crate::kernels::attention::{Limits, Splits, attention_decode, split_count};
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
@@ -45,6 +46,7 @@ impl Lowering<'_> {
                 list.extend(attention_decode(buffers.pass, self.rows, &attention, &self.splits(limits), limits));
                 list
             }
+            Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Few),
             other => self.simple(other),
         };
         steps(ops, DECODE).iter().flat_map(|fused| step(&fused.step)).collect()

@@ -12,11 +12,12 @@ mod embedder;
 mod fusion;
 mod plan;
 mod prefill;
+mod recurrent;
 mod weights;
 
 pub use activations::widest_row;
 pub use activations::{Place, Places};
-pub use buffers::{Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch};
+pub use buffers::{Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, checkpoint_slots};
 pub use embedder::BatchLists;
 pub use plan::{BufferSpec, Plan};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights, place};
@@ -210,6 +211,8 @@ impl Lowering<'_> {
                 ];
                 self.elementwise(&chain, self.places.of(x), None)
             }
+            Op::GroupNorm { x, weight, groups, eps, y } => self.group_norm([x, y], weight, groups, eps),
+            Op::Conv { .. } | Op::Scan { .. } => unreachable!("each lowering has its own: {op:?}"),
             Op::Pool { x, kind, y } => {
                 let width = self.forward.width(x);
                 let [x, y] = [x, y].map(|of| self.places.of(of).slice);
@@ -238,6 +241,7 @@ impl Lowering<'_> {
             eps: norm.eps,
             x,
             weight: norm.weight.and_then(vector),
+            weight_by_group: false,
             bias: norm.bias.and_then(|bias| vector(bias.key)),
             y,
             add,

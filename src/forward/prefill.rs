@@ -1,6 +1,7 @@
 //! Many rows: a chunk of tokens through all layers, and the head for several rows.
 
 use super::fusion::{PREFILL, Step, Then, steps};
+use super::recurrent::Pass;
 use super::{Forward, Lowering, Place, Places};
 use crate::kernels::attention::attention;
 use crate::kernels::caps::ActivationFormat;
@@ -49,7 +50,7 @@ impl Lowering<'_> {
     pub(super) fn lower_many(&self, ops: &[Op], format: ActivationFormat) -> Vec<Dispatch> {
         let step = |(step, rest): (Step, &[Op])| match step {
             Step::Linears { x, norm: None, linears, then } => {
-                let format = if feeds_cache(linears, rest) { format_of_keys(format) } else { format };
+                let format = if self.feeds_cache(linears, rest) { format_of_keys(format) } else { format };
                 self.multiply(format, &self.problems(x, linears, then))
             }
             Step::Attention { heads, attend } => {
@@ -58,9 +59,20 @@ impl Lowering<'_> {
                 vec![self.rope_kv(&heads, &attend), attention(pass, &problem, limits)]
             }
             Step::AttentionInput { heads, attend } => self.attention_input(&heads, &attend),
+            Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Many),
             other => self.simple(&other),
         };
         steps(ops, PREFILL).into_iter().map(|fused| (fused.step, &ops[fused.end..])).flat_map(step).collect()
+    }
+
+    /// Whether a cache or a recurrent state among `rest` takes what these products write.
+    fn feeds_cache(&self, linears: &[Op], rest: &[Op]) -> bool {
+        let written: Vec<Activation> = linears.iter().map(Op::writes).collect();
+        let keeps = |op: &Op| match op {
+            Op::Attend { kv, .. } => kv.iter().flatten().any(|of| written.contains(of)),
+            other => self.forward.program.state(other).is_some() && other.reads().iter().any(|of| written.contains(of)),
+        };
+        rest.iter().any(keeps)
     }
 
     fn problems(&self, x: Activation, linears: &[Op], then: Then) -> Vec<MatMul<'_>> {
@@ -117,16 +129,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether an attention among `rest` reads what these products write.
-fn feeds_cache(linears: &[Op], rest: &[Op]) -> bool {
-    let attends = |op: &Op| match op {
-        Op::Attend { kv, .. } => linears.iter().any(|linear| kv.is_some_and(|kv| kv.contains(&linear.writes()))),
-        _ => false,
-    };
-    rest.iter().any(attends)
-}
-
-/// 8 bits are too few for keys and values: an error in them stays in the cache for all later tokens.
+/// 8 bits are too few for keys, values and states: an error in them stays for all later tokens.
 fn format_of_keys(format: ActivationFormat) -> ActivationFormat {
     match format {
         ActivationFormat::Int8 => ActivationFormat::F32,

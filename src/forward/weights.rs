@@ -74,7 +74,7 @@ pub struct Weights {
     pub tables: HashMap<WeightKey, Matrix>,
     /// By the first of their matrices.
     pub projections: HashMap<WeightKey, Projection>,
-    /// Weights and biases of norms, factors: f32.
+    /// Weights and biases of norms and convolutions, factors: f32; what heads have of their own, by the first.
     pub vectors: HashMap<WeightKey, Slice>,
 }
 
@@ -146,6 +146,12 @@ impl Placer<'_> {
                     }
                 }
                 Op::GateHeads { norm: Some((weight, _)), .. } => self.vector(*weight)?,
+                Op::GroupNorm { weight, .. } => self.vector(*weight)?,
+                Op::Conv { conv, .. } => {
+                    let bias = conv.bias.map(|bias| bias.key).filter(|key| self.found.contains_key(key));
+                    [conv.weight].into_iter().chain(bias).try_for_each(|key| self.vector(key))?;
+                }
+                Op::Scan { scan, .. } => self.vectors(&[scan.dt_bias, scan.a, scan.d])?,
                 Op::Linear { x: input, .. } => {
                     let linear = |op: &Op| match op {
                         Op::Linear { x, weight, bias, .. } if x == input => Some((*weight, *bias)),
@@ -176,14 +182,23 @@ impl Placer<'_> {
     }
 
     fn vector(&mut self, key: WeightKey) -> Result<()> {
-        if self.weights.vectors.contains_key(&key) {
+        self.vectors(&[key])
+    }
+
+    /// Vectors one after the other in one buffer, by the name of the first.
+    fn vectors(&mut self, keys: &[WeightKey]) -> Result<()> {
+        if self.weights.vectors.contains_key(&keys[0]) {
             return Ok(());
         }
-        let (_, tensor, spec) = self.tensor(key)?;
-        let (name, values) = (tensor.name.clone(), spec.cols());
-        let slice = self.plan.words(name, values);
-        self.vector_target(key, slice.buffer, 0)?;
-        self.weights.vectors.insert(key, slice);
+        let sizes = keys.iter().map(|&key| self.tensor(key).map(|(_, _, spec)| spec.rows() * spec.cols()));
+        let sizes = sizes.collect::<Result<Vec<usize>>>()?;
+        let slice = self.plan.words(self.tensor(keys[0])?.1.name.clone(), sizes.iter().sum());
+        let mut offset = 0;
+        for (&key, size) in keys.iter().zip(sizes) {
+            self.vector_target(key, slice.buffer, offset)?;
+            offset += size as u64 * 4;
+        }
+        self.weights.vectors.insert(keys[0], slice);
         Ok(())
     }
 
@@ -191,7 +206,9 @@ impl Placer<'_> {
     fn vector_target(&mut self, key: WeightKey, buffer: BufferId, mut offset: u64) -> Result<()> {
         let (index, _, spec) = self.tensor(key)?;
         let mut runs = Vec::new();
-        for (from, count) in spec.runs() {
+        // A tensor of two dimensions has rows, which follow each other.
+        let row = if spec.dims.len() == 1 { 1 } else { spec.cols() };
+        for (from, count) in spec.runs().into_iter().map(|(from, count)| (from * row, count * row)) {
             runs.push(VectorRun { from, count, buffer, offset });
             offset += count as u64 * 4;
         }

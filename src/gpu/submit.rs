@@ -50,6 +50,15 @@ impl Device {
         self.queue.submit([encoder.finish()]);
     }
 
+    /// Copies, in order with what is submitted before and after.
+    pub fn copy<'a>(&self, copies: impl IntoIterator<Item = Copy<'a>>) {
+        let mut encoder = self.raw.create_command_encoder(&Default::default());
+        for Copy { source, source_offset, target, offset, bytes } in copies {
+            encoder.copy_buffer_to_buffer(source, source_offset, target, offset, Some(bytes));
+        }
+        self.queue.submit([encoder.finish()]);
+    }
+
     /// Writes bytes, in order with what is submitted before and after. WebGPU writes whole words: up to three zeros
     /// follow the last byte.
     pub fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) {

@@ -7,6 +7,7 @@
 mod attention;
 mod attention_batch;
 mod attention_strided;
+mod conv_causal;
 mod data;
 mod delta_net;
 mod draws;
@@ -43,6 +44,7 @@ mod sample;
 mod selective_scan;
 mod sinkhorn;
 mod softmax;
+mod ssm_scan;
 mod swiglu;
 mod tolerance;
 mod unpack_f16;
@@ -224,6 +226,8 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(attention::cases(random));
     cases.extend(attention_batch::cases(random));
     cases.extend(attention_strided::cases(caps, random));
+    cases.extend(conv_causal::cases(random));
+    cases.extend(ssm_scan::cases(random));
     cases.extend(kv_write::cases(caps, random));
     cases.extend(pool::cases(random));
     cases.extend(sample::cases(random));
@@ -239,11 +243,13 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases
 }
 
-/// Where rows are, for the name of a case: `position 7` of one sequence, else `positions 7 of 0, 3 of 1`.
+/// Where rows are, for the name of a case: `position 7 of 1` where they follow each other in one sequence, else
+/// `positions 7 of 0, 3 of 1`.
 fn places(rows: &[Row]) -> String {
     match rows {
-        [first, ..] if Pass::chunk(0, first.position, &vec![0; rows.len()]).rows == rows => {
-            format!("position {}", first.position)
+        [first, ..] if Pass::chunk(first.sequence, first.position, &vec![0; rows.len()]).rows == rows => {
+            let of = if first.sequence > 0 { format!(" of {}", first.sequence) } else { String::new() };
+            format!("position {}{of}", first.position)
         }
         _ => {
             let places = rows.iter().map(|row| format!("{} of {}", row.position, row.sequence));

@@ -17,6 +17,7 @@ pub mod argmax;
 pub mod attention;
 pub mod attention_batch;
 pub mod attention_strided;
+pub mod conv_causal;
 pub mod cumsum;
 pub mod delta_net;
 pub mod elementwise;
@@ -46,6 +47,7 @@ pub mod sample;
 pub mod selective_scan;
 pub mod sinkhorn;
 pub mod softmax;
+pub mod ssm_scan;
 pub mod swiglu;
 pub mod top_k;
 pub mod unpack_f16;
@@ -65,6 +67,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &elementwise::IN_PLACE,
     &fill::SPEC,
     &attention_strided::SPEC,
+    &conv_causal::SPEC,
     &cumsum::SPEC,
     &gather::SPEC,
     &gather_axis::LINKS,
@@ -110,6 +113,9 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &sinkhorn::ROWS,
     &sinkhorn::COLUMNS,
     &softmax::SPEC,
+    &ssm_scan::CHUNK_PRODUCTS,
+    &ssm_scan::CHUNK_SCAN,
+    &ssm_scan::SPEC,
     &swiglu::SPEC,
     &top_k::SPEC,
     &unpack_f16::SPEC,

@@ -10,8 +10,19 @@ pub static SPEC: KernelSpec = KernelSpec {
     bindings: &[PARAMS, read("x"), read("weight"), read("bias"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &[
-        "WG_SIZE", "WIDTH", "EPS", "ADD", "CENTRED", "WEIGHTED", "BIASED", "IN_PLACE", "X_STRIDE", "X_OFFSET",
-        "Y_STRIDE", "Y_OFFSET",
+        "WG_SIZE",
+        "WIDTH",
+        "EPS",
+        "ADD",
+        "CENTRED",
+        "WEIGHTED",
+        "WEIGHT_BY_GROUP",
+        "BIASED",
+        "IN_PLACE",
+        "X_STRIDE",
+        "X_OFFSET",
+        "Y_STRIDE",
+        "Y_OFFSET",
     ],
 };
 
@@ -46,8 +57,10 @@ pub struct Norm {
     pub eps: f32,
     /// Input; may be `y` itself, then at the same place.
     pub x: Rows,
-    /// `[width]` f32
+    /// `[width]` f32, or `[groups, width]`
     pub weight: Option<Slice>,
+    /// Whether each group has a weight of its own.
+    pub weight_by_group: bool,
     /// `[width]` f32
     pub bias: Option<Slice>,
     /// Output.
@@ -58,7 +71,7 @@ pub struct Norm {
 
 /// Normalises the rows of the pass. `dummy` is bound where the norm does not use a buffer.
 pub fn norm(problem: &Norm, dummy: Slice) -> Dispatch {
-    let Norm { width, groups, centred, eps, x, weight, bias, y, add } = *problem;
+    let Norm { width, groups, centred, eps, x, weight, weight_by_group, bias, y, add } = *problem;
     let in_place = x.slice == y.slice;
     debug_assert!(!in_place || x == y, "in place means at the same place");
     let constants = [
@@ -68,6 +81,7 @@ pub fn norm(problem: &Norm, dummy: Slice) -> Dispatch {
         ("ADD", bool_override(add)),
         ("CENTRED", bool_override(centred)),
         ("WEIGHTED", bool_override(weight.is_some())),
+        ("WEIGHT_BY_GROUP", bool_override(weight_by_group)),
         ("BIASED", bool_override(bias.is_some())),
         ("IN_PLACE", bool_override(in_place)),
         ("X_STRIDE", x.stride.into()),

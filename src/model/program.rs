@@ -6,6 +6,7 @@
 //! are fields of the operations.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use super::tensors::{Role, WeightKey};
 use super::{ActivationKind, GateKind, RopeScaling, RopeStyle};
@@ -197,7 +198,74 @@ pub enum PoolKind {
     Last,
 }
 
-/// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache.
+/// A causal depthwise convolution along the tokens of a sequence, with SiLU where there is `silu`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ConvSpec {
+    /// `[channels, kernel]`, the token's own last.
+    pub weight: WeightKey,
+    /// `[channels]`
+    pub bias: Option<Weight>,
+    /// Tokens that a result depends on, its own included.
+    pub kernel: usize,
+    /// SiLU on the result.
+    pub silu: bool,
+}
+
+/// The shape of one Mamba-2 layer, and what its heads have of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScanSpec {
+    /// Heads, a multiple of `groups`.
+    pub heads: usize,
+    /// Values per head.
+    pub head_dim: usize,
+    /// Values of the state for each of them.
+    pub state: usize,
+    /// B and C are shared by `heads / groups` heads.
+    pub groups: usize,
+    /// `[heads]`: added to the time steps before softplus.
+    pub dt_bias: WeightKey,
+    /// `[heads]`: decay, below 0.
+    pub a: WeightKey,
+    /// `[heads]`: how much of x goes past the state.
+    pub d: WeightKey,
+}
+
+impl ScanSpec {
+    /// Values of all heads of a token.
+    pub fn inner(&self) -> usize {
+        self.heads * self.head_dim
+    }
+
+    fn check(&self) -> Result<()> {
+        in_range("heads of a scan", self.heads, 1..=usize::MAX)?;
+        in_range("state of a scan", self.state, 1..=MAX_SCAN_STATE)?;
+        if self.groups == 0 || !self.heads.is_multiple_of(self.groups) {
+            let message = format!("{} heads of a scan do not divide among {} groups", self.heads, self.groups);
+            return Err(Error::bad_file(message));
+        }
+        Ok(())
+    }
+
+    /// Values of x, B and C of a token.
+    pub fn xbc_width(&self) -> usize {
+        self.inner() + 2 * self.groups * self.state
+    }
+}
+
+/// The longest convolution, in tokens.
+const MAX_CONV_KERNEL: usize = 8;
+/// The largest state of a scan, in values per value of a head.
+const MAX_SCAN_STATE: usize = 512;
+
+fn in_range(what: &str, found: usize, range: RangeInclusive<usize>) -> Result<()> {
+    if range.contains(&found) {
+        return Ok(());
+    }
+    let most = if *range.end() < usize::MAX { format!(" to {}", range.end()) } else { " or more".to_owned() };
+    Err(Error::bad_file(format!("{what}: expected {}{most}, found {found}", range.start())))
+}
+
+/// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache or recurrent state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     /// `y = scale · table[token]`
@@ -206,6 +274,9 @@ pub enum Op {
     EmbedPlace { table: WeightKey, row: TableRow, y: Activation },
     /// `y = norm(x)`; `y` may be `x`.
     Norm { x: Activation, norm: Norm, y: Activation },
+    /// `y = x / √(mean x² + eps) · weight`, the mean by itself for each of `groups` equal parts of a row; `weight`
+    /// `[width of x]`.
+    GroupNorm { x: Activation, weight: WeightKey, groups: usize, eps: f32, y: Activation },
     /// `y = W · x + bias`. Operations in a row that read the same `x` are stacked into one product.
     Linear { x: Activation, weight: WeightKey, bias: Option<Weight>, y: Activation },
     /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].
@@ -222,6 +293,13 @@ pub enum Op {
     /// `y = x · σ(gate)` (Qiu et al. 2025, <https://arxiv.org/abs/2505.06708>), or with a norm
     /// `y = norm(x) · silu(gate)`, each head of `width` values by itself.
     GateHeads { x: Activation, gate: Activation, norm: Option<(WeightKey, f32)>, width: usize, y: Activation },
+    /// `y = conv(x)`, with gates b and c `y = c · conv(b · x)` (LFM2, <https://arxiv.org/abs/2511.23404>). The inputs
+    /// of the last tokens are in the recurrent state of this number.
+    Conv { x: Activation, gates: Option<[Activation; 2]>, conv: ConvSpec, state: usize, y: Activation },
+    /// `h = exp(dt A) h + dt B xᵀ` per head, `y = (C h + D x) · silu(z)`, with `dt = softplus(dt + bias)` and x, B and C
+    /// side by side in `xbc` (Mamba-2, Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>). h is the recurrent state of
+    /// this number.
+    Scan { z: Activation, dt: Activation, xbc: Activation, scan: ScanSpec, state: usize, y: Activation },
     /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>)
     Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
     /// The same with the values of `up` from `at` on, as many as the gate has.
@@ -251,13 +329,16 @@ impl Op {
     pub fn reads(&self) -> Vec<Activation> {
         match *self {
             Self::Embed { .. } | Self::EmbedPlace { .. } => Vec::new(),
-            Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } | Self::Pool { x, .. } => vec![x],
+            Self::Norm { x, .. } | Self::GroupNorm { x, .. } => vec![x],
+            Self::Linear { x, .. } | Self::Rope { x, .. } | Self::Pool { x, .. } => vec![x],
             Self::AttendInput { qkv, .. } => qkv.to_vec(),
             Self::Activate { x, .. } | Self::Scale { x, .. } | Self::ScaleBy { x, .. } => vec![x],
             Self::SoftCap { x, .. } => vec![x],
             Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
             Self::GateHeads { x, gate, .. } => vec![x, gate],
             Self::Gate { gate, up, .. } | Self::GatePart { gate, up, .. } => vec![gate, up],
+            Self::Conv { x, gates, .. } => std::iter::once(x).chain(gates.into_iter().flatten()).collect(),
+            Self::Scan { z, dt, xbc, .. } => vec![z, dt, xbc],
             Self::Add { x, to, .. } => vec![x, to],
         }
     }
@@ -271,6 +352,7 @@ impl Op {
             Self::Gate { y, .. } | Self::GatePart { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } => x,
             Self::ScaleBy { x, .. } | Self::SoftCap { x, .. } => x,
+            Self::Conv { y, .. } | Self::Scan { y, .. } | Self::GroupNorm { y, .. } => y,
             Self::Add { to, .. } => to,
         }
     }
@@ -340,6 +422,11 @@ impl Program {
                 }
             }
         }
+        match op {
+            Op::Conv { conv, .. } => in_range("tokens of a convolution", conv.kernel, 2..=MAX_CONV_KERNEL)?,
+            Op::Scan { scan, .. } => scan.check()?,
+            _ => {}
+        }
         let spec = &self.activations[op.writes().0];
         match spec.width {
             0 => Err(Error::bad_file(format!("width of `{}`: expected at least 1, found 0", spec.name))),
@@ -393,6 +480,22 @@ impl Program {
             lasting
         };
         parts.flat_map(of_part).chain([self.residual()]).collect()
+    }
+
+    /// The recurrent state that an operation replaces: its number, and its values per sequence.
+    pub fn state(&self, op: &Op) -> Option<(usize, usize)> {
+        match *op {
+            Op::Conv { x, conv, state, .. } => Some((state, conv.kernel.saturating_sub(1) * self.width(x))),
+            Op::Scan { scan, state, .. } => Some((state, scan.inner() * scan.state)),
+            _ => None,
+        }
+    }
+
+    /// Values per sequence of each recurrent state, by number.
+    pub fn states(&self) -> Vec<usize> {
+        let mut found: Vec<_> = self.ops().filter_map(|op| self.state(op)).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, values)| values).collect()
     }
 
     /// Values of a row of this activation.

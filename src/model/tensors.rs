@@ -41,6 +41,8 @@ pub enum Role {
     Dense3,
     /// The RMS norm before the head.
     OutputNorm,
+    /// The same as [`Role::OutputNorm`] under LFM2's name.
+    OutputNormOfEmbedding,
     /// The head: one row per token.
     Output,
     /// One divisor per rotated pair, applied to its frequency (Llama 3's long context).
@@ -105,6 +107,42 @@ pub enum Role {
     FfnDownBias,
     /// The RMS norm after the feed-forward.
     FfnPostNorm,
+    /// The same as [`Role::FfnNorm`] under Falcon-H1's name.
+    FfnNormBare,
+    /// b, c and x of a gated convolution.
+    ShortConvIn,
+    /// Its gate b.
+    ShortConvB,
+    /// Its gate c.
+    ShortConvC,
+    /// Its input.
+    ShortConvX,
+    /// Its taps.
+    ShortConv,
+    /// Gated convolution back to the residual stream.
+    ShortConvOut,
+    /// z, then x, B and C, then dt of a Mamba-2 layer.
+    SsmIn,
+    /// Its gate z.
+    SsmZ,
+    /// Its x, B and C, before the convolution.
+    SsmXbc,
+    /// Its time steps.
+    SsmDt,
+    /// Its convolution's taps.
+    SsmConv,
+    /// Its convolution's bias.
+    SsmConvBias,
+    /// Bias of its time steps.
+    SsmDtBias,
+    /// Decay of its heads.
+    SsmA,
+    /// How much of x goes past the state.
+    SsmD,
+    /// The RMS norm after the scan.
+    SsmNorm,
+    /// Mamba-2 back to the residual stream.
+    SsmOut,
 }
 
 /// A tensor of a model: what it is for, and the layer it belongs to.
@@ -129,6 +167,9 @@ pub struct WeightSpec {
     pub dims: Vec<u64>,
     /// Which rows of the tensor it is, unless all.
     pub part: Option<TensorPart>,
+    /// Whether the model takes it as f32 values rather than as a matrix to multiply with: all vectors, and taps of
+    /// convolutions.
+    pub values: bool,
     /// Whether the model runs without it.
     pub optional: bool,
 }
@@ -180,6 +221,7 @@ const MODEL: &[(Role, &str)] = &[
     (Role::Dense2, "dense_2.weight"),
     (Role::Dense3, "dense_3.weight"),
     (Role::OutputNorm, "output_norm.weight"),
+    (Role::OutputNormOfEmbedding, "token_embd_norm.weight"),
     (Role::Output, HEAD),
     (Role::RopeFreqs, "rope_freqs.weight"),
     (Role::RopeFactorsShort, "rope_factors_short.weight"),
@@ -214,6 +256,18 @@ const LAYER: &[(Role, &str)] = &[
     (Role::FfnDown, "ffn_down.weight"),
     (Role::FfnDownBias, "ffn_down.bias"),
     (Role::FfnPostNorm, "post_ffw_norm.weight"),
+    (Role::FfnNormBare, "ffn_norm"),
+    (Role::ShortConvIn, "shortconv.in_proj.weight"),
+    (Role::ShortConv, "shortconv.conv.weight"),
+    (Role::ShortConvOut, "shortconv.out_proj.weight"),
+    (Role::SsmIn, "ssm_in.weight"),
+    (Role::SsmConv, "ssm_conv1d.weight"),
+    (Role::SsmConvBias, "ssm_conv1d.bias"),
+    (Role::SsmDtBias, "ssm_dt.bias"),
+    (Role::SsmA, "ssm_a"),
+    (Role::SsmD, "ssm_d"),
+    (Role::SsmNorm, "ssm_norm.weight"),
+    (Role::SsmOut, "ssm_out.weight"),
 ];
 
 impl WeightKey {
@@ -253,6 +307,20 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
                 }
             }
             Op::ScaleBy { factor, .. } => specs.add(*factor, &[1], false),
+            Op::Conv { x, conv, .. } => {
+                let channels = program.width(*x);
+                specs.add_values(conv.weight, &[conv.kernel, channels]);
+                if let Some(bias) = conv.bias {
+                    specs.add(bias.key, &[channels], bias.optional);
+                }
+            }
+            Op::Scan { scan, .. } => {
+                specs.add(scan.dt_bias, &[scan.heads], false);
+                [scan.a, scan.d].into_iter().for_each(|key| specs.add_values(key, &[1, scan.heads]));
+            }
+            Op::GroupNorm { x, weight, groups, .. } => {
+                specs.add_values(*weight, &[program.width(*x) / groups, *groups]);
+            }
             _ => {}
         }
     }
@@ -274,13 +342,22 @@ struct Specs<'a> {
 }
 
 impl Specs<'_> {
+    /// A matrix, or a vector.
     fn add(&mut self, key: WeightKey, dims: &[usize], optional: bool) {
         if self.known.insert(key) {
+            let values = dims.len() == 1;
             let dims = dims.iter().map(|&n| n as u64).collect();
             let part = self.parts.get(&key).copied();
             let name = part.map_or(key, |part| part.tensor).name();
-            self.found.push(WeightSpec { name, role: key.role, layer: key.layer, dims, part, optional });
+            self.found.push(WeightSpec { name, role: key.role, layer: key.layer, dims, part, values, optional });
         }
+    }
+
+    /// A tensor that is taken as values, whatever its shape.
+    fn add_values(&mut self, key: WeightKey, dims: &[usize]) {
+        let known = self.found.len();
+        self.add(key, dims, false);
+        self.found[known..].iter_mut().for_each(|spec| spec.values = true);
     }
 }
 

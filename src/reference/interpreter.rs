@@ -3,12 +3,14 @@
 use super::cache::LayerCache;
 use super::weights::Weights;
 use super::{
-    AttentionShape, NormShape, Visible, attention, attention_batch, gather, geglu, gelu, layer_norm, output_gate,
-    rms_norm, rope_scaled, swiglu,
+    AttentionShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, attention, attention_batch, conv_causal, gather,
+    geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, silu, ssm_scan, swiglu,
 };
 use crate::error::Result;
-use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op, Program, RopeTable, TableRow};
-use crate::model::{ActivationKind, GateKind};
+use crate::model::program::{
+    Activation, AttentionSpec, ConvSpec, Norm, NormKind, Op, Program, RopeTable, ScanSpec, TableRow,
+};
+use crate::model::{ActivationKind, GateKind, WeightKey};
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
 #[derive(Debug)]
@@ -67,6 +69,7 @@ pub(super) struct Interpreter<'a> {
     pub tables: &'a [RopeTable],
     pub frequencies: &'a [Vec<f64>],
     pub cache: &'a mut [LayerCache],
+    pub states: &'a mut [Vec<f32>],
     /// Of the chunk's first token.
     pub position: usize,
 }
@@ -107,6 +110,9 @@ impl Interpreter<'_> {
                 }
                 self.run.put(y, out);
             }
+            Op::GroupNorm { x, weight, groups, eps, y } => self.group_norm([x, y], weight, groups, eps),
+            Op::Conv { x, gates, conv, state, y } => self.conv([x, y], gates, &conv, state),
+            Op::Scan { z, dt, xbc, scan, state, y } => self.scan([z, dt, xbc, y], &scan, state),
             Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
             Op::Attend { q, kv, attention, cache, y } => self.attend((q, kv), &attention, cache, y, yield_now).await?,
             Op::AttendInput { qkv, attention, causal, y } => {
@@ -169,6 +175,53 @@ impl Interpreter<'_> {
             bias: norm.bias.and_then(|bias| self.weights.vector(bias.key)),
         };
         *values = layer_norm(values, &shape);
+    }
+
+    /// An RMS norm of each of the parts of rows, with a weight of its own.
+    fn group_norm(&mut self, [x, y]: [Activation; 2], weight: WeightKey, groups: usize, eps: f32) {
+        let mut out = self.run.take(y);
+        if x != y {
+            out.copy_from_slice(&self.run.values[x.0]);
+        }
+        let weight = self.weights.norm(weight);
+        let width = weight.len() / groups;
+        for row in out.chunks_exact_mut(weight.len()) {
+            let parts = row.chunks_exact_mut(width).zip(weight.chunks_exact(width));
+            parts.for_each(|(part, weight)| rms_norm(part, weight, eps));
+        }
+        self.run.put(y, out);
+    }
+
+    fn conv(&mut self, [x, y]: [Activation; 2], gates: Option<[Activation; 2]>, conv: &ConvSpec, state: usize) {
+        let values = &self.run.values;
+        let mut input = values[x.0].clone();
+        if let Some([b, _]) = gates {
+            input.iter_mut().zip(&values[b.0]).for_each(|(x, b)| *x *= b);
+        }
+        let weight = self.weights.norm(conv.weight);
+        let bias = conv.bias.and_then(|bias| self.weights.vector(bias.key)).unwrap_or_default();
+        let channels = weight.len() / conv.kernel;
+        let mut out = conv_causal(&input, weight, bias, &mut self.states[state], channels);
+        if conv.silu {
+            out.iter_mut().for_each(|y| *y = silu(*y));
+        }
+        if let Some([_, c]) = gates {
+            out.iter_mut().zip(&values[c.0]).for_each(|(y, c)| *y *= c);
+        }
+        self.run.put(y, out);
+    }
+
+    fn scan(&mut self, [z, dt, xbc, y]: [Activation; 4], scan: &ScanSpec, state: usize) {
+        let ScanSpec { heads, head_dim, state: size, groups, dt_bias, a, d } = *scan;
+        let sizes = SsmSizes { heads, head_dim, state: size, groups };
+        let [dt_bias, a, d] = [dt_bias, a, d].map(|key| self.weights.norm(key));
+        let mut out = self.run.take(y);
+        let [z, dt, xbc] = [z, dt, xbc].map(|of| &self.run.values[of.0]);
+        let inputs = z.chunks_exact(scan.inner()).zip(dt.chunks_exact(heads)).zip(xbc.chunks_exact(scan.xbc_width()));
+        for (y, ((z, dt), xbc)) in out.chunks_exact_mut(scan.inner()).zip(inputs) {
+            ssm_scan(sizes, SsmToken { z, dt, xbc }, SsmHeads { dt_bias, a, d }, &mut self.states[state], y);
+        }
+        self.run.put(y, out);
     }
 
     fn rotate(&mut self, x: Activation, head_dim: usize, table: usize) {

@@ -34,6 +34,9 @@ pub struct CpuModel {
     cache: Vec<LayerCache>,
     cached: usize,
     context_length: usize,
+    states: Vec<Vec<f32>>,
+    /// Tokens that the states have seen; `None` while a pass is at work on them.
+    states_at: Option<usize>,
 }
 
 /// Radians per position of each rotated pair.
@@ -65,7 +68,8 @@ impl CpuModel {
         });
         let frequencies = frequencies.collect();
         let cache = program.attentions().iter().map(|_| LayerCache::new(format)).collect();
-        Self { config, program, weights, frequencies, cache, cached: 0, context_length }
+        let states = program.states().into_iter().map(|values| vec![0.0; values]).collect();
+        Self { config, program, weights, frequencies, cache, cached: 0, context_length, states, states_at: None }
     }
 
     /// The program, and what runs its operations on these activations.
@@ -74,9 +78,9 @@ impl CpuModel {
         run: &'a mut Activations,
         ids: &'a [u32],
     ) -> (&'a Program, Interpreter<'a>) {
-        let Self { program, weights, frequencies, cache, cached, .. } = self;
+        let Self { program, weights, frequencies, cache, cached, states, .. } = self;
         let tables = &program.rope_tables;
-        (program, Interpreter { run, ids, weights, tables, frequencies, cache, position: *cached })
+        (program, Interpreter { run, ids, weights, tables, frequencies, cache, states, position: *cached })
     }
 
     /// What it computes.
@@ -99,6 +103,23 @@ impl CpuModel {
         self.cached
     }
 
+    /// All recurrent states, by number; empty for a model without.
+    pub fn states(&self) -> &[Vec<f32>] {
+        &self.states
+    }
+
+    /// Tokens that they have seen; `None` after a pass that was given up half-way.
+    pub fn states_at(&self) -> Option<usize> {
+        self.states_at
+    }
+
+    /// Brings back recurrent states as they were at `position`, which must be cached.
+    pub fn restore(&mut self, states: &[Vec<f32>], position: usize) {
+        self.states.clone_from_slice(states);
+        self.states_at = Some(position);
+        self.cached = self.cached.min(position);
+    }
+
     /// Runs `ids` as the tokens at `position` and after, in one go; see [`CpuModel::begin`]. Gives the logits,
     /// `[vocab]` for [`Logits::Last`], `[ids, vocab]` for [`Logits::All`].
     ///
@@ -113,8 +134,8 @@ impl CpuModel {
     /// where it came.
     ///
     /// # Errors
-    /// `invalid_argument` for no ids, an id outside the vocabulary, or a position past what is cached; `context_full`
-    /// where the ids do not fit; `out_of_memory` where the logits do not.
+    /// `invalid_argument` for no ids, an id outside the vocabulary, a position past what is cached, or one other than 0
+    /// where recurrent states are not; `context_full` where the ids do not fit; `out_of_memory` where the logits do not.
     pub fn begin(&mut self, ids: &[u32], position: usize, logits: Logits) -> Result<Pass<'_>> {
         if self.program.output != Output::Logits {
             return Err(Error::invalid_argument("the model writes no text"));
@@ -127,6 +148,12 @@ impl CpuModel {
         }
         if position > self.cached {
             return Err(Error::invalid_argument(format!("position {position} after {} cached tokens", self.cached)));
+        }
+        if position == 0 {
+            self.states.iter_mut().for_each(|state| state.fill(0.0));
+        } else if !self.states.is_empty() && self.states_at != Some(position) {
+            let message = format!("position {position}, the recurrent states are at {:?}", self.states_at);
+            return Err(Error::invalid_argument(message));
         }
         let needed = position + ids.len();
         if needed > self.context_length {
@@ -182,6 +209,7 @@ impl Pass<'_> {
         }
         if self.layer < self.model.program.layers.len() {
             if self.layer == 0 {
+                self.model.states_at = None;
                 self.embed(&mut yield_now).await?;
             }
             self.run_layer(&mut yield_now).await?;
@@ -189,6 +217,7 @@ impl Pass<'_> {
             return Ok(true);
         }
         self.model.cached += self.run.tokens;
+        self.model.states_at = Some(self.model.cached);
         self.done += self.run.tokens;
         self.layer = 0;
         self.head(&mut yield_now).await?;

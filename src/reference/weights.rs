@@ -117,7 +117,7 @@ impl CpuModelBuilder {
         for spec in weight_specs(&self.config) {
             let key = spec.key();
             match self.tensors.remove(&key) {
-                Some(tensor) if spec.dims.len() == 1 => drop(weights.vectors.insert(key, tensor.vector()?)),
+                Some(tensor) if spec.values => drop(weights.vectors.insert(key, tensor.vector()?)),
                 Some(tensor) => drop(weights.tensors.insert(key, tensor)),
                 None if spec.optional => {}
                 None => return Err(Error::bad_file(format!("tensor {} was not loaded", spec.name))),

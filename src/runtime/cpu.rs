@@ -2,8 +2,10 @@
 
 use std::cell::Cell;
 
+use super::checkpoints::Checkpoints;
 use super::session::{NO_TOKEN, Session, Token};
 use crate::Result;
+use crate::forward::{CHUNK, checkpoint_slots};
 use crate::model::ModelConfig;
 use crate::reference::{CpuModel, Logits};
 use crate::sampler::{Counts, SamplingOptions, counts_of_prompt, sample};
@@ -20,6 +22,8 @@ pub struct CpuSession {
     sampled: Option<Token>,
     /// Sampled last.
     last: u32,
+    /// Of the recurrent states, and their copies by slot, where the model has any.
+    checkpoints: Option<(Checkpoints, Vec<Vec<Vec<f32>>>)>,
     /// Lasts over many tokens: one of a small model takes less than a slice, and the page would never get to run.
     time_slice: TimeSlice,
 }
@@ -29,7 +33,20 @@ impl CpuSession {
     pub fn new(model: CpuModel) -> Self {
         let options = SamplingOptions::default();
         let time_slice = TimeSlice::new();
-        Self { model, options, ends: Vec::new(), counts: Counts::new(), steps: 0, sampled: None, last: 0, time_slice }
+        let state_bytes: usize = model.states().iter().map(|state| state.len() * 4).sum();
+        let slots = checkpoint_slots(state_bytes as u64);
+        let checkpoints = (slots > 0).then(|| (Checkpoints::new(slots), vec![Vec::new(); slots]));
+        Self {
+            model,
+            checkpoints,
+            options,
+            ends: Vec::new(),
+            counts: Counts::new(),
+            steps: 0,
+            sampled: None,
+            last: 0,
+            time_slice,
+        }
     }
 
     /// The logits asked for, or `None` where `stop` was set meanwhile.
@@ -47,6 +64,34 @@ impl CpuSession {
             }
         }
         Ok(Some(pass.into_logits()))
+    }
+
+    /// As [`CpuSession::run`] without logits, in pieces with a checkpoint after each. False where `stop` was set.
+    async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<bool> {
+        for (index, piece) in ids.chunks(CHUNK).enumerate() {
+            if self.run(piece, position + index * CHUNK, Logits::None, stop).await?.is_none() {
+                return Ok(false);
+            }
+            self.keep_states();
+        }
+        Ok(true)
+    }
+
+    /// Copies the recurrent states into a slot, where there is no copy of them yet.
+    fn keep_states(&mut self) {
+        let Some((checkpoints, copies)) = &mut self.checkpoints else { return };
+        checkpoints.set_live(self.model.states_at());
+        if let Some(slot) = checkpoints.keep() {
+            copies[slot] = self.model.states().to_vec();
+        }
+    }
+
+    fn keep_states_if_due(&mut self) {
+        let Some((checkpoints, _)) = &mut self.checkpoints else { return };
+        checkpoints.set_live(self.model.states_at());
+        if checkpoints.is_due() {
+            self.keep_states();
+        }
     }
 
     fn choose(&mut self, logits: &[f32]) {
@@ -78,12 +123,24 @@ impl Session for CpuSession {
     }
 
     fn rewind(&mut self, position: usize) -> usize {
-        position.min(self.model.cached())
+        let position = position.min(self.model.cached());
+        let Some((checkpoints, copies)) = &mut self.checkpoints else { return position };
+        checkpoints.set_live(self.model.states_at());
+        let (reached, slot) = checkpoints.rewind(position);
+        if let Some(slot) = slot {
+            self.model.restore(&copies[slot], reached);
+        }
+        reached
     }
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         self.sampled = None;
-        if let Some(logits) = self.run(ids, position, Logits::Last, stop).await? {
+        // A checkpoint before the last id: the same prompt starts from there again.
+        let apart = if self.checkpoints.is_some() { ids.len() - 1 } else { 0 };
+        let (many, rest) = ids.split_at(apart);
+        if self.read(many, position, stop).await?
+            && let Some(logits) = self.run(rest, position + apart, Logits::Last, stop).await?
+        {
             self.choose(&logits);
         }
         Ok(self.model.cached() - position)
@@ -101,6 +158,7 @@ impl Session for CpuSession {
         if self.sampled.is_none() {
             let logits = self.run(&[self.last], self.model.cached(), Logits::Last, &Cell::new(false)).await?;
             self.choose(&logits.unwrap_or_default());
+            self.keep_states_if_due();
         }
         Ok(self.sampled.take())
     }

@@ -227,12 +227,13 @@ impl<S: Session> Engine<S> {
         }
         run.first.get_or_insert(now);
         run.last = now;
+        // The pass that gave this token has read the one before.
+        if let Some(&previous) = run.ids.last() {
+            self.cached.push(previous);
+        }
         if end {
             run.end(FinishReason::Stop, piece);
             return Ok(());
-        }
-        if let Some(&previous) = run.ids.last() {
-            self.cached.push(previous);
         }
         run.ids.push(id);
         piece.ids.push(id);

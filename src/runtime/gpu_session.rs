@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::checkpoints::Checkpoints;
 use super::few_rows::FewRows;
 use super::gpu_model::{GpuModel, SessionPlan};
 use super::lists::Lists;
@@ -36,6 +37,8 @@ pub struct GpuSession {
     written: Cell<usize>,
     /// The position that the next pass of decode writes.
     next: Cell<usize>,
+    /// Of the recurrent states, where the model has any.
+    checkpoints: Option<Checkpoints>,
     /// Lists for passes of several rows, by their number.
     pub(super) few_rows: BTreeMap<u32, FewRows>,
 }
@@ -72,9 +75,11 @@ impl GpuSession {
     pub(super) async fn assemble(model: Rc<GpuModel>, plan: SessionPlan, table: BufferTable) -> Result<Self> {
         let lists = Lists::record(&model.device, &plan.lists, &table).await?;
         let ring = Ring::new(&model.device, MAX_DEPTH, READ_BYTES)?;
+        let copies = plan.buffers.checkpoints.len();
         let session = Self {
             model,
             table,
+            checkpoints: (copies > 0).then(|| Checkpoints::new(copies)),
             buffers: plan.buffers,
             lists,
             evaluation: None,
@@ -170,6 +175,7 @@ impl GpuSession {
             let work = Work { layers: &self.lists.prefill, then: &[], tokens: chunk.len(), copy: Some(copy) };
             queue.run(work, &Cell::new(false)).await;
         }
+        self.moved(Some(position + ids.len()));
         self.model.device.check()
     }
 
@@ -191,6 +197,8 @@ impl GpuSession {
         write_pass(queue.device(), (table, buffers), ids, position);
         let work = Work { layers: &lists.prefill, then, tokens: ids.len(), copy };
         let done = queue.run(work, stop).await;
+        self.moved(done.then_some(position + ids.len()));
+        let ring = &mut self.ring;
         match read {
             Some(read) if done => ring.submitted(read),
             Some(read) => ring.release(read),
@@ -208,6 +216,58 @@ impl GpuSession {
         self.model.device.submit(parts, 1, Some(&copy));
         self.ring.submitted(read);
         true
+    }
+
+    /// Takes note of where the recurrent states are now: unknown after a pass that was not submitted whole.
+    fn moved(&mut self, position: Option<usize>) {
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.set_live(position);
+        }
+    }
+
+    /// Takes note of where a pass starts: at position 0 every state starts from zeros.
+    fn start_states(&mut self, position: usize) {
+        match position {
+            0 => drop(self.rewind_states(0)),
+            _ => self.moved(Some(position)),
+        }
+    }
+
+    /// Copies the recurrent states into a slot, where there is no copy of them yet.
+    fn keep_states(&mut self) {
+        let slot = self.checkpoints.as_mut().and_then(Checkpoints::keep);
+        if let Some(slot) = slot {
+            self.copy_states(|buffers| buffers.states.iter().zip(&buffers.checkpoints[slot]));
+        }
+    }
+
+    /// Copies whole buffers, in order with the passes.
+    fn copy_states<'a, I: Iterator<Item = (&'a Slice, &'a Slice)>>(&'a self, pairs: impl FnOnce(&'a Buffers) -> I) {
+        let copy = |(from, to): (&Slice, &Slice)| {
+            let [source, target] = [from, to].map(|slice| self.table.get(slice.buffer));
+            Copy { source, source_offset: 0, target, offset: 0, bytes: source.size() }
+        };
+        self.model.device.copy(pairs(&self.buffers).map(copy));
+    }
+
+    /// Takes the recurrent states back: see [`Session::rewind`].
+    fn rewind_states(&mut self, position: usize) -> usize {
+        let Some(checkpoints) = &mut self.checkpoints else { return position };
+        let (reached, slot) = checkpoints.rewind(position);
+        if let Some(slot) = slot {
+            self.copy_states(|buffers| buffers.checkpoints[slot].iter().zip(&buffers.states));
+        }
+        reached
+    }
+
+    /// The token of a read-back. One that ends the run leaves the states where they are, whatever is in flight.
+    fn token(&mut self, bytes: &[u8]) -> Token {
+        let sequence = sequence(bytes);
+        if sequence.done != 0 {
+            self.next.set(sequence.position as usize);
+            self.moved(Some(sequence.position as usize));
+        }
+        Token { id: sequence.token, end: sequence.done != 0 }
     }
 
     fn record_evaluation(&mut self) -> Result<Evaluation> {
@@ -270,22 +330,24 @@ impl Session for GpuSession {
     }
 
     /// Attention over a whole cache can go on anywhere: what lies behind is overwritten before it is seen. A ring has
-    /// lost what was written over.
+    /// lost what was written over. Recurrent states go back to a checkpoint.
     fn rewind(&mut self, position: usize) -> usize {
-        let reached =
-            if self.written.get().saturating_sub(position) <= self.buffers.rewindable() { position } else { 0 };
-        if reached == 0 {
-            self.written.set(0);
+        let reached = self.rewind_states(position);
+        if reached > 0 && self.written.get().saturating_sub(reached) <= self.buffers.rewindable() {
+            return reached;
         }
-        reached
+        self.written.set(0);
+        self.rewind_states(0)
     }
 
     /// In chunks of [`CHUNK`], each in one submit or more.
     ///
-    /// Where prefill rounds, the last id takes the path of decode, so that nothing is rounded in its own logits.
+    /// Where prefill rounds, the last id takes the path of decode, so that nothing is rounded in its own logits; where
+    /// there are recurrent states too, so that there is a checkpoint before it: the same prompt starts from there again.
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         self.ring.discard();
-        let by_decode = usize::from(self.rounds() || ids.len() == 1);
+        let by_decode = usize::from(self.rounds() || ids.len() == 1 || self.checkpoints.is_some());
+        self.start_states(position);
         let (many, one) = ids.split_at(ids.len() - by_decode);
         let mut queue = Queue::new(&self.model);
         let mut done = 0;
@@ -295,16 +357,19 @@ impl Session for GpuSession {
                 break;
             }
             done += chunk.len();
+            self.keep_states();
             if stop.get() {
                 break;
             }
         }
         if !one.is_empty() && done == many.len() && !(stop.get() && done > 0) {
+            self.keep_states();
             self.write_pass(one, position + done);
             if !self.submit_one() {
                 return Err(no_read_back());
             }
             done += 1;
+            self.moved(Some(position + done));
         }
         self.model.device.check()?;
         Ok(done)
@@ -314,6 +379,10 @@ impl Session for GpuSession {
         let submitted = self.submit_one();
         if submitted {
             self.advance_to(self.next.get() + 1);
+            self.moved(Some(self.next.get()));
+            if self.checkpoints.as_ref().is_some_and(Checkpoints::is_due) {
+                self.keep_states();
+            }
         }
         Ok(submitted)
     }
@@ -323,11 +392,13 @@ impl Session for GpuSession {
     }
 
     async fn next(&mut self) -> Result<Option<Token>> {
-        Ok(self.ring.next(&self.model.device).await?.map(|bytes| token(&bytes)))
+        let bytes = self.ring.next(&self.model.device).await?;
+        Ok(bytes.map(|bytes| self.token(&bytes)))
     }
 
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
-        Ok(self.ring.next_if_ready(&self.model.device)?.map(|bytes| token(&bytes)))
+        let bytes = self.ring.next_if_ready(&self.model.device)?;
+        Ok(bytes.map(|bytes| self.token(&bytes)))
     }
 
     /// Without rounding of activations.
@@ -335,6 +406,7 @@ impl Session for GpuSession {
         if self.evaluation.is_none() {
             self.evaluation = Some(self.record_evaluation()?);
         }
+        self.moved(Some(position + ids.len()));
         let Some(evaluation) = &self.evaluation else { return Ok(Vec::new()) };
         self.write_pass(ids, position);
         let layers = evaluation.exact.as_ref().unwrap_or(&self.lists.prefill);
@@ -355,11 +427,10 @@ fn read_copy<'a>(pass: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
     Copy { source: pass, source_offset: 0, target: read.buffer(), offset: 0, bytes: read.buffer().size() }
 }
 
-/// The token that a pass left in its first sequence, given the pass's first [`READ_BYTES`].
-fn token(bytes: &[u8]) -> Token {
+/// How a pass left its first sequence, given the pass's first [`READ_BYTES`].
+fn sequence(bytes: &[u8]) -> Sequence {
     let at = std::mem::offset_of!(Header, sequences);
-    let sequence: Sequence = bytemuck::pod_read_unaligned(&bytes[at..at + size_of::<Sequence>()]);
-    Token { id: sequence.token, end: sequence.done != 0 }
+    bytemuck::pod_read_unaligned(&bytes[at..at + size_of::<Sequence>()])
 }
 
 /// Writes which tokens the next pass is over.

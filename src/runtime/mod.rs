@@ -2,6 +2,7 @@
 
 #[cfg(target_arch = "wasm32")]
 mod builder;
+mod checkpoints;
 mod cpu;
 mod embed;
 #[cfg(target_arch = "wasm32")]

@@ -26,7 +26,28 @@ pub fn metadata(architecture: &str) -> Metadata {
     metadata.insert(format!("{architecture}.attention.layer_norm_rms_epsilon"), Value::F32(1e-5));
     let tokens = (0..VOCAB).map(|n| format!("t{n}")).collect();
     metadata.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens)));
+    for (key, value) in recurrent_keys(architecture, 32) {
+        metadata.insert(key, value);
+    }
     metadata
+}
+
+/// The keys of layers with a recurrent state, of two layers with a residual stream of this width.
+pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
+    let number = Value::U32;
+    let ssm = [("conv_kernel", 4), ("inner_size", 2 * hidden), ("state_size", 8), ("time_step_rank", 4)];
+    let keys = match architecture {
+        "lfm2" => vec![
+            ("shortconv.l_cache".to_owned(), number(3)),
+            ("attention.head_count_kv".to_owned(), Value::Array(Array::I32(vec![0, 2]))),
+        ],
+        "mamba2" | "falcon-h1" => {
+            let ssm = ssm.into_iter().chain([("group_count", 2)]);
+            ssm.map(|(key, count)| (format!("ssm.{key}"), number(count))).collect()
+        }
+        _ => Vec::new(),
+    };
+    keys.into_iter().map(|(key, value)| (format!("{architecture}.{key}"), value)).collect()
 }
 
 pub fn tensor(name: &str, dims: &[u64]) -> TensorInfo {
@@ -54,7 +75,7 @@ pub fn typed_tensors(config: &ModelConfig, ty: impl Fn(Role) -> GgmlType) -> Vec
     let mut tensors: Vec<TensorInfo> = Vec::new();
     for spec in weight_specs(config) {
         let dims = spec.tensor_dims();
-        let ty = if dims.len() == 1 { GgmlType::F32 } else { ty(spec.role) };
+        let ty = if spec.values { GgmlType::F32 } else { ty(spec.role) };
         let bytes = row_bytes(ty, dims[0]).expect("whole blocks") * dims[1..].iter().product::<u64>();
         // A tensor of several weights comes once.
         if !tensors.iter().any(|tensor| tensor.name == spec.name) {
@@ -86,6 +107,7 @@ pub fn model(config: &ModelConfig, context_length: usize, cache: CacheFormat) ->
         for x in &mut numbers {
             *x = match spec.role {
                 Role::TokenEmbedding | Role::AttnQBias | Role::AttnKBias | Role::AttnVBias => *x,
+                Role::SsmA => -1.5 - *x,
                 _ if spec.dims.len() == 1 => 1.0 + 0.3 * *x,
                 _ => *x * (3.0 / spec.cols() as f32).sqrt(),
             };

@@ -29,6 +29,7 @@ const MAX_FFN: usize = 1 << 19;
 const MAX_HEADS: usize = 1 << 10;
 const MAX_HEAD_DIM: usize = 1 << 10;
 const MAX_SSM: usize = 1 << 12;
+const MAX_CONV_KERNEL: usize = 8;
 const MAX_CONTEXT: usize = 1 << 27;
 const MAX_VOCAB: usize = 1 << 24;
 
@@ -153,6 +154,8 @@ pub struct ModelConfig {
     pub final_soft_cap: Option<f32>,
     /// What norms add to the mean of the squares.
     pub norm_eps: f32,
+    /// Tokens that a gated convolution sees, if the model has such layers.
+    pub short_conv_kernel: Option<usize>,
     /// The longest context the model was trained for, in tokens.
     pub context_length: usize,
     /// Rows of the embedding table and of the head, and tokens of the tokenizer.
@@ -208,6 +211,7 @@ impl ModelConfig {
             attention_soft_cap: keys.not_negative("attn_logit_softcapping")?,
             final_soft_cap: keys.not_negative("final_logit_softcapping")?,
             norm_eps: keys.norm_eps()?,
+            short_conv_kernel: keys.count("shortconv.l_cache", MAX_CONV_KERNEL)?,
             context_length,
             vocab: vocabulary(&keys, &gguf.tensors)?,
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),

@@ -1,8 +1,8 @@
 //! Writes programs: the pieces that families share, each a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, LOGITS, Norm, NormKind, Op, Output, Program, RopeTable, TableRow, Temperature,
-    TensorPart, Weight, of_layer, of_model,
+    Activation, AttentionSpec, ConvSpec, LOGITS, Norm, NormKind, Op, Output, Program, RopeTable, ScanSpec, TableRow,
+    Temperature, TensorPart, Weight, of_layer, of_model,
 };
 use super::super::{ActivationKind, GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
@@ -104,6 +104,10 @@ pub struct Builder<'a> {
     pub ffn_bias: Bias,
     /// KV caches so far.
     pub caches: usize,
+    /// Recurrent states so far.
+    states: usize,
+    /// The norm before the head.
+    pub output_norm: Role,
     /// The residual stream.
     pub x: Activation,
 }
@@ -114,7 +118,8 @@ impl<'a> Builder<'a> {
         let mut program = Program::default();
         let x = program.activation("x", config.hidden);
         program.embed = vec![Op::Embed { table: of_model(Role::TokenEmbedding), scale, y: x }];
-        Self { config, program, ops: Vec::new(), layer: 0, ffn_bias: Bias::None, caches: 0, x }
+        let (ops, output_norm) = (Vec::new(), Role::OutputNorm);
+        Self { config, program, ops, layer: 0, ffn_bias: Bias::None, caches: 0, states: 0, output_norm, x }
     }
 
     /// One layer after the other, written by `write`.
@@ -135,7 +140,7 @@ impl<'a> Builder<'a> {
             let norm = self.plain_rms(of_model(Role::OutputNorm), self.config.hidden);
             return self.embedder_head(Some(norm));
         }
-        let normed = self.rms_norm(self.x, of_model(Role::OutputNorm));
+        let normed = self.rms_norm(self.x, of_model(self.output_norm));
         let weight = of_model(if self.config.tied { Role::TokenEmbedding } else { Role::Output });
         let logits = self.program.activation(LOGITS, self.config.vocab);
         self.ops.push(Op::Linear { x: normed, weight, bias: None, y: logits });
@@ -173,7 +178,8 @@ impl<'a> Builder<'a> {
         self.ops.push(Op::Norm { x, norm, y: x });
     }
 
-    fn linear(&mut self, x: Activation, role: Role, bias: Option<Weight>, y: (&'static str, usize)) -> Activation {
+    /// `y = W · x + bias` by the layer's weight of this role; `y` has this name and width.
+    pub fn linear(&mut self, x: Activation, role: Role, bias: Option<Weight>, y: (&'static str, usize)) -> Activation {
         let y = self.program.activation(y.0, y.1);
         self.ops.push(Op::Linear { x, weight: of_layer(self.layer, role), bias, y });
         y
@@ -293,6 +299,53 @@ impl<'a> Builder<'a> {
         let up = self.linear(x, Role::FfnUp, up_bias, ("up", ffn));
         self.ops.push(Op::Activate { x: up, kind });
         self.linear(up, Role::FfnDown, down_bias, ("update", hidden))
+    }
+
+    /// The number of a new recurrent state.
+    fn new_state(&mut self) -> usize {
+        self.states += 1;
+        self.states - 1
+    }
+
+    /// A convolution along the tokens, gated by b and c where there are any.
+    pub fn conv(
+        &mut self,
+        x: Activation,
+        gates: Option<[Activation; 2]>,
+        conv: ConvSpec,
+        y: &'static str,
+    ) -> Activation {
+        let (y, state) = (self.program.activation(y, self.program.width(x)), self.new_state());
+        self.ops.push(Op::Conv { x, gates, conv, state, y });
+        y
+    }
+
+    /// Mamba-2's scan.
+    pub fn scan(&mut self, [z, dt, xbc]: [Activation; 3], scan: ScanSpec) -> Activation {
+        let (y, state) = (self.program.activation("scanned", scan.inner()), self.new_state());
+        self.ops.push(Op::Scan { z, dt, xbc, scan, state, y });
+        y
+    }
+
+    /// An RMS norm of each of the `groups` equal parts of a row.
+    pub fn group_norm(&mut self, x: Activation, role: Role, groups: usize) -> Activation {
+        if groups == 1 {
+            return self.norm(x, role);
+        }
+        let y = self.program.activation("normed", self.program.width(x));
+        let weight = of_layer(self.layer, role);
+        self.ops.push(Op::GroupNorm { x, weight, groups, eps: self.config.norm_eps, y });
+        y
+    }
+
+    /// The layer's weight of this role.
+    pub fn weight(&self, role: Role) -> WeightKey {
+        of_layer(self.layer, role)
+    }
+
+    /// Whether the file has the layer's tensor of this role.
+    pub fn has(&self, role: Role) -> bool {
+        self.config.has_tensor(&of_layer(self.layer, role).name())
     }
 
     /// Adds to the residual stream.

@@ -6,7 +6,9 @@ mod bert;
 mod builder;
 mod embedder;
 mod gemma;
+mod lfm2;
 mod llama;
+mod mamba2;
 mod olmo;
 mod phi;
 
@@ -39,6 +41,9 @@ static FAMILIES: &[Family] = &[
     Family { name: "nomic-bert", program: bert::nomic_bert },
     Family { name: "modern-bert", program: bert::modern_bert },
     Family { name: "gemma-embedding", program: gemma::gemma_embedding },
+    Family { name: "lfm2", program: lfm2::lfm2 },
+    Family { name: "mamba2", program: mamba2::mamba2 },
+    Family { name: "falcon-h1", program: mamba2::falcon_h1 },
 ];
 
 /// The names of all architectures that webgguf runs.

@@ -1,0 +1,113 @@
+//! Operations with a recurrent state.
+
+use super::Lowering;
+use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
+use crate::kernels::norm::{self, Rows};
+use crate::kernels::spec::Dispatch;
+use crate::kernels::ssm_scan::{SsmScan, SsmShape, ssm_scan, ssm_scan_chunked};
+use crate::model::WeightKey;
+use crate::model::program::{Activation, ConvSpec, Op, ScanSpec};
+
+/// The rows of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// A few, of any sequences.
+    Few,
+    /// Many, of one sequence.
+    Many,
+}
+
+impl ScanSpec {
+    /// As kernels take it.
+    pub(super) fn shape(&self) -> SsmShape {
+        let [heads, head_dim, state, groups] =
+            [self.heads, self.head_dim, self.state, self.groups].map(|count| count as u32);
+        SsmShape { heads, head_dim, state, groups }
+    }
+}
+
+impl Lowering<'_> {
+    /// The dispatches of an operation for which `Program::state` has a state.
+    pub(super) fn recurrent(&self, op: &Op, pass: Pass) -> Vec<Dispatch> {
+        match *op {
+            Op::Conv { x, gates, ref conv, state, y } => self.conv([x, y], gates, (conv, state), pass),
+            Op::Scan { z, dt, xbc, ref scan, state, y } => self.scan([z, dt, xbc, y], (scan, state), pass),
+            _ => unreachable!("no recurrent state: {op:?}"),
+        }
+    }
+
+    fn conv(
+        &self,
+        [x, y]: [Activation; 2],
+        gates: Option<[Activation; 2]>,
+        (conv, state): (&ConvSpec, usize),
+        pass: Pass,
+    ) -> Vec<Dispatch> {
+        let buffers = self.forward.buffers;
+        let (channels, rows) = (self.forward.width(x), self.places.of(x).rows());
+        let gate = |of| {
+            let gate = self.places.of(of).rows();
+            debug_assert!(gate.slice == rows.slice, "gates lie beside what they gate");
+            gate.offset
+        };
+        let bias = conv.bias.and_then(|bias| self.forward.weights.vectors.get(&bias.key).copied());
+        let problem = ConvCausal {
+            channels,
+            kernel: conv.kernel as u32,
+            x: rows,
+            gates: gates.map(|gates| gates.map(gate)),
+            weight: self.forward.vector(conv.weight),
+            bias,
+            silu: conv.silu,
+            state: buffers.states[state],
+            y: self.whole(y).slice,
+        };
+        match pass {
+            Pass::Few => vec![conv_causal_few(buffers.pass, buffers.dummy, &problem)],
+            Pass::Many => conv_causal(buffers.pass, buffers.dummy, &problem).into(),
+        }
+    }
+
+    fn scan(&self, [z, dt, xbc, y]: [Activation; 4], (scan, state): (&ScanSpec, usize), pass: Pass) -> Vec<Dispatch> {
+        let buffers = self.forward.buffers;
+        let problem = SsmScan {
+            shape: scan.shape(),
+            z: self.places.of(z).rows(),
+            dt: self.places.of(dt).rows(),
+            xbc: self.whole(xbc).slice,
+            heads: self.forward.vector(scan.dt_bias),
+            state: buffers.states[state],
+            y: self.whole(y).slice,
+        };
+        match pass {
+            Pass::Few => vec![ssm_scan(buffers.pass, &problem)],
+            Pass::Many => ssm_scan_chunked(buffers.pass, &problem, buffers.scratch.products).into(),
+        }
+    }
+
+    /// An RMS norm of parts of rows.
+    pub(super) fn group_norm(&self, [x, y]: [Activation; 2], weight: WeightKey, groups: usize, eps: f32) -> Dispatch {
+        let width = self.forward.width(x) / groups as u32;
+        let [x, y] = [x, y].map(|of| self.places.of(of).rows());
+        let problem = norm::Norm {
+            width,
+            groups: groups as u32,
+            centred: false,
+            eps,
+            x,
+            weight: Some(self.forward.vector(weight)),
+            weight_by_group: true,
+            bias: None,
+            y,
+            add: false,
+        };
+        norm::norm(&problem, self.forward.buffers.dummy)
+    }
+
+    /// The rows of an activation that has a buffer to itself.
+    fn whole(&self, of: Activation) -> Rows {
+        let rows = self.places.of(of).rows();
+        debug_assert!(rows.offset == 0 && rows.stride == self.forward.width(of), "rows follow each other");
+        rows
+    }
+}

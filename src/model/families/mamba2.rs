@@ -1,0 +1,59 @@
+//! Mamba-2 (Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>) and families that have its layers: Falcon-H1
+//! (<https://arxiv.org/abs/2507.22448>) beside attention.
+
+use super::super::program::{Activation, ConvSpec, Program, ScanSpec, Weight};
+use super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::builder::{AttentionBlock, Builder};
+
+/// Mamba-2: one layer after the other, without feed-forward.
+pub fn mamba2(config: &ModelConfig) -> Program {
+    let layers = Builder::new(config, 1.0).layers(|b, _| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = mixer(b, normed);
+        b.add(update);
+    });
+    layers.head(None)
+}
+
+/// Falcon-H1: attention and Mamba-2 of one norm, both added; its multipliers are in the weights of a GGUF.
+pub fn falcon_h1(config: &ModelConfig) -> Program {
+    let block = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    let layers = Builder::new(config, 1.0).layers(|b, _| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, block);
+        b.add(update);
+        let update = mixer(b, normed);
+        b.add(update);
+        let normed = b.norm(b.x, Role::FfnNormBare);
+        let update = b.feed_forward(normed, GateKind::SwiGlu);
+        b.add(update);
+    });
+    layers.head(None)
+}
+
+/// Mamba-2 of `input`, normalised before: z, xBC and dt, the convolution of xBC, the scan gated by z, a norm where the
+/// file has one, and the output projection.
+pub fn mixer(b: &mut Builder, input: Activation) -> Activation {
+    // The program's check refuses sizes of 0.
+    let ssm = b.config.ssm.unwrap_or_default();
+    let scan = ScanSpec {
+        heads: ssm.heads,
+        head_dim: ssm.inner / ssm.heads.max(1),
+        state: ssm.state,
+        groups: ssm.groups,
+        dt_bias: b.weight(Role::SsmDtBias),
+        a: b.weight(Role::SsmA),
+        d: b.weight(Role::SsmD),
+    };
+    let parts =
+        [(Role::SsmZ, "z", scan.inner()), (Role::SsmXbc, "xbc in", scan.xbc_width()), (Role::SsmDt, "dt", scan.heads)];
+    b.fused(Role::SsmIn, 1, &parts.map(|(role, _, width)| (role, width)));
+    let [z, xbc, dt] = parts.map(|(role, name, width)| b.linear(input, role, None, (name, width)));
+    let bias = Some(Weight { key: b.weight(Role::SsmConvBias), optional: true });
+    let conv = ConvSpec { weight: b.weight(Role::SsmConv), bias, kernel: ssm.kernel, silu: true };
+    let xbc = b.conv(xbc, None, conv, "xbc");
+    let scanned = b.scan([z, dt, xbc], scan);
+    let has_norm = b.has(Role::SsmNorm);
+    let normed = if has_norm { b.group_norm(scanned, Role::SsmNorm, ssm.groups) } else { scanned };
+    b.linear(normed, Role::SsmOut, None, ("update", b.config.hidden))
+}

@@ -1,0 +1,127 @@
+//! Which recurrent states of the past a session keeps.
+//!
+//! A KV cache can be taken up again anywhere; a recurrent state is only where it is. So a session copies it now and then
+//! into one of a few slots, and goes back to the newest copy at or before where a text is to go on; the tokens from
+//! there on are read again, many at a time.
+
+/// Tokens of an answer between two copies.
+const EVERY: usize = 64;
+
+/// Positions: of the state itself, and of its copies. Whoever owns the state does the copying.
+#[derive(Debug, Clone)]
+pub struct Checkpoints {
+    /// Tokens that the state has seen; `None` after a pass that was given up half-way.
+    live: Option<usize>,
+    /// The same of each slot's copy.
+    copies: Vec<Option<usize>>,
+}
+
+impl Checkpoints {
+    /// No copies yet, and a state that nothing is known of.
+    pub fn new(slots: usize) -> Self {
+        Self { live: None, copies: vec![None; slots] }
+    }
+
+    /// Takes note that the state has seen the tokens before `position`; `None` after a pass that was given up half-way.
+    pub fn set_live(&mut self, position: Option<usize>) {
+        self.live = position;
+    }
+
+    /// Whether an answer has gone on so far that the state should be copied.
+    pub fn is_due(&self) -> bool {
+        let newest = self.copies.iter().flatten().max().copied().unwrap_or(0);
+        self.live.is_some_and(|live| live >= newest + EVERY)
+    }
+
+    /// The slot that the state is to be copied to now; `None` where there is such a copy.
+    pub fn keep(&mut self) -> Option<usize> {
+        let live = self.live?;
+        if live == 0 || self.copies.contains(&Some(live)) {
+            return None;
+        }
+        let slot = self.copies.iter().position(Option::is_none).or_else(|| self.least(live))?;
+        self.copies[slot] = Some(live);
+        Some(slot)
+    }
+
+    /// The copy whose neighbours, with the start and the state itself, lie closest together.
+    fn least(&self, live: usize) -> Option<usize> {
+        let gap = |&slot: &usize| {
+            let at = self.copies[slot];
+            let before = self.copies.iter().filter(|copy| **copy < at).flatten().max().copied().unwrap_or(0);
+            let after = self.copies.iter().filter(|copy| **copy > at).flatten().min().copied().unwrap_or(live);
+            after.saturating_sub(before)
+        };
+        (0..self.copies.len()).min_by_key(gap)
+    }
+
+    /// Forgets what lies past `position`. Returns the position from which tokens are to be read again, and the slot to
+    /// copy from, if any: at position 0 every state starts from zeros.
+    pub fn rewind(&mut self, position: usize) -> (usize, Option<usize>) {
+        self.copies.iter_mut().for_each(|copy| *copy = copy.filter(|&at| at <= position));
+        if self.live == Some(position) {
+            return (position, None);
+        }
+        let newest = (0..self.copies.len()).filter(|&slot| self.copies[slot].is_some());
+        let newest = newest.max_by_key(|&slot| self.copies[slot]);
+        let reached = newest.and_then(|slot| self.copies[slot]).unwrap_or(0);
+        self.live = Some(reached);
+        (reached, newest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Copies at these positions, in order.
+    fn kept(slots: usize, positions: &[usize]) -> Checkpoints {
+        let mut checkpoints = Checkpoints::new(slots);
+        for &position in positions {
+            checkpoints.set_live(Some(position));
+            checkpoints.keep();
+        }
+        checkpoints
+    }
+
+    #[test]
+    fn a_state_stays_where_it_is_wanted() {
+        let mut checkpoints = kept(2, &[10]);
+        checkpoints.set_live(Some(15));
+        assert_eq!(checkpoints.rewind(15), (15, None));
+        assert_eq!(checkpoints.rewind(14), (10, Some(0)), "the copy before");
+        assert_eq!(checkpoints.rewind(10), (10, None), "which now is the state");
+        assert_eq!(checkpoints.rewind(9), (0, None), "nothing before it");
+        checkpoints.set_live(Some(12));
+        assert_eq!(checkpoints.rewind(11), (0, None), "what lay past 9 is another text's");
+    }
+
+    #[test]
+    fn a_pass_given_up_half_way_leaves_the_copies() {
+        let mut checkpoints = kept(2, &[512, 1024]);
+        checkpoints.set_live(None);
+        assert!(checkpoints.keep().is_none() && !checkpoints.is_due());
+        assert_eq!(checkpoints.rewind(1024), (1024, Some(1)));
+    }
+
+    #[test]
+    fn the_end_of_a_long_prompt_outlives_copies_of_the_answer() {
+        let mut checkpoints = kept(2, &[1000, 1064, 1128, 1192]);
+        assert_eq!(checkpoints.rewind(1191), (1000, Some(0)));
+        let mut checkpoints = kept(3, &[1000, 1064, 1128, 1192]);
+        assert_eq!(checkpoints.rewind(1191).0, 1128);
+        assert_eq!(checkpoints.rewind(1000), (1000, Some(0)));
+    }
+
+    #[test]
+    fn an_answer_is_copied_every_so_many_tokens() {
+        let mut checkpoints = kept(4, &[10]);
+        let copied: Vec<usize> = (11..300)
+            .filter(|&position| {
+                checkpoints.set_live(Some(position));
+                checkpoints.is_due() && checkpoints.keep().is_some()
+            })
+            .collect();
+        assert_eq!(copied, [74, 138, 202, 266]);
+    }
+}
