@@ -19,4 +19,8 @@ export const QUANTISED = {
   iq2_s: true,
   iq1_s: true,
   iq1_m: true,
+  iq4_xs: true,
+  tq2_0: true,
+  tq1_0: true,
+  nvfp4: true,
 } as const;

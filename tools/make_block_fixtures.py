@@ -41,10 +41,14 @@ TYPES = {
     "IQ2_S": (24, [0]),
     "IQ1_S": (24, [0]),
     "IQ1_M": (24, [48]),
+    "IQ4_XS": (24, [0]),
+    "TQ2_0": (24, [64]),
+    "TQ1_0": (24, [52]),
+    "NVFP4": (48, []),
 }
 
-# Offsets of scales of one byte: E8M0 with any exponent.
-BYTE_SCALES = {"MXFP4": [0]}
+# Offsets of scales of one byte.
+BYTE_SCALES = {"MXFP4": [0], "NVFP4": [0, 1, 2, 3]}
 
 # So many types are seeded by their place in the table, those after them by their id: they may come in any order.
 SEEDED_BY_PLACE = 14

@@ -1,6 +1,6 @@
-// Quants that number the entries of a table of 16 signed bytes. A type's file has the table:
-//   CODEBOOK  its entries plus 128, four to a word
-// Readers then have 8-bit quants (BITS = 8), and the minimum 128 · scale takes the 128 off again.
+// Quants that number the entries of the table of IQ4_NL and IQ4_XS, which has 16 signed bytes. Readers get entries plus
+// 128 as 8-bit quants (BITS = 8), and the minimum 128 · scale takes the 128 off again.
+const CODEBOOK = vec4<u32>(0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u); // four to a word
 
 // The entries that the low nibbles of a word's four bytes name.
 fn codebook_word(nibbles: u32) -> u32 {

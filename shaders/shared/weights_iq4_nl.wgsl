@@ -6,7 +6,6 @@ override SCALES_AT: u32;
 
 const BITS = 8;
 const HALVES = false;
-const CODEBOOK = vec4<u32>(0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u);
 
 fn block_words(b: u32) -> array<u32, 8> {
     let n = open_nibble_words(b);

@@ -5,7 +5,7 @@ use super::blocks::{blocks, half_at, nibble, nibbles};
 use super::{Format, Levels, Twin, f16_field, quants, scales, shared};
 
 /// Denser around 0, where most weights are.
-static CODEBOOK: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+pub(super) static CODEBOOK: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
 pub(super) static FORMAT: Format = Format {
     id: 20,

@@ -2,7 +2,7 @@
 //! ([`Format`]), what its blocks mean, and how the CPU twins of the shaders pack and read it. [`GgmlType::format`] is
 //! the only `match` on the type; everything else asks the row.
 //!
-//! A block holds 1, 32 or 256 weights. Quantised weights are small integers, the quants, with scales beside them. Two
+//! A block holds 1, 32, 64 or 256 weights. Quantised weights are small integers, the quants, with scales beside them. Two
 //! kinds of them exist, and a shader reads both as 32 bytes and the scales of either half of a block:
 //!
 //! - affine: weight = scale · quant - minimum;
@@ -19,8 +19,10 @@ mod iq2_xxs;
 mod iq3_s;
 mod iq3_xxs;
 mod iq4_nl;
+mod iq4_xs;
 mod mxfp4;
 mod numbers;
+mod nvfp4;
 mod q2_k;
 mod q3_k;
 mod q4_0;
@@ -31,6 +33,8 @@ mod q5_1;
 mod q5_k;
 mod q6_k;
 mod q8_0;
+mod tq1_0;
+mod tq2_0;
 
 use half::f16;
 
@@ -79,6 +83,10 @@ formats! {
     IQ2_S => iq2_s::FORMAT,
     IQ1_S => iq1_s::FORMAT,
     IQ1_M => iq1_m::FORMAT,
+    IQ4_XS => iq4_xs::FORMAT,
+    TQ2_0 => tq2_0::FORMAT,
+    TQ1_0 => tq1_0::FORMAT,
+    NVFP4 => nvfp4::FORMAT,
 }
 
 impl GgmlType {
@@ -129,7 +137,7 @@ pub struct Format {
     pub key: &'static str,
     /// The values of `general.file_type` for files that are mostly of this type, with their labels.
     pub file_types: &'static [(u64, &'static str)],
-    /// Weights per block: 1 for plain numbers, else 32 or 256.
+    /// Weights per block: 1 for plain numbers, else 32, 64 or 256.
     pub block_len: usize,
     /// Bytes per block.
     pub block_bytes: usize,
@@ -198,6 +206,7 @@ impl NumberField {
                     *byte = *byte & 15 | ((f16::from_f32(value).to_bits() >> (4 * k)) as u8) << 4;
                 }
             }
+            NumberEncoding::UE4M3 => block[self.at] = largest_byte(value.abs(), 126, nvfp4::half_of_ue4m3),
         }
     }
 }
@@ -215,6 +224,8 @@ pub enum NumberEncoding {
     E8M0,
     /// 16-bit float, a quarter of it in the upper nibble of each of four 16-bit words, the lowest first.
     F16InQuarters,
+    /// A byte of four bits of exponent and three of mantissa, halved for the same reason.
+    UE4M3,
 }
 
 /// The largest byte up to `last` whose `number` is at most `value`; 0 where there is none.
@@ -237,7 +248,7 @@ const SUPER_BLOCK: u32 = 256;
 pub struct Section {
     /// The `override` constant that holds its first word; empty for the first section, which starts at word 0.
     pub name: &'static str,
-    /// Weights that share a unit: 32, or 256; 0 where all of the matrix do.
+    /// Weights that share a unit: 32, 64 or 256; 0 where all of the matrix do.
     pub weights: u32,
     /// Bytes of a unit.
     pub bytes: u32,

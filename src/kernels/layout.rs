@@ -2,7 +2,8 @@
 //!
 //! GGUF blocks of 18, 34 or 210 bytes cannot be read as words. The repack kernel takes them apart: every row becomes
 //! blocks of 32 consecutive weights, and each part of a block (quants, high bits, scales) goes to a section of its
-//! own, at the same number of bits. Rows are padded to whole blocks with zeros; only F32, F16 and BF16 need it.
+//! own, at the same number of bits; only the base-3 digits of TQ1_0 become bit pairs. Rows are padded to whole blocks
+//! with zeros, which F32, F16 and BF16 need.
 //!
 //! Within the words of a block, byte j of `(word >> s) & mask` belongs to weight 4k + j for some k, so that four
 //! 8-bit quants in the order of the weights cost one shift and one mask. Per block of weights 0–31:
