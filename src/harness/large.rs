@@ -71,7 +71,9 @@ const COLS: u32 = 4096;
 pub fn large(caps: &Caps, min_bytes: u32) -> Vec<Large> {
     let types = GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised());
     let products = types.flat_map(|ty| {
-        let row_bytes = PackedLayout::new(ty, 1, COLS).raw_row_bytes();
+        // What a row adds: a grid comes once, and TQ1_0 grows.
+        let [one, two] = [1, 2].map(|rows| PackedLayout::new(ty, rows, COLS).bytes());
+        let row_bytes = two - one;
         let rows = u64::from(min_bytes).div_ceil(row_bytes) as u32;
         shapes(caps, ty, rows).into_iter().map(move |shape| Large::new(caps, ty, rows, shape))
     });
