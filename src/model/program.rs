@@ -414,7 +414,22 @@ impl Program {
         Ok(())
     }
 
+    /// Whether a layer that re-uses a cache has heads like those of the layer that fills it.
+    fn check_shared(&self, attention: &AttentionSpec, cache: usize) -> Result<()> {
+        let shape = |spec: &AttentionSpec| (spec.kv_heads, spec.head_dim, spec.window);
+        match self.attentions().get(cache).map(shape) {
+            Some(filled) if filled == shape(attention) => Ok(()),
+            filled => {
+                let message = format!("shares the cache of {filled:?}, expected {:?}", shape(attention));
+                Err(Error::bad_file(format!("{message} (kv heads, values of a head, window)")))
+            }
+        }
+    }
+
     fn check_op(&self, op: &Op) -> Result<()> {
+        if let Op::Attend { attention, cache, kv: None, .. } = op {
+            self.check_shared(attention, *cache)?;
+        }
         if let Some(AttentionSpec { heads, kv_heads, head_dim, .. }) = op.attention() {
             for (what, count) in [("heads", heads), ("kv heads", kv_heads), ("values of a head", head_dim)] {
                 if count == 0 {

@@ -143,6 +143,20 @@ pub enum Role {
     SsmNorm,
     /// Mamba-2 back to the residual stream.
     SsmOut,
+    /// Per token and layer a few values (Gemma 3n and 4).
+    PerLayerTokenEmbedding,
+    /// The residual stream's part in these.
+    PerLayerModelProj,
+    /// The RMS norm of that, for each layer by itself.
+    PerLayerProjNorm,
+    /// What of the residual stream goes through the activation before it meets the layer's values.
+    PerLayerGate,
+    /// From there back to the residual stream.
+    PerLayerProj,
+    /// The RMS norm after that.
+    PerLayerPostNorm,
+    /// A factor of the residual stream after the layer.
+    LayerOutputScale,
 }
 
 /// A tensor of a model: what it is for, and the layer it belongs to.
@@ -226,6 +240,9 @@ const MODEL: &[(Role, &str)] = &[
     (Role::RopeFreqs, "rope_freqs.weight"),
     (Role::RopeFactorsShort, "rope_factors_short.weight"),
     (Role::RopeFactorsLong, "rope_factors_long.weight"),
+    (Role::PerLayerTokenEmbedding, "per_layer_token_embd.weight"),
+    (Role::PerLayerModelProj, "per_layer_model_proj.weight"),
+    (Role::PerLayerProjNorm, "per_layer_proj_norm.weight"),
 ];
 
 /// Names of the tensors of a layer; `blk.N.` comes before them.
@@ -268,6 +285,10 @@ const LAYER: &[(Role, &str)] = &[
     (Role::SsmD, "ssm_d"),
     (Role::SsmNorm, "ssm_norm.weight"),
     (Role::SsmOut, "ssm_out.weight"),
+    (Role::PerLayerGate, "inp_gate.weight"),
+    (Role::PerLayerProj, "proj.weight"),
+    (Role::PerLayerPostNorm, "post_norm.weight"),
+    (Role::LayerOutputScale, "layer_output_scale.weight"),
 ];
 
 impl WeightKey {

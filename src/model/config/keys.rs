@@ -31,6 +31,31 @@ impl Keys<'_> {
         }
     }
 
+    /// As [`Keys::count`], where 0 says that there is none.
+    pub fn count_or_none(&self, key: &str, most: usize) -> Result<Option<usize>> {
+        match self.metadata.u64(&self.name(key)) {
+            Ok(Some(0)) => Ok(None),
+            _ => self.count(key, most),
+        }
+    }
+
+    /// An even count, if the key is there.
+    pub fn even(&self, key: &str, most: usize) -> Result<Option<usize>> {
+        match self.count(key, most)? {
+            Some(odd) if !odd.is_multiple_of(2) => {
+                let name = self.name(key);
+                Err(Error::bad_file(format!("metadata `{name}`: expected an even number up to {most}, found {odd}")))
+            }
+            even => Ok(even),
+        }
+    }
+
+    /// Layers that re-use the keys and values of earlier ones: two have to be left.
+    pub fn shared_kv_layers(&self, layers: usize) -> Result<usize> {
+        const KEY: &str = "attention.shared_kv_layers";
+        Ok(self.count_or_none(KEY, layers.saturating_sub(2).max(1))?.unwrap_or(0))
+    }
+
     /// One count for all layers, or an array of one for each of `layers` layers, if the key is there. 0 stands for a
     /// layer without such a part.
     pub fn per_layer(&self, key: &str, layers: usize, most: usize) -> Result<Option<PerLayer>> {
@@ -93,10 +118,7 @@ impl Keys<'_> {
     /// 0 says that no layer has a window.
     pub fn window(&self) -> Result<Option<usize>> {
         const KEY: &str = "attention.sliding_window";
-        match self.metadata.u64(&self.name(KEY))? {
-            Some(0) => Ok(None),
-            _ => self.count(KEY, MAX_CONTEXT),
-        }
+        self.count_or_none(KEY, MAX_CONTEXT)
     }
 
     /// A number, or one truth per layer.

@@ -130,6 +130,14 @@ pub struct ModelConfig {
     pub rope_unused: bool,
     /// The base of the rotary frequencies on layers with a sliding window, if the file has one of its own.
     pub rope_theta_sliding: Option<f32>,
+    /// Elements per head of layers with a sliding window; those of the others unless the file says.
+    pub head_dim_sliding: usize,
+    /// How many of these are rotated.
+    pub rope_dims_sliding: usize,
+    /// Layers at the end that re-use the keys and values of earlier ones.
+    pub shared_kv_layers: usize,
+    /// Values per token and layer of an embedding per layer, if there is one.
+    pub per_layer_embedding: Option<usize>,
     /// Tokens that a query of a layer with a sliding window sees, itself included.
     pub sliding_window: Option<usize>,
     /// Which layers have the window, if the file says.
@@ -181,6 +189,8 @@ impl ModelConfig {
         let layers = trunk_layers(&keys, blocks)?;
         let (heads, kv_heads) = heads(&keys, blocks)?;
         let head_dim = head_dim(&keys, hidden, heads.max())?;
+        let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
+        let rope_dims = rope_dims(&keys, head_dim)?;
         let ffn = keys.per_layer("feed_forward_length", blocks, MAX_FFN)?;
         Ok(Self {
             architecture,
@@ -193,7 +203,13 @@ impl ModelConfig {
             heads,
             kv_heads,
             head_dim,
-            rope_dims: rope_dims(&keys, head_dim)?,
+            rope_dims,
+            head_dim_sliding,
+            rope_dims_sliding: keys
+                .even("rope.dimension_count_swa", head_dim_sliding)?
+                .unwrap_or(rope_dims.min(head_dim_sliding)),
+            shared_kv_layers: keys.shared_kv_layers(layers)?,
+            per_layer_embedding: keys.count_or_none("embedding_length_per_layer_input", MAX_HEADS)?,
             rope_theta: keys.positive("rope.freq_base")?.unwrap_or(DEFAULT_ROPE_THETA),
             rope_scaling: RopeScaling::from_keys(&keys, original_context)?,
             original_context,

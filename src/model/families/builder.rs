@@ -122,6 +122,13 @@ impl<'a> Builder<'a> {
         Self { config, program, ops, layer: 0, ffn_bias: Bias::None, caches: 0, states: 0, output_norm, x }
     }
 
+    /// More of the embedding, written by `write`; gives what that gives.
+    pub fn embed_more<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
+        let found = write(self);
+        self.program.embed.append(&mut self.ops);
+        found
+    }
+
     /// One layer after the other, written by `write`.
     pub fn layers(mut self, mut write: impl FnMut(&mut Self, usize)) -> Self {
         for layer in 0..self.config.layers {
@@ -383,6 +390,19 @@ impl<'a> Builder<'a> {
         let y = self.program.activation("place", self.config.hidden);
         self.program.embed.push(Op::EmbedPlace { table: of_model(table), row, y });
         self.program.embed.push(Op::Add { x: y, scale: 1.0, to: self.x });
+    }
+
+    /// `activation(gate) · up`, with the values of `up` from `at` on.
+    pub fn gate_part(&mut self, gate: Activation, (up, at): (Activation, usize), kind: GateKind) -> Activation {
+        let width = self.program.width(gate);
+        let y = self.program.activation("activated", width);
+        self.ops.push(Op::GatePart { gate, up, at, kind, y });
+        y
+    }
+
+    /// Multiplies the residual stream by the layer's factor of this role.
+    pub fn scale_by(&mut self, role: Role) {
+        self.ops.push(Op::ScaleBy { x: self.x, factor: of_layer(self.layer, role) });
     }
 
     /// Says that weights of this layer are rows of its tensor `tensor`: `repeats` times so many rows of each in turn.

@@ -6,6 +6,7 @@ mod bert;
 mod builder;
 mod embedder;
 mod gemma;
+mod gemma4;
 mod lfm2;
 mod llama;
 mod mamba2;
@@ -44,6 +45,7 @@ static FAMILIES: &[Family] = &[
     Family { name: "lfm2", program: lfm2::lfm2 },
     Family { name: "mamba2", program: mamba2::mamba2 },
     Family { name: "falcon-h1", program: mamba2::falcon_h1 },
+    Family { name: "gemma4", program: gemma4::gemma4 },
 ];
 
 /// The names of all architectures that webgguf runs.

@@ -1,0 +1,99 @@
+//! Gemma 4, text (<https://ai.google.dev/gemma/docs/core/model_card_4>): Gemma 3's layers with heads that are larger in the
+//! full layers, values normalised without a weight, scores that are not scaled, and layers at the end that re-use the
+//! keys and values of earlier ones. E2B and E4B add an embedding per layer.
+
+use super::super::config::SlidingPattern;
+use super::super::program::{Activation, Norm, NormKind, Op, Program, RopeFactors, RopeTable, of_model};
+use super::super::{GateKind, ModelConfig, Role, RopeScaling, RopeStyle};
+use super::builder::{AttentionBlock, Builder, KeysAndValues};
+
+/// Base of the rotary frequencies of sliding layers, where a file has none.
+const SLIDING_THETA: f32 = 10_000.0;
+
+/// What logits are capped at where a file does not say; 0 in a file is no cap.
+const FINAL_SOFT_CAP: f32 = 30.0;
+
+/// The program.
+pub fn gemma4(config: &ModelConfig) -> Program {
+    let scale = (config.hidden as f32).sqrt();
+    let mut caches = Vec::new();
+    let mut builder = Builder::new(config, scale);
+    let per_layer = config.per_layer_embedding.map(|width| {
+        let embedded = builder.embed_more(|b| per_layer_embeddings(b, width));
+        (embedded, width)
+    });
+    let layers = builder.layers(|b, layer| {
+        let block = block(config, layer, &mut caches, b.caches);
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, block);
+        add_normed(b, update, Role::AttnPostNorm);
+        let normed = b.norm(b.x, Role::FfnNorm);
+        let update = b.feed_forward(normed, GateKind::GeGlu);
+        add_normed(b, update, Role::FfnPostNorm);
+        if let Some((embedded, width)) = per_layer {
+            let gate = b.linear(b.x, Role::PerLayerGate, None, ("per-layer gate", width));
+            let gated = b.gate_part(gate, (embedded, layer * width), GateKind::GeGlu);
+            let update = b.linear(gated, Role::PerLayerProj, None, ("update", config.hidden));
+            add_normed(b, update, Role::PerLayerPostNorm);
+        }
+        if config.has_tensor(&format!("blk.{layer}.layer_output_scale.weight")) {
+            b.scale_by(Role::LayerOutputScale);
+        }
+    });
+    layers.head(Some(config.final_soft_cap.unwrap_or(FINAL_SOFT_CAP)).filter(|&cap| cap != 0.0))
+}
+
+/// The attention of a layer. `caches` says of each layer so far which cache it reads, `next` is the first that is free.
+fn block(config: &ModelConfig, layer: usize, caches: &mut Vec<usize>, next: usize) -> AttentionBlock {
+    let pattern = config.sliding_pattern.clone().unwrap_or(SlidingPattern::Layers(Vec::new()));
+    let slides = config.sliding_window.is_some() && pattern.slides(layer);
+    let full =
+        AttentionBlock { qk_norm: true, v_norm: true, scale: 1.0, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
+    let block = if slides {
+        let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
+        let rope = RopeTable { theta, dims: config.rope_dims_sliding, scaling: RopeScaling::NONE, ..full.rope };
+        AttentionBlock { rope, head_dim: config.head_dim_sliding, window: config.sliding_window, ..full }
+    } else {
+        let rope = RopeTable { factors: Some(RopeFactors::of(of_model(Role::RopeFreqs))), ..full.rope };
+        AttentionBlock { rope, ..full }
+    };
+    let own = config.layers - config.shared_kv_layers.min(config.layers);
+    let kv = match layer.checked_sub(own) {
+        // The last sliding layer and the last full layer with keys of their own are neighbours.
+        Some(_) => {
+            KeysAndValues::Shared(caches.get(own.wrapping_sub(if slides { 2 } else { 1 })).copied().unwrap_or(0))
+        }
+        None if has_no_values(config, layer) => KeysAndValues::ValuesAreKeys,
+        None => KeysAndValues::Own,
+    };
+    caches.push(next);
+    AttentionBlock { kv, ..block }
+}
+
+fn has_no_values(config: &ModelConfig, layer: usize) -> bool {
+    let has = |name: &str| config.has_tensor(&format!("blk.{layer}.{name}.weight"));
+    has("attn_k") && !has("attn_v")
+}
+
+fn add_normed(b: &mut Builder, update: Activation, role: Role) {
+    let update = b.norm(update, role);
+    b.add(update);
+}
+
+/// For each layer `width` values: `(√width · table[token] + norm(W · x / √hidden)) / √2`.
+fn per_layer_embeddings(b: &mut Builder, width: usize) -> Activation {
+    let (config, all) = (b.config, width * b.config.layers);
+    let half = std::f32::consts::FRAC_1_SQRT_2;
+    let rows = b.activation("per-layer rows", all);
+    let table = of_model(Role::PerLayerTokenEmbedding);
+    b.push(Op::Embed { table, scale: (width as f32).sqrt() * half, y: rows });
+    let y = b.activation("per-layer inputs", all);
+    b.push(Op::Linear { x: b.x, weight: of_model(Role::PerLayerModelProj), bias: None, y });
+    // The norm of x / √hidden is that of x with a larger epsilon.
+    let weight = Some(of_model(Role::PerLayerProjNorm));
+    let norm = Norm { kind: NormKind::Rms, weight, bias: None, width, eps: config.norm_eps * config.hidden as f32 };
+    b.push(Op::Norm { x: y, norm, y });
+    b.push(Op::Scale { x: y, factor: half });
+    b.push(Op::Add { x: rows, scale: 1.0, to: y });
+    y
+}
