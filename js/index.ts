@@ -21,6 +21,8 @@ export type {
   Evaluation,
   GenerateOptions,
   GenerationResult,
+  InspectOptions,
+  Inspection,
   LoadOptions,
   Message,
   ModelInfo,

@@ -2,7 +2,7 @@
 /**
  * A loaded language model.
  */
-import { cancellable, settled } from './cancel.js';
+import { abortable, cancellable, settled } from './cancel.js';
 import { checkInputs, type Input, runInputs } from './embedding.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from './errors.js';
 import { Generation, Mutex } from './generation.js';
@@ -16,6 +16,7 @@ import {
   embedOptions,
   flagOptions,
   generateOptions,
+  inspectOptions,
   loadOptions,
   rankOptions,
 } from './options.js';
@@ -28,6 +29,8 @@ import type {
   EmbedOptions,
   Evaluation,
   GenerateOptions,
+  InspectOptions,
+  Inspection,
   LoadOptions,
   Message,
   ModelInfo,
@@ -90,6 +93,34 @@ export class WasmModel {
       } catch (error) {
         handle.free();
         throw error;
+      }
+    });
+  }
+
+  /**
+   * Reads the header of a GGUF and says what it is, whether it runs here and how much memory it takes; no weight is
+   * downloaded.
+   *
+   * @param source where the file comes from, see {@link Source}; of a split file all parts are asked
+   * @param options see {@link InspectOptions}
+   * @returns see {@link Inspection}: an architecture or a tensor type that webgguf does not run is a `reason` in it
+   * @throws {WebggufError} `download_failed`; `bad_file` and `unsupported_quant` where the header cannot be read;
+   *   `invalid_argument`
+   *
+   * @example
+   * const { supported, reason, gpu } = await WasmModel.inspect(url, { contextLength: 8192 });
+   * if (!supported) console.log(reason.message);
+   * else if (!gpu?.fits) console.log('too large for this GPU');
+   */
+  static async inspect(source: Source, options: InspectOptions = {}): Promise<Inspection> {
+    const { signal, ...rest } = inspectOptions(options);
+    return cancellable(signal, async (scope) => {
+      const { inspect } = await wasmClasses();
+      const sources = await openSources(source, scope);
+      try {
+        return await abortable(inspect(sources, rest), scope);
+      } finally {
+        for (const part of sources) part.cancel();
       }
     });
   }

@@ -3,7 +3,15 @@
  * before anything starts.
  */
 import { invalidArgument } from './errors.js';
-import type { EmbedOptions, GenerateOptions, LoadOptions, Message, RankOptions, TokenIds } from './types.js';
+import type {
+  EmbedOptions,
+  GenerateOptions,
+  InspectOptions,
+  LoadOptions,
+  Message,
+  RankOptions,
+  TokenIds,
+} from './types.js';
 import type { TextMessage } from './wasm/webgguf.js';
 
 /** Says what was expected, or `undefined` where the value is fine. */
@@ -58,6 +66,8 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   gpu,
 };
 
+const INSPECT: Record<keyof InspectOptions, Check> = { contextLength: LOAD.contextLength, signal: abortSignal };
+
 const GENERATE: Record<keyof GenerateOptions, Check> = {
   maxTokens: TOKENS,
   temperature: number(0, 100, 'a number from 0 to 100'),
@@ -90,6 +100,11 @@ export function rankOptions(options: RankOptions): RankOptions {
 /** A checked copy of the options of `load`. @internal */
 export function loadOptions(options: LoadOptions): LoadOptions {
   return checked('load', options, LOAD);
+}
+
+/** A checked copy of the options of `inspect`. @internal */
+export function inspectOptions(options: InspectOptions): InspectOptions {
+  return checked('inspect', options, INSPECT);
 }
 
 /** A checked copy of the options of `generate`. @internal */

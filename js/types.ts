@@ -1,6 +1,7 @@
 /**
  * The shapes that go in and come out of the public functions. No code here.
  */
+import type { ErrorCode } from './errors.js';
 import type { Gpu } from './gpu.js';
 
 /** Something that reads any part of a file on request; both functions may return a promise or the value. */
@@ -82,6 +83,55 @@ export interface LoadOptions {
    * file says; a file that says nothing writes text, unless its architecture cannot.
    */
   pooling?: 'mean' | 'cls' | 'last' | undefined;
+}
+
+/** What {@link WasmModel.inspect} finds out from the header of a file. */
+export interface Inspection {
+  /** `general.architecture` of the file, where it says. */
+  readonly architecture?: string;
+  /** `general.name` of the file, where it says. */
+  readonly name?: string;
+  /** As {@link ModelInfo.quantization}; this and the next four only for a known architecture. */
+  readonly quantization?: string;
+  /** Number of weights. */
+  readonly parameters?: number;
+  /** Layers. */
+  readonly layers?: number;
+  /** The longest context that the model was trained for, in tokens. */
+  readonly trainedContextLength?: number;
+  /** Number of token ids. */
+  readonly vocabularySize?: number;
+  /** Bytes of header and tensors. */
+  readonly fileBytes: number;
+  /** All tensors in the order of the file; `shape` as the file has it, the length of a row first. */
+  readonly tensors: readonly { name: string; type: string; shape: readonly number[]; bytes: number }[];
+  /** Whether webgguf runs it. */
+  readonly supported: boolean;
+  /** Why not: the error that {@link WasmModel.load} would throw. */
+  readonly reason?: { code: ErrorCode; message: string };
+  /** The model on this machine's GPU; absent where there is none, or where the model is not supported. */
+  readonly gpu?: {
+    /** The adapter as the browser names it. */
+    readonly adapter: string;
+    /** The context that was planned for, in tokens. */
+    readonly contextLength: number;
+    /** Bytes of the weights. */
+    readonly weightBytes: number;
+    /** Bytes of the KV cache for that context, and of everything else. */
+    readonly sessionBytes: number;
+    /** Whether the device gave all of that memory when it was asked for it. */
+    readonly fits: boolean;
+    /** Why not: `limit_exceeded` or `out_of_memory`. */
+    readonly reason?: { code: ErrorCode; message: string };
+  };
+}
+
+/** Options of {@link WasmModel.inspect}. */
+export interface InspectOptions {
+  /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
+  contextLength?: number | undefined;
+  /** Cancels. */
+  signal?: AbortSignal | undefined;
 }
 
 /** What a loaded model is and where it runs. */

@@ -5,7 +5,7 @@ import { WebggufError, fromWasm } from './errors.js';
 import { show } from './options.js';
 import type { WasmInput } from './types.js';
 import { openWasm, wasmBesideScript } from './wasm-file.js';
-import glue, { TensorEngine, VocabularyHandle, WasmModel } from './wasm/webgguf.js';
+import glue, { inspect, TensorEngine, VocabularyHandle, WasmModel } from './wasm/webgguf.js';
 
 /** Options of {@link init}. */
 export interface InitOptions {
@@ -45,12 +45,13 @@ export interface WasmClasses {
   WasmModel: typeof WasmModel;
   TensorEngine: typeof TensorEngine;
   VocabularyHandle: typeof VocabularyHandle;
+  inspect: typeof inspect;
 }
 
 /** The classes that Rust exports, ready to use. @internal */
 export async function wasmClasses(): Promise<WasmClasses> {
   await init();
-  return { WasmModel, TensorEngine, VocabularyHandle };
+  return { WasmModel, TensorEngine, VocabularyHandle, inspect };
 }
 
 async function start(given: InitOptions['wasm']): Promise<void> {

@@ -37,8 +37,10 @@ override PAIRS: u32 = HEAD_DIM / 2;
 override VECS: u32 = (HEAD_DIM + 7) / 8;
 override THREAD_GROUPS: u32 = max(1, WG_SIZE / KEYS);                // threads that share a key, each with some queries
 override PER_THREAD_GROUP: u32 = (QUERIES + THREAD_GROUPS - 1) / THREAD_GROUPS;
+override STAGED: bool;       // queries are kept in workgroup memory; of large heads they are read where they lie
+override Q_TILE: u32;        // vecs of the queries there: QUERIES * VECS, or 1
 
-var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
+var<workgroup> q_tile: array<Eight, Q_TILE>;
 var<workgroup> weights: array<f32, QUERIES * KEYS>;
 var<workgroup> high: array<f32, QUERIES>;
 var<workgroup> total: array<f32, QUERIES>;
@@ -50,14 +52,24 @@ fn slot_of(position: u32) -> u32 {
     return select(position, position % CAPACITY, RING);
 }
 
+// Vec v of query n of the workgroup, whose first query's head starts at element `head_row` of q.
+fn query_vec(n: u32, v: u32, head_row: u32) -> Eight {
+    if STAGED {
+        return q_tile[n * VECS + v];
+    }
+    // Past the last row of the pass it repeats.
+    // mutant: min(n, this_pass.rows - 1u - head_row / (HEADS * HEAD_DIM)) => 0u * n
+    return load_q(head_row + min(n, this_pass.rows - 1u - head_row / (HEADS * HEAD_DIM)) * HEADS * HEAD_DIM, v);
+}
+
 // Scores of the key at `row`, number `i` of the tile, for the queries of a thread group. Of the workgroup's queries,
 // those before `early` precede the key, and for those from `late` on it has left the window.
-fn score(i: u32, row: u32, thread_group: u32, early: u32, late: u32) {
+fn score(i: u32, row: u32, thread_group: u32, head_row: u32, early: u32, late: u32) {
     var sum: array<f32, MAX_QUERIES>;
     for (var v = 0u; v < VECS; v++) {
         let k = unpack_eight(k_cache[row + v]);
         for (var n = 0u; n < PER_THREAD_GROUP; n++) {
-            sum[n] += dot_eight(q_tile[min(thread_group * PER_THREAD_GROUP + n, QUERIES - 1u) * VECS + v], k);
+            sum[n] += dot_eight(query_vec(min(thread_group * PER_THREAD_GROUP + n, QUERIES - 1u), v, head_row), k);
         }
     }
     for (var n = 0u; n < PER_THREAD_GROUP; n++) {
@@ -100,7 +112,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // mutant: head / GROUP) => head % GROUP)
     // mutant: row.sequence * => 0u *
     let base = (row.sequence * (HEADS / GROUP) + head / GROUP) * CAPACITY * VECS;
-    for (var i = lane; i < QUERIES * VECS; i += WG_SIZE) {
+    let head_row = (first * HEADS + head) * HEAD_DIM;
+    for (var i = lane; STAGED && i < QUERIES * VECS; i += WG_SIZE) {
         let token = min(first + i / VECS, this_pass.rows - 1u);
         q_tile[i] = load_q((token * HEADS + head) * HEAD_DIM, i % VECS);
     }
@@ -125,7 +138,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             if key < end {
                 let late = key + WINDOW - min(before, key + WINDOW);
                 // mutant: key - before, key > before) => key - before + 1u, key > before)
-                score(i % KEYS, base + slot_of(key) * VECS, i / KEYS, select(0u, key - before, key > before), late);
+                let early = select(0u, key - before, key > before);
+                score(i % KEYS, base + slot_of(key) * VECS, i / KEYS, head_row, early, late);
             }
         }
         workgroupBarrier();

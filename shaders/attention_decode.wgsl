@@ -9,7 +9,7 @@
 override WG_SIZE: u32 = 64;
 override GROUP: u32;          // query heads per kv head
 override QUERIES: u32;        // query heads per workgroup: divides GROUP, at most 8
-override HEAD_DIM: u32;       // even, at most 256
+override HEAD_DIM: u32;       // even, at most 512
 override KV_HEADS: u32;
 override CAPACITY: u32;       // positions in the cache of a sequence
 override RING: bool;          // position p lies at p % CAPACITY; WINDOW is at most CAPACITY
@@ -33,6 +33,7 @@ struct Params {
 #import eight
 #import lowest
 #import soft_cap
+#import prefetched
 
 override VECS: u32 = (HEAD_DIM + 7) / 8;   // of a row of the cache
 override GROUPS: u32 = GROUP / QUERIES;     // workgroups that share a kv head
@@ -44,7 +45,6 @@ override V_PREFETCHED: u32 = (TILE + PARTS - 1) / PARTS;
 override BATCH: u32 = min(QUERIES, 4);     // queries whose sums are added up at once
 
 const MAX_QUERIES: u32 = 8u;
-const MAX_PREFETCHED: u32 = 16u;
 
 var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
 var<workgroup> scores: array<f32, MAX_QUERIES * WG_SIZE>;  // [query, half of the row, key]

@@ -1,8 +1,9 @@
 // Combines the splits of attention_decode: y[h] = Σ_s exp(m_s - m)·partial_s / Σ_s exp(m_s - m)·l_s with m = max m_s.
-// One workgroup computes one head. PARTS threads share a column, each with every PARTS-th split.
+// One workgroup computes COLUMNS columns of one head. PARTS threads share a column, each with every PARTS-th split.
 
 override WG_SIZE: u32 = 256;
-override HEAD_DIM: u32;       // at most WG_SIZE
+override HEAD_DIM: u32;
+override COLUMNS: u32;        // at most WG_SIZE
 override SPLITS: u32;
 
 struct Params {
@@ -14,14 +15,14 @@ struct Params {
 @group(0) @binding(2) var<storage, read> stats: array<vec2<f32>>;  // [heads, SPLITS]: maximum, sum of exp
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;      // [heads, HEAD_DIM]
 
-override PARTS: u32 = WG_SIZE / HEAD_DIM;
+override PARTS: u32 = WG_SIZE / COLUMNS;
 
 const HELD = 8u;      // splits that a thread loads together
 #import lowest
 
 // Of every split: its maximum, then its factor; and its sum, zero where it has no keys.
 var<workgroup> shares: array<vec2<f32>, SPLITS>;
-var<workgroup> sums: array<vec2<f32>, WG_SIZE>; // [PARTS, HEAD_DIM]: of partial, of exp
+var<workgroup> sums: array<vec2<f32>, WG_SIZE>; // [PARTS, COLUMNS]: of partial, of exp
 var<workgroup> seen: atomic<u32>;               // splits up to the last that has keys
 
 // Column `column` of HELD splits from `first` on; past the last split that one again.
@@ -36,8 +37,10 @@ fn hold(head: u32, first: u32, column: u32) -> array<f32, HELD> {
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let head = group.x;
-    let column = lane % HEAD_DIM;
-    let part = lane / HEAD_DIM;
+    // Past the last column it repeats.
+    // mutant: group.y * COLUMNS + lane % COLUMNS => lane % COLUMNS
+    let column = min(group.y * COLUMNS + lane % COLUMNS, HEAD_DIM - 1u);
+    let part = lane / COLUMNS;
     // Most of the time is spent waiting for memory: the first sums are loaded together with the shares.
     var held = hold(head, part, column);
     for (var s = lane; s < SPLITS; s += WG_SIZE) {
@@ -78,11 +81,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     sums[lane] = sum;
     workgroupBarrier();
-    if lane < HEAD_DIM {
+    if lane < COLUMNS && group.y * COLUMNS + lane < HEAD_DIM {
         for (var i = 1u; i < PARTS; i++) {
-            // mutant: sums[i * HEAD_DIM + lane] => sums[lane]
-            sum += sums[i * HEAD_DIM + lane];
+            // mutant: sums[i * COLUMNS + lane] => sums[lane]
+            sum += sums[i * COLUMNS + lane];
         }
-        y[head * HEAD_DIM + lane] = sum.x / sum.y;
+        y[head * HEAD_DIM + column] = sum.x / sum.y;
     }
 }

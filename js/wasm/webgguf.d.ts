@@ -2,7 +2,7 @@
  * What the Rust side (`src/web`) exports through wasm-bindgen, as this package uses it. Written by hand, because the
  * generated types say `any` where it matters. The code itself is generated: `dist/wasm/webgguf.js`.
  */
-import type { Evaluation, GenerationResult, ModelInfo, Piece, WasmInput } from '../types.js';
+import type { Evaluation, GenerationResult, Inspection, ModelInfo, Piece, WasmInput } from '../types.js';
 
 /** One part of a file, pulled piece by piece in file order. */
 export interface ByteSource {
@@ -44,6 +44,9 @@ export interface WasmGenerateOptions {
 }
 
 export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
+
+/** What the headers of these parts say, and whether a GPU here can hold the model. */
+export function inspect(sources: ByteSource[], options: { contextLength?: number }): Promise<Inspection>;
 
 /** A loaded model; the public class of this name wraps it. */
 export class WasmModel {

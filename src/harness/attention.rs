@@ -36,7 +36,9 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.push(decode_case(random, heads(8, 1, 256), none, 131));
     cases.extend(several(random));
     cases.extend(rings(random));
-    cases.extend([(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1)].map(|shape| merge_case(random, shape)));
+    cases.extend(
+        [(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1), (3, 5, 400)].map(|shape| merge_case(random, shape)),
+    );
     cases
 }
 
@@ -67,11 +69,13 @@ fn rings(random: &mut Random) -> Vec<Case> {
     cases.push(rows_case(random, ring(3, 1, 64, 45), window(38), &draft));
     cases.push(rows_case(random, ring(2, 2, 80, 33), window(33), &[(1, 500), (0, 7), (2, 98)]));
     cases.push(decode_case(random, ring(4, 1, 256, 70), window(70), 333));
+    cases.push(decode_case(random, ring(3, 1, 512, 70), window(70), 333));
     let (first, rest) = (window(33), window(100));
     let passes = [
         (ring(4, 2, 64, 72), first, [0, 500, 40]),
         (ring(4, 2, 64, 65), first, [1, 64, 33]),
         (ring(4, 1, 256, 41), first, [2, 1000, 9]),
+        (ring(2, 1, 480, 61), first, [0, 300, 19]),
         (ring(1, 1, 32, 132), rest, [0, 4000, 33]),
         (ring(1, 1, 32, 132), rest, [0, 0, 33]),
     ];

@@ -10,11 +10,20 @@ pub static SPEC: KernelSpec = KernelSpec {
     source: wgsl!("attention"),
     bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), write("y")],
     params: NoParams::LAYOUT,
-    overrides: &["HEAD_DIM", "QUERIES", "WG_SIZE", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE", "WINDOW", "SOFT_CAP"],
+    overrides: &[
+        "HEAD_DIM", "QUERIES", "STAGED", "Q_TILE", "WG_SIZE", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE", "WINDOW",
+        "SOFT_CAP",
+    ],
 };
 
 /// Values of a head, at most: what the kernels keep in workgroup memory bounds it.
-pub const MAX_HEAD_DIM: u32 = 256;
+pub const MAX_HEAD_DIM: u32 = 512;
+
+/// Heads up to this size have their queries in workgroup memory, where a workgroup takes eight.
+const STAGED_HEAD_DIM: u32 = 256;
+
+/// Threads of a workgroup of `attention_merge`.
+const MERGE_THREADS: u32 = 256;
 
 params! {
     /// Per-dispatch numbers of `attention_decode`.
@@ -50,7 +59,7 @@ pub static MERGE: KernelSpec = KernelSpec {
     source: wgsl!("attention_merge"),
     bindings: &[PARAMS, read("partial"), read("stats"), write("y")],
     params: NoParams::LAYOUT,
-    overrides: &["HEAD_DIM", "SPLITS"],
+    overrides: &["WG_SIZE", "HEAD_DIM", "COLUMNS", "SPLITS"],
 };
 
 /// The buffers of one attention.
@@ -82,9 +91,12 @@ pub fn attention(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
     let Heads { heads, kv_heads, head_dim, capacity, ring } = problem.heads;
     // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.
     let queries = if head_dim <= 128 { 16 } else { 8 };
+    let staged = head_dim <= STAGED_HEAD_DIM;
     let constants = [
         ("HEAD_DIM", head_dim.into()),
         ("QUERIES", queries.into()),
+        ("STAGED", bool_override(staged)),
+        ("Q_TILE", if staged { (queries * head_dim.div_ceil(8)).into() } else { 1.0 }),
         ("WG_SIZE", (head_dim / 2 * queries / 8).into()),
         ("HEADS", heads.into()),
         ("GROUP", (heads / kv_heads).into()),
@@ -148,14 +160,22 @@ pub fn attention_decode_at(
     ];
     let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
     let grid = [Extent::Fixed(splits.count), Extent::Fixed(rows * (group / queries)), Extent::Fixed(kv_heads)];
-    let decode = Dispatch::new(Kernel::new(&DECODE, &constants), &DecodeParams { position }, &buffers, grid);
+    let prefetched = if head_dim <= STAGED_HEAD_DIM { "prefetched" } else { "prefetched_large" };
+    let kernel = Kernel::new(&DECODE, &constants).import("prefetched", prefetched);
+    let decode = Dispatch::new(kernel, &DecodeParams { position }, &buffers, grid);
     [decode, attention_merge(rows * heads, head_dim, splits, problem.y)]
 }
 
 /// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`, the heads of all rows.
 pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, y: Slice) -> Dispatch {
-    let constants = [("HEAD_DIM", head_dim.into()), ("SPLITS", splits.count.into())];
+    let columns = head_dim.min(MERGE_THREADS);
+    let constants = [
+        ("WG_SIZE", MERGE_THREADS.into()),
+        ("HEAD_DIM", head_dim.into()),
+        ("COLUMNS", columns.into()),
+        ("SPLITS", splits.count.into()),
+    ];
     let buffers = [splits.partial, splits.stats, y];
-    let grid = [Extent::Fixed(heads), Extent::Fixed(1), Extent::Fixed(1)];
+    let grid = [Extent::Fixed(heads), Extent::Fixed(head_dim.div_ceil(columns)), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)
 }

@@ -48,6 +48,9 @@ params! {
     }
 }
 
+/// Values of a head, at most: what the kernel keeps in workgroup memory bounds it.
+pub const MAX_HEAD_DIM: u32 = 256;
+
 /// The contract with `shaders/attention_strided.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_strided",
@@ -73,7 +76,7 @@ pub struct Tensors {
     pub y: Slice,
 }
 
-/// Attention of every query; heads of up to [`MAX_HEAD_DIM`](super::attention::MAX_HEAD_DIM) values.
+/// Attention of every query; heads of up to [`MAX_HEAD_DIM`] values.
 pub fn attention_strided(head_dim: u32, params: &Params, tensors: &Tensors) -> Dispatch {
     let queries: u32 = if head_dim <= 128 { 16 } else { 8 };
     let constants = [("WG_SIZE", 64.0), ("HEAD_DIM", head_dim.into()), ("QUERIES", queries.into())];

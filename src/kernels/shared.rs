@@ -67,6 +67,8 @@ files![
     "norm_rows",
     "online_softmax",
     "order_key",
+    "prefetched",
+    "prefetched_large",
     "product",
     "quants",
     "real_f16",

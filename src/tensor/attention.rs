@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::rope::{HeadShape, Layout};
 use super::{DType, Tape, Tensor};
-use crate::kernels::attention::MAX_HEAD_DIM;
+use crate::kernels::attention_strided::MAX_HEAD_DIM;
 use crate::kernels::attention_strided::{Params, Tensors, attention_strided};
 use crate::{Error, Result};
 

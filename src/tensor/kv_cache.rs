@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::rope::{HeadShape, Layout};
 use super::{DType, Tape, Tensor, describe};
-use crate::kernels::attention::{Attention, Limits, MAX_HEAD_DIM, Splits, attention_decode_at, split_count};
+use crate::kernels::attention::{Attention, Limits, Splits, attention_decode_at, split_count};
+use crate::kernels::attention_strided::MAX_HEAD_DIM;
 use crate::kernels::kv_write;
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::{Error, Result};

@@ -92,9 +92,9 @@ pub async fn read_header(reader: &mut PartReader, vocabulary_only: bool) -> Resu
 }
 
 /// Reads the tokenizer, yielding to the page in between.
-pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, JsValue> {
+pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, Error> {
     let mut time_slice = TimeSlice::new();
-    Tokenizer::yielding(&gguf.metadata, async || time_slice.yield_if_over().await).await.map_err(to_js)
+    Tokenizer::yielding(&gguf.metadata, async || time_slice.yield_if_over().await).await
 }
 
 /// Loads a model from the parts of one file, onto `device` where one is given.
@@ -119,7 +119,7 @@ pub async fn load(
     if let Some(pooling) = options.pooling {
         config = config.with_pooling(pooling).map_err(to_js)?;
     }
-    let tokenizer = read_tokenizer(&gguf).await?;
+    let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
     for warning in tokenizer.warnings() {
         web_sys::console::warn_1(&format!("webgguf: {warning}").into());
     }
@@ -153,7 +153,8 @@ fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error
     }
 }
 
-fn context_length(asked: Option<f64>, config: &ModelConfig) -> Result<usize, Error> {
+/// The context for what the caller asks.
+pub fn context_length(asked: Option<f64>, config: &ModelConfig) -> Result<usize, Error> {
     let Some(asked) = asked else { return Ok(config.context_length.min(DEFAULT_CONTEXT)) };
     let max = config.context_length;
     if !(asked >= 2.0 && asked <= max as f64 && asked.fract() == 0.0) {

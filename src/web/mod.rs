@@ -5,6 +5,7 @@ mod errors;
 #[cfg(feature = "harness")]
 mod harness;
 mod info;
+mod inspect;
 mod load;
 #[cfg(feature = "harness")]
 mod reading;
@@ -17,6 +18,7 @@ use wasm_bindgen::prelude::*;
 pub use engine::WasmModel;
 #[cfg(feature = "harness")]
 pub use harness::Harness;
+pub use inspect::inspect;
 pub use tensor::{DeviceHandle, TensorEngine};
 pub use vocabulary::VocabularyHandle;
 

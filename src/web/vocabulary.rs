@@ -22,7 +22,7 @@ impl VocabularyHandle {
         let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
         let first = readers.first_mut().ok_or_else(|| to_js(Error::invalid_argument("no file to read")))?;
         let gguf = read_header(first, true).await?;
-        let tokenizer = read_tokenizer(&gguf).await?;
+        let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
         Ok(Self { tokenizer })
     }
 

@@ -35,6 +35,12 @@ async function pull(sources, onBytes) {
   return parts;
 }
 
+export async function inspect(sources, options) {
+  seen.inspected = { count: sources.length, options };
+  await sources[0].next();
+  return { supported: true, fileBytes: 1, tensors: [] };
+}
+
 export class WasmModel {
   #borrowed = false;
   #stopped = false;

@@ -437,6 +437,15 @@ test('a generation made before free is refused when it starts', async () => {
   await assert.rejects(textOf(generation), withCode('invalid_argument', /freed/));
 });
 
+test('inspect hands its options on and closes the sources', async () => {
+  const found = await WasmModel.inspect(BYTES, { contextLength: 9 });
+  assert.equal(found.supported, true);
+  assert.deepEqual(seen.inspected, { count: 1, options: { contextLength: 9 } });
+  await assert.rejects(WasmModel.inspect(BYTES, { contextLength: 1 }), withCode('invalid_argument', /at least 2/));
+  await assert.rejects(WasmModel.inspect(BYTES, { backend: 'cpu' }), withCode('invalid_argument', /unknown option/));
+  await assert.rejects(WasmModel.inspect(BYTES, { signal: AbortSignal.abort() }), isAbort);
+});
+
 test('Tokenizer reads the first part only', async () => {
   const file = (n) => new File([`f${n}`], `m-0000${n}-of-00002.gguf`);
   const tokenizer = await Tokenizer.load([file(2), file(1)]);

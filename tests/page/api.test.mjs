@@ -336,6 +336,55 @@ test('a tokenizer reads only the head of the file', async () => {
   assert.ok(read < size / 10, `${read} bytes of ${size} were read`);
 });
 
+test('inspect reads only the header, and says what the model takes', async () => {
+  const found = await api(async ({ WasmModel }, url) => {
+    const bytes = await (await fetch(url)).arrayBuffer();
+    let read = 0;
+    const source = {
+      size: bytes.byteLength,
+      read(offset, length) {
+        read += length;
+        return bytes.slice(offset, offset + length);
+      },
+    };
+    const small = await WasmModel.inspect(source, { contextLength: 64 });
+    const large = await WasmModel.inspect(bytes, { contextLength: 128 });
+    const model = await WasmModel.load(bytes, { backend: 'webgpu', contextLength: 128 });
+    const { info } = model;
+    model.free();
+    return { small, large, read, size: bytes.byteLength, info };
+  }, STORYTELLER);
+  const { small, large, info } = found;
+  assert.ok(found.read < found.size / 2, `${found.read} bytes of ${found.size} were read`);
+  assert.equal(small.supported, true);
+  for (const key of ['architecture', 'quantization', 'parameters', 'layers', 'vocabularySize']) {
+    assert.equal(small[key], info[key], key);
+  }
+  assert.equal(small.gpu.fits, true);
+  assert.equal(small.gpu.contextLength, 64);
+  assert.equal(large.gpu.weightBytes, small.gpu.weightBytes);
+  assert.ok(large.gpu.sessionBytes > small.gpu.sessionBytes);
+  const planned = large.gpu.weightBytes + large.gpu.sessionBytes;
+  assert.ok(planned <= info.gpuBytes && planned > 0.9 * info.gpuBytes, `${planned} of ${info.gpuBytes} bytes`);
+  const bytes = small.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
+  assert.ok(bytes < small.fileBytes && small.fileBytes <= found.size);
+  assert.equal(small.tensors[0].shape.length, 2);
+});
+
+test('inspect says why a model does not run', async () => {
+  const { supported, reason, architecture, gpu } = await api(async ({ WasmModel }, url) => {
+    const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
+    const text = new TextDecoder('latin1').decode(bytes);
+    // The architecture's value: llama becomes clara.
+    const key = text.indexOf('general.architecture') + 'general.architecture'.length + 4 + 8;
+    bytes.set(new TextEncoder().encode('clara'), key);
+    return WasmModel.inspect(bytes);
+  }, STORYTELLER);
+  assert.deepEqual([supported, architecture, gpu], [false, 'clara', undefined]);
+  assert.equal(reason.code, 'unsupported_architecture');
+  assert.match(reason.message, /clara/);
+});
+
 // ---- wrong use ------------------------------------------------------------------------------------------------------
 
 test('wrong sources are refused with their code', async () => {
@@ -346,6 +395,7 @@ test('wrong sources are refused with their code', async () => {
   await fails('download_failed', /./, load, 'http://127.0.0.1:1/unreachable.gguf');
   await fails('download_failed', /./, load, '/bad/cut.gguf');
   await fails('bad_file', /gguf/i, load, '/dist/index.js');
+  await fails('bad_file', /gguf/i, ({ WasmModel }, source) => WasmModel.inspect(source), '/dist/index.js');
 });
 
 test('a file truncated in any section is a bad file or a broken read', async () => {

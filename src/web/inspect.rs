@@ -1,0 +1,158 @@
+//! `WasmModel.inspect`: what a file is and whether it runs here, from its header alone.
+
+use serde::{Deserialize, Serialize};
+use wasm_bindgen::prelude::*;
+
+use super::errors::{from_value, to_js, to_value};
+use super::load::{context_length, read_header, read_tokenizer};
+use super::source::{ByteSource, PartReader};
+use crate::forward::{Buffers, Plan, Room, place};
+use crate::gguf::{Gguf, TensorInfo};
+use crate::gpu::{BufferTable, Device};
+use crate::model::{ModelConfig, match_tensors};
+use crate::{Error, ErrorCode, Result};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Options {
+    context_length: Option<f64>,
+}
+
+/// Mirrors `Inspection` in `js/types.ts`.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Inspection {
+    architecture: Option<String>,
+    name: Option<String>,
+    quantization: Option<&'static str>,
+    parameters: Option<u64>,
+    layers: Option<usize>,
+    trained_context_length: Option<usize>,
+    vocabulary_size: Option<usize>,
+    file_bytes: u64,
+    tensors: Vec<Tensor>,
+    supported: bool,
+    reason: Option<Reason>,
+    gpu: Option<Gpu>,
+}
+
+#[derive(Serialize)]
+struct Tensor {
+    name: String,
+    r#type: &'static str,
+    shape: Vec<u64>,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Reason {
+    code: &'static str,
+    message: String,
+}
+
+impl From<Error> for Reason {
+    fn from(error: Error) -> Self {
+        Self { code: error.code().as_str(), message: error.message().to_owned() }
+    }
+}
+
+/// The model on this machine's GPU.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Gpu {
+    adapter: String,
+    context_length: usize,
+    weight_bytes: u64,
+    session_bytes: u64,
+    fits: bool,
+    reason: Option<Reason>,
+}
+
+/// Reads the headers of all parts and says what is known without the weights. Rejects where a part cannot be read or is
+/// no GGUF; what does not run is said in the result.
+#[wasm_bindgen]
+pub async fn inspect(sources: Vec<ByteSource>, options: JsValue) -> std::result::Result<JsValue, JsValue> {
+    let options: Options = from_value(options, "options")?;
+    let mut parts = Vec::with_capacity(sources.len());
+    for source in sources {
+        parts.push(read_header(&mut PartReader::new(source), false).await?);
+    }
+    let gguf = Gguf::join(parts).map_err(to_js)?;
+    let mut found = summary(&gguf);
+    match configure(&gguf, &mut found).await {
+        Ok(config) => {
+            found.supported = true;
+            let context = context_length(options.context_length, &config).map_err(to_js)?;
+            // No adapter is an answer too: the model runs on the CPU then.
+            if let Ok(device) = Device::open().await {
+                found.gpu = Some(estimate(&device, &config, &gguf.tensors, context).await);
+            }
+        }
+        Err(error) => found.reason = Some(error.into()),
+    }
+    to_value(&found)
+}
+
+fn summary(gguf: &Gguf) -> Inspection {
+    let tensor = |tensor: &TensorInfo| Tensor {
+        name: tensor.name.clone(),
+        r#type: tensor.ty.name(),
+        shape: tensor.dims.clone(),
+        bytes: tensor.bytes,
+    };
+    let text = |key: &str| gguf.metadata.str(key).ok().flatten().map(str::to_owned);
+    Inspection {
+        architecture: text("general.architecture"),
+        name: text("general.name"),
+        file_bytes: gguf.tensors.iter().map(|tensor| tensor.bytes).sum::<u64>() + gguf.header_bytes,
+        tensors: gguf.tensors.iter().map(tensor).collect(),
+        ..Inspection::default()
+    }
+}
+
+/// The numbers of the model, once all that a load would check in the header is right.
+async fn configure(gguf: &Gguf, found: &mut Inspection) -> Result<ModelConfig> {
+    let config = crate::model::config(gguf)?;
+    found.quantization = Some(config.quantization);
+    found.parameters = Some(config.parameters);
+    found.layers = Some(config.layers);
+    found.trained_context_length = Some(config.context_length);
+    found.vocabulary_size = Some(config.vocab);
+    match_tensors(&config, &gguf.tensors)?;
+    read_tokenizer(gguf).await?;
+    Ok(config)
+}
+
+/// Plans the model's buffers, and makes them for a moment: nothing else tells whether the memory is there.
+async fn estimate(device: &Device, config: &ModelConfig, tensors: &[TensorInfo], context: usize) -> Gpu {
+    let mut gpu = Gpu {
+        adapter: device.adapter.name.clone(),
+        context_length: context,
+        weight_bytes: 0,
+        session_bytes: 0,
+        fits: true,
+        reason: None,
+    };
+    if let Err(error) = try_memory(device, config, tensors, &mut gpu).await {
+        (gpu.fits, gpu.reason) = (false, Some(error.into()));
+    }
+    gpu
+}
+
+async fn try_memory(device: &Device, config: &ModelConfig, tensors: &[TensorInfo], gpu: &mut Gpu) -> Result<()> {
+    let program = crate::model::program(config);
+    let mut plan = Plan::default();
+    place(&program, &device.caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
+    gpu.weight_bytes = plan.bytes();
+    Buffers::alloc(&program, config.vocab, Room::one(gpu.context_length), &mut plan);
+    gpu.session_bytes = plan.bytes() - gpu.weight_bytes;
+    let mut table = BufferTable::default();
+    table.make(device, &plan.buffers)?;
+    device.finish().await.map_err(|error| match error.code() {
+        ErrorCode::OutOfMemory => Error::new(
+            ErrorCode::OutOfMemory,
+            format!("the GPU has no room for {} bytes: {}", plan.bytes(), error.message()),
+        ),
+        _ => error,
+    })
+}

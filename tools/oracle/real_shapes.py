@@ -1,0 +1,140 @@
+"""Write a GGUF of random weights in the shape of a published model, for measurements of speed and memory.
+
+    python tools/oracle/real_shapes.py --list
+    python tools/oracle/real_shapes.py gemma3-1b Q4_0 VOCABULARY.gguf OUT.gguf
+
+The tensors and keys are those of `families`, with the published sizes. Tokens are those of VOCABULARY.gguf, or `-` for a
+small vocabulary, with fillers up to the published number. A few rows of each tensor are drawn and then repeated: the
+speed of a kernel does not depend on what the weights are, and a file of ten gigabytes is written in a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+from gguf import GGUFReader, GGUFValueType, GGUFWriter
+
+from families import gemma4, llama_like
+from random_model import Model, Tensor, draw, type_of, write_keys
+from tiny_vocabulary import byte_level_bpe
+
+DRAWN_ROWS = 64
+
+
+@dataclass
+class Shape:
+    """A published model: its vocabulary, and the rest given a type of weights."""
+    tokens: int
+    model: Callable[[Type], Model]
+
+
+def gemma3_1b(ty: Type) -> Model:
+    return llama_like.model(llama_like.Spec(
+        "gemma3-1b", ty, 1152, 4, 1, 256, 6912, 26, "gemma3", rope_theta=1e6, window=512, rms_eps=1e-6))
+
+
+def gemma4_e2b(ty: Type) -> Model:
+    slides = [layer % 5 != 4 for layer in range(35)]
+    ffn = [6144 if layer < 15 else 12288 for layer in range(35)]
+    return gemma4.model(gemma4.Spec(
+        "gemma4-e2b", ty, 1536, 8, [1] * 35, 512, 256, slides, ffn, 512, shared=20, per_layer=256, final_cap=30.0))
+
+
+SHAPES: dict[str, Shape] = {
+    "gemma3-1b": Shape(262_144, gemma3_1b),
+    "gemma4-e2b": Shape(262_144, gemma4_e2b),
+}
+
+
+class Borrowed:
+    """The vocabulary of another file, with fillers up to a size."""
+
+    def __init__(self, path: str, size: int):
+        self.fields = {}
+        if path == "-":
+            self.small = byte_level_bpe(300, "llama-bpe", True)
+            self.tokens = self.small.tokens + fillers(size - len(self.small.tokens))
+        else:
+            reader = GGUFReader(path)
+            self.fields = {key: field for key, field in reader.fields.items() if key.startswith("tokenizer.")}
+            known = self.fields["tokenizer.ggml.tokens"].contents()
+            self.tokens = known[:size] + fillers(size - len(known))
+
+    def ordinary_ids(self) -> list[int]:
+        return list(range(len(self.tokens)))
+
+    def write(self, writer: GGUFWriter) -> None:
+        if not self.fields:
+            self.small.tokens = self.tokens
+            self.small.write(writer)
+        for key, field in self.fields.items():
+            value = field.contents()
+            if isinstance(value, list):
+                writer.add_array(key, self.sized(key, value))
+            else:
+                writer.add_key_value(key, value, GGUFValueType(field.types[0]))
+
+    def sized(self, key: str, values: list) -> list:
+        """Lists with a value per token have as many as there are tokens."""
+        of_tokens = {"tokenizer.ggml.tokens": None, "tokenizer.ggml.scores": 0.0, "tokenizer.ggml.token_type": 5}
+        if key not in of_tokens:
+            return values
+        if key == "tokenizer.ggml.tokens":
+            return self.tokens
+        return (values + [of_tokens[key]] * len(self.tokens))[:len(self.tokens)]
+
+
+def fillers(count: int) -> list[str]:
+    return [f"<filler {number}>" for number in range(max(count, 0))]
+
+
+def repeated(tensor: Tensor, model: Model, rng: np.random.Generator) -> tuple[np.ndarray, Type]:
+    """The tensor from `DRAWN_ROWS` of its rows."""
+    rows = int(np.prod(tensor.shape[:-1])) if len(tensor.shape) > 1 else 1
+    if rows <= DRAWN_ROWS:
+        return draw(tensor, model, rng, np.ones(rows))
+    part = Tensor(tensor.name, (DRAWN_ROWS, tensor.shape[-1]), tensor.std, type_of(tensor, model))
+    data, ty = draw(part, model, rng, np.ones(DRAWN_ROWS))
+    data = np.tile(data, (-(-rows // DRAWN_ROWS), 1))[:rows]
+    return data.reshape(*tensor.shape[:-1], -1), ty
+
+
+def write(shape: Shape, ty: Type, vocabulary: str, out: Path) -> None:
+    model = shape.model(ty)
+    tokens = Borrowed(vocabulary, shape.tokens)
+    writer = GGUFWriter(out, model.architecture)
+    model.metadata["context_length"] = 8192
+    write_keys(writer, model)
+    tokens.write(writer)
+    rng = np.random.default_rng(1)
+    for tensor in model.tensors(tokens):
+        data, of = repeated(tensor, model, rng)
+        writer.add_tensor(tensor.name, data, raw_dtype=of)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="the names of the shapes")
+    parser.add_argument("shape", nargs="?", choices=SHAPES)
+    parser.add_argument("type", nargs="?", help="of the weights: Q4_0, Q4_K, Q8_0, MXFP4 ...")
+    parser.add_argument("vocabulary", nargs="?", help="a GGUF, or -")
+    parser.add_argument("out", nargs="?", type=Path)
+    args = parser.parse_args()
+    if args.list or not args.out:
+        print("\n".join(SHAPES))
+        return
+    write(SHAPES[args.shape], Type[args.type], args.vocabulary, args.out)
+    print(f"{args.out}: {args.out.stat().st_size / 1e9:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()
