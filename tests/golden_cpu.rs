@@ -120,6 +120,25 @@ fn check(name: &str) {
     assert!(from_native.top1 > agreement - 0.01 && from_native.logprob < moved + 1e-3, "{name}: {from_native:?}");
 }
 
+#[test]
+fn every_architecture_has_a_model() {
+    let folders = [cpu::fixtures(), cpu::fixtures().with_file_name("embedders")];
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("the fixtures"));
+    let files: Vec<Vec<u8>> = entries
+        .map(|entry| entry.expect("a file").path())
+        .filter(|path| path.extension().is_some_and(|end| end == "gguf"))
+        .map(|path| std::fs::read(path).expect("a model"))
+        .collect();
+    for architecture in webgguf::model::architectures() {
+        // As a header has it: the key, the type of its value (a string), and that behind its length.
+        let mut value = b"general.architecture\x08\0\0\0".to_vec();
+        value.extend((architecture.len() as u64).to_le_bytes());
+        value.extend(architecture.as_bytes());
+        let has = |file: &Vec<u8>| file[..file.len().min(4096)].windows(value.len()).any(|window| window == value);
+        assert!(files.iter().any(has), "no model of {architecture} is compared with llama.cpp");
+    }
+}
+
 /// A test per model, so that a failure names it. `models.rs` is written with the expectations.
 macro_rules! model {
     ($test:ident, $name:literal) => {
