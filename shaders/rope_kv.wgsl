@@ -116,7 +116,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         return;
     }
-    let kv_head = (head - HEADS) % KV_HEADS;
+    let kv_head = (head - HEADS) % max(KV_HEADS, 1u); // without kv heads no workgroup comes here
     // mutant: row.position % CAPACITY, RING) => row.position, RING)
     let slot = select(row.position, row.position % CAPACITY, RING);
     // mutant: row.sequence * KV_HEADS + kv_head => kv_head
