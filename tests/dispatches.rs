@@ -74,7 +74,7 @@ fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlTy
             ]
         }
         _ => {
-            let lists = forward.batch_lists();
+            let lists = forward.batch_lists(2048);
             vec![("rows", lists.rows), ("inputs", lists.inputs)]
         }
     };

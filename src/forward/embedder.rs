@@ -12,6 +12,8 @@ use crate::model::RopeStyle;
 /// Everything that runs an embedder.
 #[derive(Debug, Clone)]
 pub struct BatchLists {
+    /// Rows of a batch, at most.
+    pub most: usize,
     /// Over the rows of a batch: embedding, layers, and the head up to pooling.
     pub rows: Vec<Dispatch>,
     /// Over its inputs: pooling and what follows.
@@ -26,20 +28,21 @@ impl BatchLists {
 }
 
 impl Forward<'_> {
-    /// Everything that runs an embedder.
-    pub fn batch_lists(&self) -> BatchLists {
+    /// Everything that runs batches of up to `most` rows, which the buffers have room for.
+    pub fn batch_lists(&self, most: usize) -> BatchLists {
         let format = self.caps.activation_format;
-        let places = &self.buffers.places;
-        let mut rows = self.many_rows(&places.embed).lower_many(&self.program.embed, ActivationFormat::F32);
+        let buffers = Buffers { chunk: most, ..self.buffers.clone() };
+        let (of_rows, places) = (Forward { buffers: &buffers, ..*self }, &buffers.places);
+        let mut rows = of_rows.many_rows(&places.embed).lower_many(&self.program.embed, ActivationFormat::F32);
         for (ops, places) in self.program.layers.iter().zip(&places.layers) {
-            rows.extend(self.many_rows(places).lower_many(ops, format));
+            rows.extend(of_rows.many_rows(places).lower_many(ops, format));
         }
         let (before, pooled) = self.program.head_parts();
-        rows.extend(self.many_rows(&places.head).lower_many(before, format));
-        let buffers = Buffers { pass: self.buffers.inputs.pass, ..self.buffers.clone() };
-        let forward = Forward { buffers: &buffers, ..*self };
-        let inputs = forward.many_rows(&buffers.places.head).lower_many(pooled, ActivationFormat::F32);
-        BatchLists { rows, inputs }
+        rows.extend(of_rows.many_rows(&places.head).lower_many(before, format));
+        let buffers = Buffers { pass: self.buffers.inputs.pass, ..buffers.clone() };
+        let of_inputs = Forward { buffers: &buffers, ..*self };
+        let inputs = of_inputs.many_rows(&buffers.places.head).lower_many(pooled, ActivationFormat::F32);
+        BatchLists { most, rows, inputs }
     }
 
     /// Where the pooled rows end up: `[inputs, width]` f32.

@@ -8,12 +8,15 @@ use super::pace::MIN_TOKENS;
 use super::queue::{Queue, Work};
 use crate::gpu::{BufferTable, CommandList, Copy, Part};
 use crate::kernels::pass::Pass;
-use crate::kernels::spec::Slice;
+use crate::kernels::spec::{MAX_WORKGROUPS, Slice};
 use crate::model::ModelConfig;
 use crate::{Error, ErrorCode, Result};
 
 /// Rows of a batch, at most, unless one input has more.
 const BATCH_ROWS: usize = 2048;
+
+/// Rows of a small batch: a few short texts.
+pub(super) const SMALL_BATCH: usize = 256;
 
 /// Bytes of results that are read at once.
 const RESULT_BYTES: u64 = 16 << 20;
@@ -24,6 +27,7 @@ const RESULT_BYTES: u64 = 16 << 20;
 /// `limit_exceeded` where the activations of one input do not fit a binding.
 pub(super) fn batch_rows(widest: usize, max_binding: u64, context: usize) -> Result<usize> {
     let most = usize::try_from(max_binding / (widest.max(1) as u64 * 4)).unwrap_or(usize::MAX);
+    let most = most.min(MAX_WORKGROUPS as usize);
     if context > most {
         let message = format!("activations of {context} tokens do not fit a binding here, those of {most} would");
         return Err(Error::new(ErrorCode::LimitExceeded, message));
@@ -52,6 +56,12 @@ pub struct GpuEmbedder {
     /// The model's buffers and its own.
     table: BufferTable,
     plan: BatchPlan,
+    lists: Vec<Lists>,
+}
+
+/// The lists of [`BatchLists`](crate::forward::BatchLists), ready to run.
+struct Lists {
+    most: usize,
     rows: CommandList,
     inputs: CommandList,
 }
@@ -59,9 +69,11 @@ pub struct GpuEmbedder {
 impl GpuEmbedder {
     /// An embedder whose buffers are in `table`.
     pub(super) fn assemble(model: Rc<GpuModel>, plan: BatchPlan, table: BufferTable) -> Result<Self> {
-        let rows = CommandList::record(&model.device, &plan.lists.rows, &table)?;
-        let inputs = CommandList::record(&model.device, &plan.lists.inputs, &table)?;
-        let embedder = Self { model, table, plan, rows, inputs };
+        let record = |dispatches: &[_]| CommandList::record(&model.device, dispatches, &table);
+        let lists = plan.lists.iter();
+        let lists = lists.map(|of| Ok(Lists { most: of.most, rows: record(&of.rows)?, inputs: record(&of.inputs)? }));
+        let lists = lists.collect::<Result<_>>()?;
+        let embedder = Self { model, table, plan, lists };
         for (slice, frequencies) in embedder.plan.buffers.frequencies.iter().zip(&embedder.model.frequencies) {
             embedder.write(*slice, bytemuck::cast_slice(frequencies));
         }
@@ -85,15 +97,24 @@ impl GpuEmbedder {
 
     /// Bytes on the GPU of the embedder and its model.
     pub fn bytes(&self) -> u64 {
-        self.table.bytes() + self.rows.bytes() + self.inputs.bytes()
+        self.table.bytes() + self.all_lists().map(CommandList::bytes).sum::<u64>()
     }
 
     /// Ids of the variants of all kernels that it and its model run, sorted.
     pub fn variants(&self) -> Vec<String> {
-        let lists = [&self.rows, &self.inputs];
-        let ids = lists.into_iter().flat_map(CommandList::variants).map(str::to_owned);
+        let ids = self.all_lists().flat_map(CommandList::variants).map(str::to_owned);
         let ids: std::collections::BTreeSet<String> = ids.chain(self.model.repacks.iter().cloned()).collect();
         ids.into_iter().collect()
+    }
+
+    fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
+        self.lists.iter().flat_map(|lists| [&lists.rows, &lists.inputs])
+    }
+
+    /// The lists for a batch of so many rows.
+    fn lists_for(&self, rows: usize) -> &Lists {
+        let fitting = self.lists.iter().find(|lists| rows <= lists.most);
+        fitting.unwrap_or(&self.lists[self.lists.len() - 1])
     }
 
     /// Values that the model gives for each input.
@@ -117,7 +138,8 @@ impl GpuEmbedder {
             let mut done = 0;
             for batch in batches(group, self.plan.buffers.chunk) {
                 let rows = self.write_batch(batch);
-                let work = Work { layers: &self.rows, then: &[], tokens: rows, copy: None };
+                let lists = self.lists_for(rows);
+                let work = Work { layers: &lists.rows, then: &[], tokens: rows, copy: None };
                 if !queue.run(work, stop).await || stop.get() {
                     return Ok(None);
                 }
@@ -128,7 +150,7 @@ impl GpuEmbedder {
                     offset: done * bytes,
                     bytes: batch.len() as u64 * bytes,
                 };
-                device.submit([Part::from(&self.inputs)], batch.len() as u32, Some(&copy));
+                device.submit([Part::from(&lists.inputs)], batch.len() as u32, Some(&copy));
                 done += batch.len() as u64;
             }
             let values = device.read(&results, 0, group.len() as u64 * bytes).await?;
@@ -140,15 +162,16 @@ impl GpuEmbedder {
     /// Measures how long a batch takes, so that long ones are cut into several submits.
     pub(super) async fn measure_pace(&self) -> Result<()> {
         let tokens = MIN_TOKENS.min(self.plan.context);
-        let layer = self.rows.len().div_ceil(self.model.config.layers.max(1));
+        let list = &self.lists_for(tokens).rows;
+        let layer = list.len().div_ceil(self.model.config.layers.max(1));
         self.write_batch(&[&vec![0; tokens]]);
-        for part in [0..layer, 0..self.rows.len()] {
-            if self.model.pace.parts(tokens, self.rows.len()) > 1 {
+        for part in [0..layer, 0..list.len()] {
+            if self.model.pace.parts(tokens, list.len()) > 1 {
                 break;
             }
             self.model.pace.forget();
             let mut queue = Queue::new(&self.model);
-            queue.submit_layers(&self.rows, part, tokens);
+            queue.submit_layers(list, part, tokens);
             queue.finish().await;
         }
         self.model.device.check()

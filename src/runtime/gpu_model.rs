@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::embedder::batch_rows;
+use super::embedder::{SMALL_BATCH, batch_rows};
 use super::pace::Pace;
 use crate::Result;
 use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, widest_row};
@@ -76,7 +76,8 @@ pub(super) struct BatchPlan {
     pub buffers: Buffers,
     /// Of the buffers that are its own.
     pub specs: Vec<BufferSpec>,
-    pub lists: BatchLists,
+    /// For small batches and for large ones: some kernels run over as many rows as their list has room for.
+    pub lists: Vec<BatchLists>,
     /// Where the results of a batch are.
     pub pooled: Slice,
 }
@@ -89,7 +90,8 @@ impl BatchPlan {
         let rows = batch_rows(widest_row(&model.program), model.caps.max_binding, context)?;
         let buffers = Buffers::for_batches(&model.program, rows, &mut plan);
         let forward = Forward::new(&model.program, &model.caps, &model.weights, &buffers);
-        let (lists, pooled) = (forward.batch_lists(), forward.pooled());
+        let lists = [SMALL_BATCH.min(rows), rows].map(|most| forward.batch_lists(most)).into();
+        let pooled = forward.pooled();
         let specs = plan.buffers.split_off(weights.len());
         Ok(Self { context, buffers, specs, lists, pooled })
     }
@@ -116,7 +118,7 @@ impl RunPlan {
     pub fn dispatches(&self) -> Vec<&Dispatch> {
         match self {
             Self::Session(plan) => plan.lists.all().collect(),
-            Self::Batches(plan) => plan.lists.all().collect(),
+            Self::Batches(plan) => plan.lists.iter().flat_map(BatchLists::all).collect(),
         }
     }
 }

@@ -269,7 +269,9 @@ impl WasmModel {
 
     /// Forgets the KV cache.
     pub fn reset(&self) -> Result<(), JsValue> {
-        self.borrow()?.reset();
+        if let Loaded::Text(engine) = &mut *self.engine.try_borrow_mut().map_err(|_| busy())? {
+            engine.reset();
+        }
         Ok(())
     }
 

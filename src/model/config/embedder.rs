@@ -2,6 +2,7 @@
 
 use super::{Keys, ModelConfig, unsupported};
 use crate::error::{Error, Result};
+use crate::model::GateKind;
 use crate::model::program::PoolKind;
 
 /// Architectures that write no text: their tokens see all others, unless a file says otherwise.
@@ -48,6 +49,8 @@ pub struct EmbedderConfig {
     pub classified: Option<PoolKind>,
     /// `attention.causal`: whether a token sees none after itself.
     pub causal: bool,
+    /// `hidden_activation`: that of ModernBERT's feed-forward.
+    pub gate: GateKind,
     /// Labels of the classifier.
     pub labels: usize,
     /// Rows of the table of text segments; 0 where there is none.
@@ -71,6 +74,7 @@ impl EmbedderConfig {
                 .or(is_encoder.then_some(Pooling::Mean)),
             classified: pooling(keys, "classifier.pooling_type")?.and_then(kind),
             causal: keys.metadata.bool(&keys.name("attention.causal"))?.unwrap_or(!is_encoder),
+            gate: gate(keys)?,
             labels,
             token_types: token_types(keys)?,
             dense: dense(keys, hidden)?,
@@ -117,6 +121,13 @@ fn pooling(keys: &Keys, key: &str) -> Result<Option<Pooling>> {
         Some(3) => Ok(Some(Pooling::Last)),
         Some(4) => Ok(Some(Pooling::Rank)),
         Some(found) => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to 4, found {found}"))),
+    }
+}
+
+fn gate(keys: &Keys) -> Result<GateKind> {
+    match keys.metadata.str(&keys.name("hidden_activation"))? {
+        Some("silu" | "swiglu" | "swish") => Ok(GateKind::SwiGlu),
+        _ => Ok(GateKind::GeGlu),
     }
 }
 

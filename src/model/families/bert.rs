@@ -25,7 +25,8 @@ pub fn nomic_bert(config: &ModelConfig) -> Program {
     post_norm_layers(b, block, |b, x| b.feed_forward(x, GateKind::SwiGlu))
 }
 
-/// ModernBERT: norms before the blocks and none before the first attention, GeGLU, two of three layers with a window.
+/// ModernBERT: norms before the blocks and none before the first attention, GeGLU (in some, SwiGLU), two of three layers
+/// with a window.
 pub fn modern_bert(config: &ModelConfig) -> Program {
     let mut b = Builder::new(config, 1.0);
     embedding_norm(&mut b, None);
@@ -49,7 +50,7 @@ pub fn modern_bert(config: &ModelConfig) -> Program {
         let x = normed(b, Role::FfnNorm);
         let ffn = config.ffn.of(layer);
         b.fused(Role::FfnUp, 1, &[(Role::FfnGate, ffn), (Role::FfnUpHalf, ffn)]);
-        let update = b.feed_forward_of(x, [Role::FfnGate, Role::FfnUpHalf], GateKind::GeGlu);
+        let update = b.feed_forward_of(x, [Role::FfnGate, Role::FfnUpHalf], config.embedder.gate);
         b.add(update);
     });
     b.embedder_head(Some(layer_norm(config, of_model(Role::OutputNorm), None)))
