@@ -15,6 +15,7 @@ override RING: bool;             // position p lies at p % CAPACITY; WINDOW and 
 override SCALE: f32;
 override WINDOW: u32 = 0;        // a query attends to the last WINDOW keys; 0: to all
 override SOFT_CAP: f32 = 0;      // scores become SOFT_CAP * tanh(score / SOFT_CAP); 0: no cap
+override SINKS: bool;            // each softmax has one more score, that of its head's sink, without a value
 
 struct Params {
     unused: u32,
@@ -25,7 +26,8 @@ struct Params {
 @group(0) @binding(2) var<storage, read> q: array<f32>;         // [rows, HEADS, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> k_cache: array<vec4<u32>>;  // [sequences, kv_heads, CAPACITY, VECS] eight f16
 @group(0) @binding(4) var<storage, read> v_cache: array<u32>;        // the same, as pairs
-@group(0) @binding(5) var<storage, read_write> y: array<f32>;   // [rows, HEADS, HEAD_DIM]
+@group(0) @binding(5) var<storage, read> sinks: array<f32>;     // [HEADS]
+@group(0) @binding(6) var<storage, read_write> y: array<f32>;   // [rows, HEADS, HEAD_DIM]
 
 #import eight
 #import lowest
@@ -118,8 +120,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         q_tile[i] = load_q((token * HEADS + head) * HEAD_DIM, i % VECS);
     }
     for (var n = lane; n < QUERIES; n += WG_SIZE) {
-        high[n] = LOWEST;
-        total[n] = 0.0;
+        // mutant: sinks[head], SINKS => sinks[0], SINKS
+        high[n] = select(LOWEST, sinks[head], SINKS);
+        total[n] = select(0.0, 1.0, SINKS);
     }
     workgroupBarrier();
 

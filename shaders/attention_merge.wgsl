@@ -5,6 +5,7 @@ override WG_SIZE: u32 = 256;
 override HEAD_DIM: u32;
 override COLUMNS: u32;        // at most WG_SIZE
 override SPLITS: u32;
+override SINKS: u32;          // heads of a row, whose sinks take part in the softmax without a value; 0: no sinks
 
 struct Params {
     unused: u32,
@@ -13,7 +14,8 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> partial: array<f32>;      // [heads, SPLITS, HEAD_DIM]
 @group(0) @binding(2) var<storage, read> stats: array<vec2<f32>>;  // [heads, SPLITS]: maximum, sum of exp
-@group(0) @binding(3) var<storage, read_write> y: array<f32>;      // [heads, HEAD_DIM]
+@group(0) @binding(3) var<storage, read> sinks: array<f32>;        // [SINKS]
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;      // [heads, HEAD_DIM]
 
 override PARTS: u32 = WG_SIZE / COLUMNS;
 
@@ -53,7 +55,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     workgroupBarrier();
     let splits = atomicLoad(&seen);
-    var high = LOWEST;
+    // mutant: head % max(SINKS, 1u) => head % max(SINKS / 2u, 1u)
+    let sink = select(LOWEST, sinks[head % max(SINKS, 1u)], SINKS != 0u);
+    var high = sink;
     for (var s = 0u; s < splits; s++) {
         high = max(high, shares[s].x);
     }
@@ -86,6 +90,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             // mutant: sums[i * COLUMNS + lane] => sums[lane]
             sum += sums[i * COLUMNS + lane];
         }
-        y[head * HEAD_DIM + column] = sum.x / sum.y;
+        // mutant: exp(sink - high), SINKS != 0u => 0.0, SINKS != 0u
+        let of_sink = select(0.0, exp(sink - high), SINKS != 0u);
+        y[head * HEAD_DIM + column] = sum.x / (sum.y + of_sink);
     }
 }

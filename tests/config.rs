@@ -176,7 +176,10 @@ fn refuses_what_it_does_not_run() {
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &[&said]);
     }
     refused(with("llama.rope.scaling.type", text("su")), UnsupportedArchitecture, &["su", "linear", "yarn"]);
-    refused(with("llama.expert_count", Value::U32(8)), UnsupportedArchitecture, &["expert", "8"]);
+    let mut with_experts = metadata("gemma");
+    with_experts.insert("gemma.expert_count", Value::U32(8));
+    with_experts.insert("gemma.expert_used_count", Value::U32(2));
+    refused(webgguf::model::config(&header(with_experts)), UnsupportedArchitecture, &["gemma.expert_count", "8"]);
     refused(with("llama.attention.value_length", Value::U32(16)), UnsupportedArchitecture, &["8", "16"]);
     let array = Value::Array(Array::I32(vec![4, 2]));
     refused(with("llama.embedding_length", array), UnsupportedArchitecture, &["llama.embedding_length", "array of 2"]);
@@ -257,6 +260,15 @@ fn architectures_differ_where_they_should() {
     let mamba2: Vec<&str> = of_ssm.collect();
     assert_eq!(beyond("mamba2"), mamba2);
     assert_eq!(beyond("falcon-h1"), [&mamba2[..], &["ffn_norm"]].concat());
+    let experts = ["ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight"];
+    assert_eq!(beyond("qwen3moe"), [&["attn_q_norm.weight", "attn_k_norm.weight"], &experts[..]].concat());
+    let gpt_oss = beyond("gpt-oss");
+    assert!(
+        experts
+            .iter()
+            .chain(&["attn_sinks.weight", "ffn_down_exps.bias"])
+            .all(|name| gpt_oss.contains(&(*name).into()))
+    );
 }
 
 #[test]

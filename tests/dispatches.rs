@@ -43,6 +43,7 @@ fn line(text: &mut String, dispatch: &Dispatch, labels: &HashMap<BufferId, &str>
     let grid = dispatch.grid.map(|extent| match extent {
         Extent::Fixed(count) => count.to_string(),
         Extent::PerRows(per) => format!("tokens/{per}"),
+        Extent::Tiles { of_row, tile, most_open } => format!("tokens*{of_row}/{tile}+{most_open}"),
     });
     let buffers: Vec<&str> = dispatch.buffers.iter().map(|slice| labels[&slice.buffer]).collect();
     let _ = writeln!(text, "  {} [{}] {}", dispatch.kernel.id, grid.join(", "), buffers.join(", "));
@@ -95,8 +96,8 @@ fn every_family_runs_the_dispatches_of_the_snapshot() {
         text +=
             &dump("q4_0 on NVIDIA", architecture, &nvidia.clone().with_precision(Precision::Auto), |_| GgmlType::Q4_0);
         text += &dump("mixed types on any device", architecture, &large(), |role| match role {
-            Role::AttnV | Role::FfnDown | Role::Output => GgmlType::Q6_K,
-            Role::FfnGate => GgmlType::Q5_K,
+            Role::AttnV | Role::FfnDown | Role::ExpertDown | Role::Output => GgmlType::Q6_K,
+            Role::FfnGate | Role::ExpertGate => GgmlType::Q5_K,
             _ => GgmlType::Q4_K,
         });
     }

@@ -59,6 +59,7 @@ groups! {
     mat_mul: ["mat_mul", "mat_mul_int8", "mat_mul_subgroup_matrix", "quantise", "round_f16"],
     norms_rope_and_activation: ["norm", "swiglu", "rope", "rope_batch", "rope_kv", "rope_table"],
     batches: ["attention_batch", "pool"],
+    experts: ["mat_mul_experts", "mat_vec_experts", "route"],
     attention: ["attention", "attention_decode", "attention_merge", "attention_strided", "kv_write"],
     sampling: ["argmax", "argmax_merge", "penalties", "sample"],
     elementwise: ["elementwise", "elementwise_in_place"],

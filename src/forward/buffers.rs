@@ -2,6 +2,7 @@
 
 use super::CHUNK;
 use super::activations::{self, AllPlaces};
+use super::experts::ExpertScratch;
 use super::plan::Plan;
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
@@ -37,6 +38,8 @@ pub struct Scratch {
     pub splits: Splits,
     /// Of a scan by chunks.
     pub products: Slice,
+    /// Of prefill, where there are experts.
+    pub experts: Option<ExpertScratch>,
 }
 
 /// The inputs of a batch.
@@ -253,6 +256,7 @@ fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> S
         halves: Halves { x: rounded, scales },
         splits,
         products: plan.words("products of a scan", program.layers.iter().flatten().map(products).max().unwrap_or(0)),
+        experts: ExpertScratch::alloc(program, rows, plan),
     }
 }
 

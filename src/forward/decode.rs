@@ -47,6 +47,7 @@ impl Lowering<'_> {
                 list
             }
             Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Few),
+            Step::Experts { op, to } => self.few_by_experts(op, *to),
             other => self.simple(other),
         };
         steps(ops, DECODE).iter().flat_map(|fused| step(&fused.step)).collect()

@@ -28,6 +28,8 @@ pub enum Step<'p> {
     Attention { heads: OfHeads, attend: Attend },
     /// The same for rows that see those of their own input, without a cache.
     AttentionInput { heads: OfHeads, attend: AttendInput },
+    /// [`Op::ExpertGate`], or [`Op::ExpertDown`] with what it is added to.
+    Experts { op: &'p Op, to: Option<Activation> },
     /// An operation that a kernel computes by itself.
     Alone(&'p Op),
 }
@@ -73,10 +75,10 @@ pub struct AttendInput {
 pub type Rule = for<'p> fn(&'p [Op]) -> Option<(usize, Step<'p>)>;
 
 /// Few rows: memory is read once per weight, so whatever stands between two products is folded into them.
-pub const DECODE: &[Rule] = &[norm_linears_gate, norm_linears, linear_add, norm_add];
+pub const DECODE: &[Rule] = &[norm_linears_gate, norm_linears, linear_add, norm_add, experts_add];
 
 /// Many rows: products want their activations in memory.
-pub const PREFILL: &[Rule] = &[linear_add, norm_add];
+pub const PREFILL: &[Rule] = &[linear_add, norm_add, experts_add];
 
 /// A step with the operations it stands for.
 #[derive(Debug, Clone, PartialEq)]
@@ -151,6 +153,11 @@ fn norm_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
     (y == added && x != to && is_dead(*y, rest)).then_some((2, Step::Norm { x: *x, norm: *norm, y: *to, add: true }))
 }
 
+fn experts_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let [op @ Op::ExpertDown { y, .. }, Op::Add { x: added, scale: 1.0, to }, rest @ ..] = ops else { return None };
+    (y == added && y != to && is_dead(*y, rest)).then_some((2, Step::Experts { op, to: Some(*to) }))
+}
+
 /// Attention with what stands before it: norms of heads, rotation.
 fn attention(ops: &[Op]) -> Option<(usize, Step<'_>)> {
     let end = ops.iter().position(|op| !matches!(op, Op::Norm { .. } | Op::Rope { .. }))?;
@@ -205,6 +212,7 @@ fn alone(ops: &[Op]) -> (usize, Step<'_>) {
             let count = count_linears(ops, x);
             (count, Step::Linears { x, norm: None, linears: &ops[..count], then: Then::Store })
         }
+        Op::ExpertGate { .. } | Op::ExpertDown { .. } => (1, Step::Experts { op: &ops[0], to: None }),
         Op::Rope { .. } | Op::Attend { .. } | Op::AttendInput { .. } => {
             panic!("no kernel computes {:?} by itself", ops[0])
         }

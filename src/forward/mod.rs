@@ -9,6 +9,7 @@ mod activations;
 mod buffers;
 mod decode;
 mod embedder;
+mod experts;
 mod fusion;
 mod plan;
 mod prefill;
@@ -19,6 +20,7 @@ pub use activations::widest_row;
 pub use activations::{Place, Places};
 pub use buffers::{Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, checkpoint_slots};
 pub use embedder::BatchLists;
+pub use experts::{ExpertPart, ExpertScratch};
 pub use plan::{BufferSpec, Plan};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights, place};
 
@@ -153,7 +155,7 @@ impl Lowering<'_> {
             Step::Alone(Op::Embed { table, scale, y }) => self.embed(*table, *scale, *y),
             Step::Alone(Op::EmbedPlace { table, row, y }) => self.embed_place(*table, *row, *y),
             Step::Alone(op) => vec![self.alone(op)],
-            Step::Linears { .. } | Step::Attention { .. } | Step::AttentionInput { .. } => {
+            Step::Linears { .. } | Step::Attention { .. } | Step::AttentionInput { .. } | Step::Experts { .. } => {
                 unreachable!("each lowering has its own: {step:?}")
             }
         }
@@ -176,6 +178,7 @@ impl Lowering<'_> {
             Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
             Op::GateHeads { x, gate, norm, width, y } => self.gate_heads([x, gate, y], norm, width),
             Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
+            Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
             Op::Activate { x, kind } => {
                 let op = match kind {
                     ActivationKind::Gelu => elementwise::Op::Gelu,
@@ -227,6 +230,7 @@ impl Lowering<'_> {
             | Op::AttendInput { .. } => {
                 unreachable!("a step of its own: {op:?}")
             }
+            Op::ExpertGate { .. } | Op::ExpertDown { .. } => unreachable!("a step of its own: {op:?}"),
         }
     }
 
@@ -333,9 +337,10 @@ impl Lowering<'_> {
         let buffers = self.forward.buffers;
         let LayerCache { heads, cache, .. } = buffers.cache[attend.cache];
         let y = self.places.of(attend.y).slice;
-        let program::AttentionSpec { scale, window, soft_cap, .. } = attend.attention;
+        let program::AttentionSpec { scale, window, soft_cap, sinks, .. } = attend.attention;
+        let sinks = sinks.map(|key| self.forward.vector(key));
         let limits = Limits { window: window.unwrap_or(0) as u32, soft_cap: soft_cap.unwrap_or(0.0) };
         let heads = Heads { heads: attend.attention.heads as u32, ..heads };
-        (Attention { heads, scale, q: buffers.scratch.q, cache, y }, limits)
+        (Attention { heads, scale, q: buffers.scratch.q, cache, sinks, y }, limits)
     }
 }

@@ -60,6 +60,7 @@ impl Lowering<'_> {
             }
             Step::AttentionInput { heads, attend } => self.attention_input(&heads, &attend),
             Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Many),
+            Step::Experts { op, to } => self.many_by_experts(op, to),
             other => self.simple(&other),
         };
         steps(ops, PREFILL).into_iter().map(|fused| (fused.step, &ops[fused.end..])).flat_map(step).collect()

@@ -6,13 +6,14 @@
 
 use std::collections::HashMap;
 
+use super::experts::ExpertPart;
 use super::plan::Plan;
 use crate::gguf::{GgmlType, TensorInfo};
 use crate::kernels::attention::MAX_HEAD_DIM;
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout, Shard, max_rows};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::program::{Op, Program, Weight};
+use crate::model::program::{Experts, GateUp, Op, Program, Weight};
 use crate::model::{WeightKey, WeightSpec};
 use crate::{Error, ErrorCode, Result};
 
@@ -76,6 +77,8 @@ pub struct Weights {
     pub projections: HashMap<WeightKey, Projection>,
     /// Weights and biases of norms and convolutions, factors: f32; what heads have of their own, by the first.
     pub vectors: HashMap<WeightKey, Slice>,
+    /// Matrices of experts, by the first: gate and up, together or one after the other, and down.
+    pub experts: HashMap<WeightKey, Vec<ExpertPart>>,
 }
 
 /// Places tensors; `targets` is indexed like the tensor table of the file.
@@ -160,6 +163,17 @@ impl Placer<'_> {
                     let linears: Vec<Linear> = ops[at..].iter().map_while(linear).collect();
                     at += linears.len() - 1;
                     self.projection(&linears)?;
+                }
+                Op::Attend { attention, .. } => attention.sinks.map_or(Ok(()), |key| self.vector(key))?,
+                Op::Route { routing, .. } => {
+                    for key in [routing.bias, routing.expert_scales].into_iter().flatten() {
+                        self.vector(key)?;
+                    }
+                }
+                Op::ExpertGate { gate_up, experts, .. } => self.gates_and_ups(gate_up, *experts)?,
+                Op::ExpertDown { weight, bias, experts, .. } => {
+                    let part = self.expert_part(&[*weight], bias.as_slice(), *experts)?;
+                    self.weights.experts.insert(*weight, vec![part]);
                 }
                 _ => {}
             }
@@ -289,6 +303,71 @@ impl Placer<'_> {
         tensors.iter().all(|(_, tensor, _)| tensor.ty == ty) && rows as u64 <= self.rows_per_shard(ty, cols)
     }
 
+    /// Gate and up of every expert: one matrix where their types agree.
+    fn gates_and_ups(&mut self, gate_up: &GateUp, experts: Experts) -> Result<()> {
+        let parts = match *gate_up {
+            GateUp::Fused(key) => vec![self.expert_part(&[key], &[], experts)?],
+            GateUp::Pair { weights, biases } => {
+                let biases = biases.as_ref().map_or(&[][..], |biases| &biases[..]);
+                let [gate, up] = weights;
+                if self.tensor(gate)?.1.ty == self.tensor(up)?.1.ty {
+                    vec![self.expert_part(&weights, biases, experts)?]
+                } else {
+                    let of = |which: usize| biases.get(which..=which).unwrap_or_default();
+                    vec![self.expert_part(&[gate], of(0), experts)?, self.expert_part(&[up], of(1), experts)?]
+                }
+            }
+        };
+        self.weights.experts.insert(gate_up.key(), parts);
+        Ok(())
+    }
+
+    /// One matrix in which the rows of `keys` follow each other expert by expert, in shards of whole experts.
+    fn expert_part(&mut self, keys: &[WeightKey], biases: &[WeightKey], experts: Experts) -> Result<ExpertPart> {
+        let (_, first, spec) = self.tensor(keys[0])?;
+        let (ty, cols, name) = (first.ty, spec.cols(), first.name.clone());
+        // All of them have as many rows.
+        let rows = spec.rows() / experts.count;
+        let of_expert = rows * keys.len();
+        let step = self.rows_per_shard(ty, cols) / of_expert as u64 * of_expert as u64;
+        if step == 0 {
+            let need = PackedLayout::new(ty, of_expert as u32, cols as u32).bytes();
+            let limit = self.caps.max_binding;
+            let message = format!("an expert of {name} takes {need} bytes, a binding here holds {limit}");
+            return Err(Error::new(ErrorCode::LimitExceeded, message));
+        }
+        let matrix = self.shards(&name, ty, [of_expert * experts.count, cols], step);
+        for (k, &key) in keys.iter().enumerate() {
+            let run = |e: usize| RowRun {
+                from: (e * rows) as u32,
+                rows: rows as u32,
+                matrix: matrix.clone(),
+                row: (e * of_expert + k * rows) as u32,
+            };
+            let index = self.tensor(key)?.0;
+            self.targets[index] = Some(Target::Rows((0..experts.count).map(run).collect()));
+        }
+        let bias = self.expert_biases(biases)?;
+        Ok(ExpertPart { matrix, bias })
+    }
+
+    /// One buffer of the biases of every expert, one tensor after the other.
+    fn expert_biases(&mut self, keys: &[WeightKey]) -> Result<Option<Slice>> {
+        let Some(first) = keys.first() else { return Ok(None) };
+        let name = self.tensor(*first)?.1.name.clone();
+        let counts = keys.iter().map(|&key| self.tensor(key).map(|(_, _, spec)| spec.cols() * spec.rows()));
+        let counts = counts.collect::<Result<Vec<usize>>>()?;
+        let bias = self.plan.words(name, counts.iter().sum());
+        let mut offset = 0;
+        for (&key, count) in keys.iter().zip(counts) {
+            let index = self.tensor(key)?.0;
+            let run = VectorRun { from: 0, count, buffer: bias.buffer, offset };
+            self.targets[index] = Some(Target::Vectors(vec![run]));
+            offset += count as u64 * 4;
+        }
+        Ok(Some(bias))
+    }
+
     fn rows_per_shard(&self, ty: GgmlType, cols: usize) -> u64 {
         u64::from(max_rows(ty, cols as u32, self.caps.max_binding.min(self.caps.max_buffer)))
     }
@@ -299,26 +378,33 @@ impl Placer<'_> {
         let (ty, cols, name) = (first.ty, spec.cols() as u32, first.name.clone());
         let row_counts: Vec<usize> = keys.iter().map(|&key| Ok(self.tensor(key)?.2.rows())).collect::<Result<_>>()?;
         let rows = row_counts.iter().sum::<usize>() as u32;
-        let step = u32::try_from(self.rows_per_shard(ty, cols as usize)).unwrap_or(u32::MAX);
+        let step = self.rows_per_shard(ty, cols as usize);
         if step == 0 {
             let need = PackedLayout::new(ty, 1, cols).bytes();
             let message = format!("a row of {name} takes {need} bytes, a binding here holds {}", self.caps.max_binding);
             return Err(Error::new(ErrorCode::LimitExceeded, message));
         }
-        let mut shards = Vec::new();
-        let mut first_row = 0;
-        while first_row < rows {
-            let count = step.min(rows - first_row);
-            let buffer = self.plan.alloc(name.clone(), PackedLayout::new(ty, count, cols).bytes());
-            shards.push(Shard { buffer, first_row, rows: count });
-            first_row += count;
-        }
-        let matrix = Matrix { ty, rows, cols, shards };
+        let matrix = self.shards(&name, ty, [rows as usize, cols as usize], step);
         let mut row = 0;
         for (&key, count) in keys.iter().zip(row_counts) {
             self.row_target(key, &matrix, row)?;
             row += count as u32;
         }
         Ok(matrix)
+    }
+
+    /// A matrix of this shape in buffers of at most `step` rows.
+    fn shards(&mut self, name: &str, ty: GgmlType, [rows, cols]: [usize; 2], step: u64) -> Matrix {
+        let (rows, cols) = (rows as u32, cols as u32);
+        let step = u32::try_from(step).unwrap_or(u32::MAX);
+        let mut shards = Vec::new();
+        let mut first_row = 0;
+        while first_row < rows {
+            let count = step.min(rows - first_row);
+            let buffer = self.plan.alloc(name, PackedLayout::new(ty, count, cols).bytes());
+            shards.push(Shard { buffer, first_row, rows: count });
+            first_row += count;
+        }
+        Matrix { ty, rows, cols, shards }
     }
 }

@@ -35,6 +35,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.push(decode_case(random, heads(32, 2, 32), none, 40));
     cases.push(decode_case(random, heads(8, 1, 256), none, 131));
     cases.extend(several(random));
+    cases.extend(with_sinks(&mut Random::new(2)));
     cases.extend(rings(random));
     cases.extend(
         [(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1), (3, 5, 400)].map(|shape| merge_case(random, shape)),
@@ -100,7 +101,7 @@ fn merge_case(random: &mut Random, (heads, count, head_dim): (u32, u32, u32)) ->
         partial: bench.floats(&partial).into(),
         stats: bench.bytes(bytemuck::cast_slice(&stats)).into(),
     };
-    let dispatch = attention_merge(heads, head_dim, &splits, y.into());
+    let dispatch = attention_merge(heads, head_dim, &splits, None, y.into());
     let expected = reference::attention_merge(&partial, &stats, count as usize, head_dim as usize);
     let name = format!("{heads} heads of {head_dim}, {count} splits");
     bench.case(name, vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
@@ -135,7 +136,21 @@ fn cache(random: &mut Random, bench: &mut Bench, heads: Heads, lengths: &[u32]) 
     (Cache { k: upload(0), v: upload(1) }, sequences)
 }
 
-fn expected(heads: Heads, limits: Limits, position: u32, q: &[f32], [keys, values]: &[Vec<u16>; 2]) -> Vec<f32> {
+fn expected(
+    heads: Heads,
+    limits: Limits,
+    position: u32,
+    (q, sinks): (&[f32], Option<&[f32]>),
+    [keys, values]: &[Vec<u16>; 2],
+) -> Vec<f32> {
+    if sinks.is_some() {
+        let sizes = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
+        let window = (limits.window > 0).then_some(limits.window as usize);
+        let shape = reference::AttentionShape { window, ..reference::AttentionShape::plain(sizes, position as usize) };
+        let mut out = vec![0.0; q.len()];
+        reference::attention_with_sinks(shape, sinks, q, keys, values, &mut out);
+        return out;
+    }
     if limits != Limits::default() {
         return limited(heads, limits, q, [keys, values]);
     }
@@ -178,8 +193,48 @@ fn decode_case(random: &mut Random, heads: Heads, limits: Limits, position: u32)
     rows_case(random, heads, limits, &[(0, position)])
 }
 
+/// One more score in each softmax, larger and smaller than the others.
+fn with_sinks(random: &mut Random) -> Vec<Case> {
+    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 704, ring: false };
+    let window = Limits { window: 33, soft_cap: 0.0 };
+    let ring = Heads { capacity: 72, ring: true, ..heads(8, 2, 64) };
+    let decode = [
+        (heads(4, 2, 64), Limits::default(), vec![(0, 0)]),
+        (heads(3, 1, 80), Limits::default(), vec![(1, 300), (0, 33)]),
+        (ring, window, vec![(0, 1000)]),
+    ];
+    let chunks = [
+        (heads(4, 2, 64), Limits::default(), [0, 0, 33]),
+        (heads(3, 1, 80), Limits::default(), [0, 257, 17]),
+        (ring, window, [0, 500, 40]),
+    ];
+    let sinks = |random: &mut Random, heads: Heads| -> Vec<f32> {
+        random.floats(heads.heads as usize).into_iter().map(|x| 12.0 * x).collect()
+    };
+    let mut cases = Vec::new();
+    for (heads, limits, rows) in decode {
+        let sinks = sinks(random, heads);
+        cases.push(rows_case_with(random, heads, limits, &rows, Some(&sinks)));
+    }
+    for (heads, limits, chunk) in chunks {
+        let sinks = sinks(random, heads);
+        cases.push(chunk_case_with(random, heads, limits, chunk, Some(&sinks)));
+    }
+    cases
+}
+
 /// Rows (sequence, position) of a decode pass.
 fn rows_case(random: &mut Random, heads: Heads, limits: Limits, rows: &[(u32, u32)]) -> Case {
+    rows_case_with(random, heads, limits, rows, None)
+}
+
+fn rows_case_with(
+    random: &mut Random,
+    heads: Heads,
+    limits: Limits,
+    rows: &[(u32, u32)],
+    sinks: Option<&[f32]>,
+) -> Case {
     let rows: Vec<Row> =
         rows.iter().map(|&(sequence, position)| Row { sequence, position, ..Row::default() }).collect();
     let mut bench = Bench::of(Pass::decode(&rows));
@@ -196,15 +251,17 @@ fn rows_case(random: &mut Random, heads: Heads, limits: Limits, rows: &[(u32, u3
         stats: bench.floats(&vec![f32::NAN; rows.len() * (heads.heads * count * 2) as usize]).into(),
     };
     let scale = (heads.head_dim as f32).sqrt().recip();
-    let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, y: y.into() };
+    let sink_buffer = sinks.map(|sinks| bench.floats(sinks).into());
+    let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, sinks: sink_buffer, y: y.into() };
     let dispatches = attention_decode(pass, rows.len() as u32, &problem, &splits, limits).to_vec();
     let values = rows.iter().zip(q.chunks_exact(q.len() / rows.len())).flat_map(|(row, q)| {
         let seen = ((row.position + 1) * heads.kv_heads * heads.head_dim) as usize;
         let kv = sequences[row.sequence as usize].each_ref().map(|values| values[..seen].to_vec());
-        expected(heads, limits, row.position, q, &kv)
+        expected(heads, limits, row.position, (q, sinks), &kv)
     });
     let expected = Expected::Close(values.collect(), Tolerance::ATTENTION);
-    bench.case(name(heads, limits, &rows), dispatches, y, expected)
+    let sinks = if sinks.is_some() { ", sinks" } else { "" };
+    bench.case(format!("{}{sinks}", name(heads, limits, &rows)), dispatches, y, expected)
 }
 
 fn prefill_case(random: &mut Random, heads: Heads, limits: Limits, [position, tokens]: [u32; 2]) -> Case {
@@ -212,7 +269,17 @@ fn prefill_case(random: &mut Random, heads: Heads, limits: Limits, [position, to
 }
 
 /// A chunk of so many rows of a sequence, beside whose cache there are those of the sequences before.
-fn chunk_case(random: &mut Random, heads: Heads, limits: Limits, [sequence, position, rows]: [u32; 3]) -> Case {
+fn chunk_case(random: &mut Random, heads: Heads, limits: Limits, chunk: [u32; 3]) -> Case {
+    chunk_case_with(random, heads, limits, chunk, None)
+}
+
+fn chunk_case_with(
+    random: &mut Random,
+    heads: Heads,
+    limits: Limits,
+    [sequence, position, rows]: [u32; 3],
+    sinks: Option<&[f32]>,
+) -> Case {
     let mut bench = Bench::of(Pass::chunk(sequence, position, &vec![0; rows as usize]));
     let (pass, _) = bench.fixed();
     let q = queries(random, heads, rows);
@@ -221,10 +288,12 @@ fn chunk_case(random: &mut Random, heads: Heads, limits: Limits, [sequence, posi
     let (cache, sequences) = cache(random, &mut bench, heads, &lengths);
     let y = bench.floats(&vec![0.0; q.len()]);
     let scale = (heads.head_dim as f32).sqrt().recip();
-    let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, y: y.into() };
+    let sink_buffer = sinks.map(|sinks| bench.floats(sinks).into());
+    let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, sinks: sink_buffer, y: y.into() };
     let dispatch = attention(pass, &problem, limits);
-    let expected = expected(heads, limits, position, &q, &sequences[sequence as usize]);
-    let name = name(heads, limits, &bench.pass.rows);
+    let expected = expected(heads, limits, position, (&q, sinks), &sequences[sequence as usize]);
+    let sinks = if sinks.is_some() { ", sinks" } else { "" };
+    let name = format!("{}{sinks}", name(heads, limits, &bench.pass.rows));
     bench.case(name, vec![dispatch], y, Expected::Close(expected, Tolerance::ATTENTION))
 }
 

@@ -12,6 +12,7 @@ mod data;
 mod delta_net;
 mod draws;
 mod elementwise;
+mod experts;
 mod fill;
 mod fused;
 mod gather;
@@ -215,6 +216,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(mat_mul_subgroup_matrix::cases(caps, random));
     cases.extend(mat_mul_dense::cases(caps, random));
     cases.extend(mat_mul_grouped::cases(caps, random));
+    cases.extend(experts::cases(caps, &mut Random::new(7), step));
     cases.extend(movement::cases(caps, random));
     cases.extend(quantised::cases(caps, random));
     cases.extend(norm::cases(random));

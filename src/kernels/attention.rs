@@ -8,11 +8,11 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention",
     source: wgsl!("attention"),
-    bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), write("y")],
+    bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), read("sinks"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &[
         "HEAD_DIM", "QUERIES", "STAGED", "Q_TILE", "WG_SIZE", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE", "WINDOW",
-        "SOFT_CAP",
+        "SOFT_CAP", "SINKS",
     ],
 };
 
@@ -57,9 +57,9 @@ pub static DECODE: KernelSpec = KernelSpec {
 pub static MERGE: KernelSpec = KernelSpec {
     kernel_name: "attention_merge",
     source: wgsl!("attention_merge"),
-    bindings: &[PARAMS, read("partial"), read("stats"), write("y")],
+    bindings: &[PARAMS, read("partial"), read("stats"), read("sinks"), write("y")],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "HEAD_DIM", "COLUMNS", "SPLITS"],
+    overrides: &["WG_SIZE", "HEAD_DIM", "COLUMNS", "SPLITS", "SINKS"],
 };
 
 /// The buffers of one attention.
@@ -73,6 +73,8 @@ pub struct Attention {
     pub q: Slice,
     /// Keys and values up to and with this pass's rows.
     pub cache: Cache,
+    /// `[heads]` f32: a logit that takes part in each softmax without a value (Xiao et al. 2023, arXiv 2309.17453).
+    pub sinks: Option<Slice>,
     /// `[rows, heads, head_dim]` f32.
     pub y: Slice,
 }
@@ -105,8 +107,10 @@ pub fn attention(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
         ("SCALE", problem.scale.into()),
         ("WINDOW", limits.window.into()),
         ("SOFT_CAP", limits.soft_cap.into()),
+        ("SINKS", bool_override(problem.sinks.is_some())),
     ];
-    let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, problem.y];
+    let sinks = problem.sinks.unwrap_or(problem.q);
+    let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, sinks, problem.y];
     let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, grid)
 }
@@ -163,19 +167,23 @@ pub fn attention_decode_at(
     let prefetched = if head_dim <= STAGED_HEAD_DIM { "prefetched" } else { "prefetched_large" };
     let kernel = Kernel::new(&DECODE, &constants).import("prefetched", prefetched);
     let decode = Dispatch::new(kernel, &DecodeParams { position }, &buffers, grid);
-    [decode, attention_merge(rows * heads, head_dim, splits, problem.y)]
+    let sinks = problem.sinks.map(|sinks| (sinks, heads));
+    [decode, attention_merge(rows * heads, head_dim, splits, sinks, problem.y)]
 }
 
-/// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`, the heads of all rows.
-pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, y: Slice) -> Dispatch {
+/// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`, the heads of all rows. Sinks are those
+/// of the heads of a row, and how many these are.
+pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, sinks: Option<(Slice, u32)>, y: Slice) -> Dispatch {
+    let (sinks, of_row) = sinks.unwrap_or((splits.stats, 0));
     let columns = head_dim.min(MERGE_THREADS);
     let constants = [
         ("WG_SIZE", MERGE_THREADS.into()),
         ("HEAD_DIM", head_dim.into()),
         ("COLUMNS", columns.into()),
         ("SPLITS", splits.count.into()),
+        ("SINKS", of_row.into()),
     ];
-    let buffers = [splits.partial, splits.stats, y];
+    let buffers = [splits.partial, splits.stats, sinks, y];
     let grid = [Extent::Fixed(heads), Extent::Fixed(head_dim.div_ceil(columns)), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)
 }

@@ -224,7 +224,7 @@ fn limbs_pay(caps: &Caps) -> bool {
 }
 
 /// Whether the device has subgroups, the largest of which fits into a workgroup of `wg_size` threads.
-fn has_subgroups(caps: &Caps, wg_size: u32) -> bool {
+pub(super) fn has_subgroups(caps: &Caps, wg_size: u32) -> bool {
     caps.subgroups && caps.subgroup_sizes().1 <= wg_size
 }
 

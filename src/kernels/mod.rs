@@ -30,10 +30,12 @@ pub mod layer_norm;
 pub mod layout;
 pub mod mat_mul;
 pub mod mat_mul_dense;
+pub mod mat_mul_experts;
 pub mod mat_mul_grouped;
 pub mod mat_mul_int8;
 pub mod mat_mul_subgroup_matrix;
 pub mod mat_vec;
+pub mod mat_vec_experts;
 pub mod movement;
 pub mod norm;
 pub mod output_gate;
@@ -43,6 +45,7 @@ pub mod repack;
 pub mod rope;
 pub mod rope_batch;
 pub mod rope_kv;
+pub mod route;
 pub mod sample;
 pub mod selective_scan;
 pub mod sinkhorn;
@@ -79,6 +82,9 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &mat_mul::SPEC,
     &mat_mul_dense::FEW_SPEC,
     &mat_mul_dense::SPEC,
+    &mat_mul_experts::ADD,
+    &mat_mul_experts::SPEC,
+    &mat_mul_experts::TILES,
     &mat_mul_grouped::EACH,
     &mat_mul_grouped::ROWS,
     &mat_mul_grouped::SPEC,
@@ -89,6 +95,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &mat_mul_subgroup_matrix::SPEC,
     &mat_vec::SPEC,
     &mat_vec::SPLIT,
+    &mat_vec_experts::SPEC,
     &movement::CONCAT,
     &movement::EXPAND,
     &movement::NARROW,
@@ -104,6 +111,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &rope::TABLE,
     &rope_batch::SPEC,
     &rope_kv::SPEC,
+    &route::SPEC,
     &sample::PENALTIES,
     &sample::SPEC,
     &sample::HISTOGRAM,

@@ -40,6 +40,7 @@ files![
     "fifth_bit",
     "floats",
     "fp4",
+    "gated",
     "gelu",
     "grid_eights",
     "grid_magnitudes",

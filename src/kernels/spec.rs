@@ -194,6 +194,9 @@ pub enum Extent {
     Fixed(u32),
     /// ⌈rows of the pass / this⌉.
     PerRows(u32),
+    /// Tiles of up to `tile` entries, of which a row of the pass has `of_row`, where up to `most_open` tiles are not
+    /// full.
+    Tiles { of_row: u32, tile: u32, most_open: u32 },
 }
 
 impl Extent {
@@ -202,6 +205,7 @@ impl Extent {
         match self {
             Self::Fixed(n) => n,
             Self::PerRows(per) => rows.div_ceil(per),
+            Self::Tiles { of_row, tile, most_open } => rows * of_row / tile + most_open.min(rows * of_row),
         }
     }
 }

@@ -5,11 +5,13 @@
 //! `families/` and one row of its table.
 
 mod config;
+mod experts;
 mod families;
 pub mod program;
 mod tensors;
 
 pub use config::{EmbedderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, Ssm, YarnRamp};
+pub use experts::ExpertConfig;
 pub use families::{architectures, program};
 pub use tensors::{Role, WeightKey, WeightSpec, match_tensors, weight_specs};
 
@@ -52,6 +54,6 @@ pub enum GateKind {
 /// for a missing key, a wrong type, a number out of range, or numbers that contradict each other.
 pub fn config(gguf: &Gguf) -> Result<ModelConfig> {
     let config = ModelConfig::from_gguf(gguf, families::known(&gguf.metadata)?)?;
-    program(&config).check()?;
+    program(&config).check(&config)?;
     Ok(config)
 }

@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+pub use super::experts::{ExpertActivation, Experts, GateUp, Gating, MAX_EXPERTS, MAX_USED, Routing};
 use super::tensors::{Role, WeightKey};
-use super::{ActivationKind, GateKind, RopeScaling, RopeStyle};
-use crate::{Error, Result};
+use super::{ActivationKind, GateKind, ModelConfig, RopeScaling, RopeStyle};
+use crate::{Error, ErrorCode, Result};
 
 /// An activation: one row of f32 per token. Its name and width are in [`Program::activations`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -164,6 +165,9 @@ pub struct AttentionSpec {
     pub soft_cap: Option<f32>,
     /// What far queries are multiplied by.
     pub temperature: Option<Temperature>,
+    /// `[heads]`: a logit that takes part in the softmax without a value (Xiao et al. 2023,
+    /// <https://arxiv.org/abs/2309.17453>).
+    pub sinks: Option<WeightKey>,
 }
 
 impl AttentionSpec {
@@ -304,6 +308,26 @@ pub enum Op {
     Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
     /// The same with the values of `up` from `at` on, as many as the gate has.
     GatePart { gate: Activation, up: Activation, at: usize, kind: GateKind, y: Activation },
+    /// The experts of a token by its router's `logits`, and their weights: `routes` has the ids, then the weights.
+    Route { logits: Activation, routing: Routing, routes: Activation },
+    /// For each expert `e` of a token `y[e] = activation(gate[e] · x) · (up[e] · x)`, biases added to both products.
+    ExpertGate {
+        x: Activation,
+        routes: Activation,
+        gate_up: GateUp,
+        kind: ExpertActivation,
+        experts: Experts,
+        y: Activation,
+    },
+    /// `y = Σ weight[e] · (down[e] · x[e] + bias[e])` over the experts of a token.
+    ExpertDown {
+        x: Activation,
+        routes: Activation,
+        weight: WeightKey,
+        bias: Option<WeightKey>,
+        experts: Experts,
+        y: Activation,
+    },
     /// `x = activation(x)`
     Activate { x: Activation, kind: ActivationKind },
     /// `to += scale · x`
@@ -339,6 +363,8 @@ impl Op {
             Self::Gate { gate, up, .. } | Self::GatePart { gate, up, .. } => vec![gate, up],
             Self::Conv { x, gates, .. } => std::iter::once(x).chain(gates.into_iter().flatten()).collect(),
             Self::Scan { z, dt, xbc, .. } => vec![z, dt, xbc],
+            Self::Route { logits, .. } => vec![logits],
+            Self::ExpertGate { x, routes, .. } | Self::ExpertDown { x, routes, .. } => vec![x, routes],
             Self::Add { x, to, .. } => vec![x, to],
         }
     }
@@ -353,6 +379,8 @@ impl Op {
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } => x,
             Self::ScaleBy { x, .. } | Self::SoftCap { x, .. } => x,
             Self::Conv { y, .. } | Self::Scan { y, .. } | Self::GroupNorm { y, .. } => y,
+            Self::Route { routes, .. } => routes,
+            Self::ExpertGate { y, .. } | Self::ExpertDown { y, .. } => y,
             Self::Add { to, .. } => to,
         }
     }
@@ -404,8 +432,14 @@ impl Program {
     /// Whether every activation has a width and every attention has heads: a file's arrays may say 0 for a layer.
     ///
     /// # Errors
-    /// `bad_file`, naming the layer.
-    pub fn check(&self) -> Result<()> {
+    /// `bad_file`, naming the layer; `unsupported_architecture` where the file has experts that the family does not.
+    pub fn check(&self, config: &ModelConfig) -> Result<()> {
+        let count = config.experts.experts.count;
+        if count > 0 && !self.ops().any(|op| matches!(op, Op::Route { .. })) {
+            let message =
+                format!("metadata `{}.expert_count`: expected no experts, found {count}", config.architecture);
+            return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+        }
         for (layer, ops) in self.layers.iter().enumerate() {
             for op in ops {
                 self.check_op(op).map_err(|error| Error::bad_file(format!("layer {layer}: {}", error.message())))?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::ModelConfig;
-use super::program::{Op, TableRow, TensorPart};
+use super::program::{GateUp, Op, TableRow, TensorPart};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::TensorInfo;
 
@@ -157,6 +157,36 @@ pub enum Role {
     PerLayerPostNorm,
     /// A factor of the residual stream after the layer.
     LayerOutputScale,
+    /// The router: one row per expert.
+    Router,
+    /// Its bias.
+    RouterBias,
+    /// Added to experts' weights for their choice alone.
+    RouterChoiceBias,
+    /// [`Role::FfnGate`] of every expert.
+    ExpertGate,
+    /// Its bias, for every expert.
+    ExpertGateBias,
+    /// [`Role::FfnUp`] of every expert.
+    ExpertUp,
+    /// Its bias, for every expert.
+    ExpertUpBias,
+    /// Gate and up of every expert in one tensor.
+    ExpertGateUp,
+    /// [`Role::FfnDown`] of every expert.
+    ExpertDown,
+    /// Its bias, for every expert.
+    ExpertDownBias,
+    /// What each expert's result is multiplied by.
+    ExpertDownScale,
+    /// [`Role::FfnGate`] of the expert of all tokens.
+    SharedGate,
+    /// [`Role::FfnUp`] of it.
+    SharedUp,
+    /// [`Role::FfnDown`] of it.
+    SharedDown,
+    /// One logit per attention head that takes part in its softmax without a value.
+    AttnSinks,
 }
 
 /// A tensor of a model: what it is for, and the layer it belongs to.
@@ -177,7 +207,7 @@ pub struct WeightSpec {
     pub role: Role,
     /// The layer it belongs to, or `None` for the model's own.
     pub layer: Option<usize>,
-    /// Its shape in GGUF order: `[length of a row]` or `[length of a row, rows]`.
+    /// Its shape in GGUF order: `[length of a row]`, `[length of a row, rows]`, or of experts `[.., rows, experts]`.
     pub dims: Vec<u64>,
     /// Which rows of the tensor it is, unless all.
     pub part: Option<TensorPart>,
@@ -205,7 +235,7 @@ impl WeightSpec {
 
     /// The runs of the tensor's rows (of a vector: values) that it is: first row and length of each.
     pub fn runs(&self) -> Vec<(usize, usize)> {
-        let rows = self.dims.last().map_or(0, |&n| n as usize);
+        let rows = if self.dims.len() == 1 { self.cols() } else { self.rows() };
         self.part.map_or_else(|| vec![(0, rows)], |part| part.runs(rows).collect())
     }
 
@@ -214,9 +244,9 @@ impl WeightSpec {
         self.dims.first().map_or(0, |&n| n as usize)
     }
 
-    /// The number of rows; 1 for a vector.
+    /// The number of rows, of all experts together; 1 for a vector.
     pub fn rows(&self) -> usize {
-        self.dims.get(1).map_or(1, |&n| n as usize)
+        self.dims.iter().skip(1).map(|&n| n as usize).product()
     }
 }
 
@@ -289,6 +319,21 @@ const LAYER: &[(Role, &str)] = &[
     (Role::PerLayerProj, "proj.weight"),
     (Role::PerLayerPostNorm, "post_norm.weight"),
     (Role::LayerOutputScale, "layer_output_scale.weight"),
+    (Role::Router, "ffn_gate_inp.weight"),
+    (Role::RouterBias, "ffn_gate_inp.bias"),
+    (Role::RouterChoiceBias, "exp_probs_b.bias"),
+    (Role::ExpertGate, "ffn_gate_exps.weight"),
+    (Role::ExpertGateBias, "ffn_gate_exps.bias"),
+    (Role::ExpertUp, "ffn_up_exps.weight"),
+    (Role::ExpertUpBias, "ffn_up_exps.bias"),
+    (Role::ExpertGateUp, "ffn_gate_up_exps.weight"),
+    (Role::ExpertDown, "ffn_down_exps.weight"),
+    (Role::ExpertDownBias, "ffn_down_exps.bias"),
+    (Role::ExpertDownScale, "ffn_down_exps.scale"),
+    (Role::SharedGate, "ffn_gate_shexp.weight"),
+    (Role::SharedUp, "ffn_up_shexp.weight"),
+    (Role::SharedDown, "ffn_down_shexp.weight"),
+    (Role::AttnSinks, "attn_sinks.weight"),
 ];
 
 impl WeightKey {
@@ -341,6 +386,31 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
             }
             Op::GroupNorm { x, weight, groups, .. } => {
                 specs.add_values(*weight, &[program.width(*x) / groups, *groups]);
+            }
+            Op::Attend { attention, .. } => {
+                if let Some(sinks) = attention.sinks {
+                    specs.add(sinks, &[attention.heads], false);
+                }
+            }
+            Op::Route { routing, .. } => {
+                for key in [routing.bias, routing.expert_scales].into_iter().flatten() {
+                    specs.add(key, &[routing.experts.count], false);
+                }
+            }
+            Op::ExpertGate { x, gate_up, experts, y, .. } => {
+                let (cols, rows) = (program.width(*x), program.width(*y) / experts.used.max(1));
+                match gate_up {
+                    GateUp::Fused(key) => specs.add(*key, &[cols, 2 * rows, experts.count], false),
+                    GateUp::Pair { weights, biases } => {
+                        weights.iter().for_each(|key| specs.add(*key, &[cols, rows, experts.count], false));
+                        biases.iter().flatten().for_each(|key| specs.add_values(*key, &[rows, experts.count]));
+                    }
+                }
+            }
+            Op::ExpertDown { x, weight, bias, experts, y, .. } => {
+                let (cols, rows) = (program.width(*x) / experts.used.max(1), program.width(*y));
+                specs.add(*weight, &[cols, rows, experts.count], false);
+                bias.iter().for_each(|key| specs.add_values(*key, &[rows, experts.count]));
             }
             _ => {}
         }

@@ -40,6 +40,22 @@ impl AttentionShape {
 /// # Panics
 /// If the lengths do not fit the shape.
 pub fn attention<T: CacheElement>(shape: AttentionShape, q: &[f32], keys: &[T], values: &[T], out: &mut [f32]) {
+    attention_with_sinks(shape, None, q, keys, values, out);
+}
+
+/// The same with `sinks` `[heads]`: a logit of each head takes part in its softmax without a value (Xiao et al. 2023,
+/// <https://arxiv.org/abs/2309.17453>).
+///
+/// # Panics
+/// If the lengths do not fit the shape.
+pub fn attention_with_sinks<T: CacheElement>(
+    shape: AttentionShape,
+    sinks: Option<&[f32]>,
+    q: &[f32],
+    keys: &[T],
+    values: &[T],
+    out: &mut [f32],
+) {
     let AttentionShape { heads, kv_heads, head_dim, position, .. } = shape;
     let (width, kv_width) = (heads * head_dim, kv_heads * head_dim);
     let tokens = q.len() / width;
@@ -52,7 +68,8 @@ pub fn attention<T: CacheElement>(shape: AttentionShape, q: &[f32], keys: &[T], 
         let seen = shape.window.map_or(0, |window| end.saturating_sub(window)) * kv_width..end * kv_width;
         for (head, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(group)).enumerate() {
             let of_head = |rows| OneHead { rows, width: kv_width, start: head * head_dim, head_dim };
-            attend(&shape, q, of_head(&keys[seen.clone()]), of_head(&values[seen.clone()]), out);
+            let sinks = sinks.map(|sinks| &sinks[head * heads / kv_heads..][..heads / kv_heads]);
+            attend(&shape, sinks, q, [of_head(&keys[seen.clone()]), of_head(&values[seen.clone()])], out);
         }
     }
 }
@@ -82,7 +99,13 @@ impl<T: CacheElement> OneHead<'_, T> {
 }
 
 /// The query heads that share one key and value head: `q` and `out` `[group, head_dim]`.
-fn attend<T: CacheElement>(shape: &AttentionShape, q: &[f32], keys: OneHead<T>, values: OneHead<T>, out: &mut [f32]) {
+fn attend<T: CacheElement>(
+    shape: &AttentionShape,
+    sinks: Option<&[f32]>,
+    q: &[f32],
+    [keys, values]: [OneHead<T>; 2],
+    out: &mut [f32],
+) {
     let (head_dim, positions) = (keys.head_dim, keys.positions());
     let cap = |score: f32| shape.soft_cap.map_or(score, |cap| cap * (score / cap).tanh());
     let mut scores = vec![0.0; q.len() / head_dim * positions];
@@ -91,7 +114,11 @@ fn attend<T: CacheElement>(shape: &AttentionShape, q: &[f32], keys: OneHead<T>, 
             scores[position] = cap(dot(q, key) * shape.scale);
         }
     });
-    scores.chunks_exact_mut(positions).for_each(softmax);
+    for (head, scores) in scores.chunks_exact_mut(positions).enumerate() {
+        let share = sinks.map_or(1.0, |sinks| share_beside(sinks[head], scores));
+        softmax(scores);
+        scores.iter_mut().for_each(|score| *score *= share);
+    }
     out.fill(0.0);
     values.for_each(|position, value| {
         for (out, scores) in out.chunks_exact_mut(head_dim).zip(scores.chunks_exact(positions)) {
@@ -100,4 +127,11 @@ fn attend<T: CacheElement>(shape: &AttentionShape, q: &[f32], keys: OneHead<T>, 
             }
         }
     });
+}
+
+/// The share of the softmax that `scores` have beside one more score.
+fn share_beside(sink: f32, scores: &[f32]) -> f32 {
+    let high = scores.iter().copied().fold(sink, f32::max);
+    let sum: f64 = scores.iter().map(|score| f64::from(score - high).exp()).sum();
+    (sum / (sum + f64::from(sink - high).exp())) as f32
 }

@@ -3,8 +3,8 @@
 use super::cache::LayerCache;
 use super::weights::Weights;
 use super::{
-    AttentionShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, attention, attention_batch, conv_causal, gather,
-    geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, silu, ssm_scan, swiglu,
+    AttentionShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, attention_batch, attention_with_sinks,
+    conv_causal, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, silu, ssm_scan, swiglu,
 };
 use crate::error::Result;
 use crate::model::program::{
@@ -51,11 +51,11 @@ impl Activations {
     }
 
     /// Takes an activation out, to be written while others are read; [`Activations::put`] brings it back.
-    fn take(&mut self, y: Activation) -> Vec<f32> {
+    pub fn take(&mut self, y: Activation) -> Vec<f32> {
         std::mem::take(&mut self.values[y.0])
     }
 
-    fn put(&mut self, y: Activation, values: Vec<f32>) {
+    pub fn put(&mut self, y: Activation, values: Vec<f32>) {
         self.values[y.0] = values;
     }
 }
@@ -131,6 +131,8 @@ impl Interpreter<'_> {
                 output_gate(&mut out, norm, &self.run.values[gate.0]);
                 self.run.put(y, out);
             }
+            Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
+            Op::ExpertGate { .. } | Op::ExpertDown { .. } => self.experts(op, yield_now).await?,
             Op::Activate { x, kind: ActivationKind::Gelu } => {
                 self.run.values[x.0].iter_mut().for_each(|x| *x = gelu(f64::from(*x)) as f32)
             }
@@ -242,7 +244,8 @@ impl Interpreter<'_> {
         y: Activation,
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<()> {
-        let AttentionSpec { heads, kv_heads, head_dim, window, soft_cap, .. } = *spec;
+        let AttentionSpec { heads, kv_heads, head_dim, window, soft_cap, sinks, .. } = *spec;
+        let sinks = sinks.and_then(|key| self.weights.vector(key));
         let cache = &mut self.cache[cache];
         let mut out = self.run.take(y);
         let q = &self.run.values[q.0];
@@ -255,8 +258,8 @@ impl Interpreter<'_> {
             let scale = spec.scale * spec.temperature.map_or(1.0, |temperature| temperature.at(position));
             let shape = AttentionShape { heads, kv_heads, head_dim, position, scale, window, soft_cap };
             match cache {
-                LayerCache::F16(rows) => attention(shape, q, &rows.keys, &rows.values, out),
-                LayerCache::F32(rows) => attention(shape, q, &rows.keys, &rows.values, out),
+                LayerCache::F16(rows) => attention_with_sinks(shape, sinks, q, &rows.keys, &rows.values, out),
+                LayerCache::F32(rows) => attention_with_sinks(shape, sinks, q, &rows.keys, &rows.values, out),
             }
             yield_now().await;
         }

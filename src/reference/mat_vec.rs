@@ -46,7 +46,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// Some rows of it.
-    pub(super) fn rows(&self, rows: std::ops::Range<usize>) -> Self {
+    pub(crate) fn rows(&self, rows: std::ops::Range<usize>) -> Self {
         let stride = self.cols / self.ty.block_len() * self.ty.block_bytes();
         Self { rows: rows.len(), bytes: &self.bytes[rows.start * stride..rows.end * stride], ..*self }
     }

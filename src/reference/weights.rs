@@ -1,6 +1,7 @@
 //! The weights of a CPU model: tensors in the file's own format, added one at a time.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::CpuModel;
 use super::cache::CacheFormat;
@@ -23,16 +24,32 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
+    /// Rows of all experts together.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
     pub fn matrix(&self) -> Matrix<'_> {
         Matrix { ty: self.ty, rows: self.rows, cols: self.cols, bytes: &self.bytes }
     }
 
     /// `out[t] = self · x[t]`, some rows at a time.
     pub async fn apply(&self, x: &[f32], out: &mut [f32], yield_now: &mut impl AsyncFnMut()) -> Result<()> {
-        let matrix = self.matrix();
+        self.apply_rows(0..self.rows, x, out, yield_now).await
+    }
+
+    /// The same with some rows of it: the matrix of an expert.
+    pub async fn apply_rows(
+        &self,
+        rows: Range<usize>,
+        x: &[f32],
+        out: &mut [f32],
+        yield_now: &mut impl AsyncFnMut(),
+    ) -> Result<()> {
+        let matrix = self.matrix().rows(rows);
         let at_a_time = (STEP / x.len()).max(1);
-        for start in (0..self.rows).step_by(at_a_time) {
-            let rows = start..self.rows.min(start + at_a_time);
+        for start in (0..matrix.rows).step_by(at_a_time) {
+            let rows = start..matrix.rows.min(start + at_a_time);
             if x.len() == self.cols {
                 mat_vec(&matrix.rows(rows.clone()), x, &mut out[rows])?;
             } else {
@@ -97,7 +114,7 @@ impl CpuModelBuilder {
     pub fn put(&mut self, spec: &WeightSpec, ty: GgmlType, bytes: Vec<u8>) -> Result<()> {
         let (rows, cols) = (spec.rows(), spec.cols());
         let dims = spec.tensor_dims();
-        let (tensor_cols, tensor_rows) = (dims[0] as usize, dims.get(1).map_or(1, |&rows| rows as usize));
+        let (tensor_cols, tensor_rows) = (dims[0] as usize, dims[1..].iter().map(|&rows| rows as usize).product());
         Matrix::new(ty, tensor_rows, tensor_cols, &bytes)
             .map_err(|error| Error::new(error.code(), format!("tensor {}: {}", spec.name, error.message())))?;
         let bytes = if spec.part.is_some() { own_rows(spec, tensor_rows, &bytes) } else { bytes };

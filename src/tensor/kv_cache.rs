@@ -101,6 +101,7 @@ pub fn attention_decode(
     let splits =
         Splits { count, partial: tape.scratch(rows * u64::from(heads.head_dim) * 4)?, stats: tape.scratch(rows * 8)? };
     let problem = Attention {
+        sinks: None,
         heads,
         scale: options.scale.unwrap_or((heads.head_dim as f32).sqrt().recip()),
         q: q.slice(),

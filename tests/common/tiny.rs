@@ -8,6 +8,9 @@ use webgguf::reference::{CacheFormat, CpuModel};
 
 pub const VOCAB: usize = 37;
 
+/// Families whose models have experts.
+const EXPERTS: &[&str] = &["qwen3moe", "gpt-oss", "granitemoe"];
+
 /// The metadata of a model of 2 layers, 4 heads of 8 and 2 kv heads.
 pub fn metadata(architecture: &str) -> Metadata {
     let mut metadata = Metadata::new();
@@ -24,6 +27,10 @@ pub fn metadata(architecture: &str) -> Metadata {
         metadata.insert(format!("{architecture}.{key}"), Value::U32(number));
     }
     metadata.insert(format!("{architecture}.attention.layer_norm_rms_epsilon"), Value::F32(1e-5));
+    if EXPERTS.contains(&architecture) {
+        metadata.insert(format!("{architecture}.expert_count"), Value::U32(6));
+        metadata.insert(format!("{architecture}.expert_used_count"), Value::U32(2));
+    }
     let tokens = (0..VOCAB).map(|n| format!("t{n}")).collect();
     metadata.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens)));
     for (key, value) in recurrent_keys(architecture, 32) {

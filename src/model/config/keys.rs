@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::gguf::{Array, Metadata, Value};
 
 /// The keys of one architecture, `{architecture}.{key}`.
-pub(super) struct Keys<'a> {
+pub(in crate::model) struct Keys<'a> {
     pub metadata: &'a Metadata,
     pub architecture: &'static str,
 }
@@ -171,11 +171,13 @@ impl Keys<'_> {
         Ok(self.not_negative(key)?.filter(|&scale| scale != 0.0))
     }
 
-    pub fn refuse_experts(&self) -> Result<()> {
-        let name = self.name("expert_count");
-        match self.metadata.u64(&name)? {
-            None | Some(0) => Ok(()),
-            Some(count) => Err(unsupported(format!("metadata `{name}`: expected no experts, found {count}"))),
+    /// A number from 0 to `most`, if the key is there.
+    pub fn number(&self, key: &str, most: usize) -> Result<Option<usize>> {
+        let name = self.name(key);
+        let Some(found) = self.metadata.u64(&name)? else { return Ok(None) };
+        match usize::try_from(found) {
+            Ok(count) if count <= most => Ok(Some(count)),
+            _ => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to {most}, found {found}"))),
         }
     }
 }

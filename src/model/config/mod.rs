@@ -8,11 +8,12 @@ mod rope;
 
 use std::collections::BTreeSet;
 
-use keys::Keys;
+pub(super) use keys::Keys;
 pub use rope::{RopeScaling, YarnRamp};
 
 pub use embedder::{EmbedderConfig, Pooling};
 
+use super::experts::ExpertConfig;
 use super::tensors::{EMBEDDING, HEAD};
 use crate::error::{Error, ErrorCode, Result};
 use crate::formats::file_type_label;
@@ -112,6 +113,8 @@ pub struct ModelConfig {
     pub hidden: usize,
     /// Width inside the feed-forward.
     pub ffn: PerLayer,
+    /// Of models with experts.
+    pub experts: ExpertConfig,
     /// Query heads, a multiple of `kv_heads` in layers that have these.
     pub heads: PerLayer,
     /// Key and value heads; 0 in layers without attention.
@@ -181,7 +184,6 @@ impl ModelConfig {
     pub(super) fn from_gguf(gguf: &Gguf, architecture: &'static str) -> Result<Self> {
         let metadata = &gguf.metadata;
         let keys = Keys { metadata, architecture };
-        keys.refuse_experts()?;
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
         let context_length = keys.required("context_length", MAX_CONTEXT)?;
         let original_context = rope::original_context(&keys, context_length)?;
@@ -200,6 +202,7 @@ impl ModelConfig {
             layers,
             hidden,
             ffn: ffn.ok_or_else(|| keys.missing("feed_forward_length"))?,
+            experts: ExpertConfig::from_keys(&keys, layers)?,
             heads,
             kv_heads,
             head_dim,

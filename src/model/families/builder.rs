@@ -1,10 +1,10 @@
 //! Writes programs: the pieces that families share, each a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, ConvSpec, LOGITS, Norm, NormKind, Op, Output, Program, RopeTable, ScanSpec, TableRow,
-    Temperature, TensorPart, Weight, of_layer, of_model,
+    Activation, AttentionSpec, ConvSpec, ExpertActivation, Experts, GateUp, Gating, LOGITS, Norm, NormKind, Op, Output,
+    Program, RopeTable, Routing, ScanSpec, TableRow, Temperature, TensorPart, Weight, of_layer, of_model,
 };
-use super::super::{ActivationKind, GateKind, ModelConfig, RopeStyle};
+use super::super::{ActivationKind, ExpertConfig, GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
 
 /// Whether the q, k and v projections add a bias.
@@ -58,6 +58,8 @@ pub struct AttentionBlock {
     pub soft_cap: Option<f32>,
     /// See [`AttentionSpec`].
     pub temperature: Option<Temperature>,
+    /// Whether each head has a sink.
+    pub sinks: bool,
 }
 
 impl AttentionBlock {
@@ -90,7 +92,36 @@ impl AttentionBlock {
             window: None,
             soft_cap: None,
             temperature: None,
+            sinks: false,
         }
+    }
+}
+
+/// What sets the experts of one layer apart.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpertBlock {
+    /// How they are chosen.
+    pub routing: Routing,
+    /// Their activation.
+    pub activation: ExpertActivation,
+    /// Whether router and experts add biases.
+    pub biases: bool,
+}
+
+impl ExpertBlock {
+    /// SwiGLU experts with what the file says of their choice, or else softmax with weights that add up to 1.
+    pub fn new(config: &ModelConfig) -> Self {
+        let ExpertConfig { experts, gating, normalise, scale, .. } = config.experts;
+        let routing = Routing {
+            experts,
+            gating: gating.unwrap_or(Gating::Softmax),
+            normalise: normalise.unwrap_or(true),
+            scale,
+            logit_scale: 1.0,
+            bias: None,
+            expert_scales: None,
+        };
+        Self { routing, activation: ExpertActivation::SwiGlu, biases: false }
     }
 }
 
@@ -196,7 +227,8 @@ impl<'a> Builder<'a> {
     pub fn attention(&mut self, x: Activation, block: AttentionBlock) -> Activation {
         let (heads, kv_heads) = (self.config.heads.of(self.layer), self.config.kv_heads.of(self.layer));
         let AttentionBlock { head_dim, scale, window, soft_cap, temperature, .. } = block;
-        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, temperature };
+        let sinks = block.sinks.then(|| of_layer(self.layer, Role::AttnSinks));
+        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, temperature, sinks };
         self.parts_of_qkv(attention.query_width(), attention.kv_width());
         let q = self.linear(x, Role::AttnQ, self.bias(block.bias, Role::AttnQBias), ("q", attention.query_width()));
         let (kv, cache) = match block.kv {
@@ -353,6 +385,41 @@ impl<'a> Builder<'a> {
     /// Whether the file has the layer's tensor of this role.
     pub fn has(&self, role: Role) -> bool {
         self.config.has_tensor(&of_layer(self.layer, role).name())
+    }
+
+    /// The experts' feed-forward of `x`, normalised before.
+    pub fn experts(&mut self, x: Activation, block: ExpertBlock) -> Activation {
+        let c = self.config;
+        let (layer, Experts { count, used }) = (self.layer, c.experts.experts);
+        let key = |role| of_layer(layer, role);
+        let bias = block.biases.then(|| Weight { key: key(Role::RouterBias), optional: false });
+        let logits = self.linear(x, Role::Router, bias, ("router logits", count));
+        let routes = self.program.activation("routes", 2 * used);
+        self.ops.push(Op::Route { logits, routing: block.routing, routes });
+        let ffn = c.experts.ffn.as_ref().unwrap_or(&c.ffn).of(layer);
+        let gate_up = if c.has_tensor(&key(Role::ExpertGateUp).name()) {
+            GateUp::Fused(key(Role::ExpertGateUp))
+        } else {
+            let biases = block.biases.then(|| [key(Role::ExpertGateBias), key(Role::ExpertUpBias)]);
+            GateUp::Pair { weights: [key(Role::ExpertGate), key(Role::ExpertUp)], biases }
+        };
+        let (experts, kind) = (c.experts.experts, block.activation);
+        let activated = self.program.activation("experts activated", used * ffn);
+        self.ops.push(Op::ExpertGate { x, routes, gate_up, kind, experts, y: activated });
+        let update = self.program.activation("update", c.hidden);
+        let (weight, bias) = (key(Role::ExpertDown), block.biases.then(|| key(Role::ExpertDownBias)));
+        self.ops.push(Op::ExpertDown { x: activated, routes, weight, bias, experts, y: update });
+        update
+    }
+
+    /// The gated feed-forward of `x` that all tokens go through beside their experts.
+    pub fn shared_expert(&mut self, x: Activation, kind: GateKind) -> Activation {
+        let (hidden, ffn) = (self.config.hidden, self.config.experts.shared_ffn);
+        let gate = self.linear(x, Role::SharedGate, None, ("shared gate", ffn));
+        let up = self.linear(x, Role::SharedUp, None, ("shared up", ffn));
+        let activated = self.program.activation("shared activated", ffn);
+        self.ops.push(Op::Gate { gate, up, kind, y: activated });
+        self.linear(activated, Role::SharedDown, None, ("update", hidden))
     }
 
     /// Adds to the residual stream.

@@ -1,9 +1,9 @@
 //! Llama (Touvron et al. 2023, <https://arxiv.org/abs/2302.13971>) and the families that differ from it in details:
 //! Mistral, SmolLM and TinyLlama say `llama`; Qwen 2 has biases, Qwen 3 norms over each head of q and k.
 
-use super::super::program::{Op, Program, RopeFactors, Temperature, of_model};
+use super::super::program::{Activation, Op, Program, RopeFactors, Temperature, of_model};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder};
+use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// Llama 1 to 3, Mistral, SmolLM, TinyLlama; InternLM's conversions bring biases.
 pub fn llama(config: &ModelConfig) -> Program {
@@ -20,7 +20,7 @@ pub fn qwen2(config: &ModelConfig) -> Program {
     decoder(config, AttentionBlock { bias: Bias::Required, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
 }
 
-/// Qwen 3, dense (<https://arxiv.org/abs/2505.09388>).
+/// Qwen 3, dense and with experts (<https://arxiv.org/abs/2505.09388>).
 pub fn qwen3(config: &ModelConfig) -> Program {
     decoder(config, AttentionBlock { qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
 }
@@ -34,7 +34,7 @@ pub fn smollm3(config: &ModelConfig) -> Program {
     Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &layer }.program()
 }
 
-/// Granite 3 and dense Granite 4 (<https://arxiv.org/abs/2407.13739>): embeddings, updates, scores and logits have
+/// Granite 3 and 4 without recurrent layers (<https://arxiv.org/abs/2407.13739>): embeddings, updates, scores and logits have
 /// factors of their own (after Yang et al. 2022, <https://arxiv.org/abs/2203.03466>).
 pub fn granite(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
@@ -73,7 +73,8 @@ pub fn with_factors(mut block: AttentionBlock, config: &ModelConfig) -> Attentio
     block
 }
 
-/// Pre-norm layers of attention and SwiGLU, whose biases are the file's.
+/// Pre-norm layers of attention and SwiGLU, whose biases are the file's; with experts Mixtral's
+/// (<https://arxiv.org/abs/2401.04088>).
 struct Decoder<'a> {
     config: &'a ModelConfig,
     embedding_scale: f32,
@@ -92,10 +93,26 @@ impl Decoder<'_> {
             let update = b.attention(normed, (self.block)(layer));
             b.add_scaled(update, self.residual_scale);
             let normed = b.norm(b.x, Role::FfnNorm);
-            let update = b.feed_forward(normed, GateKind::SwiGlu);
-            b.add_scaled(update, self.residual_scale);
+            self.feed_forward(b, normed);
         });
         layers.head(None)
+    }
+
+    /// One feed-forward, or experts with or without one that all tokens share.
+    fn feed_forward(&self, b: &mut Builder, normed: Activation) {
+        let experts = &self.config.experts;
+        if experts.experts.count == 0 {
+            let update = b.feed_forward(normed, GateKind::SwiGlu);
+            return b.add_scaled(update, self.residual_scale);
+        }
+        let mut block = ExpertBlock::new(self.config);
+        block.routing.scale *= self.residual_scale;
+        let update = b.experts(normed, block);
+        b.add(update);
+        if experts.shared_ffn > 0 {
+            let update = b.shared_expert(normed, GateKind::SwiGlu);
+            b.add_scaled(update, self.residual_scale);
+        }
     }
 }
 

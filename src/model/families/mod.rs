@@ -7,6 +7,7 @@ mod builder;
 mod embedder;
 mod gemma;
 mod gemma4;
+mod gpt_oss;
 mod lfm2;
 mod llama;
 mod mamba2;
@@ -32,9 +33,11 @@ static FAMILIES: &[Family] = &[
     Family { name: "qwen3", program: llama::qwen3 },
     Family { name: "smollm3", program: llama::smollm3 },
     Family { name: "granite", program: llama::granite },
+    Family { name: "granitemoe", program: llama::granite },
     Family { name: "mistral3", program: llama::mistral3 },
     Family { name: "phi3", program: phi::phi3 },
     Family { name: "olmo2", program: olmo::olmo2 },
+    Family { name: "qwen3moe", program: llama::qwen3 },
     Family { name: "gemma", program: gemma::gemma },
     Family { name: "gemma2", program: gemma::gemma2 },
     Family { name: "gemma3", program: gemma::gemma3 },
@@ -46,6 +49,7 @@ static FAMILIES: &[Family] = &[
     Family { name: "mamba2", program: mamba2::mamba2 },
     Family { name: "falcon-h1", program: mamba2::falcon_h1 },
     Family { name: "gemma4", program: gemma4::gemma4 },
+    Family { name: "gpt-oss", program: gpt_oss::gpt_oss },
 ];
 
 /// The names of all architectures that webgguf runs.

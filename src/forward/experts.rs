@@ -1,0 +1,163 @@
+//! Mixtures of experts: the choice, and products with the chosen ones' matrices, for few rows and for many.
+
+use super::Lowering;
+use super::plan::Plan;
+use crate::kernels::layout::Matrix;
+use crate::kernels::mat_mul_experts::{Tiles, expert_add, expert_tiles, mat_mul_experts};
+use crate::kernels::mat_vec_experts::{Epilogue, ExpertProduct, mat_vec_experts};
+use crate::kernels::route::{Counts, Params, Route, route};
+use crate::kernels::spec::{Dispatch, Slice};
+use crate::model::WeightKey;
+use crate::model::program::{Activation, ExpertActivation, Experts, Op, Program, Routing};
+
+/// Matrices of experts: of gate and up together, or of one of the two, or of down.
+#[derive(Debug, Clone)]
+pub struct ExpertPart {
+    /// `[experts, rows of an expert, cols]`, its shards of whole experts.
+    pub matrix: Matrix,
+    /// `[experts, rows]` f32; of gate and up together those of all gates, then those of all ups.
+    pub bias: Option<Slice>,
+}
+
+/// What prefill needs for experts.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpertScratch {
+    /// The [`Tiles`] of the layer at hand.
+    pub plan: Slice,
+    /// `[rows, experts of a token, hidden]` f32: results before they are added up.
+    pub results: Slice,
+}
+
+impl ExpertScratch {
+    /// For passes of up to `rows` rows; none for a program without experts.
+    pub fn alloc(program: &Program, rows: usize, plan: &mut Plan) -> Option<Self> {
+        let counts = |op: &Op| match op {
+            Op::ExpertDown { experts, y, .. } => {
+                Some((Tiles::words(counts_of(*experts), rows as u32) as usize, experts.used * program.width(*y)))
+            }
+            _ => None,
+        };
+        let sizes: Vec<(usize, usize)> = program.ops().filter_map(counts).collect();
+        let words = sizes.iter().map(|(words, _)| *words).max()?;
+        let width = sizes.iter().map(|(_, width)| *width).max()?;
+        Some(Self {
+            plan: plan.words("plan of experts", words),
+            results: plan.words("results of experts", rows * width),
+        })
+    }
+}
+
+fn counts_of(experts: Experts) -> Counts {
+    Counts { experts: experts.count as u32, used: experts.used as u32 }
+}
+
+/// The gate or the down operation of experts, as both lowerings take it.
+struct Product<'a> {
+    part: &'a ExpertPart,
+    experts: Experts,
+    epilogue: Epilogue,
+    routes: Activation,
+    /// Whether a row of x has one for each expert of the token.
+    per_choice: bool,
+    x: Activation,
+    y: Activation,
+}
+
+impl Lowering<'_> {
+    /// The choice of a row's experts.
+    pub(super) fn route(&self, logits: Activation, routing: &Routing, routes: Activation) -> Dispatch {
+        let logits = self.places.of(logits);
+        let problem = Route {
+            counts: counts_of(routing.experts),
+            gating: routing.gating,
+            normalise: routing.normalise,
+            scale: routing.scale,
+            logit_scale: routing.logit_scale,
+            bias: routing.bias.map(|key| self.forward.vector(key)),
+            expert_scales: routing.expert_scales.map(|key| self.forward.vector(key)),
+            logits: logits.slice,
+            params: Params { stride: logits.stride as u32, offset: logits.offset as u32 },
+            routes: self.places.of(routes).slice,
+        };
+        route(self.forward.buffers.dummy, &problem)
+    }
+
+    /// Few rows: gate and up of the chosen experts, or their down with the sum.
+    pub(super) fn few_by_experts(&self, op: &Op, to: Option<Activation>) -> Vec<Dispatch> {
+        let run = |product: Product| {
+            let Self { forward, rows, .. } = *self;
+            let fixed = (forward.buffers.pass, forward.buffers.dummy);
+            mat_vec_experts(forward.caps, fixed, rows, &self.problem(&product))
+        };
+        match *op {
+            Op::ExpertDown { x, routes, weight, experts, y, .. } => {
+                let (epilogue, y) = (Epilogue::Sum { add: to.is_some() }, to.unwrap_or(y));
+                run(Product { part: &self.parts(weight)[0], experts, epilogue, routes, per_choice: true, x, y })
+            }
+            _ => self.gates(op).into_iter().flat_map(run).collect(),
+        }
+    }
+
+    /// Many rows: the same, in tiles of rows with one expert.
+    pub(super) fn many_by_experts(&self, op: &Op, to: Option<Activation>) -> Vec<Dispatch> {
+        let buffers = self.forward.buffers;
+        let Some(scratch) = buffers.scratch.experts else { return Vec::new() };
+        let tiles = |experts| Tiles { counts: counts_of(experts), tokens: self.rows, plan: scratch.plan };
+        match *op {
+            Op::ExpertDown { x, routes, weight, experts, y, .. } => {
+                let (width, results) = (self.forward.width(y), scratch.results);
+                let part = &self.parts(weight)[0];
+                let product = Product { part, experts, epilogue: Epilogue::Store, routes, per_choice: true, x, y };
+                let problem = ExpertProduct { y: results, y_stride: width, ..self.problem(&product) };
+                let mut list = mat_mul_experts(buffers.dummy, true, &tiles(experts), &problem);
+                let to_place = self.places.of(to.unwrap_or(y));
+                debug_assert_eq!(to_place.offset, 0, "sums of experts have a buffer to themselves");
+                let sum = (to_place.slice, to_place.stride as u32);
+                list.push(expert_add(problem.routes, experts.used as u32, (results, width), sum, to.is_some()));
+                list
+            }
+            Op::ExpertGate { routes, experts, .. } => {
+                let tiles = tiles(experts);
+                let product = |product| mat_mul_experts(buffers.dummy, false, &tiles, &self.problem(&product));
+                let plan = expert_tiles(buffers.pass, self.places.of(routes).slice, &tiles);
+                [plan].into_iter().chain(self.gates(op).into_iter().flat_map(product)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn parts(&self, key: WeightKey) -> &[ExpertPart] {
+        &self.forward.weights.experts[&key]
+    }
+
+    /// The products of gate and up: one where they are in one matrix, or the gate and then the up.
+    fn gates(&self, op: &Op) -> Vec<Product<'_>> {
+        let Op::ExpertGate { x, routes, ref gate_up, kind, experts, y } = *op else { return Vec::new() };
+        let parts = self.parts(gate_up.key());
+        let product = |(part, epilogue)| Product { part, experts, epilogue, routes, per_choice: false, x, y };
+        parts.iter().zip(epilogues(parts.len(), kind)).map(product).collect()
+    }
+
+    fn problem<'p>(&self, product: &Product<'p>) -> ExpertProduct<'p> {
+        let [routes, x, y] = [product.routes, product.x, product.y].map(|of| self.places.of(of));
+        debug_assert!(x.offset == 0 && y.offset == 0, "activations of experts have buffers to themselves");
+        let [x_width, y_width] = [product.x, product.y].map(|of| self.forward.width(of));
+        let used = product.experts.used as u32;
+        let sum = matches!(product.epilogue, Epilogue::Sum { .. });
+        ExpertProduct {
+            counts: counts_of(product.experts),
+            weights: &product.part.matrix,
+            bias: product.part.bias,
+            epilogue: product.epilogue,
+            routes: routes.slice,
+            x: x.slice,
+            x_stride: if product.per_choice { x_width / used } else { x.stride as u32 },
+            y: y.slice,
+            y_stride: if sum { y.stride as u32 } else { y_width / used },
+        }
+    }
+}
+
+fn epilogues(parts: usize, kind: ExpertActivation) -> Vec<Epilogue> {
+    if parts == 1 { vec![Epilogue::Gate(kind)] } else { vec![Epilogue::Store, Epilogue::Up(kind)] }
+}

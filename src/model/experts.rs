@@ -1,0 +1,148 @@
+//! What a program says about mixtures of experts (Shazeer et al. 2017, <https://arxiv.org/abs/1701.06538>).
+
+use super::config::Keys;
+use super::{PerLayer, WeightKey};
+use crate::error::{Error, ErrorCode, Result};
+
+/// Experts of a layer, at most: what the kernels keep in workgroup memory bounds it.
+pub const MAX_EXPERTS: usize = 512;
+
+/// Experts of a token, at most.
+pub const MAX_USED: usize = 16;
+
+/// Rows of an expert's matrix, at most.
+const MAX_EXPERT_FFN: usize = 1 << 16;
+
+/// How many experts a layer has, and how many of them a token goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Experts {
+    /// Of the layer; at most [`MAX_EXPERTS`].
+    pub count: usize,
+    /// Of a token; at most [`MAX_USED`], and no more than there are.
+    pub used: usize,
+}
+
+/// How the logits of a router become weights. The numbers are those of `GATING` in `shaders/route.wgsl`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gating {
+    /// Softmax over all experts.
+    Softmax = 0,
+    /// Each expert's sigmoid.
+    Sigmoid = 1,
+    /// Softmax over the experts that were chosen.
+    SoftmaxOfChosen = 2,
+}
+
+/// The activation of an expert's feed-forward. The numbers are those of `GATE` in `shaders/shared/gated.wgsl`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpertActivation {
+    /// `silu(gate) · up`
+    SwiGlu = 1,
+    /// `gelu(gate) · up`
+    GeGlu = 2,
+    /// `x · sigmoid(1.702 · x) · (clamp(up, ±7) + 1)` with `x = min(gate, 7)` (gpt-oss,
+    /// <https://arxiv.org/abs/2508.10925>).
+    ClampedSwiGlu = 3,
+}
+
+/// From a router's logits to the experts of a token and their weights.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Routing {
+    /// How many.
+    pub experts: Experts,
+    /// How logits become weights. Without a bias the experts with the largest logits are chosen.
+    pub gating: Gating,
+    /// Whether the weights of a token are divided by their sum.
+    pub normalise: bool,
+    /// What weights are multiplied by.
+    pub scale: f32,
+    /// What logits are multiplied by.
+    pub logit_scale: f32,
+    /// `[experts]`, added to the weights for the choice alone (DeepSeek-V3, <https://arxiv.org/abs/2412.19437>).
+    pub bias: Option<WeightKey>,
+    /// `[experts]`, what an expert's weight is multiplied by.
+    pub expert_scales: Option<WeightKey>,
+}
+
+/// Gate and up of every expert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateUp {
+    /// `[experts, 2 · ffn, hidden]`: each expert's gate, then its up.
+    Fused(WeightKey),
+    /// `[experts, ffn, hidden]` each, with their biases `[experts, ffn]`.
+    Pair { weights: [WeightKey; 2], biases: Option<[WeightKey; 2]> },
+}
+
+impl GateUp {
+    /// What the lowerings name both by.
+    pub fn key(&self) -> WeightKey {
+        match *self {
+            Self::Fused(key) | Self::Pair { weights: [key, _], .. } => key,
+        }
+    }
+}
+
+/// What metadata says about experts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExpertConfig {
+    /// How many; 0 of a model without experts.
+    pub experts: Experts,
+    /// Width inside an expert's feed-forward, if the file has a key of its own for it.
+    pub ffn: Option<PerLayer>,
+    /// Width inside the shared expert, or 0.
+    pub shared_ffn: usize,
+    /// How logits become weights, if the file says.
+    pub gating: Option<Gating>,
+    /// Whether weights add up to 1, if the file says.
+    pub normalise: Option<bool>,
+    /// What weights are multiplied by.
+    pub scale: f32,
+    /// Layers before the first with experts.
+    pub leading_dense: usize,
+}
+
+impl ExpertConfig {
+    /// Reads and checks the keys.
+    ///
+    /// # Errors
+    /// `bad_file` for numbers out of range, `unsupported_architecture` for groups of experts and other gatings.
+    pub(super) fn from_keys(keys: &Keys, layers: usize) -> Result<Self> {
+        const COUNT: &str = "expert_count";
+        const USED: &str = "expert_used_count";
+        let count = keys.number(COUNT, MAX_EXPERTS)?.unwrap_or(0);
+        let used = keys.number(USED, MAX_USED.min(count))?.unwrap_or(0);
+        if count > 0 && used == 0 {
+            return Err(keys.missing(USED));
+        }
+        let groups = keys.number("expert_group_count", MAX_EXPERTS)?.unwrap_or(0);
+        if count > 0 && groups > 1 {
+            let message = format!("metadata `{}`: expected 1, found {groups}", keys.name("expert_group_count"));
+            return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+        }
+        Ok(Self {
+            experts: Experts { count, used },
+            ffn: keys.per_layer("expert_feed_forward_length", layers, MAX_EXPERT_FFN)?,
+            shared_ffn: keys.number("expert_shared_feed_forward_length", MAX_EXPERT_FFN)?.unwrap_or(0),
+            gating: gating(keys)?,
+            normalise: keys.metadata.bool(&keys.name("expert_weights_norm"))?,
+            scale: keys.scale("expert_weights_scale")?.unwrap_or(1.0),
+            leading_dense: keys.number("leading_dense_block_count", layers)?.unwrap_or(0),
+        })
+    }
+}
+
+/// 0 says that the family decides.
+fn gating(keys: &Keys) -> Result<Option<Gating>> {
+    const KEY: &str = "expert_gating_func";
+    let name = keys.name(KEY);
+    match keys.metadata.u64(&name)? {
+        None | Some(0) => Ok(None),
+        Some(1) => Ok(Some(Gating::Softmax)),
+        Some(2) => Ok(Some(Gating::Sigmoid)),
+        Some(3) => Ok(Some(Gating::SoftmaxOfChosen)),
+        Some(other) => {
+            let message = format!("metadata `{name}`: expected 1 to 3, found {other}");
+            Err(Error::new(ErrorCode::UnsupportedArchitecture, message))
+        }
+    }
+}

@@ -1,0 +1,136 @@
+"""Mixtures of experts: Llama with experts (Mixtral), Qwen 3 MoE, Granite MoE, gpt-oss.
+
+Routers have large weights, so that few choices of an expert hang on a near tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+
+from random_model import (Model, Tensor, bias, bpe, drawn, matrix, norm, output_norm, spm, stack, token_matrix)
+from tiny_vocabulary import Vocabulary
+
+LOGIT_STD = 3.6
+
+
+@dataclass
+class Spec:
+    """One model: shape, and what is special about it."""
+    name: str
+    architecture: str
+    type: Type
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    """Of an expert."""
+    experts: int
+    used: int
+    layers: int = 2
+    shared_ffn: int = 0
+    head_norms: bool = False
+    biases: bool = False
+    """Of q, k, v, the attention's output, the router and the experts."""
+    sinks: bool = False
+    ffn_norm: str = "ffn_norm"
+    keys: dict[str, object] = field(default_factory=dict)
+    types: dict[str, Type] = field(default_factory=dict)
+    embedding_std: float = 0.05
+    update: float = 1.0
+    """Updates of the residual stream are larger by this."""
+    pre: str = "qwen2"
+
+
+SPECS = [
+    Spec("mixtral-f32", "llama", Type.F32, 36, 2, 1, 18, 28, experts=5, used=2),
+    Spec("qwen3moe-q8_0", "qwen3moe", Type.Q8_0, 64, 2, 1, 48, 32, experts=10, used=3, head_norms=True,
+         keys={"rope.freq_base": 1e6, "expert_feed_forward_length": 32, "feed_forward_length": 192},
+         types={"*.ffn_up_exps.weight": Type.Q4_0}),
+    Spec("gpt-oss-mxfp4", "gpt-oss", Type.Q8_0, 64, 4, 2, 32, 32, experts=8, used=3, biases=True, sinks=True,
+         ffn_norm="post_attention_norm", pre="gpt-4o", types={"*_exps.weight": Type.MXFP4},
+         keys={"rope.freq_base": 150000.0, "rope.scaling.type": "yarn", "rope.scaling.factor": 8.0,
+               "rope.scaling.original_context_length": 64, "expert_feed_forward_length": 32,
+               "attention.sliding_window": 40}),
+    Spec("granitemoe-f16", "granitemoe", Type.F16, 40, 2, 1, 20, 28, experts=6, used=2, shared_ffn=36,
+         keys={"expert_shared_feed_forward_length": 36, "embedding_scale": 6.0, "residual_scale": 0.4,
+               "attention.scale": 0.15, "logit_scale": 2.0}, update=2.5 * 6.0, embedding_std=0.05, pre="gpt-2"),
+]
+
+
+def metadata(spec: Spec) -> dict[str, object]:
+    keys: dict[str, object] = {
+        "embedding_length": spec.hidden, "block_count": spec.layers, "feed_forward_length": spec.ffn,
+        "attention.head_count": spec.heads, "attention.head_count_kv": spec.kv_heads,
+        "attention.layer_norm_rms_epsilon": 1e-5, "expert_count": spec.experts, "expert_used_count": spec.used}
+    if spec.head_dim * spec.heads != spec.hidden:
+        keys |= {"attention.key_length": spec.head_dim, "attention.value_length": spec.head_dim}
+    return keys | spec.keys
+
+
+def tensors(spec: Spec, vocabulary: Vocabulary) -> Iterator[Tensor]:
+    tokens = len(vocabulary.tokens)
+    yield token_matrix("token_embd.weight", tokens, spec.hidden, spec.embedding_std)
+    for layer in range(spec.layers):
+        yield from attention(spec, layer)
+        yield from feed_forward(spec, layer)
+    logits = LOGIT_STD * spec.keys.get("logit_scale", 1.0)
+    yield output_norm(spec.hidden, logits / spec.hidden**0.5 / spec.embedding_std)
+    if spec.architecture == "gpt-oss":
+        yield token_matrix("output.weight", tokens, spec.hidden, spec.embedding_std)
+
+
+def attention(spec: Spec, layer: int) -> Iterator[Tensor]:
+    q, kv = spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim
+    score = (1.0 if spec.head_norms or spec.biases else 1.5) / spec.hidden**0.5
+    start = f"blk.{layer}."
+    yield norm(f"{start}attn_norm.weight", spec.hidden)
+    for role, rows, cols, std in (("attn_q", q, spec.hidden, score), ("attn_k", kv, spec.hidden, score),
+                                  ("attn_v", kv, spec.hidden, spec.hidden**-0.5),
+                                  ("attn_output", spec.hidden, q, 1.5 * spec.update * spec.embedding_std / q**0.5)):
+        yield matrix(f"{start}{role}.weight", rows, cols, std)
+        if spec.biases:
+            size = spec.embedding_std if role == "attn_output" else 1.0
+            yield bias(f"{start}{role}.bias", rows, 0.4 * size)
+    if spec.head_norms:
+        yield norm(f"{start}attn_q_norm.weight", spec.head_dim, 1.5)
+        yield norm(f"{start}attn_k_norm.weight", spec.head_dim, 1.5)
+    if spec.sinks:
+        yield bias(f"{start}attn_sinks.weight", spec.heads, 1.5, mean=1.0)
+
+
+def feed_forward(spec: Spec, layer: int) -> Iterator[Tensor]:
+    start, n, ffn, hidden = f"blk.{layer}.", spec.experts, spec.ffn, spec.hidden
+    into, out = 1.5 / hidden**0.5, 2.0 * spec.update * spec.embedding_std / ffn**0.5
+    yield norm(f"{start}{spec.ffn_norm}.weight", hidden)
+    yield matrix(f"{start}ffn_gate_inp.weight", n, hidden, 4.0 / hidden**0.5, Type.F32)
+    yield stack(f"{start}ffn_gate_exps.weight", n, ffn, hidden, into)
+    yield stack(f"{start}ffn_up_exps.weight", n, ffn, hidden, into)
+    yield stack(f"{start}ffn_down_exps.weight", n, hidden, ffn, out)
+    if spec.biases:
+        yield bias(f"{start}ffn_gate_inp.bias", n, 0.5)
+        yield rows_of(f"{start}ffn_gate_exps.bias", n, ffn, 0.5)
+        yield rows_of(f"{start}ffn_up_exps.bias", n, ffn, 0.5)
+        yield rows_of(f"{start}ffn_down_exps.bias", n, hidden, 0.5 * spec.embedding_std)
+    if spec.shared_ffn:
+        yield matrix(f"{start}ffn_gate_shexp.weight", spec.shared_ffn, hidden, into)
+        yield matrix(f"{start}ffn_up_shexp.weight", spec.shared_ffn, hidden, into)
+        yield matrix(f"{start}ffn_down_shexp.weight", hidden, spec.shared_ffn, out)
+
+
+def rows_of(name: str, count: int, size: int, std: float) -> Tensor:
+    """A bias for each expert."""
+    return drawn(name, lambda rng: std * rng.standard_normal((count, size), dtype=np.float32))
+
+
+def model(spec: Spec) -> Model:
+    vocabulary = spm(307) if spec.architecture == "llama" else bpe(307, spec.pre)
+    return Model(spec.name, spec.architecture, spec.type, metadata(spec), lambda tokens: tensors(spec, tokens),
+                 vocabulary, types=spec.types)
+
+
+MODELS = [model(spec) for spec in SPECS]
