@@ -19,6 +19,7 @@ const MAX_SUMS = 5u; // four rows of W, and the squares
 #import mat_vec_rows
 
 #import x_stage
+#import stage_grid
 
 var<workgroup> squares_of: array<f32, MAX_THREAD_GROUPS>; // [thread groups]
 
@@ -57,6 +58,7 @@ fn main(
     let thread_group = join_thread_group(thread);
     let thread_groups = WG_SIZE / thread_group.lanes;
     var squares = 0.0;
+    stage_grid(thread);
     for (var round = 0u; round < ROW_PASSES; round += 1u) {
         let taken = (round * thread_groups + thread_group.index) * OUTPUTS;
         let idle = ROW_PASSES > 1u && taken >= GROUP_ROWS;

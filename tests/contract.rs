@@ -343,8 +343,8 @@ fn mutants(file: &str, shared: bool) -> Vec<String> {
 #[test]
 fn every_shader_has_a_mutant() {
     let kernels = CATALOGUE.iter().map(|spec| (spec.kernel_name.to_owned(), false));
-    // Files without a function declare what others use.
-    let computes = |text: &str| text.contains("\nfn ") || text.starts_with("fn ");
+    // Files without a function declare what others use; an empty one has nothing to get wrong.
+    let computes = |text: &str| text.lines().any(|line| line.starts_with("fn ") && !line.ends_with("{}"));
     let shared = files().map(|(name, text)| (format!("shared/{name}"), computes(text)));
     let needed = kernels.map(|(file, shared)| (file, shared, true)).chain(shared.map(|(file, fun)| (file, true, fun)));
     let without: Vec<String> = needed

@@ -1,16 +1,21 @@
-// Grids of eight weights. Two entries share a word: entry n, and the one that is half of the grid further. Of the codes
-// 0 to 2, those of weights 0–3 lie in the low nibbles of its bytes, those of 4–7 in the high ones; the second entry's
-// are the upper two bits of the nibbles.
-override TABLE_AT: u32;
+// Grids of eight magnitudes: 8, 25 and 43. An entry is a word, in which nibble 2j + h belongs to weight 4h + j: 4, 5 or
+// 6. Its complement in three bits stands for a negative weight, and with those u the quant 17u + (bit 1 of u) is 60 plus
+// the weight:  5 -> 85 = 60 + 25,  2 -> 35 = 60 - 25.
+#import grid
+#import grid_signs
 
-// Entry n, or the second one of its word.
-fn entry(n: u32, second: u32) -> u32 {
-    // mutant (mat_vec, mat_mul, gather): >> (2u * second) => >> second
-    return w_word[TABLE_AT + n] >> (2u * second);
+const BITS = 7;
+
+// Entry n with the signs of eighth g of a block.
+fn signed_entry(n: u32, signs: u32, g: u32) -> u32 {
+    // mutant (mat_vec, mat_mul, gather, mat_mul_int8): signs >> g => signs >> (g & 2u)
+    return grid_word(n) ^ (((signs >> g) & 0x11111111u) * 7u);
 }
 
-// The codes of weights 4k … 4k+3 of a block, as bytes, given the entry that they are part of.
-fn codes_of(entry: u32, k: u32) -> u32 {
-    // mutant (mat_vec, mat_mul, gather): 4u * (k & 1u) => 4u * (k & 2u)
-    return (entry >> (4u * (k & 1u))) & 0x03030303u;
+// Quants 4k … 4k+3 of a block, given their signed entry.
+fn quants_of(entry: u32, k: u32) -> u32 {
+    // mutant (mat_vec, mat_mul, gather, mat_mul_int8): 4u * (k & 1u) => 4u * (k & 2u)
+    let u = (entry >> (4u * (k & 1u))) & 0x07070707u;
+    // mutant (mat_vec, mat_mul, gather, mat_mul_int8): (u >> 1u) & 0x01010101u => u & 0x01010101u
+    return 17u * u + ((u >> 1u) & 0x01010101u);
 }

@@ -1,7 +1,8 @@
 // Reading quantised blocks of 32 weights. A type's file says what a block holds:
 //   BITS             bits of a quant, at most 8
 //   HALVES           whether the halves of a block have scales of their own
-//   block_words(b)   its 32 quants in the low bits of bytes, four per word, in the order of the weights
+//   block_words(b)   its 32 quants in the low bits of bytes, four per word, in the order of the weights; bits above
+//                    them may be anything, but that of 7-bit quants is 0
 //   block_word(b, k) word k of these
 //   block_scales(b)  (scale of weights 0–15, of 16–31, minimum of 0–15, of 16–31): weight = scale · quant - minimum
 //
@@ -85,7 +86,7 @@ fn quads_dot(b: u32, k: u32, low: vec4<f32>, high: vec4<f32>, x_sums: vec2<f32>)
 }
 
 // The quants of block b as signed bytes, for integer dot products, and their scales and minima.
-const BYTES = ((1u << u32(BITS)) - 1u) * 0x01010101u;
+const BYTES = select(((1u << u32(BITS)) - 1u) * 0x01010101u, 0xffffffffu, BITS >= 7);
 const FLIPPED = select(0u, 0x80808080u, BITS == 8); // 8-bit quants are lowered by 128 to fit signed bytes
 
 fn int8_words(b: u32) -> array<u32, 8> {

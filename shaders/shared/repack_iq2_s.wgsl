@@ -1,6 +1,6 @@
 // IQ2_S, 82 bytes: f16 scale, 32 numbers of entries, 32 bytes of signs, 8 bytes of the numbers' upper bits, 8 bytes of
 // scales.
-#import spread_bits
+#import repack_signs
 
 override HIGH_AT: u32;
 override SIGNS_AT: u32;
@@ -12,7 +12,7 @@ fn repack_block(i: u32, b: u32) {
     let s = i & 7u;
     put(b, raw_u32(first + 2u + 4u * s));
     // mutant (repack): first + 34u + 4u * s => first + 34u
-    put(SIGNS_AT + b, spread_bits(raw_u32(first + 34u + 4u * s)));
+    put(SIGNS_AT + b, spread_signs(raw_u32(first + 34u + 4u * s)));
     if s == 0u {
         for (var k = 0u; k < 2u; k += 1u) {
             put(HIGH_AT + b / 4u + k, raw_u32(first + 66u + 4u * k));

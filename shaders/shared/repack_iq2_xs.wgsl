@@ -1,5 +1,5 @@
 // IQ2_XS, 74 bytes: f16 scale, 32 times 16 bits of number (9) and signs (7), 8 bytes of scales.
-#import spread_bits
+#import repack_signs
 
 override SIGNS_AT: u32;
 override SCALES_AT: u32;
@@ -18,7 +18,7 @@ fn repack_block(i: u32, b: u32) {
         bits |= ((word >> 9u) | ((word >> 1u) & 128u)) << (8u * g);
     }
     put(b, numbers);
-    put(SIGNS_AT + b, spread_bits(bits));
+    put(SIGNS_AT + b, spread_signs(bits));
     if s == 0u {
         for (var k = 0u; k < 2u; k += 1u) {
             // mutant (repack): first + 66u + 4u * k => first + 66u

@@ -1,7 +1,7 @@
 // IQ1_M: weight = scale · (2 · 3-bit scale + 1) · (quant / 4 - 9/8); a byte and three bits for each entry of a grid of
 // eight. A quant is four times the entry's, and 1 more where the fourth bit says that the weight is moved up by 1/8.
 // Per 256 weights 8 bytes: four times four 3-bit scales, and above each four a quarter of an f16.
-#import grid_eights
+#import grid_pairs
 
 override HIGH_AT: u32;
 override SCALES_AT: u32;
@@ -16,9 +16,8 @@ fn high_bits(b: u32) -> u32 {
 
 // The entry of eighth g of a block.
 fn entry_of(numbers: u32, high: u32, g: u32) -> u32 {
-    let upper = high >> (4u * g);
-    // mutant (mat_vec, mat_mul_int8, gather, mat_mul): (upper & 3u) << 8u => (upper & 1u) << 8u
-    return entry(((numbers >> (8u * g)) & 255u) | ((upper & 3u) << 8u), (upper >> 2u) & 1u);
+    // mutant (mat_vec, mat_mul_int8, gather, mat_mul): ((high >> (4u * g)) & 7u) => ((high >> (4u * g)) & 3u)
+    return entry(((numbers >> (8u * g)) & 255u) | (((high >> (4u * g)) & 7u) << 8u));
 }
 
 // The quants 4k … 4k+3 of a block.

@@ -1,6 +1,6 @@
 // IQ1_S: weight = scale · (2 · 3-bit scale + 1) · (quant - 1 ± 1/8); a byte and three bits for each entry of a grid of
 // eight quants; an f16 per 256. The 16 bits with the upper three of four numbers have scale and sign above them.
-#import grid_eights
+#import grid_pairs
 
 override HIGH_AT: u32;
 override HEADS_AT: u32;
@@ -15,9 +15,8 @@ fn high_bits(b: u32) -> u32 {
 
 // The entry of eighth g of a block.
 fn entry_of(numbers: u32, high: u32, g: u32) -> u32 {
-    let upper = high >> (3u * g);
-    // mutant (mat_vec, mat_mul_int8, gather, mat_mul): (upper & 3u) << 8u => (upper & 1u) << 8u
-    return entry(((numbers >> (8u * g)) & 255u) | ((upper & 3u) << 8u), (upper >> 2u) & 1u);
+    // mutant (mat_vec, mat_mul_int8, gather, mat_mul): ((high >> (3u * g)) & 7u) => ((high >> (3u * g)) & 3u)
+    return entry(((numbers >> (8u * g)) & 255u) | (((high >> (3u * g)) & 7u) << 8u));
 }
 
 fn block_words(b: u32) -> array<u32, 8> {

@@ -1,11 +1,15 @@
 // IQ3_S: weight = scale · (1 + 2 · 4-bit scale) · (2 · quant - 15); a byte and a bit for each entry of a grid of four
-// quants; bits of signs; an f16 per 256. The grid has the quants of positive weights, the others are their complement.
+// quants; a word of signs; an f16 per 256. The grid has the quants of positive weights, the others are their complement;
+// entry n lies in the low nibbles of a word, entry 256 + n in the high ones.
+#import grid
+#import grid_signs
+
 override HIGH_AT: u32;
 override SIGNS_AT: u32;
 override SCALES_AT: u32;
 override HEADS_AT: u32;
-override TABLE_AT: u32; // [256]: entry n in the low nibbles, n + 256 in the high ones
 
+const GRID_WORDS = 256u;
 const BITS = 4;
 const HALVES = false;
 
@@ -17,11 +21,11 @@ fn high_bits(b: u32) -> u32 {
 
 // Quants 4k … 4k+3 of a block, given the word of its entries' numbers that has theirs.
 fn word_of(numbers: u32, high: u32, signs: u32, k: u32) -> u32 {
-    let entry = w_word[TABLE_AT + ((numbers >> (8u * (k & 3u))) & 255u)];
+    let entry = grid_word((numbers >> (8u * (k & 3u))) & 255u);
     // mutant (gather, mat_vec, mat_mul): ((high >> k) & 1u) << 2u => ((high >> k) & 1u)
     let nibbles = entry >> (((high >> k) & 1u) << 2u);
-    // mutant (gather, mat_vec, mat_mul): (signs >> k) & => (signs >> (k & 3u)) &
-    return nibbles ^ (((signs >> k) & 0x01010101u) * 15u);
+    // mutant (gather, mat_vec, mat_mul): * 15u => * 7u
+    return nibbles ^ (signs_of(signs, k) * 15u);
 }
 
 fn block_words(b: u32) -> array<u32, 8> {

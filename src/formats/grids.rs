@@ -27,8 +27,10 @@ enum Form {
     Bytes,
     /// Four codes: 8 + code in the low nibbles; those of the second half of the entries in the high ones.
     Nibbles,
-    /// Eight codes: two bits in the low nibbles for the first four, in the high ones for the others; the second half
-    /// of the entries in the upper two bits of the nibbles.
+    /// Eight codes: 4 + code in the nibbles, the first four in the low ones.
+    Eights,
+    /// Eight codes in the lower two bits of the nibbles, the first four in the low ones; those of the second half of
+    /// the entries in the upper two bits.
     Pairs,
 }
 
@@ -58,7 +60,7 @@ pub static IQ3_S: Grid = Grid {
 
 /// Entries of eight magnitudes.
 const fn of_magnitudes(codes: &'static [u8]) -> Grid {
-    Grid { codes, width: 8, values: &[8, 25, 43], words: codes.len() as u32 / 4, form: Form::Pairs }
+    Grid { codes, width: 8, values: &[8, 25, 43], words: codes.len() as u32 / 2, form: Form::Eights }
 }
 
 /// 256 entries.
@@ -91,14 +93,13 @@ impl Grid {
     pub fn packed(&self) -> Vec<u32> {
         let words = self.words as usize;
         let code = |entry: usize, i: usize| self.code(entry, i) as u32;
+        let place = |i: usize| 8 * (i % 4) + 4 * (i / 4);
         let word = |n: usize| -> u32 {
             match self.form {
                 Form::Bytes => (0..4).map(|i| u32::from(self.values[self.code(n, i)] as u8) << (8 * i)).sum(),
                 Form::Nibbles => (0..4).map(|i| (0x88 + code(n, i) + (code(n + words, i) << 4)) << (8 * i)).sum(),
-                Form::Pairs => {
-                    let place = |i: usize| 8 * (i % 4) + 4 * (i / 4);
-                    (0..8).map(|i| (code(n, i) + (code(n + words, i) << 2)) << place(i)).sum()
-                }
+                Form::Eights => (0..8).map(|i| (4 + code(n, i)) << place(i)).sum(),
+                Form::Pairs => (0..8).map(|i| (code(n, i) + (code(n + words, i) << 2)) << place(i)).sum(),
             }
         };
         (0..words).map(word).collect()
@@ -121,10 +122,9 @@ pub(super) fn packed_even_signs(quants: &[u8; 32], i: usize) -> u8 {
     even_signs(quants[i / 8 * 8..][..7].iter().enumerate().map(|(i, &bit)| u32::from(bit) << i).sum())
 }
 
-/// The four bits that stand where the signs of weights 7, 15, 23 and 31 would.
+/// The four bits that stand where the signs of weights 7, 15, 23 and 31 would: the upper ones of the packed word.
 pub(super) fn spare_bits(packed: &[u8]) -> u8 {
-    // Weight 8g + 7 has bit 2g + 1 of byte 3.
-    (0..4).map(|g| (packed[3] >> (2 * g + 1) & 1) << g).sum()
+    packed[3] >> 4
 }
 
 /// Bit `i` of a block's single bits, from a word of four times seven signs and four other bits above them.

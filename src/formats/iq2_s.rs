@@ -3,7 +3,7 @@
 
 use super::blocks::{blocks, half_at, sign_at};
 use super::grids::{self, signed, two_scales};
-use super::{Format, Levels, Twin, bits, f16_field, heads, parts, shared, table};
+use super::{Format, Levels, Twin, f16_field, heads, parts, shared, signs, table};
 
 pub(super) static FORMAT: Format = Format {
     id: 22,
@@ -16,7 +16,7 @@ pub(super) static FORMAT: Format = Format {
     sections: &[
         parts("", 4, 2),
         parts("HIGH_AT", 1, 66),
-        bits("SIGNS_AT"),
+        signs("SIGNS_AT"),
         parts("SCALES_AT", 1, 74),
         heads(2, 0),
         table(&grids::IQ2_S),

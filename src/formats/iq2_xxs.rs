@@ -3,7 +3,7 @@
 
 use super::blocks::{blocks, half_at, word_at};
 use super::grids::{self, even_signs, packed_even_signs, signed, spare_bits, stored_bit};
-use super::{BLOCK, Content, Format, Levels, Section, Twin, bits, f16_field, heads, shared, table};
+use super::{BLOCK, Content, Format, Levels, Section, Twin, f16_field, heads, shared, signs, table};
 
 const NUMBERS: Section =
     Section { name: "", weights: BLOCK, bytes: 4, content: Content::Strided { at: 2, unit: 8, byte: 1 } };
@@ -17,7 +17,7 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 66,
     numbers: &[f16_field(0, 3.875 * 43.0)],
     // The scales stand where the signs that follow from others would.
-    sections: &[NUMBERS, bits("SCALES_AT"), heads(2, 0), table(&grids::IQ2_XXS)],
+    sections: &[NUMBERS, signs("SCALES_AT"), heads(2, 0), table(&grids::IQ2_XXS)],
     weights: shared!("weights_iq2_xxs"),
     repack: shared!("repack_iq2_xxs"),
     dequantize: |bytes, out| blocks(bytes, out, unpack),
@@ -28,8 +28,8 @@ pub(super) static FORMAT: Format = Format {
             let value = grids::IQ2_XXS.value(block.low[i / 8].into(), i % 8);
             signed(value, packed_even_signs(&block.quants, i), i % 8)
         }),
-        scales: |bits, heads, _| {
-            let scale = (f32::from(spare_bits(bits)) + 0.5) * 0.25 * half_at(heads, 0);
+        scales: |signs, heads, _| {
+            let scale = (f32::from(spare_bits(signs)) + 0.5) * 0.25 * half_at(heads, 0);
             [scale, scale, 0.0, 0.0]
         },
     }),

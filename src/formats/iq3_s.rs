@@ -6,7 +6,7 @@
 
 use super::blocks::{blocks, half_at, sign_at};
 use super::grids::{self, signed};
-use super::{Format, Levels, Twin, bits, f16_field, heads, parts, scales, shared, table};
+use super::{Format, Levels, Twin, f16_field, heads, parts, scales, shared, signs, table};
 
 pub(super) static FORMAT: Format = Format {
     id: 21,
@@ -19,7 +19,7 @@ pub(super) static FORMAT: Format = Format {
     sections: &[
         parts("", 8, 2),
         parts("HIGH_AT", 1, 66),
-        bits("SIGNS_AT"),
+        signs("SIGNS_AT"),
         scales(256, 4, 106),
         heads(2, 0),
         table(&grids::IQ3_S),

@@ -4,7 +4,7 @@
 
 use super::blocks::{blocks, half_at, word_at};
 use super::grids::{self, even_signs, packed_even_signs, signed, spare_bits};
-use super::{Format, Levels, Twin, bits, f16_field, heads, parts, shared, table};
+use super::{Format, Levels, Twin, f16_field, heads, parts, shared, signs, table};
 
 pub(super) static FORMAT: Format = Format {
     id: 18,
@@ -15,7 +15,7 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 98,
     numbers: &[f16_field(0, 7.75 * 62.0)],
     // The scales stand where the signs that follow from others would.
-    sections: &[parts("", 8, 2), bits("SCALES_AT"), heads(2, 0), table(&grids::IQ3_XXS)],
+    sections: &[parts("", 8, 2), signs("SCALES_AT"), heads(2, 0), table(&grids::IQ3_XXS)],
     weights: shared!("weights_iq3_xxs"),
     repack: shared!("repack_iq3_xxs"),
     dequantize: |bytes, out| blocks(bytes, out, unpack),
@@ -26,8 +26,8 @@ pub(super) static FORMAT: Format = Format {
             let value = grids::IQ3_XXS.value(block.low[i / 4].into(), i % 4);
             signed(value, packed_even_signs(&block.quants, i), i % 8)
         }),
-        scales: |bits, heads, _| {
-            let scale = (f32::from(spare_bits(bits)) + 0.5) * 0.5 * half_at(heads, 0);
+        scales: |signs, heads, _| {
+            let scale = (f32::from(spare_bits(signs)) + 0.5) * 0.5 * half_at(heads, 0);
             [scale, scale, 0.0, 0.0]
         },
     }),

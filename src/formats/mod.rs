@@ -165,6 +165,14 @@ impl Format {
     pub const fn is_quantised(&self) -> bool {
         self.block_len > 1
     }
+
+    /// The grid that follows the blocks of a packed matrix.
+    pub fn grid(&self) -> Option<&'static Grid> {
+        self.sections.iter().find_map(|section| match section.content {
+            Content::Grid(grid) => Some(grid),
+            _ => None,
+        })
+    }
 }
 
 /// A file of `shaders/shared/`: its name and its text without comments.
@@ -262,6 +270,8 @@ pub enum Content {
     /// Bits of the quants from this one on, as many as the unit has for each of 32 weights, in the order that
     /// `kernels/layout.rs` describes.
     Quants(u32),
+    /// The quants are single bits, in the order of signs that `kernels/layout.rs` describes.
+    Signs,
     /// The block's bytes from this one on, as they are.
     Bytes(usize),
     /// Byte i of unit u is byte `at + unit · u + byte · i` of the block.
@@ -304,9 +314,9 @@ const fn parts(name: &'static str, bytes: u32, at: usize) -> Section {
     Section { name, weights: BLOCK, bytes, content: Content::Strided { at, unit: bytes as usize, byte: 1 } }
 }
 
-/// Single bits of 32 weights.
-const fn bits(name: &'static str) -> Section {
-    Section { name, weights: BLOCK, bytes: 4, content: Content::Quants(0) }
+/// A bit for each of 32 weights.
+const fn signs(name: &'static str) -> Section {
+    Section { name, weights: BLOCK, bytes: 4, content: Content::Signs }
 }
 
 /// The words of a grid.

@@ -15,14 +15,14 @@
 //! | bit pairs | 2 | word g: weight 16g+4k+j in bits 8j+2k, 8j+2k+1 |
 //! | single bits | 1 | weight 4k+j in bit 8j+k |
 //!
-//! Types whose weights are entries of a grid have bytes that number the entries, and signs as single bits; the grid
-//! itself is the last section: see `formats::Grid`.
+//! Types whose weights are entries of a grid have bytes that number the entries, and a word of signs, that of weight
+//! 8g + 4h + j in bit 8j + 4h + g; the grid itself is the last section: see `formats::Grid`.
 //!
 //! Which sections a type has is in its row of `formats`.
 
 use super::spec::BufferId;
 pub use crate::formats::BLOCK;
-use crate::formats::{Content, GgmlType, Grid, Section};
+use crate::formats::{GgmlType, Grid, Section};
 
 /// Sections start at multiples of this many bytes, so that a `vec4<u32>` never straddles two.
 const ALIGN: u64 = 16;
@@ -84,10 +84,7 @@ impl PackedLayout {
 
     /// The grid that follows the blocks.
     pub fn grid(&self) -> Option<&'static Grid> {
-        self.ty.format().sections.iter().find_map(|section| match section.content {
-            Content::Grid(grid) => Some(grid),
-            _ => None,
-        })
+        self.ty.format().grid()
     }
 
     /// Bytes of a row in the file.

@@ -273,7 +273,7 @@ pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), proble
         group_rows *= shape.wg_size / smallest;
         constants.push(("GROUP_ROWS", group_rows.into()));
         constants.push(("ROW_PASSES", largest.div_ceil(smallest).into()));
-        constants.push(("STAGE", stage(shape, weights.cols.div_ceil(BLOCK)).into()));
+        constants.push(("STAGE", stage(shape, weights).into()));
     }
     constants.extend(weights.layout(shard).constants());
     let kernel = variant(shape, weights, &constants);
@@ -289,9 +289,14 @@ const STAGED: u32 = 96;
 /// Blocks of x in limbs, with scale and sums, that fit into 14 KiB.
 const STAGED_LIMBS: u32 = 128;
 
+/// Fewer of either leave 4 KiB for a grid.
+const BESIDE_GRID: u32 = 32;
+
 /// Blocks of x that are staged at once: whole rows, or equal parts of them.
-fn stage(shape: Shape, blocks: u32) -> u32 {
-    blocks.div_ceil(blocks.div_ceil(if shape.limbs { STAGED_LIMBS } else { STAGED }))
+fn stage(shape: Shape, weights: &Matrix) -> u32 {
+    let beside = if weights.ty.format().grid().is_some() { BESIDE_GRID } else { 0 };
+    let blocks = weights.cols.div_ceil(BLOCK);
+    blocks.div_ceil(blocks.div_ceil(if shape.limbs { STAGED_LIMBS } else { STAGED } - beside))
 }
 
 fn variant(shape: Shape, weights: &Matrix, constants: &[(&'static str, f64)]) -> Kernel {
@@ -308,6 +313,10 @@ fn variant(shape: Shape, weights: &Matrix, constants: &[(&'static str, f64)]) ->
     }
     if !shape.split {
         kernel = kernel.import("x_stage", if shape.limbs { "x_limbs" } else { "x_floats" });
+        kernel = match weights.ty.format().grid() {
+            Some(_) => kernel.import("stage_grid", "grid_staged").import("grid", "grid_at"),
+            None => kernel.import("stage_grid", "no_grid"),
+        };
     }
     if weights.cols.is_multiple_of(BLOCK) {
         kernel.import("columns", "columns_full").import("norm", "norm_full")

@@ -40,8 +40,13 @@ impl<'a> Packed<'a> {
     fn word(&self, b: usize, k: usize) -> u32 {
         let mut word = 0;
         for &(section, start) in &self.sections {
-            let Content::Quants(shift) = section.content else { continue };
-            let unit = &self.words[start as usize + b * section.bytes as usize / 4..];
+            let at = start as usize + b * section.bytes as usize / 4;
+            let shift = match section.content {
+                Content::Quants(shift) => shift,
+                Content::Signs => return self.words[at] >> (k % 2 * 4 + k / 2) & 0x0101_0101,
+                _ => continue,
+            };
+            let unit = &self.words[at..];
             word |= match section.bytes {
                 32 => unit[k],
                 16 => unit[k % 4] >> (k & 4) & 0x0f0f_0f0f,

@@ -65,6 +65,7 @@ fn put_block(layout: &PackedLayout, b: usize, raw: &[u8], dst: &mut [u8]) {
             // Once for the matrix, by `put_grid`.
             Content::Grid(_) => {}
             Content::Quants(shift) => put_quants(layout.ty.format(), raw, shift, &mut dst[start + b * bytes..], bytes),
+            Content::Signs => put_signs(layout.ty.format(), raw, &mut dst[start + b * bytes..]),
         }
     }
 }
@@ -77,6 +78,15 @@ fn put_quants(format: &Format, raw: &[u8], shift: u32, dst: &mut [u8], bytes: us
         let (byte, place) = place(bits, w % BLOCK as usize);
         let quant = u16::from((twin.quant)(raw, w) >> shift) & ((1 << bits) - 1);
         dst[w / BLOCK as usize * bytes + byte] |= (quant as u8) << place;
+    }
+}
+
+/// Puts the single bits of a block, those of 32 weights in four bytes.
+fn put_signs(format: &Format, raw: &[u8], dst: &mut [u8]) {
+    let Some(twin) = &format.twin else { return };
+    for w in 0..format.block_len {
+        let (part, i) = (w / BLOCK as usize, w % BLOCK as usize);
+        dst[4 * part + i % 4] |= (twin.quant)(raw, w) << (i % 8 / 4 * 4 + i / 8);
     }
 }
 

@@ -1,0 +1,2 @@
+// For types without a grid.
+fn stage_grid(thread: u32) {}
