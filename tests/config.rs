@@ -259,6 +259,7 @@ fn architectures_differ_where_they_should() {
     let of_ssm = of_ssm.chain(["ssm_conv1d.weight", "ssm_dt.bias", "ssm_a", "ssm_d", "ssm_out.weight"]);
     let mamba2: Vec<&str> = of_ssm.collect();
     assert_eq!(beyond("mamba2"), mamba2);
+    assert_eq!(beyond("granitehybrid"), [""; 0]);
     assert_eq!(beyond("falcon-h1"), [&mamba2[..], &["ffn_norm"]].concat());
     let experts = ["ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight"];
     assert_eq!(beyond("qwen3moe"), [&["attn_q_norm.weight", "attn_k_norm.weight"], &experts[..]].concat());

@@ -48,7 +48,7 @@ pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
             ("shortconv.l_cache".to_owned(), number(3)),
             ("attention.head_count_kv".to_owned(), Value::Array(Array::I32(vec![0, 2]))),
         ],
-        "mamba2" | "falcon-h1" => {
+        "mamba2" | "falcon-h1" | "granitehybrid" => {
             let ssm = ssm.into_iter().chain([("group_count", 2)]);
             ssm.map(|(key, count)| (format!("ssm.{key}"), number(count))).collect()
         }

@@ -37,17 +37,27 @@ pub fn smollm3(config: &ModelConfig) -> Program {
 /// Granite 3 and 4 without recurrent layers (<https://arxiv.org/abs/2407.13739>): embeddings, updates, scores and logits have
 /// factors of their own (after Yang et al. 2022, <https://arxiv.org/abs/2203.03466>).
 pub fn granite(config: &ModelConfig) -> Program {
-    let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
-    let scale = config.attention_scale.unwrap_or(plain.scale);
-    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, scale, ..plain };
-    let block = if config.rope_unused { block.unrotated() } else { with_factors(block, config) };
-    let mut program = Decoder {
+    let block = granite_attention(config);
+    let program = Decoder {
         embedding_scale: config.embedding_scale.unwrap_or(1.0),
         residual_scale: config.residual_scale.unwrap_or(1.0),
         block: &|_| block,
         config,
     }
     .program();
+    divide_logits(program, config)
+}
+
+/// Granite's attention: with the file's scale of scores, and not rotated where the file says so.
+pub fn granite_attention(config: &ModelConfig) -> AttentionBlock {
+    let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
+    let scale = config.attention_scale.unwrap_or(plain.scale);
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, scale, ..plain };
+    if config.rope_unused { block.unrotated() } else { with_factors(block, config) }
+}
+
+/// Divides the logits by the file's scale.
+pub fn divide_logits(mut program: Program, config: &ModelConfig) -> Program {
     let logits = program.head.last().map(|op| op.writes());
     let scale = |x| Some(Op::Scale { x, factor: config.logit_scale?.recip() });
     program.head.extend(logits.and_then(scale));

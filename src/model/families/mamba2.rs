@@ -1,9 +1,10 @@
-//! Mamba-2 (Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>) and families that have its layers: Falcon-H1
-//! (<https://arxiv.org/abs/2507.22448>) beside attention.
+//! Mamba-2 (Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>) and families that have its layers: Granite 4
+//! between layers of attention, Falcon-H1 (<https://arxiv.org/abs/2507.22448>) beside attention.
 
 use super::super::program::{Activation, ConvSpec, Program, ScanSpec, Weight};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Builder};
+use super::builder::{AttentionBlock, Bias, Builder};
+use super::llama::{divide_logits, granite_attention};
 
 /// Mamba-2: one layer after the other, without feed-forward.
 pub fn mamba2(config: &ModelConfig) -> Program {
@@ -29,6 +30,27 @@ pub fn falcon_h1(config: &ModelConfig) -> Program {
         b.add(update);
     });
     layers.head(None)
+}
+
+/// Granite 4 (<https://www.ibm.com/granite/docs/models/granite>): layers of Mamba-2 and, where there are kv heads, of
+/// attention, with Granite's scales.
+pub fn granite_hybrid(config: &ModelConfig) -> Program {
+    let block = granite_attention(config);
+    let residual_scale = config.residual_scale.unwrap_or(1.0);
+    let mut builder = Builder::new(config, config.embedding_scale.unwrap_or(1.0));
+    builder.ffn_bias = Bias::Optional;
+    let layers = builder.layers(|b, layer| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = match config.kv_heads.of(layer) {
+            0 => mixer(b, normed),
+            _ => b.attention(normed, block),
+        };
+        b.add_scaled(update, residual_scale);
+        let normed = b.norm(b.x, Role::FfnNorm);
+        let update = b.feed_forward(normed, GateKind::SwiGlu);
+        b.add_scaled(update, residual_scale);
+    });
+    divide_logits(layers.head(None), config)
 }
 
 /// Mamba-2 of `input`, normalised before: z, xBC and dt, the convolution of xBC, the scan gated by z, a norm where the

@@ -47,6 +47,7 @@ static FAMILIES: &[Family] = &[
     Family { name: "gemma-embedding", program: gemma::gemma_embedding },
     Family { name: "lfm2", program: lfm2::lfm2 },
     Family { name: "mamba2", program: mamba2::mamba2 },
+    Family { name: "granitehybrid", program: mamba2::granite_hybrid },
     Family { name: "falcon-h1", program: mamba2::falcon_h1 },
     Family { name: "gemma4", program: gemma4::gemma4 },
     Family { name: "gpt-oss", program: gpt_oss::gpt_oss },

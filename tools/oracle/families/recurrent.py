@@ -24,7 +24,6 @@ class Ssm:
     groups: int = 1
     kernel: int = 4
     has_norm: bool = True
-    has_bias: bool = True
 
     @property
     def inner(self) -> int:
@@ -130,8 +129,7 @@ def mamba2(shape: Shape, ssm: Ssm) -> Iterator[Tensor]:
 
     yield matrix("ssm_in.weight", ssm.inner + ssm.channels + ssm.heads, shape.hidden, 1.2 / shape.hidden**0.5)
     yield taps("ssm_conv1d.weight", ssm.channels, ssm.kernel)
-    if ssm.has_bias:
-        yield bias("ssm_conv1d.bias", ssm.channels, 0.3)
+    yield bias("ssm_conv1d.bias", ssm.channels, 0.3)
     yield drawn("ssm_dt.bias", dt_bias)
     yield drawn("ssm_a", lambda rng: -np.exp(rng.uniform(np.log(0.02), np.log(8), (ssm.heads, 1))))
     yield drawn("ssm_d", lambda rng: rng.uniform(0.5, 1.5, (ssm.heads, 1)))
@@ -180,4 +178,13 @@ MODELS = [
     model("falcon-h1-q8_0", "falcon-h1", Type.Q8_0, bpe(309, "falcon-h1"),
           Shape(64, [1, 1], heads=3, head_dim=32, ffn=96, ssm=Ssm(4, 16, 32, groups=2), parallel=True,
                 ffn_norm="ffn_norm")),
+    model("granitehybrid-bf16", "granitehybrid", Type.BF16, bpe(307, "gpt-2"),
+          Shape(32, [0, 1, 0], heads=2, head_dim=16, ffn=68, ssm=Ssm(4, 16, 24), update_gain=1 / 0.22,
+                embedding_scale=6.0, logit_scale=4.0),
+          keys={"embedding_scale": 6.0, "residual_scale": 0.22, "attention.scale": 0.1, "logit_scale": 4.0,
+                "rope.scaling.finetuned": False}),
+    model("granitehybrid-q8_0", "granitehybrid", Type.Q8_0, bpe(311, "gpt-2"),
+          Shape(64, [0, 0, 1], heads=4, head_dim=16, ffn=64, ssm=Ssm(8, 16, 32, groups=2), tied=False,
+                logit_scale=3.0),
+          keys={"logit_scale": 3.0}),
 ]
