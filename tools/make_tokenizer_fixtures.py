@@ -108,6 +108,15 @@ TEXTS = [
     "a\x0bb\x0cc",
 ]
 
+# For pre-tokenizers only: runs of spaces of many lengths, numbers beside letters, words with single spaces.
+SPLIT_TEXTS = [
+    "".join(" " * n + "x" for n in (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 600)) + " " * 12,
+    "1234567 1234567a a1234567 12345678_ 1234.5678 ½12345 ２３４５６ x12 345 ",
+    "one two  three four' five-six e\u0301 e\u0301 f 'sister dog's",
+    "中文 中文  中 Abc中文def 々〇 ～，。！「」 ㄅㄆ ㄱㄴ 가나 ﹏︰",
+    "<sentinel:12> <sentinel:> IMGIMGABZ IMGIMGABCDEZ  a\tb    c      d",
+]
+
 APOSTROPHES = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
@@ -157,6 +166,42 @@ PATTERNS = {
         r"[一-龥ࠀ-一가-퟿]+",
         r"\p{N}+",
     ],
+    "jais-2": [
+        cl100k(r"\p{N}{1,3}").removesuffix(r"\s+(?!\S)|\s+")
+        + "|".join(rf"\s{{{n}}}(?!\S)" for n in ("512", "256", "128", "64", "32", "16", "8", "4", "1,2")) + r"|\s{1}"
+    ],
+    "exaone-moe": [
+        rf"{APOSTROPHES}|{BEFORE}(?:\p{{L}}\p{{M}}*(?: \p{{L}}\p{{M}}*)*)+|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"
+    ],
+    "kimi-k2": [
+        r"[\p{Han}]+|"
+        rf"{BEFORE}[{UPPER}&&[^\p{{Han}}]]*[{LOWER}&&[^\p{{Han}}]]+{APOSTROPHES}?|"
+        rf"{BEFORE}[{UPPER}&&[^\p{{Han}}]]+[{LOWER}&&[^\p{{Han}}]]*{APOSTROPHES}?|"
+        rf"\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{SPACES}"
+    ],
+    "spark2_5": [
+        r"\p{N}{1,3}",
+        r"[一-龥぀-ゟ゠-ヿ]+",
+        r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+",
+        r"\p{N}",
+    ],
+    "afmoe": [
+        # The run of numbers whole, then in threes from its end.
+        r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))",
+        r"[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]+",
+        r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"
+        + SPACES,
+    ],
+    "youtu": [
+        r"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+",
+        cased(f"{APOSTROPHES}?", r"\p{N}"),
+    ],
+    "tiny_aya": [r"\d{1,3}(?=(?:\d{3})*\b)", cased(f"{APOSTROPHES}?", r"\p{N}{1,3}")],
+    "superbpe": [r"\p{N}+", r"(?=(\d{3})+(?!\d))"],
+    "chameleon": [
+        r"<sentinel:[0-9]+>", r"(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", r"([\t\n]|    |  )", r"\p{N}",
+        r"[\p{P}!-/:-@\[-`{-~]", GPT2,
+    ],  # fmt: skip
     "bloom": [r" ?[^(\s|.,!?…。，、।۔،)]+"],
     "viking": [r" ?[^(\s|.,!?…。，、।۔،)]+", r"\p{N}"],
 }
@@ -167,11 +212,11 @@ def splitter(patterns):
 
 
 def splits():
-    result = {"made_by": f"tokenizers {tokenizers.__version__}", "texts": TEXTS, "splits": {}}
+    result = {"made_by": f"tokenizers {tokenizers.__version__}", "texts": TEXTS + SPLIT_TEXTS, "splits": {}}
     for name, patterns in PATTERNS.items():
         split = splitter(patterns)
         # Pieces by the number of characters in each: shorter than the pieces themselves.
-        result["splits"][name] = [[len(piece) for piece, _ in split.pre_tokenize_str(text)] for text in TEXTS]
+        result["splits"][name] = [[len(piece) for piece, _ in split.pre_tokenize_str(text)] for text in TEXTS + SPLIT_TEXTS]
     return result
 
 

@@ -103,6 +103,11 @@ pub(super) fn is_nonspacing_mark(character: char) -> bool {
     category(character) == Category::NonspacingMark
 }
 
+/// `\p{Nd}`
+pub(super) fn is_decimal(character: char) -> bool {
+    category(character) == Category::DecimalNumber
+}
+
 /// `\p{Cc}\p{Cf}\p{Co}`
 pub(super) fn is_control_or_format(character: char) -> bool {
     matches!(category(character), Category::Control | Category::Format | Category::PrivateUse)

@@ -18,6 +18,9 @@ const PRE: &str = "tokenizer.ggml.pre";
 const SCORES: &str = "tokenizer.ggml.scores";
 const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";
 
+/// Names of pre-tokenizers that make `gpt2` BPE over characters.
+const OVER_CHARACTERS: [&str; 3] = ["gemma4", "granite-embed-multi-311m", "sarvam-moe"];
+
 /// The tokenizer models that are implemented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
@@ -85,6 +88,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
             .str("tokenizer.chat_template")?
             .filter(|text| !text.trim().is_empty())
             .map(str::to_owned),
+        suppressed: suppressed(metadata, &vocab)?,
         rank_template: metadata.str("tokenizer.chat_template.rerank")?.map(str::to_owned),
         vocab,
         model,
@@ -96,6 +100,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
 
 fn family(metadata: &Metadata) -> Result<Family> {
     match metadata.str(MODEL)?.ok_or_else(|| missing(MODEL))? {
+        "gpt2" if OVER_CHARACTERS.contains(&metadata.str(PRE)?.unwrap_or_default()) => Ok(Family::Characters),
         "gpt2" => Ok(Family::ByteLevel),
         "llama" => Ok(Family::SentencePiece),
         "gemma4" => Ok(Family::Characters),
@@ -110,7 +115,7 @@ fn family(metadata: &Metadata) -> Result<Family> {
 
 fn pre_tokenizer(metadata: &Metadata, family: Family, warnings: &mut Vec<String>) -> Result<&'static PreTokenizer> {
     let name = match family {
-        Family::Characters => Some("gemma4"),
+        Family::Characters => metadata.str(PRE)?.filter(|name| OVER_CHARACTERS.contains(name)).or(Some("gemma4")),
         Family::SentencePiece | Family::WordPiece | Family::Unigram => None,
         Family::ByteLevel => metadata.str(PRE)?,
     };
@@ -125,6 +130,12 @@ fn pre_tokenizer(metadata: &Metadata, family: Family, warnings: &mut Vec<String>
         warnings.push(format!("{PRE} is {name}, which is not known: words are split by the default rules"));
         pretokenizers::fallback()
     }))
+}
+
+/// Ids past the last token are left out, as in llama.cpp.
+fn suppressed(metadata: &Metadata, vocab: &Vocab) -> Result<Vec<u32>> {
+    let ids = metadata.i32s("tokenizer.ggml.suppress_tokens")?.unwrap_or_default();
+    Ok(ids.into_iter().filter_map(|id| id.try_into().ok()).filter(|&id| vocab.is_token(id)).collect())
 }
 
 fn scores(metadata: &Metadata, vocab: &Vocab) -> Result<Vec<f32>> {

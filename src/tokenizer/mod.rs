@@ -20,6 +20,7 @@ mod join;
 mod json;
 mod load;
 mod merge;
+mod patterns;
 mod pretokenizers;
 mod rules;
 mod special;
@@ -60,6 +61,7 @@ pub struct Tokenizer {
     added: Matcher,
     rules: Rules,
     ends: Vec<u32>,
+    suppressed: Vec<u32>,
     chat_template: Option<String>,
     /// The prompt for a query and a document, which stand in it as `{query}` and `{document}`.
     rank_template: Option<String>,
@@ -244,6 +246,11 @@ impl Tokenizer {
     /// All tokens that end an answer, ascending: end of text, of turn, of message, and those known by their names.
     pub fn end_of_generation_ids(&self) -> Vec<u32> {
         self.ends.clone()
+    }
+
+    /// Tokens that must never be generated, such as those that stand for images in a prompt.
+    pub fn suppressed_ids(&self) -> &[u32] {
+        &self.suppressed
     }
 
     /// The file's chat template, in Jinja.

@@ -3,7 +3,8 @@
 //! The names are llama.cpp's, since GGUF files are made for it; the patterns are those of the models' own tokenizers.
 
 use super::classes::Classes;
-use super::split::{Contractions, Letters, Numbers, Stage, Words};
+use super::patterns::{before_threes, digit_groups, image, indent, number_groups, sentinel, sign};
+use super::split::{Contractions, Letters, Numbers, Spaces, Stage, Words};
 
 /// A way to cut text into words, with the rules that come with it.
 #[derive(Debug)]
@@ -26,7 +27,8 @@ const GPT2: Words = Words {
     numbers: Numbers::Spaced,
     not_punctuation: Classes::LETTER,
     tail: b"",
-    line_breaks: false,
+    single_tail: false,
+    spaces: Spaces::Runs,
 };
 
 /// The pattern of OpenAI's cl100k, with `digits` numbers to a piece.
@@ -37,7 +39,8 @@ const fn cl100k(digits: usize) -> Words {
         numbers: Numbers::UpTo(digits),
         not_punctuation: Classes::LETTER,
         tail: b"\r\n",
-        line_breaks: true,
+        single_tail: false,
+        spaces: Spaces::LineBreaks,
     }
 }
 
@@ -50,6 +53,9 @@ const fn cased(contractions: bool, digits: usize) -> Words {
 const LETTERS_AND_MARKS: Classes = Classes::LETTER.or(Classes::MARK);
 const QWEN35: Words =
     Words { letters: Letters::Prefixed(LETTERS_AND_MARKS), not_punctuation: LETTERS_AND_MARKS, ..cl100k(1) };
+
+const SENTENCES: Words = Words { letters: Letters::Sentences, tail: b"\r\n/", single_tail: true, ..cl100k(1) };
+const KIMI: Words = Words { contractions: Contractions::No, letters: Letters::CasedWithoutHan, ..cl100k(3) };
 
 const PLAIN: PreTokenizer =
     PreTokenizer { names: &[], stages: &[], whole_words: false, add_bos: false, add_separator: false };
@@ -106,7 +112,15 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
         add_bos: true,
         ..PLAIN
     },
-    PreTokenizer { names: &["dbrx", "smaug-bpe", "glm4", "chatglm-bpe"], stages: &[Stage::Words(cl100k(3))], ..PLAIN },
+    PreTokenizer { names: &["dbrx", "smaug-bpe", "chatglm-bpe"], stages: &[Stage::Words(cl100k(3))], ..PLAIN },
+    PreTokenizer { names: &["glm4", "glm5"], stages: &[Stage::Words(cl100k(3))], whole_words: true, ..PLAIN },
+    PreTokenizer {
+        names: &["jais-2"],
+        stages: &[Stage::Words(Words { spaces: Spaces::Powers, ..cl100k(3) })],
+        ..PLAIN
+    },
+    PreTokenizer { names: &["exaone-moe"], stages: &[Stage::Words(SENTENCES)], ..PLAIN },
+    PreTokenizer { names: &["kimi-k2"], stages: &[Stage::Words(KIMI)], ..PLAIN },
     PreTokenizer {
         names: &[
             "qwen2",
@@ -169,7 +183,53 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
     },
     PreTokenizer {
         names: &["deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"],
-        stages: &[Stage::Numbers(3), Stage::Run(is_han_or_kana), Stage::DeepSeekWords],
+        stages: &[Stage::Numbers(3), Stage::Run(is_han_or_kana), Stage::DeepSeekWords { single_breaks: false }],
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["spark2_5"],
+        stages: &[
+            Stage::Numbers(3),
+            Stage::Run(is_han_or_kana),
+            Stage::DeepSeekWords { single_breaks: true },
+            Stage::Numbers(1),
+        ],
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["afmoe"],
+        stages: &[Stage::Cuts(number_groups), Stage::Run(is_asian), Stage::DeepSeekWords { single_breaks: false }],
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["youtu"],
+        stages: &[
+            Stage::Run(is_korean),
+            Stage::Run(is_chinese_sign),
+            Stage::Run(is_bopomofo),
+            Stage::Run(is_han_or_kana),
+            Stage::Words(cased(true, 1)),
+        ],
+        whole_words: true,
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["tiny_aya", "cohere2moe"],
+        stages: &[Stage::Cuts(digit_groups), Stage::Words(cased(true, 3))],
+        ..PLAIN
+    },
+    PreTokenizer { names: &["superbpe"], stages: &[Stage::Run(is_number), Stage::Cuts(before_threes)], ..PLAIN },
+    PreTokenizer {
+        names: &["chameleon"],
+        stages: &[
+            Stage::Custom(sentinel),
+            Stage::Custom(image),
+            Stage::Custom(indent),
+            Stage::Numbers(1),
+            Stage::Custom(sign),
+            Stage::Words(GPT2),
+        ],
+        add_bos: true,
         ..PLAIN
     },
     PreTokenizer {
@@ -201,8 +261,9 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
         ..PLAIN
     },
     PreTokenizer { names: &["viking"], stages: &[Stage::PlainSpacedRun(is_bloom_word), Stage::Numbers(1)], ..PLAIN },
-    // Not a name of `tokenizer.ggml.pre` but a value of `tokenizer.ggml.model`.
-    PreTokenizer { names: &["gemma4"], stages: &[Stage::Lines], add_bos: true, ..PLAIN },
+    // Over characters: `gemma4` is a value of `tokenizer.ggml.model`, too.
+    PreTokenizer { names: &["gemma4", "granite-embed-multi-311m"], stages: &[Stage::Lines], add_bos: true, ..PLAIN },
+    PreTokenizer { names: &["sarvam-moe"], stages: &[Stage::Lines], ..PLAIN },
 ];
 
 /// The pre-tokenizer of this name, or `None` for an unknown one.
@@ -240,6 +301,29 @@ fn is_falcon_sign(c: char) -> bool {
 /// `[一-龥぀-ゟ゠-ヿ]`
 fn is_han_or_kana(c: char) -> bool {
     matches!(c, '\u{4e00}'..='\u{9fa5}' | '\u{3040}'..='\u{30ff}')
+}
+
+/// `[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]`
+fn is_asian(c: char) -> bool {
+    matches!(c, '\u{e40}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
+        | '\u{2f00}'..='\u{2fdf}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{a9e0}'..='\u{a9ff}' | '\u{aa60}'..='\u{aa7f}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}'
+        | '\u{ff65}'..='\u{ff9f}')
+}
+
+/// `[가-힣ㄱ-ㆎ]`
+fn is_korean(c: char) -> bool {
+    matches!(c, '가'..='힣' | 'ㄱ'..='ㆎ')
+}
+
+/// `[！…“”‘’—：；，、-〿︰-﹏]`
+fn is_chinese_sign(c: char) -> bool {
+    "！…“”‘’—：；，".contains(c) || matches!(c, '、'..='\u{303f}' | '\u{fe30}'..='\u{fe4f}')
+}
+
+/// `[ㄅ-ㄯ]`
+fn is_bopomofo(c: char) -> bool {
+    matches!(c, 'ㄅ'..='ㄯ')
 }
 
 /// `[一-龥ࠀ-一가-퟿]`

@@ -59,7 +59,9 @@ impl Rules {
             Ok(metadata.bool(&format!("tokenizer.ggml.{name}"))?.unwrap_or(default))
         };
         let (spm, bert) = (family == Family::SentencePiece, family == Family::WordPiece);
-        let add_bos = flag("add_bos_token", spm || words.add_bos)? || bert || family == Family::Characters;
+        // Gemma 4's files say that they want none, by mistake.
+        let gemma4 = family == Family::Characters && words.add_bos;
+        let add_bos = flag("add_bos_token", spm || words.add_bos)? || bert || gemma4;
         let add_eos = flag("add_eos_token", family == Family::Unigram)?;
         let add_separator = flag("add_sep_token", bert || words.add_separator)?;
         let end = ids.eos.or(ids.separator);

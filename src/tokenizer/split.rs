@@ -12,8 +12,9 @@ pub(super) enum Stage {
     /// The usual alternation of words, numbers, punctuation and white space.
     Words(Words),
     /// DeepSeek V3's alternation: `[ASCII punctuation][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|
-    /// ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-    DeepSeekWords,
+    /// ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`, or without line breaks behind signs and with single ones,
+    /// `[\r\n]|\s+(?!\S)|\s+`
+    DeepSeekWords { single_breaks: bool },
     /// `\p{N}{1,n}`
     Numbers(usize),
     /// `[0-9][0-9][0-9]`
@@ -30,6 +31,10 @@ pub(super) enum Stage {
     SpaceAtEnd,
     /// `[^\n]+|[\n]+`
     Lines,
+    /// A pattern of its own, see `patterns.rs`.
+    Custom(fn(&str, usize) -> usize),
+    /// Places at which to cut, where what is cut off depends on what lies far behind; see `patterns.rs`.
+    Cuts(fn(&str, &mut dyn FnMut(usize))),
 }
 
 /// The parts in which the usual alternations differ.
@@ -40,10 +45,22 @@ pub(super) struct Words {
     pub numbers: Numbers,
     /// What ends a run of punctuation, apart from white space and numbers.
     pub not_punctuation: Classes,
-    /// Characters that follow a run of punctuation and belong to it.
+    /// Characters that follow a run of punctuation and belong to it: all of them, or one.
     pub tail: &'static [u8],
-    /// `\s*[\r\n]+` is a piece.
-    pub line_breaks: bool,
+    pub single_tail: bool,
+    pub spaces: Spaces,
+}
+
+/// White space that belongs to no word: in any case `\s+(?!\S)|\s+`, a run that leaves its last character to the word
+/// behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spaces {
+    Runs,
+    /// `\s*[\r\n]+` before that.
+    LineBreaks,
+    /// As `LineBreaks`, but runs are cut into powers of two up to 512:
+    /// `\s{512}(?!\S)|\s{256}(?!\S)|…|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1}`
+    Powers,
 }
 
 /// `'s|'t|'re|'ve|'m|'ll|'d`
@@ -67,6 +84,10 @@ pub(super) enum Letters {
     /// As `Prefixed`, but a word also ends where a small letter meets a capital:
     /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[\p{Lu}…]+[\p{Ll}…]*`
     Cased { contractions: bool },
+    /// As `Cased` with contractions, where Chinese characters are pieces of their own: `\p{Han}+`
+    CasedWithoutHan,
+    /// `[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+`: words with single spaces between them
+    Sentences,
 }
 
 /// Runs of numbers.
@@ -88,6 +109,13 @@ pub(super) fn split<'t>(text: &'t str, stages: &[Stage], word: &mut impl FnMut(&
     };
     let mut gap = 0;
     let mut at = 0;
+    if let Stage::Cuts(cuts) = stage {
+        cuts(text, &mut |end| {
+            split(&text[gap..end], later, word);
+            gap = end;
+        });
+        at = text.len();
+    }
     while at < text.len() {
         let end = stage.match_end(text, at);
         if end == at {
@@ -111,8 +139,8 @@ impl Stage {
     fn match_end(&self, text: &str, at: usize) -> usize {
         match *self {
             Self::Words(words) => words.match_end(text, at),
-            Self::DeepSeekWords => deep_seek_words(text, at),
-            Self::Numbers(max) => run_up_to(text, at, Classes::NUMBER, max),
+            Self::DeepSeekWords { single_breaks } => deep_seek_words(text, at, single_breaks),
+            Self::Numbers(max) => run_up_to(text, at, is_number, max),
             Self::ThreeLimbs => match text.as_bytes()[at..].first_chunk::<3>() {
                 Some(digits) if digits.iter().all(u8::is_ascii_digit) => at + 3,
                 _ => at,
@@ -135,6 +163,9 @@ impl Stage {
                 let same = |&byte: &u8| (byte == b'\n') == line_feeds;
                 at + text.as_bytes()[at..].iter().take_while(|byte| same(byte)).count()
             }
+            Self::Custom(match_end) => match_end(text, at),
+            // `split` cuts by itself.
+            Self::Cuts(_) => at,
         }
     }
 }
@@ -153,7 +184,7 @@ impl Words {
         }
         let end = match self.numbers {
             Numbers::Spaced => behind(at, after_space(text, at), |from| run(text, from, Classes::NUMBER)),
-            Numbers::UpTo(max) => run_up_to(text, at, Classes::NUMBER, max),
+            Numbers::UpTo(max) => run_up_to(text, at, is_number, max),
         };
         if end > at {
             return end;
@@ -161,9 +192,10 @@ impl Words {
         let not_punctuation = self.not_punctuation.or(Classes::SPACE).or(Classes::NUMBER);
         let end = behind(at, after_space(text, at), |from| run_without(text, from, not_punctuation));
         if end > at {
-            return end + text.as_bytes()[end..].iter().take_while(|byte| self.tail.contains(byte)).count();
+            let most = if self.single_tail { 1 } else { text.len() };
+            return end + text.as_bytes()[end..].iter().take(most).take_while(|byte| self.tail.contains(byte)).count();
         }
-        white_space(text, at, self.line_breaks)
+        white_space(text, at, self.spaces)
     }
 }
 
@@ -182,8 +214,17 @@ impl Letters {
                 behind(at, after(text, at), |from| run(text, from, letters))
             }
             Self::Cased { contractions } => {
-                let end = cased(text, at);
+                let end = cased(text, at, Classes::of);
                 if contractions && end > at { contraction(text, end, Contractions::AnyCase) } else { end }
+            }
+            Self::CasedWithoutHan => {
+                let han = run_of(text, at, is_han);
+                let end = if han > at { han } else { cased(text, at, classes_without_han) };
+                if han == at && end > at { contraction(text, end, Contractions::AnyCase) } else { end }
+            }
+            Self::Sentences => {
+                let start = if classes_at(text, at).meets(NO_PREFIX) { at } else { after(text, at) };
+                behind(at, start, |from| sentence(text, from))
             }
         }
     }
@@ -196,11 +237,11 @@ const UPPER: Classes = Classes::UPPER.or(EITHER_CASE);
 const LOWER: Classes = Classes::LOWER.or(EITHER_CASE);
 
 /// A word whose case changes at most from upper to lower, perhaps after another character.
-fn cased(text: &str, at: usize) -> usize {
+fn cased(text: &str, at: usize, classes_of: fn(char) -> Classes) -> usize {
     let prefixed = if classes_at(text, at).meets(NO_PREFIX) { at } else { after(text, at) };
     for shape in [upper_then_lower, upper_first] {
         for start in [prefixed, at] {
-            let end = shape(text, start);
+            let end = shape(text, start, classes_of);
             if end > start {
                 return end;
             }
@@ -210,23 +251,46 @@ fn cased(text: &str, at: usize) -> usize {
 }
 
 /// `[UPPER]*[LOWER]+`. Backtracking: the first run gives back as little as the second needs.
-fn upper_then_lower(text: &str, start: usize) -> usize {
-    let border = run(text, start, UPPER);
-    let end = run(text, border, LOWER);
+fn upper_then_lower(text: &str, start: usize, classes_of: fn(char) -> Classes) -> usize {
+    let border = run_of(text, start, |c| classes_of(c).meets(UPPER));
+    let end = run_of(text, border, |c| classes_of(c).meets(LOWER));
     if end > border {
         return end;
     }
-    let given_back = text[start..border].char_indices().rev().find(|(_, c)| Classes::of(*c).meets(LOWER));
+    let given_back = text[start..border].char_indices().rev().find(|(_, c)| classes_of(*c).meets(LOWER));
     given_back.map_or(start, |(offset, c)| start + offset + c.len_utf8())
 }
 
 /// `[UPPER]+[LOWER]*`
-fn upper_first(text: &str, start: usize) -> usize {
-    let border = run(text, start, UPPER);
-    if border > start { run(text, border, LOWER) } else { start }
+fn upper_first(text: &str, start: usize, classes_of: fn(char) -> Classes) -> usize {
+    let border = run_of(text, start, |c| classes_of(c).meets(UPPER));
+    if border > start { run_of(text, border, |c| classes_of(c).meets(LOWER)) } else { start }
 }
 
-fn deep_seek_words(text: &str, at: usize) -> usize {
+/// `(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+`
+fn sentence(text: &str, start: usize) -> usize {
+    let mut end = start;
+    loop {
+        let letter = if end > start { after_space(text, end) } else { end };
+        if !classes_at(text, letter).meets(Classes::LETTER) {
+            return end;
+        }
+        end = run(text, after(text, letter), Classes::MARK);
+    }
+}
+
+/// `\p{Han}`, as far as its characters are letters.
+fn is_han(c: char) -> bool {
+    matches!(c, '\u{3005}' | '\u{3007}' | '\u{3021}'..='\u{3029}' | '\u{3038}'..='\u{303b}' | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{fa6d}' | '\u{fa70}'..='\u{fad9}' | '\u{20000}'..='\u{2fa1f}'
+        | '\u{30000}'..='\u{323af}')
+}
+
+fn classes_without_han(c: char) -> Classes {
+    if is_han(c) { Classes::NONE } else { Classes::of(c) }
+}
+
+fn deep_seek_words(text: &str, at: usize, single_breaks: bool) -> usize {
     let bytes = text.as_bytes();
     if bytes[at].is_ascii_punctuation() {
         let letters = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -249,17 +313,28 @@ fn deep_seek_words(text: &str, at: usize) -> usize {
     }
     let end = behind(at, after_space(text, at), |from| run(text, from, sign));
     if end > at {
-        return run(text, end, Classes::LINE_BREAK);
+        return if single_breaks { end } else { run(text, end, Classes::LINE_BREAK) };
     }
-    white_space(text, at, true)
+    match single_breaks {
+        true if first.meets(Classes::LINE_BREAK) => after(text, at),
+        true => white_space(text, at, Spaces::Runs),
+        false => white_space(text, at, Spaces::LineBreaks),
+    }
 }
 
-/// `\s*[\r\n]+` where wanted, then `\s+(?!\S)|\s+`: a run before a word leaves its last character to that word.
-fn white_space(text: &str, at: usize, line_breaks: bool) -> usize {
+fn white_space(text: &str, at: usize, spaces: Spaces) -> usize {
     let end = run(text, at, Classes::SPACE);
     let space = &text[at..end];
-    if line_breaks && let Some(last) = space.rfind(['\r', '\n']) {
+    if spaces != Spaces::Runs
+        && let Some(last) = space.rfind(['\r', '\n'])
+    {
         return at + last + 1;
+    }
+    if spaces == Spaces::Powers && !space.is_empty() {
+        // What may go: all of it at the end of the text, else all but the last.
+        let free = space.chars().count() - usize::from(end < text.len());
+        let power = if free == 0 { 1 } else { (1 << free.ilog2()).min(512) };
+        return run_up_to(text, at, char::is_whitespace, power);
     }
     if end == text.len() {
         return end;
@@ -284,7 +359,7 @@ fn contraction(text: &str, at: usize, kind: Contractions) -> usize {
     suffixes.iter().find(is).map_or(at, |suffix| at + 1 + suffix.len())
 }
 
-fn first_char(text: &str, at: usize) -> Option<char> {
+pub(super) fn first_char(text: &str, at: usize) -> Option<char> {
     match text.as_bytes().get(at) {
         Some(&byte) if byte.is_ascii() => Some(char::from(byte)),
         Some(_) => text[at..].chars().next(),
@@ -314,15 +389,19 @@ fn run(text: &str, at: usize, classes: Classes) -> usize {
     run_of(text, at, |character| Classes::of(character).meets(classes))
 }
 
-fn run_up_to(text: &str, at: usize, classes: Classes, max: usize) -> usize {
-    (0..max).fold(at, |end, _| if_in(text, end, classes))
+pub(super) fn run_up_to(text: &str, at: usize, accepts: impl Fn(char) -> bool, max: usize) -> usize {
+    text[at..].chars().take(max).take_while(|&c| accepts(c)).fold(at, |end, c| end + c.len_utf8())
+}
+
+fn is_number(c: char) -> bool {
+    Classes::of(c).meets(Classes::NUMBER)
 }
 
 fn run_without(text: &str, at: usize, classes: Classes) -> usize {
     run_of(text, at, |character| !Classes::of(character).meets(classes))
 }
 
-fn run_of(text: &str, at: usize, accepts: impl Fn(char) -> bool) -> usize {
+pub(super) fn run_of(text: &str, at: usize, accepts: impl Fn(char) -> bool) -> usize {
     let mut end = at;
     while let Some(character) = first_char(text, end)
         && accepts(character)

@@ -1,0 +1,102 @@
+//! Patterns that one model or two have. Those for [`Stage::Custom`] give the end of the match that starts at `at`, or `at`
+//! where there is none; those for [`Stage::Cuts`] the places at which a text is cut, in order.
+//!
+//! [`Stage::Custom`]: super::split::Stage::Custom
+//! [`Stage::Cuts`]: super::split::Stage::Cuts
+
+use super::classes::Classes;
+use super::split::{first_char, run_of};
+
+/// Numbers in threes, counted from the end of their run: `1 234 567`.
+pub(super) fn number_groups(text: &str, cut: &mut dyn FnMut(usize)) {
+    each_run(text, |c| Classes::of(c).meets(Classes::NUMBER), |run| run.cut_groups(cut));
+}
+
+/// `\d{1,3}(?=(?:\d{3})*\b)`: as [`number_groups`], where no letter follows the run.
+pub(super) fn digit_groups(text: &str, cut: &mut dyn FnMut(usize)) {
+    let word = Classes::LETTER.or(Classes::MARK).or(Classes::NUMBER);
+    let goes_on = |c: char| Classes::of(c).meets(word) || is_connector(c);
+    each_run(text, is_digit, |run| {
+        if !first_char(text, run.start + run.digits.len()).is_some_and(goes_on) {
+            run.cut_groups(cut);
+        }
+    });
+}
+
+/// `(?=(\d{3})+(?!\d))`: before three digits with a multiple of three behind them.
+pub(super) fn before_threes(text: &str, cut: &mut dyn FnMut(usize)) {
+    each_run(text, is_digit, |run| run.cut_before_threes(cut));
+}
+
+/// A run of digits.
+struct Run<'t> {
+    start: usize,
+    digits: &'t str,
+}
+
+impl Run<'_> {
+    fn cut_before_threes(&self, cut: &mut dyn FnMut(usize)) {
+        let count = self.digits.chars().count();
+        for (index, (offset, _)) in self.digits.char_indices().enumerate() {
+            if (count - index) % 3 == 0 {
+                cut(self.start + offset);
+            }
+        }
+    }
+
+    fn cut_groups(&self, cut: &mut dyn FnMut(usize)) {
+        cut(self.start);
+        self.cut_before_threes(cut);
+        cut(self.start + self.digits.len());
+    }
+}
+
+fn each_run<'t>(text: &'t str, accepts: impl Fn(char) -> bool, mut each: impl FnMut(Run<'t>)) {
+    let mut at = 0;
+    while let Some(start) = text[at..].find(&accepts).map(|offset| at + offset) {
+        at = run_of(text, start, &accepts);
+        each(Run { start, digits: &text[start..at] });
+    }
+}
+
+/// `<sentinel:[0-9]+>`
+pub(super) fn sentinel(text: &str, at: usize) -> usize {
+    let Some(rest) = text[at..].strip_prefix("<sentinel:") else { return at };
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if digits > 0 && rest[digits..].starts_with('>') { text.len() - rest.len() + digits + 1 } else { at }
+}
+
+/// `(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z`
+pub(super) fn image(text: &str, at: usize) -> usize {
+    let Some(rest) = text[at..].strip_prefix("IMGIMG") else { return at };
+    let letters = rest.bytes().take_while(|byte| matches!(byte, b'A'..=b'I')).count();
+    if (1..=4).contains(&letters) && rest[letters..].starts_with('Z') {
+        text.len() - rest.len() + letters + 1
+    } else {
+        at
+    }
+}
+
+/// `[\t\n]|    |  `
+pub(super) fn indent(text: &str, at: usize) -> usize {
+    ["\t", "\n", "    ", "  "].iter().find(|piece| text[at..].starts_with(**piece)).map_or(at, |piece| at + piece.len())
+}
+
+/// ``[\p{P}!-/:-@\[-`{-~]``, one sign
+pub(super) fn sign(text: &str, at: usize) -> usize {
+    let is_sign = |c: char| c.is_ascii_punctuation() || Classes::of(c).meets(Classes::PUNCTUATION);
+    first_char(text, at).filter(|&c| is_sign(c)).map_or(at, |c| at + c.len_utf8())
+}
+
+/// `\d`
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit() || !c.is_ascii() && super::classes::is_decimal(c)
+}
+
+/// `\p{Pc}`, which is part of a word for `\b`.
+fn is_connector(c: char) -> bool {
+    matches!(
+        c,
+        '_' | '\u{203f}' | '\u{2040}' | '\u{2054}' | '\u{fe33}' | '\u{fe34}' | '\u{fe4d}'..='\u{fe4f}' | '\u{ff3f}'
+    )
+}
