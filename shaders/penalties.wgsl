@@ -1,4 +1,5 @@
-// Repetition, frequency and presence penalties on the logits, in place, and the largest of every segment of CHUNK.
+// Repetition, frequency and presence penalties on the logits, in place, and the largest of every segment of CHUNK. The
+// logits of suppressed tokens become so low that nothing takes them.
 // One workgroup computes one segment of one output of the pass. First of the four kernels of sampling.
 
 override WG_SIZE: u32 = 256;
@@ -16,20 +17,29 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> options: array<Options>;           // [sequences]
-@group(0) @binding(3) var<storage, read> counts: array<u32>;               // [sequences, LENGTH]; bit 31: of the prompt
+@group(0) @binding(3) var<storage, read> counts: array<u32>;               // [sequences, LENGTH], see below
 @group(0) @binding(4) var<storage, read_write> logits: array<f32>;          // [outputs, LENGTH]
 @group(0) @binding(5) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
 
 #import partial_argmax
 #import sample_scratch
 
-// `counts` holds how often an id stands in the answer, and this bit where it stands in the prompt.
+// `counts` holds how often an id stands in the answer, and these bits where it stands in the prompt and where it is
+// never to be taken.
 const IN_PROMPT: u32 = 0x80000000u;
+const SUPPRESSED: u32 = 0x40000000u;
+const NEVER: f32 = -3.4e38; // below LOWEST
 
 fn penalise(sequence: u32, logit: f32, count: u32) -> f32 {
     let repetition = options[sequence].repetition_penalty;
     if count == 0u {
         return logit;
+    }
+    // mutant: (count & SUPPRESSED) != 0u => count == SUPPRESSED
+    // mutant: (count & SUPPRESSED) != 0u => false
+    if (count & SUPPRESSED) != 0u {
+        // mutant: NEVER => logit
+        return NEVER;
     }
     // mutant: count & ~IN_PROMPT => count
     let times = count & ~IN_PROMPT;

@@ -80,15 +80,26 @@ impl SamplingOptions {
 /// The bit of [`Counts`] for a token of the prompt; the lower bits count how often it was generated.
 pub const IN_PROMPT: u32 = 1 << 31;
 
-/// How often every token was generated, with the bit [`IN_PROMPT`]; `[vocab]`.
+/// The bit of [`Counts`] for a token that is never taken, `tokenizer.ggml.suppress_tokens`.
+pub const SUPPRESSED: u32 = 1 << 30;
+
+/// The logit of such a token after the penalties: below what a running maximum starts from, see `lowest.wgsl`.
+pub const NEVER: f32 = -3.4e38;
+
+/// How often every token was generated, with the bits [`IN_PROMPT`] and [`SUPPRESSED`]; `[vocab]`.
 pub type Counts = Vec<u32>;
 
 /// The counts at the start of an answer.
-pub fn counts_of_prompt(vocab: usize, prompt: &[u32]) -> Counts {
+pub fn counts_of_prompt(vocab: usize, prompt: &[u32], suppressed: &[u32]) -> Counts {
     let mut counts = vec![0; vocab];
     for &id in prompt {
         if let Some(count) = counts.get_mut(id as usize) {
             *count = IN_PROMPT;
+        }
+    }
+    for &id in suppressed {
+        if let Some(count) = counts.get_mut(id as usize) {
+            *count |= SUPPRESSED;
         }
     }
     counts
@@ -98,6 +109,9 @@ pub fn counts_of_prompt(vocab: usize, prompt: &[u32]) -> Counts {
 pub fn penalise(logit: f32, count: u32, options: &SamplingOptions) -> f32 {
     if count == 0 {
         return logit;
+    }
+    if count & SUPPRESSED != 0 {
+        return NEVER;
     }
     let scaled = if logit > 0.0 { logit / options.repetition_penalty } else { logit * options.repetition_penalty };
     let times = count & !IN_PROMPT;
@@ -127,10 +141,11 @@ pub fn uniform(seed: u64, step: u32, index: u32) -> f32 {
 
 /// The next id of `logits` (`[vocab]`), where `step` tokens were sampled before.
 ///
-/// Ties go to the lowest index. Returns `None` where every logit is NaN.
+/// Ties go to the lowest index. Returns `None` where every logit is NaN or suppressed.
 pub fn sample(logits: &[f32], counts: &[u32], options: &SamplingOptions, step: u32) -> Option<u32> {
-    let penalised = |i: usize| penalise(logits[i], counts.get(i).copied().unwrap_or(0), options);
-    let mut kept: Vec<(f32, u32)> = (0..logits.len()).map(|i| (penalised(i), i as u32)).collect();
+    let count = |i: usize| counts.get(i).copied().unwrap_or(0);
+    let may_be = (0..logits.len()).filter(|&i| count(i) & SUPPRESSED == 0);
+    let mut kept: Vec<(f32, u32)> = may_be.map(|i| (penalise(logits[i], count(i), options), i as u32)).collect();
     kept.retain(|(logit, _)| !logit.is_nan());
     let best = |kept: &[(f32, u32)], score: &dyn Fn(&(f32, u32)) -> f32| {
         let better = |a: (f32, u32), b: (f32, u32)| if b.0 > a.0 || (b.0 == a.0 && b.1 < a.1) { b } else { a };
@@ -293,6 +308,17 @@ mod tests {
         let frequency = SamplingOptions { frequency_penalty: 0.5, presence_penalty: 0.25, ..base };
         assert_eq!(penalise(3.0, IN_PROMPT, &frequency), 3.0);
         assert_eq!(penalise(3.0, 2, &frequency), 1.75);
+    }
+
+    #[test]
+    fn suppressed_tokens_are_never_taken() {
+        let counts = counts_of_prompt(4, &[1, 2], &[2, 9]);
+        assert_eq!(counts, [0, IN_PROMPT, IN_PROMPT | SUPPRESSED, 0]);
+        for options in [SamplingOptions::default(), options(), SamplingOptions { top_k: 1, ..options() }] {
+            let chosen = |step| sample(&[1.0, 2.0, 30.0, -40.0], &counts, &options, step);
+            assert!((0..100).all(|step| chosen(step).is_some_and(|id| id < 2)));
+            assert_eq!(sample(&[f32::NAN; 3], &counts, &options, 0), None);
+        }
     }
 
     #[test]

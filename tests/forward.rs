@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::forward::{EVALUATE_CHUNK, Room};
-use webgguf::gguf::{Gguf, HeaderReader};
+use webgguf::gguf::{Array, Gguf, HeaderReader, Value};
 use webgguf::gpu::{Device, TensorGpu};
 use webgguf::kernels::caps::{Caps, Precision};
 use webgguf::kernels::pass::Row;
@@ -14,7 +14,7 @@ use webgguf::model::match_tensors;
 use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
 use webgguf::runtime::{
     AnySession, CpuSession, Engine, FinishReason, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH, Outcome,
-    Session,
+    RunIds, Session,
 };
 use webgguf::sampler::SamplingOptions;
 use webgguf::tensor::DType;
@@ -177,7 +177,7 @@ fn forced(expectations: &str) -> Vec<u32> {
 
 /// Logits of `ids` from `start` on, after the ids before were read as a prompt.
 async fn logits_after_prompt(engine: &mut Engine, ids: &[u32], start: usize) -> Vec<f32> {
-    engine.session.configure(&SamplingOptions::default(), &[], &[]);
+    engine.session.configure(&SamplingOptions::default(), &RunIds::default(), &[]);
     engine.session.feed(&ids[..start], 0, &Cell::new(false)).await.expect("a working device");
     engine.session.next().await.expect("a working device");
     let mut all = Vec::new();
@@ -271,6 +271,31 @@ async fn runs_share_the_cache_and_repeat_with_the_seed() {
     let longer: Vec<u32> = prompt.iter().chain(&other.0[..20]).copied().collect();
     let (_, cached, _) = generate(&mut gpu, &longer, &warm).await;
     assert_eq!(cached, longer.len() - 1, "prompt and answer of the last run are cached");
+}
+
+/// What the file suppresses is never chosen, however probable it is.
+#[wasm_bindgen_test]
+async fn suppressed_tokens_are_never_generated() {
+    let file = include_bytes!("fixtures/models/llama-q8_0.gguf");
+    let mut engines = both(file).await;
+    let prompt = ids(40, engines[1].session.config().vocab);
+    let warm = SamplingOptions { temperature: 0.9, seed: 11, ..Default::default() };
+    for sampling in [SamplingOptions::default(), warm, SamplingOptions { top_k: 50, top_p: 0.95, ..warm }] {
+        let options = options(24, sampling);
+        let freely = generate(&mut engines[0], &prompt, &options).await.0;
+        let mut metadata = header(file).metadata;
+        let suppressed = freely.iter().map(|&id| id as i32).collect();
+        metadata.insert("tokenizer.ggml.suppress_tokens", Value::Array(Array::I32(suppressed)));
+        let mut found = Vec::new();
+        for engine in &mut engines {
+            let tokenizer = Rc::new(Tokenizer::from_metadata(&metadata).expect("a vocabulary"));
+            let before = std::mem::replace(&mut engine.tokenizer, tokenizer);
+            found.push(generate(engine, &prompt, &options).await.0);
+            engine.tokenizer = before;
+        }
+        assert_eq!(found[0], found[1], "both devices choose the same");
+        assert!(found[0].len() == 24 && !found[0].iter().any(|id| freely.contains(id)), "{freely:?} {found:?}");
+    }
 }
 
 #[wasm_bindgen_test]
@@ -481,7 +506,7 @@ async fn decode_step_by_step(name: &str, file: &[u8]) {
     let vocab = cpu.session.config().vocab;
     let text = ids(120, vocab);
     let expected = logits(&mut cpu, &text).await;
-    gpu.session.configure(&SamplingOptions::default(), &[], &[]);
+    gpu.session.configure(&SamplingOptions::default(), &RunIds::default(), &[]);
     for (position, row) in expected.chunks(vocab).enumerate() {
         gpu.session.feed(&text[position..=position], position, &Cell::new(false)).await.expect("a working device");
         let found = gpu.session.next().await.expect("a working device").expect("a token").id;

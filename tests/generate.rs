@@ -14,7 +14,7 @@ use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::model::ModelConfig;
 use webgguf::model::{Role, match_tensors};
 use webgguf::reference::{CacheFormat, CpuModel};
-use webgguf::runtime::{CpuSession, Engine, GenerateOptions, NO_TOKEN, Session, Token};
+use webgguf::runtime::{CpuSession, Engine, GenerateOptions, NO_TOKEN, RunIds, Session, Token};
 use webgguf::sampler::SamplingOptions;
 use webgguf::tokenizer::Tokenizer;
 use webgguf::{ErrorCode, Result};
@@ -62,7 +62,7 @@ impl Session for InFlight {
         128
     }
 
-    fn configure(&mut self, _: &SamplingOptions, _: &[u32], _: &[u32]) {}
+    fn configure(&mut self, _: &SamplingOptions, _: &RunIds, _: &[u32]) {}
 
     fn rewind(&mut self, position: usize) -> usize {
         position

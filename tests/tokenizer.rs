@@ -396,6 +396,15 @@ fn merges_mean_normal_tokens() {
 }
 
 #[test]
+fn suppressed_ids_are_those_that_are_tokens() {
+    let tokenizer = small(|metadata| {
+        metadata.insert("tokenizer.ggml.suppress_tokens", Value::Array(Array::I32(vec![5, -1, 11, 10])));
+    });
+    assert_eq!(tokenizer.expect("a tokenizer").suppressed_ids(), [5, 10]);
+    assert!(small(|_| ()).expect("a tokenizer").suppressed_ids().is_empty());
+}
+
+#[test]
 fn phi_3_drops_white_space_behind_special_tokens() {
     let name = |name: &str| {
         small(|metadata| {

@@ -5,7 +5,7 @@ use crate::kernels::argmax::{CHUNK, Commit, argmax, argmax_merge, partial_argmax
 use crate::kernels::pass::{Pass, ROW_DONE, Row, Sequence};
 use crate::kernels::sample::{Options, SPEC, Sample, sample, scratch_bytes};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::sampler::{self, IN_PROMPT, SamplingOptions};
+use crate::sampler::{self, IN_PROMPT, SUPPRESSED, SamplingOptions};
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
     let mut cases: Vec<Case> = [1, 31, 257, 2048, 2049, 50_001].map(|length| greedy_case(random, length)).into();
@@ -48,6 +48,10 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     let filtered = SamplingOptions { top_k: 40, ..warm };
     let looks = [(Look::Counts, true), (Look::Counts, false), (Look::Scratch, true), (Look::Done, true)];
     cases.extend(looks.map(|(look, numbers)| look_case(random, &filtered, look, numbers)));
+    let greedy = SamplingOptions::default();
+    let few = SamplingOptions { top_k: 3, top_p: 0.99, ..warm };
+    let named = [("greedy", greedy), ("plain", warm), ("top-k and top-p", few)];
+    cases.extend(named.map(|(name, options)| suppressed_case(random, name, options)));
     cases
 }
 
@@ -215,7 +219,8 @@ fn penalised_case(random: &mut Random, length: usize) -> Case {
     };
     let mut bench = Bench::new(1);
     let values = random.floats(length);
-    let counts: Vec<u32> = (0..length).map(|i| [IN_PROMPT, 0, 1, IN_PROMPT + 3, 2][i % 5]).collect();
+    let some = [IN_PROMPT, 0, 1, IN_PROMPT + 3, SUPPRESSED, 2, IN_PROMPT | SUPPRESSED];
+    let counts: Vec<u32> = (0..length).map(|i| some[i % some.len()]).collect();
     let expected = values.iter().zip(&counts).map(|(&x, &count)| sampler::penalise(x, count, &options)).collect();
     let logits = bench.floats(&values);
     let (commit, _) = commit(&mut bench, &[]);
@@ -297,11 +302,23 @@ fn topmost_noise_case(rival: f32) -> Case {
     drawn_case(&logits, &format!("the largest noise against {rival}"), options, STEP)
 }
 
+/// All logits above 0 are of suppressed tokens, some of which stand in the prompt.
+fn suppressed_case(random: &mut Random, name: &str, options: SamplingOptions) -> Case {
+    let logits: Vec<f32> = random.floats(5000).into_iter().map(|x| 8.0 * x).collect();
+    let count = |(i, &logit): (usize, &f32)| if logit > 0.0 { SUPPRESSED | [0, IN_PROMPT][i % 2] } else { 0 };
+    let counts = logits.iter().enumerate().map(count).collect();
+    counted_case(&logits, counts, &format!("{name}, the best are suppressed"), options, 1)
+}
+
 fn drawn_case(logits: &[f32], name: &str, options: SamplingOptions, step: u32) -> Case {
+    let counts = (0..logits.len()).map(|i| [0, 1, IN_PROMPT, IN_PROMPT + 3, 2][i % 5]).collect();
+    counted_case(logits, counts, name, options, step)
+}
+
+fn counted_case(logits: &[f32], counts: Vec<u32>, name: &str, options: SamplingOptions, step: u32) -> Case {
     let length = logits.len();
     let mut bench = Bench::at(100, 1);
     bench.set_steps(step);
-    let counts: Vec<u32> = (0..length).map(|i| [0, 1, IN_PROMPT, IN_PROMPT + 3, 2][i % 5]).collect();
     let token = sampler::sample(logits, &counts, &options, step).unwrap_or(u32::MAX);
     // In one step it ends the text.
     let ends = step == 3;

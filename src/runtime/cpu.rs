@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::checkpoints::Checkpoints;
-use super::session::{NO_TOKEN, Session, Token};
+use super::session::{NO_TOKEN, RunIds, Session, Token};
 use crate::Result;
 use crate::forward::{CHUNK, checkpoint_slots};
 use crate::model::ModelConfig;
@@ -114,10 +114,10 @@ impl Session for CpuSession {
         self.model.context_length()
     }
 
-    fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]) {
+    fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
         self.options = *options;
-        self.ends = ends.to_vec();
-        self.counts = counts_of_prompt(self.model.config().vocab, prompt);
+        self.ends = ids.ends.to_vec();
+        self.counts = counts_of_prompt(self.model.config().vocab, prompt, ids.suppressed);
         self.steps = 0;
         self.sampled = None;
     }

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::session::{AnySession, Session};
+use super::session::{AnySession, RunIds, Session};
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::{Buffer, Device};
 use crate::sampler::SamplingOptions;
@@ -141,7 +141,8 @@ impl<S: Session> Engine<S> {
         self.cached.truncate(cached_tokens);
         let ends = if options.ignore_eos { Vec::new() } else { self.tokenizer.end_of_generation_ids() };
         self.stop.set(false);
-        self.session.configure(&options.sampling, &ends, &prompt);
+        let ids = RunIds { ends: &ends, suppressed: self.tokenizer.suppressed_ids() };
+        self.session.configure(&options.sampling, &ids, &prompt);
         self.run = Some(Run {
             stream: TextStream::new(false, true),
             stops: StopMatcher::new(&options.stop),

@@ -10,7 +10,7 @@ use super::gpu_model::{GpuModel, SessionPlan};
 use super::lists::Lists;
 use super::pace::MIN_TOKENS;
 use super::queue::{Queue, Work};
-use super::session::{Session, Token};
+use super::session::{RunIds, Session, Token};
 use crate::forward::{Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, Part, ReadBack, Ring};
 use crate::kernels::caps::{ActivationFormat, Precision};
@@ -317,15 +317,17 @@ impl Session for GpuSession {
         self.buffers.room.context
     }
 
-    fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]) {
-        let ends = &ends[..ends.len().min(MAX_STOPS)];
+    fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
+        let ends = &ids.ends[..ids.ends.len().min(MAX_STOPS)];
         let words: Vec<u32> = std::iter::once(ends.len() as u32).chain(ends.iter().copied()).collect();
         let sample = self.buffers.sample;
         self.write(sample.stops, bytemuck::cast_slice(&words));
-        self.greedy = options.is_plain_greedy();
+        // The kernels of sampling alone know suppressed tokens, also with a temperature of 0.
+        self.greedy = options.is_plain_greedy() && ids.suppressed.is_empty();
         if !self.greedy {
             self.write(sample.options, bytemuck::bytes_of(&crate::kernels::sample::Options::from(options)));
-            self.write(sample.counts, bytemuck::cast_slice(&counts_of_prompt(self.model.config.vocab, prompt)));
+            let counts = counts_of_prompt(self.model.config.vocab, prompt, ids.suppressed);
+            self.write(sample.counts, bytemuck::cast_slice(&counts));
         }
     }
 

@@ -33,4 +33,4 @@ pub use generate::{Engine, FinishReason, GenerateOptions, Outcome, Piece};
 pub use gpu_model::GpuModel;
 #[cfg(target_arch = "wasm32")]
 pub use gpu_session::{GpuSession, MAX_DEPTH};
-pub use session::{AnySession, NO_TOKEN, Session, Token};
+pub use session::{AnySession, NO_TOKEN, RunIds, Session, Token};

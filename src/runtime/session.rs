@@ -18,6 +18,15 @@ pub struct Token {
     pub end: bool,
 }
 
+/// Ids with a meaning of their own in a run.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct RunIds<'a> {
+    /// They end it.
+    pub ends: &'a [u32],
+    /// They are never chosen.
+    pub suppressed: &'a [u32],
+}
+
 /// The id that sampling returns where every logit is NaN. The shaders write the same.
 pub const NO_TOKEN: u32 = u32::MAX;
 
@@ -30,8 +39,8 @@ pub trait Session {
     /// Positions of the KV cache.
     fn context_length(&self) -> usize;
 
-    /// Sets how the tokens of the next run are chosen. `ends` are the ids that end it; `prompt` counts for penalties.
-    fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]);
+    /// Sets how the tokens of the next run are chosen. `prompt` counts for penalties.
+    fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]);
 
     /// Drops the cache from `position` on, which must not be past its end. Returns the position at which
     /// [`Session::feed`] continues: before `position` where the cache cannot be cut there.
@@ -87,8 +96,8 @@ impl Session for AnySession {
         either!(self, session => session.context_length())
     }
 
-    fn configure(&mut self, options: &SamplingOptions, ends: &[u32], prompt: &[u32]) {
-        either!(self, session => session.configure(options, ends, prompt));
+    fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
+        either!(self, session => session.configure(options, ids, prompt));
     }
 
     fn rewind(&mut self, position: usize) -> usize {
