@@ -19,8 +19,8 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFReader, GGUFValueType, GGUFWriter
 
-from families import gemma4, llama_like
-from random_model import Model, Tensor, draw, type_of, write_keys
+from families import dense, gemma4, llama_like, recurrent
+from random_model import Model, Tensor, bpe, draw, type_of, write_keys
 from tiny_vocabulary import byte_level_bpe
 
 DRAWN_ROWS = 64
@@ -45,9 +45,29 @@ def gemma4_e2b(ty: Type) -> Model:
         "gemma4-e2b", ty, 1536, 8, [1] * 35, 512, 256, slides, ffn, 512, shared=20, per_layer=256, final_cap=30.0))
 
 
+def phi_4_mini(ty: Type) -> Model:
+    shape = dense.Shape(3072, 24, 8, 8192, layers=32, head_dim=128, tied=True, rope_dims=96,
+                        rope_factors=dense.LONG_AND_SHORT, **dense.PHI3)
+    return dense.model("phi3-4-mini", ty, bpe, shape, **dense.longrope(4096, 1.19))
+
+
+def smollm3_3b(ty: Type) -> Model:
+    shape = dense.Shape(2048, 16, 4, 11_008, layers=36, tied=True)
+    return dense.model("smollm3-3b", ty, bpe, shape, rope__freq_base=5e6)
+
+
+def lfm2_1_2b(ty: Type) -> Model:
+    kv_heads = [8 if layer in (2, 5, 8, 10, 12, 14) else 0 for layer in range(16)]
+    shape = recurrent.Shape(2048, kv_heads, heads=32, head_dim=64, ffn=8192, conv_kernel=3, **recurrent.LFM2)
+    return recurrent.model("lfm2-1.2b", "lfm2", ty, bpe, shape)
+
+
 SHAPES: dict[str, Shape] = {
     "gemma3-1b": Shape(262_144, gemma3_1b),
     "gemma4-e2b": Shape(262_144, gemma4_e2b),
+    "phi-4-mini": Shape(200_064, phi_4_mini),
+    "smollm3-3b": Shape(128_256, smollm3_3b),
+    "lfm2-1.2b": Shape(65_536, lfm2_1_2b),
 }
 
 
