@@ -19,7 +19,7 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFReader, GGUFValueType, GGUFWriter
 
-from families import dense, gemma4, llama_like, recurrent
+from families import dense, experts, gemma4, llama_like, recurrent
 from random_model import Model, Tensor, bpe, draw, type_of, write_keys
 from tiny_vocabulary import byte_level_bpe
 
@@ -62,12 +62,23 @@ def lfm2_1_2b(ty: Type) -> Model:
     return recurrent.model("lfm2-1.2b", "lfm2", ty, bpe, shape)
 
 
+def gpt_oss_20b(ty: Type) -> Model:
+    """Experts in `ty`, the rest in Q8_0."""
+    keys = {"rope.freq_base": 150_000.0, "rope.scaling.type": "yarn", "rope.scaling.factor": 32.0,
+            "rope.scaling.original_context_length": 4096, "expert_feed_forward_length": 2880,
+            "attention.sliding_window": 128}
+    return experts.model(experts.Spec(
+        "gpt-oss-20b", "gpt-oss", Type.Q8_0, 2880, 64, 8, 64, 2880, experts=32, used=4, layers=24, biases=True,
+        sinks=True, ffn_norm="post_attention_norm", types={"*_exps.weight": ty}, keys=keys))
+
+
 SHAPES: dict[str, Shape] = {
     "gemma3-1b": Shape(262_144, gemma3_1b),
     "gemma4-e2b": Shape(262_144, gemma4_e2b),
     "phi-4-mini": Shape(200_064, phi_4_mini),
     "smollm3-3b": Shape(128_256, smollm3_3b),
     "lfm2-1.2b": Shape(65_536, lfm2_1_2b),
+    "gpt-oss-20b": Shape(201_088, gpt_oss_20b),
 }
 
 
