@@ -88,6 +88,18 @@ def iq1(role: str, layer: int | None) -> Type | None:
     return {"token_embd": Type.IQ2_S, "ffn_gate": Type.IQ1_S, "ffn_up": Type.IQ1_S, "attn_v": Type.IQ1_S}.get(role)
 
 
+def four_bits(role: str, layer: int | None) -> Type | None:
+    """Every type by table of four bits; IQ4_XS elsewhere."""
+    named = {"attn_k": Type.IQ4_NL, "attn_v": Type.IQ4_NL, "attn_output": Type.NVFP4, "ffn_gate": Type.MXFP4,
+             "ffn_up": Type.MXFP4, "ffn_down": Type.NVFP4}
+    return named.get(role)
+
+
+def ternary(role: str, layer: int | None) -> Type | None:
+    """Both ternary types, and an embedding as such files have it; TQ2_0 elsewhere."""
+    return {"token_embd": Type.Q6_K, "attn_k": Type.TQ1_0, "attn_v": Type.TQ1_0, "ffn_down": Type.TQ1_0}.get(role)
+
+
 def like_gemma_q4_k_m(role: str, layer: int | None) -> Type | None:
     """The mixture of Gemma 3 270M's Q4_K_M file: K types where rows are whole super-blocks, others elsewhere."""
     named = {"attn_v": Type.Q8_0, "token_embd": Type.Q8_0, "attn_output": Type.Q4_K}
@@ -123,6 +135,8 @@ SPECS = [
          rope_theta=500000.0, type_of=like_q4_k_m),
     Spec("llama-iq3_s", Type.IQ3_S, 256, 4, 2, 64, 256, type_of=iq2_and_iq3),
     Spec("llama-iq1_m", Type.IQ1_M, 256, 4, 1, 64, 512, vocabulary=bpe(303, "gpt-2"), type_of=iq1),
+    Spec("llama-iq4_xs", Type.IQ4_XS, 256, 4, 2, 64, 256, vocabulary=bpe(303, "gpt-2"), type_of=four_bits),
+    Spec("llama-tq2_0", Type.TQ2_0, 256, 4, 1, 64, 256, vocabulary=bpe(301, "gpt-2"), type_of=ternary),
     Spec("qwen2-q8_0", Type.Q8_0, 96, 3, 1, 32, 160, layers=2, architecture="qwen2", rope_theta=1e6, rms_eps=1e-6,
          vocabulary=bpe(307, "qwen2")),
     Spec("qwen3-q4_0", Type.Q4_0, 96, 4, 1, 64, 96, layers=2, architecture="qwen3", rope_theta=1e6, rms_eps=1e-6,
