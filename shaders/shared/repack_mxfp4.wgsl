@@ -1,4 +1,6 @@
 // MXFP4, 17 bytes: the exponent of the scale, 16 bytes of nibbles, in the packed order already.
+#import fp4_codes
+
 override SCALES_AT: u32;
 
 fn repack_block(i: u32, b: u32) {
@@ -7,6 +9,6 @@ fn repack_block(i: u32, b: u32) {
     // mutant (repack): SCALES_AT + b / 4u => SCALES_AT + i / 4u
     atomicOr(&dst[SCALES_AT + b / 4u], raw_byte(first) << (8u * (b & 3u)));
     for (var k = 0u; k < 4u; k += 1u) {
-        put(b * 4u + k, raw_u32(first + 1u + 4u * k));
+        put(b * 4u + k, fp4_codes(raw_u32(first + 1u + 4u * k)));
     }
 }

@@ -9,12 +9,7 @@ const BITS = 8;
 const HALVES = false;
 
 fn block_words(b: u32) -> array<u32, 8> {
-    let n = open_nibble_words(b);
-    return array<u32, 8>(
-        codebook_word(n[0]), codebook_word(n[1]), codebook_word(n[2]), codebook_word(n[3]),
-        // mutant (mat_vec, mat_mul_int8): codebook_word(n[7]) => codebook_word(n[3])
-        codebook_word(n[4]), codebook_word(n[5]), codebook_word(n[6]), codebook_word(n[7]),
-    );
+    return codebook_words(b);
 }
 
 fn block_word(b: u32, k: u32) -> u32 {
@@ -32,7 +27,7 @@ fn block_scales(b: u32) -> vec4<f32> {
     let low = (w_word[at + 1u] >> (4u * part)) & 15u;
     // mutant (gather, mat_vec): - 32.0 => - 31.0
     let scale = unpack2x16float(head).x * (f32(low | (high << 4u)) - 32.0);
-    return vec4<f32>(scale, scale, 128.0 * scale, 128.0 * scale);
+    return vec4<f32>(scale, scale, OFFSET * scale, OFFSET * scale);
 }
 
 #import quants

@@ -8,12 +8,7 @@ const BITS = 5;
 const HALVES = false;
 
 fn block_words(b: u32) -> array<u32, 8> {
-    let n = open_nibble_words(b);
-    return array<u32, 8>(
-        fp4_word(n[0]), fp4_word(n[1]), fp4_word(n[2]), fp4_word(n[3]),
-        // mutant (mat_vec, mat_mul_int8): fp4_word(n[7]) => fp4_word(n[3])
-        fp4_word(n[4]), fp4_word(n[5]), fp4_word(n[6]), fp4_word(n[7]),
-    );
+    return fp4_words(b);
 }
 
 fn block_word(b: u32, k: u32) -> u32 {

@@ -19,7 +19,7 @@ pub(super) static FORMAT: Format = Format {
     weights: shared!("weights_iq4_nl"),
     repack: shared!("repack_q4_0"),
     dequantize: |bytes, out| blocks(bytes, out, unpack),
-    dot_error: 4e-6,
+    dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, i| nibble(&block[2..], i),
         levels: Levels::Codebook(&CODEBOOK),

@@ -21,7 +21,7 @@ pub(super) static FORMAT: Format = Format {
     weights: shared!("weights_iq4_xs"),
     repack: shared!("repack_iq4_xs"),
     dequantize: |bytes, out| blocks(bytes, out, unpack),
-    dot_error: 4e-6,
+    dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, w| nibble(&block[8 + w / 32 * 16..][..16], w % 32),
         levels: Levels::Codebook(&CODEBOOK),

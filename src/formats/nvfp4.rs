@@ -5,8 +5,8 @@
 //! highest bit is not read, and 127 stands for 0.
 
 use super::blocks::blocks;
-use super::mxfp4::CODEBOOK;
-use super::{Format, Levels, NumberEncoding, NumberField, Twin, quants, scales, shared};
+use super::mxfp4::{CODEBOOK, LEVELS, code};
+use super::{Format, NumberEncoding, NumberField, Twin, quants, scales, shared};
 
 pub(super) static FORMAT: Format = Format {
     id: 40,
@@ -22,8 +22,8 @@ pub(super) static FORMAT: Format = Format {
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {
-        quant,
-        levels: Levels::Codebook(&CODEBOOK),
+        quant: |block, w| code(quant(block, w)),
+        levels: LEVELS,
         scales: |scales, _, part| {
             let pair = &scales[part % 2 * 2..];
             [half_of_ue4m3(pair[0]), half_of_ue4m3(pair[1]), 0.0, 0.0]

@@ -40,6 +40,7 @@ files![
     "fifth_bit",
     "floats",
     "fp4",
+    "fp4_codes",
     "gated",
     "gelu",
     "grid",
