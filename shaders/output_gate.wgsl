@@ -5,6 +5,7 @@
 override WG_SIZE: u32 = 64;
 override WIDTH: u32; // of a head
 override NORMED: bool;
+override GATES: u32; // of a head: WIDTH, or 1 for all of its values
 override EPS: f32;
 
 struct Params {
@@ -18,7 +19,7 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;       // [rows, heads, WIDTH]
 @group(0) @binding(2) var<storage, read> weight: array<f32>;  // [WIDTH]
-@group(0) @binding(3) var<storage, read> gate: array<f32>;    // [rows, heads, WIDTH] by params
+@group(0) @binding(3) var<storage, read> gate: array<f32>;    // [rows, heads, GATES] by params
 @group(0) @binding(4) var<storage, read_write> y: array<f32>; // [rows, heads, WIDTH]
 
 @compute @workgroup_size(WG_SIZE)
@@ -31,7 +32,8 @@ fn main(
     let start = (group.y * groups.x + group.x) * WIDTH;
     // mutant: params.gate_at + => 0u +
     // mutant: group.y * params.gate_stride => group.y * groups.x * WIDTH
-    let of_gate = params.gate_at + group.y * params.gate_stride + group.x * WIDTH;
+    // mutant: group.x * GATES => group.x * WIDTH
+    let of_gate = params.gate_at + group.y * params.gate_stride + group.x * GATES;
     var scale = 1.0;
     if NORMED {
         var squares = 0.0;
@@ -42,7 +44,8 @@ fn main(
         scale = inverseSqrt(workgroup_sum(squares, lane) / f32(WIDTH) + EPS);
     }
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
-        let value = gate[of_gate + i];
+        // mutant: min(i, GATES - 1u) => i
+        let value = gate[of_gate + min(i, GATES - 1u)];
         if NORMED {
             // mutant: weight[i] * silu => weight[lane] * silu
             y[start + i] = x[start + i] * scale * weight[i] * silu(value);

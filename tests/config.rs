@@ -254,6 +254,8 @@ fn architectures_differ_where_they_should() {
     assert_eq!(beyond("nomic-bert"), encoder);
     assert_eq!(beyond("modern-bert"), [""; 0]);
     assert_eq!(beyond("gemma-embedding").len(), 4);
+    let gated = ["attn_q_norm.weight", "attn_k_norm.weight", "post_attention_norm.weight"];
+    assert_eq!(beyond("qwen35"), gated, "attn_q has the gates");
     assert_eq!(beyond("lfm2"), ["attn_q_norm.weight", "attn_k_norm.weight"]);
     let of_ssm = ["ssm_in.weight"; 3].into_iter();
     let of_ssm = of_ssm.chain(["ssm_conv1d.weight", "ssm_dt.bias", "ssm_a", "ssm_d", "ssm_out.weight"]);
@@ -335,9 +337,33 @@ fn numbers_of_recurrent_layers_are_checked() {
     ] {
         refused(with("mamba2", key, value), BadFile, &[expected]);
     }
+    for (key, value, expected) in [
+        ("ssm.state_size", 257, "values of a head of a delta rule: expected 1 to 256, found 257"),
+        ("ssm.group_count", 3, "layer 0: 4 heads of v do not divide among 3 heads of k"),
+        ("full_attention_interval", 0, "expected 1 to 1000, found 0"),
+        ("nextn_predict_layers", 2, "expected less than 2 layers, found 2"),
+    ] {
+        refused(with("qwen35", key, value), BadFile, &[expected]);
+    }
+    assert_eq!(with("qwen35", "nextn_predict_layers", 1).unwrap().layers, 1);
     for kernel in [1, 9] {
         refused(with("lfm2", "shortconv.l_cache", kernel), BadFile, &[&format!("found {kernel}")]);
     }
-    let without_sizes = header(without(&metadata("mamba2"), "mamba2.ssm."));
-    refused(webgguf::model::config(&without_sizes), BadFile, &["layer 0"]);
+    for (architecture, start) in [("mamba2", "mamba2.ssm."), ("qwen35", "qwen35.ssm.")] {
+        let without_sizes = header(without(&metadata(architecture), start));
+        refused(webgguf::model::config(&without_sizes), BadFile, &["layer 0"]);
+    }
+}
+
+#[test]
+fn sections_of_a_head_leave_no_pair_over() {
+    // 4 pairs.
+    let with_sections = |sections: [i32; 4]| {
+        let mut metadata = metadata("qwen35");
+        metadata.insert("qwen35.rope.dimension_sections", Value::Array(Array::I32(sections.to_vec())));
+        webgguf::model::config(&header(metadata))
+    };
+    assert!(with_sections([2, 1, 1, 0]).is_ok());
+    refused(with_sections([1, 1, 1, 1]), UnsupportedArchitecture, &["dimension_sections", "pair 3 of 4"]);
+    refused(with_sections([-1, 0, 0, 0]), UnsupportedArchitecture, &["pair 0 of 4"]);
 }

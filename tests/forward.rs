@@ -26,9 +26,12 @@ wasm_bindgen_test_configure!(run_in_browser);
 
 const CONTEXT: usize = 512;
 
-/// A model with full layers only, and one with windows.
-const FILES: [&[u8]; 2] =
-    [include_bytes!("fixtures/models/llama-q4_k_m.gguf"), include_bytes!("fixtures/models/gemma3-q5_1.gguf")];
+/// A model with full layers only, one with windows, and one with recurrent states.
+const FILES: [&[u8]; 3] = [
+    include_bytes!("fixtures/models/llama-q4_k_m.gguf"),
+    include_bytes!("fixtures/models/gemma3-q5_1.gguf"),
+    include_bytes!("fixtures/models/qwen35-f32.gguf"),
+];
 
 fn header(file: &[u8]) -> Gguf {
     let mut reader = HeaderReader::new(Some(file.len() as u64));
@@ -526,6 +529,11 @@ async fn gemma_is_decoded_step_by_step() {
     decode_step_by_step("gemma2-q4_0", include_bytes!("fixtures/models/gemma2-q4_0.gguf")).await;
 }
 
+#[wasm_bindgen_test]
+async fn qwen35_is_decoded_step_by_step() {
+    decode_step_by_step("qwen35-q8_0", include_bytes!("fixtures/models/qwen35-q8_0.gguf")).await;
+}
+
 /// The model's sliding layers keep fewer positions than the text has: it must not matter, also where a prompt goes
 /// back.
 #[wasm_bindgen_test]
@@ -558,7 +566,7 @@ fn row(sequence: usize, position: usize, token: u32) -> Row {
 #[wasm_bindgen_test]
 async fn sequences_of_one_pass_get_what_each_gets_alone() {
     const STEPS: usize = 12;
-    for file in [FILES[0], FILES[1]] {
+    for file in FILES {
         let [mut engine, _] = both(file).await;
         let vocab = engine.session.config().vocab;
         let prompts: Vec<Vec<u32>> = [5, 40, 17, 70].map(|n| ids(n + 9, vocab)[9..].to_vec()).into();
@@ -591,7 +599,7 @@ async fn sequences_of_one_pass_get_what_each_gets_alone() {
 #[wasm_bindgen_test]
 async fn a_pass_of_rows_of_one_sequence_gives_the_logits_of_single_steps() {
     const START: usize = 37;
-    for file in [FILES[0], FILES[1]] {
+    for file in FILES {
         let [engine, _] = both(file).await;
         let vocab = engine.session.config().vocab;
         let text = ids(START + 8, vocab);

@@ -50,7 +50,7 @@ const ERRORS = {
   },
   unsupported_architecture: {
     title: 'This kind of model is not supported',
-    advice: 'Llama, Mistral, SmolLM, TinyLlama, Qwen2, Qwen3 and Gemma models (1 to 3) work.',
+    advice: 'Llama, Mistral, SmolLM, TinyLlama, Qwen2, Qwen3, Qwen3.5 and Gemma models (1 to 3) work.',
   },
   context_full: {
     title: 'The conversation has become too long',

@@ -215,7 +215,9 @@ impl Lowering<'_> {
                 self.elementwise(&chain, self.places.of(x), None)
             }
             Op::GroupNorm { x, weight, groups, eps, y } => self.group_norm([x, y], weight, groups, eps),
-            Op::Conv { .. } | Op::Scan { .. } => unreachable!("each lowering has its own: {op:?}"),
+            Op::Conv { .. } | Op::Scan { .. } | Op::DeltaNet { .. } => {
+                unreachable!("each lowering has its own: {op:?}")
+            }
             Op::Pool { x, kind, y } => {
                 let width = self.forward.width(x);
                 let [x, y] = [x, y].map(|of| self.places.of(of).slice);
@@ -265,6 +267,7 @@ impl Lowering<'_> {
 
     fn gate_heads(&self, [x, gate, y]: [Activation; 3], norm: Option<(WeightKey, f32)>, width: usize) -> Dispatch {
         let heads = self.forward.width(x) / width as u32;
+        let gates = self.forward.width(gate) / heads;
         let [x, gate, y] = [x, gate, y].map(|of| self.places.of(of).rows());
         debug_assert!([x, y].iter().all(|rows| rows.offset == 0 && rows.stride == heads * width as u32));
         let problem = OutputGate {
@@ -272,6 +275,7 @@ impl Lowering<'_> {
             norm: norm.map(|(weight, eps)| (self.forward.vector(weight), eps)),
             x: x.slice,
             gate,
+            gates,
             y: y.slice,
         };
         output_gate(&problem, self.forward.buffers.dummy)

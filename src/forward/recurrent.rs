@@ -1,12 +1,13 @@
 //! Operations with a recurrent state.
 
-use super::Lowering;
+use super::{Forward, Lowering};
 use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
+use crate::kernels::delta_net::{DeltaHeads, DeltaNet, delta_net};
 use crate::kernels::norm::{self, Rows};
 use crate::kernels::spec::Dispatch;
 use crate::kernels::ssm_scan::{SsmScan, SsmShape, ssm_scan, ssm_scan_chunked};
 use crate::model::WeightKey;
-use crate::model::program::{Activation, ConvSpec, Op, ScanSpec};
+use crate::model::program::{Activation, ConvSpec, DeltaSpec, Op, ScanSpec};
 
 /// The rows of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +27,23 @@ impl ScanSpec {
     }
 }
 
+impl DeltaSpec {
+    /// As kernels take it.
+    pub(super) fn heads(&self) -> DeltaHeads {
+        let [k_heads, v_heads, head_dim] = [self.k_heads, self.v_heads, self.head_dim].map(|count| count as u32);
+        DeltaHeads { k_heads, v_heads, head_dim, tiled: self.tiled }
+    }
+}
+
 impl Lowering<'_> {
     /// The dispatches of an operation for which `Program::state` has a state.
     pub(super) fn recurrent(&self, op: &Op, pass: Pass) -> Vec<Dispatch> {
         match *op {
             Op::Conv { x, gates, ref conv, state, y } => self.conv([x, y], gates, (conv, state), pass),
             Op::Scan { z, dt, xbc, ref scan, state, y } => self.scan([z, dt, xbc, y], (scan, state), pass),
+            Op::DeltaNet { qkv, beta, alpha, ref delta, state, y } => {
+                vec![self.delta_net([qkv, beta, alpha, y], delta, state)]
+            }
             _ => unreachable!("no recurrent state: {op:?}"),
         }
     }
@@ -66,6 +78,24 @@ impl Lowering<'_> {
             Pass::Few => vec![conv_causal_few(buffers.pass, buffers.dummy, &problem)],
             Pass::Many => conv_causal(buffers.pass, buffers.dummy, &problem).into(),
         }
+    }
+
+    /// The same for few rows and for many.
+    fn delta_net(&self, [qkv, beta, alpha, y]: [Activation; 4], delta: &DeltaSpec, state: usize) -> Dispatch {
+        let Forward { buffers, caps, .. } = self.forward;
+        let problem = DeltaNet {
+            heads: delta.heads(),
+            eps: delta.eps,
+            sequences: buffers.room.sequences as u32,
+            qkv: self.whole(qkv).slice,
+            beta: self.places.of(beta).rows(),
+            alpha: self.places.of(alpha).rows(),
+            dt_bias: self.forward.vector(delta.dt_bias),
+            a: self.forward.vector(delta.a),
+            state: buffers.states[state],
+            y: self.whole(y).slice,
+        };
+        delta_net(caps, buffers.pass, &problem)
     }
 
     fn scan(&self, [z, dt, xbc, y]: [Activation; 4], (scan, state): (&ScanSpec, usize), pass: Pass) -> Vec<Dispatch> {

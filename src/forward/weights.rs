@@ -148,6 +148,9 @@ impl Placer<'_> {
                         self.vector(key)?;
                     }
                 }
+                Op::DeltaNet { delta, .. } => {
+                    [delta.dt_bias, delta.a].into_iter().try_for_each(|key| self.vector(key))?
+                }
                 Op::GateHeads { norm: Some((weight, _)), .. } => self.vector(*weight)?,
                 Op::GroupNorm { weight, .. } => self.vector(*weight)?,
                 Op::Conv { conv, .. } => {

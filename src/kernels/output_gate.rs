@@ -20,7 +20,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     source: wgsl!("output_gate"),
     bindings: &[PARAMS, read("x"), read("weight"), read("gate"), write("y")],
     params: Params::LAYOUT,
-    overrides: &["WG_SIZE", "WIDTH", "NORMED", "EPS"],
+    overrides: &["WG_SIZE", "WIDTH", "NORMED", "GATES", "EPS"],
 };
 
 /// A gate on the rows of a pass; all f32.
@@ -33,18 +33,25 @@ pub struct OutputGate {
     pub norm: Option<(Slice, f32)>,
     /// `[rows, heads, width]`
     pub x: Slice,
-    /// `[rows, heads · width]`
+    /// `[rows, heads · gates]`
     pub gate: Rows,
+    /// Of a head: `width`, or 1 for all of its values.
+    pub gates: u32,
     /// `[rows, heads, width]`
     pub y: Slice,
 }
 
 /// Gates the rows of the pass. `dummy` is bound where there is no norm.
 pub fn output_gate(problem: &OutputGate, dummy: Slice) -> Dispatch {
-    let &OutputGate { heads: [heads, width], norm, x, gate, y } = problem;
+    let &OutputGate { heads: [heads, width], norm, x, gate, gates, y } = problem;
     let (weight, eps) = norm.unwrap_or((dummy, 0.0));
-    let constants =
-        [("WG_SIZE", 64.0), ("WIDTH", width.into()), ("NORMED", bool_override(norm.is_some())), ("EPS", eps.into())];
+    let constants = [
+        ("WG_SIZE", 64.0),
+        ("WIDTH", width.into()),
+        ("NORMED", bool_override(norm.is_some())),
+        ("GATES", gates.into()),
+        ("EPS", eps.into()),
+    ];
     let params = Params { gate_at: gate.offset, gate_stride: gate.stride };
     let grid = [Extent::Fixed(heads), Extent::PerRows(1), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&SPEC, &constants), &params, &[x, weight, gate.slice, y], grid)

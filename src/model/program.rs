@@ -256,10 +256,57 @@ impl ScanSpec {
     }
 }
 
+/// The heads of a gated delta rule, and what they have of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeltaSpec {
+    /// Heads of q and of k.
+    pub k_heads: usize,
+    /// Heads of v, each with a state: a multiple of `k_heads`.
+    pub v_heads: usize,
+    /// Values per head.
+    pub head_dim: usize,
+    /// Head h of v goes with head h % `k_heads` of q and k, not with h / (`v_heads` / `k_heads`).
+    pub tiled: bool,
+    /// Added to the squared lengths of q and k.
+    pub eps: f32,
+    /// `[v_heads]`: added to alpha before softplus.
+    pub dt_bias: WeightKey,
+    /// `[v_heads]`: decay, below 0.
+    pub a: WeightKey,
+}
+
+impl DeltaSpec {
+    /// Values of q, k and v of a token.
+    pub fn qkv_width(&self) -> usize {
+        (2 * self.k_heads + self.v_heads) * self.head_dim
+    }
+
+    /// Values of all heads of v of a token.
+    pub fn value_width(&self) -> usize {
+        self.v_heads * self.head_dim
+    }
+
+    /// Values of the states of a sequence: a square for each head of v, with room for columns of whole vectors.
+    pub fn state_len(&self) -> usize {
+        self.value_width() * self.head_dim.next_multiple_of(32)
+    }
+
+    fn check(&self) -> Result<()> {
+        let Self { k_heads, v_heads, head_dim, .. } = *self;
+        in_range("values of a head of a delta rule", head_dim, 1..=MAX_DELTA_HEAD)?;
+        if k_heads == 0 || !v_heads.is_multiple_of(k_heads) {
+            return Err(Error::bad_file(format!("{v_heads} heads of v do not divide among {k_heads} heads of k")));
+        }
+        Ok(())
+    }
+}
+
 /// The longest convolution, in tokens.
 const MAX_CONV_KERNEL: usize = 8;
 /// The largest state of a scan, in values per value of a head.
 const MAX_SCAN_STATE: usize = 512;
+/// The longest head of a delta rule.
+const MAX_DELTA_HEAD: usize = 256;
 
 fn in_range(what: &str, found: usize, range: RangeInclusive<usize>) -> Result<()> {
     if range.contains(&found) {
@@ -294,8 +341,13 @@ pub enum Op {
     AttendInput { qkv: [Activation; 3], attention: AttentionSpec, causal: bool, y: Activation },
     /// One row for each input: what follows in the head is over these.
     Pool { x: Activation, kind: PoolKind, y: Activation },
+    /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` per head of v, with q, k and v side by side in `qkv`, q and k of
+    /// length 1, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,
+    /// <https://arxiv.org/abs/2412.06464>). S is the recurrent state of this number.
+    DeltaNet { qkv: Activation, beta: Activation, alpha: Activation, delta: DeltaSpec, state: usize, y: Activation },
     /// `y = x · σ(gate)` (Qiu et al. 2025, <https://arxiv.org/abs/2505.06708>), or with a norm
-    /// `y = norm(x) · silu(gate)`, each head of `width` values by itself.
+    /// `y = norm(x) · silu(gate)`, each head of `width` values by itself. The gate has the width of x, or a value for
+    /// each head.
     GateHeads { x: Activation, gate: Activation, norm: Option<(WeightKey, f32)>, width: usize, y: Activation },
     /// `y = conv(x)`, with gates b and c `y = c · conv(b · x)` (LFM2, <https://arxiv.org/abs/2511.23404>). The inputs
     /// of the last tokens are in the recurrent state of this number.
@@ -359,6 +411,7 @@ impl Op {
             Self::Activate { x, .. } | Self::Scale { x, .. } | Self::ScaleBy { x, .. } => vec![x],
             Self::SoftCap { x, .. } => vec![x],
             Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
+            Self::DeltaNet { qkv, beta, alpha, .. } => vec![qkv, beta, alpha],
             Self::GateHeads { x, gate, .. } => vec![x, gate],
             Self::Gate { gate, up, .. } | Self::GatePart { gate, up, .. } => vec![gate, up],
             Self::Conv { x, gates, .. } => std::iter::once(x).chain(gates.into_iter().flatten()).collect(),
@@ -378,7 +431,7 @@ impl Op {
             Self::Gate { y, .. } | Self::GatePart { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } => x,
             Self::ScaleBy { x, .. } | Self::SoftCap { x, .. } => x,
-            Self::Conv { y, .. } | Self::Scan { y, .. } | Self::GroupNorm { y, .. } => y,
+            Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } | Self::GroupNorm { y, .. } => y,
             Self::Route { routes, .. } => routes,
             Self::ExpertGate { y, .. } | Self::ExpertDown { y, .. } => y,
             Self::Add { to, .. } => to,
@@ -474,6 +527,7 @@ impl Program {
         match op {
             Op::Conv { conv, .. } => in_range("tokens of a convolution", conv.kernel, 2..=MAX_CONV_KERNEL)?,
             Op::Scan { scan, .. } => scan.check()?,
+            Op::DeltaNet { delta, .. } => delta.check()?,
             _ => {}
         }
         let spec = &self.activations[op.writes().0];
@@ -535,6 +589,7 @@ impl Program {
     pub fn state(&self, op: &Op) -> Option<(usize, usize)> {
         match *op {
             Op::Conv { x, conv, state, .. } => Some((state, conv.kernel.saturating_sub(1) * self.width(x))),
+            Op::DeltaNet { delta, state, .. } => Some((state, delta.state_len())),
             Op::Scan { scan, state, .. } => Some((state, scan.inner() * scan.state)),
             _ => None,
         }

@@ -67,6 +67,14 @@ pub enum Role {
     AttnOut,
     /// Bias of that.
     AttnOutBias,
+    /// z of a gated delta rule: what gates its heads.
+    AttnGate,
+    /// What the state of a delta rule takes in of a token, before its sigmoid.
+    SsmBeta,
+    /// What the state of a delta rule keeps, before softplus.
+    SsmAlpha,
+    /// Rows of [`Role::SsmBeta`] and [`Role::SsmAlpha`] for each head of k.
+    SsmBetaAlpha,
     /// What gates the heads after attention: in Qwen 3.5 rows of [`Role::AttnQ`]'s tensor.
     AttnQGate,
     /// Bias of the queries.
@@ -283,6 +291,10 @@ const LAYER: &[(Role, &str)] = &[
     (Role::AttnV, "attn_v.weight"),
     (Role::AttnQkv, "attn_qkv.weight"),
     (Role::AttnQkvBias, "attn_qkv.bias"),
+    (Role::AttnGate, "attn_gate.weight"),
+    (Role::SsmBeta, "ssm_beta.weight"),
+    (Role::SsmAlpha, "ssm_alpha.weight"),
+    (Role::SsmBetaAlpha, "ssm_ba.weight"),
     (Role::AttnOut, "attn_output.weight"),
     (Role::AttnOutBias, "attn_output.bias"),
     (Role::AttnQBias, "attn_q.bias"),
@@ -363,6 +375,11 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
                 }
                 if let Some(bias) = norm.bias {
                     specs.add(bias.key, &[norm.width], bias.optional);
+                }
+            }
+            Op::DeltaNet { delta, .. } => {
+                for key in [delta.dt_bias, delta.a] {
+                    specs.add(key, &[delta.v_heads], false);
                 }
             }
             Op::GateHeads { norm: Some((weight, _)), width, .. } => specs.add(*weight, &[*width], false),

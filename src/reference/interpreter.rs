@@ -3,12 +3,13 @@
 use super::cache::LayerCache;
 use super::weights::Weights;
 use super::{
-    AttentionShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, attention_batch, attention_with_sinks,
-    conv_causal, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, silu, ssm_scan, swiglu,
+    AttentionShape, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, attention_batch,
+    attention_with_sinks, conv_causal, delta_net, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled,
+    silu, ssm_scan, swiglu,
 };
 use crate::error::Result;
 use crate::model::program::{
-    Activation, AttentionSpec, ConvSpec, Norm, NormKind, Op, Program, RopeTable, ScanSpec, TableRow,
+    Activation, AttentionSpec, ConvSpec, DeltaSpec, Norm, NormKind, Op, Program, RopeTable, ScanSpec, TableRow,
 };
 use crate::model::{ActivationKind, GateKind, WeightKey};
 
@@ -113,6 +114,9 @@ impl Interpreter<'_> {
             Op::GroupNorm { x, weight, groups, eps, y } => self.group_norm([x, y], weight, groups, eps),
             Op::Conv { x, gates, conv, state, y } => self.conv([x, y], gates, &conv, state),
             Op::Scan { z, dt, xbc, scan, state, y } => self.scan([z, dt, xbc, y], &scan, state),
+            Op::DeltaNet { qkv, beta, alpha, delta, state, y } => {
+                self.delta_net([qkv, beta, alpha, y], &delta, state, yield_now).await;
+            }
             Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
             Op::Attend { q, kv, attention, cache, y } => self.attend((q, kv), &attention, cache, y, yield_now).await?,
             Op::AttendInput { qkv, attention, causal, y } => {
@@ -222,6 +226,29 @@ impl Interpreter<'_> {
         let inputs = z.chunks_exact(scan.inner()).zip(dt.chunks_exact(heads)).zip(xbc.chunks_exact(scan.xbc_width()));
         for (y, ((z, dt), xbc)) in out.chunks_exact_mut(scan.inner()).zip(inputs) {
             ssm_scan(sizes, SsmToken { z, dt, xbc }, SsmHeads { dt_bias, a, d }, &mut self.states[state], y);
+        }
+        self.run.put(y, out);
+    }
+
+    /// Token by token: one takes a millisecond in a large model.
+    async fn delta_net(
+        &mut self,
+        [qkv, beta, alpha, y]: [Activation; 4],
+        delta: &DeltaSpec,
+        state: usize,
+        yield_now: &mut impl AsyncFnMut(),
+    ) {
+        let DeltaSpec { k_heads, v_heads, head_dim, tiled, eps, .. } = *delta;
+        let shape = DeltaShape { k_heads, v_heads, head_dim, tiled, eps };
+        let [dt_bias, a] = [delta.dt_bias, delta.a].map(|key| self.weights.norm(key));
+        let mut out = self.run.take(y);
+        let [qkv, beta, alpha] = [qkv, beta, alpha].map(|of| &self.run.values[of.0]);
+        let state = &mut self.states[state][..delta.value_width() * head_dim];
+        let gates = beta.chunks_exact(v_heads).zip(alpha.chunks_exact(v_heads));
+        let tokens = qkv.chunks_exact(delta.qkv_width()).zip(gates);
+        for (y, (qkv, (beta, alpha))) in out.chunks_exact_mut(delta.value_width()).zip(tokens) {
+            delta_net(shape, &DeltaInputs { qkv, beta, alpha, dt_bias, a }, state, y);
+            yield_now().await;
         }
         self.run.put(y, out);
     }

@@ -52,6 +52,12 @@ pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
             let ssm = ssm.into_iter().chain([("group_count", 2)]);
             ssm.map(|(key, count)| (format!("ssm.{key}"), number(count))).collect()
         }
+        "qwen35" => {
+            let heads = [("state_size", hidden / 4), ("time_step_rank", 4), ("group_count", 2)];
+            let ssm = [("conv_kernel", 4), ("inner_size", hidden)].into_iter().chain(heads);
+            let ssm = ssm.map(|(key, count)| (format!("ssm.{key}"), number(count)));
+            ssm.chain([("full_attention_interval".to_owned(), number(2))]).collect()
+        }
         _ => Vec::new(),
     };
     keys.into_iter().map(|(key, value)| (format!("{architecture}.{key}"), value)).collect()

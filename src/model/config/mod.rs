@@ -34,6 +34,9 @@ const MAX_CONV_KERNEL: usize = 8;
 const MAX_CONTEXT: usize = 1 << 27;
 const MAX_VOCAB: usize = 1 << 24;
 
+/// Architectures whose heads share out pairs by turns among positions in time, height and width.
+const INTERLEAVED_SECTIONS: [&str; 2] = ["qwen35", "qwen35moe"];
+
 /// Which layers have a sliding window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlidingPattern {
@@ -193,6 +196,9 @@ impl ModelConfig {
         let head_dim = head_dim(&keys, hidden, heads.max())?;
         let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
         let rope_dims = rope_dims(&keys, head_dim)?;
+        if INTERLEAVED_SECTIONS.contains(&architecture) {
+            rope::check_sections(&keys, rope_dims)?;
+        }
         let ffn = keys.per_layer("feed_forward_length", blocks, MAX_FFN)?;
         Ok(Self {
             architecture,

@@ -84,3 +84,22 @@ fn yarn_magnitude(keys: &Keys, scale: f32) -> Result<f32> {
     let divisor = keys.not_negative("rope.scaling.yarn_log_multiplier")?.unwrap_or(0.0);
     Ok(of(1.0) / if divisor == 0.0 { 1.0 } else { of(divisor) })
 }
+
+/// Whether every pair of a head turns by the position of a token in text, where `rope.dimension_sections` share out the
+/// pairs among positions in time, height and width by turns: in text these are the same.
+///
+/// # Errors
+/// `unsupported_architecture` for sections that leave pairs over.
+pub(super) fn check_sections(keys: &Keys, rope_dims: usize) -> Result<()> {
+    let name = keys.name("rope.dimension_sections");
+    let Some(sections) = keys.metadata.i32s(&name)? else { return Ok(()) };
+    let all = sections.iter().fold(0, |sum: usize, &pairs| sum.saturating_add(pairs.max(0) as usize)).max(1);
+    let is_in = |pair: usize| {
+        let pair = pair % all;
+        sections.get(pair % 3).is_some_and(|&pairs| pair / 3 < pairs.max(0) as usize)
+    };
+    match (0..rope_dims / 2).find(|&pair| !is_in(pair)) {
+        None => Ok(()),
+        Some(pair) => Err(unsupported(format!("metadata `{name}`: pair {pair} of {} is in no section", rope_dims / 2))),
+    }
+}

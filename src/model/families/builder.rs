@@ -1,8 +1,8 @@
 //! Writes programs: the pieces that families share, each a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, ConvSpec, ExpertActivation, Experts, GateUp, Gating, LOGITS, Norm, NormKind, Op, Output,
-    Program, RopeTable, Routing, ScanSpec, TableRow, Temperature, TensorPart, Weight, of_layer, of_model,
+    Activation, AttentionSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Gating, LOGITS, Norm, NormKind,
+    Op, Output, Program, RopeTable, Routing, ScanSpec, TableRow, Temperature, TensorPart, Weight, of_layer, of_model,
 };
 use super::super::{ActivationKind, ExpertConfig, GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
@@ -305,8 +305,15 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The gated delta rule of q, k and v side by side, beta and alpha.
+    pub fn delta_net(&mut self, [qkv, beta, alpha]: [Activation; 3], delta: DeltaSpec) -> Activation {
+        let (y, state) = (self.program.activation("delta rule", delta.value_width()), self.new_state());
+        self.ops.push(Op::DeltaNet { qkv, beta, alpha, delta, state, y });
+        y
+    }
+
     /// `x · σ(gate)`, or with the weight of a norm `norm(x) · silu(gate)`, for each head of `width` values.
-    fn gate_heads(&mut self, x: Activation, gate: Activation, norm: Option<Role>, width: usize) -> Activation {
+    pub fn gate_heads(&mut self, x: Activation, gate: Activation, norm: Option<Role>, width: usize) -> Activation {
         let y = self.program.activation("gated", self.program.width(x));
         let norm = norm.map(|role| (of_layer(self.layer, role), self.config.norm_eps));
         self.ops.push(Op::GateHeads { x, gate, norm, width, y });

@@ -13,6 +13,7 @@ mod llama;
 mod mamba2;
 mod olmo;
 mod phi;
+mod qwen35;
 
 use super::ModelConfig;
 use super::program::Program;
@@ -38,6 +39,7 @@ static FAMILIES: &[Family] = &[
     Family { name: "phi3", program: phi::phi3 },
     Family { name: "olmo2", program: olmo::olmo2 },
     Family { name: "qwen3moe", program: llama::qwen3 },
+    Family { name: "qwen35", program: qwen35::qwen35 },
     Family { name: "gemma", program: gemma::gemma },
     Family { name: "gemma2", program: gemma::gemma2 },
     Family { name: "gemma3", program: gemma::gemma3 },

@@ -1,0 +1,40 @@
+//! Qwen 3.5, text: three of four layers have a gated delta rule (Yang et al. 2024, <https://arxiv.org/abs/2412.06464>) in
+//! the place of attention, the others attention whose heads are gated (Qiu et al. 2025,
+//! <https://arxiv.org/abs/2505.06708>). A file's further layers, which predict the tokens after the next, are left out.
+
+use super::super::config::{SlidingPattern, Ssm};
+use super::super::program::{Activation, ConvSpec, DeltaSpec, Program};
+use super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::builder::{AttentionBlock, Builder};
+
+/// The dense models. Rotation by position in text is that of plain rotary embeddings: all sections of a head have the
+/// same position.
+pub fn qwen35(config: &ModelConfig) -> Program {
+    let block = AttentionBlock { gated: true, qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
+    let pattern = config.recurrent_layers.clone().unwrap_or(SlidingPattern::Every(4));
+    let layers = Builder::new(config, 1.0).layers(|b, layer| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = if pattern.slides(layer) { delta_rule(b, normed) } else { b.attention(normed, block) };
+        b.add(update);
+        let normed = b.norm(b.x, Role::AttnPostNorm);
+        let update = b.feed_forward(normed, GateKind::SwiGlu);
+        b.add(update);
+    });
+    layers.head(None)
+}
+
+/// q, k and v through a convolution and the delta rule; its heads are normalised, gated and projected.
+fn delta_rule(b: &mut Builder, x: Activation) -> Activation {
+    let Ssm { kernel, state: head_dim, heads: v_heads, groups: k_heads, .. } = b.config.ssm.unwrap_or_default();
+    let [dt_bias, a] = [Role::SsmDtBias, Role::SsmA].map(|role| b.weight(role));
+    let delta = DeltaSpec { k_heads, v_heads, head_dim, tiled: true, eps: b.config.norm_eps, dt_bias, a };
+    let qkv = b.linear(x, Role::AttnQkv, None, ("qkv", delta.qkv_width()));
+    let gate = b.linear(x, Role::AttnGate, None, ("head gates", delta.value_width()));
+    let beta = b.linear(x, Role::SsmBeta, None, ("beta", v_heads));
+    let alpha = b.linear(x, Role::SsmAlpha, None, ("alpha", v_heads));
+    let conv = ConvSpec { weight: b.weight(Role::SsmConv), bias: None, kernel, silu: true };
+    let convolved = b.conv(qkv, None, conv, "convolved");
+    let values = b.delta_net([convolved, beta, alpha], delta);
+    let gated = b.gate_heads(values, gate, Some(Role::SsmNorm), head_dim);
+    b.linear(gated, Role::SsmOut, None, ("update", b.config.hidden))
+}
