@@ -41,5 +41,5 @@ fn digit(block: &[u8], w: usize) -> u8 {
         _ => (48 + w % 4, (w - 240) / 4),
     };
     let fraction = block[byte].wrapping_mul([1, 3, 9, 27, 81][n]);
-    (u16::from(fraction) * 3 >> 8) as u8
+    ((u16::from(fraction) * 3) >> 8) as u8
 }
