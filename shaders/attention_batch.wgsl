@@ -1,5 +1,6 @@
-// y[i] = Σ_j softmax_j(s[i, j]) v[j] over rows j of the same input as row i, s[i, j] = cap(q[i]·k[j] * scale): attention
-// of the inputs of a pass among themselves, without a cache (flash attention, Dao et al. 2022, arXiv 2205.14135).
+// y[i] = Σ_j softmax_j(s[i, j]) v[j] over rows j of the same input as row i, s[i, j] = cap(q[i]·k[j] * scale):
+// attention of the inputs of a pass among themselves, without a cache (flash attention, Dao et al. 2022, arXiv
+// 2205.14135).
 // A row sees all rows of its input, or with `causal` those up to itself; of these with a window those at most window/2
 // away, or with `causal` the last `window`.
 // One workgroup computes QUERIES neighbouring rows of one head, which may be of several inputs, walking the rows that

@@ -1,5 +1,5 @@
-// In place, for one row and one head of q or k per workgroup: an optional RMS norm over the head, then rotation of pairs
-// (RoPE, Su et al. 2021, arXiv 2104.09864) by the row's position. What `rope_kv` does for models with a cache.
+// In place, for one row and one head of q or k per workgroup: an optional RMS norm over the head, then rotation of
+// pairs (RoPE, Su et al. 2021, arXiv 2104.09864) by the row's position. What `rope_kv` does for models with a cache.
 
 #import pass
 

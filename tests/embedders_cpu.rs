@@ -1,5 +1,5 @@
-//! Embedders and rerankers on the CPU against llama.cpp, on the small random models of `tests/fixtures/embedders`, which
-//! says what it gives for their F32 twins.
+//! Embedders and rerankers on the CPU against llama.cpp, on the small random models of `tests/fixtures/embedders`,
+//! which says what it gives for their F32 twins.
 #![cfg(not(target_arch = "wasm32"))]
 
 #[path = "common/cpu.rs"]

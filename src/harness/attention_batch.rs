@@ -35,7 +35,10 @@ fn case(random: &mut Random, heads: BatchHeads, rules: BatchRules, lengths: &[us
     let rows = lengths.iter().sum::<usize>();
     // So large that the softmax is peaked, as trained models have it.
     let qkv: Vec<f32> = random.floats(rows * heads.row() as usize).into_iter().map(|x| 3.0 * x).collect();
-    let y = bench.floats(&vec![f32::NAN; rows * (heads.heads * heads.head_dim) as usize]);
+    // One row more than the pass has: it stays as it is.
+    let width = (heads.heads * heads.head_dim) as usize;
+    let after = random.floats(width);
+    let y = bench.floats(&[vec![f32::NAN; rows * width], after.clone()].concat());
     let buffers = BatchBuffers {
         pass,
         inputs: bench.bytes(bytemuck::cast_slice(&Pass::spans(&inputs))).into(),
@@ -43,7 +46,8 @@ fn case(random: &mut Random, heads: BatchHeads, rules: BatchRules, lengths: &[us
         y: y.into(),
     };
     let dispatch = attention_batch(heads, rules, buffers);
-    let expected = Expected::Close(expected(heads, rules, lengths, &qkv), Tolerance::ATTENTION);
+    let expected = [expected(heads, rules, lengths, &qkv), after].concat();
+    let expected = Expected::Close(expected, Tolerance::ATTENTION);
     let BatchHeads { heads, kv_heads, head_dim } = heads;
     let BatchRules { causal, window, soft_cap, .. } = rules;
     let name = format!(

@@ -12,17 +12,20 @@ use crate::reference;
 const EPS: f32 = 0.01;
 const MAGNITUDE: f32 = 1.5;
 
+/// Heads; rotated dimensions and those of the table; whether pairs are halves, and whether heads are normalised.
+type Shape = (BatchHeads, [u32; 2], [bool; 2]);
+
 pub fn cases(random: &mut Random) -> Vec<Case> {
     let heads = |heads, kv_heads, head_dim| BatchHeads { heads, kv_heads, head_dim };
-    let sets: [(BatchHeads, [u32; 2], bool, bool, &[usize]); 6] = [
-        (heads(4, 2, 64), [64, 64], false, false, &[3, 2]),
-        (heads(3, 1, 80), [80, 80], true, true, &[1, 4]),
-        (heads(2, 2, 128), [64, 64], false, true, &[2, 1, 3]),
-        (heads(2, 1, 256), [128, 128], true, false, &[5]),
-        (heads(1, 1, 18), [10, 10], true, false, &[7, 7]),
-        (heads(2, 1, 32), [0, 2], true, true, &[3, 3]),
+    let sets: [(Shape, &[usize]); 6] = [
+        ((heads(4, 2, 64), [64, 64], [false, false]), &[3, 2]),
+        ((heads(3, 1, 80), [80, 80], [true, true]), &[1, 4]),
+        ((heads(2, 2, 128), [64, 64], [false, true]), &[2, 1, 3]),
+        ((heads(2, 1, 256), [128, 128], [true, false]), &[5]),
+        ((heads(1, 1, 18), [10, 10], [true, false]), &[7, 7]),
+        ((heads(2, 1, 32), [0, 2], [true, true]), &[3, 3]),
     ];
-    sets.map(|(heads, [dims, table], split_half, norm, lengths)| {
+    sets.map(|((heads, [dims, table], [split_half, norm]), lengths)| {
         case(random, heads, (Rope { dims, split_half }, table), norm, lengths)
     })
     .into()

@@ -104,8 +104,8 @@ impl EmbedEngine {
         Self { embedder, tokenizer: Rc::new(tokenizer), stop: Rc::default(), output }
     }
 
-    /// The ids of a text, with the special tokens that the model wants. With `truncate` those past the context are left
-    /// out, the last special token stays.
+    /// The ids of a text, with the special tokens that the model wants. With `truncate` those past the context are
+    /// left out, the last special token stays.
     pub fn encode(&self, text: &str, truncate: bool) -> Vec<u32> {
         let mut ids = self.tokenizer.encode(text, true, true);
         let most = self.embedder.context_length();
@@ -136,8 +136,8 @@ impl EmbedEngine {
     /// The vectors of the inputs, `[inputs, dimensions]`; `None` where the call was stopped.
     ///
     /// # Errors
-    /// `invalid_argument` for an input without ids, an id outside the vocabulary, for more dimensions than there are and
-    /// for a reranker; `context_full` where an input does not fit; those of the device.
+    /// `invalid_argument` for an input without ids, an id outside the vocabulary, for more dimensions than there are
+    /// and for a reranker; `context_full` where an input does not fit; those of the device.
     pub async fn embed(&mut self, inputs: &[&[u32]], options: &EmbedOptions) -> Result<Option<Vec<f32>>> {
         if self.output != Output::Embedding {
             return Err(Error::invalid_argument("embed: the model scores documents: use rank"));

@@ -2,7 +2,7 @@
 
 use super::super::program::{
     Activation, AttentionSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Gating, LOGITS, Norm, NormKind,
-    Op, Output, Program, RopeTable, Routing, ScanSpec, TableRow, Temperature, TensorPart, Weight, of_layer, of_model,
+    Op, Program, RopeTable, Routing, ScanSpec, Temperature, TensorPart, Weight, of_layer, of_model,
 };
 use super::super::{ActivationKind, ExpertConfig, GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
@@ -128,8 +128,8 @@ impl ExpertBlock {
 /// A program under construction. `self.ops` are those of the part at hand.
 pub struct Builder<'a> {
     pub config: &'a ModelConfig,
-    program: Program,
-    ops: Vec<Op>,
+    pub(super) program: Program,
+    pub(super) ops: Vec<Op>,
     layer: usize,
     /// Biases of the feed-forward.
     pub ffn_bias: Bias,
@@ -184,13 +184,6 @@ impl<'a> Builder<'a> {
         self.ops.push(Op::Linear { x: normed, weight, bias: None, y: logits });
         self.ops.extend(soft_cap.map(|cap| Op::SoftCap { x: logits, cap }));
         self.program.head = self.ops;
-        self.program
-    }
-
-    /// The program, whose head are the operations at hand.
-    pub fn finish(mut self, output: Output) -> Program {
-        self.program.head = self.ops;
-        self.program.output = output;
         self.program
     }
 
@@ -444,11 +437,6 @@ impl<'a> Builder<'a> {
         self.ops.push(op);
     }
 
-    /// An operation after the embedding of the token.
-    pub fn embed_op(&mut self, op: Op) {
-        self.program.embed.push(op);
-    }
-
     /// The activation of this name and width.
     pub fn activation(&mut self, name: &'static str, width: usize) -> Activation {
         self.program.activation(name, width)
@@ -457,13 +445,6 @@ impl<'a> Builder<'a> {
     /// The layer's weight of this role.
     pub fn of_layer(&self, role: Role) -> WeightKey {
         of_layer(self.layer, role)
-    }
-
-    /// Adds a row of another table to the embedding of the token.
-    pub fn embed_place(&mut self, table: Role, row: TableRow) {
-        let y = self.program.activation("place", self.config.hidden);
-        self.program.embed.push(Op::EmbedPlace { table: of_model(table), row, y });
-        self.program.embed.push(Op::Add { x: y, scale: 1.0, to: self.x });
     }
 
     /// `activation(gate) · up`, with the values of `up` from `at` on.

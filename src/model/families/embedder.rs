@@ -1,6 +1,6 @@
 //! How programs of embedders and rerankers end.
 
-use super::super::program::{Activation, Norm, NormKind, Op, Output, PoolKind, Program, Weight, of_model};
+use super::super::program::{Activation, Norm, NormKind, Op, Output, PoolKind, Program, TableRow, Weight, of_model};
 use super::super::{ActivationKind, Pooling, Role};
 use super::builder::Builder;
 
@@ -51,5 +51,24 @@ impl Builder<'_> {
             let bias = optional(Role::ClassifierOutBias);
             self.push(Op::Linear { x, weight: of_model(Role::ClassifierOut), bias, y });
         }
+    }
+
+    /// The program, whose head are the operations at hand.
+    pub fn finish(mut self, output: Output) -> Program {
+        self.program.head = self.ops;
+        self.program.output = output;
+        self.program
+    }
+
+    /// An operation after the embedding of the token.
+    pub fn embed_op(&mut self, op: Op) {
+        self.program.embed.push(op);
+    }
+
+    /// Adds a row of another table to the embedding of the token.
+    pub fn embed_place(&mut self, table: Role, row: TableRow) {
+        let y = self.program.activation("place", self.config.hidden);
+        self.program.embed.push(Op::EmbedPlace { table: of_model(table), row, y });
+        self.program.embed.push(Op::Add { x: y, scale: 1.0, to: self.x });
     }
 }
