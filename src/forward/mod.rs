@@ -214,7 +214,7 @@ impl Lowering<'_> {
                 ];
                 self.elementwise(&chain, self.places.of(x), None)
             }
-            Op::GroupNorm { x, weight, groups, eps, y } => self.group_norm([x, y], weight, groups, eps),
+            Op::GroupNorm { x, ref norm, y } => self.norm_of([x, y], norm, (true, false)),
             Op::Conv { .. } | Op::Scan { .. } | Op::DeltaNet { .. } => {
                 unreachable!("each lowering has its own: {op:?}")
             }
@@ -237,6 +237,10 @@ impl Lowering<'_> {
     }
 
     fn norm(&self, x: Activation, norm: &program::Norm, y: Activation, add: bool) -> Dispatch {
+        self.norm_of([x, y], norm, (false, add))
+    }
+
+    fn norm_of(&self, [x, y]: [Activation; 2], norm: &program::Norm, (weight_by_group, add): (bool, bool)) -> Dispatch {
         let groups = self.forward.width(x) / norm.width as u32;
         let [x, y] = [x, y].map(|of| self.places.of(of).rows());
         let vector = |key: WeightKey| self.forward.weights.vectors.get(&key).copied();
@@ -247,7 +251,7 @@ impl Lowering<'_> {
             eps: norm.eps,
             x,
             weight: norm.weight.and_then(vector),
-            weight_by_group: false,
+            weight_by_group,
             bias: norm.bias.and_then(|bias| vector(bias.key)),
             y,
             add,

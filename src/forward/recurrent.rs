@@ -3,10 +3,9 @@
 use super::{Forward, Lowering};
 use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
 use crate::kernels::delta_net::{DeltaHeads, DeltaNet, delta_net};
-use crate::kernels::norm::{self, Rows};
+use crate::kernels::norm::Rows;
 use crate::kernels::spec::Dispatch;
 use crate::kernels::ssm_scan::{SsmScan, SsmShape, ssm_scan, ssm_scan_chunked};
-use crate::model::WeightKey;
 use crate::model::program::{Activation, ConvSpec, DeltaSpec, Op, ScanSpec};
 
 /// The rows of a pass.
@@ -113,25 +112,6 @@ impl Lowering<'_> {
             Pass::Few => vec![ssm_scan(buffers.pass, &problem)],
             Pass::Many => ssm_scan_chunked(buffers.pass, &problem, buffers.scratch.products).into(),
         }
-    }
-
-    /// An RMS norm of parts of rows.
-    pub(super) fn group_norm(&self, [x, y]: [Activation; 2], weight: WeightKey, groups: usize, eps: f32) -> Dispatch {
-        let width = self.forward.width(x) / groups as u32;
-        let [x, y] = [x, y].map(|of| self.places.of(of).rows());
-        let problem = norm::Norm {
-            width,
-            groups: groups as u32,
-            centred: false,
-            eps,
-            x,
-            weight: Some(self.forward.vector(weight)),
-            weight_by_group: true,
-            bias: None,
-            y,
-            add: false,
-        };
-        norm::norm(&problem, self.forward.buffers.dummy)
     }
 
     /// The rows of an activation that has a buffer to itself.

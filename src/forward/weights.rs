@@ -13,7 +13,7 @@ use crate::kernels::attention::MAX_HEAD_DIM;
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout, Shard, max_rows};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::program::{Experts, GateUp, Op, Program, Weight};
+use crate::model::program::{Experts, GateUp, Norm, Op, Program, Weight};
 use crate::model::{WeightKey, WeightSpec};
 use crate::{Error, ErrorCode, Result};
 
@@ -152,7 +152,7 @@ impl Placer<'_> {
                     [delta.dt_bias, delta.a].into_iter().try_for_each(|key| self.vector(key))?
                 }
                 Op::GateHeads { norm: Some((weight, _)), .. } => self.vector(*weight)?,
-                Op::GroupNorm { weight, .. } => self.vector(*weight)?,
+                Op::GroupNorm { norm: Norm { weight: Some(weight), .. }, .. } => self.vector(*weight)?,
                 Op::Conv { conv, .. } => {
                     let bias = conv.bias.map(|bias| bias.key).filter(|key| self.found.contains_key(key));
                     [conv.weight].into_iter().chain(bias).try_for_each(|key| self.vector(key))?;
@@ -258,7 +258,8 @@ impl Placer<'_> {
     fn projection(&mut self, linears: &[Linear]) -> Result<()> {
         let (first, _) = linears[0];
         if let Some(table) = self.weights.tables.get(&first) {
-            let part = Part { matrix: table.clone(), first_output: 0, bias: None };
+            let matrix = table.clone();
+            let part = Part { matrix, first_output: 0, bias: self.bias(&linears[..1])? };
             self.weights.projections.insert(first, vec![part]);
             return Ok(());
         }

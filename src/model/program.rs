@@ -325,9 +325,8 @@ pub enum Op {
     EmbedPlace { table: WeightKey, row: TableRow, y: Activation },
     /// `y = norm(x)`; `y` may be `x`.
     Norm { x: Activation, norm: Norm, y: Activation },
-    /// `y = x / √(mean x² + eps) · weight`, the mean by itself for each of `groups` equal parts of a row; `weight`
-    /// `[width of x]`.
-    GroupNorm { x: Activation, weight: WeightKey, groups: usize, eps: f32, y: Activation },
+    /// As `Norm`, but each `norm.width` values of a row have weights of their own: `[width of x]`, and no bias.
+    GroupNorm { x: Activation, norm: Norm, y: Activation },
     /// `y = W · x + bias`. Operations in a row that read the same `x` are stacked into one product.
     Linear { x: Activation, weight: WeightKey, bias: Option<Weight>, y: Activation },
     /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].

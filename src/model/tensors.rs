@@ -43,8 +43,12 @@ pub enum Role {
     OutputNorm,
     /// The same as [`Role::OutputNorm`] under LFM2's name.
     OutputNormOfEmbedding,
+    /// Bias of that.
+    OutputNormBias,
     /// The head: one row per token.
     Output,
+    /// Bias of the head.
+    OutputBias,
     /// One divisor per rotated pair, applied to its frequency (Llama 3's long context).
     RopeFreqs,
     /// The same for contexts up to the original one (long RoPE).
@@ -53,6 +57,8 @@ pub enum Role {
     RopeFactorsLong,
     /// The RMS norm before attention.
     AttnNorm,
+    /// Bias of that.
+    AttnNormBias,
     /// Queries.
     AttnQ,
     /// Keys.
@@ -99,6 +105,8 @@ pub enum Role {
     LayerOutNormBias,
     /// The norm before the feed-forward.
     FfnNorm,
+    /// Bias of that.
+    FfnNormBias,
     /// The half of the feed-forward that goes through the activation.
     FfnGate,
     /// The half of the feed-forward that is multiplied with it.
@@ -274,7 +282,9 @@ const MODEL: &[(Role, &str)] = &[
     (Role::Dense3, "dense_3.weight"),
     (Role::OutputNorm, "output_norm.weight"),
     (Role::OutputNormOfEmbedding, "token_embd_norm.weight"),
+    (Role::OutputNormBias, "output_norm.bias"),
     (Role::Output, HEAD),
+    (Role::OutputBias, "output.bias"),
     (Role::RopeFreqs, "rope_freqs.weight"),
     (Role::RopeFactorsShort, "rope_factors_short.weight"),
     (Role::RopeFactorsLong, "rope_factors_long.weight"),
@@ -286,6 +296,7 @@ const MODEL: &[(Role, &str)] = &[
 /// Names of the tensors of a layer; `blk.N.` comes before them.
 const LAYER: &[(Role, &str)] = &[
     (Role::AttnNorm, "attn_norm.weight"),
+    (Role::AttnNormBias, "attn_norm.bias"),
     (Role::AttnQ, "attn_q.weight"),
     (Role::AttnK, "attn_k.weight"),
     (Role::AttnV, "attn_v.weight"),
@@ -308,6 +319,7 @@ const LAYER: &[(Role, &str)] = &[
     (Role::LayerOutNorm, "layer_output_norm.weight"),
     (Role::LayerOutNormBias, "layer_output_norm.bias"),
     (Role::FfnNorm, "ffn_norm.weight"),
+    (Role::FfnNormBias, "ffn_norm.bias"),
     (Role::FfnGate, "ffn_gate.weight"),
     (Role::FfnUp, "ffn_up.weight"),
     (Role::FfnGateBias, "ffn_gate.bias"),
@@ -401,8 +413,10 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
                 specs.add(scan.dt_bias, &[scan.heads], false);
                 [scan.a, scan.d].into_iter().for_each(|key| specs.add_values(key, &[1, scan.heads]));
             }
-            Op::GroupNorm { x, weight, groups, .. } => {
-                specs.add_values(*weight, &[program.width(*x) / groups, *groups]);
+            Op::GroupNorm { x, norm, .. } => {
+                if let Some(weight) = norm.weight {
+                    specs.add_values(weight, &[norm.width, program.width(*x) / norm.width.max(1)]);
+                }
             }
             Op::Attend { attention, .. } => {
                 if let Some(sinks) = attention.sinks {

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::model::program::{
     Activation, AttentionSpec, ConvSpec, DeltaSpec, Norm, NormKind, Op, Program, RopeTable, ScanSpec, TableRow,
 };
-use crate::model::{ActivationKind, GateKind, WeightKey};
+use crate::model::{ActivationKind, GateKind};
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Interpreter<'_> {
                 }
                 self.run.put(y, out);
             }
-            Op::GroupNorm { x, weight, groups, eps, y } => self.group_norm([x, y], weight, groups, eps),
+            Op::GroupNorm { x, ref norm, y } => self.group_norm([x, y], norm),
             Op::Conv { x, gates, conv, state, y } => self.conv([x, y], gates, &conv, state),
             Op::Scan { z, dt, xbc, scan, state, y } => self.scan([z, dt, xbc, y], &scan, state),
             Op::DeltaNet { qkv, beta, alpha, delta, state, y } => {
@@ -184,16 +184,24 @@ impl Interpreter<'_> {
     }
 
     /// An RMS norm of each of the parts of rows, with a weight of its own.
-    fn group_norm(&mut self, [x, y]: [Activation; 2], weight: WeightKey, groups: usize, eps: f32) {
+    fn group_norm(&mut self, [x, y]: [Activation; 2], norm: &Norm) {
         let mut out = self.run.take(y);
         if x != y {
             out.copy_from_slice(&self.run.values[x.0]);
         }
-        let weight = self.weights.norm(weight);
-        let width = weight.len() / groups;
-        for row in out.chunks_exact_mut(weight.len()) {
-            let parts = row.chunks_exact_mut(width).zip(weight.chunks_exact(width));
-            parts.for_each(|(part, weight)| rms_norm(part, weight, eps));
+        let weight = norm.weight.map_or(&[][..], |weight| self.weights.norm(weight));
+        let shape = NormShape {
+            width: norm.width,
+            centred: norm.kind == NormKind::Layer,
+            eps: norm.eps,
+            weight: None,
+            weight_offset: 0.0,
+            bias: None,
+        };
+        for row in out.chunks_exact_mut(weight.len().max(1)) {
+            for (part, weight) in row.chunks_exact_mut(norm.width).zip(weight.chunks_exact(norm.width)) {
+                part.copy_from_slice(&layer_norm(part, &NormShape { weight: Some(weight), ..shape }));
+            }
         }
         self.run.put(y, out);
     }

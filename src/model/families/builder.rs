@@ -42,6 +42,8 @@ pub struct AttentionBlock {
     pub bias: Bias,
     /// Bias of the output projection.
     pub out_bias: Bias,
+    /// Whether each head of q and k goes through a layer norm with weights of its own before the rotation.
+    pub layer_qk_norm: bool,
     /// Whether q and k go through an RMS norm, all heads together, before the rotation.
     pub whole_qk_norm: bool,
     /// Whether each head of q and k goes through its own RMS norm before the rotation.
@@ -84,6 +86,7 @@ impl AttentionBlock {
             v_norm: false,
             bias: Bias::None,
             out_bias: Bias::None,
+            layer_qk_norm: false,
             whole_qk_norm: false,
             qk_norm: false,
             rope,
@@ -131,6 +134,8 @@ pub struct Builder<'a> {
     pub(super) program: Program,
     pub(super) ops: Vec<Op>,
     layer: usize,
+    /// Whether norms of whole rows are layer norms with a bias, else RMS norms.
+    pub layer_norms: bool,
     /// Biases of the feed-forward.
     pub ffn_bias: Bias,
     /// KV caches so far.
@@ -150,7 +155,18 @@ impl<'a> Builder<'a> {
         let x = program.activation("x", config.hidden);
         program.embed = vec![Op::Embed { table: of_model(Role::TokenEmbedding), scale, y: x }];
         let (ops, output_norm) = (Vec::new(), Role::OutputNorm);
-        Self { config, program, ops, layer: 0, ffn_bias: Bias::None, caches: 0, states: 0, output_norm, x }
+        Self {
+            config,
+            program,
+            ops,
+            layer: 0,
+            layer_norms: false,
+            ffn_bias: Bias::None,
+            caches: 0,
+            states: 0,
+            output_norm,
+            x,
+        }
     }
 
     /// More of the embedding, written by `write`; gives what that gives.
@@ -178,10 +194,12 @@ impl<'a> Builder<'a> {
             let norm = self.plain_rms(of_model(Role::OutputNorm), self.config.hidden);
             return self.embedder_head(Some(norm));
         }
-        let normed = self.rms_norm(self.x, of_model(self.output_norm));
+        let normed = self.whole_norm(self.x, of_model(self.output_norm));
         let weight = of_model(if self.config.tied { Role::TokenEmbedding } else { Role::Output });
         let logits = self.program.activation(LOGITS, self.config.vocab);
-        self.ops.push(Op::Linear { x: normed, weight, bias: None, y: logits });
+        let bias = Weight { key: of_model(Role::OutputBias), optional: false };
+        let bias = Some(bias).filter(|bias| self.config.has_tensor(&bias.key.name()));
+        self.ops.push(Op::Linear { x: normed, weight, bias, y: logits });
         self.ops.extend(soft_cap.map(|cap| Op::SoftCap { x: logits, cap }));
         self.program.head = self.ops;
         self.program
@@ -189,13 +207,18 @@ impl<'a> Builder<'a> {
 
     /// `norm(x)` by the layer's weight of this role.
     pub fn norm(&mut self, x: Activation, role: Role) -> Activation {
-        self.rms_norm(x, of_layer(self.layer, role))
+        self.whole_norm(x, of_layer(self.layer, role))
     }
 
-    fn rms_norm(&mut self, x: Activation, weight: WeightKey) -> Activation {
+    /// The family's norm of whole rows.
+    fn whole_norm(&mut self, x: Activation, weight: WeightKey) -> Activation {
         let width = self.program.width(x);
         let y = self.program.activation("normed", width);
-        self.ops.push(Op::Norm { x, norm: self.plain_rms(weight, width), y });
+        let norm = match self.layer_norms {
+            true => Norm { kind: NormKind::Layer, bias: bias_of_norm(weight), ..self.plain_rms(weight, width) },
+            false => self.plain_rms(weight, width),
+        };
+        self.ops.push(Op::Norm { x, norm, y });
         y
     }
 
@@ -207,6 +230,11 @@ impl<'a> Builder<'a> {
     fn head_norm(&mut self, x: Activation, role: Role, head_dim: usize) {
         let norm = self.plain_rms(of_layer(self.layer, role), head_dim);
         self.ops.push(Op::Norm { x, norm, y: x });
+    }
+
+    fn layer_norm_of_heads(&mut self, x: Activation, role: Role, head_dim: usize) {
+        let norm = Norm { kind: NormKind::Layer, ..self.plain_rms(of_layer(self.layer, role), head_dim) };
+        self.ops.push(Op::GroupNorm { x, norm, y: x });
     }
 
     /// `y = W · x + bias` by the layer's weight of this role; `y` has this name and width.
@@ -235,6 +263,10 @@ impl<'a> Builder<'a> {
             self.fused(Role::AttnQ, heads, &[(Role::AttnQ, head_dim), (Role::AttnQGate, head_dim)]);
             self.linear(x, Role::AttnQGate, None, ("head gates", attention.query_width()))
         });
+        if block.layer_qk_norm {
+            self.layer_norm_of_heads(q, Role::AttnQNorm, head_dim);
+            kv.iter().for_each(|[k, _]| self.layer_norm_of_heads(*k, Role::AttnKNorm, head_dim));
+        }
         if block.whole_qk_norm {
             self.head_norm(q, Role::AttnQNorm, attention.query_width());
             kv.iter().for_each(|[k, _]| self.head_norm(*k, Role::AttnKNorm, attention.kv_width()));
@@ -371,9 +403,10 @@ impl<'a> Builder<'a> {
         if groups == 1 {
             return self.norm(x, role);
         }
-        let y = self.program.activation("normed", self.program.width(x));
-        let weight = of_layer(self.layer, role);
-        self.ops.push(Op::GroupNorm { x, weight, groups, eps: self.config.norm_eps, y });
+        let width = self.program.width(x);
+        let y = self.program.activation("normed", width);
+        let norm = self.plain_rms(of_layer(self.layer, role), width / groups);
+        self.ops.push(Op::GroupNorm { x, norm, y });
         y
     }
 
@@ -471,4 +504,15 @@ impl<'a> Builder<'a> {
             first += run;
         }
     }
+}
+
+/// The bias of a norm before attention, feed-forward or head; StableLM's feed-forward may have none.
+fn bias_of_norm(weight: WeightKey) -> Option<Weight> {
+    let (role, optional) = match weight.role {
+        Role::AttnNorm => (Role::AttnNormBias, false),
+        Role::FfnNorm => (Role::FfnNormBias, true),
+        Role::OutputNorm => (Role::OutputNormBias, false),
+        _ => return None,
+    };
+    Some(Weight { key: WeightKey { role, ..weight }, optional })
 }

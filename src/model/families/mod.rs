@@ -7,6 +7,7 @@ mod builder;
 mod embedder;
 mod gemma;
 mod gemma4;
+mod gpt2;
 mod gpt_oss;
 mod lfm2;
 mod llama;
@@ -14,6 +15,7 @@ mod mamba2;
 mod olmo;
 mod phi;
 mod qwen35;
+mod stablelm;
 
 use super::ModelConfig;
 use super::program::Program;
@@ -37,6 +39,9 @@ static FAMILIES: &[Family] = &[
     Family { name: "granitemoe", program: llama::granite },
     Family { name: "mistral3", program: llama::mistral3 },
     Family { name: "phi3", program: phi::phi3 },
+    Family { name: "phi2", program: phi::phi2 },
+    Family { name: "gpt2", program: gpt2::gpt2 },
+    Family { name: "stablelm", program: stablelm::stablelm },
     Family { name: "olmo2", program: olmo::olmo2 },
     Family { name: "qwen3moe", program: llama::qwen3 },
     Family { name: "qwen35", program: qwen35::qwen35 },

@@ -1,9 +1,25 @@
-//! Phi 3, 3.5 and 4 (<https://arxiv.org/abs/2404.14219>, <https://arxiv.org/abs/2503.01743>).
+//! Phi 1.5 and 2 (<https://arxiv.org/abs/2309.05463>); Phi 3, 3.5 and 4 (<https://arxiv.org/abs/2404.14219>, <https://arxiv.org/abs/2503.01743>).
 
 use super::super::program::Program;
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder};
 use super::llama::with_factors;
+
+/// Attention and feed-forward side by side on one layer norm, a part of each head rotated, GELU, biases everywhere.
+pub fn phi2(config: &ModelConfig) -> Program {
+    let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    let block = AttentionBlock { bias: Bias::Required, out_bias: Bias::Required, ..plain };
+    let mut builder = Builder::new(config, 1.0);
+    builder.layer_norms = true;
+    let layers = builder.layers(|b, _| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, block);
+        b.add(update);
+        let update = b.feed_forward_plain(normed, ActivationKind::Gelu);
+        b.add(update);
+    });
+    layers.head(None)
+}
 
 /// Llama's layers with q, k and v in one tensor, gate and up in another, and long RoPE. Files name a window that the
 /// models do not use.

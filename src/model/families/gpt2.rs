@@ -1,0 +1,24 @@
+//! GPT-2 (Radford et al. 2019,
+//! <https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf>).
+
+use super::super::program::{Program, TableRow};
+use super::super::{ActivationKind, ModelConfig, Role, RopeStyle};
+use super::builder::{AttentionBlock, Bias, Builder};
+
+/// Learned positions, layer norms, GELU, biases everywhere.
+pub fn gpt2(config: &ModelConfig) -> Program {
+    let block = AttentionBlock::new(config, RopeStyle::SplitHalf).unrotated();
+    let block = AttentionBlock { bias: Bias::Required, out_bias: Bias::Required, ..block };
+    let mut builder = Builder::new(config, 1.0);
+    builder.layer_norms = true;
+    builder.embed_place(Role::PositionEmbedding, TableRow::Position(config.context_length));
+    let layers = builder.layers(|b, _| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, block);
+        b.add(update);
+        let normed = b.norm(b.x, Role::FfnNorm);
+        let update = b.feed_forward_plain(normed, ActivationKind::Gelu);
+        b.add(update);
+    });
+    layers.head(None)
+}
