@@ -11,7 +11,7 @@ fn gated(gate: f32, up: f32) -> f32 {
             return gelu(gate) * up;
         }
         case 3u: {
-            // mutant (mat_vec_experts, mat_mul_experts): min(gate, LIMIT) => clamp(gate, -LIMIT, LIMIT)
+            // mutant (mat_vec_experts, mat_mul_experts): min(gate, LIMIT) => gate
             let x = min(gate, LIMIT);
             // mutant (mat_vec_experts, mat_mul_experts): clamp(up, -LIMIT, LIMIT) => min(up, LIMIT)
             let other = clamp(up, -LIMIT, LIMIT);

@@ -1,7 +1,8 @@
 //! Mixtures of experts: the choice, and products with the chosen ones' matrices, for few rows and for many.
 
-use super::Lowering;
 use super::plan::Plan;
+use super::{Lowering, Place};
+use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
 use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul_experts::{Tiles, expert_add, expert_tiles, mat_mul_experts};
 use crate::kernels::mat_vec_experts::{Epilogue, ExpertProduct, mat_vec_experts};
@@ -80,6 +81,23 @@ impl Lowering<'_> {
             routes: self.places.of(routes).slice,
         };
         route(self.forward.buffers.dummy, &problem)
+    }
+
+    /// A row times the sigmoid of its one gate.
+    pub(super) fn gate_row(&self, x: Activation, gate: Activation) -> Dispatch {
+        let [x, gate] = [x, gate].map(|of| self.places.of(of));
+        debug_assert!(x.offset == 0 && gate.offset == 0, "a gate of rows has a buffer to itself");
+        let input = |place: Place, column| Input {
+            slice: place.slice,
+            element: Element::F32,
+            strides: vec![place.stride as u32, column],
+        };
+        let sigmoid = elementwise::Step::new(elementwise::Op::Sigmoid, &[Arg::Input(1)]);
+        let product = elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Step(0)]);
+        let program = elementwise::Program::new(&[sigmoid, product], 2).expect("a chain without mistakes");
+        let sizes = [self.rows, x.stride as u32];
+        let y = Output { slice: x.slice, element: Element::F32, sizes: &sizes };
+        elementwise(&program, &[input(x, 1), input(gate, 0)], &y, true, self.forward.buffers.dummy)
     }
 
     /// Few rows: gate and up of the chosen experts, or their down with the sum.

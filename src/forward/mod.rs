@@ -178,6 +178,7 @@ impl Lowering<'_> {
             Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
             Op::GateHeads { x, gate, norm, width, y } => self.gate_heads([x, gate, y], norm, width),
             Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
+            Op::GateRow { x, gate } => self.gate_row(x, gate),
             Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
             Op::Activate { x, kind } => {
                 let op = match kind {

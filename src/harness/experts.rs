@@ -24,6 +24,10 @@ struct Router {
     scales: bool,
     /// Elements of a row of logits before and after those of the router.
     beside: [u32; 2],
+    /// Added to the logits.
+    shift: f32,
+    /// Whether logits are whole numbers, so that many are equal.
+    whole: bool,
 }
 
 const ROUTER: Router = Router {
@@ -34,6 +38,8 @@ const ROUTER: Router = Router {
     bias: false,
     scales: false,
     beside: [0, 0],
+    shift: 0.0,
+    whole: false,
 };
 
 const fn counts(experts: u32, used: u32) -> Counts {
@@ -50,6 +56,9 @@ const ROUTERS: &[Router] = &[
     Router { counts: counts(32, 4), gating: Gating::Sigmoid, bias: true, ..ROUTER },
     Router { counts: counts(33, 3), gating: Gating::Sigmoid, normalise: false, scales: true, ..ROUTER },
     Router { counts: counts(300, 16), bias: true, scales: true, ..ROUTER },
+    Router { counts: counts(64, 9), whole: true, ..ROUTER },
+    // Weights too small to be scaled up to 1.
+    Router { counts: counts(16, 3), gating: Gating::Sigmoid, shift: -25.0, ..ROUTER },
 ];
 
 /// A product with experts' matrices.
@@ -129,7 +138,8 @@ fn route_cases(random: &mut Random, router: &Router) -> [Case; 2] {
     let Router { counts: Counts { experts, used }, tokens, gating, normalise, beside: [before, after], .. } = *router;
     let mut bench = Bench::new(tokens);
     let stride = before + experts + after;
-    let logits: Vec<f32> = random.floats((tokens * stride) as usize).iter().map(|x| 6.0 * x).collect();
+    let logit = |x: f32| if router.whole { (4.0 * x).round() } else { 6.0 * x + router.shift };
+    let logits: Vec<f32> = random.floats((tokens * stride) as usize).into_iter().map(logit).collect();
     let bias = router.bias.then(|| random.floats(experts as usize));
     let scales = router.scales.then(|| random.floats(experts as usize));
     let routing = reference::Routing {

@@ -359,6 +359,8 @@ pub enum Op {
     Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
     /// The same with the values of `up` from `at` on, as many as the gate has.
     GatePart { gate: Activation, up: Activation, at: usize, kind: GateKind, y: Activation },
+    /// `x = σ(gate) · x`, with one value of `gate` per token.
+    GateRow { x: Activation, gate: Activation },
     /// The experts of a token by its router's `logits`, and their weights: `routes` has the ids, then the weights.
     Route { logits: Activation, routing: Routing, routes: Activation },
     /// For each expert `e` of a token `y[e] = activation(gate[e] · x) · (up[e] · x)`, biases added to both products.
@@ -411,7 +413,7 @@ impl Op {
             Self::SoftCap { x, .. } => vec![x],
             Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
             Self::DeltaNet { qkv, beta, alpha, .. } => vec![qkv, beta, alpha],
-            Self::GateHeads { x, gate, .. } => vec![x, gate],
+            Self::GateHeads { x, gate, .. } | Self::GateRow { x, gate } => vec![x, gate],
             Self::Gate { gate, up, .. } | Self::GatePart { gate, up, .. } => vec![gate, up],
             Self::Conv { x, gates, .. } => std::iter::once(x).chain(gates.into_iter().flatten()).collect(),
             Self::Scan { z, dt, xbc, .. } => vec![z, dt, xbc],
@@ -432,6 +434,7 @@ impl Op {
             Self::ScaleBy { x, .. } | Self::SoftCap { x, .. } => x,
             Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } | Self::GroupNorm { y, .. } => y,
             Self::Route { routes, .. } => routes,
+            Self::GateRow { x, .. } => x,
             Self::ExpertGate { y, .. } | Self::ExpertDown { y, .. } => y,
             Self::Add { to, .. } => to,
         }

@@ -177,6 +177,14 @@ pub enum Role {
     Router,
     /// Its bias.
     RouterBias,
+    /// Factors of the normalised residual stream before it (Gemma 4).
+    RouterScale,
+    /// The RMS norm before the experts, beside a dense feed-forward (Gemma 4).
+    ExpertPreNorm,
+    /// The RMS norm after the dense feed-forward beside experts.
+    DensePostNorm,
+    /// The RMS norm after the experts.
+    ExpertPostNorm,
     /// Added to experts' weights for their choice alone.
     RouterChoiceBias,
     /// [`Role::FfnGate`] of every expert.
@@ -195,6 +203,8 @@ pub enum Role {
     ExpertDownBias,
     /// What each expert's result is multiplied by.
     ExpertDownScale,
+    /// One row: the logit of the gate of the expert of all tokens.
+    SharedRouter,
     /// [`Role::FfnGate`] of the expert of all tokens.
     SharedGate,
     /// [`Role::FfnUp`] of it.
@@ -345,6 +355,10 @@ const LAYER: &[(Role, &str)] = &[
     (Role::LayerOutputScale, "layer_output_scale.weight"),
     (Role::Router, "ffn_gate_inp.weight"),
     (Role::RouterBias, "ffn_gate_inp.bias"),
+    (Role::RouterScale, "ffn_gate_inp.scale"),
+    (Role::ExpertPreNorm, "pre_ffw_norm_2.weight"),
+    (Role::DensePostNorm, "post_ffw_norm_1.weight"),
+    (Role::ExpertPostNorm, "post_ffw_norm_2.weight"),
     (Role::RouterChoiceBias, "exp_probs_b.bias"),
     (Role::ExpertGate, "ffn_gate_exps.weight"),
     (Role::ExpertGateBias, "ffn_gate_exps.bias"),
@@ -354,6 +368,7 @@ const LAYER: &[(Role, &str)] = &[
     (Role::ExpertDown, "ffn_down_exps.weight"),
     (Role::ExpertDownBias, "ffn_down_exps.bias"),
     (Role::ExpertDownScale, "ffn_down_exps.scale"),
+    (Role::SharedRouter, "ffn_gate_inp_shexp.weight"),
     (Role::SharedGate, "ffn_gate_shexp.weight"),
     (Role::SharedUp, "ffn_up_shexp.weight"),
     (Role::SharedDown, "ffn_down_shexp.weight"),

@@ -135,6 +135,14 @@ impl Interpreter<'_> {
                 output_gate(&mut out, norm, &self.run.values[gate.0]);
                 self.run.put(y, out);
             }
+            Op::GateRow { x, gate } => {
+                let mut out = self.run.take(x);
+                let width = out.len() / self.run.tokens;
+                for (row, gate) in out.chunks_exact_mut(width).zip(&self.run.values[gate.0]) {
+                    row.iter_mut().for_each(|x| *x /= 1.0 + (-gate).exp());
+                }
+                self.run.put(x, out);
+            }
             Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
             Op::ExpertGate { .. } | Op::ExpertDown { .. } => self.experts(op, yield_now).await?,
             Op::Activate { x, kind: ActivationKind::Gelu } => {

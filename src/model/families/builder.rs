@@ -109,6 +109,10 @@ pub struct ExpertBlock {
     pub activation: ExpertActivation,
     /// Whether router and experts add biases.
     pub biases: bool,
+    /// Whether the choice alone has a bias.
+    pub choice_bias: bool,
+    /// Whether each expert's result has a factor.
+    pub down_scales: bool,
 }
 
 impl ExpertBlock {
@@ -124,7 +128,8 @@ impl ExpertBlock {
             bias: None,
             expert_scales: None,
         };
-        Self { routing, activation: ExpertActivation::SwiGlu, biases: false }
+        let activation = ExpertActivation::SwiGlu;
+        Self { routing, activation, biases: false, choice_bias: false, down_scales: false }
     }
 }
 
@@ -422,13 +427,21 @@ impl<'a> Builder<'a> {
 
     /// The experts' feed-forward of `x`, normalised before.
     pub fn experts(&mut self, x: Activation, block: ExpertBlock) -> Activation {
+        self.experts_by(x, x, block)
+    }
+
+    /// The same, with a router that looks at an activation of its own.
+    pub fn experts_by(&mut self, routed: Activation, x: Activation, block: ExpertBlock) -> Activation {
         let c = self.config;
         let (layer, Experts { count, used }) = (self.layer, c.experts.experts);
         let key = |role| of_layer(layer, role);
         let bias = block.biases.then(|| Weight { key: key(Role::RouterBias), optional: false });
-        let logits = self.linear(x, Role::Router, bias, ("router logits", count));
+        let logits = self.linear(routed, Role::Router, bias, ("router logits", count));
         let routes = self.program.activation("routes", 2 * used);
-        self.ops.push(Op::Route { logits, routing: block.routing, routes });
+        let bias = block.choice_bias.then(|| key(Role::RouterChoiceBias));
+        let expert_scales = block.down_scales.then(|| key(Role::ExpertDownScale));
+        let routing = Routing { bias, expert_scales, ..block.routing };
+        self.ops.push(Op::Route { logits, routing, routes });
         let ffn = c.experts.ffn.as_ref().unwrap_or(&c.ffn).of(layer);
         let gate_up = if c.has_tensor(&key(Role::ExpertGateUp).name()) {
             GateUp::Fused(key(Role::ExpertGateUp))
@@ -453,6 +466,14 @@ impl<'a> Builder<'a> {
         let activated = self.program.activation("shared activated", ffn);
         self.ops.push(Op::Gate { gate, up, kind, y: activated });
         self.linear(activated, Role::SharedDown, None, ("update", hidden))
+    }
+
+    /// The same, times the sigmoid of a logit of `x`.
+    pub fn gated_shared_expert(&mut self, x: Activation, kind: GateKind) -> Activation {
+        let update = self.shared_expert(x, kind);
+        let gate = self.linear(x, Role::SharedRouter, None, ("shared router logit", 1));
+        self.ops.push(Op::GateRow { x: update, gate });
+        update
     }
 
     /// Adds to the residual stream.

@@ -3,9 +3,11 @@
 //! keys and values of earlier ones. E2B and E4B add an embedding per layer.
 
 use super::super::config::SlidingPattern;
-use super::super::program::{Activation, Norm, NormKind, Op, Program, RopeFactors, RopeTable, of_model};
+use super::super::program::{
+    Activation, ExpertActivation, Norm, NormKind, Op, Program, RopeFactors, RopeTable, Routing, of_model,
+};
 use super::super::{GateKind, ModelConfig, Role, RopeScaling, RopeStyle};
-use super::builder::{AttentionBlock, Builder, KeysAndValues};
+use super::builder::{AttentionBlock, Builder, ExpertBlock, KeysAndValues};
 
 /// Base of the rotary frequencies of sliding layers, where a file has none.
 const SLIDING_THETA: f32 = 10_000.0;
@@ -28,7 +30,10 @@ pub fn gemma4(config: &ModelConfig) -> Program {
         let update = b.attention(normed, block);
         add_normed(b, update, Role::AttnPostNorm);
         let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward(normed, GateKind::GeGlu);
+        let mut update = b.feed_forward(normed, GateKind::GeGlu);
+        if config.experts.experts.count > 0 && b.has(Role::Router) {
+            update = add_experts(b, update);
+        }
         add_normed(b, update, Role::FfnPostNorm);
         if let Some((embedded, width)) = per_layer {
             let gate = b.linear(b.x, Role::PerLayerGate, None, ("per-layer gate", width));
@@ -73,6 +78,26 @@ fn block(config: &ModelConfig, layer: usize, caches: &mut Vec<usize>, next: usiz
 fn has_no_values(config: &ModelConfig, layer: usize) -> bool {
     let has = |name: &str| config.has_tensor(&format!("blk.{layer}.{name}.weight"));
     has("attn_k") && !has("attn_v")
+}
+
+/// The sum of `dense` and of experts, each after its norm. The router sees the residual stream after a norm of its own,
+/// divided by √hidden.
+fn add_experts(b: &mut Builder, dense: Activation) -> Activation {
+    let (eps, hidden) = (b.config.norm_eps, b.config.hidden);
+    let rms = |weight| Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width: hidden, eps };
+    let sum = b.activation("feed-forwards", hidden);
+    b.push(Op::Norm { x: dense, norm: rms(b.weight(Role::DensePostNorm)), y: sum });
+    let routed = b.activation("router input", hidden);
+    b.push(Op::Norm { x: b.x, norm: rms(b.weight(Role::RouterScale)), y: routed });
+    let normed = b.norm(b.x, Role::ExpertPreNorm);
+    let plain = ExpertBlock::new(b.config);
+    let routing = Routing { logit_scale: (hidden as f32).sqrt().recip(), ..plain.routing };
+    let down_scales = b.has(Role::ExpertDownScale);
+    let block = ExpertBlock { routing, activation: ExpertActivation::GeGlu, down_scales, ..plain };
+    let update = b.experts_by(routed, normed, block);
+    let normed = b.norm(update, Role::ExpertPostNorm);
+    b.push(Op::Add { x: normed, scale: 1.0, to: sum });
+    sum
 }
 
 fn add_normed(b: &mut Builder, update: Activation, role: Role) {

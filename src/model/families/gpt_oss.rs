@@ -24,7 +24,7 @@ pub fn gpt_oss(config: &ModelConfig) -> Program {
     let plain = ExpertBlock::new(config);
     // The weights are a softmax over the chosen experts, whatever the file says.
     let routing = Routing { gating: Gating::SoftmaxOfChosen, normalise: false, ..plain.routing };
-    let experts = ExpertBlock { routing, activation: ExpertActivation::ClampedSwiGlu, biases: true };
+    let experts = ExpertBlock { routing, activation: ExpertActivation::ClampedSwiGlu, biases: true, ..plain };
     let layers = Builder::new(config, 1.0).layers(|b, layer| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, if pattern.slides(layer) { sliding } else { full });

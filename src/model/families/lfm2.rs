@@ -2,15 +2,16 @@
 
 use super::super::program::{Activation, ConvSpec, Program};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Builder};
+use super::builder::{AttentionBlock, Builder, ExpertBlock};
 
-/// LFM2, dense. A layer without kv heads is a convolution.
+/// LFM2, dense or with experts behind the first layers. A layer without kv heads is a convolution.
 pub fn lfm2(config: &ModelConfig) -> Program {
     let block = AttentionBlock {
         qk_norm: true,
         window: config.sliding_window,
         ..AttentionBlock::new(config, RopeStyle::SplitHalf)
     };
+    let experts = ExpertBlock { choice_bias: true, ..ExpertBlock::new(config) };
     let mut builder = Builder::new(config, 1.0);
     builder.output_norm = Role::OutputNormOfEmbedding;
     let layers = builder.layers(|b, layer| {
@@ -21,7 +22,10 @@ pub fn lfm2(config: &ModelConfig) -> Program {
         };
         b.add(update);
         let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward(normed, GateKind::SwiGlu);
+        let update = match layer >= config.experts.leading_dense && config.experts.experts.count > 0 {
+            true => b.experts(normed, experts),
+            false => b.feed_forward(normed, GateKind::SwiGlu),
+        };
         b.add(update);
     });
     layers.head(None)

@@ -116,11 +116,16 @@ impl Decoder<'_> {
             return b.add_scaled(update, self.residual_scale);
         }
         let mut block = ExpertBlock::new(self.config);
+        // Qwen 2's weights do not add up to 1.
+        block.routing.normalise &= self.config.architecture != "qwen2moe";
         block.routing.scale *= self.residual_scale;
         let update = b.experts(normed, block);
         b.add(update);
         if experts.shared_ffn > 0 {
-            let update = b.shared_expert(normed, GateKind::SwiGlu);
+            let update = match b.has(Role::SharedRouter) {
+                true => b.gated_shared_expert(normed, GateKind::SwiGlu),
+                false => b.shared_expert(normed, GateKind::SwiGlu),
+            };
             b.add_scaled(update, self.residual_scale);
         }
     }

@@ -6,11 +6,14 @@ Routers have large weights, so that few choices of an expert hang on a near tie.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 
+from families import gemma4
+from families.recurrent import Shape, block
+from families.recurrent import metadata as recurrent_metadata
 from random_model import (Model, Tensor, bias, bpe, drawn, matrix, norm, output_norm, spm, stack, token_matrix)
 from tiny_vocabulary import Vocabulary
 
@@ -37,6 +40,8 @@ class Spec:
     biases: bool = False
     """Of q, k, v, the attention's output, the router and the experts."""
     sinks: bool = False
+    shared_gate: bool = False
+    qkv_biases: bool = False
     ffn_norm: str = "ffn_norm"
     keys: dict[str, object] = field(default_factory=dict)
     types: dict[str, Type] = field(default_factory=dict)
@@ -56,6 +61,9 @@ SPECS = [
          keys={"rope.freq_base": 150000.0, "rope.scaling.type": "yarn", "rope.scaling.factor": 8.0,
                "rope.scaling.original_context_length": 64, "expert_feed_forward_length": 32,
                "attention.sliding_window": 40}),
+    Spec("qwen2moe-q8_0", "qwen2moe", Type.Q8_0, 64, 2, 1, 32, 32, experts=7, used=2, layers=1, shared_ffn=64,
+         shared_gate=True, qkv_biases=True, keys={"expert_feed_forward_length": 32, "feed_forward_length": 64,
+                                                  "expert_shared_feed_forward_length": 64}),
     Spec("granitemoe-f16", "granitemoe", Type.F16, 40, 2, 1, 20, 28, experts=6, used=2, shared_ffn=36,
          keys={"expert_shared_feed_forward_length": 36, "embedding_scale": 6.0, "residual_scale": 0.4,
                "attention.scale": 0.15, "logit_scale": 2.0}, update=2.5 * 6.0, embedding_std=0.05, pre="gpt-2"),
@@ -80,7 +88,7 @@ def tensors(spec: Spec, vocabulary: Vocabulary) -> Iterator[Tensor]:
         yield from feed_forward(spec, layer)
     logits = LOGIT_STD * spec.keys.get("logit_scale", 1.0)
     yield output_norm(spec.hidden, logits / spec.hidden**0.5 / spec.embedding_std)
-    if spec.architecture == "gpt-oss":
+    if spec.architecture in ("gpt-oss", "qwen2moe"):
         yield token_matrix("output.weight", tokens, spec.hidden, spec.embedding_std)
 
 
@@ -93,7 +101,7 @@ def attention(spec: Spec, layer: int) -> Iterator[Tensor]:
                                   ("attn_v", kv, spec.hidden, spec.hidden**-0.5),
                                   ("attn_output", spec.hidden, q, 1.5 * spec.update * spec.embedding_std / q**0.5)):
         yield matrix(f"{start}{role}.weight", rows, cols, std)
-        if spec.biases:
+        if spec.biases or spec.qkv_biases and role != "attn_output":
             size = spec.embedding_std if role == "attn_output" else 1.0
             yield bias(f"{start}{role}.bias", rows, 0.4 * size)
     if spec.head_norms:
@@ -116,6 +124,8 @@ def feed_forward(spec: Spec, layer: int) -> Iterator[Tensor]:
         yield rows_of(f"{start}ffn_gate_exps.bias", n, ffn, 0.5)
         yield rows_of(f"{start}ffn_up_exps.bias", n, ffn, 0.5)
         yield rows_of(f"{start}ffn_down_exps.bias", n, hidden, 0.5 * spec.embedding_std)
+    if spec.shared_gate:
+        yield drawn(f"{start}ffn_gate_inp_shexp.weight", lambda rng: rng.standard_normal(hidden) * 1.5 / hidden**0.5)
     if spec.shared_ffn:
         yield matrix(f"{start}ffn_gate_shexp.weight", spec.shared_ffn, hidden, into)
         yield matrix(f"{start}ffn_up_shexp.weight", spec.shared_ffn, hidden, into)
@@ -133,4 +143,45 @@ def model(spec: Spec) -> Model:
                  vocabulary, types=spec.types)
 
 
+LFM2 = Shape(64, [0, 1, 0], heads=2, head_dim=32, ffn=96, conv_kernel=3, output_norm="token_embd_norm.weight")
+LFM2_EXPERTS = Spec("lfm2moe-q4_0", "lfm2moe", Type.Q4_0, 64, 2, 1, 32, 32, experts=9, used=3)
+
+
+def lfm2moe(vocabulary: Vocabulary) -> Iterator[Tensor]:
+    """LFM2 with experts in all layers but the first."""
+    tokens = len(vocabulary.tokens)
+    yield token_matrix("token_embd.weight", tokens, LFM2.hidden, LFM2_EXPERTS.embedding_std)
+    for layer, kv_heads in enumerate(LFM2.kv_heads):
+        for tensor in block(LFM2 if layer == 0 else replace(LFM2, ffn=0), kv_heads):
+            tensor.name = f"blk.{layer}.{tensor.name}"
+            yield tensor
+        if layer > 0:
+            yield from feed_forward(LFM2_EXPERTS, layer)
+            yield bias(f"blk.{layer}.exp_probs_b.bias", LFM2_EXPERTS.experts, 0.2)
+    yield output_norm(LFM2.hidden, LOGIT_STD / LFM2.hidden**0.5 / LFM2_EXPERTS.embedding_std, LFM2.output_norm)
+
+
+GEMMA4 = gemma4.Spec("gemma4-moe-q4_0", Type.Q4_0, 64, 2, [1, 1], 64, 32, [True, False], [64] * 2, window=40)
+
+
+def gemma4_moe(vocabulary: Vocabulary) -> Iterator[Tensor]:
+    """Gemma 4 as 26B-A4B: experts beside each feed-forward, gate and up in one tensor, a factor for each expert."""
+    yield from gemma4.tensors(GEMMA4, vocabulary)
+    hidden, n, ffn = GEMMA4.hidden, 7, 32
+    for layer in range(GEMMA4.layers):
+        start = f"blk.{layer}."
+        yield matrix(f"{start}ffn_gate_inp.weight", n, hidden, 4.0, Type.F32)
+        yield norm(f"{start}ffn_gate_inp.scale", hidden)
+        for role in ("pre_ffw_norm_2", "post_ffw_norm_1", "post_ffw_norm_2"):
+            yield norm(f"{start}{role}.weight", hidden)
+        yield stack(f"{start}ffn_gate_up_exps.weight", n, 2 * ffn, hidden, 1.5 / hidden**0.5)
+        yield stack(f"{start}ffn_down_exps.weight", n, hidden, ffn, 1.0 / ffn**0.5)
+        yield norm(f"{start}ffn_down_exps.scale", n, 1.0, 0.4)
+
+
 MODELS = [model(spec) for spec in SPECS]
+MODELS.append(Model(GEMMA4.name, "gemma4", GEMMA4.type, gemma4.metadata(GEMMA4) | {
+    "expert_count": 7, "expert_used_count": 2, "expert_feed_forward_length": 32}, gemma4_moe, GEMMA4.vocabulary))
+MODELS.append(Model(LFM2_EXPERTS.name, "lfm2moe", Type.Q4_0, recurrent_metadata(LFM2) | {
+    "expert_count": 9, "expert_used_count": 3, "expert_feed_forward_length": 32, "expert_gating_func": 2,
+    "leading_dense_block_count": 1}, lfm2moe, bpe(307, "lfm2")))
