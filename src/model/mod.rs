@@ -8,6 +8,7 @@ mod config;
 mod experts;
 mod families;
 pub mod program;
+mod recurrent;
 mod tensors;
 
 pub use config::{EmbedderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, Ssm, YarnRamp};

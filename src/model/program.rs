@@ -6,9 +6,9 @@
 //! are fields of the operations.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 
 pub use super::experts::{ExpertActivation, Experts, GateUp, Gating, MAX_EXPERTS, MAX_USED, Routing};
+pub use super::recurrent::{ConvSpec, DeltaSpec, ScanSpec};
 use super::tensors::{Role, WeightKey};
 use super::{ActivationKind, GateKind, ModelConfig, RopeScaling, RopeStyle};
 use crate::{Error, ErrorCode, Result};
@@ -200,120 +200,6 @@ pub enum PoolKind {
     First,
     /// The last, which alone has seen all others where attention is causal.
     Last,
-}
-
-/// A causal depthwise convolution along the tokens of a sequence, with SiLU where there is `silu`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ConvSpec {
-    /// `[channels, kernel]`, the token's own last.
-    pub weight: WeightKey,
-    /// `[channels]`
-    pub bias: Option<Weight>,
-    /// Tokens that a result depends on, its own included.
-    pub kernel: usize,
-    /// SiLU on the result.
-    pub silu: bool,
-}
-
-/// The shape of one Mamba-2 layer, and what its heads have of their own.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ScanSpec {
-    /// Heads, a multiple of `groups`.
-    pub heads: usize,
-    /// Values per head.
-    pub head_dim: usize,
-    /// Values of the state for each of them.
-    pub state: usize,
-    /// B and C are shared by `heads / groups` heads.
-    pub groups: usize,
-    /// `[heads]`: added to the time steps before softplus.
-    pub dt_bias: WeightKey,
-    /// `[heads]`: decay, below 0.
-    pub a: WeightKey,
-    /// `[heads]`: how much of x goes past the state.
-    pub d: WeightKey,
-}
-
-impl ScanSpec {
-    /// Values of all heads of a token.
-    pub fn inner(&self) -> usize {
-        self.heads * self.head_dim
-    }
-
-    fn check(&self) -> Result<()> {
-        in_range("heads of a scan", self.heads, 1..=usize::MAX)?;
-        in_range("state of a scan", self.state, 1..=MAX_SCAN_STATE)?;
-        if self.groups == 0 || !self.heads.is_multiple_of(self.groups) {
-            let message = format!("{} heads of a scan do not divide among {} groups", self.heads, self.groups);
-            return Err(Error::bad_file(message));
-        }
-        Ok(())
-    }
-
-    /// Values of x, B and C of a token.
-    pub fn xbc_width(&self) -> usize {
-        self.inner() + 2 * self.groups * self.state
-    }
-}
-
-/// The heads of a gated delta rule, and what they have of their own.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DeltaSpec {
-    /// Heads of q and of k.
-    pub k_heads: usize,
-    /// Heads of v, each with a state: a multiple of `k_heads`.
-    pub v_heads: usize,
-    /// Values per head.
-    pub head_dim: usize,
-    /// Head h of v goes with head h % `k_heads` of q and k, not with h / (`v_heads` / `k_heads`).
-    pub tiled: bool,
-    /// Added to the squared lengths of q and k.
-    pub eps: f32,
-    /// `[v_heads]`: added to alpha before softplus.
-    pub dt_bias: WeightKey,
-    /// `[v_heads]`: decay, below 0.
-    pub a: WeightKey,
-}
-
-impl DeltaSpec {
-    /// Values of q, k and v of a token.
-    pub fn qkv_width(&self) -> usize {
-        (2 * self.k_heads + self.v_heads) * self.head_dim
-    }
-
-    /// Values of all heads of v of a token.
-    pub fn value_width(&self) -> usize {
-        self.v_heads * self.head_dim
-    }
-
-    /// Values of the states of a sequence: a square for each head of v, with room for columns of whole vectors.
-    pub fn state_len(&self) -> usize {
-        self.value_width() * self.head_dim.next_multiple_of(32)
-    }
-
-    fn check(&self) -> Result<()> {
-        let Self { k_heads, v_heads, head_dim, .. } = *self;
-        in_range("values of a head of a delta rule", head_dim, 1..=MAX_DELTA_HEAD)?;
-        if k_heads == 0 || !v_heads.is_multiple_of(k_heads) {
-            return Err(Error::bad_file(format!("{v_heads} heads of v do not divide among {k_heads} heads of k")));
-        }
-        Ok(())
-    }
-}
-
-/// The longest convolution, in tokens.
-const MAX_CONV_KERNEL: usize = 8;
-/// The largest state of a scan, in values per value of a head.
-const MAX_SCAN_STATE: usize = 512;
-/// The longest head of a delta rule.
-const MAX_DELTA_HEAD: usize = 256;
-
-fn in_range(what: &str, found: usize, range: RangeInclusive<usize>) -> Result<()> {
-    if range.contains(&found) {
-        return Ok(());
-    }
-    let most = if *range.end() < usize::MAX { format!(" to {}", range.end()) } else { " or more".to_owned() };
-    Err(Error::bad_file(format!("{what}: expected {}{most}, found {found}", range.start())))
 }
 
 /// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache or recurrent state.
@@ -527,7 +413,7 @@ impl Program {
             }
         }
         match op {
-            Op::Conv { conv, .. } => in_range("tokens of a convolution", conv.kernel, 2..=MAX_CONV_KERNEL)?,
+            Op::Conv { conv, .. } => conv.check()?,
             Op::Scan { scan, .. } => scan.check()?,
             Op::DeltaNet { delta, .. } => delta.check()?,
             _ => {}

@@ -38,7 +38,7 @@ pub struct GpuSession {
     /// The position that the next pass of decode writes.
     next: Cell<usize>,
     /// Of the recurrent states, where the model has any.
-    checkpoints: Option<Checkpoints>,
+    pub(super) checkpoints: Option<Checkpoints>,
     /// Lists for passes of several rows, by their number.
     pub(super) few_rows: BTreeMap<u32, FewRows>,
 }
@@ -216,48 +216,6 @@ impl GpuSession {
         self.model.device.submit(parts, 1, Some(&copy));
         self.ring.submitted(read);
         true
-    }
-
-    /// Takes note of where the recurrent states are now: unknown after a pass that was not submitted whole.
-    fn moved(&mut self, position: Option<usize>) {
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.set_live(position);
-        }
-    }
-
-    /// Takes note of where a pass starts: at position 0 every state starts from zeros.
-    fn start_states(&mut self, position: usize) {
-        match position {
-            0 => drop(self.rewind_states(0)),
-            _ => self.moved(Some(position)),
-        }
-    }
-
-    /// Copies the recurrent states into a slot, where there is no copy of them yet.
-    fn keep_states(&mut self) {
-        let slot = self.checkpoints.as_mut().and_then(Checkpoints::keep);
-        if let Some(slot) = slot {
-            self.copy_states(|buffers| buffers.states.iter().zip(&buffers.checkpoints[slot]));
-        }
-    }
-
-    /// Copies whole buffers, in order with the passes.
-    fn copy_states<'a, I: Iterator<Item = (&'a Slice, &'a Slice)>>(&'a self, pairs: impl FnOnce(&'a Buffers) -> I) {
-        let copy = |(from, to): (&Slice, &Slice)| {
-            let [source, target] = [from, to].map(|slice| self.table.get(slice.buffer));
-            Copy { source, source_offset: 0, target, offset: 0, bytes: source.size() }
-        };
-        self.model.device.copy(pairs(&self.buffers).map(copy));
-    }
-
-    /// Takes the recurrent states back: see [`Session::rewind`].
-    fn rewind_states(&mut self, position: usize) -> usize {
-        let Some(checkpoints) = &mut self.checkpoints else { return position };
-        let (reached, slot) = checkpoints.rewind(position);
-        if let Some(slot) = slot {
-            self.copy_states(|buffers| buffers.checkpoints[slot].iter().zip(&buffers.states));
-        }
-        reached
     }
 
     /// The token of a read-back. One that ends the run leaves the states where they are, whatever is in flight.

@@ -15,6 +15,8 @@ mod gpu_model;
 #[cfg(target_arch = "wasm32")]
 mod gpu_session;
 #[cfg(target_arch = "wasm32")]
+mod gpu_states;
+#[cfg(target_arch = "wasm32")]
 mod lists;
 #[cfg(any(target_arch = "wasm32", test))]
 mod pace;

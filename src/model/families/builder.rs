@@ -1,8 +1,8 @@
 //! Writes programs: the pieces that families share, each a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Gating, LOGITS, Norm, NormKind,
-    Op, Program, RopeTable, Routing, ScanSpec, Temperature, TensorPart, Weight, of_layer, of_model,
+    Activation, AttentionSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Gating, LOGITS, Norm, NormKind, Op,
+    Program, RopeTable, Routing, Temperature, TensorPart, Weight, of_layer, of_model,
 };
 use super::super::{ActivationKind, ExpertConfig, GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
@@ -146,7 +146,7 @@ pub struct Builder<'a> {
     /// KV caches so far.
     pub caches: usize,
     /// Recurrent states so far.
-    states: usize,
+    pub(super) states: usize,
     /// The norm before the head.
     pub output_norm: Role,
     /// The residual stream.
@@ -227,7 +227,7 @@ impl<'a> Builder<'a> {
         y
     }
 
-    fn plain_rms(&self, weight: WeightKey, width: usize) -> Norm {
+    pub(super) fn plain_rms(&self, weight: WeightKey, width: usize) -> Norm {
         Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width, eps: self.config.norm_eps }
     }
 
@@ -375,44 +375,6 @@ impl<'a> Builder<'a> {
         let up = self.linear(x, Role::FfnUp, up_bias, ("up", ffn));
         self.ops.push(Op::Activate { x: up, kind });
         self.linear(up, Role::FfnDown, down_bias, ("update", hidden))
-    }
-
-    /// The number of a new recurrent state.
-    fn new_state(&mut self) -> usize {
-        self.states += 1;
-        self.states - 1
-    }
-
-    /// A convolution along the tokens, gated by b and c where there are any.
-    pub fn conv(
-        &mut self,
-        x: Activation,
-        gates: Option<[Activation; 2]>,
-        conv: ConvSpec,
-        y: &'static str,
-    ) -> Activation {
-        let (y, state) = (self.program.activation(y, self.program.width(x)), self.new_state());
-        self.ops.push(Op::Conv { x, gates, conv, state, y });
-        y
-    }
-
-    /// Mamba-2's scan.
-    pub fn scan(&mut self, [z, dt, xbc]: [Activation; 3], scan: ScanSpec) -> Activation {
-        let (y, state) = (self.program.activation("scanned", scan.inner()), self.new_state());
-        self.ops.push(Op::Scan { z, dt, xbc, scan, state, y });
-        y
-    }
-
-    /// An RMS norm of each of the `groups` equal parts of a row.
-    pub fn group_norm(&mut self, x: Activation, role: Role, groups: usize) -> Activation {
-        if groups == 1 {
-            return self.norm(x, role);
-        }
-        let width = self.program.width(x);
-        let y = self.program.activation("normed", width);
-        let norm = self.plain_rms(of_layer(self.layer, role), width / groups);
-        self.ops.push(Op::GroupNorm { x, norm, y });
-        y
     }
 
     /// The layer's weight of this role.

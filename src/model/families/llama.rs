@@ -103,31 +103,31 @@ impl Decoder<'_> {
             let update = b.attention(normed, (self.block)(layer));
             b.add_scaled(update, self.residual_scale);
             let normed = b.norm(b.x, Role::FfnNorm);
-            self.feed_forward(b, normed);
+            feed_forward(b, normed, self.residual_scale);
         });
         layers.head(None)
     }
+}
 
-    /// One feed-forward, or experts with or without one that all tokens share.
-    fn feed_forward(&self, b: &mut Builder, normed: Activation) {
-        let experts = &self.config.experts;
-        if experts.experts.count == 0 {
-            let update = b.feed_forward(normed, GateKind::SwiGlu);
-            return b.add_scaled(update, self.residual_scale);
-        }
-        let mut block = ExpertBlock::new(self.config);
-        // Qwen 2's weights do not add up to 1.
-        block.routing.normalise &= self.config.architecture != "qwen2moe";
-        block.routing.scale *= self.residual_scale;
-        let update = b.experts(normed, block);
-        b.add(update);
-        if experts.shared_ffn > 0 {
-            let update = match b.has(Role::SharedRouter) {
-                true => b.gated_shared_expert(normed, GateKind::SwiGlu),
-                false => b.shared_expert(normed, GateKind::SwiGlu),
-            };
-            b.add_scaled(update, self.residual_scale);
-        }
+/// Adds one feed-forward, or experts with or without one that all tokens share, to the residual stream.
+pub fn feed_forward(b: &mut Builder, normed: Activation, residual_scale: f32) {
+    let experts = &b.config.experts;
+    if experts.experts.count == 0 {
+        let update = b.feed_forward(normed, GateKind::SwiGlu);
+        return b.add_scaled(update, residual_scale);
+    }
+    let mut block = ExpertBlock::new(b.config);
+    // Qwen 2's weights do not add up to 1.
+    block.routing.normalise &= b.config.architecture != "qwen2moe";
+    block.routing.scale *= residual_scale;
+    let update = b.experts(normed, block);
+    b.add(update);
+    if experts.shared_ffn > 0 {
+        let update = match b.has(Role::SharedRouter) {
+            true => b.gated_shared_expert(normed, GateKind::SwiGlu),
+            false => b.shared_expert(normed, GateKind::SwiGlu),
+        };
+        b.add_scaled(update, residual_scale);
     }
 }
 

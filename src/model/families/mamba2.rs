@@ -4,7 +4,7 @@
 use super::super::program::{Activation, ConvSpec, Program, ScanSpec, Weight};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder};
-use super::llama::{divide_logits, granite_attention};
+use super::llama::{divide_logits, feed_forward, granite_attention};
 
 /// Mamba-2: one layer after the other, without feed-forward.
 pub fn mamba2(config: &ModelConfig) -> Program {
@@ -47,8 +47,7 @@ pub fn granite_hybrid(config: &ModelConfig) -> Program {
         };
         b.add_scaled(update, residual_scale);
         let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward(normed, GateKind::SwiGlu);
-        b.add_scaled(update, residual_scale);
+        feed_forward(b, normed, residual_scale);
     });
     divide_logits(layers.head(None), config)
 }

@@ -15,6 +15,7 @@ mod mamba2;
 mod olmo;
 mod phi;
 mod qwen35;
+mod recurrent;
 mod stablelm;
 
 use super::ModelConfig;

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 
-from random_model import Model, Rng, Tensor, bias, bpe, drawn, matrix, norm, output_norm, spm, token_matrix
+from random_model import Model, Rng, Tensor, bias, bpe, drawn, matrix, norm, output_norm, stack, token_matrix
 from tiny_vocabulary import Vocabulary
 
 EMBEDDING_STD = 0.05
@@ -46,6 +46,8 @@ class Shape:
     heads: int = 0
     head_dim: int = 0
     ffn: int = 0
+    experts: int = 0
+    """Of each layer, with `ffn` values each, beside a feed-forward of as many that all tokens share."""
     conv_kernel: int = 0
     ssm: Ssm | None = None
     parallel: bool = False
@@ -87,9 +89,24 @@ def block(shape: Shape, kv_heads: int) -> Iterator[Tensor]:
         yield from mamba2(shape, shape.ssm)
     if shape.ffn:
         yield norm(shape.ffn_norm, shape.hidden)
+    if shape.experts:
+        yield from experts(shape)
+    elif shape.ffn:
         yield after_norm(shape, "ffn_gate.weight", shape.ffn)
         yield after_norm(shape, "ffn_up.weight", shape.ffn)
         yield update(shape, "ffn_down.weight", shape.ffn, 1.0)
+
+
+def experts(shape: Shape) -> Iterator[Tensor]:
+    count, ffn, hidden = shape.experts, shape.ffn, shape.hidden
+    # A large router: few choices of an expert hang on a near tie.
+    yield matrix("ffn_gate_inp.weight", count, hidden, 4 / hidden**0.5, Type.F32)
+    for role in ("ffn_gate_exps", "ffn_up_exps"):
+        yield stack(f"{role}.weight", count, ffn, hidden, 1.5 / hidden**0.5)
+    yield stack("ffn_down_exps.weight", count, hidden, ffn, shape.update_gain * shape.stream_std / ffn**0.5)
+    for role in ("ffn_gate_shexp", "ffn_up_shexp"):
+        yield after_norm(shape, f"{role}.weight", ffn)
+    yield update(shape, "ffn_down_shexp.weight", ffn, 1.0)
 
 
 def after_norm(shape: Shape, name: str, rows: int) -> Tensor:
@@ -187,4 +204,9 @@ MODELS = [
           Shape(64, [0, 0, 1], heads=4, head_dim=16, ffn=64, ssm=Ssm(8, 16, 32, groups=2), tied=False,
                 logit_scale=3.0),
           keys={"logit_scale": 3.0}),
+    model("granitehybrid-moe-q8_0", "granitehybrid", Type.Q8_0, bpe(307, "gpt-2"),
+          Shape(32, [0, 1], heads=2, head_dim=16, ffn=32, experts=7, ssm=Ssm(4, 16, 24), update_gain=1 / 0.4,
+                embedding_scale=6.0),
+          keys={"embedding_scale": 6.0, "residual_scale": 0.4, "expert_count": 7, "expert_used_count": 2,
+                "expert_shared_feed_forward_length": 32, "rope.scaling.finetuned": False}),
 ]

@@ -1,0 +1,45 @@
+//! The pieces of programs that have a recurrent state.
+
+use super::super::program::{Activation, ConvSpec, Op, ScanSpec};
+use super::builder::Builder;
+use crate::model::Role;
+
+impl Builder<'_> {
+    /// The number of a new recurrent state.
+    pub(super) fn new_state(&mut self) -> usize {
+        self.states += 1;
+        self.states - 1
+    }
+
+    /// A convolution along the tokens, gated by b and c where there are any.
+    pub fn conv(
+        &mut self,
+        x: Activation,
+        gates: Option<[Activation; 2]>,
+        conv: ConvSpec,
+        y: &'static str,
+    ) -> Activation {
+        let (y, state) = (self.program.activation(y, self.program.width(x)), self.new_state());
+        self.ops.push(Op::Conv { x, gates, conv, state, y });
+        y
+    }
+
+    /// Mamba-2's scan.
+    pub fn scan(&mut self, [z, dt, xbc]: [Activation; 3], scan: ScanSpec) -> Activation {
+        let (y, state) = (self.program.activation("scanned", scan.inner()), self.new_state());
+        self.ops.push(Op::Scan { z, dt, xbc, scan, state, y });
+        y
+    }
+
+    /// An RMS norm of each of the `groups` equal parts of a row.
+    pub fn group_norm(&mut self, x: Activation, role: Role, groups: usize) -> Activation {
+        if groups == 1 {
+            return self.norm(x, role);
+        }
+        let width = self.program.width(x);
+        let y = self.program.activation("normed", width);
+        let norm = self.plain_rms(self.weight(role), width / groups);
+        self.ops.push(Op::GroupNorm { x, norm, y });
+        y
+    }
+}
