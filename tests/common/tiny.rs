@@ -9,7 +9,7 @@ use webgguf::reference::{CacheFormat, CpuModel};
 pub const VOCAB: usize = 37;
 
 /// Families whose models have experts.
-const EXPERTS: &[&str] = &["qwen3moe", "qwen2moe", "gpt-oss", "granitemoe", "lfm2moe"];
+const EXPERTS: &[&str] = &["qwen3moe", "qwen2moe", "gpt-oss", "granitemoe", "lfm2moe", "qwen35moe", "qwen3next"];
 
 /// The metadata of a model of 2 layers, 4 heads of 8 and 2 kv heads.
 pub fn metadata(architecture: &str) -> Metadata {
@@ -52,7 +52,7 @@ pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
             let ssm = ssm.into_iter().chain([("group_count", 2)]);
             ssm.map(|(key, count)| (format!("ssm.{key}"), number(count))).collect()
         }
-        "qwen35" => {
+        "qwen35" | "qwen35moe" | "qwen3next" => {
             let heads = [("state_size", hidden / 4), ("time_step_rank", 4), ("group_count", 2)];
             let ssm = [("conv_kernel", 4), ("inner_size", hidden)].into_iter().chain(heads);
             let ssm = ssm.map(|(key, count)| (format!("ssm.{key}"), number(count)));

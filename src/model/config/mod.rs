@@ -199,7 +199,11 @@ impl ModelConfig {
         if INTERLEAVED_SECTIONS.contains(&architecture) {
             rope::check_sections(&keys, rope_dims)?;
         }
-        let ffn = keys.per_layer("feed_forward_length", blocks, MAX_FFN)?;
+        let experts = ExpertConfig::from_keys(&keys, layers)?;
+        // Experts may have a key of their own.
+        let no_ffn = experts.ffn.as_ref().map(|_| PerLayer::All(0));
+        let ffn = keys.per_layer("feed_forward_length", blocks, MAX_FFN)?.or(no_ffn);
+        let ffn = ffn.ok_or_else(|| keys.missing("feed_forward_length"))?;
         Ok(Self {
             architecture,
             name: metadata.str("general.name")?.map(str::to_owned),
@@ -207,8 +211,8 @@ impl ModelConfig {
             parameters: gguf.tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.elements())),
             layers,
             hidden,
-            ffn: ffn.ok_or_else(|| keys.missing("feed_forward_length"))?,
-            experts: ExpertConfig::from_keys(&keys, layers)?,
+            ffn,
+            experts,
             heads,
             kv_heads,
             head_dim,

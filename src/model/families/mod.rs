@@ -47,6 +47,8 @@ static FAMILIES: &[Family] = &[
     Family { name: "qwen2moe", program: llama::qwen2 },
     Family { name: "qwen3moe", program: llama::qwen3 },
     Family { name: "qwen35", program: qwen35::qwen35 },
+    Family { name: "qwen35moe", program: qwen35::qwen35 },
+    Family { name: "qwen3next", program: qwen35::qwen3next },
     Family { name: "gemma", program: gemma::gemma },
     Family { name: "gemma2", program: gemma::gemma2 },
     Family { name: "gemma3", program: gemma::gemma3 },
