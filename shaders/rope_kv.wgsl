@@ -102,9 +102,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             normalise(head, lane);
         }
         rotate(row.position, lane);
+    // mutant: V_NORM { => V_NORM && head == 0u {
     } else if V_NORM {
-        // mutant: normalise(head, lane); // v =>
-        normalise(head, lane); // v
+        normalise(head, lane);
     }
     workgroupBarrier();
     if head < HEADS {
