@@ -369,6 +369,27 @@ fn some_ends_depend_on_their_company() {
     assert_eq!(ends(&["</s>", "<eos>", "<|tool_response>"], &[3, 1, 3]), [2]);
 }
 
+/// As llama.cpp has it: what is thought and what is said must be told apart in the text.
+#[test]
+fn parts_of_the_harmony_format_are_text() {
+    let tokenizer = small_bytes(|metadata| {
+        let tokens = ["a", "<|channel|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|other|>"];
+        metadata.insert("tokenizer.ggml.tokens", strings(&tokens));
+        metadata.insert("tokenizer.ggml.merges", strings(&[]));
+        metadata.insert("tokenizer.ggml.token_type", Value::Array(Array::I32(vec![1, 3, 3, 3, 3, 3, 3])));
+    })
+    .expect("a tokenizer");
+    let text = tokenizer.decode(&[1, 0, 2, 0, 3, 6, 5], false);
+    assert_eq!(text, "<|channel|>a<|message|>a<|end|>");
+    let gemma = small_bytes(|metadata| {
+        metadata.insert("tokenizer.ggml.tokens", strings(&["</s>", "<|tool_response>"]));
+        metadata.insert("tokenizer.ggml.merges", strings(&[]));
+        metadata.insert("tokenizer.ggml.token_type", Value::Array(Array::I32(vec![3, 3])));
+    })
+    .expect("a tokenizer");
+    assert_eq!(gemma.decode(&[0, 1], false), "</s>");
+}
+
 #[test]
 fn merges_mean_normal_tokens() {
     let tokenizer = small_bytes(|metadata| {

@@ -201,11 +201,14 @@ static ENDS: &[&str] = &[
 /// them.
 static ENDS_IF_CONTROL: &[&str] = &["</s>", "<eos>", "<EOT>", "[EOT]", "[EOS]"];
 
+/// Parts of the Harmony format (gpt-oss). They are text of the answer, which says what is thought and what is said.
+static SHOWN: &[&str] = &["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
+
 /// The tokens that end an answer: those the file names (`named`) and those known by their text. They become control
-/// tokens. Sorted, each once.
+/// tokens, others that only look like it become text. Sorted, each once.
 pub(super) fn end_tokens(vocab: &mut Vocab, named: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut ends: Vec<u32> = named.into_iter().collect();
-    let mut found = Vec::new();
+    let (mut found, mut shown) = (Vec::new(), Vec::new());
     for id in 0..vocab.len() as u32 {
         let Some(text) = vocab.token(id) else { continue };
         let is = |list: &[&'static str]| list.iter().copied().find(|end| end.as_bytes() == text);
@@ -213,13 +216,25 @@ pub(super) fn end_tokens(vocab: &mut Vocab, named: impl IntoIterator<Item = u32>
         if let Some(text) = is(ENDS).or_else(|| is(ENDS_IF_CONTROL).filter(|_| control)) {
             found.push((id, text));
         }
+        if is(SHOWN).is_some() {
+            shown.push(id);
+        }
     }
     let has = |text: &str| found.iter().any(|&(_, other)| other == text);
     // In the Harmony format `<|end|>` ends a message, not the answer; Gemma 4 answers with `</s>` in plain text.
     let harmony = has("<|call|>") && has("<|return|>") || has("<|calls|>") && has("<|flush|>");
     let gemma4 = has("<|tool_response>");
     let stays = |text: &str| !(harmony && text == "<|end|>" || gemma4 && text == "</s>");
-    ends.extend(found.iter().filter(|(_, text)| stays(text)).map(|&(id, _)| id));
+    for (id, text) in found {
+        match text {
+            _ if stays(text) => ends.push(id),
+            "</s>" => vocab.set_kind(id, Kind::Normal),
+            _ => shown.push(id),
+        }
+    }
+    for id in shown {
+        vocab.set_kind(id, Kind::UserDefined);
+    }
     ends.sort_unstable();
     ends.dedup();
     for &id in &ends {
