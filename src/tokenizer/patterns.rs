@@ -38,7 +38,7 @@ impl Run<'_> {
     fn cut_before_threes(&self, cut: &mut dyn FnMut(usize)) {
         let count = self.digits.chars().count();
         for (index, (offset, _)) in self.digits.char_indices().enumerate() {
-            if (count - index) % 3 == 0 {
+            if (count - index).is_multiple_of(3) {
                 cut(self.start + offset);
             }
         }
