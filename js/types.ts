@@ -168,8 +168,8 @@ export interface ModelInfo {
   /** GPU dispatches for one token of text; 0 on the CPU. */
   readonly dispatchesPerToken: number;
   /**
-   * Of an embedder: what becomes of the vectors of a text's tokens; `rank` where a classifier makes scores of them. Such
-   * a model writes no text.
+   * Of an embedder: what becomes of the vectors of a text's tokens; `rank` where a classifier makes scores of them.
+   * Such a model writes no text.
    */
   readonly pooling?: 'mean' | 'cls' | 'last' | 'rank';
   /** Of an embedder: values of a vector. */

@@ -1,5 +1,6 @@
-// y[t] = conv(x)[t] = sum_j weight[j] * x[t - KERNEL + 1 + j], for each channel by itself: a causal depthwise convolution
-// along the tokens of a sequence, as in Mamba (Gu & Dao 2023, arXiv 2312.00752). Options: bias and SiLU on the result;
+// y[t] = conv(x)[t] = sum_j weight[j] * x[t - KERNEL + 1 + j], for each channel by itself: a causal depthwise
+// convolution along the tokens of a sequence, as in Mamba (Gu & Dao 2023, arXiv 2312.00752). Options: bias and SiLU on
+// the result;
 // gates, y = c * conv(b * x), as in LFM2 (arXiv 2511.23404).
 // What lies before the rows of the pass is in the state, and zero before the first token of a sequence.
 // A workgroup computes WG_SIZE channels of ROWS rows. KEEP leaves the last inputs of each sequence in the state: the

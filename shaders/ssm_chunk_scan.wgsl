@@ -1,6 +1,6 @@
 // Mamba-2's recurrence for the rows of a pass of one sequence, by chunks of CHUNK tokens (state-space duality, Dao & Gu
-// 2024, arXiv 2405.21060; see ssm_scan.wgsl for the recurrence). With s_t the sum of dt * A up to token t of a chunk and
-// h the state before it:
+// 2024, arXiv 2405.21060; see ssm_scan.wgsl for the recurrence). With s_t the sum of dt * A up to token t of a chunk
+// and h the state before it:
 //   C_t · h_t = exp(s_t) C_t · h + sum over i <= t of exp(s_t - s_i) (C_t · B_i) dt_i x_i
 // A workgroup computes COLUMNS times four values of one head along all chunks; the state stays in workgroup memory.
 

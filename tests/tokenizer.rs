@@ -136,8 +136,8 @@ fn committed_vocabularies() {
 }
 
 /// Each case is a text, its ids, its ids with special tokens read where they differ (else null or missing), and the
-/// text that the ids give where that differs (null where it is not compared). Pairs are two texts, the ids of both, where the second begins, and the
-/// ids of the first alone with the special tokens that belong to it.
+/// text that the ids give where that differs (null where it is not compared). Pairs are two texts, the ids of both,
+/// where the second begins, and the ids of the first alone with the special tokens that belong to it.
 fn check_cases(path: &Path, vocabulary: &serde_json::Value) {
     let tokenizer = load(path);
     let name = path.display();

@@ -1,7 +1,8 @@
 // How close answers are to llama.cpp's, and how close they must be. Needs no browser.
 //
-// `wanted` is what a model's JSON in tests/fixtures/models has under `exact`: llama.cpp's greedy ids after a prompt, and
-// for given ids its most probable next ones and their log-probabilities; with margins, the distances between its two
+// `wanted` is what a model's JSON in tests/fixtures/models has under `exact`: llama.cpp's greedy ids after a prompt,
+// and for given ids its most probable next ones and their log-probabilities; with margins, the distances between its
+// two
 // best logits.
 
 /** Where llama.cpp's two best logits are closer than this, rounding may swap them. */

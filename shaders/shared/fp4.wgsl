@@ -1,8 +1,8 @@
 // FP4 numbers (E2M1: a sign, two bits of exponent, one of mantissa), doubled so that they are whole: 0, ±1, ±2, ±3, ±4,
 // ±6, ±8 and ±12. Readers get numbers plus 16 as 5-bit quants, and the minimum 16 · scale takes the 16 off again.
 //
-// Repacking renumbers them so that no table is needed: a code is the number itself in two's complement, but for 5, which
-// stands for 8, 7 for 12, and 9 (-7) for -12.
+// Repacking renumbers them so that no table is needed: a code is the number itself in two's complement, but for 5,
+// which stands for 8, 7 for 12, and 9 (-7) for -12.
 
 // The low four bits of the numbers that the eight nibbles of a word stand for.
 fn fp4_low_bits(codes: u32) -> u32 {

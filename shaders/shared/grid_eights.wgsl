@@ -1,6 +1,6 @@
 // Grids of eight magnitudes: 8, 25 and 43. An entry is a word, in which nibble 2j + h belongs to weight 4h + j: 4, 5 or
-// 6. Its complement in three bits stands for a negative weight, and with those u the quant 17u + (bit 1 of u) is 60 plus
-// the weight:  5 -> 85 = 60 + 25,  2 -> 35 = 60 - 25.
+// 6. Its complement in three bits stands for a negative weight, and with those u the quant 17u + (bit 1 of u) is 60
+// plus the weight:  5 -> 85 = 60 + 25,  2 -> 35 = 60 - 25.
 #import grid
 #import grid_signs
 

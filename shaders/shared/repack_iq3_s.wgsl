@@ -1,4 +1,5 @@
-// IQ3_S, 110 bytes: f16 scale, 64 numbers of entries, 8 bytes of their ninth bits, 32 bytes of signs, 4 bytes of scales.
+// IQ3_S, 110 bytes: f16 scale, 64 numbers of entries, 8 bytes of their ninth bits, 32 bytes of signs, 4 bytes of
+// scales.
 #import repack_signs
 
 override HIGH_AT: u32;

@@ -1,5 +1,5 @@
-// log(1 + exp(x)). The logarithm is a series: that of WGSL has an absolute error of 2^-21 near 1, too much for the small
-// time steps of state-space models.
+// log(1 + exp(x)). The logarithm is a series: that of WGSL has an absolute error of 2^-21 near 1, too much for the
+// small time steps of state-space models.
 fn softplus(x: f32) -> f32 {
     // mutant (ssm_scan): exp(-abs(x)) => exp(-max(x, 0.0))
     let e = exp(-abs(x));

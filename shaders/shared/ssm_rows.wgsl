@@ -1,5 +1,5 @@
-// Where the rows of a Mamba-2 layer have their parts: the kernel binds zdt, xbc and heads, and declares HEADS, HEAD_DIM,
-// STATE, GROUPS, STRIDE, Z_AT and DT_AT.
+// Where the rows of a Mamba-2 layer have their parts: the kernel binds zdt, xbc and heads, and declares HEADS,
+// HEAD_DIM, STATE, GROUPS, STRIDE, Z_AT and DT_AT.
 
 fn xbc_row(row: u32) -> u32 {
     return row * (HEADS * HEAD_DIM + 2u * GROUPS * STATE);

@@ -1,5 +1,5 @@
-// IQ2_S: weight = scale · (4-bit scale + 1/2) / 4 · (quant - 60); a byte and two bits for each entry of a grid of eight;
-// a word of signs.
+// IQ2_S: weight = scale · (4-bit scale + 1/2) / 4 · (quant - 60); a byte and two bits for each entry of a grid of
+// eight; a word of signs.
 #import grid_eights
 #import halves_of_bytes
 

@@ -1,6 +1,6 @@
 // IQ3_S: weight = scale · (1 + 2 · 4-bit scale) · (2 · quant - 15); a byte and a bit for each entry of a grid of four
-// quants; a word of signs; an f16 per 256. The grid has the quants of positive weights, the others are their complement;
-// entry n lies in the low nibbles of a word, entry 256 + n in the high ones.
+// quants; a word of signs; an f16 per 256. The grid has the quants of positive weights, the others are their
+// complement; entry n lies in the low nibbles of a word, entry 256 + n in the high ones.
 #import grid
 #import grid_signs
 

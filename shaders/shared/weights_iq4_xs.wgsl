@@ -1,5 +1,5 @@
-// IQ4_XS: weight = scale · (6-bit scale - 32) · table[quant], with IQ4_NL's table; nibbles; per 256 weights two words, as
-// in GGUF: f16 scale and the upper two bits of eight scales, then their low nibbles.
+// IQ4_XS: weight = scale · (6-bit scale - 32) · table[quant], with IQ4_NL's table; nibbles; per 256 weights two words,
+// as in GGUF: f16 scale and the upper two bits of eight scales, then their low nibbles.
 #import nibbles
 #import codebook
 

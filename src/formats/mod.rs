@@ -2,8 +2,8 @@
 //! ([`Format`]), what its blocks mean, and how the CPU twins of the shaders pack and read it. [`GgmlType::format`] is
 //! the only `match` on the type; everything else asks the row.
 //!
-//! A block holds 1, 32, 64 or 256 weights. Quantised weights are small integers, the quants, with scales beside them. Two
-//! kinds of them exist, and a shader reads both as 32 bytes and the scales of either half of a block:
+//! A block holds 1, 32, 64 or 256 weights. Quantised weights are small integers, the quants, with scales beside them.
+//! Two kinds of them exist, and a shader reads both as 32 bytes and the scales of either half of a block:
 //!
 //! - affine: weight = scale · quant - minimum;
 //! - by codebook: weight = scale · table\[quant\], the table being of signed bytes;

@@ -4,8 +4,8 @@
 //! ⌊3 · (3ⁿ · b mod 256) / 256⌋. Digit n of byte m of the first 32 belongs to weight 32n + m, of the next 16 to weight
 //! 160 + 16n + m, of the last 4 to weight 240 + 4n + m.
 //!
-//! Packed, a digit takes two bits, as in TQ2_0: 2.06 bits for a weight instead of 1.69. Division by powers of 3 in every
-//! product would cost more than reading them.
+//! Packed, a digit takes two bits, as in TQ2_0: 2.06 bits for a weight instead of 1.69. Division by powers of 3 in
+//! every product would cost more than reading them.
 
 use super::blocks::{blocks, centred, half_at};
 use super::{Format, Levels, Twin, f16_field, heads, quants, shared};

@@ -69,8 +69,8 @@ pub fn widest_row(program: &Program) -> usize {
     groups.map(width).chain(lasting.iter().map(|&x| program.width(x))).max().unwrap_or(0)
 }
 
-/// The places of every part, for passes of up to `rows` rows. What more than one part needs has a buffer of its own, the
-/// logits have `logits`.
+/// The places of every part, for passes of up to `rows` rows. What more than one part needs has a buffer of its own,
+/// the logits have `logits`.
 pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> AllPlaces {
     let lasting = program.lasting();
     let parts: Vec<&[Op]> =
@@ -170,8 +170,8 @@ fn groups(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<Group> {
     groups
 }
 
-/// For each operation the first and the last one of the longest step that it is part of: a fused step reads and writes at
-/// any time within it.
+/// For each operation the first and the last one of the longest step that it is part of: a fused step reads and writes
+/// at any time within it.
 fn spans(ops: &[Op]) -> Vec<[usize; 2]> {
     let mut spans: Vec<[usize; 2]> = (0..ops.len()).map(|at| [at, at]).collect();
     for rules in [DECODE, PREFILL] {

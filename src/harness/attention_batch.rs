@@ -51,7 +51,8 @@ fn case(random: &mut Random, heads: BatchHeads, rules: BatchRules, lengths: &[us
     let BatchHeads { heads, kv_heads, head_dim } = heads;
     let BatchRules { causal, window, soft_cap, .. } = rules;
     let name = format!(
-        "{heads}/{kv_heads} heads of {head_dim}, inputs of {lengths:?}, causal {causal}, window {window}, cap {soft_cap}"
+        "{heads}/{kv_heads} heads of {head_dim}, inputs of {lengths:?}, causal {causal}, window {window}, \
+         cap {soft_cap}"
     );
     bench.case(name, vec![dispatch], y, expected)
 }

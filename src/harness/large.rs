@@ -1,8 +1,9 @@
 //! Matrices of 256 MiB times a column, to measure how fast weights are read: on smaller ones the launch dominates.
 //!
-//! Every quantised type has one in the shape that the rules choose on the device. Where the device can run products with
-//! x in int8 limbs, each type has a second one: with limbs if the rules chose floats, with floats if they chose limbs, so
-//! that one run compares both. Buffers have sizes and no contents: WebAssembly could not hold
+//! Every quantised type has one in the shape that the rules choose on the device. Where the device can run products
+//! with x in int8 limbs, each type has a second one: with limbs if the rules chose floats, with floats if they chose
+//! limbs,
+//! so that one run compares both. Buffers have sizes and no contents: WebAssembly could not hold
 //! them, and only the time counts.
 
 use crate::gguf::GgmlType;

@@ -1,5 +1,5 @@
-//! RMS norm and layer norm of the rows of a pass, or of the heads in them. Decode folds an RMS norm into `mat_vec` where a
-//! product follows.
+//! RMS norm and layer norm of the rows of a pass, or of the heads in them. Decode folds an RMS norm into `mat_vec`
+//! where a product follows.
 
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 

@@ -202,7 +202,8 @@ pub enum PoolKind {
     Last,
 }
 
-/// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache or recurrent state.
+/// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache or
+/// recurrent state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     /// `y = scale · table[token]`
@@ -218,16 +219,16 @@ pub enum Op {
     /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].
     Rope { x: Activation, head_dim: usize, table: usize },
     /// Appends keys and values to the KV cache of this number, unless an earlier layer has filled it, and
-    /// `y = softmax(q · kᵀ) · v` over it, causally (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023,
-    /// <https://arxiv.org/abs/2305.13245>).
+    /// `y = softmax(q · kᵀ) · v` over it, causally (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et
+    /// al. 2023, <https://arxiv.org/abs/2305.13245>).
     Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, cache: usize, y: Activation },
     /// `y = softmax(q · kᵀ) · v` over the rows of the same input alone: with `causal` those up to a row, else all.
     /// Without `causal` a window reaches `window / 2` rows to either side.
     AttendInput { qkv: [Activation; 3], attention: AttentionSpec, causal: bool, y: Activation },
     /// One row for each input: what follows in the head is over these.
     Pool { x: Activation, kind: PoolKind, y: Activation },
-    /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` per head of v, with q, k and v side by side in `qkv`, q and k of
-    /// length 1, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,
+    /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` per head of v, with q, k and v side by side in `qkv`, q and k
+    /// of length 1, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,
     /// <https://arxiv.org/abs/2412.06464>). S is the recurrent state of this number.
     DeltaNet { qkv: Activation, beta: Activation, alpha: Activation, delta: DeltaSpec, state: usize, y: Activation },
     /// `y = x · σ(gate)` (Qiu et al. 2025, <https://arxiv.org/abs/2505.06708>), or with a norm
@@ -237,9 +238,9 @@ pub enum Op {
     /// `y = conv(x)`, with gates b and c `y = c · conv(b · x)` (LFM2, <https://arxiv.org/abs/2511.23404>). The inputs
     /// of the last tokens are in the recurrent state of this number.
     Conv { x: Activation, gates: Option<[Activation; 2]>, conv: ConvSpec, state: usize, y: Activation },
-    /// `h = exp(dt A) h + dt B xᵀ` per head, `y = (C h + D x) · silu(z)`, with `dt = softplus(dt + bias)` and x, B and C
-    /// side by side in `xbc` (Mamba-2, Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>). h is the recurrent state of
-    /// this number.
+    /// `h = exp(dt A) h + dt B xᵀ` per head, `y = (C h + D x) · silu(z)`, with `dt = softplus(dt + bias)` and x, B and
+    /// C side by side in `xbc` (Mamba-2, Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>). h is the recurrent state
+    /// of this number.
     Scan { z: Activation, dt: Activation, xbc: Activation, scan: ScanSpec, state: usize, y: Activation },
     /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>)
     Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },

@@ -2,8 +2,8 @@
 //! <https://arxiv.org/abs/2312.00752>) and LFM2's short convolution (<https://arxiv.org/abs/2511.23404>).
 
 /// `y[t] = bias + sum_j weight[j] · x[t − kernel + 1 + j]` for each channel by itself: x `[tokens, channels]`, `weight`
-/// `[channels, kernel]`, `bias` `[channels]` or empty for none. `state` `[kernel − 1, channels]` holds the inputs before
-/// the first token, the oldest first, and then those before the next.
+/// `[channels, kernel]`, `bias` `[channels]` or empty for none. `state` `[kernel − 1, channels]` holds the inputs
+/// before the first token, the oldest first, and then those before the next.
 ///
 /// # Panics
 /// If a length does not fit the others.

@@ -135,7 +135,8 @@ impl CpuModel {
     ///
     /// # Errors
     /// `invalid_argument` for no ids, an id outside the vocabulary, a position past what is cached, or one other than 0
-    /// where recurrent states are not; `context_full` where the ids do not fit; `out_of_memory` where the logits do not.
+    /// where recurrent states are not; `context_full` where the ids do not fit; `out_of_memory` where the logits do
+    /// not.
     pub fn begin(&mut self, ids: &[u32], position: usize, logits: Logits) -> Result<Pass<'_>> {
         if self.program.output != Output::Logits {
             return Err(Error::invalid_argument("the model writes no text"));

@@ -37,8 +37,8 @@ pub struct SsmHeads<'a> {
     pub d: &'a [f32],
 }
 
-/// `dt = softplus(dt + bias)`, `h = exp(dt A) h + dt B xᵀ`, `y = (C h + D x) silu(z)`: `h` `[heads, state, head_dim]`, y
-/// `[heads, head_dim]`.
+/// `dt = softplus(dt + bias)`, `h = exp(dt A) h + dt B xᵀ`, `y = (C h + D x) silu(z)`: `h` `[heads, state, head_dim]`,
+/// y `[heads, head_dim]`.
 pub fn ssm_scan(sizes: SsmSizes, token: SsmToken, of: SsmHeads, h: &mut [f32], y: &mut [f32]) {
     let SsmSizes { heads, head_dim, state, groups } = sizes;
     let (x, bc) = token.xbc.split_at(heads * head_dim);

@@ -106,8 +106,8 @@ impl CpuModelBuilder {
         Self { config, tensors: HashMap::new() }
     }
 
-    /// Puts a weight in place: `spec` from [`match_tensors`](crate::model::match_tensors), with the type and the bytes of
-    /// its tensor in the file. The bytes stay as they are; of a tensor of several weights, its own are copied.
+    /// Puts a weight in place: `spec` from [`match_tensors`](crate::model::match_tensors), with the type and the bytes
+    /// of its tensor in the file. The bytes stay as they are; of a tensor of several weights, its own are copied.
     ///
     /// # Errors
     /// `bad_file` if the number of bytes does not fit the shape; the message names the tensor and both numbers.

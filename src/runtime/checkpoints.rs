@@ -1,7 +1,8 @@
 //! Which recurrent states of the past a session keeps.
 //!
-//! A KV cache can be taken up again anywhere; a recurrent state is only where it is. So a session copies it now and then
-//! into one of a few slots, and goes back to the newest copy at or before where a text is to go on; the tokens from
+//! A KV cache can be taken up again anywhere; a recurrent state is only where it is. So a session copies it now and
+//! then into one of a few slots, and goes back to the newest copy at or before where a text is to go on; the tokens
+//! from
 //! there on are read again, many at a time.
 
 /// Tokens of an answer between two copies.

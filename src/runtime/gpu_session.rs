@@ -303,7 +303,8 @@ impl Session for GpuSession {
     /// In chunks of [`CHUNK`], each in one submit or more.
     ///
     /// Where prefill rounds, the last id takes the path of decode, so that nothing is rounded in its own logits; where
-    /// there are recurrent states too, so that there is a checkpoint before it: the same prompt starts from there again.
+    /// there are recurrent states too, so that there is a checkpoint before it: the same prompt starts from there
+    /// again.
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         self.ring.discard();
         let by_decode = usize::from(self.rounds() || ids.len() == 1 || self.checkpoints.is_some());

@@ -106,8 +106,9 @@ impl Tokenizer {
 
     /// The token ids of `text`.
     ///
-    /// `add_special` adds BOS and EOS where the file wants them, for BERT `[CLS]` and `[SEP]`. `parse_special` reads special tokens that stand in the
-    /// text, such as `<|im_start|>`; without it they are text like any other. A prompt made by [`Self::template_text`]
+    /// `add_special` adds BOS and EOS where the file wants them, for BERT `[CLS]` and `[SEP]`. `parse_special` reads
+    /// special tokens that stand in the text, such as `<|im_start|>`; without it they are text like any other. A prompt
+    /// made by [`Self::template_text`]
     /// is encoded by [`Self::encode_prompt`].
     pub fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 2);

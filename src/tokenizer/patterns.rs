@@ -1,5 +1,5 @@
-//! Patterns that one model or two have. Those for [`Stage::Custom`] give the end of the match that starts at `at`, or `at`
-//! where there is none; those for [`Stage::Cuts`] the places at which a text is cut, in order.
+//! Patterns that one model or two have. Those for [`Stage::Custom`] give the end of the match that starts at `at`, or
+//! `at` where there is none; those for [`Stage::Cuts`] the places at which a text is cut, in order.
 //!
 //! [`Stage::Custom`]: super::split::Stage::Custom
 //! [`Stage::Cuts`]: super::split::Stage::Cuts

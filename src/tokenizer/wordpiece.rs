@@ -1,7 +1,7 @@
 //! WordPiece (BERT): each word is cut, from its start, into the longest pieces that are tokens.
 //!
-//! Origin: Devlin et al., <https://arxiv.org/abs/1810.04805>, and its published tokenizer. In GGUF the tokens that begin
-//! a word have U+2581 in front; those that go on with one have lost their `##`.
+//! Origin: Devlin et al., <https://arxiv.org/abs/1810.04805>, and its published tokenizer. In GGUF the tokens that
+//! begin a word have U+2581 in front; those that go on with one have lost their `##`.
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 

@@ -1,5 +1,5 @@
-// all-MiniLM-L6-v2 in F16 on the CPU path of the package, against sentence-transformers: the expected vectors are written
-// by tools/oracle/make_minilm.py.
+// all-MiniLM-L6-v2 in F16 on the CPU path of the package, against sentence-transformers: the expected vectors are
+// written by tools/oracle/make_minilm.py.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

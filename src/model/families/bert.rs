@@ -25,8 +25,8 @@ pub fn nomic_bert(config: &ModelConfig) -> Program {
     post_norm_layers(b, block, |b, x| b.feed_forward(x, GateKind::SwiGlu))
 }
 
-/// ModernBERT: norms before the blocks and none before the first attention, GeGLU (in some, SwiGLU), two of three layers
-/// with a window.
+/// ModernBERT: norms before the blocks and none before the first attention, GeGLU (in some, SwiGLU), two of three
+/// layers with a window.
 pub fn modern_bert(config: &ModelConfig) -> Program {
     let mut b = Builder::new(config, 1.0);
     embedding_norm(&mut b, None);

@@ -5,7 +5,8 @@ use super::super::{ActivationKind, Pooling, Role};
 use super::builder::Builder;
 
 impl Builder<'_> {
-    /// Ends with one vector or the scores of a classifier for each input: norm, pooling, and what the file has after it.
+    /// Ends with one vector or the scores of a classifier for each input: norm, pooling, and what the file has after
+    /// it.
     pub fn embedder_head(mut self, norm: Option<Norm>) -> Program {
         let config = self.config;
         let mut x = self.x;

@@ -1,5 +1,6 @@
-//! Gemma 4, text (<https://ai.google.dev/gemma/docs/core/model_card_4>): Gemma 3's layers with heads that are larger in the
-//! full layers, values normalised without a weight, scores that are not scaled, and layers at the end that re-use the
+//! Gemma 4, text (<https://ai.google.dev/gemma/docs/core/model_card_4>): Gemma 3's layers with heads that are larger in
+//! the full layers, values normalised without a weight, scores that are not scaled, and layers at the end that re-use
+//! the
 //! keys and values of earlier ones. E2B and E4B add an embedding per layer.
 
 use super::super::config::SlidingPattern;

@@ -34,8 +34,8 @@ pub fn smollm3(config: &ModelConfig) -> Program {
     Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &layer }.program()
 }
 
-/// Granite 3 and 4 without recurrent layers (<https://arxiv.org/abs/2407.13739>): embeddings, updates, scores and logits have
-/// factors of their own (after Yang et al. 2022, <https://arxiv.org/abs/2203.03466>).
+/// Granite 3 and 4 without recurrent layers (<https://arxiv.org/abs/2407.13739>): embeddings, updates, scores and
+/// logits have factors of their own (after Yang et al. 2022, <https://arxiv.org/abs/2203.03466>).
 pub fn granite(config: &ModelConfig) -> Program {
     let block = granite_attention(config);
     let program = Decoder {

@@ -1,4 +1,5 @@
-//! Phi 1.5 and 2 (<https://arxiv.org/abs/2309.05463>); Phi 3, 3.5 and 4 (<https://arxiv.org/abs/2404.14219>, <https://arxiv.org/abs/2503.01743>).
+//! Phi 1.5 and 2 (<https://arxiv.org/abs/2309.05463>); Phi 3, 3.5 and 4 (<https://arxiv.org/abs/2404.14219>,
+//! <https://arxiv.org/abs/2503.01743>).
 
 use super::super::program::Program;
 use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};

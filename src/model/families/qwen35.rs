@@ -1,5 +1,6 @@
-//! Qwen 3.5, text, and Qwen 3 Next: three of four layers have a gated delta rule (Yang et al. 2024, <https://arxiv.org/abs/2412.06464>) in
-//! the place of attention, the others attention whose heads are gated (Qiu et al. 2025,
+//! Qwen 3.5, text, and Qwen 3 Next: three of four layers have a gated delta rule (Yang et al. 2024,
+//! <https://arxiv.org/abs/2412.06464>) in the place of attention, the others attention whose heads are gated (Qiu et
+//! al. 2025,
 //! <https://arxiv.org/abs/2505.06708>). A file's further layers, which predict the tokens after the next, are left out.
 
 use super::super::config::{SlidingPattern, Ssm};
@@ -16,8 +17,8 @@ enum Layout {
     Grouped,
 }
 
-/// Dense, or with experts and one expert for all tokens. Rotation by position in text is that of plain rotary embeddings: all sections of a head have the
-/// same position.
+/// Dense, or with experts and one expert for all tokens. Rotation by position in text is that of plain rotary
+/// embeddings: all sections of a head have the same position.
 pub fn qwen35(config: &ModelConfig) -> Program {
     hybrid(config, Layout::Tiled)
 }
