@@ -44,7 +44,7 @@ var<workgroup> sums: array<f32, CHUNK>;                   // s
 fn x4_of(row: u32, head: u32, at: u32) -> vec4<f32> {
     var x = vec4<f32>(0.0);
     for (var j = 0u; j < 4u; j++) {
-        // mutant: at + j < HEAD_DIM { => at + j <= HEAD_DIM {
+        // mutant: at + j < HEAD_DIM { => at + j + 1u < HEAD_DIM {
         if at + j < HEAD_DIM {
             x[j] = x_of(row, head, at + j);
         }
