@@ -308,12 +308,12 @@ fn names_the_tensor_and_both_shapes() {
 }
 
 #[test]
-fn refuses_twins_and_stray_biases() {
+fn refuses_twins_stray_biases_and_stray_scales() {
     let config = config("qwen3");
     let mut twins = tensors(&config);
     twins.push(twins[3].clone());
     refused(match_tensors(&config, &twins), BadFile, &["twice"]);
-    for name in ["blk.0.attn_q.bias", "blk.1.attn_output.bias"] {
+    for name in ["blk.0.attn_q.bias", "blk.1.attn_output.bias", "blk.0.attn_q.scale"] {
         let mut stray = tensors(&config);
         stray.push(tensor(name, &[32]));
         refused(match_tensors(&config, &stray), UnsupportedArchitecture, &[name, "qwen3"]);

@@ -504,8 +504,8 @@ impl Specs<'_> {
 ///
 /// # Errors
 /// `bad_file` for a missing tensor or a wrong shape (names the tensor and both shapes) and for a name that occurs
-/// twice; `unsupported_architecture` for a bias that the architecture does not have, since without it the answers would
-/// be wrong.
+/// twice; `unsupported_architecture` for a bias or a scale that the architecture does not have, since without it the
+/// answers would be wrong.
 pub fn match_tensors(config: &ModelConfig, tensors: &[TensorInfo]) -> Result<Vec<(usize, WeightSpec)>> {
     let mut by_name = HashMap::with_capacity(tensors.len());
     for (index, tensor) in tensors.iter().enumerate() {
@@ -514,7 +514,7 @@ pub fn match_tensors(config: &ModelConfig, tensors: &[TensorInfo]) -> Result<Vec
         }
     }
     let specs = weight_specs(config);
-    refuse_unknown_biases(config, tensors, &specs)?;
+    refuse_unknown_terms(config, tensors, &specs)?;
     let mut found = Vec::with_capacity(specs.len());
     for spec in specs {
         match by_name.get(spec.name.as_str()) {
@@ -546,11 +546,14 @@ fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
     Err(Error::bad_file(format!("tensor {}: expected shape {expected:?}, found {:?}", spec.name, tensor.dims)))
 }
 
-fn refuse_unknown_biases(config: &ModelConfig, tensors: &[TensorInfo], specs: &[WeightSpec]) -> Result<()> {
+fn refuse_unknown_terms(config: &ModelConfig, tensors: &[TensorInfo], specs: &[WeightSpec]) -> Result<()> {
     let known: HashSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-    let stray = tensors.iter().map(|t| t.name.as_str()).find(|name| name.ends_with(".bias") && !known.contains(name));
+    // What is added to a product or multiplies it (NVFP4): without it the answers would be wrong.
+    let changes = |name: &&str| name.ends_with(".bias") || name.ends_with(".scale");
+    let stray = tensors.iter().map(|t| t.name.as_str()).find(|name| changes(name) && !known.contains(name));
     stray.map_or(Ok(()), |name| {
-        let message = format!("tensor {name}: the architecture {} has no such bias", config.architecture);
+        let (_, kind) = name.rsplit_once('.').unwrap_or_default();
+        let message = format!("tensor {name}: the architecture {} has no such {kind} here", config.architecture);
         Err(Error::new(ErrorCode::UnsupportedArchitecture, message))
     })
 }
