@@ -85,7 +85,7 @@ fn uniform_noise(sequence: u32, step: u32, index: u32) -> f32 {
 fn gumbel(rest: f32) -> f32 {
     let z = rest / (2.0 - rest);
     let s = z * z;
-    // mutant (sample, sample_candidates): = 2.0 * z => = z
+    // mutant (sample_candidates): = 2.0 * z => = z
     let near_one = 2.0 * z * (1.0 + s * (1.0 / 3.0 + s * (1.0 / 5.0 + s / 7.0)));
     // mutant (sample_candidates): near_one, rest < 0.25 => near_one, rest < 0.0
     return -log(select(-log(1.0 - rest), near_one, rest < 0.25));

@@ -1,7 +1,7 @@
 //! Random numbers and random tensors.
 
 use super::Bench;
-use crate::formats::GgmlType;
+use crate::formats::{GgmlType, NumberEncoding};
 use crate::kernels::layout::{Matrix, PackedLayout, Shard};
 use crate::reference::repack::packed;
 
@@ -78,8 +78,11 @@ impl Tensor {
     }
 }
 
+/// Scales of one byte each differ within a block.
 fn set_numbers(ty: GgmlType, block: &mut [u8], size: f32) {
-    for field in ty.format().numbers {
-        field.set(block, size / field.times);
+    const SHARES: [f32; 4] = [1.0, 0.5, 0.75, 0.375];
+    for (field, share) in ty.format().numbers.iter().zip(SHARES.into_iter().cycle()) {
+        let share = if field.encoding == NumberEncoding::UE4M3 { share } else { 1.0 };
+        field.set(block, share * size / field.times);
     }
 }
