@@ -438,6 +438,12 @@ impl<'a> Builder<'a> {
         update
     }
 
+    /// Adds `norm(x)`, by the layer's weight of this role, to the residual stream.
+    pub fn add_normed(&mut self, x: Activation, role: Role) {
+        let normed = self.norm(x, role);
+        self.add(normed);
+    }
+
     /// Adds to the residual stream.
     pub fn add(&mut self, x: Activation) {
         self.add_scaled(x, 1.0);

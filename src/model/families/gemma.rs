@@ -3,7 +3,7 @@
 //! have their +1 already.
 
 use super::super::config::SlidingPattern;
-use super::super::program::{Activation, Program, RopeTable};
+use super::super::program::{Program, RopeTable};
 use super::super::{GateKind, ModelConfig, Role, RopeScaling, RopeStyle};
 use super::builder::{AttentionBlock, Builder};
 
@@ -63,17 +63,13 @@ pub fn gemma_embedding(config: &ModelConfig) -> Program {
 
 /// Layers with norms before and after attention and feed-forward.
 fn sandwich(config: &ModelConfig, block: impl Fn(usize) -> AttentionBlock) -> Builder<'_> {
-    let add_normed = |b: &mut Builder, update: Activation, role: Role| {
-        let update = b.norm(update, role);
-        b.add(update);
-    };
     Builder::new(config, embedding_scale(config)).layers(|b, layer| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block(layer));
-        add_normed(b, update, Role::AttnPostNorm);
+        b.add_normed(update, Role::AttnPostNorm);
         let normed = b.norm(b.x, Role::FfnNorm);
         let update = b.feed_forward(normed, GateKind::GeGlu);
-        add_normed(b, update, Role::FfnPostNorm);
+        b.add_normed(update, Role::FfnPostNorm);
     })
 }
 

@@ -29,18 +29,18 @@ pub fn gemma4(config: &ModelConfig) -> Program {
         let block = block(config, layer, &mut caches, b.caches);
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);
-        add_normed(b, update, Role::AttnPostNorm);
+        b.add_normed(update, Role::AttnPostNorm);
         let normed = b.norm(b.x, Role::FfnNorm);
         let mut update = b.feed_forward(normed, GateKind::GeGlu);
         if config.experts.experts.count > 0 && b.has(Role::Router) {
             update = add_experts(b, update);
         }
-        add_normed(b, update, Role::FfnPostNorm);
+        b.add_normed(update, Role::FfnPostNorm);
         if let Some((embedded, width)) = per_layer {
             let gate = b.linear(b.x, Role::PerLayerGate, None, ("per-layer gate", width));
             let gated = b.gate_part(gate, (embedded, layer * width), GateKind::GeGlu);
             let update = b.linear(gated, Role::PerLayerProj, None, ("update", config.hidden));
-            add_normed(b, update, Role::PerLayerPostNorm);
+            b.add_normed(update, Role::PerLayerPostNorm);
         }
         if config.has_tensor(&format!("blk.{layer}.layer_output_scale.weight")) {
             b.scale_by(Role::LayerOutputScale);
@@ -99,11 +99,6 @@ fn add_experts(b: &mut Builder, dense: Activation) -> Activation {
     let normed = b.norm(update, Role::ExpertPostNorm);
     b.push(Op::Add { x: normed, scale: 1.0, to: sum });
     sum
-}
-
-fn add_normed(b: &mut Builder, update: Activation, role: Role) {
-    let update = b.norm(update, role);
-    b.add(update);
 }
 
 /// For each layer `width` values: `(√width · table[token] + norm(W · x / √hidden)) / √2`.
