@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFReader, GGUFValueType, GGUFWriter
 
-from families import dense, experts, gemma4, llama_like, recurrent
+from families import dense, embedders, experts, gemma4, llama_like, qwen35, recurrent
 from random_model import Model, Tensor, bpe, draw, type_of, write_keys
-from tiny_vocabulary import byte_level_bpe
+from tiny_vocabulary import Vocabulary, word_piece
 
 DRAWN_ROWS = 64
+BYTE_TOKENS = 1024
 
 
 @dataclass
@@ -31,6 +32,9 @@ class Shape:
     """A published model: its vocabulary, and the rest given a type of weights."""
     tokens: int
     model: Callable[[Type], Model]
+    vocabulary: Callable[[], Vocabulary] = bpe(300, "llama-bpe", True)
+    """The small one."""
+    context: int = 8192
 
 
 def gemma3_1b(ty: Type) -> Model:
@@ -72,23 +76,46 @@ def gpt_oss_20b(ty: Type) -> Model:
         sinks=True, ffn_norm="post_attention_norm", types={"*_exps.weight": ty}, keys=keys))
 
 
+def qwen35_shape(name: str, hidden: int, ffn: int) -> Callable[[Type], Model]:
+    return lambda ty: qwen35.model(qwen35.Spec(
+        name, ty, hidden, heads=8, kv_heads=2, head_dim=256, rope_dims=64, ffn=ffn, k_heads=16, v_heads=16, state=128,
+        interval=4, layers=24))
+
+
+def granite_4_h_350m(ty: Type) -> Model:
+    kv_heads = [4 if layer in (10, 13, 17, 27) else 0 for layer in range(32)]
+    scales = {"embedding_scale": 12.0, "residual_scale": 0.246, "attention.scale": 1 / 64, "logit_scale": 3.0,
+              "rope.scaling.finetuned": False}
+    shape = recurrent.Shape(768, kv_heads, heads=12, head_dim=64, ffn=2048, ssm=recurrent.Ssm(48, 32, 128),
+                            update_gain=1 / 0.246, embedding_scale=12.0, logit_scale=3.0)
+    return recurrent.model("granite-4-h-350m", "granitehybrid", ty, bpe, shape, keys=scales)
+
+
+def minilm(ty: Type) -> Model:
+    return embedders.bert("minilm", ty, 384, 12, 1536, 6, embedders.MEAN)
+
+
 SHAPES: dict[str, Shape] = {
     "gemma3-1b": Shape(262_144, gemma3_1b),
     "gemma4-e2b": Shape(262_144, gemma4_e2b),
     "phi-4-mini": Shape(200_064, phi_4_mini),
     "smollm3-3b": Shape(128_256, smollm3_3b),
     "lfm2-1.2b": Shape(65_536, lfm2_1_2b),
+    "qwen3.5-0.8b": Shape(248_320, qwen35_shape("qwen3.5-0.8b", 1024, 3584)),
+    "qwen3.5-2b": Shape(248_320, qwen35_shape("qwen3.5-2b", 2048, 6144)),
+    "granite-4-h-350m": Shape(100_352, granite_4_h_350m),
     "gpt-oss-20b": Shape(201_088, gpt_oss_20b),
+    "minilm": Shape(30_522, minilm, lambda: word_piece(191), context=512),
 }
 
 
 class Borrowed:
     """The vocabulary of another file, with fillers up to a size."""
 
-    def __init__(self, path: str, size: int):
+    def __init__(self, path: str, size: int, small: Callable[[], Vocabulary]):
         self.fields = {}
         if path == "-":
-            self.small = byte_level_bpe(300, "llama-bpe", True)
+            self.small = small()
             self.tokens = self.small.tokens + fillers(size - len(self.small.tokens))
         else:
             reader = GGUFReader(path)
@@ -101,8 +128,8 @@ class Borrowed:
 
     def write(self, writer: GGUFWriter) -> None:
         if not self.fields:
-            self.small.tokens = self.tokens
-            self.small.write(writer)
+            kinds = self.sized("tokenizer.ggml.token_type", self.small.types)
+            replace(self.small, tokens=self.tokens, types=kinds).write(writer)
         for key, field in self.fields.items():
             value = field.contents()
             if isinstance(value, list):
@@ -125,21 +152,25 @@ def fillers(count: int) -> list[str]:
 
 
 def repeated(tensor: Tensor, model: Model, rng: np.random.Generator) -> tuple[np.ndarray, Type]:
-    """The tensor from `DRAWN_ROWS` of its rows."""
+    """The tensor from `DRAWN_ROWS` of its rows. Of tokens the first, bytes that may be no text, are never the likeliest:
+    engines that hand out JSON fail on them."""
     rows = int(np.prod(tensor.shape[:-1])) if len(tensor.shape) > 1 else 1
     if rows <= DRAWN_ROWS:
         return draw(tensor, model, rng, np.ones(rows))
-    part = Tensor(tensor.name, (DRAWN_ROWS, tensor.shape[-1]), tensor.std, type_of(tensor, model))
-    data, ty = draw(part, model, rng, np.ones(DRAWN_ROWS))
-    data = np.tile(data, (-(-rows // DRAWN_ROWS), 1))[:rows]
+    part = Tensor(tensor.name, (DRAWN_ROWS + 1, tensor.shape[-1]), tensor.std, type_of(tensor, model),
+                  of_tokens=True)
+    drawn, ty = draw(part, model, rng, np.append(np.ones(DRAWN_ROWS), 0.1))
+    data = np.tile(drawn[:DRAWN_ROWS], (-(-rows // DRAWN_ROWS), 1))[:rows]
+    if tensor.name in ("token_embd.weight", "output.weight"):
+        data[:BYTE_TOKENS] = drawn[DRAWN_ROWS]
     return data.reshape(*tensor.shape[:-1], -1), ty
 
 
 def write(shape: Shape, ty: Type, vocabulary: str, out: Path) -> None:
     model = shape.model(ty)
-    tokens = Borrowed(vocabulary, shape.tokens)
+    tokens = Borrowed(vocabulary, shape.tokens, shape.vocabulary)
     writer = GGUFWriter(out, model.architecture)
-    model.metadata["context_length"] = 8192
+    model.metadata["context_length"] = shape.context
     write_keys(writer, model)
     tokens.write(writer)
     rng = np.random.default_rng(1)

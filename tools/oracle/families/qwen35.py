@@ -37,6 +37,7 @@ class Spec:
     architecture: str = "qwen35"
     experts: int = 0
     shared_ffn: int = 0
+    kv_heads: int = 1
 
     def has_delta_rule(self, layer: int) -> bool:
         if layer >= self.layers:
@@ -62,7 +63,8 @@ def metadata(spec: Spec) -> dict[str, object]:
     half = spec.rope_dims // 2
     keys: dict[str, object] = {
         "embedding_length": spec.hidden, "block_count": spec.layers + spec.nextn, "feed_forward_length": spec.ffn,
-        "attention.head_count": spec.heads, "attention.head_count_kv": 1, "attention.key_length": spec.head_dim,
+        "attention.head_count": spec.heads, "attention.head_count_kv": spec.kv_heads,
+        "attention.key_length": spec.head_dim,
         "attention.value_length": spec.head_dim, "attention.layer_norm_rms_epsilon": 1e-6, "rope.freq_base": 1e7,
         "rope.dimension_count": spec.rope_dims, "rope.dimension_sections": [(half + 2) // 3, (half + 1) // 3, half // 3, 0],
         "ssm.conv_kernel": spec.kernel, "ssm.state_size": spec.state, "ssm.group_count": spec.k_heads,
@@ -117,10 +119,10 @@ def experts(spec: Spec, layer: int) -> Iterator[Tensor]:
 
 def attention(spec: Spec, layer: int) -> Iterator[Tensor]:
     """q and what gates the heads are in one tensor."""
-    after_norm, width = 1 / spec.hidden**0.5, spec.heads * spec.head_dim
+    after_norm, width, kv = 1 / spec.hidden**0.5, spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim
     yield matrix(f"blk.{layer}.attn_q.weight", 2 * width, spec.hidden, after_norm)
-    yield matrix(f"blk.{layer}.attn_k.weight", spec.head_dim, spec.hidden, after_norm)
-    yield matrix(f"blk.{layer}.attn_v.weight", spec.head_dim, spec.hidden, after_norm)
+    yield matrix(f"blk.{layer}.attn_k.weight", kv, spec.hidden, after_norm)
+    yield matrix(f"blk.{layer}.attn_v.weight", kv, spec.hidden, after_norm)
     yield norm(f"blk.{layer}.attn_q_norm.weight", spec.head_dim, 1.5)
     yield norm(f"blk.{layer}.attn_k_norm.weight", spec.head_dim, 1.5)
     yield matrix(f"blk.{layer}.attn_output.weight", spec.hidden, width, 3 * STREAM / width**0.5)
@@ -155,5 +157,9 @@ def next_token(spec: Spec, layer: int) -> Iterator[Tensor]:
     yield norm(f"blk.{layer}.nextn.hnorm.weight", spec.hidden)
 
 
-MODELS = [Model(spec.name, spec.architecture, spec.type, metadata(spec), lambda tokens, spec=spec: tensors(spec, tokens),
-                bpe(spec.vocabulary, spec.pre)) for spec in SPECS]
+def model(spec: Spec) -> Model:
+    return Model(spec.name, spec.architecture, spec.type, metadata(spec), lambda tokens: tensors(spec, tokens),
+                 bpe(spec.vocabulary, spec.pre))
+
+
+MODELS = [model(spec) for spec in SPECS]
