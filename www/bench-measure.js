@@ -1,6 +1,7 @@
 // Measures one model: loading, runs by wall clock, WebGPU calls per token, read bandwidth and, on request, kernels.
 
 import { wrong } from './address.js';
+import { embedRuns } from './bench-embed.js';
 import { readBandwidth, watchBlocks, watchCalls, watchCreated } from './bench-meter.js';
 
 /** Tokens of the prompt and of the answer of the runs that only count calls. */
@@ -91,8 +92,12 @@ async function load({ WasmModel }, settings, say) {
   return { model, begun, result: { load_ms: { ...Object.fromEntries(added), ready: total }, load_stages } };
 }
 
+/** Tokens of a text that is embedded. */
+const TEXT_TOKENS = 32;
+
 /** Tokens of the prompt: as asked, else 512, or what the context has room for besides the answer. */
-function fitPrompt({ prompt, predict }, { contextLength }) {
+function fitPrompt({ prompt, predict }, { contextLength, pooling }) {
+  if (pooling) return Math.min(prompt ?? TEXT_TOKENS, contextLength);
   const room = contextLength - predict;
   if (room < 1 || (prompt ?? 1) > room) {
     const asked = `prompt ${prompt ?? 'of at least 1'} and predict ${predict}`;
@@ -195,7 +200,20 @@ async function bandwidth({ weight_bytes }, { backend }, tg) {
 
 const withTotal = (counts) => ({ total: Object.values(counts).reduce((a, b) => a + b, 0), ...counts });
 
-/** The part that runs on the loaded model. */
+/** The part that runs on a loaded embedder. */
+async function measureEmbedder(model, settings, say, blocks) {
+  const from = performance.now();
+  const timed = await embedRuns(model, settings, seeded(20), say);
+  const read_bandwidth = { skipped: 'an embedder is bound by arithmetic' };
+  return {
+    ...timed,
+    read_bandwidth,
+    created_while_generating: { total: 0 },
+    block: blocks.between(from, performance.now()),
+  };
+}
+
+/** The part that runs on a loaded model that writes text. */
 async function measureModel(model, settings, say, blocks) {
   const bench = new Bench(model, settings);
   const gpu = model.info.backend === 'webgpu';
@@ -235,7 +253,8 @@ export async function measure(webgguf, settings, say) {
     const loadBlock = blocks.between(loaded.begun, performance.now());
     const { info } = model;
     const fitted = { ...settings, prompt: fitPrompt(settings, info) };
-    const { block, ...measured } = await measureModel(model, fitted, say, blocks);
+    const work = info.pooling ? measureEmbedder : measureModel;
+    const { block, ...measured } = await work(model, fitted, say, blocks);
     return {
       date: new Date().toISOString(),
       user_agent: navigator.userAgent,

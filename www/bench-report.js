@@ -19,14 +19,17 @@ export const nameOf = (info) => info.name ?? info.architecture;
 
 /** What was measured, on what. */
 function machine({ adapter, info, features, date, user_agent, settings }) {
-  const { prompt, predict, runs, temperature } = settings;
+  const { prompt, predict, runs, temperature, texts } = settings;
+  const asked = info.pooling
+    ? `${texts} texts of ${prompt} tokens, runs ${runs}`
+    : `prompt ${prompt}, predict ${predict}, runs ${runs}, temperature ${temperature}`;
   return [
     ['model', `${nameOf(info)}, ${info.quantization}, ${info.layers} ${info.layers === 1 ? 'layer' : 'layers'}`],
     ['file', settings.model],
     ['backend', info.backend],
     ['adapter', adapter || NONE],
     ['features', features.join(', ') || 'none'],
-    ['asked', `prompt ${prompt}, predict ${predict}, runs ${runs}, temperature ${temperature}`],
+    ['asked', asked],
     ['context', `${figure(info.contextLength)} tokens`],
     ['on the GPU', withUnit(info.gpuBytes / MEGA, 'MB')],
     ['browser', user_agent],
@@ -42,6 +45,18 @@ function runRows({ runs, median }) {
     figure(ttft_ms),
     String(n),
     figure(tg),
+  ];
+  return [...runs.map((run, i) => row(String(i + 1), run)), row('median', median)];
+}
+
+function textRows({ runs, median }) {
+  const row = (name, { prompt_n = '', n = '', ms, texts_per_second, pp }) => [
+    name,
+    String(n),
+    String(prompt_n),
+    figure(ms),
+    figure(texts_per_second),
+    figure(pp),
   ];
   return [...runs.map((run, i) => row(String(i + 1), run)), row('median', median)];
 }
@@ -101,6 +116,7 @@ function kernelRows({ rows }) {
 }
 
 const RUN_HEAD = ['run', 'prompt', 'prefill tok/s', 'first token ms', 'answer', 'decode tok/s'];
+const TEXT_HEAD = ['run', 'texts', 'tokens each', 'ms', 'texts/s', 'tok/s'];
 const LOAD_HEAD = ['stage', 'first seen ms', 'ended ms', 'added ms'];
 
 /**
@@ -109,7 +125,9 @@ const LOAD_HEAD = ['stage', 'first seen ms', 'ended ms', 'added ms'];
  */
 export function tables(result) {
   const list = [
-    { title: 'Runs', head: RUN_HEAD, rows: runRows(result) },
+    result.info.pooling
+      ? { title: 'Runs', head: TEXT_HEAD, rows: textRows(result) }
+      : { title: 'Runs', head: RUN_HEAD, rows: runRows(result) },
     { title: 'Load', head: LOAD_HEAD, rows: loadRows(result) },
     { title: 'WebGPU and memory', rows: [...callRows(result), ...memoryRows(result), ...blockRows(result)] },
   ];
@@ -124,7 +142,11 @@ export function tables(result) {
 }
 
 /** Bars for the chart: where a token's time goes if kernels were timed, else decode speed by run. */
-export function bars({ kernels, runs }) {
+export function bars({ info, kernels, runs }) {
+  if (info.pooling) {
+    const rows = runs.map(({ texts_per_second }, i) => ({ label: `run ${i + 1}`, value: texts_per_second }));
+    return { title: 'Texts per second', rows };
+  }
   if (!kernels) {
     const rows = runs.map(({ tg }, i) => ({ label: `run ${i + 1}`, value: tg ?? 0 }));
     return { title: 'Decode, tokens per second', rows };
@@ -145,8 +167,9 @@ function markdownTable({ title, head = ['', ''], rows, note }) {
 /** The whole result as Markdown. */
 export function markdown(result) {
   const { info, median } = result;
-  const heading =
-    `## ${nameOf(info)} ${info.quantization}: decode ${figure(median.tg)} tok/s, ` +
-    `prefill ${figure(median.pp)} tok/s`;
+  const speed = info.pooling
+    ? `${figure(median.texts_per_second)} texts/s`
+    : `decode ${figure(median.tg)} tok/s, prefill ${figure(median.pp)} tok/s`;
+  const heading = `## ${nameOf(info)} ${info.quantization}: ${speed}`;
   return `${[heading, ...tables(result).map(markdownTable)].join('\n\n')}\n`;
 }

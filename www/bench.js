@@ -13,6 +13,7 @@ const NUMBERS = {
   prompt: { least: 1 },
   predict: { least: 1, otherwise: 128 },
   runs: { least: 1, otherwise: 3 },
+  texts: { least: 1, otherwise: 1000 },
   context: { least: 2 },
   weight_bytes: { least: 1 },
 };
@@ -140,9 +141,11 @@ function card({ title, head, rows, note }) {
 function show() {
   const { median, load_ms, info } = result;
   $('model-name').textContent = `${nameOf(info)}, ${info.quantization}, on ${result.adapter || 'the CPU'}`;
-  $('decode').textContent = figure(median.tg);
+  $('decode').textContent = figure(info.pooling ? median.texts_per_second : median.tg);
+  $('decode-unit').textContent = info.pooling ? 'texts/s' : 'decode, tokens/s';
   $('prefill').textContent = figure(median.pp);
-  $('first-token').textContent = figure(median.ttft_ms);
+  $('first-token').textContent = figure(info.pooling ? median.ms : median.ttft_ms);
+  $('first-token-unit').textContent = info.pooling ? 'ms for all texts' : 'ms to first token';
   $('load').textContent = figure(load_ms.ready);
   const drawn = bars(result);
   $('chart-title').textContent = drawn.title;

@@ -40,6 +40,20 @@ async function bench(parameters, look = () => {}) {
 
 const positive = (value, name) => assert.ok(Number.isFinite(value) && value > 0, `${name} is ${value}`);
 
+test('an embedder: texts and tokens per second of many inputs in one call', async () => {
+  const asked = { model: '/fixtures/embedders/bert-f16.gguf', texts: 40, prompt: 9, runs: 2, backend: 'webgpu' };
+  const { result, shown } = await bench(asked, (page) => screenshot(page, 'bench-embedder'));
+  assert.equal(result.error, undefined, JSON.stringify(result.error));
+  assert.equal(result.runs.length, 2);
+  for (const { n, prompt_n, ms, texts_per_second, pp } of result.runs) {
+    assert.deepEqual([n, prompt_n], [40, 9]);
+    positive(ms, 'ms');
+    assert.ok(Math.abs(texts_per_second - 40_000 / ms) < 1e-6 && Math.abs(pp - 9 * texts_per_second) < 1e-6);
+  }
+  assert.match(shown, /texts\/s/);
+  assert.match(markdown(result), /texts\/s/);
+});
+
 test('a run on the GPU: every field is there, and generating keeps to the rules', async () => {
   const { result, shown } = await bench(SMALL_RUN, (page) => screenshot(page, 'bench'));
   assert.equal(result.error, undefined, JSON.stringify(result.error));
