@@ -12,7 +12,7 @@ export async function tellStory(url: string, output: HTMLElement, signal: AbortS
     for await (const piece of generation) output.textContent += piece.text;
     return await generation.result;
   } finally {
-    model.free();
+    await model.free();
   }
 }
 
@@ -34,7 +34,7 @@ export async function chat(file: File, questions: readonly string[]): Promise<re
     const { usage, timings, finishReason } = await generation.result;
     console.log(finishReason, usage.cachedTokens, timings.tokensPerSecond.toFixed(1));
   }
-  model.free();
+  await model.free();
   return messages;
 }
 
@@ -50,7 +50,7 @@ export async function answer(model: WasmModel, parts: readonly TextPart[]): Prom
 
 /** How likely a text is: the mean log-probability of its tokens. */
 export async function score(model: WasmModel, text: string): Promise<number> {
-  const ids = model.tokenize(text, { addSpecial: true });
+  const ids = await model.tokenize(text, { addSpecial: true });
   const { logprobs } = await model.evaluate(ids);
   return logprobs.reduce((sum, value) => sum + value, 0) / logprobs.length;
 }
@@ -86,8 +86,8 @@ export async function best(numbers: readonly number[]): Promise<[index: number, 
 /** A text as one vector: the mean of its tokens' hidden states, which stay on the GPU until then. */
 export async function vectorOf(url: string, text: string): Promise<Float32Array> {
   using gpu = await Gpu.create();
-  using model = await WasmModel.load(url, { gpu });
-  const states: Tensor<'f32'> = await model.hiddenStates(model.tokenize(text), gpu);
+  await using model = await WasmModel.load(url, { gpu });
+  const states: Tensor<'f32'> = await model.hiddenStates(await model.tokenize(text), gpu);
   return gpu.mean(states, { axis: 0 }).data();
 }
 

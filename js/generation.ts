@@ -1,55 +1,18 @@
 /**
  * One run of text: an async iterable that the model fills as it is read, and a promise of the result.
  */
-import { fromWasm, invalidArgument } from './errors.js';
+import type { TextEngine } from './engine.js';
+import { fromWasm } from './errors.js';
+import type { Queue } from './queue.js';
 import type { GenerationResult, Piece } from './types.js';
-import type { WasmModel } from './wasm/webgguf.js';
-
-/** A generation or an evaluation while it uses the model. @internal */
-export interface MutexHolder {
-  /** It was told to stop and will. */
-  readonly cancelled: boolean;
-  /** Resolves when the holder has unlocked the mutex; never rejects. */
-  readonly settled: Promise<void>;
-}
-
-/** Mutual exclusion: at most one generation or evaluation uses a model at a time. @internal */
-export class Mutex {
-  #holder: MutexHolder | undefined;
-
-  get holder(): MutexHolder | undefined {
-    return this.#holder;
-  }
-
-  /** Throws `invalid_argument` where the mutex is locked and its holder was not told to stop. */
-  check(call: string): void {
-    if (!this.#holder || this.#holder.cancelled) return;
-    throw invalidArgument(
-      `${call}: this model is busy with another generation or evaluation; wait for its end, or stop() the generation`,
-    );
-  }
-
-  /** Waits for a holder that was told to stop, then locks. Throws like {@link check}. */
-  async lock(call: string, holder: MutexHolder): Promise<void> {
-    while (this.#holder) {
-      this.check(call);
-      await this.#holder.settled;
-    }
-    this.#holder = holder;
-  }
-
-  /** To be called before `settled` resolves, so that whoever waits for that finds the mutex free. */
-  unlock(holder: MutexHolder): void {
-    if (this.#holder === holder) this.#holder = undefined;
-  }
-}
 
 /** What a generation needs from its model. @internal */
 export interface Run {
-  readonly mutex: Mutex;
+  readonly queue: Queue;
+  readonly engine: TextEngine;
   readonly signal: AbortSignal | undefined;
-  /** Encodes the prompt and starts; throws `invalid_argument` where the model was freed meanwhile. */
-  start(): WasmModel;
+  /** Encodes the prompt and starts. */
+  start(): Promise<void>;
 }
 
 const NOTHING: GenerationResult = {
@@ -77,18 +40,16 @@ const NOTHING: GenerationResult = {
  */
 export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<GenerationResult> {
   readonly #run: Run;
-  readonly #queue: Piece[] = [];
+  readonly #pieces: Piece[] = [];
   readonly #result: Promise<GenerationResult>;
   #resolve!: (result: GenerationResult) => void;
   #reject!: (error: unknown) => void;
-  #model: WasmModel | undefined;
+  #engine: TextEngine | undefined;
   #pulling: Promise<void> | undefined;
   #cancelled = false;
   #over = false;
   #draining = false;
   #failure: { error: unknown } | undefined;
-  /** @internal */
-  readonly settled: Promise<void>;
 
   /** @internal */
   constructor(run: Run) {
@@ -97,10 +58,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.settled = this.#result.then(
-      () => {},
-      () => {},
-    ); // also marks a rejection as seen
+    this.#result.catch(() => {}); // whoever looks at the result gets it all the same
     run.signal?.addEventListener('abort', this.#abort, { once: true });
     if (run.signal?.aborted) this.#cancelled = true;
   }
@@ -111,10 +69,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
    * never reported as unhandled.
    */
   get result(): Promise<GenerationResult> {
-    if (!this.#draining) {
-      this.#draining = true;
-      void this.#drain();
-    }
+    this.hurry();
     return this.#result;
   }
 
@@ -127,9 +82,11 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     return this.result.then(onResult, onError);
   }
 
-  /** @internal */
-  get cancelled(): boolean {
-    return this.#cancelled;
+  /** Writes on without being asked for pieces, which wait for whoever iterates. @internal */
+  hurry(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    void this.#drain();
   }
 
   [Symbol.asyncIterator](): this {
@@ -138,8 +95,8 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   /** The next piece; `done` at the end. Throws a `WebggufError`, once. */
   async next(): Promise<IteratorResult<Piece, undefined>> {
-    while (this.#queue.length === 0 && !this.#over) await this.#pull();
-    const value = this.#cancelled ? undefined : this.#queue.shift();
+    while (this.#pieces.length === 0 && !this.#over) await this.#pull();
+    const value = this.#cancelled ? undefined : this.#pieces.shift();
     if (value) return { done: false, value };
     const failure = this.#failure;
     this.#failure = undefined;
@@ -158,18 +115,21 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
    * free for the next call. Does nothing once the generation is over.
    */
   async stop(): Promise<void> {
-    this.#cancelled = true;
-    if (!this.#over) this.#model?.cancel();
+    this.#cancel();
     await this.#drain();
   }
 
-  /** The signal fired, perhaps while nobody waits for a piece: the mutex must be unlocked all the same. */
+  /** The signal fired, perhaps while nobody waits for a piece: others must get the model all the same. */
   readonly #abort = (): void => {
-    this.#cancelled = true;
-    if (!this.#model || this.#over) return;
-    this.#model.cancel();
-    void this.#drain();
+    this.#cancel();
+    if (this.#engine) void this.#drain();
   };
+
+  #cancel(): void {
+    this.#cancelled = true;
+    this.#run.queue.withdraw(this);
+    if (!this.#over) this.#engine?.cancel();
+  }
 
   async #drain(): Promise<void> {
     while (!this.#over) await this.#pull();
@@ -185,20 +145,21 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   async #step(): Promise<void> {
     try {
-      if (!this.#model) await this.#start();
-      if (this.#over || !this.#model) return;
-      const piece = this.#cancelled ? undefined : await this.#model.next();
-      if (piece) this.#queue.push(piece);
-      else this.#end(await this.#model.finish());
+      if (!this.#engine) await this.#start();
+      if (this.#over || !this.#engine) return;
+      const piece = this.#cancelled ? undefined : await this.#engine.next();
+      if (piece) this.#pieces.push(piece);
+      else this.#end(await this.#engine.finish());
     } catch (error) {
       await this.#fail(fromWasm(error));
     }
   }
 
   async #start(): Promise<void> {
-    if (!this.#cancelled) await this.#run.mutex.lock('generate', this);
-    if (this.#cancelled) this.#end(NOTHING);
-    else this.#model = this.#run.start();
+    const isTurn = !this.#cancelled && (await this.#run.queue.enter('generate', this));
+    if (!isTurn || this.#cancelled) return this.#end(NOTHING);
+    await this.#run.start();
+    this.#engine = this.#run.engine;
   }
 
   #end(result: GenerationResult): void {
@@ -207,7 +168,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   }
 
   async #fail(error: unknown): Promise<void> {
-    await this.#model?.finish().catch(() => {}); // the model may be beyond that; `error` says why
+    await this.#engine?.finish().catch(() => {}); // the model may be beyond that; `error` says why
     this.#failure = { error };
     this.#close();
     this.#reject(error);
@@ -216,6 +177,6 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   #close(): void {
     this.#over = true;
     this.#run.signal?.removeEventListener('abort', this.#abort);
-    this.#run.mutex.unlock(this);
+    this.#run.queue.leave(this);
   }
 }

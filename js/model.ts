@@ -1,17 +1,18 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * A loaded language model.
+ * A loaded language model: checks what it is given, and lets one request after the other use the engine.
  */
-import { abortable, cancellable, settled } from './cancel.js';
-import { checkInputs, type Input, runInputs } from './embedding.js';
-import { WebggufError, fromWasm, guarded, invalidArgument } from './errors.js';
-import { Generation, Mutex } from './generation.js';
+import { abortable, cancellable } from './cancel.js';
+import { checkInputs, type Input } from './embedding.js';
+import type { Engine } from './engine.js';
+import { invalidArgument } from './errors.js';
+import { Generation } from './generation.js';
 import type { Gpu } from './gpu.js';
+import { LocalEngine } from './local-engine.js';
 import {
   checkGpu,
   checkIds,
   checkMessages,
-  checkPrompt,
   checkText,
   embedOptions,
   flagOptions,
@@ -20,7 +21,8 @@ import {
   loadOptions,
   rankOptions,
 } from './options.js';
-import { progressReporter } from './progress.js';
+import { promptOf, someIds } from './prompt.js';
+import { Queue, type Request } from './queue.js';
 import { openSources } from './sources.js';
 import { Tensor } from './tensor.js';
 import type {
@@ -40,10 +42,7 @@ import type {
   TokenizeOptions,
 } from './types.js';
 import { wasmClasses } from './wasm.js';
-import type { WasmGenerateOptions, WasmModel as WasmHandle } from './wasm/webgguf.js';
-
-/** Most elements of a typed array that WebAssembly can address. */
-const MOST_ELEMENTS = 2 ** 32 - 1;
+import type { WasmGenerateOptions } from './wasm/webgguf.js';
 
 /**
  * A GGUF language model, loaded and ready to write.
@@ -55,12 +54,13 @@ const MOST_ELEMENTS = 2 ** 32 - 1;
 export class WasmModel {
   /** What the model is and where it runs. */
   readonly info: ModelInfo;
-  readonly #mutex = new Mutex();
-  #handle: WasmHandle | undefined;
+  readonly #engine: Engine;
+  readonly #queue = new Queue();
+  #freeing: Promise<void> | undefined;
 
-  private constructor(handle: WasmHandle) {
-    this.#handle = handle;
-    this.info = Object.freeze(handle.info());
+  private constructor(engine: Engine) {
+    this.#engine = engine;
+    this.info = Object.freeze(engine.info);
   }
 
   /**
@@ -74,27 +74,11 @@ export class WasmModel {
    *   everything is freed then
    */
   static async load(source: Source, options: LoadOptions = {}): Promise<WasmModel> {
-    const { signal, onProgress, backend = 'auto', gpu, ...rest } = loadOptions(options);
-    if (gpu && backend === 'cpu') throw invalidArgument("load: option 'gpu' does not go with backend 'cpu'");
-    return cancellable(signal, async (scope) => {
-      const { WasmModel: Handle } = await wasmClasses();
-      const sources = await openSources(source, scope);
-      const report = progressReporter(onProgress, scope);
-      const start = async (): Promise<WasmHandle> =>
-        Handle.load(sources, { backend, ...rest }, report, gpu && guarded(() => gpu.engine.device()));
-      const loading = start();
-      const handle = await settled(loading, scope).catch((error: unknown) => {
-        for (const part of sources) part.cancel();
-        throw error;
-      });
-      try {
-        report('ready', 1, 1);
-        return new WasmModel(handle);
-      } catch (error) {
-        handle.free();
-        throw error;
-      }
-    });
+    const checked = loadOptions(options);
+    if (checked.gpu && checked.backend === 'cpu') {
+      throw invalidArgument("load: option 'gpu' does not go with backend 'cpu'");
+    }
+    return new WasmModel(await LocalEngine.load(source, checked));
   }
 
   /**
@@ -131,7 +115,7 @@ export class WasmModel {
   }
 
   /**
-   * Writes text after a prompt.
+   * Writes text after a prompt. While another request uses the model, it waits for that; meanwhile it can be stopped.
    *
    * @param prompt a string, in which special tokens are parsed, and before which BOS is put where the model wants it
    *   and the text does not begin with it; messages, which go through the model's chat template; or token ids as they
@@ -139,8 +123,8 @@ export class WasmModel {
    * @param options see {@link GenerateOptions}
    * @returns a {@link Generation}: iterate it with `for await` for the text as it is written, or `await` it for the
    *   whole result; leaving the loop, its `stop()` and `options.signal` end it early
-   * @throws {WebggufError} here: `invalid_argument`, also while another generation runs; from the iteration and
-   *   the result: `context_full`, `device_lost`, `out_of_memory`
+   * @throws {WebggufError} here: `invalid_argument`; from the iteration and the result: `context_full`, `device_lost`,
+   *   `out_of_memory`, and `invalid_argument` where the model was freed
    *
    * @example
    * for await (const piece of model.generate('Once upon a time')) out.textContent += piece.text;
@@ -148,27 +132,22 @@ export class WasmModel {
    */
   generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
     const { signal, stop = [], seed = randomSeed(), ...rest } = generateOptions(options);
-    this.#use('generate');
-    this.#mutex.check('generate');
-    const encode = this.#promptEncoder(prompt);
+    const engine = this.#use('generate');
+    const checked = promptOf(prompt, this.info.vocabularySize);
     const wasmOptions: WasmGenerateOptions = { ...rest, seed, stop: [stop].flat() };
-    const start = (): WasmHandle => {
-      const handle = this.#use('generate');
-      handle.start(encode(handle), wasmOptions);
-      return handle;
-    };
-    return new Generation({ mutex: this.#mutex, signal, start });
+    const start = (): Promise<void> => engine.start(checked, wasmOptions);
+    return new Generation({ queue: this.#queue, engine, signal, start });
   }
 
   /**
    * Ends the running generation early, if there is one: its iteration ends without throwing, and its `finishReason` is
-   * `abort`. Resolves when the model is free for the next call.
+   * `abort`. Resolves when the model is free for the next call. Requests that wait are not stopped.
    *
    * @throws {WebggufError} `invalid_argument` where the model was freed
    */
   async stop(): Promise<void> {
     this.#use('stop');
-    const { holder } = this.#mutex;
+    const { holder } = this.#queue;
     if (holder instanceof Generation) await holder.stop();
   }
 
@@ -182,11 +161,8 @@ export class WasmModel {
    */
   async evaluate(ids: TokenIds, options: { logits?: boolean | undefined } = {}): Promise<Evaluation> {
     const { logits = false } = flagOptions('evaluate', options, ['logits']);
-    const checked = this.#ids('evaluate', ids);
-    return this.#locked('evaluate', (handle) => {
-      const room = logits ? this.#roomForLogits(checked.length) : undefined;
-      return handle.evaluate(checked, room);
-    });
+    const checked = someIds('evaluate', ids, this.info.vocabularySize);
+    return this.#inTurn('evaluate', (engine) => engine.evaluate(checked, logits));
   }
 
   /**
@@ -213,16 +189,8 @@ export class WasmModel {
     const { signal, truncate = false, normalize = true, dimensions } = embedOptions(options);
     const isOne = typeof texts === 'string';
     const inputs = checkInputs('embed', 'text', isOne ? [texts] : texts, this.info.vocabularySize);
-    const rows = await this.#locked('embed', (handle) => {
-      const encode = (text: string): Uint32Array => handle.encodeInput(text, truncate);
-      return runInputs({
-        handle,
-        inputs,
-        signal,
-        encode,
-        run: ({ ids, lengths }) => handle.embed(ids, lengths, normalize, dimensions),
-      });
-    });
+    const call = { truncate, normalize, dimensions };
+    const rows = await this.#inTurn('embed', (engine, scope) => engine.embed(inputs, call, scope), signal);
     return isOne ? (rows[0] as Float32Array) : rows;
   }
 
@@ -241,26 +209,8 @@ export class WasmModel {
     const { signal, truncate = false } = rankOptions(options);
     checkText('rank', query);
     const inputs: Input[] = checkInputs('rank', 'document', documents, this.info.vocabularySize);
-    const rows = await this.#locked('rank', (handle) => {
-      const encode = (document: string): Uint32Array => handle.encodePair(query, document, truncate);
-      return runInputs({ handle, inputs, signal, encode, run: ({ ids, lengths }) => handle.rank(ids, lengths) });
-    });
+    const rows = await this.#inTurn('rank', (engine, scope) => engine.rank(query, inputs, { truncate }, scope), signal);
     return rows.map(([score]) => score as number);
-  }
-
-  /** Does `work` while nothing else uses the model. */
-  async #locked<T>(call: string, work: (handle: WasmHandle) => Promise<T>): Promise<T> {
-    let settle = (): void => {};
-    const holder = { cancelled: false, settled: new Promise<void>((resolve) => (settle = resolve)) };
-    await this.#mutex.lock(call, holder);
-    try {
-      return await work(this.#use(call));
-    } catch (error) {
-      throw fromWasm(error);
-    } finally {
-      this.#mutex.unlock(holder);
-      settle();
-    }
   }
 
   /**
@@ -275,13 +225,13 @@ export class WasmModel {
    * @example
    * const gpu = await Gpu.create();
    * const model = await WasmModel.load(url, { gpu });
-   * const states = await model.hiddenStates(model.tokenize('a sentence'), gpu);
+   * const states = await model.hiddenStates(await model.tokenize('a sentence'), gpu);
    * const mean = await gpu.mean(states, { axis: 0 }).data();
    */
   async hiddenStates(ids: TokenIds, gpu: Gpu): Promise<Tensor<'f32'>> {
-    const checked = this.#ids('hiddenStates', ids);
+    const checked = someIds('hiddenStates', ids, this.info.vocabularySize);
     checkGpu('hiddenStates', gpu);
-    const made = await this.#locked('hiddenStates', (handle) => handle.hiddenStates(checked, gpu.engine));
+    const made = await this.#inTurn('hiddenStates', (engine) => engine.hiddenStates(checked, gpu.engine));
     return new Tensor<'f32'>(gpu, made);
   }
 
@@ -290,12 +240,11 @@ export class WasmModel {
    *
    * @throws {WebggufError} `invalid_argument`
    */
-  tokenize(text: string, options: TokenizeOptions = {}): Uint32Array {
+  async tokenize(text: string, options: TokenizeOptions = {}): Promise<Uint32Array> {
     const flags = flagOptions('tokenize', options, ['addSpecial', 'parseSpecial']);
     const { addSpecial = false, parseSpecial = false } = flags;
     checkText('tokenize', text);
-    const handle = this.#use('tokenize');
-    return guarded(() => handle.tokenize(text, addSpecial, parseSpecial));
+    return this.#use('tokenize').tokenize(text, addSpecial, parseSpecial);
   }
 
   /**
@@ -303,11 +252,10 @@ export class WasmModel {
    *
    * @throws {WebggufError} `invalid_argument`, also for an id that is not in the vocabulary
    */
-  detokenize(ids: TokenIds, options: DetokenizeOptions = {}): string {
+  async detokenize(ids: TokenIds, options: DetokenizeOptions = {}): Promise<string> {
     const { showSpecial = false } = flagOptions('detokenize', options, ['showSpecial']);
     const checked = checkIds('detokenize', ids, this.info.vocabularySize);
-    const handle = this.#use('detokenize');
-    return guarded(() => handle.detokenize(checked, showSpecial));
+    return this.#use('detokenize').detokenize(checked, showSpecial);
   }
 
   /**
@@ -315,95 +263,74 @@ export class WasmModel {
    *
    * @throws {WebggufError} `invalid_argument` where the file has no template or the template refuses the messages
    */
-  applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): string {
+  async applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): Promise<string> {
     const { addGenerationPrompt = true } = flagOptions('applyChatTemplate', options, ['addGenerationPrompt']);
     const checked = checkMessages('applyChatTemplate', messages);
-    const handle = this.#use('applyChatTemplate');
-    return guarded(() => handle.applyChatTemplate(checked, addGenerationPrompt));
+    return this.#use('applyChatTemplate').applyChatTemplate(checked, addGenerationPrompt);
   }
 
-  /**
-   * Forgets the KV cache: the next prompt is computed from its first token.
-   *
-   * @throws {WebggufError} `invalid_argument` while a generation runs
-   */
-  reset(): void {
-    const handle = this.#use('reset');
-    this.#mutex.check('reset');
-    guarded(() => handle.reset());
+  /** Forgets the KV cache, once requests made before are done: the next prompt is computed from its first token. */
+  async reset(): Promise<void> {
+    await this.#inTurn('reset', (engine) => engine.reset());
   }
 
   /** Bytes of WebAssembly memory in use on this page, all models together. It grows and never shrinks. */
-  wasmMemoryBytes(): number {
+  async wasmMemoryBytes(): Promise<number> {
     return this.#use('wasmMemoryBytes').wasmMemoryBytes();
   }
 
   /**
-   * Frees all memory on the GPU and in WebAssembly, and ends a running generation. Later calls of any other
-   * method throw `invalid_argument`; freeing twice does nothing.
+   * Frees all memory on the GPU and in WebAssembly: ends a running generation, refuses all requests that wait, and
+   * resolves when that is done. Later calls of any other method throw `invalid_argument`; freeing twice does nothing.
    */
-  free(): void {
-    const handle = this.#handle;
-    this.#handle = undefined;
-    const { holder } = this.#mutex;
-    if (!holder) {
-      handle?.free();
-      return;
-    }
-    if (holder instanceof Generation) void holder.stop();
-    void holder.settled.then(() => handle?.free());
+  free(): Promise<void> {
+    this.#freeing ??= this.#queue.close(freed).then(() => this.#engine.free());
+    return this.#freeing;
   }
 
-  /** `using model = …` frees it at the end of the block. */
-  [Symbol.dispose](): void {
-    this.free();
+  /** `await using model = …` frees it at the end of the block. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.free();
   }
 
-  #use(call: string): WasmHandle {
-    if (this.#handle) return this.#handle;
-    throw invalidArgument(`${call}: the model was freed`);
+  #use(call: string): Engine {
+    if (this.#freeing) throw freed(call);
+    return this.#engine;
   }
 
-  #ids(call: string, ids: TokenIds): Uint32Array {
-    const checked = checkIds(call, ids, this.info.vocabularySize);
-    if (checked.length > 0) return checked;
-    throw invalidArgument(`${call}: expected at least one token id, found none`);
+  /**
+   * Does `work` while no other request uses the model. Rejects with the reason of `signal` where that fires, also while
+   * it waits; `work` gets a signal that fires then and when the model is freed.
+   */
+  async #inTurn<T>(
+    call: string,
+    work: (engine: Engine, scope: AbortSignal) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    return cancellable(signal, async (scope) => {
+      const end = new AbortController();
+      const request: Request = { stop: () => end.abort(freed(call)) };
+      const onAbort = (): void => {
+        this.#queue.withdraw(request);
+        end.abort(scope.reason);
+      };
+      scope.addEventListener('abort', onAbort, { once: true });
+      await this.#queue.enter(call, request);
+      try {
+        end.signal.throwIfAborted();
+        return await work(this.#engine, end.signal);
+      } finally {
+        scope.removeEventListener('abort', onAbort);
+        this.#queue.leave(request);
+      }
+    });
   }
+}
 
-  /** An array for all logits of `count` ids; `undefined` where the ids do not fit the context, which is reported. */
-  #roomForLogits(count: number): Float32Array | undefined {
-    const { contextLength, vocabularySize } = this.info;
-    if (count > contextLength) return undefined;
-    const elements = count * vocabularySize;
-    try {
-      if (elements > MOST_ELEMENTS) throw new RangeError(`a typed array has at most ${MOST_ELEMENTS} elements here`);
-      return new Float32Array(elements);
-    } catch (cause) {
-      const message =
-        `evaluate: no memory for the logits of ${count} ids over a vocabulary of ${vocabularySize}: ` +
-        `${4 * elements} bytes`;
-      throw new WebggufError('out_of_memory', message, { cause });
-    }
-  }
-
-  /** Checks the prompt now; it is encoded later, when the model is free. */
-  #promptEncoder(prompt: string | readonly Message[] | TokenIds): (handle: WasmHandle) => Uint32Array {
-    checkPrompt(prompt);
-    if (typeof prompt === 'string') return (handle) => this.#ids('generate', handle.encodePrompt(prompt));
-    if (isConversation(prompt)) {
-      const messages = checkMessages('generate', prompt);
-      return (handle) => handle.encodeMessages(messages, true);
-    }
-    const ids = this.#ids('generate', prompt);
-    return () => ids;
-  }
+function freed(call: string): Error {
+  return invalidArgument(`${call}: the model was freed`);
 }
 
 function randomSeed(): number {
   return Math.floor(Math.random() * 2 ** 32);
-}
-
-/** Messages are objects; ids are numbers. */
-function isConversation(prompt: readonly Message[] | TokenIds): prompt is readonly Message[] {
-  return Array.isArray(prompt) && typeof prompt[0] === 'object';
 }

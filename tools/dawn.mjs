@@ -44,7 +44,7 @@ async function runModels() {
       const model = await WasmModel.load(bytes, { backend: 'webgpu', precision });
       const { ids } = await model.generate(prompt, { temperature: 0, ignoreEos: true, maxTokens: exact.greedy.length })
         .result;
-      model.free();
+      await model.free();
       const { equal, of, agrees } = compareGreedy([...ids], exact);
       if (!agrees) process.exitCode = 1;
       console.log(`${agrees ? '' : 'FAILED '}${name} ${precision}: ${equal} of ${of} ids as llama.cpp has them`);

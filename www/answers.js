@@ -73,7 +73,7 @@ async function answer({ url, precision, prompt, forced: given, exact }) {
     const agrees = greedy.agrees && (forced?.agrees ?? true);
     return { status: agrees ? 'passed' : 'failed', greedy, forced, ms: performance.now() - begun };
   } finally {
-    model.free();
+    await model.free();
   }
 }
 

@@ -55,7 +55,7 @@ class Bench {
    */
   async once(promptLength, maxTokens) {
     const ids = this.prompt(promptLength);
-    this.model.reset();
+    await this.model.reset();
     const { temperature } = this.settings;
     const options = { maxTokens, temperature, seed: 1, ignoreEos: true };
     const begun = performance.now();
@@ -266,11 +266,11 @@ export async function measure(webgguf, settings, say) {
       ...measured,
       created_while_loading: withTotal(created.counts),
       longest_block: { load: loadBlock, generate: block },
-      wasm_memory_bytes: model.wasmMemoryBytes(),
+      wasm_memory_bytes: await model.wasmMemoryBytes(),
     };
   } finally {
     created.stop();
     blocks.stop();
-    model?.free();
+    await model?.free();
   }
 }

@@ -179,7 +179,7 @@ async function load(origin) {
   };
   try {
     const model = await WasmModel.load(origin.source, { ...options, signal: mine.signal, onProgress });
-    if (loading !== mine) return model.free();
+    if (loading !== mine) return await model.free();
     loading = undefined;
     takeModel({ model, origin, options });
   } catch (error) {
@@ -197,7 +197,7 @@ function loadOnCpu(origin) {
 /** Makes room for the model `label`. Returns where the freed one came from; nothing where there was none. */
 function freeModel(label) {
   if (!current.model) return undefined;
-  current.model.free();
+  void current.model.free();
   current.model = undefined;
   showNoModel(label);
   return current.origin;

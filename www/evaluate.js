@@ -55,17 +55,22 @@ const hasPrompt = () => query.has('prompt') || query.has('ids');
 
 /** The token ids of the prompt. */
 async function idsOf(model) {
-  if (query.has('prompt')) return [...model.tokenize(query.get('prompt'), { addSpecial: true, parseSpecial: true })];
+  if (query.has('prompt'))
+    return [...(await model.tokenize(query.get('prompt'), { addSpecial: true, parseSpecial: true }))];
   const given = query.get('ids');
   if (given.startsWith('@')) return fetchArray(given.slice(1), 'ids');
   return given.split(',').map((id) => (id.trim() === '' ? NaN : Number(id)));
 }
 
-/** Token ids of every string at the URL in `tokenize`. */
+/** Token ids of every string at the URL in `tokenize`, by a tokenizer or a model. */
 async function tokenizeAll(tokenizer) {
   const texts = await fetchArray(query.get('tokenize'), 'tokenize');
   const parseSpecial = asks('special');
-  return timed(() => texts.map((text) => [...tokenizer.tokenize(text, { parseSpecial })]));
+  return timed(async () => {
+    const all = [];
+    for (const text of texts) all.push([...(await tokenizer.tokenize(text, { parseSpecial }))]);
+    return all;
+  });
 }
 
 async function runTokenizer() {
@@ -84,8 +89,8 @@ async function runModel() {
   if (query.has('predict')) await predict(model, result);
   if (asks('evaluate')) await evaluate(model, result);
   if (query.has('embed')) await embed(model, result);
-  result.wasmMemoryBytes = model.wasmMemoryBytes();
-  model.free();
+  result.wasmMemoryBytes = await model.wasmMemoryBytes();
+  await model.free();
   return result;
 }
 
@@ -106,7 +111,8 @@ async function evaluate(model, result) {
 async function embed(model, result) {
   const inputs = await fetchArray(query.get('embed'), 'embed');
   const special = { addSpecial: true, parseSpecial: true };
-  const ids = inputs.map((input) => (typeof input === 'string' ? model.tokenize(input, special) : input));
+  const idsOfInput = (input) => (typeof input === 'string' ? model.tokenize(input, special) : input);
+  const ids = await Promise.all(inputs.map(idsOfInput));
   const isReranker = model.info.pooling === 'rank';
   const [found, embedMs] = await timed(() => (isReranker ? model.rank('', ids) : model.embed(ids)));
   if (isReranker) result.scores = found;

@@ -182,7 +182,7 @@ test('content in parts is joined by newlines', async () => {
     { type: 'text', text: 'a' },
     { type: 'text', text: 'b' },
   ];
-  assert.equal(model.applyChatTemplate([{ role: 'user', content }]), '<user>a\nb');
+  assert.equal(await model.applyChatTemplate([{ role: 'user', content }]), '<user>a\nb');
   await model.generate([{ role: 'user', content }]);
   assert.equal(String.fromCharCode(...seen.started[0].ids.slice(1)), '<user>a\nb');
 });
@@ -285,25 +285,59 @@ test('after a cancel the next generation waits for the last token of the old one
   await reading;
 });
 
-test('generate, evaluate and reset during generate are refused', async () => {
+test('requests are done one after the other, in the order in which they came', async () => {
   const model = await load();
-  const running = model.generate('a', { maxTokens: 1000 });
-  await running.next();
-  assert.throws(() => model.generate('b'), withCode('invalid_argument', /busy with another generation or evaluation/));
-  assert.throws(() => model.reset(), withCode('invalid_argument', /reset: this model is busy/));
-  await assert.rejects(model.evaluate([1]), withCode('invalid_argument', /evaluate: this model is busy/));
-  await running.return();
-  model.reset();
-  assert.equal((await model.evaluate([1, 2])).top1.length, 2);
+  const order = [];
+  const note = (name) => (value) => {
+    order.push(name);
+    return value;
+  };
+  const results = await Promise.all([
+    model.generate('a', { maxTokens: 3 }).then(note('first')),
+    model.evaluate([1, 2]).then(note('evaluate')),
+    model.generate('b', { maxTokens: 1 }).then(note('second')),
+    model.reset().then(note('reset')),
+  ]);
+  assert.deepEqual(order, ['first', 'evaluate', 'second', 'reset']);
+  assert.deepEqual([results[0].text, results[1].top1.length, results[2].text], ['abc', 2, 'a']);
+  assert.deepEqual(
+    seen.started.map(({ ids }) => ids),
+    [
+      [1, 97],
+      [1, 98],
+    ],
+  );
 });
 
-test('two that were made while nothing ran: the second to start is refused', async () => {
+test('a request within the loop over another generation is done, and the loop goes on', async () => {
   const model = await load();
-  const [first, second] = [model.generate('a'), model.generate('b')];
+  let text = '';
+  for await (const piece of model.generate('a')) {
+    text += piece.text;
+    if (piece.text === 'b') text += `(${(await model.generate('x', { maxTokens: 2 })).text})`;
+  }
+  assert.equal(text, 'ab(ab)cde');
+});
+
+test('a request that waits can be cancelled, and the others do not notice', async () => {
+  const model = await load();
+  const first = model.generate('a', { maxTokens: 20 });
   await first.next();
-  await assert.rejects(second.next(), withCode('invalid_argument', /busy with another generation or evaluation/));
-  await assert.rejects(second.result, withCode('invalid_argument'));
-  assert.equal(await textOf(first), 'bcde');
+  const controller = new AbortController();
+  const { signal } = controller;
+  const waiting = model.generate('b', { signal });
+  const embedding = model.embed('c', { signal });
+  const stopped = model.generate('d');
+  const last = model.generate('e', { maxTokens: 2 });
+  const results = [waiting.result, assert.rejects(embedding, isAbort), stopped.result, last.result];
+  await sleep(1);
+  controller.abort();
+  await stopped.stop();
+  const [aborted, , ended, done] = await Promise.all(results);
+  assert.deepEqual([aborted.finishReason, ended.finishReason, done.text], ['abort', 'abort', 'ab']);
+  assert.equal((await first.result).text.length, 20);
+  assert.equal(seen.started.length, 2);
+  assert.equal(seen.embeds.length, 0);
 });
 
 test('errors come out of the loop and of the result, and nothing is left unhandled', async () => {
@@ -381,15 +415,15 @@ test('logits that do not fit into memory are an error, and the model stays usabl
 
 test('text functions check what they get', async () => {
   const model = await load();
-  assert.deepEqual([...model.tokenize('A', { addSpecial: true })], [1, 65]);
-  assert.equal(model.detokenize([65]), 'A');
-  assert.equal(model.applyChatTemplate([{ role: 'user', content: 'x' }]), '<user>x');
-  assert.throws(() => model.tokenize(5), withCode('invalid_argument', /expected a string, found 5/));
-  assert.throws(() => model.detokenize('65'), withCode('invalid_argument'));
-  assert.throws(() => model.applyChatTemplate([]), withCode('invalid_argument', /at least one message/));
+  assert.deepEqual([...(await model.tokenize('A', { addSpecial: true }))], [1, 65]);
+  assert.equal(await model.detokenize([65]), 'A');
+  assert.equal(await model.applyChatTemplate([{ role: 'user', content: 'x' }]), '<user>x');
+  await assert.rejects(model.tokenize(5), withCode('invalid_argument', /expected a string, found 5/));
+  await assert.rejects(model.detokenize('65'), withCode('invalid_argument'));
+  await assert.rejects(model.applyChatTemplate([]), withCode('invalid_argument', /at least one message/));
   plan.templateFails = true;
-  assert.throws(
-    () => model.applyChatTemplate([{ role: 'a', content: 'b' }]),
+  await assert.rejects(
+    model.applyChatTemplate([{ role: 'a', content: 'b' }]),
     withCode('invalid_argument', /no chat template/),
   );
   await assert.rejects(
@@ -400,40 +434,54 @@ test('text functions check what they get', async () => {
 
 test('after free everything is refused, and freeing again does nothing', async () => {
   const model = await load();
-  model.free();
-  model[Symbol.dispose]();
+  await model.free();
+  await model[Symbol.asyncDispose]();
   assert.equal(seen.freed, 1);
+  assert.throws(() => model.generate('a'), withCode('invalid_argument', /generate: the model was freed/));
   for (const call of [
-    () => model.generate('a'),
     () => model.tokenize('a'),
     () => model.detokenize([1]),
     () => model.reset(),
     () => model.applyChatTemplate([{ role: 'a', content: 'b' }]),
+    () => model.wasmMemoryBytes(),
+    () => model.evaluate([1]),
+    () => model.stop(),
   ]) {
-    assert.throws(call, withCode('invalid_argument', /the model was freed/));
+    await assert.rejects(call, withCode('invalid_argument', /the model was freed/));
   }
-  await assert.rejects(model.evaluate([1]), withCode('invalid_argument', /freed/));
-  await assert.rejects(model.stop(), withCode('invalid_argument', /stop: the model was freed/));
 });
 
-test('free during a generation cancels it first', async () => {
+test('free ends what runs, refuses what waits, and then frees', async () => {
   const model = await load();
   plan.tokenMs = 20;
   const generation = model.generate('a', { maxTokens: 1000 });
   const reading = textOf(generation);
+  const waiting = [model.generate('b').result, model.evaluate([1]), model.reset()];
+  const refused = waiting.map((call) => assert.rejects(call, withCode('invalid_argument', /the model was freed/)));
   await sleep(30);
-  model.free();
+  const freeing = model.free();
   assert.equal(seen.freed, 0, 'not while the engine works');
+  await Promise.all(refused);
   await reading;
   assert.equal((await generation.result).finishReason, 'abort');
-  await sleep(1);
+  await freeing;
+  assert.equal(seen.freed, 1);
+});
+
+test('free ends an embed, which says why', async () => {
+  const model = await load();
+  plan.embedMs = 20;
+  const embedding = assert.rejects(model.embed('a'), withCode('invalid_argument', /embed: the model was freed/));
+  await sleep(5);
+  await model.free();
+  await embedding;
   assert.equal(seen.freed, 1);
 });
 
 test('a generation made before free is refused when it starts', async () => {
   const model = await load();
   const generation = model.generate('a');
-  model.free();
+  void model.free();
   await assert.rejects(textOf(generation), withCode('invalid_argument', /freed/));
 });
 

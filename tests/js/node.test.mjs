@@ -20,7 +20,7 @@ test('without WebGPU, `auto` takes the CPU, and asking for the GPU is an error',
   assert.ok((await model.generate('Once', { maxTokens: 3, ignoreEos: true })).text.length > 0);
   await assert.rejects(WasmModel.load(STORYTELLER, { backend: 'webgpu' }), code('webgpu_unavailable'));
   await assert.rejects(Gpu.create(), code('webgpu_unavailable'));
-  model.free();
+  await model.free();
 });
 
 test('a file is read by openAsBlob, and its URL is refused with that hint', async () => {
@@ -33,16 +33,16 @@ test('a file is read by openAsBlob, and its URL is refused with that hint', asyn
 
 test('a prompt from applyChatTemplate has one BOS, as messages have', async () => {
   const model = await WasmModel.load(STORYTELLER);
-  const text = model.applyChatTemplate(CHAT);
-  const [bos] = model.tokenize('', { addSpecial: true });
-  assert.ok(text.startsWith(model.detokenize([bos], { showSpecial: true })), 'this template writes BOS');
+  const text = await model.applyChatTemplate(CHAT);
+  const [bos] = await model.tokenize('', { addSpecial: true });
+  assert.ok(text.startsWith(await model.detokenize([bos], { showSpecial: true })), 'this template writes BOS');
   const options = { maxTokens: 8, ignoreEos: true };
   const [fromText, fromMessages] = [await model.generate(text, options), await model.generate(CHAT, options)];
   assert.equal(fromText.usage.promptTokens, fromMessages.usage.promptTokens);
   assert.equal(fromText.text, fromMessages.text);
   const plain = await model.generate('Once upon a time', options);
-  assert.equal(plain.usage.promptTokens, model.tokenize('Once upon a time', { addSpecial: true }).length);
-  model.free();
+  assert.equal(plain.usage.promptTokens, (await model.tokenize('Once upon a time', { addSpecial: true })).length);
+  await model.free();
 });
 
 test('content in parts reads like one string', async () => {
@@ -59,7 +59,7 @@ test('content in parts reads like one string', async () => {
 
 test('evaluate fills the logits, and where these cannot be allocated the model stays usable', async () => {
   const model = await WasmModel.load(STORYTELLER);
-  const ids = model.tokenize('Once upon a time there was', { addSpecial: true });
+  const ids = await model.tokenize('Once upon a time there was', { addSpecial: true });
   const { vocabularySize } = model.info;
   const { top1, logprobs, logits } = await model.evaluate(ids, { logits: true });
   assert.equal(logits.length, ids.length * vocabularySize);
@@ -84,5 +84,5 @@ test('evaluate fills the logits, and where these cannot be allocated the model s
     globalThis.Float32Array = Original;
   }
   assert.deepEqual((await model.evaluate(ids)).logprobs, logprobs);
-  model.free();
+  await model.free();
 });

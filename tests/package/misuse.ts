@@ -26,6 +26,8 @@ export async function misuse(model: WasmModel): Promise<void> {
   console.log(model.generate('x').text);
   // @ts-expect-error the result is a promise
   console.log(model.generate('x').result.text);
+  // @ts-expect-error ids come as a promise
+  console.log(model.tokenize('x').length);
   // @ts-expect-error a tokenizer does not generate
   (await Tokenizer.load('m.gguf')).generate('x');
 }

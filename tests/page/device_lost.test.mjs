@@ -64,10 +64,10 @@ test('lost while generating: the generation and all later ones reject, a new loa
     const ofResult = await failure(generation.result);
     const after = await failure(model.generate([1, 2, 3], options).result);
     const evaluating = await failure(model.evaluate([1, 2, 3]));
-    model.free();
+    await model.free();
     const again = await load();
     const ids = [...(await again.generate([5, 6, 7], { ...options, maxTokens: 8 }).result).ids];
-    again.free();
+    await again.free();
     return { whole, pieces, during, ofResult, after, evaluating, ids, devices: devices.length };
   });
   for (const error of [result.during, result.ofResult, result.after, result.evaluating]) isLost(error);

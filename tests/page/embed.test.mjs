@@ -93,14 +93,14 @@ test('a page embeds, cuts, shortens, cancels and ranks', async () => {
       const short = await model.embed(many[17], { dimensions: 8 });
       const cut = await model.embed('bread '.repeat(2000), { truncate: true });
       const aborted = await model.embed(many, { signal: AbortSignal.abort('no') }).catch(String);
-      model.free();
+      await model.free();
       const judge = await WasmModel.load(reranker, { backend: 'cpu' });
       const scores = await judge.rank('the river', ['the old bridge', 'bread'], { truncate: true });
-      judge.free();
+      await judge.free();
       const pooled = await WasmModel.load(chat, { backend: 'webgpu', pooling: 'mean' });
       const mean = await pooled.embed([[5, 6, 7]]);
       const { info } = pooled;
-      pooled.free();
+      await pooled.free();
       const plain = (values) => Array.from(values);
       return {
         ...{ count: vectors.length, same: plain(vectors[17]), one: plain(one), short: plain(short) },

@@ -63,7 +63,7 @@ test('on the GPU: memory, calls per token, and a page that answers', async (t) =
     };
     const model = await WasmModel.load(url, { backend: 'webgpu' });
     const generate = async (length, maxTokens) => {
-      model.reset();
+      await model.reset();
       const ids = Uint32Array.from({ length }, (_, i) => (i * 7919) % 128_000);
       const generation = model.generate(ids, { maxTokens, temperature: 0, ignoreEos: true });
       return (await generation.result).ids.length;
@@ -86,7 +86,7 @@ test('on the GPU: memory, calls per token, and a page that answers', async (t) =
       inFlight: many.most,
       created: { ...created.counts },
       info: model.info,
-      wasmBytes: model.wasmMemoryBytes(),
+      wasmBytes: await model.wasmMemoryBytes(),
       bytes,
     };
   }, '/deep.gguf');

@@ -23,10 +23,10 @@ async function ask({ url, backend, prompt, forced, text, maxTokens }) {
       generated: [...greedy.ids],
       top1: [...top1],
       logprobs: [...logprobs],
-      textIds: [...model.tokenize(text, { addSpecial: true })],
+      textIds: [...(await model.tokenize(text, { addSpecial: true }))],
     };
   } finally {
-    model.free();
+    await model.free();
   }
 }
 

@@ -68,5 +68,5 @@ export class WasmModel {
     return new Generation({ ...script, text: script.texts?.shift() ?? script.text ?? 'Yes.' });
   }
 
-  free() {}
+  async free() {}
 }

@@ -70,15 +70,15 @@ test('models on the device of a Gpu: one device, hidden states as tensors, each 
     const elsewhere = await failure(own.hiddenStates([5, 6, 7], gpu));
     const onCpu = await failure(WasmModel.load(url, { gpu, backend: 'cpu' }));
     const noGpu = await failure(WasmModel.load(url, { gpu: {} }));
-    first.free();
+    await first.free();
     // The device outlives the Gpu as long as a model is on it.
     gpu.destroy();
     await new Promise((resolve) => setTimeout(resolve, 100));
     const stillThere = !devices[1].lost;
     const after = await second.generate([5, 6, 7], options);
     const gone = await failure(WasmModel.load(url, { gpu }));
-    second.free();
-    own.free();
+    await second.free();
+    await own.free();
     await new Promise((resolve) => setTimeout(resolve, 200));
     return {
       ids: [alone, shared, again, after].map(({ ids }) => [...ids].join()),
@@ -112,8 +112,8 @@ test('many loads: each model frees its bytes, and the page goes on', async () =>
     for (let i = 0; i < 12; i++) {
       const model = await WasmModel.load(url, { gpu });
       await model.generate([5, 6, 7], { maxTokens: 4, ignoreEos: true });
-      memory.push(model.wasmMemoryBytes());
-      model.free();
+      memory.push(await model.wasmMemoryBytes());
+      await model.free();
       sizes.push(bytes());
     }
     return { sizes, memory, devices: devices.length };

@@ -1,0 +1,55 @@
+/**
+ * What a model's engine does, wherever it runs: in this thread ({@link LocalEngine}) or in a worker. All calls are
+ * asynchronous, their arguments are checked already, and arguments and results are plain data, which crosses to
+ * another thread.
+ */
+import type { Input } from './embedding.js';
+import type { Evaluation, GenerationResult, ModelInfo, Piece } from './types.js';
+import type { TensorEngine, TensorHandle, TextMessage, WasmGenerateOptions } from './wasm/webgguf.js';
+
+/** A checked prompt: text, a conversation, or ids as they are. @internal */
+export type Prompt = string | TextMessage[] | Uint32Array;
+
+/** Writes one text at a time; the calls belong between `start` and `finish`. @internal */
+export interface TextEngine {
+  /** Encodes the prompt and begins. */
+  start(prompt: Prompt, options: WasmGenerateOptions): Promise<void>;
+  /** The next piece; `undefined` at the end. */
+  next(): Promise<Piece | undefined>;
+  /** Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`. */
+  cancel(): void;
+  /** Ends the generation and gives its result. */
+  finish(): Promise<GenerationResult>;
+}
+
+/** Of `embed`, without its signal. @internal */
+export interface EmbedCall {
+  readonly truncate: boolean;
+  readonly normalize: boolean;
+  readonly dimensions: number | undefined;
+}
+
+/** A loaded model. @internal */
+export interface Engine extends TextEngine {
+  readonly info: ModelInfo;
+  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Uint32Array>;
+  detokenize(ids: Uint32Array, showSpecial: boolean): Promise<string>;
+  applyChatTemplate(messages: TextMessage[], addGenerationPrompt: boolean): Promise<string>;
+  /** `logits`: with all logits. */
+  evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation>;
+  /** A row for each input. Rejects once `signal` fires and the device is idle. */
+  embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]>;
+  /** A row of one score for each document. */
+  rank(
+    query: string,
+    documents: readonly Input[],
+    options: { readonly truncate: boolean },
+    signal?: AbortSignal,
+  ): Promise<Float32Array[]>;
+  /** A tensor of `tensors`, on the device of both. Only in this thread. */
+  hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle>;
+  reset(): Promise<void>;
+  wasmMemoryBytes(): Promise<number>;
+  /** Nothing else may be running. */
+  free(): Promise<void>;
+}
