@@ -24,12 +24,13 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> q: array<f32>;         // [rows, HEADS, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> k_cache: array<vec4<u32>>;  // [sequences, kv_heads, CAPACITY, VECS] eight f16
-@group(0) @binding(4) var<storage, read> v_cache: array<u32>;        // the same, as pairs
+@group(0) @binding(3) var<storage, read> k_cache: array<CacheElement>; // [sequences, kv_heads, CAPACITY, ROW]
+@group(0) @binding(4) var<storage, read> v_cache: array<CacheElement>; // the same
 @group(0) @binding(5) var<storage, read> sinks: array<f32>;     // [HEADS]
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;   // [rows, HEADS, HEAD_DIM]
 
 #import eight
+#import cache
 #import lowest
 #import soft_cap
 
@@ -69,7 +70,7 @@ fn query_vec(n: u32, v: u32, head_row: u32) -> Eight {
 fn score(i: u32, row: u32, thread_group: u32, head_row: u32, early: u32, late: u32) {
     var sum: array<f32, MAX_QUERIES>;
     for (var v = 0u; v < VECS; v++) {
-        let k = unpack_eight(k_cache[row + v]);
+        let k = unpack_eight(load_k(row, v));
         for (var n = 0u; n < PER_THREAD_GROUP; n++) {
             sum[n] += dot_eight(query_vec(min(thread_group * PER_THREAD_GROUP + n, QUERIES - 1u), v, head_row), k);
         }
@@ -113,7 +114,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let row = this_pass.row[first];
     // mutant: head / GROUP) => head % GROUP)
     // mutant: row.sequence * => 0u *
-    let base = (row.sequence * (HEADS / GROUP) + head / GROUP) * CAPACITY * VECS;
+    let base = (row.sequence * (HEADS / GROUP) + head / GROUP) * CAPACITY * ROW;
     let head_row = (first * HEADS + head) * HEAD_DIM;
     for (var i = lane; STAGED && i < QUERIES * VECS; i += WG_SIZE) {
         let token = min(first + i / VECS, this_pass.rows - 1u);
@@ -142,7 +143,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
                 let late = key + WINDOW - min(before, key + WINDOW);
                 // mutant: key - before, key > before) => key - before + 1u, key > before)
                 let early = select(0u, key - before, key > before);
-                score(i % KEYS, base + slot_of(key) * VECS, i / KEYS, head_row, early, late);
+                score(i % KEYS, base + slot_of(key) * ROW, i / KEYS, head_row, early, late);
             }
         }
         workgroupBarrier();
@@ -154,7 +155,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             sum[n] *= rescale[first_query + n];
         }
         for (var i = 0u; i < count; i++) {
-            let v = unpack2x16float(v_cache[(base + slot_of(tile + i) * VECS) * 4u + pair]);
+            let v = v_pair(base + slot_of(tile + i) * ROW, pair);
             for (var n = 0u; n < 8u; n++) {
                 sum[n] += weights[(first_query + n) * KEYS + i] * v;
             }

@@ -25,17 +25,18 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> q: array<f32>;                 // [rows, heads, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> k_cache: array<vec4<u32>>; // [sequences, KV_HEADS, CAPACITY, VECS] of 8 f16
-@group(0) @binding(4) var<storage, read> v_cache: array<vec4<u32>>;     // the same
+@group(0) @binding(3) var<storage, read> k_cache: array<CacheElement>; // [sequences, KV_HEADS, CAPACITY, ROW]
+@group(0) @binding(4) var<storage, read> v_cache: array<CacheElement>;     // the same
 @group(0) @binding(5) var<storage, read_write> partial: array<f32>; // [rows, heads, SPLITS, HEAD_DIM], not normalised
 @group(0) @binding(6) var<storage, read_write> stats: array<vec2<f32>>; // [rows, heads, SPLITS]: maximum, sum of exp
 
 #import eight
+#import cache
 #import lowest
 #import soft_cap
 #import prefetched
 
-override VECS: u32 = (HEAD_DIM + 7) / 8;   // of a row of the cache
+override VECS: u32 = (HEAD_DIM + 7) / 8;   // eights of a head
 override GROUPS: u32 = GROUP / QUERIES;     // workgroups that share a kv head
 override TILE: u32 = WG_SIZE / 2;          // keys at a time: two threads share the score of one
 override THREAD_GROUP: u32 = WG_SIZE / 8;          // threads that compute the softmax weights of one query
@@ -57,8 +58,8 @@ var<workgroup> columns: array<Eight, BATCH * WG_SIZE>;     // [query, part, VECS
 
 // What a thread prefetches of the next tile while this one is computed: half a row of keys, and its share of v.
 struct Prefetched {
-    k: array<vec4<u32>, MAX_PREFETCHED>,
-    v: array<vec4<u32>, MAX_PREFETCHED>,
+    k: array<PackedEight, MAX_PREFETCHED>,
+    v: array<PackedEight, MAX_PREFETCHED>,
 }
 
 // Where a position is in the cache.
@@ -67,17 +68,17 @@ fn slot_of(position: u32) -> u32 {
     return select(position, position % CAPACITY, RING);
 }
 
-// Loads for the tile of keys from position `tile` on, of the cache that starts at vec `base`. Keys past `count` repeat
-// the last.
+// Loads for the tile of keys from position `tile` on, of the head whose rows begin at element `base`. Keys past
+// `count` repeat the last.
 fn prefetch(lane: u32, base: u32, tile: u32, count: u32) -> Prefetched {
     var prefetched: Prefetched;
-    let key = base + slot_of(tile + min(lane % TILE, count - 1u)) * VECS;
+    let key = base + slot_of(tile + min(lane % TILE, count - 1u)) * ROW;
     for (var i = 0u; i < K_PREFETCHED; i++) {
-        prefetched.k[i] = k_cache[key + min(2u * i + lane / TILE, VECS - 1u)];
+        prefetched.k[i] = load_k(key, min(2u * i + lane / TILE, VECS - 1u));
     }
     for (var i = 0u; i < V_PREFETCHED; i++) {
         let slot = slot_of(tile + min(lane / VECS + i * PARTS, count - 1u));
-        prefetched.v[i] = v_cache[base + slot * VECS + lane % VECS];
+        prefetched.v[i] = load_v(base + slot * ROW, lane % VECS);
     }
     return prefetched;
 }
@@ -171,8 +172,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
 
     // mutant: row.sequence * KV_HEADS => 0u * KV_HEADS
-    let base = (row.sequence * KV_HEADS + group.z) * CAPACITY * VECS;
-    let column = lane % VECS;
+    let base = (row.sequence * KV_HEADS + group.z) * CAPACITY * ROW;
     let part = lane / VECS;
     var sum: array<Eight, MAX_QUERIES>;
     for (var tile = begin; tile < end; tile += TILE) {

@@ -1,7 +1,7 @@
 // The steps between the QKV projection and attention, for one row and one head per workgroup:
 //   q, k: optional RMS norm over the head, then rotation of pairs (RoPE, Su et al. 2021, arXiv 2104.09864)
 //   v: optional RMS norm over the head
-//   k, v: into the cache as packed f16, at the row's position
+//   k, v: into the cache, in its type, at the row's position
 // The angle of pair i is position * frequency_i. Frequencies come as turns per token in 64-bit fixed point, so that
 // the wrapped product is exact at any position.
 
@@ -24,14 +24,10 @@ override ROW_STRIDE: u32;     // values of a row of qkv
 override K_AT: u32;           // value of a row where k starts
 override V_AT: u32;           // k's, where v is k before its norm
 override RING: bool;          // position p lies at p % CAPACITY: the cache is smaller than the context
-override ROW_WORDS: u32 = (HEAD_DIM + 7) / 8 * 4; // rows of the cache are padded to eight values
 
 struct Params {
     unused: u32,
 }
-
-#import reduce
-#import rotation
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
@@ -40,8 +36,14 @@ struct Params {
 @group(0) @binding(4) var<storage, read> q_norm: array<f32>;           // [HEAD_DIM], unused without QK_NORM
 @group(0) @binding(5) var<storage, read> k_norm: array<f32>;           // [HEAD_DIM]
 @group(0) @binding(6) var<storage, read_write> q: array<f32>;          // [rows, HEADS, HEAD_DIM]
-@group(0) @binding(7) var<storage, read_write> k_cache: array<u32>;    // [sequences, KV_HEADS, CAPACITY, ROW_WORDS] f16
-@group(0) @binding(8) var<storage, read_write> v_cache: array<u32>;    // the same
+@group(0) @binding(7) var<storage, read_write> k_cache: array<CacheElement>; // [sequences, KV_HEADS, CAPACITY, ROW]
+@group(0) @binding(8) var<storage, read_write> v_cache: array<CacheElement>; // the same
+
+#import eight
+#import cache
+#import cache_write
+#import reduce
+#import rotation
 
 var<workgroup> head_row: array<f32, HEAD_DIM>;
 
@@ -121,14 +123,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let slot = select(row.position, row.position % CAPACITY, RING);
     // mutant: row.sequence * KV_HEADS + kv_head => kv_head
     // mutant: * CAPACITY + slot => * CAPACITY + group.y
-    // mutant: * ROW_WORDS; => * (HEAD_DIM / 2u);
-    let to = ((row.sequence * KV_HEADS + kv_head) * CAPACITY + slot) * ROW_WORDS;
-    for (var i = lane; i < HEAD_DIM / 2u; i += WG_SIZE) {
-        let packed = pack2x16float(vec2<f32>(head_row[2u * i], head_row[2u * i + 1u]));
+    let to = ((row.sequence * KV_HEADS + kv_head) * CAPACITY + slot) * ROW;
+    for (var i = lane; i < ROW; i += WG_SIZE) {
+        let element = packed_element(i);
+        // mutant: if head < HEADS + KV_HEADS { => if head <= HEADS {
         if head < HEADS + KV_HEADS {
-            k_cache[to + i] = packed;
+            k_cache[to + i] = element;
         } else {
-            v_cache[to + i] = packed;
+            v_cache[to + i] = element;
         }
     }
 }

@@ -1,16 +1,8 @@
-// Eight values of a head at a time: how attention reads queries, keys and values. Rows of the cache are padded to
-// whole eights with zeros. The kernel binds `q` and declares HEAD_DIM.
+// Eight values of a head at a time: how attention reads queries, keys and values. The kernel binds `q` and declares
+// HEAD_DIM; how a cache holds eight is in cache_f16 and its like.
 struct Eight {
     low: vec4<f32>,
     high: vec4<f32>,
-}
-
-fn unpack_eight(packed: vec4<u32>) -> Eight {
-    return Eight(
-        vec4<f32>(unpack2x16float(packed.x), unpack2x16float(packed.y)),
-        // mutant (attention, attention_decode): unpack2x16float(packed.w) => unpack2x16float(packed.z)
-        vec4<f32>(unpack2x16float(packed.z), unpack2x16float(packed.w)),
-    );
 }
 
 fn dot_eight(a: Eight, b: Eight) -> f32 {

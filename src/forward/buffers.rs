@@ -6,6 +6,7 @@ use super::experts::ExpertScratch;
 use super::plan::Plan;
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
+use crate::kernels::kv_type::KvType;
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
 use crate::kernels::pass::Pass;
@@ -202,6 +203,7 @@ fn layer_cache(number: usize, spec: &AttentionSpec, room: Room, plan: &mut Plan)
         head_dim: spec.head_dim as u32,
         capacity: ring.unwrap_or(context) as u32,
         ring: ring.is_some(),
+        kv_type: KvType::F16,
     };
     let cache = Cache {
         k: plan.alloc(format!("layer {number} keys"), heads.cache_bytes(sequences as u32)).into(),

@@ -4,12 +4,20 @@
 use super::{Bench, Case, Expected, Random, Tolerance, places};
 use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::kernels::attention::{Attention, Limits, Splits, attention, attention_decode, attention_merge, split_count};
+use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, Row};
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::reference::{self, AttentionRules, Head, attention_head};
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 704, ring: false };
+    let heads = |heads, kv_heads, head_dim| Heads {
+        heads,
+        kv_heads,
+        head_dim,
+        capacity: 704,
+        ring: false,
+        kv_type: KvType::F16,
+    };
     let sizes = [(4, 1, 32), (3, 1, 64), (2, 2, 80), (2, 1, 96), (8, 1, 128), (2, 1, 256), (4, 2, 100)];
     let shapes = sizes.map(|(h, kv, dim)| heads(h, kv, dim));
     let mut cases = Vec::new();
@@ -45,7 +53,14 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
 
 /// Decode passes of several rows: of different sequences, of one (a draft to verify), and of both kinds.
 fn several(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 704, ring: false };
+    let heads = |heads, kv_heads, head_dim| Heads {
+        heads,
+        kv_heads,
+        head_dim,
+        capacity: 704,
+        ring: false,
+        kv_type: KvType::F16,
+    };
     let draft: Vec<(u32, u32)> = (95..103).map(|position| (0, position)).collect();
     let limits = Limits { window: 40, soft_cap: 5.0 };
     [
@@ -62,7 +77,14 @@ fn several(random: &mut Random) -> Vec<Case> {
 
 /// Caches that hold fewer positions than there are: no more than the window and the rows of a pass need.
 fn rings(random: &mut Random) -> Vec<Case> {
-    let ring = |heads, kv_heads, head_dim, capacity| Heads { heads, kv_heads, head_dim, capacity, ring: true };
+    let ring = |heads, kv_heads, head_dim, capacity| Heads {
+        heads,
+        kv_heads,
+        head_dim,
+        capacity,
+        ring: true,
+        kv_type: KvType::F16,
+    };
     let window = |window| Limits { window, soft_cap: 0.0 };
     let mut cases: Vec<Case> =
         [0, 32, 44, 45, 1000].map(|position| decode_case(random, ring(4, 2, 64, 45), window(33), position)).into();
@@ -111,7 +133,7 @@ fn merge_case(random: &mut Random, (heads, count, head_dim): (u32, u32, u32)) ->
 /// `[positions, kv_heads, head_dim]`.
 fn cache(random: &mut Random, bench: &mut Bench, heads: Heads, lengths: &[u32]) -> (Cache, Vec<[Vec<u16>; 2]>) {
     let (kv, d, capacity) = (heads.kv_heads as usize, heads.head_dim as usize, heads.capacity as usize);
-    let stride = heads.row() as usize;
+    let stride = (heads.row_bytes() / 2) as usize;
     let sequences: Vec<[Vec<u16>; 2]> = lengths
         .iter()
         .map(|&length| {
@@ -195,7 +217,14 @@ fn decode_case(random: &mut Random, heads: Heads, limits: Limits, position: u32)
 
 /// One more score in each softmax, larger and smaller than the others.
 fn with_sinks(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 704, ring: false };
+    let heads = |heads, kv_heads, head_dim| Heads {
+        heads,
+        kv_heads,
+        head_dim,
+        capacity: 704,
+        ring: false,
+        kv_type: KvType::F16,
+    };
     let window = Limits { window: 33, soft_cap: 0.0 };
     let ring = Heads { capacity: 72, ring: true, ..heads(8, 2, 64) };
     let decode = [
@@ -298,7 +327,7 @@ fn chunk_case_with(
 }
 
 fn name(heads: Heads, limits: Limits, rows: &[Row]) -> String {
-    let Heads { heads, kv_heads, head_dim, capacity, ring } = heads;
+    let Heads { heads, kv_heads, head_dim, capacity, ring, .. } = heads;
     let window = if limits.window > 0 { format!(", window {}", limits.window) } else { String::new() };
     let cap = if limits.soft_cap > 0.0 { format!(", cap {}", limits.soft_cap) } else { String::new() };
     let ring = if ring { format!(", ring of {capacity}") } else { String::new() };

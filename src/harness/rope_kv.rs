@@ -3,6 +3,7 @@
 
 use super::{Bench, Case, Expected, Random, Tolerance, places};
 use crate::gguf::f16_from_f32;
+use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::rope_kv::{Cache, HeadNorms, Heads, Qkv, Rope, RopeKv, frequency_table, rope_kv};
 use crate::kernels::spec::{BufferId, Slice};
@@ -42,7 +43,7 @@ fn layout(shape: &Shape, slice: Slice) -> Qkv {
 }
 
 const PLAIN: Shape = Shape {
-    heads: Heads { heads: 1, kv_heads: 1, head_dim: 2, capacity: 40, ring: false },
+    heads: Heads { heads: 1, kv_heads: 1, head_dim: 2, capacity: 40, ring: false, kv_type: KvType::F16 },
     rope: Rope { dims: 2, split_half: true },
     norm: false,
     v_norm: false,
@@ -53,7 +54,14 @@ const PLAIN: Shape = Shape {
 };
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 40, ring: false };
+    let heads = |heads, kv_heads, head_dim| Heads {
+        heads,
+        kv_heads,
+        head_dim,
+        capacity: 40,
+        ring: false,
+        kv_type: KvType::F16,
+    };
     let rope = |dims, split_half| Rope { dims, split_half };
     let shapes = [
         Shape { heads: heads(4, 2, 64), rope: rope(64, false), norm: false, position: 0, ..PLAIN },
@@ -100,7 +108,7 @@ fn several(random: &mut Random) -> Vec<Case> {
     let rows = |rows: [Row; ROWS]| Pass::decode(&rows);
     let outputs = [Output::Q, Output::K, Output::V];
     let (rope, norm, position) = (Rope { dims: 64, split_half: true }, false, 0);
-    let heads = Heads { heads: 4, kv_heads: 2, head_dim: 64, capacity: 40, ring: false };
+    let heads = Heads { heads: 4, kv_heads: 2, head_dim: 64, capacity: 40, ring: false, kv_type: KvType::F16 };
     let plain = Shape { heads, rope, norm, position, ..PLAIN };
     let ring = Shape { heads: Heads { capacity: 7, ring: true, ..heads }, ..plain };
     let mut done = rows([row(2, 39), row(0, 11), row(1, 0)]);
@@ -138,7 +146,7 @@ fn run(random: &mut Random, shape: &Shape, output: Output, rows: &Pass) -> Case 
     let table = frequency_table(shape.rope.dims, 10_000.0, 1.0, None);
     let [q_norm, k_norm] = [bench.floats(&norms[0]), bench.floats(&norms[1])];
     let sequences = rows.rows.iter().map(|row| row.sequence as usize + 1).max().unwrap_or_default();
-    let cache_words = sequences * kv * capacity as usize * shape.heads.row() as usize / 2;
+    let cache_words = sequences * kv * capacity as usize * shape.heads.row_bytes() as usize / 4;
     let [k, v] = [(); 2].map(|()| bench.bytes(&vec![0; cache_words * 4]));
     let q = bench.floats(&vec![0.0; ROWS * h * d]);
     let problem = RopeKv {
@@ -205,7 +213,7 @@ fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[Row]) -> [V
 /// Rows `[rows, kv_heads, head_dim]` as the cache `[sequences, kv_heads, capacity, head_dim]` holds them, f16.
 fn pack(values: &[f32], heads: Heads, (sequences, of): (usize, &[Row])) -> Vec<u16> {
     let (kv, d, capacity) = (heads.kv_heads as usize, heads.head_dim as usize, heads.capacity as usize);
-    let stride = heads.row() as usize;
+    let stride = (heads.row_bytes() / 2) as usize;
     let mut cache = vec![0; sequences * kv * capacity * stride];
     for (of, row) in of.iter().zip(values.chunks_exact(kv * d)).filter(|(of, _)| of.flags == 0) {
         let position = of.position as usize;

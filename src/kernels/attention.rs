@@ -1,4 +1,4 @@
-//! Attention over the f16 cache: `attention` for the many rows of a prefill chunk, `attention_decode` and
+//! Attention over the cache: `attention` for the many rows of a prefill chunk, `attention_decode` and
 //! `attention_merge` for the few rows of a decode step, split over the keys.
 
 use super::rope_kv::{Cache, Heads};
@@ -90,7 +90,7 @@ pub struct Limits {
 
 /// Causal attention of a chunk: rows of one sequence whose positions follow each other.
 pub fn attention(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
-    let Heads { heads, kv_heads, head_dim, capacity, ring } = problem.heads;
+    let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
     // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.
     let queries = if head_dim <= 128 { 16 } else { 8 };
     let staged = head_dim <= STAGED_HEAD_DIM;
@@ -112,7 +112,7 @@ pub fn attention(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
     let sinks = problem.sinks.unwrap_or(problem.q);
     let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, sinks, problem.y];
     let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];
-    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, grid)
+    Dispatch::new(Kernel::new(&SPEC, &constants).cached(kv_type), &NoParams::default(), &buffers, grid)
 }
 
 /// The split of a decode step's keys: scratch that `attention_decode` writes and `attention_merge` reads.
@@ -144,7 +144,7 @@ pub fn attention_decode_at(
     splits: &Splits,
     limits: Limits,
 ) -> [Dispatch; 2] {
-    let Heads { heads, kv_heads, head_dim, capacity, ring } = problem.heads;
+    let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
     debug_assert!(!ring || (1..=capacity).contains(&limits.window), "a ring of {capacity} for {limits:?}");
     let group = heads / kv_heads;
     // A workgroup holds its queries in workgroup memory and its sums in registers: at most 8 of them.
@@ -165,7 +165,7 @@ pub fn attention_decode_at(
     let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
     let grid = [Extent::Fixed(splits.count), Extent::Fixed(rows * (group / queries)), Extent::Fixed(kv_heads)];
     let prefetched = if head_dim <= STAGED_HEAD_DIM { "prefetched" } else { "prefetched_large" };
-    let kernel = Kernel::new(&DECODE, &constants).import("prefetched", prefetched);
+    let kernel = Kernel::new(&DECODE, &constants).cached(kv_type).import("prefetched", prefetched);
     let decode = Dispatch::new(kernel, &DecodeParams { position }, &buffers, grid);
     let sinks = problem.sinks.map(|sinks| (sinks, heads));
     [decode, attention_merge(rows * heads, head_dim, splits, sinks, problem.y)]

@@ -24,6 +24,7 @@ pub mod elementwise;
 pub mod fill;
 pub mod gather;
 pub mod gather_axis;
+pub mod kv_type;
 pub mod kv_write;
 pub mod lanes;
 pub mod layer_norm;

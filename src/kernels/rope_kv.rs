@@ -1,5 +1,6 @@
 //! Between the QKV projection and attention: q/k norm, RoPE, and the new keys and values into the cache.
 
+use super::kv_type::KvType;
 use super::rope::Frequencies;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 
@@ -54,17 +55,19 @@ pub struct Heads {
     /// Position p lies at p modulo `capacity`, since there may be more positions. A layer with a window w and passes of
     /// up to n rows needs a capacity of at least w + n - 1: what a row sees must not be overwritten by a later one.
     pub ring: bool,
+    /// What keys and values are in the cache.
+    pub kv_type: KvType,
 }
 
 impl Heads {
-    /// Bytes of the key cache of one layer for so many sequences, and of its value cache: f16.
+    /// Bytes of the key cache of one layer for so many sequences, and of its value cache.
     pub fn cache_bytes(&self, sequences: u32) -> u64 {
-        u64::from(sequences * self.kv_heads) * u64::from(self.capacity) * u64::from(self.row()) * 2
+        u64::from(sequences * self.kv_heads) * u64::from(self.capacity) * u64::from(self.row_bytes())
     }
 
-    /// Values of a row of the cache: `head_dim` and zeros up to a multiple of eight, so that rows are read as vectors.
-    pub fn row(&self) -> u32 {
-        self.head_dim.next_multiple_of(8)
+    /// Bytes of a row of the cache.
+    pub fn row_bytes(&self) -> u32 {
+        self.kv_type.row_bytes(self.head_dim)
     }
 }
 
@@ -77,7 +80,7 @@ pub struct Rope {
     pub split_half: bool,
 }
 
-/// The keys and values of one layer: f16 `[sequences, kv_heads, capacity, Heads::row]` each.
+/// The keys and values of one layer: `[sequences, kv_heads, capacity]` rows of [`Heads::row_bytes`] each.
 #[derive(Debug, Clone, Copy)]
 pub struct Cache {
     /// Keys, after RoPE.
@@ -142,7 +145,7 @@ pub struct RopeKv {
 
 /// Normalises, rotates and stores q, k and v of the pass's rows, each in the cache of its sequence.
 pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
-    let Heads { heads, kv_heads, head_dim, capacity, ring } = problem.heads;
+    let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
     let HeadNorms { qk, v: v_norm, eps } = problem.norms;
     let (q_norm, k_norm) = qk.unwrap_or((dummy, dummy));
     let Qkv { slice: qkv, stride, kv_at: [k_at, v_at] } = problem.qkv;
@@ -169,7 +172,8 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
     let Cache { k, v } = problem.cache;
     let buffers = [pass, qkv, problem.frequencies, q_norm, k_norm, problem.q, k, v];
     let grid = [Extent::Fixed(heads + 2 * kv_heads), Extent::PerRows(1), Extent::Fixed(1)];
-    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, grid)
+    let kernel = Kernel::new(&SPEC, &constants).cached(kv_type);
+    Dispatch::new(kernel.import("cache_write", kv_type.writer()), &NoParams::default(), &buffers, grid)
 }
 
 /// Turns per token of every pair, in 64-bit fixed point (high word first): `base^(-2i/dims) · scale / factor_i / 2π`.

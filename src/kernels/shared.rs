@@ -14,6 +14,8 @@ files![
     "activation",
     "bit_pairs",
     "block_of_16",
+    "cache_f16",
+    "cache_write_f16",
     "codebook",
     "columns_full",
     "columns_ragged",

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::kv_type::KvType;
+
 /// One shader file and everything the host must agree on with it. `tests/contract.rs` proves it with naga.
 #[derive(Debug)]
 pub struct KernelSpec {
@@ -132,6 +134,11 @@ impl Kernel {
     pub fn import(mut self, name: &'static str, file: &'static str) -> Self {
         self.imports.push((name, file));
         self
+    }
+
+    /// Reads a cache of this type.
+    pub fn cached(self, kv_type: KvType) -> Self {
+        self.import("cache", kv_type.reader())
     }
 
     /// Enables a WGSL extension.
