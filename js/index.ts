@@ -16,11 +16,13 @@ export type { Generation } from './generation.js';
 export type {
   BytesLike,
   ChatTemplateOptions,
+  ChosenToken,
   DetokenizeOptions,
   EmbedOptions,
   Evaluation,
   GenerateOptions,
   GenerationResult,
+  Grammar,
   InspectOptions,
   Inspection,
   LoadOptions,
@@ -36,6 +38,7 @@ export type {
   Timings,
   TokenIds,
   TokenizeOptions,
+  TokenProbability,
   Usage,
   WasmInput,
 } from './types.js';

@@ -131,7 +131,10 @@ export class WasmModel {
    * const { text } = await model.generate([{ role: 'user', content: 'Hi!' }], { maxTokens: 100 });
    */
   generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
-    const { signal, stop = [], seed = randomSeed(), ...rest } = generateOptions(options);
+    const { signal, stop = [], seed = randomSeed(), grammar, logitBias, logprobs, ...rest } = generateOptions(options);
+    if (grammar || logitBias || logprobs !== undefined) {
+      throw invalidArgument('generate: grammar, logitBias and logprobs are not part of this build yet');
+    }
     const engine = this.#use('generate');
     const checked = promptOf(prompt, this.info.vocabularySize);
     const wasmOptions: WasmGenerateOptions = { ...rest, seed, stop: [stop].flat() };

@@ -6,6 +6,7 @@ import { invalidArgument } from './errors.js';
 import type {
   EmbedOptions,
   GenerateOptions,
+  Grammar,
   InspectOptions,
   LoadOptions,
   Message,
@@ -13,6 +14,8 @@ import type {
   TokenIds,
 } from './types.js';
 import type { TextMessage } from './wasm/webgguf.js';
+
+type GrammarKind = Grammar extends infer G ? (G extends G ? keyof G : never) : never;
 
 /** Says what was expected, or `undefined` where the value is fine. */
 type Check = (value: unknown) => string | undefined;
@@ -68,6 +71,24 @@ const LOAD: Record<keyof LoadOptions, Check> = {
 
 const INSPECT: Record<keyof InspectOptions, Check> = { contextLength: LOAD.contextLength, signal: abortSignal };
 
+function grammar(value: unknown): string | undefined {
+  const kinds = Object.keys(GRAMMARS) as GrammarKind[];
+  const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+  const [kind] = keys.filter((key) => kinds.includes(key as GrammarKind)) as GrammarKind[];
+  if (!kind || keys.length !== 1) return `an object with one of ${kinds.join(', ')}`;
+  const expected = GRAMMARS[kind]((value as Record<string, unknown>)[kind]);
+  return expected && `{ ${kind} } with ${expected}`;
+}
+
+const logitBias: Check = (value) => {
+  const words = 'an object of at most 1024 token ids, each with a number from -100 to 100';
+  if (typeof value !== 'object' || value === null) return words;
+  const entries = Object.entries(value);
+  const fits = ([id, bias]: [string, unknown]): boolean =>
+    /^\d+$/.test(id) && typeof bias === 'number' && bias >= -100 && bias <= 100;
+  return entries.length <= 1024 && entries.every(fits) ? undefined : words;
+};
+
 const GENERATE: Record<keyof GenerateOptions, Check> = {
   maxTokens: TOKENS,
   temperature: number(0, 100, 'a number from 0 to 100'),
@@ -80,7 +101,25 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   seed: integer(0, Number.MAX_SAFE_INTEGER, 'an integer from 0 to 2^53 - 1'),
   stop: stopStrings,
   ignoreEos: FLAG,
+  grammar,
+  logitBias,
+  logprobs: integer(0, 20, 'an integer from 0 to 20'),
   signal: abortSignal,
+};
+
+const GRAMMARS: Record<GrammarKind, Check> = {
+  jsonSchema: (value) =>
+    (typeof value === 'object' && value !== null) || typeof value === 'string' || typeof value === 'boolean'
+      ? undefined
+      : 'a JSON Schema, as an object or its text',
+  json: (value) => (value === true ? undefined : 'true'),
+  regex: ofType('string', 'a string'),
+  choice: (value) =>
+    Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')
+      ? undefined
+      : 'an array of at least one string',
+  lark: ofType('string', 'a string'),
+  gbnf: ofType('string', 'a string'),
 };
 
 const RANK: Record<keyof RankOptions, Check> = { truncate: FLAG, signal: abortSignal };

@@ -214,8 +214,62 @@ export interface GenerateOptions {
   stop?: string | readonly string[] | undefined;
   /** Go on after the end-of-text token, for measurements. */
   ignoreEos?: boolean | undefined;
+  /**
+   * What the text must be: see {@link Grammar}. Tokens that it does not allow are never chosen, and the text ends where
+   * it allows an end; with `finishReason: 'length'` it may be cut off before. The first call with a grammar fetches
+   * `webgguf_grammar_bg.wasm`.
+   */
+  grammar?: Grammar | undefined;
+  /** Numbers from -100 to 100 that are added to the logits of these token ids, at most 1024 of them. */
+  logitBias?: Readonly<Record<number, number>> | undefined;
+  /**
+   * Also give the log-probability of each token, and the so many most likely tokens in its place, 0 to 20: see
+   * {@link Piece.tokens}.
+   */
+  logprobs?: number | undefined;
   /** Ends the text early: the iteration ends without throwing and `finishReason` is `abort`. */
   signal?: AbortSignal | undefined;
+}
+
+/**
+ * What a text must be. One of:
+ *
+ * - `{ jsonSchema }`: JSON that a JSON Schema (draft 2020-12, as an object or its text) describes
+ * - `{ json: true }`: a JSON object
+ * - `{ regex }`: a regular expression in Rust's syntax that the whole text matches, without anchors
+ * - `{ choice }`: one of some texts
+ * - `{ lark }`: a grammar in llguidance's variant of Lark
+ * - `{ gbnf }`: a grammar in llama.cpp's notation
+ *
+ * A schema or grammar that cannot be followed is refused with `invalid_argument`, which says why.
+ */
+export type Grammar =
+  | { readonly jsonSchema: object | boolean | string }
+  | { readonly json: true }
+  | { readonly regex: string }
+  | { readonly choice: readonly string[] }
+  | { readonly lark: string }
+  | { readonly gbnf: string };
+
+/** A token and how likely it was. */
+export interface TokenProbability {
+  /** Its id. */
+  readonly id: number;
+  /** Its text; a token that is part of a character has U+FFFD there. */
+  readonly text: string;
+  /** The bytes of its text. */
+  readonly bytes: Uint8Array;
+  /**
+   * Natural log-probability by the model's own logits, before bias, penalties, filters, temperature and grammar, as
+   * OpenAI and llama.cpp give it.
+   */
+  readonly logprob: number;
+}
+
+/** A token that was chosen, and those that were most likely in its place. */
+export interface ChosenToken extends TokenProbability {
+  /** As many as `logprobs` asks for, the most likely first. */
+  readonly top: readonly TokenProbability[];
 }
 
 /** A piece of text as it is written. */
@@ -224,6 +278,8 @@ export interface Piece {
   readonly text: string;
   /** The tokens made since the last piece. */
   readonly ids: Uint32Array;
+  /** Of each of `ids`, with the option `logprobs`. */
+  readonly tokens?: readonly ChosenToken[];
 }
 
 /** How a generation went. */
@@ -232,6 +288,8 @@ export interface GenerationResult {
   readonly text: string;
   /** All tokens of the answer. */
   readonly ids: Uint32Array;
+  /** Of each of `ids`, with the option `logprobs`. */
+  readonly tokens?: readonly ChosenToken[];
   /** `stop`: end of text or a stop string; `length`: `maxTokens` or the context; `abort`: cancelled. */
   readonly finishReason: 'stop' | 'length' | 'abort';
   /** Counts of tokens. */
