@@ -101,7 +101,13 @@ fn hidden_states_on_cpu(file: &[u8], ids: &[u32]) -> Vec<f32> {
 }
 
 fn options(max_tokens: usize, sampling: SamplingOptions) -> GenerateOptions {
-    GenerateOptions { max_tokens: Some(max_tokens), sampling, stop: Vec::new(), ignore_eos: true }
+    GenerateOptions {
+        max_tokens: Some(max_tokens),
+        sampling,
+        stop: Vec::new(),
+        ignore_eos: true,
+        show_special: Vec::new(),
+    }
 }
 
 async fn generate(engine: &mut Engine, prompt: &[u32], options: &GenerateOptions) -> (Vec<u32>, usize, FinishReason) {

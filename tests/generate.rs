@@ -142,7 +142,13 @@ fn engine(broken: Option<Broken>) -> Engine<InFlight> {
 
 fn options(max_tokens: usize) -> GenerateOptions {
     let sampling = SamplingOptions::default();
-    GenerateOptions { max_tokens: Some(max_tokens), sampling, stop: Vec::new(), ignore_eos: true }
+    GenerateOptions {
+        max_tokens: Some(max_tokens),
+        sampling,
+        stop: Vec::new(),
+        ignore_eos: true,
+        show_special: Vec::new(),
+    }
 }
 
 fn next<S: Session>(engine: &mut Engine<S>) -> Result<Option<Vec<u32>>> {

@@ -3,6 +3,7 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,14 +11,23 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use webgguf::ErrorCode;
 use webgguf::gguf::{Array, Metadata, Value};
-use webgguf::tokenizer::{Date, Message, Tokenizer};
+use webgguf::tokenizer::{Conversation, Date, Message, Tokenizer};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/templates")
 }
 
-fn expected() -> Json {
-    serde_json::from_str(&fs::read_to_string(fixtures().join("expected.json")).expect("expected.json")).expect("JSON")
+type Conversations = BTreeMap<String, Conversation>;
+
+/// What is expected, and the cases; of these, a `Json` would lose the order of the keys.
+fn expected() -> (Json, Conversations) {
+    #[derive(serde::Deserialize)]
+    struct Cases {
+        cases: Conversations,
+    }
+    let text = fs::read_to_string(fixtures().join("expected.json")).expect("expected.json");
+    let Cases { cases } = serde_json::from_str(&text).expect("cases");
+    (serde_json::from_str(&text).expect("JSON"), cases)
 }
 
 fn now() -> Date {
@@ -40,14 +50,12 @@ fn tokenizer(template: Option<&str>, further: &[&str]) -> Tokenizer {
 }
 
 /// Renders every case with `template`; gives how many are as Python has them.
-fn check(name: &str, template: &str, results: &Json, cases: &Json) -> (usize, usize) {
+fn check(name: &str, template: &str, results: &Json, conversations: &Conversations) -> (usize, usize) {
     let tokenizer = tokenizer(Some(template), &[]);
     let mut passed = 0;
     let results = results.as_object().expect("results");
     for (case, result) in results {
-        let messages: Vec<Message> = serde_json::from_value(cases[case]["messages"].clone()).expect("messages");
-        let prompt = cases[case]["add_generation_prompt"].as_bool().expect("a flag");
-        let found = tokenizer.template_text(&messages, prompt, now());
+        let found = tokenizer.template_text(&conversations[case], now());
         let same = match (&found, result["text"].as_str(), result["error"].as_str()) {
             (Ok(found), Some(text), _) => found == text,
             (Err(error), None, Some(text)) => {
@@ -69,12 +77,12 @@ fn check(name: &str, template: &str, results: &Json, cases: &Json) -> (usize, us
 
 #[test]
 fn own_templates_render_as_in_python() {
-    let expected = expected();
+    let (expected, cases) = expected();
     let own = expected["own"].as_object().expect("own templates");
     assert_eq!(own.len(), 4);
     for (name, entry) in own {
         let template = fs::read_to_string(fixtures().join(name)).expect("a template");
-        let (passed, all) = check(name, &template, &entry["results"], &expected["cases"]);
+        let (passed, all) = check(name, &template, &entry["results"], &cases);
         assert_eq!(passed, all, "{name}");
     }
 }
@@ -87,11 +95,11 @@ fn real_templates_render_as_in_python() {
         let _ = writeln!(io::stderr(), "skipped: {} does not exist", folder.display());
         return;
     }
-    let expected = expected();
+    let (expected, cases) = expected();
     let mut failed = Vec::new();
     for (name, entry) in expected["shared"].as_object().expect("real templates") {
         let template = fs::read_to_string(folder.join(name)).expect("a template");
-        let (passed, all) = check(name, &template, &entry["results"], &expected["cases"]);
+        let (passed, all) = check(name, &template, &entry["results"], &cases);
         if passed != all {
             failed.push(name);
         }
@@ -100,7 +108,7 @@ fn real_templates_render_as_in_python() {
 }
 
 fn render(template: &str) -> Result<String, webgguf::Error> {
-    tokenizer(Some(template), &[]).template_text(&[Message::new("user", "Hi")], true, now())
+    tokenizer(Some(template), &[]).template_text(&Conversation::new(&[Message::new("user", "Hi")], true), now())
 }
 
 #[test]
@@ -108,11 +116,14 @@ fn without_a_template() {
     let chatml = tokenizer(None, &["<|im_start|>", "<|im_end|>"]);
     let messages = [Message::new("system", "Be kind."), Message::new("user", "Hi")];
     assert_eq!(
-        chatml.template_text(&messages, true, now()).expect("ChatML"),
+        chatml.template_text(&Conversation::new(&messages, true), now()).expect("ChatML"),
         "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     );
-    assert!(chatml.template_text(&messages, false, now()).expect("ChatML").ends_with("Hi<|im_end|>\n"));
-    let error = tokenizer(None, &[]).template_text(&messages, true, now()).expect_err("no template");
+    assert!(
+        chatml.template_text(&Conversation::new(&messages, false), now()).expect("ChatML").ends_with("Hi<|im_end|>\n")
+    );
+    let error =
+        tokenizer(None, &[]).template_text(&Conversation::new(&messages, true), now()).expect_err("no template");
     assert_eq!(error.code(), ErrorCode::InvalidArgument);
     assert!(error.message().contains("no chat template"), "{error}");
 }

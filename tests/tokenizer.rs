@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use webgguf::gguf::{Array, HeaderReader, Metadata, Value};
-use webgguf::tokenizer::{Date, Message, TextStream, Tokenizer};
+use webgguf::tokenizer::{Conversation, Date, Message, TextStream, Tokenizer};
 use webgguf::{Error, ErrorCode};
 use yielding::{count_yields, yield_now};
 
@@ -504,7 +504,8 @@ fn an_empty_chat_template_is_none() {
         .expect("a tokenizer");
         assert_eq!(tokenizer.chat_template(), None);
         let date = Date::new(2026, 1, 2).expect("a date");
-        let text = tokenizer.template_text(&[Message::new("user", "ab")], true, date).expect("ChatML");
+        let text =
+            tokenizer.template_text(&Conversation::new(&[Message::new("user", "ab")], true), date).expect("ChatML");
         assert_eq!(text, "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\n");
     }
 }

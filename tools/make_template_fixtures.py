@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes tests/fixtures/templates/expected.json: what Python's jinja2 makes of chat templates.
+"""Writes tests/fixtures/templates/expected.json: what `transformers` makes of chat templates.
 
-The environment is set up as Hugging Face's `apply_chat_template` does (sandboxed, trimmed blocks, loop controls, its
-`tojson`, `raise_exception` and `strftime_now`), with a fixed date. Rendered are the templates of this project beside
+It is asked below `apply_chat_template`, where the text is made, with a fixed date. Rendered are the templates of this project beside
 that file and, when the folder is given, templates of real models: those are not part of this project, so only their
 results are written, under their name and sha256.
 
-    pip install jinja2==3.1.6
+    pip install transformers==4.57.6 jinja2==3.1.6
     python tools/make_template_fixtures.py [FOLDER_OF_REAL_TEMPLATES]
 """
 
+import copy
 import datetime
 import hashlib
 import json
@@ -17,9 +17,8 @@ import pathlib
 import sys
 
 import jinja2
-import jinja2.ext
-import jinja2.nodes
-import jinja2.sandbox
+import transformers
+from transformers.utils import chat_template_utils
 
 HOME = pathlib.Path(__file__).resolve().parent.parent / "tests/fixtures/templates"
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7)
@@ -53,50 +52,135 @@ CASES = {
     "empty content": ([message("user", "")], True),
 }
 
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a place \"now\".",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "place": {"type": "string", "description": "Town & country, für Ä"},
+                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+                "days": {"type": "integer", "nullable": True},
+                "at": {
+                    "type": "object",
+                    "description": "a point",
+                    "properties": {"lat": {"type": "number"}, "lon": {"type": "number"}},
+                    "required": ["lat", "lon"],
+                },
+                "tags": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["place"],
+        },
+    },
+}
+PING = {
+    "type": "function",
+    "function": {"name": "ping", "description": "Answers.", "parameters": {"type": "object", "properties": {}}},
+}
 
-class Generation(jinja2.ext.Extension):
-    """`{% generation %}` … `{% endgeneration %}`, which only marks text."""
 
-    tags = {"generation"}
-
-    def parse(self, parser):
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
-        return jinja2.nodes.CallBlock(self.call_method("_same"), [], [], body).set_lineno(line)
-
-    def _same(self, caller):
-        return caller()
+def call(identifier, name, arguments):
+    return {"id": identifier, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def environment():
-    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols]
-    )
+def calls(*tool_calls, **further):
+    return {"role": "assistant", "content": None, **further, "tool_calls": list(tool_calls)}
 
-    def raise_exception(text):
-        raise jinja2.exceptions.TemplateError(text)
 
-    def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-        return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+def result(identifier, name, content):
+    return {"role": "tool", "tool_call_id": identifier, "name": name, "content": content}
 
-    env.filters["tojson"] = tojson
-    env.globals["raise_exception"] = raise_exception
-    env.globals["strftime_now"] = NOW.strftime
-    return env
+
+PARIS = {"place": "Paris", "days": 3, "at": {"lat": 48.85, "lon": 2.0e-7}, "tags": ["a", "é\n"], "live": True, "x": None}
+CALLED = [message("user", "How is it in Paris?"), calls(call("abcdefghi", "get_weather", PARIS))]
+ANSWERED = [*CALLED, result("abcdefghi", "get_weather", '{"sky": "blue"}')]
+TOOL_CASES = {
+    "tools": {"messages": ONE, "tools": [WEATHER, PING]},
+    "tools and system": {"messages": [SYSTEM, *TURNS], "tools": [WEATHER]},
+    "a call": {"messages": CALLED, "tools": [WEATHER], "addGenerationPrompt": False},
+    "a result": {"messages": ANSWERED, "tools": [WEATHER, PING]},
+    "a result without tools": {"messages": ANSWERED},
+    "an answer after a result": {
+        "messages": [*ANSWERED, message("assistant", "Blue."), message("user", "And now?")],
+        "tools": [WEATHER],
+    },
+    "calls at once": {
+        "messages": [
+            ONE[0],
+            calls(call("abcdefghi", "get_weather", {"place": "Rome"}), call("abcdefghj", "ping", {})),
+            result("abcdefghi", "get_weather", "sun"),
+            result("abcdefghj", "ping", "pong"),
+        ],
+        "tools": [WEATHER, PING],
+    },
+    "reasoning before a call": {
+        "messages": [ONE[0], calls(call("abcdefghi", "ping", {}), reasoning_content="Let me see.")],
+        "tools": [PING],
+        "addGenerationPrompt": False,
+    },
+    "thinking": {"messages": ONE, "variables": {"enable_thinking": True, "thinking": True}},
+    "no thinking": {"messages": ONE, "tools": [PING], "variables": {"enable_thinking": False, "thinking": False}},
+    "other variables": {
+        "messages": TURNS,
+        "tools": [PING],
+        "variables": {"keep_past_thinking": True, "date_string": "1 May 2025", "tools_in_user_message": False},
+    },
+}
+
+
+ALL_CASES = {
+    **{name: {"messages": m, "addGenerationPrompt": p} for name, (m, p) in CASES.items()},
+    **TOOL_CASES,
+}
+
+
+class Fixed(datetime.datetime):
+    """What `datetime.now()` of the template module gives."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(*NOW.timetuple()[:6])
+
+
+def forms(messages):
+    """The messages, and where a template refuses them: what it may want instead, as `Conversation::forms` has it."""
+
+    def form(text_arguments, text_content):
+        changed = copy.deepcopy(messages)
+        for each in changed:
+            if text_content and each["content"] is None:
+                each["content"] = ""
+            for one in each.get("tool_calls", []) if text_arguments else []:
+                one["function"]["arguments"] = json.dumps(one["function"]["arguments"], ensure_ascii=False)
+        return changed
+
+    return [form(False, False), form(False, True), form(True, False), form(True, True)]
+
+
+def render_one(source, case):
+    first = None
+    for messages in forms(case["messages"]):
+        try:
+            texts, _ = chat_template_utils.render_jinja_template(
+                conversations=[messages],
+                tools=case.get("tools"),
+                chat_template=source,
+                add_generation_prompt=case.get("addGenerationPrompt", True),
+                **TOKENS,
+                **case.get("variables", {}),
+            )
+            return {"text": texts[0]}
+        except jinja2.exceptions.TemplateError as error:
+            first = first or {"error": error.message}
+        except TypeError:  # of Python: text + None, for example
+            first = first or {"error": ""}
+    return first
 
 
 def render(source):
-    template = environment().from_string(source)
-    results = {}
-    for name, (messages, prompt) in CASES.items():
-        try:
-            text = template.render(
-                messages=messages, tools=None, documents=None, add_generation_prompt=prompt, **TOKENS
-            )
-            results[name] = {"text": text}
-        except jinja2.exceptions.TemplateError as error:
-            results[name] = {"error": error.message}
-    return results
+    return {name: render_one(source, case) for name, case in ALL_CASES.items()}
 
 
 def folder(path):
@@ -107,12 +191,13 @@ def folder(path):
 
 
 def main():
+    chat_template_utils.datetime = Fixed
     out = HOME / "expected.json"
     known = json.loads(out.read_text())["shared"] if out.exists() else {}
     expected = {
-        "made_by": f"tools/make_template_fixtures.py, jinja2 {jinja2.__version__}",
+        "made_by": f"tools/make_template_fixtures.py, transformers {transformers.__version__}, jinja2 {jinja2.__version__}",
         "tokens": TOKENS,
-        "cases": {name: {"messages": m, "add_generation_prompt": p} for name, (m, p) in CASES.items()},
+        "cases": ALL_CASES,
         "own": folder(HOME),
         "shared": folder(pathlib.Path(sys.argv[1])) if len(sys.argv) > 1 else known,
     }

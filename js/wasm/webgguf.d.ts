@@ -16,10 +16,21 @@ export interface ByteSource {
   cancel(): void;
 }
 
-/** A message whose content is one string. */
-export interface TextMessage {
+/** What a chat template is given: plain data. */
+export interface Conversation {
+  messages: TemplateMessage[];
+  tools?: object[];
+  /** Default true. */
+  addGenerationPrompt?: boolean;
+  /** Further variables of the template. */
+  variables?: Record<string, unknown>;
+}
+
+/** A message whose content is one string, and whose calls have their arguments as objects. */
+export interface TemplateMessage {
   role: string;
-  content: string;
+  content: string | null;
+  [field: string]: unknown;
 }
 
 export interface WasmLoadOptions {
@@ -41,6 +52,7 @@ export interface WasmGenerateOptions {
   seed?: number;
   stop?: string[];
   ignoreEos?: boolean;
+  showSpecial?: string[];
 }
 
 export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
@@ -60,10 +72,10 @@ export class WasmModel {
   info(): ModelInfo;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
   detokenize(ids: Uint32Array, showSpecial: boolean): string;
-  applyChatTemplate(messages: TextMessage[], addGenerationPrompt: boolean): string;
+  applyChatTemplate(conversation: Conversation): string;
   /** Parses special tokens; adds BOS where the file asks for it and the text does not begin with it. */
   encodePrompt(text: string): Uint32Array;
-  encodeMessages(messages: TextMessage[], addGenerationPrompt: boolean): Uint32Array;
+  encodeMessages(conversation: Conversation): Uint32Array;
   start(ids: Uint32Array, options: WasmGenerateOptions): { promptTokens: number; cachedTokens: number };
   next(): Promise<Piece | undefined>;
   /** Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`. */
@@ -96,7 +108,7 @@ export class VocabularyHandle {
   static load(sources: ByteSource[]): Promise<VocabularyHandle>;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
   detokenize(ids: Uint32Array, showSpecial: boolean): string;
-  applyChatTemplate(messages: TextMessage[], addGenerationPrompt: boolean): string;
+  applyChatTemplate(conversation: Conversation): string;
   free(): void;
 }
 

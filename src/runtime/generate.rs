@@ -26,6 +26,8 @@ pub struct GenerateOptions {
     pub stop: Vec<String>,
     /// Whether end-of-generation tokens are tokens like any other.
     pub ignore_eos: bool,
+    /// Control tokens that the text shows by their names, which it otherwise leaves out.
+    pub show_special: Vec<String>,
 }
 
 /// Why a run ended.
@@ -144,7 +146,7 @@ impl<S: Session> Engine<S> {
         let ids = RunIds { ends: &ends, suppressed: self.tokenizer.suppressed_ids() };
         self.session.configure(&options.sampling, &ids, &prompt);
         self.run = Some(Run {
-            stream: TextStream::new(false, true),
+            stream: TextStream::showing(&self.tokenizer, &options.show_special),
             stops: StopMatcher::new(&options.stop),
             reason: (limit == 0).then_some(FinishReason::Length),
             prompt,

@@ -10,33 +10,16 @@ use std::io;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Value, ValueKind};
-use minijinja::{Environment, ErrorKind, context};
-use serde::{Deserialize, Serialize};
+use minijinja::{Environment, ErrorKind};
 
+use super::conversation::Conversation;
 use super::date::Date;
 use super::{jinja, json};
 use crate::error::{Error, Result};
 
-/// One message of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
-    /// Who speaks: `system`, `user`, `assistant`, or what else the template knows.
-    pub role: String,
-    /// What they say.
-    pub content: String,
-}
-
-impl Message {
-    /// A message.
-    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
-        Self { role: role.into(), content: content.into() }
-    }
-}
-
 /// What is rendered.
 pub(super) struct Chat<'a> {
-    pub messages: &'a [Message],
-    pub add_generation_prompt: bool,
+    pub conversation: &'a Conversation,
     pub date: Date,
     pub tokens: Tokens,
 }
@@ -49,11 +32,13 @@ pub(super) struct Tokens {
     pub padding: String,
 }
 
-/// Steps that a template may take: in any case, per message, and per pair of messages. Published ones take 50 to 200
-/// per message; Gemma 4's looks back over the whole conversation at each message, with 4 steps per pair.
+/// Steps that a template may take: in any case, per message, per pair of messages, and per value in messages and tools.
+/// Published ones take 50 to 200 per message; Gemma 4's looks back over the whole conversation at each message, with 4
+/// steps per pair, and takes about 60 for each value in the schema of a tool.
 const FUEL: u64 = 10_000;
 const FUEL_PER_MESSAGE: u64 = 1_000;
 const FUEL_PER_PAIR: u64 = 16;
+const FUEL_PER_VALUE: u64 = 300;
 /// How deep macro calls may nest: WebAssembly's stack is small.
 const DEEPEST_CALLS: usize = 64;
 const LONGEST_TEMPLATE: usize = 1 << 20;
@@ -74,7 +59,8 @@ pub(super) fn without_template(has_chatml: bool) -> Result<&'static str> {
     ))
 }
 
-/// Renders `template`.
+/// Renders `template` with the first form of the messages that it takes; where it takes none, the error is that of the
+/// usual form.
 pub(super) fn render(template: &str, chat: &Chat) -> Result<String> {
     if template.len() > LONGEST_TEMPLATE {
         let found = template.len();
@@ -84,34 +70,46 @@ pub(super) fn render(template: &str, chat: &Chat) -> Result<String> {
     }
     let source = jinja::prepared(template)?;
     let environment = environment(chat).map_err(template_error)?;
-    let tokens = &chat.tokens;
-    let messages: Value = chat
-        .messages
-        .iter()
-        .map(|message| Value::from_pairs([("role", &message.role), ("content", &message.content)]))
-        .collect();
-    let context = context! {
-        messages => messages,
-        add_generation_prompt => chat.add_generation_prompt,
-        tools => Value::from(()),
-        documents => Value::from(()),
-        bos_token => &tokens.bos,
-        eos_token => &tokens.eos,
-        unk_token => &tokens.unknown,
-        pad_token => &tokens.padding,
-    };
-    let mut out = Capped(Vec::new());
     let template = environment.template_from_str(&source).map_err(template_error)?;
-    template.render_captured_to(context, &mut out).map_err(template_error)?;
-    String::from_utf8(out.0).map_err(|_| Error::invalid_argument("chat template: the text is not UTF-8"))
+    let mut first = None;
+    for messages in chat.conversation.forms() {
+        let mut out = Capped(Vec::new());
+        match template.render_captured_to(variables(chat, messages), &mut out) {
+            Ok(_) => {
+                return String::from_utf8(out.0)
+                    .map_err(|_| Error::invalid_argument("chat template: the text is not UTF-8"));
+            }
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.map_or_else(|| Error::invalid_argument("chat template: nothing to render"), template_error))
+}
+
+/// What the template sees; what it is always given is not for the caller to replace.
+fn variables(chat: &Chat, messages: Vec<Value>) -> Value {
+    let (tokens, conversation) = (&chat.tokens, chat.conversation);
+    let tools = conversation.tools.clone().map_or(Value::from(()), Value::from);
+    let own = [
+        ("messages", Value::from(messages)),
+        ("add_generation_prompt", conversation.add_generation_prompt.into()),
+        ("tools", tools),
+        ("documents", Value::from(())),
+        ("bos_token", tokens.bos.as_str().into()),
+        ("eos_token", tokens.eos.as_str().into()),
+        ("unk_token", tokens.unknown.as_str().into()),
+        ("pad_token", tokens.padding.as_str().into()),
+    ];
+    let further = conversation.variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    Value::from_pairs(further.chain(own))
 }
 
 fn environment(chat: &Chat) -> std::result::Result<Environment<'static>, minijinja::Error> {
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
     let mut environment = Environment::new();
     environment.set_syntax(syntax);
-    let count = chat.messages.len() as u64;
-    environment.set_fuel(Some(FUEL + FUEL_PER_MESSAGE * count + FUEL_PER_PAIR * count * count));
+    let (count, values) = (chat.conversation.messages.len() as u64, chat.conversation.size());
+    let fuel = FUEL + FUEL_PER_MESSAGE * count + FUEL_PER_PAIR * count * count + FUEL_PER_VALUE * values;
+    environment.set_fuel(Some(fuel));
     environment.set_recursion_limit(DEEPEST_CALLS);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.set_formatter(|out, _, value| {
@@ -120,10 +118,14 @@ fn environment(chat: &Chat) -> std::result::Result<Environment<'static>, minijin
             ValueKind::None => "None",
             ValueKind::Bool if value.is_true() => "True",
             ValueKind::Bool => "False",
+            ValueKind::Number => &json::number(value),
             _ => return std::fmt::Write::write_fmt(out, format_args!("{value}")).map_err(minijinja::Error::from),
         };
         out.write_str(text).map_err(minijinja::Error::from)
     });
+    // As Python's jinja2 has them: text and maps are sequences too, and none is not iterable.
+    environment.add_test("sequence", |value: &Value| is_sequence(value.kind()));
+    environment.add_test("iterable", |value: &Value| is_sequence(value.kind()) || value.kind() == ValueKind::Iterable);
     environment.add_filter("tojson", json::tojson);
     environment.add_function("raise_exception", |message: String| -> std::result::Result<(), minijinja::Error> {
         Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
@@ -131,6 +133,11 @@ fn environment(chat: &Chat) -> std::result::Result<Environment<'static>, minijin
     let date = chat.date;
     environment.add_function("strftime_now", move |format: String| date.format(&format));
     Ok(environment)
+}
+
+fn is_sequence(kind: ValueKind) -> bool {
+    use ValueKind::{Bytes, Map, Seq, String, Undefined};
+    matches!(kind, Bytes | Map | Seq | String | Undefined)
 }
 
 /// Output that ends with an error once it is longer than any sensible prompt.

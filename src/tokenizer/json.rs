@@ -127,7 +127,7 @@ fn push_escape(unit: u16, out: &mut String) {
 }
 
 /// A number as Python's `repr` writes it.
-fn number(value: &Value) -> String {
+pub(super) fn number(value: &Value) -> String {
     if value.is_integer() {
         return value.to_string();
     }

@@ -13,6 +13,7 @@ mod bytes;
 mod charsmap;
 mod chat;
 mod classes;
+mod conversation;
 mod date;
 mod index;
 mod jinja;
@@ -46,7 +47,7 @@ use crate::error::Result;
 use crate::gguf::Metadata;
 use crate::yielding::{at_once, none};
 
-pub use self::chat::Message;
+pub use self::conversation::{Conversation, Message};
 pub use self::date::Date;
 pub use self::stream::{StopMatcher, StopStatus, TextStream, Utf8Stream};
 
@@ -209,6 +210,12 @@ impl Tokenizer {
         matches!(self.vocab.kind(id), Some(Kind::Control | Kind::Unknown))
     }
 
+    /// The control or added token of this name.
+    pub fn special_id(&self, name: &str) -> Option<u32> {
+        let id = self.special.longest(&self.vocab, name.as_bytes())?;
+        (self.vocab.token(id) == Some(name.as_bytes())).then_some(id)
+    }
+
     /// The number of tokens.
     pub fn vocab_size(&self) -> usize {
         self.vocab.len()
@@ -264,15 +271,14 @@ impl Tokenizer {
         &self.warnings
     }
 
-    /// Writes a conversation with the file's chat template; with `add_generation_prompt` it ends where the answer
-    /// starts. `date` is what the template sees as now.
+    /// Writes a conversation with the file's chat template. `date` is what the template sees as now.
     ///
     /// A file without a template gets ChatML when `<|im_start|>` is one of its tokens.
     ///
     /// # Errors
     /// `invalid_argument` when the template refuses the messages, is wrong or runs too long (with its line), or when
     /// there is no template.
-    pub fn template_text(&self, messages: &[Message], add_generation_prompt: bool, date: Date) -> Result<String> {
+    pub fn template_text(&self, conversation: &Conversation, date: Date) -> Result<String> {
         let name = |id: Option<u32>| {
             id.and_then(|id| self.vocab.token(id))
                 .map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned())
@@ -287,6 +293,6 @@ impl Tokenizer {
             unknown: name(self.rules.unknown),
             padding: name(self.rules.padding),
         };
-        chat::render(template, &chat::Chat { messages, add_generation_prompt, date, tokens })
+        chat::render(template, &chat::Chat { conversation, date, tokens })
     }
 }

@@ -61,6 +61,8 @@ pub struct TextStream {
     utf8: Utf8Stream,
     joint: Joint,
     show_special: bool,
+    /// Control tokens that are shown in any case.
+    shown: Vec<u32>,
 }
 
 impl TextStream {
@@ -69,13 +71,21 @@ impl TextStream {
     /// there.
     pub fn new(show_special: bool, continues: bool) -> Self {
         let joint = if continues { Joint::Inside } else { Joint::Start };
-        Self { utf8: Utf8Stream::new(), joint, show_special }
+        Self { utf8: Utf8Stream::new(), joint, show_special, shown: Vec::new() }
+    }
+
+    /// A stream that goes on from a prompt and shows these control tokens, by their names, and no others. Names that
+    /// are no tokens are ignored.
+    pub fn showing(tokenizer: &Tokenizer, names: &[String]) -> Self {
+        let shown = names.iter().filter_map(|name| tokenizer.special_id(name)).collect();
+        Self { shown, ..Self::new(false, true) }
     }
 
     /// The text that is certain after this token: often a word, at times nothing yet. Ids past the end give nothing.
     pub fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> String {
         let mut bytes = Vec::new();
-        tokenizer.push_token(id, self.show_special, &mut self.joint, &mut bytes);
+        let show = self.show_special || self.shown.contains(&id);
+        tokenizer.push_token(id, show, &mut self.joint, &mut bytes);
         self.utf8.push(&bytes)
     }
 

@@ -44,6 +44,7 @@ struct JsGenerateOptions {
     seed: f64,
     stop: Vec<String>,
     ignore_eos: bool,
+    show_special: Vec<String>,
 }
 
 impl Default for JsGenerateOptions {
@@ -61,6 +62,7 @@ impl Default for JsGenerateOptions {
             seed: 0.0,
             stop: Vec::new(),
             ignore_eos: false,
+            show_special: Vec::new(),
         }
     }
 }
@@ -80,7 +82,8 @@ impl JsGenerateOptions {
         sampling.validate()?;
         let max_tokens = self.max_tokens.map(|n| integer("maxTokens", n, f64::from(u32::MAX))).transpose()?;
         let max_tokens = max_tokens.map(|n| n as usize);
-        Ok(GenerateOptions { max_tokens, sampling, stop: self.stop, ignore_eos: self.ignore_eos })
+        let Self { stop, ignore_eos, show_special, .. } = self;
+        Ok(GenerateOptions { max_tokens, sampling, stop, ignore_eos, show_special })
     }
 }
 
@@ -133,8 +136,8 @@ impl WasmModel {
 
     /// The conversation as the model's template writes it.
     #[wasm_bindgen(js_name = applyChatTemplate)]
-    pub fn apply_chat_template(&self, messages: JsValue, add_generation_prompt: bool) -> Result<String, JsValue> {
-        template(&self.tokenizer, messages, add_generation_prompt)
+    pub fn apply_chat_template(&self, conversation: JsValue) -> Result<String, JsValue> {
+        template(&self.tokenizer, conversation)
     }
 
     /// Token ids of a prompt: special tokens are parsed; BOS is added where the file asks for it and the text does not
@@ -146,8 +149,8 @@ impl WasmModel {
 
     /// The conversation as token ids, by the rules of `encode_prompt`.
     #[wasm_bindgen(js_name = encodeMessages)]
-    pub fn encode_messages(&self, messages: JsValue, add_generation_prompt: bool) -> Result<Vec<u32>, JsValue> {
-        let text = template(&self.tokenizer, messages, add_generation_prompt)?;
+    pub fn encode_messages(&self, conversation: JsValue) -> Result<Vec<u32>, JsValue> {
+        let text = template(&self.tokenizer, conversation)?;
         Ok(self.tokenizer.encode_prompt(&text))
     }
 

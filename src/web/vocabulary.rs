@@ -1,13 +1,12 @@
 //! Text ↔ ids without a model: what `Tokenizer.load` gives, and what the engine shares with it.
 
-use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js};
 use super::load::{read_header, read_tokenizer};
 use super::source::{ByteSource, PartReader};
 use crate::Error;
-use crate::tokenizer::{Date, Message, Tokenizer};
+use crate::tokenizer::{Conversation, Date, Tokenizer};
 
 /// The tokenizer of a GGUF file whose tensors were not read.
 #[wasm_bindgen]
@@ -38,22 +37,15 @@ impl VocabularyHandle {
 
     /// The conversation as the model's template writes it.
     #[wasm_bindgen(js_name = applyChatTemplate)]
-    pub fn apply_chat_template(&self, messages: JsValue, add_generation_prompt: bool) -> Result<String, JsValue> {
-        template(&self.tokenizer, messages, add_generation_prompt)
+    pub fn apply_chat_template(&self, conversation: JsValue) -> Result<String, JsValue> {
+        template(&self.tokenizer, conversation)
     }
 }
 
-#[derive(Deserialize)]
-struct JsMessage {
-    role: String,
-    content: String,
-}
-
 /// The conversation as the template of `tokenizer` writes it, today.
-pub fn template(tokenizer: &Tokenizer, messages: JsValue, add_generation_prompt: bool) -> Result<String, JsValue> {
-    let messages: Vec<JsMessage> = from_value(messages, "messages")?;
-    let messages: Vec<Message> = messages.into_iter().map(|m| Message::new(m.role, m.content)).collect();
-    tokenizer.template_text(&messages, add_generation_prompt, today().map_err(to_js)?).map_err(to_js)
+pub fn template(tokenizer: &Tokenizer, conversation: JsValue) -> Result<String, JsValue> {
+    let conversation: Conversation = from_value(conversation, "conversation")?;
+    tokenizer.template_text(&conversation, today().map_err(to_js)?).map_err(to_js)
 }
 
 fn today() -> crate::Result<Date> {
