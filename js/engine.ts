@@ -5,10 +5,10 @@
  */
 import type { Input } from './embedding.js';
 import type { Evaluation, GenerationResult, ModelInfo, Piece } from './types.js';
-import type { TensorEngine, TensorHandle, TextMessage, WasmGenerateOptions } from './wasm/webgguf.js';
+import type { Conversation, TensorEngine, TensorHandle, WasmGenerateOptions } from './wasm/webgguf.js';
 
 /** A checked prompt: text, a conversation, or ids as they are. @internal */
-export type Prompt = string | TextMessage[] | Uint32Array;
+export type Prompt = string | Conversation | Uint32Array;
 
 /** Writes one text at a time; the calls belong between `start` and `finish`. @internal */
 export interface TextEngine {
@@ -34,7 +34,7 @@ export interface Engine extends TextEngine {
   readonly info: ModelInfo;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Uint32Array>;
   detokenize(ids: Uint32Array, showSpecial: boolean): Promise<string>;
-  applyChatTemplate(messages: TextMessage[], addGenerationPrompt: boolean): Promise<string>;
+  applyChatTemplate(conversation: Conversation): Promise<string>;
   /** `logits`: with all logits. */
   evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation>;
   /** A row for each input. Rejects once `signal` fires and the device is idle. */

@@ -38,6 +38,8 @@ export type {
   Timings,
   TokenIds,
   TokenizeOptions,
+  Tool,
+  ToolCall,
   TokenProbability,
   Usage,
   WasmInput,

@@ -9,7 +9,7 @@ import { progressReporter } from './progress.js';
 import { openSources } from './sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Source } from './types.js';
 import { wasmClasses } from './wasm.js';
-import type { TensorEngine, TensorHandle, TextMessage, WasmGenerateOptions } from './wasm/webgguf.js';
+import type { Conversation, TensorEngine, TensorHandle, WasmGenerateOptions } from './wasm/webgguf.js';
 import type { WasmModel as WasmHandle } from './wasm/webgguf.js';
 
 /** Most elements of a typed array that WebAssembly can address. */
@@ -57,8 +57,8 @@ export class LocalEngine implements Engine {
     return guarded(() => this.#handle.detokenize(ids, showSpecial));
   }
 
-  async applyChatTemplate(messages: TextMessage[], addGenerationPrompt: boolean): Promise<string> {
-    return guarded(() => this.#handle.applyChatTemplate(messages, addGenerationPrompt));
+  async applyChatTemplate(conversation: Conversation): Promise<string> {
+    return guarded(() => this.#handle.applyChatTemplate(conversation));
   }
 
   async start(prompt: Prompt, options: WasmGenerateOptions): Promise<void> {
@@ -131,7 +131,7 @@ export class LocalEngine implements Engine {
   }
 
   #encode(prompt: Prompt): Uint32Array {
-    if (Array.isArray(prompt)) return this.#handle.encodeMessages(prompt, true);
+    if (typeof prompt === 'object' && 'messages' in prompt) return this.#handle.encodeMessages(prompt);
     const ids = typeof prompt === 'string' ? this.#handle.encodePrompt(prompt) : prompt;
     if (ids.length > 0) return ids;
     throw invalidArgument('generate: expected at least one token id, found none');

@@ -3,6 +3,7 @@
  * A loaded language model: checks what it is given, and lets one request after the other use the engine.
  */
 import { abortable, cancellable } from './cancel.js';
+import { conversationOf } from './conversation.js';
 import { checkInputs, type Input } from './embedding.js';
 import type { Engine } from './engine.js';
 import { invalidArgument } from './errors.js';
@@ -12,7 +13,6 @@ import { LocalEngine } from './local-engine.js';
 import {
   checkGpu,
   checkIds,
-  checkMessages,
   checkText,
   embedOptions,
   flagOptions,
@@ -267,9 +267,8 @@ export class WasmModel {
    * @throws {WebggufError} `invalid_argument` where the file has no template or the template refuses the messages
    */
   async applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): Promise<string> {
-    const { addGenerationPrompt = true } = flagOptions('applyChatTemplate', options, ['addGenerationPrompt']);
-    const checked = checkMessages('applyChatTemplate', messages);
-    return this.#use('applyChatTemplate').applyChatTemplate(checked, addGenerationPrompt);
+    const conversation = conversationOf('applyChatTemplate', messages, options);
+    return this.#use('applyChatTemplate').applyChatTemplate(conversation);
   }
 
   /** Forgets the KV cache, once requests made before are done: the next prompt is computed from its first token. */

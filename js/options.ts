@@ -4,16 +4,15 @@
  */
 import { invalidArgument } from './errors.js';
 import type {
+  ChatTemplateOptions,
   EmbedOptions,
   GenerateOptions,
   Grammar,
   InspectOptions,
   LoadOptions,
-  Message,
   RankOptions,
   TokenIds,
 } from './types.js';
-import type { TextMessage } from './wasm/webgguf.js';
 
 type GrammarKind = Grammar extends infer G ? (G extends G ? keyof G : never) : never;
 
@@ -101,6 +100,8 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   seed: integer(0, Number.MAX_SAFE_INTEGER, 'an integer from 0 to 2^53 - 1'),
   stop: stopStrings,
   ignoreEos: FLAG,
+  showSpecial: (value) =>
+    Array.isArray(value) && value.every((item) => typeof item === 'string') ? undefined : 'an array of strings',
   grammar,
   logitBias,
   logprobs: integer(0, 20, 'an integer from 0 to 20'),
@@ -156,6 +157,18 @@ export function flagOptions<T extends object>(call: string, options: T, names: r
   return checked(call, options, Object.fromEntries(names.map((name) => [name, FLAG])));
 }
 
+const TEMPLATE: Record<keyof ChatTemplateOptions, Check> = {
+  addGenerationPrompt: FLAG,
+  enableThinking: FLAG,
+  tools: (value) => (Array.isArray(value) ? undefined : 'an array of tools'),
+  chatTemplateKwargs: ofType('object', 'an object'),
+};
+
+/** A checked copy of the options of `applyChatTemplate`. @internal */
+export function templateOptions(call: string, options: ChatTemplateOptions): ChatTemplateOptions {
+  return checked(call, options, TEMPLATE);
+}
+
 /** The signal, where it is the only option. @internal */
 export function signalOption(call: string, options: { signal?: AbortSignal | undefined }): AbortSignal | undefined {
   return checked(call, options, { signal: abortSignal }).signal;
@@ -197,36 +210,6 @@ export function show(value: unknown): string {
 /** Refuses anything but text. @internal */
 export function checkText(call: string, text: string): void {
   if (typeof text !== 'string') throw invalidArgument(`${call}: expected a string, found ${show(text)}`);
-}
-
-/**
- * A checked copy of a conversation: at least one `{ role, content }`. Parts of text are joined by newlines, as
- * llama.cpp joins them.
- * @internal
- */
-export function checkMessages(call: string, messages: readonly Message[]): TextMessage[] {
-  if (!Array.isArray(messages) || messages.length === 0) {
-    throw invalidArgument(`${call}: expected an array of at least one message, found ${show(messages)}`);
-  }
-  return messages.map((message: unknown, index) => {
-    const { role, content } = (message ?? {}) as Partial<Message>;
-    const text = Array.isArray(content) ? joinParts(`${call}: message ${index}`, content) : content;
-    if (typeof role === 'string' && typeof text === 'string') return { role, content: text };
-    throw invalidArgument(
-      `${call}: message ${index} must be { role, content } with a string for role, and a string or text parts for ` +
-        'content',
-    );
-  });
-}
-
-function joinParts(where: string, parts: readonly unknown[]): string {
-  const texts = parts.map((part, index) => {
-    const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown };
-    if (type === 'text' && typeof text === 'string') return text;
-    const found = typeof type === 'string' && type !== 'text' ? `type '${type}'` : show(part);
-    throw invalidArgument(`${where}: content[${index}] must be { type: 'text', text }, found ${found}`);
-  });
-  return texts.join('\n');
 }
 
 /** Refuses what is neither text, messages nor ids, and says what to write instead. @internal */

@@ -1,16 +1,17 @@
 /**
  * What `generate` may be given, checked.
  */
+import { conversationOf } from './conversation.js';
 import type { Prompt } from './engine.js';
 import { invalidArgument } from './errors.js';
-import { checkIds, checkMessages, checkPrompt } from './options.js';
+import { checkIds, checkPrompt } from './options.js';
 import type { Message, TokenIds } from './types.js';
 
 /** A checked copy of a prompt. @internal */
 export function promptOf(prompt: string | readonly Message[] | TokenIds, vocabularySize: number): Prompt {
   checkPrompt(prompt);
   if (typeof prompt === 'string') return prompt;
-  if (isConversation(prompt)) return checkMessages('generate', prompt);
+  if (isConversation(prompt)) return conversationOf('generate', prompt);
   return someIds('generate', prompt, vocabularySize);
 }
 

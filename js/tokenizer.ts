@@ -3,8 +3,9 @@
  * The vocabulary of a GGUF without its weights.
  */
 import { cancellable } from './cancel.js';
+import { conversationOf } from './conversation.js';
 import { guarded, invalidArgument } from './errors.js';
-import { checkIds, checkMessages, checkText, flagOptions, signalOption } from './options.js';
+import { checkIds, checkText, flagOptions, signalOption } from './options.js';
 import { openSources } from './sources.js';
 import type { ChatTemplateOptions, DetokenizeOptions, Message, Source, TokenIds, TokenizeOptions } from './types.js';
 import { wasmClasses } from './wasm.js';
@@ -76,10 +77,9 @@ export class Tokenizer {
    * @throws {WebggufError} `invalid_argument` where the file has no template or the template refuses the messages
    */
   applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): string {
-    const { addGenerationPrompt = true } = flagOptions('applyChatTemplate', options, ['addGenerationPrompt']);
-    const checked = checkMessages('applyChatTemplate', messages);
+    const conversation = conversationOf('applyChatTemplate', messages, options);
     const handle = this.#use('applyChatTemplate');
-    return guarded(() => handle.applyChatTemplate(checked, addGenerationPrompt));
+    return guarded(() => handle.applyChatTemplate(conversation));
   }
 
   /** Frees the vocabulary. Later calls throw `invalid_argument`; freeing twice does nothing. */

@@ -155,6 +155,8 @@ export interface ModelInfo {
    * ChatML's tokens, `<|im_start|>` and `<|im_end|>`.
    */
   readonly hasChatTemplate: boolean;
+  /** The chat template of the file, in Jinja. */
+  readonly chatTemplate?: string;
   /** Where the model runs. */
   readonly backend: 'webgpu' | 'cpu';
   /** The GPU adapter as the browser names it; empty on the CPU. */
@@ -176,12 +178,40 @@ export interface ModelInfo {
   readonly embeddingLength?: number;
 }
 
-/** One message of a conversation. */
+/** One message of a conversation, as the OpenAI API has it. Further fields reach the model's template as they are. */
 export interface Message {
-  /** `system`, `user`, `assistant`, or what else the model's template knows. */
+  /** `system`, `user`, `assistant`, `tool`, or what else the model's template knows. */
   role: string;
-  /** The text, in one string or in parts, which are joined by newlines. */
-  content: string | readonly TextPart[];
+  /** The text, in one string or in parts, which are joined by newlines; nothing beside `tool_calls`. */
+  content?: string | readonly TextPart[] | null | undefined;
+  /** Of the assistant: tools that it called. */
+  tool_calls?: readonly ToolCall[] | undefined;
+  /** Of a tool: the call that this is the result of. */
+  tool_call_id?: string | undefined;
+  /** Who speaks; of a tool its name. */
+  name?: string | undefined;
+  /** Of the assistant: what it thought before. Some templates write it into the prompt. */
+  reasoning_content?: string | null | undefined;
+}
+
+/** A call of a tool. */
+export interface ToolCall {
+  id: string;
+  type: 'function';
+  /** `arguments`: JSON text. */
+  function: { name: string; arguments: string };
+}
+
+/** A function that the model may call. */
+export interface Tool {
+  type: 'function';
+  /** `parameters`: a JSON Schema. */
+  function: {
+    name: string;
+    description?: string | undefined;
+    parameters?: object | undefined;
+    strict?: boolean | null | undefined;
+  };
 }
 
 /** A part of a message, as the OpenAI API has it. Only text is supported. */
@@ -214,6 +244,8 @@ export interface GenerateOptions {
   stop?: string | readonly string[] | undefined;
   /** Go on after the end-of-text token, for measurements. */
   ignoreEos?: boolean | undefined;
+  /** Control tokens whose names appear in the text, such as `[TOOL_CALLS]`; by default it leaves them all out. */
+  showSpecial?: readonly string[] | undefined;
   /**
    * What the text must be: see {@link Grammar}. Tokens that it does not allow are never chosen, and the text ends where
    * it allows an end; with `finishReason: 'length'` it may be cut off before. The first call with a grammar fetches
@@ -368,6 +400,12 @@ export interface DetokenizeOptions {
 export interface ChatTemplateOptions {
   /** End with the opening of the assistant's turn. Default true. */
   addGenerationPrompt?: boolean | undefined;
+  /** Functions that the model may call. A template that knows none ignores them. */
+  tools?: readonly Tool[] | undefined;
+  /** Variable `enable_thinking` of the template: whether the model thinks first. Default: what the template says. */
+  enableThinking?: boolean | undefined;
+  /** Further variables of the template. */
+  chatTemplateKwargs?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Anything that lists token ids. */

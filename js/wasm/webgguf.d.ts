@@ -52,7 +52,7 @@ export interface WasmGenerateOptions {
   seed?: number;
   stop?: string[];
   ignoreEos?: boolean;
-  showSpecial?: string[];
+  showSpecial?: readonly string[];
 }
 
 export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;

@@ -3,13 +3,13 @@
 
 export { calls, TensorEngine } from './mock_tensors.mjs';
 
-export const seen = { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [] };
+export const seen = { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [], templates: [] };
 
 /** What the next calls do; tests set and `reset` it. */
 export const plan = {};
 
 export function resetMock() {
-  Object.assign(seen, { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [] });
+  Object.assign(seen, { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [], templates: [] });
   for (const key of Object.keys(plan)) delete plan[key];
 }
 
@@ -100,7 +100,8 @@ export class WasmModel {
     return String.fromCharCode(...ids);
   }
 
-  applyChatTemplate(messages) {
+  applyChatTemplate({ messages, tools, variables }) {
+    seen.templates.push({ messages, tools, variables });
     if (plan.templateFails) throw codeError('invalid_argument', 'the file has no chat template');
     return messages.map(({ role, content }) => `<${role}>${content}`).join('');
   }
@@ -109,8 +110,8 @@ export class WasmModel {
     return this.tokenize(text, !text.startsWith('\u0001'));
   }
 
-  encodeMessages(messages) {
-    return this.encodePrompt(this.applyChatTemplate(messages));
+  encodeMessages(conversation) {
+    return this.encodePrompt(this.applyChatTemplate(conversation));
   }
 
   encodeInput(text, truncate) {
@@ -218,8 +219,8 @@ export class VocabularyHandle {
   detokenize(ids) {
     return String.fromCharCode(...ids);
   }
-  applyChatTemplate(messages) {
-    return JSON.stringify(messages);
+  applyChatTemplate(conversation) {
+    return JSON.stringify(conversation.messages);
   }
   free() {
     seen.freed += 1;

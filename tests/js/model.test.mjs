@@ -432,6 +432,37 @@ test('text functions check what they get', async () => {
   );
 });
 
+test('templates get tools, calls and variables as plain data', async () => {
+  const model = await load();
+  const called = { name: 'f', arguments: '{"a": [1, null]}' };
+  const messages = [
+    { role: 'assistant', tool_calls: [{ id: '1', type: 'function', function: called }], extra: undefined },
+    { role: 'tool', tool_call_id: '1', content: [{ type: 'text', text: 'ok' }] },
+  ];
+  const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }];
+  const chatTemplateKwargs = { date_string: 'today' };
+  await model.applyChatTemplate(messages, { tools, enableThinking: false, chatTemplateKwargs });
+  const [{ messages: seenMessages, tools: seenTools, variables }] = seen.templates;
+  assert.deepEqual(seenTools, tools);
+  assert.deepEqual(variables, { enable_thinking: false, date_string: 'today' });
+  assert.deepEqual(seenMessages[0].tool_calls[0].function, { name: 'f', arguments: { a: [1, null] } });
+  assert.equal(seenMessages[0].content, null);
+  assert.ok(!('extra' in seenMessages[0]));
+  assert.deepEqual(seenMessages[1], { role: 'tool', content: 'ok', tool_call_id: '1' });
+
+  const nested = JSON.parse('['.repeat(99) + ']'.repeat(99));
+  const refused = (message, options, pattern) =>
+    assert.rejects(model.applyChatTemplate([message], options), withCode('invalid_argument', pattern));
+  const user = { role: 'user', content: 'x' };
+  await refused({ role: 'user' }, {}, /message 0 must be/);
+  await refused({ ...user, x: () => {} }, {}, /message 0: expected what JSON can hold, found a function/);
+  await refused({ ...user, x: nested }, {}, /nested deeper than 64/);
+  await refused({ ...user, tool_calls: [{ function: {} }] }, {}, /tool_calls\[0\] must be/);
+  await refused(user, { tools: [{ name: 'f' }] }, /tools\[0\] must be/);
+  await refused(user, { enable_thinking: true }, /did you mean 'enableThinking'/);
+  await refused(user, { chatTemplateKwargs: { tools: [] } }, /chatTemplateKwargs.tools/);
+});
+
 test('after free everything is refused, and freeing again does nothing', async () => {
   const model = await load();
   await model.free();
