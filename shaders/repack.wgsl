@@ -1,7 +1,6 @@
 // Takes GGUF blocks apart into the sections of a packed matrix: see kernels/layout.rs for what goes where.
 // One thread converts one block of 32 weights (a K-quant's super-block is eight of them); the first thread of a
-// super-block also converts what the eight share. The target must be zero before: parts of a word are added by
-// atomicOr.
+// super-block also converts what the eight share. Padding is not written: the target's must be zero before.
 
 override WG_SIZE: u32 = 64;
 override COLS: u32;
@@ -44,9 +43,16 @@ fn put(word: u32, value: u32) {
     atomicStore(&dst[word], value);
 }
 
+// The bits of `mask << shift` of a word that other threads write other bits of.
+fn put_bits(word: u32, shift: u32, mask: u32, value: u32) {
+    // mutant: ~(mask << shift) => 0xffffffffu
+    atomicAnd(&dst[word], ~(mask << shift));
+    atomicOr(&dst[word], value << shift);
+}
+
 // Number i of the 16-bit values from word `at` on.
 fn put_half(at: u32, i: u32, value: u32) {
-    atomicOr(&dst[at + i / 2u], value << (16u * (i & 1u)));
+    put_bits(at + i / 2u, 16u * (i & 1u), 0xffffu, value);
 }
 
 // repack_block(i, b): block i of the raw rows becomes block b of the target

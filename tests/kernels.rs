@@ -54,7 +54,7 @@ macro_rules! groups {
 }
 
 groups! {
-    repack_and_gather: ["repack", "gather", "unpack_f16"],
+    repack_and_gather: ["repack", "gather", "find_rows", "unpack_f16"],
     mat_vec: ["mat_vec"],
     mat_mul: ["mat_mul", "mat_mul_int8", "mat_mul_subgroup_matrix", "quantise", "round_f16"],
     norms_rope_and_activation: ["norm", "swiglu", "rope", "rope_batch", "rope_kv", "rope_table"],

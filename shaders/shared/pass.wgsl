@@ -1,7 +1,7 @@
 // The rows of a pass and what is known of their sequences; kernels/pass.rs says who writes which word.
 struct Sequence {
     token: u32,    // the last sampled token
-    done: u32,     // 1 once an end-of-generation token was sampled
+    done: u32,     // 1 once an end-of-generation token was sampled, WAITING while a row of a table is missing
     steps: u32,    // tokens sampled so far
     position: u32, // of that token
 }
@@ -10,7 +10,7 @@ struct Row {
     token: u32,
     position: u32, // tokens of its sequence before it
     sequence: u32, // which cache, and which of `sequences`
-    flags: u32,    // ROW_DONE or 0
+    flags: u32,    // ROW_DONE or 0; above it, where find_rows ran, slot + 1 of the token's row
 }
 
 struct Pass {
@@ -22,4 +22,5 @@ struct Pass {
     row: array<Row>,
 }
 
-const ROW_DONE = 1u; // the sequence of the row has ended: everything stays as it is
+const ROW_DONE = 1u; // the sequence of the row has ended or waits: everything stays as it is
+const WAITING = 2u;

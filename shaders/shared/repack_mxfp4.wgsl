@@ -7,7 +7,7 @@ fn repack_block(i: u32, b: u32) {
     // mutant (repack): 17u * i => 18u * i
     let first = params.raw_offset + 17u * i;
     // mutant (repack): SCALES_AT + b / 4u => SCALES_AT + i / 4u
-    atomicOr(&dst[SCALES_AT + b / 4u], raw_byte(first) << (8u * (b & 3u)));
+    put_bits(SCALES_AT + b / 4u, 8u * (b & 3u), 255u, raw_byte(first));
     for (var k = 0u; k < 4u; k += 1u) {
         put(b * 4u + k, fp4_codes(raw_u32(first + 1u + 4u * k)));
     }

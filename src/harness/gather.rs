@@ -3,7 +3,7 @@
 use super::data::Tensor;
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
-use crate::kernels::gather::{gather, gather_places};
+use crate::kernels::gather::{gather, gather_places, gather_slots};
 use crate::kernels::pass::{Pass, ROW_DONE};
 use crate::reference;
 
@@ -19,6 +19,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.push(done_case(random));
     cases.push(scaled_case(random));
     cases.extend([false, true].map(|first| places_case(random, first)));
+    cases.push(slots_case(&mut Random::new(11)));
     cases.extend(GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised()).map(|ty| subnormal_case(random, ty)));
     cases
 }
@@ -64,6 +65,27 @@ fn places_case(random: &mut Random, first: bool) -> Case {
     let dispatches = gather_places(bench.fixed().0, &matrix, y.into(), first);
     let name = if first { "row 0 for all" } else { "by position" };
     bench.case(name.into(), dispatches, y, Expected::Close(expected, Tolerance::READ))
+}
+
+/// From the slots that rows have in their flags; one sequence is done, one token has no slot.
+fn slots_case(random: &mut Random) -> Case {
+    const COLS: usize = 96;
+    const SLOTS: [u32; 5] = [3, 0, 6, 2, 1];
+    let tensor = Tensor::new(random, GgmlType::Q5_1, [7, COLS as u32], 1.0);
+    let mut pass = Pass::chunk(0, 0, &[5; SLOTS.len()]);
+    pass.rows.iter_mut().zip(SLOTS).for_each(|(row, slot)| row.flags = (slot + 1) << 1);
+    (pass.rows[2].flags, pass.rows[3].flags) = (ROW_DONE, 0);
+    let mut bench = Bench::of(pass);
+    let matrix = tensor.upload(&mut bench, &[0]);
+    let before = random.floats(SLOTS.len() * COLS);
+    let y = bench.floats(&before);
+    let mut expected = vec![0.0; SLOTS.len() * COLS];
+    reference::gather(&tensor.reference(), &SLOTS, &mut expected).expect("the slots are rows");
+    expected.iter_mut().for_each(|x| *x *= 0.5);
+    expected[2 * COLS..3 * COLS].copy_from_slice(&before[2 * COLS..3 * COLS]);
+    expected[3 * COLS..4 * COLS].fill(0.0);
+    let dispatches = gather_slots(bench.fixed().0, &matrix, y.into(), 0.5);
+    bench.case("by slot".into(), dispatches, y, Expected::Close(expected, Tolerance::READ))
 }
 
 /// Blocks whose f16 are below 2^-14, where f16 has subnormal numbers and a device may have zeros: see

@@ -14,6 +14,7 @@ mod draws;
 mod elementwise;
 mod experts;
 mod fill;
+mod find_rows;
 mod fused;
 mod gather;
 mod gather_axis;
@@ -208,6 +209,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     let mut cases = repack::cases(random);
     cases.extend(fill::cases());
     cases.extend(gather::cases(random));
+    cases.extend(find_rows::cases());
     cases.extend(gather_axis::cases(caps, random));
     cases.extend(elementwise::cases(caps, random));
     cases.extend(mat_vec::cases(caps, random, step));

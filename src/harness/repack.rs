@@ -16,7 +16,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.map(|(ty, size)| case(random, ty, size)).collect()
 }
 
-/// Two slices, the later rows first, from a staging buffer in which they start at odd offsets.
+/// Two slices, the later rows first, from a staging buffer in which they start at odd offsets, over other rows.
 fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2]) -> Case {
     let layout = PackedLayout::new(ty, rows, cols);
     let row_bytes = layout.raw_row_bytes() as usize;
@@ -26,7 +26,7 @@ fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2]) -> Case {
     let (first, last) = raw.split_at(cut as usize * row_bytes);
     let staged = [&vec![0xff; gap], last, first].concat();
     let staging = bench.bytes(&staged).into();
-    let dst = bench.bytes(&vec![0; layout.bytes() as usize]);
+    let dst = bench.bytes(&packed(&layout, &Random::new(3).bytes(raw.len())));
     let second = (gap + (rows - cut) as usize * row_bytes) as u32;
     let grid = layout.grid().map_or(staging, |grid| bench.bytes(bytemuck::cast_slice(&grid.packed())).into());
     let source = |offset| Source { raw: staging, offset, grid };

@@ -21,6 +21,20 @@ pub struct Caps {
     pub max_binding: u64,
     /// `maxBufferSize` in bytes.
     pub max_buffer: u64,
+    /// Where a model's embeddings per layer are to lie; set by the option of `load`.
+    pub per_layer_embeddings: PerLayerEmbeddings,
+}
+
+/// Where the table of a model's embeddings per layer lies, of which a token needs one row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PerLayerEmbeddings {
+    /// A large table on the host, a small one on the GPU.
+    #[default]
+    Auto,
+    /// On the GPU.
+    Gpu,
+    /// On the host, with at most so many slots for rows on the GPU; where these hold them all, on the GPU.
+    Slots(u32),
 }
 
 /// What prefill rounds the activations of its matrix products to.
@@ -118,6 +132,7 @@ impl Caps {
             activation_format: ActivationFormat::F32,
             max_binding: 128 << 20,
             max_buffer: 256 << 20,
+            per_layer_embeddings: PerLayerEmbeddings::Auto,
         }
     }
 }

@@ -49,6 +49,12 @@ pub fn gather_places(pass: Slice, weights: &Matrix, y: Slice, first: bool) -> Ve
     dispatches((ids, pass, Extent::PerRows(1)), weights, y, (1.0, 0))
 }
 
+/// The rows of `weights` `[slots, cols]` in the slots that [`find_rows`](super::find_rows::find_rows) left in the rows
+/// of a pass → y `[rows, cols]` f32, multiplied by `scale`.
+pub fn gather_slots(pass: Slice, weights: &Matrix, y: Slice, scale: f32) -> Vec<Dispatch> {
+    dispatches((Ids::Slots, pass, Extent::PerRows(1)), weights, y, (scale, 0))
+}
+
 /// Where the ids come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ids {
@@ -56,6 +62,7 @@ enum Ids {
     OfTensor,
     Positions,
     First,
+    Slots,
 }
 
 impl Ids {
@@ -66,6 +73,7 @@ impl Ids {
             Self::OfTensor => ("ids_of_tensor", Some("tensor")),
             Self::Positions => ("ids_positions", Some("position")),
             Self::First => ("ids_first", Some("first")),
+            Self::Slots => ("ids_of_slots", Some("slot")),
         }
     }
 }

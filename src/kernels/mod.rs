@@ -22,6 +22,7 @@ pub mod cumsum;
 pub mod delta_net;
 pub mod elementwise;
 pub mod fill;
+pub mod find_rows;
 pub mod gather;
 pub mod gather_axis;
 pub mod kv_type;
@@ -70,6 +71,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &elementwise::SPEC,
     &elementwise::IN_PLACE,
     &fill::SPEC,
+    &find_rows::SPEC,
     &attention_strided::SPEC,
     &conv_causal::SPEC,
     &cumsum::SPEC,

@@ -7,8 +7,12 @@
 /// Sequences that one pass may hold rows of.
 pub const MAX_SEQUENCES: usize = 8;
 
-/// Flag of a row whose sequence has ended: kernels leave everything as it is.
+/// Flag of a row whose sequence has ended or waits: kernels leave everything as it is.
 pub const ROW_DONE: u32 = 1;
+
+/// [`Sequence::done`] of a sequence whose token has its row of a table in no slot: nothing changes until the host has
+/// put it there and writes the pass anew, see [`Pass::again`].
+pub const WAITING: u32 = 2;
 
 /// A sequence as the last sampled token left it.
 #[repr(C)]
@@ -16,7 +20,7 @@ pub const ROW_DONE: u32 = 1;
 pub struct Sequence {
     /// The last sampled token.
     pub token: u32,
-    /// 1 once an end-of-generation token was sampled; later passes then leave the sequence as it is.
+    /// 1 once an end-of-generation token was sampled, or [`WAITING`]; later passes then leave the sequence as it is.
     pub done: u32,
     /// Tokens sampled so far: the random generator's counter.
     pub steps: u32,
@@ -34,7 +38,7 @@ pub struct Row {
     pub position: u32,
     /// Which part of the caches is its own, and which of [`Header::sequences`].
     pub sequence: u32,
-    /// 0 or [`ROW_DONE`].
+    /// 0 or [`ROW_DONE`]; above that bit slot + 1 of the token's row, where [`find_rows`](super::find_rows) ran.
     pub flags: u32,
 }
 
@@ -71,6 +75,13 @@ impl Pass {
         let rows: Vec<Row> = (position..).zip(tokens).map(row).collect();
         let header = Header { rows: rows.len() as u32, outputs: 1, ..Header::default() };
         Self { header, rows }
+    }
+
+    /// The pass of a single sequence that has waited: its last token again, which is to be the last.
+    pub fn again(sequence: Sequence) -> Self {
+        let mut pass = Self::chunk(0, sequence.position, &[sequence.token]);
+        pass.header.sequences[0] = Sequence { done: 0, ..sequence };
+        pass
     }
 
     /// A decode pass: logits for every row. Rows of one sequence see those before them.

@@ -27,6 +27,20 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// Blocks, one per thread, of a workgroup.
 const WG_SIZE: u32 = 64;
 
+/// Bytes that the grid of a type takes at most; a multiple of what binding offsets must be.
+const GRID_BYTES: u64 = 4 << 10;
+
+/// Bytes of a staging buffer for `raw` bytes of rows and, behind them, a grid.
+pub const fn staging_bytes(raw: u64) -> u64 {
+    // The shader may read the word after the last.
+    (raw + 16).next_multiple_of(GRID_BYTES) + GRID_BYTES
+}
+
+/// Where the grid of a type lies in a staging buffer of so many bytes.
+pub const fn staged_grid_at(bytes: u64) -> u64 {
+    bytes - GRID_BYTES
+}
+
 /// Where the bytes of rows come from.
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
@@ -48,8 +62,8 @@ impl From<Slice> for Source {
 /// Packs `rows` whole rows of `source` into rows `dst_row` … of the matrix or shard `dst` of this layout, and puts the
 /// type's grid behind them.
 ///
-/// `dst` must hold [`PackedLayout::bytes`] and be zero where nothing was packed yet, as fresh buffers are; each row is
-/// packed once, in any order.
+/// `dst` must hold [`PackedLayout::bytes`] and be zero where nothing was packed yet, as fresh buffers are. Rows are
+/// packed in any order, and again where others take their place.
 pub fn repack(layout: &PackedLayout, dst_row: u32, rows: u32, source: &Source, dst: Slice) -> Dispatch {
     debug_assert!(dst_row + rows <= layout.rows, "{rows} rows from {dst_row} on do not fit into {}", layout.rows);
     let grid_words = layout.grid().map_or(0, |grid| grid.words);

@@ -54,6 +54,7 @@ files![
     "halves_of_bytes",
     "ids_first",
     "ids_of_pass",
+    "ids_of_slots",
     "ids_of_tensor",
     "ids_positions",
     "kv_f16",
