@@ -1,26 +1,28 @@
 //! Whole models on a WebGPU device against the CPU reference: logits of forced decoding, greedy and sampled text.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::forward::{EVALUATE_CHUNK, Room};
 use webgguf::gguf::{Array, Gguf, HeaderReader, Value};
 use webgguf::gpu::{Device, TensorGpu};
-use webgguf::kernels::caps::{Caps, Precision};
+use webgguf::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use webgguf::kernels::pass::Row;
 use webgguf::model::match_tensors;
 use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
 use webgguf::runtime::{
     AnySession, CpuSession, Engine, FinishReason, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH, Outcome,
-    RunIds, Session,
+    RowSource, RunIds, Session,
 };
 use webgguf::sampler::SamplingOptions;
 use webgguf::tensor::DType;
 use webgguf::tensor::reduce::{ReduceOp, ReduceOptions, reduce};
 use webgguf::time_slice::{now, yield_now};
 use webgguf::tokenizer::Tokenizer;
+use webgguf::{Error, ErrorCode};
 
 wasm_bindgen_test_configure!(run_in_browser);
 
@@ -40,10 +42,56 @@ fn header(file: &[u8]) -> Gguf {
 
 /// The model of `file` on the GPU.
 async fn on_gpu(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) -> GpuSession {
+    watched(device, caps, file, context, &Watch::default()).await
+}
+
+/// What was read of a table that is on the host.
+#[derive(Clone, Default)]
+struct Watch {
+    /// The rows of each read.
+    reads: Rc<RefCell<Vec<Vec<u32>>>>,
+    /// Whether reads fail.
+    broken: Rc<Cell<bool>>,
+}
+
+impl Watch {
+    /// Rows read so far.
+    fn rows(&self) -> usize {
+        self.reads.borrow().iter().map(Vec::len).sum()
+    }
+}
+
+/// A table in memory.
+struct Table {
+    rows: Vec<Vec<u8>>,
+    watch: Watch,
+}
+
+impl RowSource for Table {
+    fn read<'a>(&'a self, rows: &'a [u32]) -> Pin<Box<dyn Future<Output = webgguf::Result<Vec<u8>>> + 'a>> {
+        Box::pin(async move {
+            yield_now().await;
+            self.watch.reads.borrow_mut().push(rows.to_vec());
+            if self.watch.broken.get() {
+                return Err(Error::new(ErrorCode::DownloadFailed, "the table is gone"));
+            }
+            Ok(rows.iter().flat_map(|&row| self.rows[row as usize].clone()).collect())
+        })
+    }
+}
+
+/// As [`on_gpu`]; `watch` sees what is read of a table that is on the host.
+async fn watched(device: Rc<Device>, caps: Caps, file: &[u8], context: usize, watch: &Watch) -> GpuSession {
     let gguf = header(file);
     let config = webgguf::model::config(&gguf).expect("a known model");
     let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
     let mut builder = GpuModelBuilder::new(device, caps, config, context, &gguf.tensors, matched).expect("room");
+    if let Some(index) = builder.cached_tensor() {
+        let tensor = &gguf.tensors[index];
+        let bytes = &file[tensor.offset as usize..][..tensor.bytes as usize];
+        let rows = bytes.chunks(bytes.len() / tensor.dims[1] as usize).map(<[u8]>::to_vec).collect();
+        builder.read_rows_from(Box::new(Table { rows, watch: watch.clone() }));
+    }
     for (index, tensor) in gguf.tensors.iter().enumerate() {
         let mut at = tensor.offset as usize;
         for slice in builder.slices(index) {
@@ -348,7 +396,11 @@ async fn fresh(engine: &mut Engine, prompt: &[u32]) -> Vec<u32> {
 /// A recurrent state has seen the tokens in flight behind a stop, and cannot go back: sessions start again from a
 /// checkpoint, and say what fresh ones say.
 async fn go_on_after(file: &[u8], name: &str) {
-    for mut engine in both(file).await {
+    go_on_after_with(both(file).await, name).await;
+}
+
+async fn go_on_after_with(engines: [Engine; 2], name: &str) {
+    for mut engine in engines {
         let on_gpu = matches!(engine.session, AnySession::Gpu(_));
         let few = options(24, SamplingOptions::default());
         let prompt = ids(150, engine.session.config().vocab);
@@ -631,4 +683,113 @@ async fn a_pass_of_rows_of_one_sequence_gives_the_logits_of_single_steps() {
 fn relative_error(found: &[f32], expected: &[f32]) -> f64 {
     let size = |values: &mut dyn Iterator<Item = f32>| values.map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
     size(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / size(&mut expected.iter().copied())
+}
+
+/// Gemma 4 with embeddings per layer.
+const PER_LAYER: &[u8] = include_bytes!("fixtures/models/gemma4-e-q8_0.gguf");
+
+fn with_slots(slots: u32) -> impl FnOnce(Caps) -> Caps {
+    move |caps| Caps { per_layer_embeddings: PerLayerEmbeddings::Slots(slots), ..caps }
+}
+
+/// [`PER_LAYER`] with so many slots for rows of its table of 335, and what is read of the others.
+async fn few_slots(slots: u32) -> (Engine, Watch) {
+    let (device, watch) = (Rc::new(Device::open().await.expect("a WebGPU device")), Watch::default());
+    let caps = with_slots(slots)(device.caps.clone());
+    let session = watched(device, caps, PER_LAYER, CONTEXT, &watch).await;
+    let tokenizer = Tokenizer::from_metadata(&header(PER_LAYER).metadata).expect("a vocabulary");
+    (Engine::new(AnySession::Gpu(Box::new(session)), tokenizer), watch)
+}
+
+#[wasm_bindgen_test]
+async fn rows_on_the_host_give_the_logits_and_the_text_of_rows_on_the_gpu() {
+    let [mut whole, _] = both(PER_LAYER).await;
+    let vocab = whole.session.config().vocab;
+    let text = ids(300, vocab);
+    let (mut few, watch) = few_slots(16).await;
+    assert_eq!(logits(&mut few, &text).await, logits(&mut whole, &text).await);
+    assert!(watch.rows() > 200, "{} rows were read", watch.rows());
+    let warm = SamplingOptions { temperature: 1.3, repetition_penalty: 1.2, seed: 5, ..Default::default() };
+    for sampling in [SamplingOptions::default(), warm] {
+        let options = options(150, sampling);
+        let before = watch.reads.borrow().len();
+        let expected = generate(&mut whole, &text[..70], &options).await;
+        assert_eq!(generate(&mut few, &text[..70], &options).await, expected);
+        console_log!("150 tokens in 16 slots: {} reads", watch.reads.borrow().len() - before);
+    }
+    compare_both("rows on the host", both_with(PER_LAYER, CONTEXT, with_slots(40)).await).await;
+}
+
+#[wasm_bindgen_test]
+async fn a_row_in_a_slot_is_not_read() {
+    let (mut engine, watch) = few_slots(300).await;
+    let vocab = engine.session.config().vocab;
+    let warm = options(60, SamplingOptions { temperature: 1.5, seed: 3, ..Default::default() });
+    let prompt = ids(40, vocab);
+    let first = generate(&mut engine, &prompt, &warm).await.0;
+    let used: std::collections::BTreeSet<u32> = prompt.iter().chain(&first).copied().collect();
+    // The slots begin with the first rows. The last token is not read by any pass.
+    let known = |id: &&u32| **id >= 300 && (prompt.contains(id) || first[..59].contains(id));
+    let expected: Vec<u32> = used.iter().filter(known).copied().collect();
+    let mut read = watch.reads.borrow().concat();
+    read.sort_unstable();
+    assert_eq!(read, expected, "each once");
+    assert!(!read.is_empty(), "the test says nothing");
+    engine.reset();
+    assert_eq!(generate(&mut engine, &prompt, &warm).await.0, first);
+    assert_eq!(watch.rows(), expected.len(), "the second time nothing is read");
+}
+
+#[wasm_bindgen_test]
+async fn runs_go_on_after_a_stop_while_rows_are_on_the_host() {
+    go_on_after_with(both_with(PER_LAYER, CONTEXT, with_slots(24)).await, "gemma4-e in 24 slots").await;
+}
+
+#[wasm_bindgen_test]
+async fn a_read_that_fails_ends_the_run_and_leaves_the_session_usable() {
+    let (mut engine, watch) = few_slots(16).await;
+    let long = options(100, SamplingOptions::default());
+    let prompt = ids(30, engine.session.config().vocab);
+    let whole = generate(&mut engine, &prompt, &long).await.0;
+    engine.reset();
+    engine.start(prompt.clone(), long.clone(), 0.0).expect("a good prompt");
+    let mut seen = engine.next(|| 0.0).await.expect("a working device").expect("a token").ids;
+    watch.broken.set(true);
+    let error = loop {
+        match engine.next(|| 0.0).await {
+            Ok(piece) => seen.extend(piece.expect("more tokens").ids),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error.code(), error.message()), (ErrorCode::DownloadFailed, "the table is gone"));
+    assert_eq!(seen, whole[..seen.len()], "what came before is right");
+    let error = engine.start(ids(300, 335)[250..].to_vec(), long.clone(), 0.0).map(drop);
+    assert_eq!(error, Ok(()), "the run is over");
+    assert_eq!(engine.next(|| 0.0).await.expect_err("still broken").code(), ErrorCode::DownloadFailed);
+    watch.broken.set(false);
+    assert_eq!(generate(&mut engine, &prompt, &long).await.0, whole);
+}
+
+#[wasm_bindgen_test]
+async fn sequences_of_one_pass_read_rows_on_the_host() {
+    const STEPS: usize = 12;
+    let [mut whole, _] = both(PER_LAYER).await;
+    let (few, watch) = few_slots(16).await;
+    let vocab = whole.session.config().vocab;
+    let prompts: Vec<Vec<u32>> = [5, 40, 17].map(|n| ids(n + 9, vocab)[9..].to_vec()).into();
+    let mut session = few_rows(&few).await;
+    let (mut alone, mut rows) = (Vec::new(), Vec::new());
+    for (sequence, prompt) in prompts.iter().enumerate() {
+        alone.push(generate(&mut whole, prompt, &options(STEPS, SamplingOptions::default())).await.0);
+        let (&last, before) = prompt.split_last().expect("a token");
+        session.read_sequence(sequence as u32, 0, before).await.expect("a working device");
+        rows.push(row(sequence, before.len(), last));
+    }
+    let before = watch.rows();
+    let steps = session.decode_rows(&rows, STEPS).await.expect("a working device");
+    for (index, expected) in alone.iter().enumerate() {
+        let found: Vec<u32> = steps.iter().map(|step| step[index].token).collect();
+        assert_eq!(&found, expected, "sequence {index}");
+    }
+    assert!(watch.rows() > before, "the test says nothing");
 }

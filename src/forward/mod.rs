@@ -14,6 +14,7 @@ mod fusion;
 mod plan;
 mod prefill;
 mod recurrent;
+mod row_cache;
 mod weights;
 
 pub use activations::widest_row;
@@ -22,6 +23,7 @@ pub use buffers::{Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, S
 pub use embedder::BatchLists;
 pub use experts::{ExpertPart, ExpertScratch};
 pub use plan::{BufferSpec, Plan};
+pub use row_cache::RowCache;
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights, place};
 
 use fusion::{Attend, OfHeads, Step};
@@ -30,7 +32,8 @@ use crate::kernels::argmax::{argmax, argmax_merge};
 use crate::kernels::attention::{Attention, Limits};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
-use crate::kernels::gather::{gather, gather_places};
+use crate::kernels::find_rows::find_rows;
+use crate::kernels::gather::{gather, gather_places, gather_slots};
 use crate::kernels::norm;
 use crate::kernels::output_gate::{OutputGate, output_gate};
 use crate::kernels::pool::pool;
@@ -163,7 +166,14 @@ impl Lowering<'_> {
 
     fn embed(&self, table: WeightKey, scale: f32, y: Activation) -> Vec<Dispatch> {
         let Forward { weights, buffers, .. } = self.forward;
-        gather(buffers.pass, &weights.tables[&table], self.places.of(y).slice, scale)
+        let (pass, y) = (buffers.pass, self.places.of(y).slice);
+        match &weights.row_cache {
+            Some(cache) if cache.key == table => {
+                let find = find_rows(pass, cache.rows, cache.slot_of_row);
+                [find].into_iter().chain(gather_slots(pass, &cache.slots, y, scale)).collect()
+            }
+            _ => gather(pass, &weights.tables[&table], y, scale),
+        }
     }
 
     fn embed_place(&self, table: WeightKey, row: TableRow, y: Activation) -> Vec<Dispatch> {

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 
 use super::experts::ExpertPart;
 use super::plan::Plan;
+use super::row_cache::{self, RowCache};
 use crate::gguf::{GgmlType, TensorInfo};
 use crate::kernels::attention::MAX_HEAD_DIM;
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout, Shard, max_rows};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::program::{Experts, GateUp, Norm, Op, Program, Weight};
-use crate::model::{WeightKey, WeightSpec};
+use crate::model::program::{Experts, GateUp, Norm, Op, Output, Program, Weight};
+use crate::model::{Role, WeightKey, WeightSpec};
 use crate::{Error, ErrorCode, Result};
 
 /// Where one tensor goes.
@@ -73,6 +74,8 @@ pub type Projection = Vec<Part>;
 pub struct Weights {
     /// Embedding tables `[vocab, hidden]`.
     pub tables: HashMap<WeightKey, Matrix>,
+    /// The table that is not among them, since only some of its rows are on the GPU.
+    pub row_cache: Option<RowCache>,
     /// By the first of their matrices.
     pub projections: HashMap<WeightKey, Projection>,
     /// Weights and biases of norms and convolutions, factors: f32; what heads have of their own, by the first.
@@ -96,6 +99,8 @@ struct Placer<'a> {
     found: HashMap<WeightKey, (usize, WeightSpec)>,
     weights: Weights,
     targets: Vec<Option<Target>>,
+    /// Whether a table may lie on the host: sessions put its rows where a pass finds them, embedders do not.
+    may_cache_rows: bool,
 }
 
 /// Decides where every matched tensor goes and allocates its buffers.
@@ -117,7 +122,8 @@ pub fn place(
     }
     let found = matched.into_iter().map(|(index, spec)| (spec.key(), (index, spec))).collect();
     let targets = vec![None; tensors.len()];
-    let mut placer = Placer { plan, caps, tensors, found, weights: Weights::default(), targets };
+    let may_cache_rows = program.output == Output::Logits;
+    let mut placer = Placer { plan, caps, tensors, found, weights: Weights::default(), targets, may_cache_rows };
     for table in &program.rope_tables {
         for key in table.factors.iter().flat_map(|factors| [factors.short, factors.long]) {
             if let Some((index, _)) = placer.found.get(&key) {
@@ -193,9 +199,33 @@ impl Placer<'_> {
     }
 
     fn table(&mut self, key: WeightKey) -> Result<()> {
+        if self.may_cache_rows && key.role == Role::PerLayerTokenEmbedding && self.cached_table(key)? {
+            return Ok(());
+        }
         let matrix = self.matrix(&[key])?;
         self.weights.tables.insert(key, matrix);
         Ok(())
+    }
+
+    /// Slots for some rows of a table; false where all of them are to lie on the GPU.
+    fn cached_table(&mut self, key: WeightKey) -> Result<bool> {
+        let (index, tensor, spec) = self.tensor(key)?;
+        let (ty, name, cols, rows) = (tensor.ty, tensor.name.clone(), spec.cols(), spec.rows());
+        let Some(slots) = row_cache::slots(self.caps, tensor, [rows, cols]) else { return Ok(false) };
+        let matrix = self.shards(&name, ty, [slots as usize, cols], slots.into());
+        // They begin with the first rows: those of the most usual tokens, where a vocabulary is in order of its merges.
+        let run = RowRun { from: 0, rows: slots, matrix: matrix.clone(), row: 0 };
+        self.targets[index] = Some(Target::Rows(vec![run]));
+        let row_bytes = PackedLayout::new(ty, 1, cols as u32).raw_row_bytes();
+        self.weights.row_cache = Some(RowCache {
+            key,
+            tensor: index,
+            rows: rows as u32,
+            slots: matrix,
+            slot_of_row: self.plan.words("slots of rows", rows),
+            staging: self.plan.alloc("rows on their way", row_cache::cache_staging_bytes(row_bytes, slots)).into(),
+        });
+        Ok(true)
     }
 
     fn vector(&mut self, key: WeightKey) -> Result<()> {

@@ -10,7 +10,7 @@ use wasm_bindgen::JsValue;
 use super::pipeline::Pipeline;
 use super::shim;
 use super::unpack_f16::keeps_subnormals;
-use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape};
+use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings};
 use crate::{Error, ErrorCode, Result};
 
 /// What the browser says about the adapter.
@@ -189,6 +189,7 @@ fn caps(device: &wgpu::Device, instance: &wgpu::Instance, facts: &js_sys::Object
         activation_format: ActivationFormat::F32,
         max_binding: limits.max_storage_buffer_binding_size,
         max_buffer: limits.max_buffer_size,
+        per_layer_embeddings: PerLayerEmbeddings::Auto,
     }
 }
 

@@ -8,23 +8,22 @@ use super::embedder::GpuEmbedder;
 use super::gpu_model::{BatchPlan, GpuModel, RunPlan, SessionPlan};
 use super::gpu_session::GpuSession;
 use super::pace::Pace;
+use super::row_cache::{RowSource, Rows};
+use super::slots::Slots;
+use super::staging::{RowRange, Staging};
 use crate::forward::{Plan, Room, RowRun, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
-use crate::gpu::{Ahead, Buffer, BufferTable, CommandList, Device, Part};
+use crate::gpu::{Ahead, Buffer, BufferTable, Device};
 use crate::kernels::caps::Caps;
-use crate::kernels::layout::{Matrix, PackedLayout};
-use crate::kernels::repack::{Source, repack};
+use crate::kernels::repack::staging_bytes;
 use crate::kernels::rope::{Frequencies, Yarn};
-use crate::kernels::spec::{BufferId, Slice};
+use crate::kernels::spec::BufferId;
 use crate::model::program::{Output, RopeTable};
 use crate::model::{ModelConfig, WeightKey, WeightSpec};
 use crate::{Error, Result};
 
 /// Bytes of a slice of a tensor, at least one row.
 const SLICE: u64 = 8 << 20;
-
-/// Bytes that the grid of a type takes at most; a multiple of what binding offsets must be.
-const GRID_BYTES: u64 = 4 << 10;
 
 /// A part of a tensor that is put at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +84,7 @@ impl<'a> GpuModelBuilder<'a> {
             table,
             frequencies: Vec::new(),
             repacks: BTreeSet::new(),
+            rows: None,
             pace: Pace::default(),
         };
         let run = match model.program.output {
@@ -137,43 +137,36 @@ impl<'a> GpuModelBuilder<'a> {
             Some(Target::Rows(runs)) => {
                 let run = runs.iter().rfind(|run| run.from <= slice.first_row);
                 let run = run.ok_or_else(|| Error::bad_file("a tensor without rows"))?;
-                let row = run.row + slice.first_row - run.from;
-                let variant = self.put_rows(&run.matrix, row, slice.rows, bytes)?;
+                let range = RowRange { first: run.row + slice.first_row - run.from, rows: slice.rows };
+                let GpuModel { device, table, .. } = &self.model;
+                let staging = Staging { device, table, buffer: self.staging.into() };
+                let variant = staging.put(&run.matrix, &[range], bytes)?;
                 self.model.repacks.insert(variant);
                 Ok(())
             }
         }
     }
 
-    /// Rows that lie in one shard: [`GpuModelBuilder::slices`] cuts so. Returns the id of the kernel.
-    fn put_rows(&self, matrix: &Matrix, row: u32, rows: u32, bytes: &[u8]) -> Result<String> {
-        let shard = matrix.shards.iter().rfind(|shard| shard.first_row <= row);
-        let shard = shard.ok_or_else(|| Error::bad_file("a matrix without rows"))?;
-        // The kernel reads no byte beyond the slice's last.
-        self.model.device.write(self.model.table.get(self.staging), 0, bytes);
-        let layout = PackedLayout::new(matrix.ty, shard.rows, matrix.cols);
-        let source = Source { grid: self.stage_grid(&layout), ..Source::from(Slice::from(self.staging)) };
-        let dispatch = repack(&layout, row - shard.first_row, rows, &source, shard.buffer.into());
-        let device = &self.model.device;
-        let list = CommandList::record(device, std::slice::from_ref(&dispatch), &self.model.table)?;
-        device.submit([Part::from(&list)], 1, None);
-        Ok(dispatch.kernel.id)
+    /// The table of which only the first rows are put and the others are read later: its number among the tensors. It
+    /// wants a source, see [`GpuModelBuilder::read_rows_from`].
+    pub fn cached_tensor(&self) -> Option<usize> {
+        self.model.weights.row_cache.as_ref().map(|cache| cache.tensor)
     }
 
-    /// Writes the grid of the layout's type, if it has one, behind the rows in the staging buffer.
-    fn stage_grid(&self, layout: &PackedLayout) -> Slice {
-        let staging = Slice::from(self.staging);
-        let Some(grid) = layout.grid() else { return staging };
-        let buffer = self.model.table.get(self.staging);
-        let offset = buffer.size() - GRID_BYTES;
-        self.model.device.write(buffer, offset, bytemuck::cast_slice(&grid.packed()));
-        Slice { offset, ..staging }
+    /// Where rows of [`GpuModelBuilder::cached_tensor`] are read from.
+    pub fn read_rows_from(&mut self, source: Box<dyn RowSource>) {
+        let GpuModel { weights, device, table, rows, .. } = &mut self.model;
+        let Some(cache) = &weights.row_cache else { return };
+        let slots = Slots::new(cache.rows, cache.slots.rows);
+        device.write(table.get(cache.slot_of_row.buffer), 0, bytemuck::cast_slice(slots.table()));
+        *rows = Some(Rows::new(slots, source));
     }
 
     /// The first session of the model, once all tensors are there and all pipelines compiled.
     ///
     /// # Errors
-    /// `device_lost` and `out_of_memory` as the browser reports them, and for a shader that it refuses.
+    /// `device_lost` and `out_of_memory` as the browser reports them, and for a shader that it refuses;
+    /// `invalid_argument` where a cached table has no source.
     pub async fn finish(self) -> Result<GpuSession> {
         match self.finish_any().await? {
             GpuRun::Session(session) => Ok(*session),
@@ -186,6 +179,11 @@ impl<'a> GpuModelBuilder<'a> {
     /// # Errors
     /// Those of [`Self::finish`].
     pub async fn finish_any(self) -> Result<GpuRun> {
+        if self.model.rows.is_none() && self.cached_tensor().is_some() {
+            return Err(Error::invalid_argument(
+                "a table of which some rows are on the GPU has no source of the others",
+            ));
+        }
         let Self { mut model, staging, rope_factors, context, run, run_table, pipelines, .. } = self;
         model.device.finish_ahead(pipelines).await;
         model.table.remove(staging);
@@ -232,7 +230,7 @@ fn frequencies_of<'a>(table: &RopeTable, factors: Option<&'a [f32]>) -> Frequenc
 /// Room for a slice of rows, and for a grid behind it.
 fn staging_buffer(device: &Device, tensors: &[TensorInfo]) -> Result<Buffer> {
     let longest_row = tensors.iter().map(|tensor| tensor_row_bytes(tensor).unwrap_or(0)).max().unwrap_or(0);
-    device.storage_buffer("staging", (SLICE.max(longest_row) + 16).next_multiple_of(GRID_BYTES) + GRID_BYTES)
+    device.storage_buffer("staging", staging_bytes(SLICE.max(longest_row)))
 }
 
 fn tensor_row_bytes(tensor: &TensorInfo) -> Result<u64> {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::gpu_session::GpuSession;
 use super::queue::{Queue, Work};
-use crate::forward::{CHUNK, Forward};
+use crate::forward::Forward;
 use crate::gpu::{CommandList, Part};
 use crate::kernels::pass::{Header, Pass, Row, Sequence};
 use crate::{Error, Result};
@@ -24,8 +24,10 @@ impl GpuSession {
     /// Those of the device.
     pub async fn read_sequence(&mut self, sequence: u32, position: usize, ids: &[u32]) -> Result<()> {
         let mut queue = Queue::new(&self.model);
-        for (index, chunk) in ids.chunks(CHUNK).enumerate() {
-            let at = position + index * CHUNK;
+        let most = self.model.chunk();
+        for (index, chunk) in ids.chunks(most).enumerate() {
+            let at = position + index * most;
+            self.model.ensure_rows(chunk).await?;
             self.advance_to(at + chunk.len());
             self.write(self.buffers.pass, &Pass::chunk(sequence, at as u32, chunk).bytes());
             let work = Work { layers: &self.lists.prefill, then: &[], tokens: chunk.len(), copy: None };
@@ -39,6 +41,7 @@ impl GpuSession {
     /// # Errors
     /// `invalid_argument` for more rows than the session has room for, and those of the device.
     pub async fn logits_of_rows(&mut self, rows: &[Row]) -> Result<Vec<f32>> {
+        self.ensure_rows_of(rows.iter().map(|row| row.token)).await?;
         let count = self.start_rows(rows)?;
         self.submit_rows(count, false);
         let bytes = rows.len() * self.model.config.vocab * 4;
@@ -53,8 +56,12 @@ impl GpuSession {
     /// As [`GpuSession::logits_of_rows`].
     pub async fn decode_rows(&mut self, rows: &[Row], steps: usize) -> Result<Vec<Vec<Sequence>>> {
         let count = self.start_rows(rows)?;
-        let mut all = Vec::with_capacity(steps);
+        let mut all: Vec<Vec<Sequence>> = Vec::with_capacity(steps);
         for _ in 0..steps {
+            match all.last() {
+                Some(last) => self.ensure_rows_of(last.iter().map(|sequence| sequence.token)).await?,
+                None => self.ensure_rows_of(rows.iter().map(|row| row.token)).await?,
+            }
             self.submit_rows(count, true);
             let pass = self.table.get(self.buffers.pass.buffer);
             let bytes = self.model.device.read(pass, 0, size_of::<Header>() as u64).await?;
@@ -62,6 +69,10 @@ impl GpuSession {
             all.push(rows.iter().map(|row| header.sequences[row.sequence as usize]).collect());
         }
         Ok(all)
+    }
+
+    async fn ensure_rows_of(&self, tokens: impl Iterator<Item = u32>) -> Result<()> {
+        self.model.ensure_rows(&tokens.collect::<Vec<_>>()).await
     }
 
     /// Writes the pass, and makes its lists where they are not made yet.

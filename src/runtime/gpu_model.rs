@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::embedder::{SMALL_BATCH, batch_rows};
 use super::pace::Pace;
+use super::row_cache::Rows;
 use crate::Result;
 use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, widest_row};
 use crate::gpu::{BufferTable, Device};
@@ -13,8 +14,8 @@ use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::ModelConfig;
 use crate::model::program::Program;
 
-/// Weights on a device, and what is known of the model. It never changes once it is built, and any number of
-/// [sessions](super::GpuSession) run it. The weights go when the last of them does.
+/// Weights on a device, and what is known of the model. Nothing but the rows of a cached table changes once it is
+/// built, and any number of [sessions](super::GpuSession) run it. The weights go when the last of them does.
 pub struct GpuModel {
     pub(super) device: Rc<Device>,
     /// The device's, with the precision that the model is run in.
@@ -30,6 +31,8 @@ pub struct GpuModel {
     /// Ids of the kernels that took the weights apart.
     pub(super) repacks: BTreeSet<String>,
     pub(super) pace: Pace,
+    /// Of a table that is not whole on the GPU.
+    pub(super) rows: Option<Rows>,
 }
 
 impl GpuModel {

@@ -14,7 +14,7 @@ use super::session::{RunIds, Session, Token};
 use crate::forward::{Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, Part, ReadBack, Ring};
 use crate::kernels::caps::{ActivationFormat, Precision};
-use crate::kernels::pass::{Header, Pass, READ_BYTES, Sequence};
+use crate::kernels::pass::{Header, Pass, READ_BYTES, Sequence, WAITING};
 use crate::kernels::spec::Slice;
 use crate::model::ModelConfig;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
@@ -41,6 +41,8 @@ pub struct GpuSession {
     pub(super) checkpoints: Option<Checkpoints>,
     /// Lists for passes of several rows, by their number.
     pub(super) few_rows: BTreeMap<u32, FewRows>,
+    /// The sequence, where it waits for a row of a table: its pass was read back, and nothing in flight does anything.
+    waiting: Option<Sequence>,
 }
 
 /// Made at the first call of [`Session::logits_of_all`].
@@ -88,6 +90,7 @@ impl GpuSession {
             written: Cell::new(0),
             next: Cell::new(0),
             few_rows: BTreeMap::new(),
+            waiting: None,
         };
         for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
             session.write(*slice, bytemuck::cast_slice(frequencies));
@@ -130,6 +133,7 @@ impl GpuSession {
         let tokens = MIN_TOKENS.min(CHUNK).min(self.context_length());
         let dispatches = self.lists.prefill.len();
         let layer = dispatches.div_ceil(self.model.config.layers.max(1));
+        self.model.ensure_rows(&[0]).await?;
         self.write_pass(&vec![0; tokens], 0);
         for part in [0..layer, 0..dispatches] {
             if self.model.pace.parts(tokens, dispatches) > 1 {
@@ -161,8 +165,10 @@ impl GpuSession {
             return Err(Error::new(ErrorCode::ContextFull, message));
         }
         let mut queue = Queue::new(&self.model);
-        for (index, chunk) in ids.chunks(CHUNK).enumerate() {
-            let first = index * CHUNK;
+        let most = self.model.chunk();
+        for (index, chunk) in ids.chunks(most).enumerate() {
+            let first = index * most;
+            self.model.ensure_rows(chunk).await?;
             self.write_pass(chunk, position + first);
             let source = self.buffers.places.head.of(self.model.program.residual()).slice;
             let copy = Copy {
@@ -218,14 +224,39 @@ impl GpuSession {
         true
     }
 
-    /// The token of a read-back. One that ends the run leaves the states where they are, whatever is in flight.
-    fn token(&mut self, bytes: &[u8]) -> Token {
+    /// The token of a read-back; `None` where its sequence waits. One that ends the run leaves the states where they
+    /// are, whatever is in flight.
+    fn token(&mut self, bytes: &[u8]) -> Option<Token> {
         let sequence = sequence(bytes);
+        if sequence.done == WAITING {
+            self.waiting = Some(sequence);
+            return None;
+        }
         if sequence.done != 0 {
             self.next.set(sequence.position as usize);
             self.moved(Some(sequence.position as usize));
         }
-        Token { id: sequence.token, end: sequence.done != 0 }
+        self.model.touch_row(sequence.token);
+        Some(Token { id: sequence.token, end: sequence.done != 0 })
+    }
+
+    /// Fetches the row that a sequence waits for, and submits again the passes that did nothing without it.
+    async fn go_on(&mut self, sequence: Sequence) -> Result<()> {
+        let passes = 1 + self.ring.in_flight();
+        self.ring.discard();
+        self.model.ensure_rows(&[sequence.token]).await?;
+        self.write(self.buffers.pass, &Pass::again(sequence).bytes());
+        let position = sequence.position as usize;
+        self.next.set(position);
+        // Copies of states past it are of passes that did nothing.
+        self.moved(Some(position));
+        self.rewind_states(position);
+        for _ in 0..passes {
+            if !self.step()? {
+                return Err(no_read_back());
+            }
+        }
+        self.model.device.check()
     }
 
     fn record_evaluation(&mut self) -> Result<Evaluation> {
@@ -307,12 +338,14 @@ impl Session for GpuSession {
     /// again.
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         self.ring.discard();
+        self.waiting = None;
         let by_decode = usize::from(self.rounds() || ids.len() == 1 || self.checkpoints.is_some());
         self.start_states(position);
         let (many, one) = ids.split_at(ids.len() - by_decode);
         let mut queue = Queue::new(&self.model);
         let mut done = 0;
-        for chunk in many.chunks(CHUNK) {
+        for chunk in many.chunks(self.model.chunk()) {
+            self.model.ensure_rows(chunk).await?;
             let choose = done + chunk.len() == ids.len();
             if !self.chunk(chunk, position + done, choose, &mut queue, stop).await? {
                 break;
@@ -325,6 +358,7 @@ impl Session for GpuSession {
         }
         if !one.is_empty() && done == many.len() && !(stop.get() && done > 0) {
             self.keep_states();
+            self.model.ensure_rows(one).await?;
             self.write_pass(one, position + done);
             if !self.submit_one() {
                 return Err(no_read_back());
@@ -337,7 +371,7 @@ impl Session for GpuSession {
     }
 
     fn step(&mut self) -> Result<bool> {
-        let submitted = self.submit_one();
+        let submitted = self.waiting.is_none() && self.submit_one();
         if submitted {
             self.advance_to(self.next.get() + 1);
             self.moved(Some(self.next.get()));
@@ -349,17 +383,28 @@ impl Session for GpuSession {
     }
 
     fn in_flight(&self) -> usize {
-        self.ring.in_flight()
+        self.ring.in_flight() + usize::from(self.waiting.is_some())
     }
 
     async fn next(&mut self) -> Result<Option<Token>> {
-        let bytes = self.ring.next(&self.model.device).await?;
-        Ok(bytes.map(|bytes| self.token(&bytes)))
+        loop {
+            if let Some(sequence) = self.waiting.take() {
+                self.go_on(sequence).await?;
+            }
+            let Some(bytes) = self.ring.next(&self.model.device).await? else { return Ok(None) };
+            let token = self.token(&bytes);
+            if token.is_some() {
+                return Ok(token);
+            }
+        }
     }
 
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
+        if self.waiting.is_some() {
+            return Ok(None);
+        }
         let bytes = self.ring.next_if_ready(&self.model.device)?;
-        Ok(bytes.map(|bytes| self.token(&bytes)))
+        Ok(bytes.and_then(|bytes| self.token(&bytes)))
     }
 
     /// Without rounding of activations.
@@ -367,6 +412,7 @@ impl Session for GpuSession {
         if self.evaluation.is_none() {
             self.evaluation = Some(self.record_evaluation()?);
         }
+        self.model.ensure_rows(ids).await?;
         self.moved(Some(position + ids.len()));
         let Some(evaluation) = &self.evaluation else { return Ok(Vec::new()) };
         self.write_pass(ids, position);

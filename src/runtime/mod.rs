@@ -22,7 +22,13 @@ mod lists;
 mod pace;
 #[cfg(target_arch = "wasm32")]
 mod queue;
+#[cfg(target_arch = "wasm32")]
+mod row_cache;
 mod session;
+#[cfg(any(target_arch = "wasm32", test))]
+mod slots;
+#[cfg(target_arch = "wasm32")]
+mod staging;
 
 #[cfg(target_arch = "wasm32")]
 pub use builder::{GpuModelBuilder, GpuRun, TensorSlice};
@@ -35,4 +41,6 @@ pub use generate::{Engine, FinishReason, GenerateOptions, Outcome, Piece};
 pub use gpu_model::GpuModel;
 #[cfg(target_arch = "wasm32")]
 pub use gpu_session::{GpuSession, MAX_DEPTH};
+#[cfg(target_arch = "wasm32")]
+pub use row_cache::RowSource;
 pub use session::{AnySession, NO_TOKEN, RunIds, Session, Token};
