@@ -31,6 +31,7 @@ export function fromBytes(bytes: Uint8Array, name: string): ByteSource {
       offset += piece.length;
       return piece;
     },
+    read: async (at, length) => bytes.subarray(at, at + length),
     cancel: () => {
       offset = bytes.length;
     },
@@ -73,11 +74,26 @@ export function fromRanges(source: Ranges, signal: AbortSignal): ByteSource {
       readAhead();
       return piece;
     },
+    read: (at, length) => readWhole(source, at, length),
     cancel: () => {
       offset = size;
       ahead = undefined;
     },
   };
+}
+
+/** A range with all its bytes, by as many reads as it takes. */
+async function readWhole(source: Ranges, offset: number, length: number): Promise<Uint8Array> {
+  const first = await readRange(source, offset, length);
+  if (first.length === length) return first;
+  const whole = new Uint8Array(length);
+  whole.set(first);
+  for (let at = first.length; at < length; ) {
+    const piece = await readRange(source, offset + at, length - at);
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
 }
 
 /** One ranged read, checked: at least one byte, at most `length`. */

@@ -58,6 +58,9 @@ const FLAG = ofType('boolean', 'true or false');
 const gpu: Check = (value) =>
   typeof value === 'object' && value !== null && 'engine' in value ? undefined : 'a Gpu, as Gpu.create() makes it';
 
+const PER_LAYER: Check = (value) =>
+  oneOf('auto', 'gpu', 'host')(value) && TOKENS(value) && "'auto' or 'gpu' or 'host' or an integer of at least 1";
+
 const LOAD: Record<keyof LoadOptions, Check> = {
   onProgress: ofType('function', 'a function'),
   signal: abortSignal,
@@ -65,10 +68,15 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   backend: oneOf('auto', 'webgpu', 'cpu'),
   precision: oneOf('auto', 'exact', 'fast'),
   pooling: oneOf('mean', 'cls', 'last'),
+  perLayerEmbeddings: PER_LAYER,
   gpu,
 };
 
-const INSPECT: Record<keyof InspectOptions, Check> = { contextLength: LOAD.contextLength, signal: abortSignal };
+const INSPECT: Record<keyof InspectOptions, Check> = {
+  contextLength: LOAD.contextLength,
+  perLayerEmbeddings: PER_LAYER,
+  signal: abortSignal,
+};
 
 function grammar(value: unknown): string | undefined {
   const kinds = Object.keys(GRAMMARS) as GrammarKind[];

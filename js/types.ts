@@ -83,6 +83,14 @@ export interface LoadOptions {
    * file says; a file that says nothing writes text, unless its architecture cannot.
    */
   pooling?: 'mean' | 'cls' | 'last' | undefined;
+  /**
+   * Where the embeddings per layer of Gemma 4 E2B and E4B lie, about half of the file, of which each token needs one
+   * row. `host`: the GPU holds the rows used last, up to 128 MiB of them, and the others are read from the source when
+   * a token needs one, so a file must stay readable and a buffer as it is. A source that can be read once (a stream, a
+   * response, a URL) has them in JavaScript's memory. `gpu`: all on the GPU. A number: so many rows on the GPU, at
+   * least 16. `auto` (default) is `host` where they take 64 MiB or more. Other models do not have them.
+   */
+  perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number | undefined;
 }
 
 /** What {@link WasmModel.inspect} finds out from the header of a file. */
@@ -130,6 +138,8 @@ export interface Inspection {
 export interface InspectOptions {
   /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
   contextLength?: number | undefined;
+  /** As {@link LoadOptions.perLayerEmbeddings}. */
+  perLayerEmbeddings?: LoadOptions['perLayerEmbeddings'];
   /** Cancels. */
   signal?: AbortSignal | undefined;
 }

@@ -12,6 +12,11 @@ export interface ByteSource {
   readonly name: string;
   /** The next piece (at least one byte), or `undefined` at the end. */
   next(): Promise<Uint8Array | undefined>;
+  /**
+   * Reads exactly `length` bytes at `offset`, also what `next` gave before and after the end, until `cancel`; several
+   * reads may be under way. Absent where a source can be read once.
+   */
+  read?(offset: number, length: number): Promise<Uint8Array>;
   /** Stops reading and frees what the source holds. May be called at any time, more than once. */
   cancel(): void;
 }
@@ -38,6 +43,7 @@ export interface WasmLoadOptions {
   contextLength?: number;
   precision?: 'auto' | 'exact' | 'fast';
   pooling?: 'mean' | 'cls' | 'last';
+  perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;
 }
 
 export interface WasmGenerateOptions {
@@ -58,7 +64,10 @@ export interface WasmGenerateOptions {
 export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
 
 /** What the headers of these parts say, and whether a GPU here can hold the model. */
-export function inspect(sources: ByteSource[], options: { contextLength?: number }): Promise<Inspection>;
+export function inspect(
+  sources: ByteSource[],
+  options: Pick<WasmLoadOptions, 'contextLength' | 'perLayerEmbeddings'>,
+): Promise<Inspection>;
 
 /** A loaded model; the public class of this name wraps it. */
 export class WasmModel {

@@ -2,13 +2,24 @@
 
 use wasm_bindgen::prelude::*;
 
-use crate::Error;
+use crate::{Error, ErrorCode};
 
 /// An `Error` with the property `code`; `js/errors.ts` makes a `WebggufError` or an `AbortError` of it.
 pub fn to_js(error: Error) -> JsValue {
     let made = js_sys::Error::new(error.message());
     let _ = js_sys::Reflect::set(&made, &"code".into(), &error.code().as_str().into());
     made.into()
+}
+
+/// What a source throws while it is read: `download_failed` where it says nothing else.
+pub fn from_js(error: &JsValue) -> Error {
+    let field = |name: &str| js_sys::Reflect::get(error, &name.into()).ok().and_then(|value| value.as_string());
+    let code = match field("code").as_deref() {
+        Some("invalid_argument") => ErrorCode::InvalidArgument,
+        Some("integrity_failed") => ErrorCode::IntegrityFailed,
+        _ => ErrorCode::DownloadFailed,
+    };
+    Error::new(code, field("message").unwrap_or_else(|| "the source could not be read".into()))
 }
 
 /// The value that Rust hands to JavaScript, by serde.

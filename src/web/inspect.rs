@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
-use super::load::{context_length, read_header, read_tokenizer};
+use super::load::{context_length, per_layer_embeddings, read_header, read_tokenizer};
 use super::source::{ByteSource, PartReader};
 use crate::forward::{Buffers, Plan, Room, place};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::{BufferTable, Device};
+use crate::kernels::caps::Caps;
 use crate::model::{ModelConfig, match_tensors};
 use crate::{Error, ErrorCode, Result};
 
@@ -16,6 +17,8 @@ use crate::{Error, ErrorCode, Result};
 #[serde(rename_all = "camelCase")]
 struct Options {
     context_length: Option<f64>,
+    #[serde(default, with = "serde_wasm_bindgen::preserve")]
+    per_layer_embeddings: JsValue,
 }
 
 /// Mirrors `Inspection` in `js/types.ts`.
@@ -85,7 +88,9 @@ pub async fn inspect(sources: Vec<ByteSource>, options: JsValue) -> std::result:
             let context = context_length(options.context_length, &config).map_err(to_js)?;
             // No adapter is an answer too: the model runs on the CPU then.
             if let Ok(device) = Device::open().await {
-                found.gpu = Some(estimate(&device, &config, &gguf.tensors, context).await);
+                let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
+                let caps = Caps { per_layer_embeddings, ..device.caps.clone() };
+                found.gpu = Some(estimate((&device, &caps), &config, &gguf.tensors, context).await);
             }
         }
         Err(error) => found.reason = Some(error.into()),
@@ -124,7 +129,12 @@ async fn configure(gguf: &Gguf, found: &mut Inspection) -> Result<ModelConfig> {
 }
 
 /// Plans the model's buffers, and makes them for a moment: nothing else tells whether the memory is there.
-async fn estimate(device: &Device, config: &ModelConfig, tensors: &[TensorInfo], context: usize) -> Gpu {
+async fn estimate(
+    (device, caps): (&Device, &Caps),
+    config: &ModelConfig,
+    tensors: &[TensorInfo],
+    context: usize,
+) -> Gpu {
     let mut gpu = Gpu {
         adapter: device.adapter.name.clone(),
         context_length: context,
@@ -133,16 +143,21 @@ async fn estimate(device: &Device, config: &ModelConfig, tensors: &[TensorInfo],
         fits: true,
         reason: None,
     };
-    if let Err(error) = try_memory(device, config, tensors, &mut gpu).await {
+    if let Err(error) = try_memory((device, caps), config, tensors, &mut gpu).await {
         (gpu.fits, gpu.reason) = (false, Some(error.into()));
     }
     gpu
 }
 
-async fn try_memory(device: &Device, config: &ModelConfig, tensors: &[TensorInfo], gpu: &mut Gpu) -> Result<()> {
+async fn try_memory(
+    (device, caps): (&Device, &Caps),
+    config: &ModelConfig,
+    tensors: &[TensorInfo],
+    gpu: &mut Gpu,
+) -> Result<()> {
     let program = crate::model::program(config);
     let mut plan = Plan::default();
-    place(&program, &device.caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
+    place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
     gpu.weight_bytes = plan.bytes();
     Buffers::alloc(&program, config.vocab, Room::one(gpu.context_length), &mut plan);
     gpu.session_bytes = plan.bytes() - gpu.weight_bytes;

@@ -9,9 +9,10 @@ use wasm_bindgen::prelude::*;
 use super::errors::to_js;
 use super::source::{ByteSource, PartReader};
 use super::tensor::DeviceHandle;
+use super::upload::Upload;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo};
 use crate::gpu::Device;
-use crate::kernels::caps::{Caps, Precision};
+use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::model::program::Output;
 use crate::model::{ModelConfig, Pooling, WeightSpec, match_tensors};
 use crate::reference::{CacheFormat, CpuModel};
@@ -29,9 +30,6 @@ const HEADER_STEP: usize = 256 << 10;
 /// Bytes of a tensor between two yields to the page, on the CPU: a few milliseconds.
 const TENSOR_STEP: usize = 4 << 20;
 
-/// Bytes uploaded before we let the GPU catch up: what the browser holds for us meanwhile.
-const UPLOAD_WINDOW: u64 = 64 << 20;
-
 /// What `load` takes besides the bytes.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,6 +39,18 @@ pub struct LoadOptions {
     #[serde(default)]
     precision: Precision,
     pooling: Option<Pooling>,
+    #[serde(default, with = "serde_wasm_bindgen::preserve")]
+    per_layer_embeddings: JsValue,
+}
+
+/// Where embeddings per layer are to lie: a word, or how many rows are to be on the GPU.
+pub fn per_layer_embeddings(choice: &JsValue) -> PerLayerEmbeddings {
+    match (choice.as_string().as_deref(), choice.as_f64()) {
+        (Some("gpu"), _) => PerLayerEmbeddings::Gpu,
+        (Some("host"), _) => PerLayerEmbeddings::Slots(u32::MAX),
+        (_, Some(rows)) => PerLayerEmbeddings::Slots(rows as u32),
+        _ => PerLayerEmbeddings::Auto,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -52,7 +62,7 @@ enum Choice {
 }
 
 /// Reports progress to the page. The page cancels loading by throwing.
-struct Progress {
+pub struct Progress {
     report: Function,
     total: u64,
     loaded: u64,
@@ -63,7 +73,8 @@ impl Progress {
         self.report.call3(&JsValue::NULL, &stage.into(), &(loaded as f64).into(), &(total as f64).into()).map(drop)
     }
 
-    fn received(&mut self, bytes: u64) -> Result<(), JsValue> {
+    /// Takes note of bytes that came.
+    pub fn received(&mut self, bytes: u64) -> Result<(), JsValue> {
         self.loaded += bytes;
         self.stage("download", self.loaded, self.total)
     }
@@ -131,7 +142,8 @@ pub async fn load(
     progress.received(readers.iter().map(PartReader::position).sum())?;
     let run = match device {
         Some(device) => {
-            let caps = device.caps.clone().with_precision(options.precision);
+            let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
+            let caps = Caps { per_layer_embeddings, ..device.caps.clone() }.with_precision(options.precision);
             job.into_gpu(device, caps, readers, &mut progress).await?
         }
         None => job.into_cpu(readers, &mut progress).await?,
@@ -206,33 +218,14 @@ impl Job<'_> {
         self,
         device: Rc<Device>,
         caps: Caps,
-        mut readers: Vec<PartReader>,
+        readers: Vec<PartReader>,
         progress: &mut Progress,
     ) -> Result<Run, JsValue> {
         let Self { config, tensors, matched, context } = self;
         let builder = GpuModelBuilder::new(device.clone(), caps, config, context, tensors, matched);
         let mut builder = builder.map_err(to_js)?;
-        let mut bytes = Vec::new();
-        let mut in_window = 0;
-        let mut time_slice = TimeSlice::new();
-        for (index, tensor) in tensors.iter().enumerate() {
-            let reader = &mut readers[tensor.part];
-            // Tensors that the model does not use are passed over.
-            for slice in builder.slices(index) {
-                reader.skip_to(tensor.offset + slice.offset, &tensor.name).await?;
-                bytes.resize(slice.bytes as usize, 0);
-                reader.fill(&mut bytes, &tensor.name).await?;
-                builder.put(index, &slice, &bytes).map_err(to_js)?;
-                in_window += slice.bytes;
-                progress.received(slice.bytes)?;
-                if in_window >= UPLOAD_WINDOW {
-                    device.finish().await.map_err(to_js)?;
-                    in_window = 0;
-                }
-                time_slice.yield_if_over().await;
-            }
-        }
-        drop(readers);
+        let upload = Upload { device: device.clone(), tensors, readers, progress: &mut *progress };
+        upload.run(&mut builder).await?;
         progress.stage("upload", progress.loaded, progress.loaded)?;
         device.finish().await.map_err(to_js)?;
         progress.stage("compile", 0, 1)?;

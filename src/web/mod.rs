@@ -10,7 +10,9 @@ mod load;
 #[cfg(feature = "harness")]
 mod reading;
 mod source;
+mod table;
 mod tensor;
+mod upload;
 mod vocabulary;
 
 use wasm_bindgen::prelude::*;

@@ -18,6 +18,10 @@ extern "C" {
     async fn next(this: &ByteSource) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(method)]
     fn cancel(this: &ByteSource);
+    #[wasm_bindgen(method, getter, js_name = read)]
+    fn read_method(this: &ByteSource) -> JsValue;
+    #[wasm_bindgen(method, catch)]
+    fn read(this: &ByteSource, offset: f64, length: f64) -> Result<js_sys::Promise, JsValue>;
 }
 
 /// Reads one part to its end: whole ranges, of which only the current piece is in memory. Dropping it cancels.
@@ -103,6 +107,43 @@ impl PartReader {
             at += count;
         }
         Ok(())
+    }
+
+    /// As [`PartReader::fill`], without a way through WebAssembly.
+    pub async fn fill_array(&mut self, out: &js_sys::Uint8Array, what: &str) -> Result<(), JsValue> {
+        let mut at = 0;
+        while at < out.length() {
+            let Some(piece) = self.piece().await? else { return Err(self.ended((out.length() - at) as usize, what)) };
+            let count = piece.length().min(out.length() - at);
+            out.set(&piece.subarray(0, count), at);
+            self.advance(count);
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// Whether [`PartReader::ranges`] can read what was read before.
+    pub fn reads_again(&self) -> bool {
+        self.source.read_method().is_function()
+    }
+
+    /// Reads ranges (offset, length) of the part, all at once.
+    pub async fn ranges(&self, ranges: impl Iterator<Item = (u64, u64)>) -> Result<Vec<js_sys::Uint8Array>, JsValue> {
+        let reads = js_sys::Array::new();
+        let mut lengths = Vec::new();
+        for (offset, length) in ranges {
+            reads.push(&self.source.read(offset as f64, length as f64)?.into());
+            lengths.push(length);
+        }
+        let found = wasm_bindgen_futures::JsFuture::from(js_sys::Promise::all(&reads)).await?;
+        let found: Vec<js_sys::Uint8Array> = js_sys::Array::from(&found).iter().map(JsCast::unchecked_into).collect();
+        match found.iter().zip(lengths).find(|(piece, length)| u64::from(piece.length()) != *length) {
+            None => Ok(found),
+            Some((piece, length)) => {
+                let message = format!("{}: read {} bytes, expected {length}", self.name(), piece.length());
+                Err(to_js(Error::new(ErrorCode::DownloadFailed, message)))
+            }
+        }
     }
 
     /// Skips bytes up to `position`.

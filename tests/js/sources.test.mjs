@@ -64,6 +64,47 @@ for (const [kind, make] of Object.entries(KINDS)) {
   });
 }
 
+/** The kinds of which a part can be read again. */
+const AGAIN = Object.keys(KINDS).filter((kind) => /Array|view|Data|^Blob|^File|ranged/.test(kind));
+
+for (const kind of AGAIN) {
+  test(`${kind} is read again, before and after its end`, async () => {
+    const [part] = await open(KINDS[kind]());
+    await part.next();
+    const ranges = [
+      [BYTES.length - 5, 5],
+      [0, 1],
+      [1_000_000, 3_000_000],
+    ];
+    for (let round = 0; round < 2; round += 1) {
+      const found = await Promise.all(ranges.map(([offset, length]) => part.read(offset, length)));
+      for (const [i, [offset, length]] of ranges.entries()) {
+        assert.ok(Buffer.from(found[i]).equals(Buffer.from(BYTES.subarray(offset, offset + length))), `${offset}`);
+      }
+      while (await part.next());
+    }
+    part.cancel();
+  });
+}
+
+test('streams, responses and URLs are read once', async () => {
+  for (const kind of ['ReadableStream of one chunk', 'Response', 'a URL']) {
+    const [part] = await open(KINDS[kind]());
+    assert.equal(part.read, undefined, kind);
+    part.cancel();
+  }
+});
+
+test('a range that cannot be read again fails by name', async () => {
+  const read = (offset, length) => (offset === 7 ? Promise.reject(new Error('gone')) : BYTES.slice(0, length + 1));
+  const [part] = await open({ size: 100, name: 'a.gguf', read });
+  await assert.rejects(
+    part.read(7, 9),
+    withCode('download_failed', /a\.gguf: reading 9 bytes at 7 of 100 failed.*gone/),
+  );
+  await assert.rejects(part.read(8, 9), withCode('download_failed', /reading 9 bytes at 8 of 100 gave 10 bytes/));
+});
+
 test('sizes are known before reading where they can be', async () => {
   const known = [BYTES, new Blob([BYTES]), `${url}/whole.gguf`];
   for (const source of [...known, `${url}/chunked.gguf`, `${url}/gzip.gguf`]) {

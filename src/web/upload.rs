@@ -1,0 +1,100 @@
+//! Tensors in file order from their parts to the GPU, through one slice of memory.
+
+use std::rc::Rc;
+
+use wasm_bindgen::prelude::*;
+
+use super::errors::to_js;
+use super::load::Progress;
+use super::source::PartReader;
+use super::table::{Kept, ReadAgain};
+use crate::gguf::TensorInfo;
+use crate::gpu::Device;
+use crate::runtime::{GpuModelBuilder, RowSource};
+use crate::time_slice::TimeSlice;
+
+/// Bytes uploaded before we let the GPU catch up: what the browser holds for us meanwhile.
+const WINDOW: u64 = 64 << 20;
+
+/// Bytes passed over between two reports of progress.
+const SKIP: u64 = 8 << 20;
+
+/// An upload on its way.
+pub struct Upload<'a> {
+    pub device: Rc<Device>,
+    pub tensors: &'a [TensorInfo],
+    pub readers: Vec<PartReader>,
+    pub progress: &'a mut Progress,
+}
+
+impl Upload<'_> {
+    /// Puts every tensor that the model uses. The parts are closed but for the one that rows are read from later.
+    pub async fn run(mut self, builder: &mut GpuModelBuilder<'_>) -> Result<(), JsValue> {
+        let table = builder.cached_tensor();
+        let mut kept = None;
+        let mut bytes = Vec::new();
+        let mut in_window = 0;
+        let mut time_slice = TimeSlice::new();
+        for (index, tensor) in self.tensors.iter().enumerate() {
+            let is_table = table == Some(index);
+            if is_table {
+                kept = self.keep(tensor).await?;
+            }
+            for slice in builder.slices(index) {
+                bytes.resize(slice.bytes as usize, 0);
+                match kept.as_ref().filter(|_| is_table) {
+                    Some(kept) => kept.copy_to(slice.offset, &mut bytes),
+                    None => self.fill(tensor, slice.offset, &mut bytes).await?,
+                }
+                builder.put(index, &slice, &bytes).map_err(to_js)?;
+                in_window += slice.bytes;
+                if in_window >= WINDOW {
+                    self.device.finish().await.map_err(to_js)?;
+                    in_window = 0;
+                }
+                time_slice.yield_if_over().await;
+            }
+            if is_table {
+                self.pass_over_rest(tensor).await?;
+            }
+        }
+        if let Some(tensor) = table.map(|index| &self.tensors[index]) {
+            let source: Box<dyn RowSource> = match kept {
+                Some(kept) => Box::new(kept),
+                None => Box::new(ReadAgain::new(self.readers.swap_remove(tensor.part), tensor)),
+            };
+            builder.read_rows_from(source);
+        }
+        Ok(())
+    }
+
+    /// The bytes of a tensor from `offset` on. What lies before, tensors that the model does not use, is passed over.
+    async fn fill(&mut self, tensor: &TensorInfo, offset: u64, bytes: &mut [u8]) -> Result<(), JsValue> {
+        let reader = &mut self.readers[tensor.part];
+        reader.skip_to(tensor.offset + offset, &tensor.name).await?;
+        reader.fill(bytes, &tensor.name).await?;
+        self.progress.received(bytes.len() as u64)
+    }
+
+    /// The whole table, where its source cannot be read again.
+    async fn keep(&mut self, table: &TensorInfo) -> Result<Option<Kept>, JsValue> {
+        let Self { readers, progress, .. } = self;
+        let reader = &mut readers[table.part];
+        if reader.reads_again() {
+            return Ok(None);
+        }
+        Kept::read(reader, table, |bytes| progress.received(bytes)).await.map(Some)
+    }
+
+    /// The rows of the table that are read where they are needed.
+    async fn pass_over_rest(&mut self, table: &TensorInfo) -> Result<(), JsValue> {
+        let end = table.offset + table.bytes;
+        let reader = &mut self.readers[table.part];
+        while reader.position() < end {
+            let before = reader.position();
+            reader.skip_to(end.min(before + SKIP), &table.name).await?;
+            self.progress.received(reader.position() - before)?;
+        }
+        Ok(())
+    }
+}
