@@ -5,7 +5,7 @@ use super::recurrent::Pass;
 use super::{Forward, Lowering, Place, Places};
 use crate::kernels::attention::attention;
 use crate::kernels::caps::ActivationFormat;
-use crate::kernels::mat_mul::{ALL_ROWS, MatMul, mat_mul};
+use crate::kernels::mat_mul::{MatMul, mat_mul};
 use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
 use crate::kernels::mat_mul_subgroup_matrix::{self, Subgroups, mat_mul_subgroup_matrix, round_f16};
 use crate::kernels::mat_vec::Epilogue;
@@ -88,7 +88,8 @@ impl Lowering<'_> {
         parts
             .map(|part| {
                 let (bias, y_offset) = problem(part);
-                let (x_rows, x_stride, y_stride) = (ALL_ROWS, x.stride as u32, y.stride as u32);
+                let x_rows = self.forward.buffers.chunk as u32;
+                let (x_stride, y_stride) = (x.stride as u32, y.stride as u32);
                 MatMul {
                     x_rows,
                     weights: &part.matrix,

@@ -1,6 +1,7 @@
 //! What the rule tables choose on a device for matrices of typical models, for people to read.
 
 use crate::gguf::GgmlType;
+use crate::forward::CHUNK;
 use crate::kernels::caps::Caps;
 use crate::kernels::swiglu::Gate;
 use crate::kernels::{mat_mul, mat_mul_dense, mat_mul_grouped, mat_vec};
@@ -37,7 +38,7 @@ pub fn choices(caps: &Caps) -> Vec<Choice> {
         choice("mat_vec", format!("{rows} rows of {cols}"), shape(mat_vec::choose(caps, GgmlType::Q4_0, rows, cols)))
     });
     let tiles = MATRICES.map(|(rows, cols)| {
-        let tile = mat_mul::choose(caps, rows);
+        let tile = mat_mul::choose(caps, rows, CHUNK as u32);
         choice("mat_mul", format!("{rows} rows of {cols}"), format!("tiles of {}", tile.name))
     });
     let products = PRODUCTS.map(|(m, n)| {

@@ -70,8 +70,8 @@ pub struct Tile {
 /// A row of the table: the first whose conditions hold is taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// For matrices of at least this many rows.
-    pub min_rows: u32,
+    /// For products of at least this many tiles: fewer leave parts of a GPU idle.
+    pub min_tiles: u64,
     /// The choice.
     pub tile: Tile,
 }
@@ -82,17 +82,18 @@ pub const LARGE: Tile = Tile { name: "64x64", tx: 16, ty: 16 };
 /// 32 × 32 in 8 KiB: more workgroups for small matrices.
 pub const SMALL: Tile = Tile { name: "32x32", tx: 8, ty: 8 };
 
-/// Which tile runs a matrix. The last row holds for every device and matrix.
-pub static RULES: &[Rule] = &[Rule { min_rows: 1024, tile: LARGE }, Rule { min_rows: 0, tile: SMALL }];
+/// Which tile runs a product. The last row holds for every device and product.
+pub static RULES: &[Rule] = &[Rule { min_tiles: 128, tile: LARGE }, Rule { min_tiles: 0, tile: SMALL }];
 
-/// The tile for a matrix of `rows` rows on a device.
-pub fn choose(_caps: &Caps, rows: u32) -> Tile {
-    RULES.iter().find(|rule| rows >= rule.min_rows).map_or(SMALL, |rule| rule.tile)
+/// The tile for a matrix of `rows` rows and up to `tokens` rows of x on a device.
+pub fn choose(_caps: &Caps, rows: u32, tokens: u32) -> Tile {
+    let tiles = |tile: Tile| u64::from(rows.div_ceil(4 * tile.tx)) * u64::from(tokens.div_ceil(4 * tile.ty));
+    RULES.iter().find(|rule| tiles(rule.tile) >= rule.min_tiles).map_or(SMALL, |rule| rule.tile)
 }
 
 /// The dispatches, one per shard, of `problem`. `dummy` is bound where there is no bias: 16 bytes, not `y`.
 pub fn mat_mul(caps: &Caps, pass: Slice, dummy: Slice, problem: &MatMul) -> Vec<Dispatch> {
-    let tile = choose(caps, problem.weights.rows);
+    let tile = choose(caps, problem.weights.rows, problem.x_rows);
     problem.weights.shards.iter().map(|shard| dispatch(tile, (pass, dummy), problem, shard)).collect()
 }
 

@@ -13,7 +13,7 @@ use crate::model::ModelConfig;
 use crate::{Error, ErrorCode, Result};
 
 /// Rows of a batch, at most, unless one input has more.
-const BATCH_ROWS: usize = 2048;
+const BATCH_ROWS: usize = 4096;
 
 /// Rows of a small batch: a few short texts.
 pub(super) const SMALL_BATCH: usize = 256;

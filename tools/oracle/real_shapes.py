@@ -11,6 +11,7 @@ speed of a kernel does not depend on what the weights are, and a file of ten gig
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from random_model import Model, Tensor, bpe, draw, type_of, write_keys
 from tiny_vocabulary import Vocabulary, word_piece
 
 DRAWN_ROWS = 64
-BYTE_TOKENS = 1024
+PLAIN_TEXT = re.compile(r"[A-Za-z0-9 _<>Ġ▁]+")
 
 
 @dataclass
@@ -151,9 +152,9 @@ def fillers(count: int) -> list[str]:
     return [f"<filler {number}>" for number in range(max(count, 0))]
 
 
-def repeated(tensor: Tensor, model: Model, rng: np.random.Generator) -> tuple[np.ndarray, Type]:
-    """The tensor from `DRAWN_ROWS` of its rows. Of tokens the first, bytes that may be no text, are never the likeliest:
-    engines that hand out JSON fail on them."""
+def repeated(tensor: Tensor, model: Model, tokens: list[str], rng: np.random.Generator) -> tuple[np.ndarray, Type]:
+    """The tensor from `DRAWN_ROWS` of its rows. Tokens that may be parts of characters are never the likeliest: engines
+    that hand out JSON fail on them."""
     rows = int(np.prod(tensor.shape[:-1])) if len(tensor.shape) > 1 else 1
     if rows <= DRAWN_ROWS:
         return draw(tensor, model, rng, np.ones(rows))
@@ -162,7 +163,7 @@ def repeated(tensor: Tensor, model: Model, rng: np.random.Generator) -> tuple[np
     drawn, ty = draw(part, model, rng, np.append(np.ones(DRAWN_ROWS), 0.1))
     data = np.tile(drawn[:DRAWN_ROWS], (-(-rows // DRAWN_ROWS), 1))[:rows]
     if tensor.name in ("token_embd.weight", "output.weight"):
-        data[:BYTE_TOKENS] = drawn[DRAWN_ROWS]
+        data[[not PLAIN_TEXT.fullmatch(token) for token in tokens]] = drawn[DRAWN_ROWS]
     return data.reshape(*tensor.shape[:-1], -1), ty
 
 
@@ -175,7 +176,7 @@ def write(shape: Shape, ty: Type, vocabulary: str, out: Path) -> None:
     tokens.write(writer)
     rng = np.random.default_rng(1)
     for tensor in model.tensors(tokens):
-        data, of = repeated(tensor, model, rng)
+        data, of = repeated(tensor, model, tokens.tokens, rng)
         writer.add_tensor(tensor.name, data, raw_dtype=of)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
