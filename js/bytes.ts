@@ -49,6 +49,8 @@ export function fromBlob(blob: Blob, signal: AbortSignal): ByteSource {
 /** What {@link fromRanges} reads from. */
 interface Ranges {
   size: number;
+  /** Where to begin; by default at 0. */
+  start?: number;
   name: string;
   read(offset: number, length: number): BytesLike | Promise<BytesLike>;
 }
@@ -56,7 +58,7 @@ interface Ranges {
 /** Ranged reads in file order, one piece ahead of the reader. @internal */
 export function fromRanges(source: Ranges, signal: AbortSignal): ByteSource {
   const { size, name } = source;
-  let offset = 0;
+  let offset = source.start ?? 0;
   let ahead: Promise<Uint8Array> | undefined;
   const readAhead = (): void => {
     ahead = offset < size ? readRange(source, offset, Math.min(PIECE, size - offset)) : undefined;

@@ -2,7 +2,7 @@
  * webgguf: GGUF language models in the browser, on WebGPU.
  *
  * {@link WasmModel} loads a model and writes text; {@link Tokenizer} reads a vocabulary alone; {@link Gpu} computes
- * with tensors. {@link init} says where the WebAssembly lies, if not beside this file. Every failure is a
+ * with tensors. {@link cache} lists and deletes the models that are stored. {@link init} says where the WebAssembly lies, if not beside this file. Every failure is a
  * {@link WebggufError} with a code.
  */
 export { WasmModel } from './model.js';
@@ -10,6 +10,9 @@ export { Tokenizer } from './tokenizer.js';
 export { Gpu } from './gpu.js';
 export { Tensor } from './tensor.js';
 export { Expression } from './expression.js';
+export { cache, type CacheEstimate } from './cache/cache.js';
+export type { CachedModel } from './cache/models.js';
+export type { LoadWarning } from './cache/warning.js';
 export { init, type InitOptions } from './wasm.js';
 export { WebggufError, type ErrorCode } from './errors.js';
 export type { Generation } from './generation.js';
@@ -33,6 +36,7 @@ export type {
   RangedSource,
   RankOptions,
   Source,
+  SourceOptions,
   SourcePart,
   TextPart,
   Timings,
@@ -41,6 +45,7 @@ export type {
   Tool,
   ToolCall,
   TokenProbability,
+  TokenizerOptions,
   Usage,
   WasmInput,
 } from './types.js';

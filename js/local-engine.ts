@@ -6,10 +6,11 @@ import { type Input, runInputs } from './embedding.js';
 import type { EmbedCall, Engine, Prompt } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from './errors.js';
 import { progressReporter } from './progress.js';
-import { openSources } from './sources.js';
+import { splitSourceOptions } from './options.js';
+import { withSources } from './sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Source } from './types.js';
 import { wasmClasses } from './wasm.js';
-import type { Conversation, TensorEngine, TensorHandle, WasmGenerateOptions } from './wasm/webgguf.js';
+import type { ByteSource, Conversation, TensorEngine, TensorHandle, WasmGenerateOptions } from './wasm/webgguf.js';
 import type { WasmModel as WasmHandle } from './wasm/webgguf.js';
 
 /** Most elements of a typed array that WebAssembly can address. */
@@ -27,17 +28,17 @@ export class LocalEngine implements Engine {
 
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
-    const { signal, onProgress, backend = 'auto', gpu, ...rest } = options;
+    const { source: from, rest: others } = splitSourceOptions(options);
+    const { signal, onProgress, backend = 'auto', gpu, ...rest } = others;
     return cancellable(signal, async (scope) => {
       const { WasmModel: Handle } = await wasmClasses();
-      const sources = await openSources(source, scope);
       const report = progressReporter(onProgress, scope);
-      const start = async (): Promise<WasmHandle> =>
+      const start = async (sources: ByteSource[]): Promise<WasmHandle> =>
         Handle.load(sources, { backend, ...rest }, report, gpu && guarded(() => gpu.engine.device()));
-      const loading = start();
-      const handle = await settled(loading, scope).catch((error: unknown) => {
-        for (const part of sources) part.cancel();
-        throw error;
+      const handle = await withSources(source, from, {
+        signal: scope,
+        work: (sources) => settled(start(sources), scope),
+        free: (made) => made.free(),
       });
       try {
         report('ready', 1, 1);

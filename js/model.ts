@@ -20,6 +20,7 @@ import {
   inspectOptions,
   loadOptions,
   rankOptions,
+  splitSourceOptions,
 } from './options.js';
 import { promptOf, someIds } from './prompt.js';
 import { Queue, type Request } from './queue.js';
@@ -68,8 +69,9 @@ export class WasmModel {
    *
    * @param source where the file comes from, see {@link Source}
    * @param options see {@link LoadOptions}
-   * @throws {WebggufError} `download_failed`, `bad_file`, `unsupported_quant`, `unsupported_architecture`,
-   *   `webgpu_unavailable` (only with `backend: 'webgpu'`), `limit_exceeded`, `out_of_memory`, `invalid_argument`
+   * @throws {WebggufError} `download_failed`, `integrity_failed`, `bad_file`, `unsupported_quant`,
+   *   `unsupported_architecture`, `webgpu_unavailable` (only with `backend: 'webgpu'`), `limit_exceeded`,
+   *   `out_of_memory`, `invalid_argument`
    * @throws the reason of `options.signal` when that fires, by default a `DOMException` named `AbortError`;
    *   everything is freed then
    */
@@ -97,10 +99,11 @@ export class WasmModel {
    * else if (!gpu?.fits) console.log('too large for this GPU');
    */
   static async inspect(source: Source, options: InspectOptions = {}): Promise<Inspection> {
-    const { signal, ...rest } = inspectOptions(options);
+    const { source: from, rest: others } = splitSourceOptions(inspectOptions(options));
+    const { signal, ...rest } = others;
     return cancellable(signal, async (scope) => {
       const { inspect } = await wasmClasses();
-      const sources = await openSources(source, scope);
+      const sources = await openSources(source, scope, { ...from, cache: 'read' });
       try {
         return await abortable(inspect(sources, rest), scope);
       } finally {

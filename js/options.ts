@@ -11,7 +11,9 @@ import type {
   InspectOptions,
   LoadOptions,
   RankOptions,
+  SourceOptions,
   TokenIds,
+  TokenizerOptions,
 } from './types.js';
 
 type GrammarKind = Grammar extends infer G ? (G extends G ? keyof G : never) : never;
@@ -60,8 +62,30 @@ const gpu: Check = (value) =>
 
 const PER_LAYER: Check = (value) =>
   oneOf('auto', 'gpu', 'host')(value) && TOKENS(value) && "'auto' or 'gpu' or 'host' or an integer of at least 1";
+const isDigest = (value: unknown): boolean => typeof value === 'string' && /^[\da-f]{64}$/i.test(value);
+
+const digest: Check = (value) =>
+  [value].flat().every(isDigest) ? undefined : '64 hexadecimal digits, or a list of such digests';
+
+const NAME: Check = (value) => (typeof value === 'string' && value !== '' ? undefined : 'a non-empty string');
+
+const address: Check = (value) =>
+  typeof value === 'string' && /^https?:\/\/./.test(value) ? undefined : 'an address that begins with https://';
+
+const cacheMode: Check = (value) =>
+  typeof value === 'boolean' || value === 'revalidate' ? undefined : "true, false or 'revalidate'";
+
+const FOUND = { cacheKey: NAME, hub: address, token: NAME };
+
+const SOURCE: Record<keyof SourceOptions, Check> = {
+  ...FOUND,
+  cache: cacheMode,
+  sha256: digest,
+  onWarning: ofType('function', 'a function'),
+};
 
 const LOAD: Record<keyof LoadOptions, Check> = {
+  ...SOURCE,
   onProgress: ofType('function', 'a function'),
   signal: abortSignal,
   contextLength: integer(2, MOST_TOKENS, 'an integer of at least 2'),
@@ -73,10 +97,13 @@ const LOAD: Record<keyof LoadOptions, Check> = {
 };
 
 const INSPECT: Record<keyof InspectOptions, Check> = {
+  ...FOUND,
   contextLength: LOAD.contextLength,
   perLayerEmbeddings: PER_LAYER,
   signal: abortSignal,
 };
+
+const TOKENIZER: Record<keyof TokenizerOptions, Check> = { ...FOUND, signal: abortSignal };
 
 function grammar(value: unknown): string | undefined {
   const kinds = Object.keys(GRAMMARS) as GrammarKind[];
@@ -155,6 +182,21 @@ export function inspectOptions(options: InspectOptions): InspectOptions {
   return checked('inspect', options, INSPECT);
 }
 
+/** A checked copy of the options of `Tokenizer.load`. @internal */
+export function tokenizerOptions(options: TokenizerOptions): TokenizerOptions {
+  return checked('Tokenizer.load', options, TOKENIZER);
+}
+
+/** Parts the options that say where the bytes come from from the others. @internal */
+export function splitSourceOptions<T extends SourceOptions>(
+  options: T,
+): { source: SourceOptions; rest: Omit<T, keyof SourceOptions> } {
+  const isSource = ([name]: [string, unknown]): boolean => Object.hasOwn(SOURCE, name);
+  const entries = Object.entries(options);
+  const rest = Object.fromEntries(entries.filter((entry) => !isSource(entry)));
+  return { source: Object.fromEntries(entries.filter(isSource)), rest: rest as Omit<T, keyof SourceOptions> };
+}
+
 /** A checked copy of the options of `generate`. @internal */
 export function generateOptions(options: GenerateOptions): GenerateOptions {
   return checked('generate', options, GENERATE);
@@ -175,11 +217,6 @@ const TEMPLATE: Record<keyof ChatTemplateOptions, Check> = {
 /** A checked copy of the options of `applyChatTemplate`. @internal */
 export function templateOptions(call: string, options: ChatTemplateOptions): ChatTemplateOptions {
   return checked(call, options, TEMPLATE);
-}
-
-/** The signal, where it is the only option. @internal */
-export function signalOption(call: string, options: { signal?: AbortSignal | undefined }): AbortSignal | undefined {
-  return checked(call, options, { signal: abortSignal }).signal;
 }
 
 /** Copies the options that are given, or throws `invalid_argument` with the name of the first wrong one. */

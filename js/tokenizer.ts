@@ -5,9 +5,17 @@
 import { cancellable } from './cancel.js';
 import { conversationOf } from './conversation.js';
 import { guarded, invalidArgument } from './errors.js';
-import { checkIds, checkText, flagOptions, signalOption } from './options.js';
+import { checkIds, checkText, flagOptions, tokenizerOptions } from './options.js';
 import { openSources } from './sources.js';
-import type { ChatTemplateOptions, DetokenizeOptions, Message, Source, TokenIds, TokenizeOptions } from './types.js';
+import type {
+  ChatTemplateOptions,
+  DetokenizeOptions,
+  Message,
+  Source,
+  TokenIds,
+  TokenizeOptions,
+  TokenizerOptions,
+} from './types.js';
 import { wasmClasses } from './wasm.js';
 import type { VocabularyHandle } from './wasm/webgguf.js';
 
@@ -29,15 +37,16 @@ export class Tokenizer {
    * Reads the vocabulary of a GGUF; the download stops where the weights begin. Needs no GPU.
    *
    * @param source where the file comes from, see {@link Source}; of a split file the first part is enough
-   * @param options `signal` cancels
+   * @param options see {@link TokenizerOptions}
    * @throws {WebggufError} `download_failed`, `bad_file`, `unsupported_architecture` (its tokenizer is unknown),
    *   `invalid_argument`
    * @throws the reason of `options.signal` when that fires, by default a `DOMException` named `AbortError`
    */
-  static async load(source: Source, options: { signal?: AbortSignal | undefined } = {}): Promise<Tokenizer> {
-    return cancellable(signalOption('Tokenizer.load', options), async (scope) => {
+  static async load(source: Source, options: TokenizerOptions = {}): Promise<Tokenizer> {
+    const { signal, ...rest } = tokenizerOptions(options);
+    return cancellable(signal, async (scope) => {
       const { VocabularyHandle } = await wasmClasses();
-      const sources = await openSources(source, scope, 'first');
+      const sources = await openSources(source, scope, { ...rest, cache: 'read', only: 'first' });
       try {
         return new Tokenizer(await VocabularyHandle.load(sources));
       } finally {

@@ -1,6 +1,7 @@
 /**
  * The shapes that go in and come out of the public functions. No code here.
  */
+import type { LoadWarning } from './cache/warning.js';
 import type { ErrorCode } from './errors.js';
 import type { Gpu } from './gpu.js';
 
@@ -22,8 +23,10 @@ export type BytesLike = ArrayBufferLike | ArrayBufferView;
 /**
  * One file of a model.
  *
- * - a URL (`string`, relative to the page, or `URL`) or a `Request`: streamed; a cut connection is resumed by
- *   range request where the server allows it
+ * - a URL (`string`, relative to the page, or `URL`) or a `Request`: streamed and kept in the cache; a cut connection
+ *   is resumed by range request where the server allows it
+ * - a file on Hugging Face's hub: `hf:owner/repo/file.gguf`; or `owner/repo:Q4_K_M`, where the hub is asked which file
+ *   that is, and `hf:owner/repo`, which takes Q4_K_M or else Q8_0. `owner/repo@revision` names a revision
  * - a `Response` whose body was not read yet
  * - a `Blob` or `File`, read in slices
  * - an `ArrayBuffer` or a view of one
@@ -55,8 +58,31 @@ export interface Progress {
   readonly fraction: number | undefined;
 }
 
+/** How the files of a model are found, kept and checked: options of {@link WasmModel.load}. */
+export interface SourceOptions {
+  /**
+   * Whether files from servers are kept in the origin's private file system, so that the next load makes no request.
+   * Default: yes, but for a `Request` with an `authorization` header or with `cache: 'no-store'`. `true` keeps these,
+   * too; `false` neither reads nor stores; `revalidate` asks the server first whether a stored file has changed.
+   */
+  cache?: boolean | 'revalidate' | undefined;
+  /** The name under which the model is kept, for URLs that change from time to time. Default: the URL. */
+  cacheKey?: string | undefined;
+  /**
+   * The SHA-256 that the file must have, in hexadecimal; of a split file a list. Bytes are checked while they are
+   * loaded, at about 150 MB/s; a stored file that was checked once is not checked again.
+   */
+  sha256?: string | readonly string[] | undefined;
+  /** Address of Hugging Face's hub or of a mirror, for sources such as `owner/repo:Q4_K_M`. */
+  hub?: string | undefined;
+  /** Access token for gated repositories of the hub. It is sent to `hub` alone and is not stored. */
+  token?: string | undefined;
+  /** Called where the model loads but its file is not kept. Default: the console says so, once. */
+  onWarning?: ((warning: LoadWarning) => void) | undefined;
+}
+
 /** Options of {@link WasmModel.load}. */
-export interface LoadOptions {
+export interface LoadOptions extends SourceOptions {
   /** Called at most every 50 ms per stage, and at the start and end of each. What it throws stops loading. */
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Cancels loading at any point and frees everything; `load` then rejects with the signal's reason. */
@@ -87,7 +113,7 @@ export interface LoadOptions {
    * Where the embeddings per layer of Gemma 4 E2B and E4B lie, about half of the file, of which each token needs one
    * row. `host`: the GPU holds the rows used last, up to 128 MiB of them, and the others are read from the source when
    * a token needs one, so a file must stay readable and a buffer as it is. A source that can be read once (a stream, a
-   * response, a URL) has them in JavaScript's memory. `gpu`: all on the GPU. A number: so many rows on the GPU, at
+   * response, a URL that is not cached) has them in JavaScript's memory. `gpu`: all on the GPU. A number: so many rows on the GPU, at
    * least 16. `auto` (default) is `host` where they take 64 MiB or more. Other models do not have them.
    */
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number | undefined;
@@ -135,7 +161,7 @@ export interface Inspection {
 }
 
 /** Options of {@link WasmModel.inspect}. */
-export interface InspectOptions {
+export interface InspectOptions extends Pick<SourceOptions, 'cacheKey' | 'hub' | 'token'> {
   /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
   contextLength?: number | undefined;
   /** As {@link LoadOptions.perLayerEmbeddings}. */
@@ -389,6 +415,12 @@ export interface RankOptions {
   /** Cut documents that do not fit the context with the query. Default false: they are an error. */
   truncate?: boolean | undefined;
   /** Ends the call early, which then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of {@link Tokenizer.load}. */
+export interface TokenizerOptions extends Pick<SourceOptions, 'cacheKey' | 'hub' | 'token'> {
+  /** Cancels. */
   signal?: AbortSignal | undefined;
 }
 

@@ -62,7 +62,7 @@ function showCounts() {
 /** The model's answers on this device, compared with llama.cpp's. */
 async function answer({ url, precision, prompt, forced: given, exact }) {
   const begun = performance.now();
-  const model = await WasmModel.load(url, { backend, precision });
+  const model = await WasmModel.load(url, { backend, precision, cache: false });
   try {
     adapter = model.info.adapter || model.info.backend;
     const options = { temperature: 0, ignoreEos: true, maxTokens: exact.greedy.length };

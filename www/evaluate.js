@@ -81,7 +81,7 @@ async function runTokenizer() {
 }
 
 async function runModel() {
-  const options = { backend: query.get('backend') ?? 'auto', contextLength: numberOf('context') };
+  const options = { backend: query.get('backend') ?? 'auto', contextLength: numberOf('context'), cache: false };
   const [model, loadMs] = await timed(() => WasmModel.load(query.get('model'), options));
   const result = { timings: { loadMs }, info: model.info };
   if (query.has('tokenize')) [result.tokenized, result.timings.tokenizeMs] = await tokenizeAll(model);

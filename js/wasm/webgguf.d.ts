@@ -16,7 +16,7 @@ export interface ByteSource {
    * Reads exactly `length` bytes at `offset`, also what `next` gave before and after the end, until `cancel`; several
    * reads may be under way. Absent where a source can be read once.
    */
-  read?(offset: number, length: number): Promise<Uint8Array>;
+  readonly read?: ((offset: number, length: number) => Promise<Uint8Array>) | undefined;
   /** Stops reading and frees what the source holds. May be called at any time, more than once. */
   cancel(): void;
 }

@@ -1,0 +1,37 @@
+/**
+ * What a page should know though its model loads: that the file is not kept.
+ */
+
+/** Why a file is not kept in the cache; the model loads all the same. */
+export interface LoadWarning {
+  /**
+   * `cache_full`: the browser gives the origin no more space; `cache_unavailable`: no private file system here
+   * (private windows, pages that are not `https:`, Safari before 26), or it failed.
+   */
+  readonly code: 'cache_full' | 'cache_unavailable';
+  /** For people: names the file and the reason. */
+  readonly message: string;
+}
+
+/** What the browser's exception of a write or a read amounts to. @internal */
+export function warningOf(name: string, error: unknown): LoadWarning {
+  const { name: kind, message } = error as Partial<Error>;
+  const code = kind === 'QuotaExceededError' ? 'cache_full' : 'cache_unavailable';
+  return { code, message: `${name} is not kept: ${message || kind || String(error)}` };
+}
+
+/** Codes that the console was told of: a page that loads ten models hears it once. */
+const told = new Set<string>();
+
+/** Tells the page's own listener of each warning, or else the console of each kind once. @internal */
+export function warner(onWarning: ((warning: LoadWarning) => void) | undefined): (warning: LoadWarning) => void {
+  return (warning) => {
+    if (onWarning) {
+      onWarning(warning);
+      return;
+    }
+    if (told.has(warning.code)) return;
+    told.add(warning.code);
+    console.warn(`webgguf: ${warning.message}`);
+  };
+}

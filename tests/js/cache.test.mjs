@@ -1,0 +1,347 @@
+// The cache over a file system in memory: what a crash at any moment leaves, what is resumed, and what is refused.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import http from 'node:http';
+import { after, before, beforeEach, test } from 'node:test';
+import { api, isAbort, keyOfUrl, openSources, parseState, readAll, Sha256, testBytes, withCode } from './api.mjs';
+import { installStorage } from './fake_opfs.mjs';
+
+const { cache } = api;
+const BYTES = testBytes((36 << 20) + 13);
+const OTHER = BYTES.map((byte) => byte ^ 1);
+const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+let server;
+let url;
+let disk;
+/** What the server does, and what it was asked. */
+let plan;
+
+before(async () => {
+  server = http.createServer((request, response) => {
+    const { pathname } = new URL(request.url, 'http://x');
+    const bytes = plan.bytes ?? BYTES;
+    const etag = plan.etag ?? '"one"';
+    const { range, 'if-range': condition } = request.headers;
+    const takes = range && !plan.noRanges && (!condition || condition === etag);
+    const from = takes ? Number(/bytes=(\d+)-/.exec(range)[1]) : 0;
+    plan.asked.push(request.method === 'HEAD' ? 'HEAD' : takes ? from : 'all');
+    if (plan.status || pathname.includes('missing')) return response.writeHead(plan.status ?? 404).end();
+    const headers = { etag, ...(!plan.silent && { 'content-length': bytes.length - from }) };
+    if (takes) headers['content-range'] = `bytes ${from}-${bytes.length - 1}/${bytes.length}`;
+    response.writeHead(takes ? 206 : 200, headers);
+    if (request.method === 'HEAD') return response.end();
+    if (plan.stopAt === undefined || plan.stopAt >= bytes.length) return response.end(bytes.subarray(from));
+    return response.write(bytes.subarray(from, plan.stopAt));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${server.address().port}/model.gguf`;
+});
+
+after(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+beforeEach(() => {
+  plan = { asked: [] };
+  disk = installStorage();
+});
+
+/** Opens, reads `bytes` of it or all, and finishes as a load does. */
+async function load(options = {}, source = url) {
+  const controller = new AbortController();
+  const warnings = [];
+  const given = { cache: true, onWarning: (warning) => warnings.push(warning), ...options };
+  const [part] = await openSources(source, controller.signal, given);
+  const read = await readAll(part);
+  await part.finish?.();
+  return { part, read, warnings };
+}
+
+/** Reads until `bytes` came, then cancels; waits until that is through. */
+async function breakAt(bytes, options = {}) {
+  const controller = new AbortController();
+  const [part] = await openSources(url, controller.signal, { cache: true, ...options });
+  for (let read = 0; read < bytes; ) read += (await part.next()).length;
+  controller.abort();
+  await assert.rejects(part.next(), isAbort);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+const stored = async () => (await cache.list())[0]?.bytes ?? 0;
+
+test('what was stored is read without a request, and the bytes are the same', async () => {
+  const first = await load();
+  assert.ok(first.read.equals(BYTES));
+  const second = await load();
+  assert.ok(second.read.equals(BYTES));
+  assert.deepEqual(plan.asked, ['all']);
+  assert.equal(second.part.size, BYTES.length);
+  assert.deepEqual([...first.warnings, ...second.warnings], []);
+  assert.ok([...disk.only().keys()].length >= 3, 'a large file is stored in segments');
+});
+
+test('with cache: false nothing is stored', async () => {
+  await load({ cache: false });
+  assert.equal(disk.root.children.size, 0);
+  await load({ cache: false });
+  assert.deepEqual(plan.asked, ['all', 'all']);
+});
+
+test('an aborted download goes on where it stopped', async () => {
+  plan.stopAt = 20 << 20;
+  await breakAt(19 << 20);
+  const kept = await stored();
+  assert.ok(kept >= 19 << 20, `${kept} bytes are stored`);
+  plan.stopAt = undefined;
+  const { read } = await load();
+  assert.ok(read.equals(BYTES));
+  assert.deepEqual(plan.asked, ['all', kept]);
+});
+
+test('a file that changed before the rest came is fetched anew', async () => {
+  plan.stopAt = 10 << 20;
+  await breakAt(9 << 20);
+  Object.assign(plan, { stopAt: undefined, etag: '"two"', bytes: OTHER, asked: [] });
+  const { read } = await load();
+  assert.ok(read.equals(Buffer.from(OTHER)));
+  assert.deepEqual(plan.asked, ['all']);
+});
+
+test('a server without ranges sends all again', async () => {
+  plan.stopAt = 10 << 20;
+  await breakAt(9 << 20);
+  Object.assign(plan, { stopAt: undefined, noRanges: true });
+  assert.ok((await load()).read.equals(BYTES));
+  assert.equal((await cache.list())[0].complete, true);
+});
+
+test('a crash at any operation leaves what is resumed or discarded, never what is wrong', async () => {
+  for (let crash = 1; crash < 46; crash += 4) {
+    disk = installStorage();
+    let operations = 0;
+    // From some operation on nothing reaches the disk any more, as when the process is gone.
+    disk.before = () => (++operations >= crash ? new Promise(() => {}) : undefined);
+    const controller = new AbortController();
+    plan.stopAt = 34 << 20;
+    const [part] = await Promise.race([
+      openSources(url, controller.signal, { cache: true }),
+      new Promise((resolve) => setTimeout(resolve, 300, [])),
+    ]);
+    for (let i = 0; part && i < 1000; i += 1) {
+      const piece = await Promise.race([part.next(), new Promise((resolve) => setTimeout(resolve, 100))]);
+      if (!piece) break;
+    }
+    disk.before = async () => {};
+    navigator.locks = new navigator.locks.constructor();
+    plan.stopAt = undefined;
+    assert.ok((await load()).read.equals(BYTES), `after a crash at operation ${crash}`);
+    controller.abort();
+  }
+});
+
+test('a truncated, a lost and a foreign segment end what is stored', async () => {
+  const broken = {
+    truncated: (files) => (files.get('00001.bin').bytes = files.get('00001.bin').bytes.slice(0, -5)),
+    longer: (files) => (files.get('00001.bin').bytes = new Uint8Array(20 << 20)),
+    lost: (files) => files.delete('00000.bin'),
+    'no state': (files) => files.delete('state.json'),
+    'half a state': (files) => (files.get('state.json').bytes = files.get('state.json').bytes.slice(0, -20)),
+    'a state of a longer file': (files) => {
+      const state = JSON.parse(Buffer.from(files.get('state.json').bytes));
+      files.get('state.json').bytes = Buffer.from(JSON.stringify({ ...state, size: state.size - 1 }));
+    },
+  };
+  for (const [name, damage] of Object.entries(broken)) {
+    disk = installStorage();
+    await load();
+    damage(disk.only());
+    assert.equal(await cache.has(url), name === 'truncated' || name === 'longer' || name === 'lost', name);
+    plan.asked = [];
+    assert.ok((await load()).read.equals(BYTES), name);
+    assert.equal(plan.asked.length, 1, name);
+    plan.asked = [];
+    await load();
+    assert.deepEqual(plan.asked, [], name);
+  }
+});
+
+test('a digest decides: of a fresh file, of a stored one, and of one that was checked before', async () => {
+  const right = sha256Of(BYTES);
+  const wrong = 'ab'.repeat(32);
+  await assert.rejects(load({ sha256: wrong }), withCode('integrity_failed', /SHA-256 is .*, expected abab/));
+  assert.equal(await stored(), 0, 'a wrong file is kept');
+  await load();
+  plan.asked = [];
+  await assert.rejects(load({ sha256: wrong }), withCode('integrity_failed'));
+  assert.equal(await stored(), 0, 'a wrong file is kept');
+  await load({ sha256: right.toUpperCase() });
+  plan.asked = [];
+  await load({ sha256: right });
+  assert.deepEqual(plan.asked, []);
+  await assert.rejects(load({ sha256: wrong }), withCode('integrity_failed'));
+  assert.deepEqual(plan.asked, ['all'], 'a file that was checked against another digest is fetched anew');
+  await assert.rejects(load({ sha256: [right, right] }), withCode('invalid_argument', /2 digests for 1 file/));
+});
+
+test('a digest is checked without the cache, too, and of other sources', async () => {
+  const bad = { sha256: 'cd'.repeat(32) };
+  await assert.rejects(load({ cache: false, ...bad }), withCode('integrity_failed'));
+  await assert.rejects(load(bad, BYTES.subarray(0, 1000)), withCode('integrity_failed'));
+  assert.equal((await load({ sha256: sha256Of('abc') }, new TextEncoder().encode('abc'))).read.toString(), 'abc');
+});
+
+test('revalidate asks the server, and takes what is stored where nobody answers', async () => {
+  await load();
+  plan.asked = [];
+  await load({ cache: 'revalidate' });
+  assert.deepEqual(plan.asked, ['HEAD']);
+  Object.assign(plan, { etag: '"two"', bytes: OTHER, asked: [] });
+  assert.ok((await load()).read.equals(BYTES), 'without asking, it is the stored one');
+  assert.ok((await load({ cache: 'revalidate' })).read.equals(Buffer.from(OTHER)));
+  plan.status = 503;
+  assert.ok((await load({ cache: 'revalidate' })).read.equals(Buffer.from(OTHER)));
+});
+
+test('a full disk: the model loads, nothing is left, and the page hears it', async () => {
+  disk.quota = 15 << 20;
+  const known = await load();
+  assert.ok(known.read.equals(BYTES));
+  assert.deepEqual(
+    known.warnings.map(({ code }) => code),
+    ['cache_full'],
+  );
+  assert.match(known.warnings[0].message, /model\.gguf is not kept: 37748749 bytes, and about \d+ are free/);
+  disk.announced = Infinity; // the browser does not know it before it writes
+  const found = await load();
+  assert.ok(found.read.equals(BYTES));
+  assert.deepEqual(
+    found.warnings.map(({ code }) => code),
+    ['cache_full'],
+  );
+  assert.equal(await stored(), 0);
+});
+
+test('no storage, a forbidden one, and one that cannot be written', async () => {
+  const kinds = {
+    none: () => delete navigator.storage.getDirectory,
+    forbidden: () => (navigator.storage.getDirectory = () => Promise.reject(new DOMException('no', 'SecurityError'))),
+    'read only': () => (disk.before = () => Promise.reject(new DOMException('no', 'InvalidStateError'))),
+  };
+  for (const [name, make] of Object.entries(kinds)) {
+    disk = installStorage();
+    make();
+    const { read, warnings } = await load();
+    assert.ok(read.equals(BYTES), name);
+    assert.deepEqual(
+      warnings.map(({ code }) => code),
+      ['cache_unavailable'],
+      name,
+    );
+    assert.deepEqual(await cache.list().catch(() => 'failed'), [], name);
+  }
+});
+
+test('a file of unknown length is not stored', async () => {
+  plan.silent = true;
+  const { read, warnings } = await load();
+  assert.ok(read.equals(BYTES));
+  assert.match(warnings[0].message, /does not say how long/);
+  assert.equal(await stored(), 0);
+});
+
+test('two loads at once share one download, also where the first is cancelled', async () => {
+  const [a, b] = await Promise.all([load(), load()]);
+  assert.ok(a.read.equals(BYTES) && b.read.equals(BYTES));
+  assert.deepEqual(plan.asked, ['all']);
+  await cache.delete(url);
+  Object.assign(plan, { asked: [], stopAt: 20 << 20 });
+  const breaking = breakAt(19 << 20);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const following = load();
+  await breaking;
+  plan.stopAt = undefined;
+  assert.ok((await following).read.equals(BYTES));
+  assert.equal(plan.asked.length, 2);
+  assert.ok(plan.asked[1] >= 19 << 20, `${plan.asked}`);
+});
+
+test('deleting: while it is downloaded, while it is read, and after', async () => {
+  plan.stopAt = 20 << 20;
+  const controller = new AbortController();
+  const warnings = [];
+  const given = { cache: true, onWarning: ({ code }) => warnings.push(code) };
+  const [part] = await openSources(url, controller.signal, given);
+  for (let read = 0; read < 19 << 20; ) read += (await part.next()).length;
+  assert.equal(await cache.delete(url), true);
+  assert.equal(await cache.delete(url), false);
+  controller.abort();
+  plan.stopAt = undefined;
+  await load();
+  plan.asked = [];
+  const [reading] = await openSources(url, new AbortController().signal, given);
+  const pieces = [];
+  for (let i = 0; i < 10; i += 1) pieces.push(await reading.next());
+  await cache.delete(url);
+  for (const file of disk.root.children.get('webgguf').children.values()) file.children.clear();
+  pieces.push(await readAll(reading));
+  assert.ok(Buffer.concat(pieces).equals(BYTES));
+  assert.equal(await stored(), 0);
+});
+
+test('any part can be read, from the cache and from the server', async () => {
+  const { part } = await load();
+  const at = (32 << 20) - 7; // across the border of two segments
+  assert.deepEqual(await part.read(at, 20), BYTES.slice(at, at + 20));
+  assert.deepEqual(plan.asked, ['all']);
+  const blob = (await openSources(new Blob([BYTES]), new AbortController().signal))[0];
+  assert.deepEqual(await blob.read(at, 20), BYTES.slice(at, at + 20));
+});
+
+test('what is behind a login is stored only where the page says so', async () => {
+  const request = () => new Request(url, { headers: { authorization: 'Bearer x' } });
+  await load({ cache: undefined }, request());
+  await load({ cache: undefined }, new Request(url, { method: 'POST' }));
+  assert.equal(await stored(), 0);
+  await load({ cache: true }, request());
+  assert.equal(await stored(), BYTES.length);
+});
+
+test('keys: no fragment and no signature, or what the page wants', async () => {
+  const signed = 'https://x.test/a.gguf?v=1&X-Amz-Signature=2&x-goog-date=3#c';
+  assert.equal(keyOfUrl(signed), 'https://x.test/a.gguf?v=1');
+  await load({ cacheKey: 'my model' });
+  assert.deepEqual(
+    (await cache.list()).map(({ key }) => key),
+    ['my model'],
+  );
+  assert.equal(await cache.has('my model').catch(() => 'failed'), true);
+  assert.equal(await cache.has(url), false);
+  assert.deepEqual(await cache.estimate().then(({ models }) => models), BYTES.length);
+  assert.equal(await cache.persist(), true);
+});
+
+test('SHA-256 in pieces of any size', () => {
+  for (const length of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000, 100_001]) {
+    const bytes = BYTES.subarray(0, length);
+    for (const step of [1000, 64, 37]) {
+      const hash = new Sha256();
+      for (let at = 0; at < length; at += step) hash.update(bytes.subarray(at, at + step));
+      assert.equal(hash.hex(), sha256Of(bytes), `${length} bytes by ${step}`);
+    }
+  }
+});
+
+test('a state is checked before it is believed', async () => {
+  await load();
+  const text = Buffer.from(disk.only().get('state.json').bytes).toString();
+  const state = JSON.parse(text);
+  assert.deepEqual(parseState(text), state);
+  const wrong = { version: 2, segments: [-1], size: '1', complete: 1, aliases: 'x', etag: 3, used: NaN, part: 0.5 };
+  for (const [name, value] of Object.entries(wrong)) {
+    assert.equal(parseState(JSON.stringify({ ...state, [name]: value })), undefined, name);
+  }
+  for (const other of ['', 'null', '[]', '7', '{"version":1}']) assert.equal(parseState(other), undefined, other);
+});
