@@ -49,6 +49,16 @@ export type {
   Usage,
   WasmInput,
 } from './types.js';
+export type { Completions } from './openai/completions.js';
+export type { Embeddings } from './openai/embeddings.js';
+export type { ChatStream } from './openai/stream.js';
+export type {
+  ChatChunk,
+  ChatCompletion,
+  ChatRequest,
+  EmbeddingRequest,
+  EmbeddingResponse,
+} from './openai/types.js';
 export type { DeviceFacts } from './gpu.js';
 export type { FloatTensor } from './tensor.js';
 export type { DataOf, DType, FloatDType, PlainDType, QuantisedDType, TensorData } from './dtypes.js';

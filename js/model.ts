@@ -10,6 +10,8 @@ import { invalidArgument } from './errors.js';
 import { Generation } from './generation.js';
 import type { Gpu } from './gpu.js';
 import { LocalEngine } from './local-engine.js';
+import { type Completions, LocalCompletions } from './openai/completions.js';
+import { type Embeddings, LocalEmbeddings } from './openai/embeddings.js';
 import {
   checkGpu,
   checkIds,
@@ -110,6 +112,19 @@ export class WasmModel {
         for (const part of sources) part.cancel();
       }
     });
+  }
+
+  /**
+   * OpenAI's chat completions: `await model.chat.completions.create({ messages })`, or with `stream: true` in parts. See
+   * {@link Completions}.
+   */
+  get chat(): { readonly completions: Completions } {
+    return { completions: new LocalCompletions(this) };
+  }
+
+  /** OpenAI's embeddings: `await model.embeddings.create({ input })`. See {@link Embeddings}. */
+  get embeddings(): Embeddings {
+    return new LocalEmbeddings(this);
   }
 
   /** Whether the model runs on the GPU; false on the CPU path. */

@@ -6,6 +6,7 @@
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
 
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 import {
@@ -148,12 +149,29 @@ async function buildScript() {
   if (sources.length === 0) throw new Stop('js/ holds no TypeScript', 'check the clone');
   fs.rmSync(DIST, { recursive: true, force: true });
   fs.cpSync(PKG, path.join(DIST, 'wasm'), { recursive: true });
-  await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
+  const tsc = [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.'];
+  await must(process.execPath, tsc);
+  await withoutComments(tsc);
   // tsc leaves hand-written declarations where they are.
   for (const file of sources.filter((name) => name.endsWith('.d.ts'))) {
     const place = path.join(DIST, path.relative('js', file));
     fs.mkdirSync(path.dirname(place), { recursive: true });
     fs.copyFileSync(path.join(ROOT, file), place);
+  }
+}
+
+/** The declarations keep their comments; of the code only what bundlers read is kept. */
+async function withoutComments(tsc) {
+  const bare = fs.mkdtempSync(path.join(os.tmpdir(), 'webgguf-'));
+  try {
+    await must(process.execPath, [...tsc, '--outDir', bare, '--declaration', 'false', '--removeComments']);
+    for (const name of fs.readdirSync(bare, { recursive: true }).filter((file) => file.endsWith('.js'))) {
+      const file = path.join(DIST, name);
+      const isRead = /@vite-ignore|webpackIgnore|turbopackIgnore/.test(fs.readFileSync(file, 'utf8'));
+      if (!isRead) fs.copyFileSync(path.join(bare, name), file);
+    }
+  } finally {
+    fs.rmSync(bare, { recursive: true });
   }
 }
 

@@ -46,6 +46,9 @@ export class WasmModel {
   #stopped = false;
   #left = 0;
   #ids = [];
+  #prompt = 0;
+  #reason = 'length';
+  #logprobs = false;
 
   static async load(sources, options, onProgress, device) {
     const total = sources.reduce((sum, { size }) => sum + (size ?? NaN), 0) || 0;
@@ -84,6 +87,7 @@ export class WasmModel {
       contextLength: 64,
       vocabularySize: plan.vocabularySize ?? 128,
       hasChatTemplate: true,
+      chatTemplate: plan.template,
       backend: 'cpu',
       adapter: '',
       features: [],
@@ -144,10 +148,14 @@ export class WasmModel {
 
   start(ids, options) {
     if (this.#borrowed) throw new Error('recursive use of an object');
-    if (ids.length > 64) throw codeError('context_full', `prompt of ${ids.length} tokens, context of 64`);
+    if (ids.length > (plan.contextLength ?? 64))
+      throw codeError('context_full', `prompt of ${ids.length} tokens, context of 64`);
     seen.started.push({ ids: [...ids], options });
     this.#stopped = false;
-    this.#left = options.maxTokens ?? 5;
+    this.#left = Math.min(options.maxTokens ?? 5e9, plan.writes?.length ?? options.maxTokens ?? 5);
+    this.#reason = this.#left === plan.writes?.length ? 'stop' : 'length';
+    this.#logprobs = options.logprobs !== undefined;
+    this.#prompt = ids.length;
     this.#ids = [];
     return { promptTokens: ids.length, cachedTokens: 0 };
   }
@@ -158,9 +166,11 @@ export class WasmModel {
       if (plan.nextFails) throw plan.nextFails;
       if (this.#left === 0 || this.#stopped) return undefined;
       this.#left -= 1;
-      const id = 97 + this.#ids.length;
+      const id = plan.writes ? plan.writes.charCodeAt(this.#ids.length) : 97 + this.#ids.length;
       this.#ids.push(id);
-      return { ids: Uint32Array.of(id), text: String.fromCharCode(id) };
+      const text = String.fromCharCode(id);
+      const token = { id, text, bytes: Uint8Array.of(id), logprob: -0.5 };
+      return { ids: Uint32Array.of(id), text, ...(this.#logprobs && { tokens: [{ ...token, top: [token] }] }) };
     });
   }
 
@@ -168,14 +178,19 @@ export class WasmModel {
     return this.#alone(async () => {
       seen.finished += 1;
       const ids = Uint32Array.from(this.#ids);
-      const finishReason = this.#left === 0 ? 'length' : 'abort';
+      const finishReason = this.#left === 0 ? this.#reason : 'abort';
       this.#left = 0;
       return {
         text: String.fromCharCode(...ids),
         ids,
         finishReason,
-        usage: { completionTokens: ids.length },
-        timings: {},
+        usage: {
+          promptTokens: this.#prompt,
+          completionTokens: ids.length,
+          cachedTokens: 0,
+          totalTokens: this.#prompt + ids.length,
+        },
+        timings: { promptTokensPerSecond: 100, tokensPerSecond: 10, timeToFirstTokenMs: 20 },
       };
     });
   }

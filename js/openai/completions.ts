@@ -1,0 +1,288 @@
+/**
+ * `chat.completions.create` over a model that is loaded.
+ */
+import type { WasmModel } from '../model.js';
+import { signalOption } from '../options.js';
+import type { ChosenToken, GenerationResult, TokenProbability } from '../types.js';
+import { type Prepared, prepare } from './prepare.js';
+import type { Delta, Reader } from './reader.js';
+import { ChatStream } from './stream.js';
+import type {
+  AssistantMessage,
+  ChatChunk,
+  ChatCompletion,
+  ChatRequest,
+  ChunkDelta,
+  CompletionTimings,
+  CompletionUsage,
+  FinishReason,
+  Logprobs,
+  RequestOptions,
+  TokenLogprob,
+} from './types.js';
+
+/** The answers to requests. */
+export interface Completions {
+  /**
+   * An answer to a conversation, in the shapes of OpenAI's API.
+   *
+   * @param request see {@link ChatRequest}; with `stream: true` the answer comes in parts
+   * @param options `signal` ends the answer
+   * @throws {WebggufError} `invalid_argument` names the field that is wrong; those of `generate`
+   * @throws the reason of `options.signal` when that fires, unless the answer is streamed
+   */
+  create(request: ChatRequest & { stream: true }, options?: RequestOptions): Promise<ChatStream>;
+  create(
+    request: ChatRequest & { stream?: false | null | undefined },
+    options?: RequestOptions,
+  ): Promise<ChatCompletion>;
+  create(request: ChatRequest, options?: RequestOptions): Promise<ChatCompletion | ChatStream>;
+}
+
+/** @internal */
+export class LocalCompletions implements Completions {
+  readonly #model: WasmModel;
+
+  constructor(model: WasmModel) {
+    this.#model = model;
+  }
+
+  create(request: ChatRequest & { stream: true }, options?: RequestOptions): Promise<ChatStream>;
+  create(
+    request: ChatRequest & { stream?: false | null | undefined },
+    options?: RequestOptions,
+  ): Promise<ChatCompletion>;
+  create(request: ChatRequest, options?: RequestOptions): Promise<ChatCompletion | ChatStream>;
+  async create(body: ChatRequest, options: RequestOptions = {}): Promise<ChatCompletion | ChatStream> {
+    const signal = signalOption('chat.completions.create', { signal: options?.signal ?? undefined });
+    signal?.throwIfAborted();
+    const prepared = await prepare(this.#model, body);
+    const controller = new AbortController();
+    const abort = (): void => controller.abort(signal?.reason);
+    if (signal?.aborted) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+    const done = (): void => signal?.removeEventListener('abort', abort);
+    const chunks = chunksOf(this.#model, prepared, controller.signal, done);
+    if (prepared.request.stream) return new ChatStream(chunks, controller);
+    const completion = await completionOf(chunks);
+    controller.signal.throwIfAborted();
+    return completion;
+  }
+}
+
+/** All answers, one after the other, and a last chunk with the counts. */
+async function* chunksOf(
+  model: WasmModel,
+  prepared: Prepared,
+  signal: AbortSignal,
+  done: () => void,
+): AsyncGenerator<ChatChunk> {
+  const { request } = prepared;
+  const { n = 1, stream = false, stream_options: { include_usage: wantsUsage = false } = {} } = request;
+  const frame = frameOf(model, request);
+  const usage = emptyUsage();
+  let timings: CompletionTimings | undefined;
+  try {
+    for (let index = 0; index < n; index += 1) {
+      const answer = new Answer(model, prepared, index, signal);
+      for await (const choice of answer.choices()) {
+        yield { ...frame, choices: [choice], ...(stream && wantsUsage && { usage: null }) };
+      }
+      if (!answer.result || signal.aborted) return;
+      count(usage, answer, index === 0);
+      timings ??= timingsOf(answer.result);
+    }
+  } finally {
+    done();
+  }
+  if (!stream || wantsUsage) yield { ...frame, choices: [], usage, ...(request.timings && timings && { timings }) };
+}
+
+type Choice = ChatChunk['choices'][number];
+
+/** One answer. */
+class Answer {
+  readonly #model: WasmModel;
+  readonly #prepared: Prepared;
+  readonly #index: number;
+  readonly #signal: AbortSignal;
+  readonly #reader: Reader;
+  #calls = 0;
+  #logprobs: Logprobs['content'] | undefined;
+  reasoningTokens = 0;
+  result: GenerationResult | undefined;
+
+  constructor(model: WasmModel, prepared: Prepared, index: number, signal: AbortSignal) {
+    this.#model = model;
+    this.#prepared = prepared;
+    this.#index = index;
+    this.#signal = signal;
+    this.#reader = prepared.reader();
+  }
+
+  async *choices(): AsyncGenerator<Choice> {
+    const { prompt, options, request, begun } = this.#prepared;
+    const { seed } = request;
+    const generation = this.#model.generate(prompt, {
+      ...options,
+      ...(seed !== undefined && { seed: seed + this.#index }),
+      signal: this.#signal,
+    });
+    try {
+      yield this.#choice({ role: 'assistant', content: '' });
+      if (begun) yield* this.#deltas(this.#reader.push(begun));
+      for await (const piece of generation) {
+        const { isReasoning } = this.#reader;
+        const deltas = this.#reader.push(piece.text);
+        if (isReasoning || this.#reader.isReasoning) this.reasoningTokens += piece.ids.length;
+        this.#note(piece.tokens);
+        yield* this.#deltas(deltas);
+        if (this.#isEnough()) break;
+      }
+      this.result = await generation;
+      if (this.#signal.aborted) return;
+      yield* this.#deltas(this.#isEnough() ? [] : this.#reader.end());
+      yield this.#choice({}, this.#reason(this.result));
+    } finally {
+      await generation.stop();
+    }
+  }
+
+  /** One call is all that is wanted. */
+  #isEnough(): boolean {
+    return this.#prepared.request.parallel_tool_calls === false && this.#reader.completeCalls > 0;
+  }
+
+  #reason({ finishReason }: GenerationResult): FinishReason {
+    if (finishReason === 'length') return 'length';
+    return this.#calls > 0 ? 'tool_calls' : 'stop';
+  }
+
+  *#deltas(deltas: readonly Delta[]): Generator<Choice> {
+    const onlyOne = this.#prepared.request.parallel_tool_calls === false;
+    for (const delta of deltas) {
+      if ('index' in delta && delta.index > 0 && onlyOne) continue;
+      yield this.#choice(this.#part(delta));
+    }
+  }
+
+  #part(delta: Delta): ChunkDelta {
+    if ('content' in delta) return delta;
+    if ('reasoning' in delta) return { reasoning_content: delta.reasoning };
+    const { index } = delta;
+    if ('arguments' in delta) return { tool_calls: [{ index, function: { arguments: delta.arguments } }] };
+    this.#calls = index + 1;
+    const called = { name: delta.name, arguments: '' };
+    return { tool_calls: [{ index, id: randomId('call_', 24), type: 'function', function: called }] };
+  }
+
+  #note(tokens: readonly ChosenToken[] | undefined): void {
+    if (!tokens) return;
+    this.#logprobs ??= [];
+    this.#logprobs.push(...tokens.map((token) => ({ ...logprobOf(token), top_logprobs: token.top.map(logprobOf) })));
+  }
+
+  #choice(delta: ChunkDelta, reason: FinishReason | null = null): Choice {
+    const content = this.#logprobs;
+    this.#logprobs = undefined;
+    return { index: this.#index, delta, finish_reason: reason, logprobs: content ? { content, refusal: null } : null };
+  }
+}
+
+function logprobOf({ text, logprob, bytes }: TokenProbability): TokenLogprob {
+  return { token: text, logprob, bytes: [...bytes] };
+}
+
+function emptyUsage(): CompletionUsage {
+  return {
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    total_tokens: 0,
+    prompt_tokens_details: { cached_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0, accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 },
+  };
+}
+
+/** The prompt counts once, however many answers it gets. */
+function count(usage: CompletionUsage, { result, reasoningTokens }: Answer, isFirst: boolean): void {
+  const { promptTokens = 0, completionTokens = 0, cachedTokens = 0 } = result?.usage ?? {};
+  if (isFirst) {
+    usage.prompt_tokens = promptTokens;
+    usage.prompt_tokens_details.cached_tokens = cachedTokens;
+  }
+  usage.completion_tokens += completionTokens;
+  usage.completion_tokens_details.reasoning_tokens += reasoningTokens;
+  usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
+}
+
+function timingsOf({ usage, timings }: GenerationResult): CompletionTimings {
+  const { tokensPerSecond: rate, timeToFirstTokenMs, promptTokensPerSecond } = timings;
+  return {
+    cache_n: usage.cachedTokens,
+    prompt_n: usage.promptTokens - usage.cachedTokens,
+    prompt_ms: timeToFirstTokenMs,
+    prompt_per_second: promptTokensPerSecond,
+    predicted_n: usage.completionTokens,
+    predicted_ms: rate > 0 ? ((usage.completionTokens - 1) / rate) * 1e3 : 0,
+    predicted_per_second: rate,
+  };
+}
+
+function frameOf({ info }: WasmModel, { model }: { model?: string | undefined }): Omit<ChatChunk, 'choices'> {
+  return {
+    id: randomId('chatcmpl-', 24),
+    object: 'chat.completion.chunk',
+    created: Math.floor(Date.now() / 1e3),
+    model: model ?? nameOf(info),
+    system_fingerprint: `webgguf-${info.backend}`,
+    webgguf: { backend: info.backend },
+  };
+}
+
+/** What a model is called. @internal */
+export function nameOf({ name, architecture }: WasmModel['info']): string {
+  return name ?? architecture;
+}
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+function randomId(prefix: string, length: number): string {
+  const letter = (): string => LETTERS[Math.floor(Math.random() * LETTERS.length)] as string;
+  return prefix + Array.from({ length }, letter).join('');
+}
+
+/** The whole answer from its chunks. @internal */
+export async function completionOf(chunks: AsyncIterable<ChatChunk>): Promise<ChatCompletion> {
+  const choices: ChatCompletion['choices'] = [];
+  let last: ChatChunk | undefined;
+  for await (const chunk of chunks) {
+    last = chunk;
+    for (const part of chunk.choices) {
+      const message: AssistantMessage = { role: 'assistant', content: null, refusal: null };
+      const choice = (choices[part.index] ??= { index: part.index, message, finish_reason: 'stop', logprobs: null });
+      merge(choice.message, part.delta);
+      if (part.logprobs) {
+        choice.logprobs ??= { content: [], refusal: null };
+        choice.logprobs.content.push(...part.logprobs.content);
+      }
+      choice.finish_reason = part.finish_reason ?? choice.finish_reason;
+    }
+  }
+  for (const { message } of choices) if (!message.tool_calls && !message.reasoning_content) message.content ??= '';
+  const { usage, choices: _, ...frame } = last as ChatChunk;
+  return { ...frame, object: 'chat.completion', choices, usage: usage ?? emptyUsage() };
+}
+
+function merge(
+  message: AssistantMessage,
+  { content, reasoning_content: thought, tool_calls: calls = [] }: ChunkDelta,
+): void {
+  if (content) message.content = (message.content ?? '') + content;
+  if (thought) message.reasoning_content = (message.reasoning_content ?? '') + thought;
+  for (const { index, id = '', function: called } of calls) {
+    message.tool_calls ??= [];
+    const call = (message.tool_calls[index] ??= { id, type: 'function', function: { name: '', arguments: '' } });
+    call.function.name += called.name ?? '';
+    call.function.arguments += called.arguments ?? '';
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * `embeddings.create` over a model that is loaded.
+ */
+import type { WasmModel } from '../model.js';
+import { signalOption } from '../options.js';
+import type { TokenIds } from '../types.js';
+import { nameOf } from './completions.js';
+import { checkEmbedding } from './request.js';
+import type { EmbeddingRequest, EmbeddingResponse, RequestOptions } from './types.js';
+
+/** Vectors of texts. */
+export interface Embeddings {
+  /**
+   * Vectors of texts or token ids, in the shapes of OpenAI's API, of length 1.
+   *
+   * @throws {WebggufError} those of `embed`
+   */
+  create(request: EmbeddingRequest, options?: RequestOptions): Promise<EmbeddingResponse>;
+}
+
+/** @internal */
+export class LocalEmbeddings implements Embeddings {
+  readonly #model: WasmModel;
+
+  constructor(model: WasmModel) {
+    this.#model = model;
+  }
+
+  async create(body: EmbeddingRequest, options: RequestOptions = {}): Promise<EmbeddingResponse> {
+    const { input, encoding_format: format = 'float', dimensions, model } = checkEmbedding(body);
+    const signal = signalOption('embeddings.create', { signal: options?.signal ?? undefined });
+    const texts = inputsOf(input as EmbeddingRequest['input']);
+    // A special token is text here, and BOS and the like are added, as `embed` does it.
+    const counts = await Promise.all(texts.map((text) => this.#count(text)));
+    const rows = await this.#model.embed(texts, { signal, dimensions });
+    const tokens = counts.reduce((sum, found) => sum + found, 0);
+    return {
+      object: 'list',
+      data: rows.map((row, index) => ({
+        object: 'embedding',
+        index,
+        embedding: format === 'base64' ? base64(row) : [...row],
+      })),
+      model: model ?? nameOf(this.#model.info),
+      usage: { prompt_tokens: tokens, total_tokens: tokens },
+    };
+  }
+
+  async #count(text: string | TokenIds): Promise<number> {
+    return typeof text === 'string' ? (await this.#model.tokenize(text, { addSpecial: true })).length : text.length;
+  }
+}
+
+/** An array of numbers is one input. */
+function inputsOf(input: EmbeddingRequest['input']): (string | TokenIds)[] {
+  if (typeof input === 'string') return [input];
+  return typeof input[0] === 'number' ? [input as number[]] : ([...input] as (string | TokenIds)[]);
+}
+
+function base64(row: Float32Array): string {
+  const bytes = new DataView(new ArrayBuffer(4 * row.length));
+  for (const [index, value] of row.entries()) bytes.setFloat32(4 * index, value, true);
+  const letters = Array.from(new Uint8Array(bytes.buffer), (byte) => String.fromCharCode(byte));
+  return btoa(letters.join(''));
+}

@@ -1,0 +1,32 @@
+/**
+ * What a model family writes where it calls tools.
+ */
+import type { Call, Cursor } from './cursor.js';
+
+/** How calls are written. @internal */
+export interface Format {
+  /** Strings with which calls begin. */
+  readonly opens: readonly string[];
+  /** Strings with which calls begin where nothing was said before. */
+  readonly atStart?: readonly string[];
+  /** Takes calls; one of the strings above is here. */
+  read(cursor: Cursor): void;
+  /** What the model is made to begin with, so that it calls a tool, or this one. */
+  force(name?: string): string;
+  /** Control tokens that `read` wants to see. */
+  readonly special?: readonly string[];
+  /** Calls as the model wrote them, for templates that do not write them. */
+  write?(calls: readonly Pick<Call, 'name' | 'arguments'>[]): string;
+  /** The JSON that follows `force()`, for a grammar; without it, arguments follow `force(name)`. */
+  readonly argumentsKey?: 'arguments' | 'parameters';
+}
+
+/** `{"name": …, "arguments": …}` @internal */
+export function objectText({ name, arguments: text }: Pick<Call, 'name' | 'arguments'>): string {
+  return `{"name": ${JSON.stringify(name)}, "arguments": ${text}}`;
+}
+
+/** What `force` begins with in formats of objects. @internal */
+export function objectStart(key: string, name?: string): string {
+  return name === undefined ? '{"name": "' : `{"name": ${JSON.stringify(name)}, "${key}": `;
+}

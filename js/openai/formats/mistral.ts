@@ -1,0 +1,38 @@
+/**
+ * Mistral: `[TOOL_CALLS][{"name": …, "arguments": {…}}]`; since 2025 `[TOOL_CALLS]name[ARGS]{…}` for each call.
+ */
+import type { Cursor } from './cursor.js';
+import type { Format } from './format.js';
+import { takeArguments, takeCalls } from './json.js';
+
+const OPEN = '[TOOL_CALLS]';
+const NAME = /[\w.:-]*/y;
+
+function takeNamed(cursor: Cursor): void {
+  const call = cursor.call(cursor.match(NAME));
+  if (cursor.take('[CALL_ID]')) cursor.match(NAME);
+  cursor.take('[ARGS]');
+  cursor.space();
+  takeArguments(cursor, call);
+}
+
+const list: Format = {
+  opens: [OPEN],
+  special: [OPEN, '[ARGS]', '[CALL_ID]'],
+  read(cursor) {
+    cursor.expect(OPEN);
+    cursor.space();
+    if ('[{'.includes(cursor.peek())) takeCalls(cursor);
+    else takeNamed(cursor);
+  },
+  force: (name) => `${OPEN}[{"name": "${name === undefined ? '' : `${name}", "arguments": `}`,
+};
+
+/** @internal */
+export const mistral: Format = list;
+
+/** @internal */
+export const mistralArgs: Format = {
+  ...list,
+  force: (name) => `${OPEN}${name === undefined ? '' : `${name}[ARGS]`}`,
+};

@@ -1,0 +1,123 @@
+/**
+ * webgguf/openai: a model behind OpenAI's API, for code that was written for it.
+ *
+ * {@link webggufFetch} is a `fetch` for the `openai` package; {@link openai} has the same calls without that package.
+ * Both answer from the model, or from a server where the device cannot hold it.
+ */
+import { WebggufError, invalidArgument } from '../errors.js';
+import type { WasmModel } from '../model.js';
+import { show } from '../options.js';
+import { type Completions, LocalCompletions, nameOf } from './completions.js';
+import { type Embeddings, LocalEmbeddings } from './embeddings.js';
+import { fetchOf } from './fetch.js';
+import { type Fallback, Server } from './server.js';
+
+export { ChatStream } from './stream.js';
+export type { Completions } from './completions.js';
+export type { Embeddings } from './embeddings.js';
+export type { Fallback } from './server.js';
+export type * from './types.js';
+
+/** Who answers. */
+export interface OpenAIOptions {
+  /** The model; while it is being loaded, requests wait. */
+  model: WasmModel | Promise<WasmModel>;
+  /**
+   * The server that answers where the device cannot hold the model: where `model` rejects with `webgpu_unavailable`,
+   * `feature_missing`, `limit_exceeded`, `out_of_memory`, `device_lost`, `unsupported_quant` or
+   * `unsupported_architecture`. Results then have `webgguf.backend` `server`, and `webgguf.reason`.
+   */
+  fallback?: Fallback | undefined;
+}
+
+/** A model as OpenAI's client has it. */
+export interface OpenAIClient {
+  readonly chat: { readonly completions: Completions };
+  readonly embeddings: Embeddings;
+  readonly models: { list(): Promise<ModelList> };
+  /** For the `openai` package: `new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', fetch })`. */
+  readonly fetch: typeof fetch;
+}
+
+/** What `models.list` gives. */
+export interface ModelList {
+  object: 'list';
+  data: { id: string; object: 'model'; created: number; owned_by: 'webgguf' }[];
+}
+
+const CANNOT_HOLD = [
+  'webgpu_unavailable',
+  'feature_missing',
+  'limit_exceeded',
+  'out_of_memory',
+  'device_lost',
+  'unsupported_quant',
+  'unsupported_architecture',
+];
+
+/** Who answers: the model, or the server. */
+interface Answerer {
+  readonly completions: Completions;
+  readonly embeddings: Embeddings;
+  readonly name: string;
+}
+
+/**
+ * The calls of OpenAI's client, answered by a model here.
+ *
+ * @example
+ * const ai = openai({ model: WasmModel.load(url), fallback: { baseURL: 'https://example.com/v1', model: 'qwen3' } });
+ * const { choices, webgguf } = await ai.chat.completions.create({ messages });
+ */
+export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
+  if (typeof model !== 'object' || model === null) {
+    throw invalidArgument(`openai: option 'model' must be a WasmModel or a promise of one, found ${show(model)}`);
+  }
+  const answerer = Promise.resolve(model).then(localAnswerer, (error: unknown) => serverAnswerer(fallback, error));
+  answerer.catch(() => {}); // each request gets it
+  const client = {
+    chat: {
+      completions: {
+        create: (async (request, options) =>
+          (await answerer).completions.create(request, options)) as Completions['create'],
+      },
+    },
+    embeddings: {
+      create: (async (request, options) =>
+        (await answerer).embeddings.create(request, options)) as Embeddings['create'],
+    },
+    models: {
+      async list(): Promise<ModelList> {
+        const { name } = await answerer;
+        return { object: 'list', data: [{ id: name, object: 'model', created: 0, owned_by: 'webgguf' }] };
+      },
+    },
+  };
+  return { ...client, fetch: fetchOf(client) };
+}
+
+/**
+ * A `fetch` that answers what the official `openai` package asks: chat completions, embeddings and the list of models.
+ *
+ * @example
+ * import OpenAI from 'openai';
+ * const fetch = webggufFetch({ model: await WasmModel.load(url) });
+ * const client = new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', fetch, dangerouslyAllowBrowser: true });
+ */
+export function webggufFetch(options: OpenAIOptions): typeof fetch {
+  return openai(options).fetch;
+}
+
+function localAnswerer(model: WasmModel): Answerer {
+  return {
+    completions: new LocalCompletions(model),
+    embeddings: new LocalEmbeddings(model),
+    name: nameOf(model.info),
+  };
+}
+
+function serverAnswerer(fallback: Fallback | undefined, error: unknown): Answerer {
+  if (!fallback || !(error instanceof WebggufError) || !CANNOT_HOLD.includes(error.code)) throw error;
+  const server = new Server(fallback, error);
+  return { completions: server.completions, embeddings: server.embeddings, name: server.model };
+}

@@ -1,0 +1,71 @@
+/**
+ * Conversations in the form that a model's template takes.
+ */
+import type { Message, Tool } from '../types.js';
+import type { Family } from './families.js';
+import { hermes } from './formats/hermes.js';
+import { toolsPrompt } from './formats/plain.js';
+
+/** The messages; where the template knows no tools, they say what the tools are, and calls and results are text. */
+export function messagesFor(family: Family, messages: readonly Message[], tools: readonly Tool[]): Message[] {
+  let adapted = messages.map((message) => adaptOne(family, message));
+  if (!family.takesCalls && !family.takesTools) adapted = joined(adapted.map(resultAsText));
+  if (tools.length > 0 && !family.takesTools) adapted = withSystem(adapted, toolsPrompt(tools, family.format));
+  return adapted;
+}
+
+function adaptOne({ format, takesCalls, idLength }: Family, message: Message): Message {
+  if (typeof message !== 'object' || message === null) return message;
+  const { role, content, tool_calls: calls, tool_call_id: id, ...further } = message;
+  const said = { ...further, role: role === 'developer' ? 'system' : role, content };
+  const callId = (text: string): string => (idLength && typeof text === 'string' ? shortId(text, idLength) : text);
+  if (!Array.isArray(calls) || calls.length === 0)
+    return id === undefined ? said : { ...said, tool_call_id: callId(id) };
+  if (takesCalls) return { ...said, tool_calls: calls.map((call) => ({ ...call, id: callId(call?.id) })) };
+  const written = (format.write ?? hermes.write)?.(calls.map((call) => call.function)) ?? '';
+  return { ...said, content: [textOf(content), written].filter(Boolean).join('\n') };
+}
+
+/** Mistral's templates refuse ids of other lengths. */
+function shortId(id: string, length: number): string {
+  return id
+    .replaceAll(/[^a-zA-Z0-9]/g, '')
+    .slice(-length)
+    .padStart(length, '0');
+}
+
+function textOf(content: Message['content']): string {
+  if (!Array.isArray(content)) return (content as string | null | undefined) ?? '';
+  return content.map((part) => part?.text ?? '').join('\n');
+}
+
+function resultAsText(message: Message): Message {
+  if (message?.role !== 'tool') return message;
+  return { role: 'user', content: `<tool_response>\n${textOf(message.content)}\n</tool_response>` };
+}
+
+/** Results of several calls are one message of the user. */
+function joined(messages: readonly Message[]): Message[] {
+  const out: Message[] = [];
+  for (const message of messages) {
+    const last = out.at(-1);
+    const isResult = (each?: Message): boolean =>
+      each?.role === 'user' && typeof each.content === 'string' && each.content.startsWith('<tool_response>');
+    if (last && isResult(last) && isResult(message)) last.content = `${last.content}\n${message.content}`;
+    else out.push({ ...message });
+  }
+  return out;
+}
+
+function withSystem(messages: readonly Message[], text: string): Message[] {
+  const [first, ...rest] = messages;
+  if (first?.role !== 'system') return [{ role: 'system', content: text }, ...messages];
+  return [{ ...first, content: `${textOf(first.content)}\n\n${text}` }, ...rest];
+}
+
+/** For templates that refuse a system message: it begins the first message of the user. @internal */
+export function withoutSystem(messages: readonly Message[]): Message[] | undefined {
+  const [first, second, ...rest] = messages;
+  if (first?.role !== 'system' || second?.role !== 'user') return undefined;
+  return [{ ...second, content: `${textOf(first.content)}\n\n${textOf(second.content)}` }, ...rest];
+}

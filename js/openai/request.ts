@@ -1,0 +1,178 @@
+/**
+ * Requests checked: what is wrong is named, with what was found and what is right.
+ */
+import { invalidArgument } from '../errors.js';
+import { show } from '../options.js';
+import type { Tool } from '../types.js';
+import type { ChatRequest, EmbeddingRequest, ToolChoice } from './types.js';
+
+type Check = (value: unknown) => string | undefined;
+
+const range =
+  (least: number, most: number, words = `a number from ${least} to ${most}`): Check =>
+  (value) =>
+    typeof value === 'number' && value >= least && value <= most ? undefined : words;
+const integer =
+  (least: number, most: number): Check =>
+  (value) =>
+    Number.isInteger(value) && !range(least, most)(value) ? undefined : `an integer from ${least} to ${most}`;
+const words =
+  (...names: string[]): Check =>
+  (value) =>
+    names.includes(value as string) ? undefined : names.map((name) => `'${name}'`).join(' or ');
+const type =
+  (name: string, found: string): Check =>
+  (value) =>
+    typeof value === name ? undefined : found;
+const FLAG = type('boolean', 'true or false');
+const TEXT = type('string', 'a string');
+const OBJECT: Check = (value) => (typeof value === 'object' && !Array.isArray(value) ? undefined : 'an object');
+const LIST: Check = (value) => (Array.isArray(value) ? undefined : 'an array');
+const TOKENS = integer(1, 2 ** 32 - 1);
+
+const STOP: Check = (value) => {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  return list.every((item) => typeof item === 'string' && item !== '') ? undefined : 'a non-empty string or some';
+};
+
+const TOOL_CHOICE: Check = (value) => {
+  const { type: kind, function: called } = (value ?? {}) as { type?: unknown; function?: { name?: unknown } };
+  if (['none', 'auto', 'required'].includes(value as string)) return undefined;
+  if (kind === 'function' && typeof called?.name === 'string') return undefined;
+  return "'none', 'auto', 'required' or { type: 'function', function: { name } }";
+};
+
+const FORMAT: Check = (value) => {
+  const { type: kind, json_schema: schema } = value as { type?: unknown; json_schema?: { schema?: unknown } };
+  if (kind === 'text' || kind === 'json_object') return undefined;
+  if (kind === 'json_schema' && typeof schema?.schema === 'object' && schema.schema !== null) return undefined;
+  return "{ type: 'text' }, { type: 'json_object' } or { type: 'json_schema', json_schema: { name, schema } }";
+};
+
+const CHAT: Record<keyof ChatRequest, Check> = {
+  messages: LIST,
+  model: TEXT,
+  stream: FLAG,
+  stream_options: OBJECT,
+  max_completion_tokens: TOKENS,
+  max_tokens: TOKENS,
+  temperature: range(0, 2),
+  top_p: range(Number.MIN_VALUE, 1, 'a number above 0 and at most 1'),
+  top_k: integer(0, 2 ** 32 - 1),
+  min_p: range(0, 1),
+  repetition_penalty: range(1e-3, 100),
+  frequency_penalty: range(-2, 2),
+  presence_penalty: range(-2, 2),
+  seed: integer(0, Number.MAX_SAFE_INTEGER),
+  stop: STOP,
+  n: integer(1, 128),
+  logprobs: FLAG,
+  top_logprobs: integer(0, 20),
+  logit_bias: OBJECT,
+  tools: LIST,
+  tool_choice: TOOL_CHOICE,
+  parallel_tool_calls: FLAG,
+  response_format: FORMAT,
+  reasoning_effort: words('none', 'minimal', 'low', 'medium', 'high', 'xhigh'),
+  prediction: OBJECT,
+  grammar: TEXT,
+  chat_template_kwargs: OBJECT,
+  timings: FLAG,
+  cache_prompt: FLAG,
+  user: TEXT,
+  store: FLAG,
+  metadata: OBJECT,
+  service_tier: TEXT,
+};
+
+const EMBEDDING: Record<keyof EmbeddingRequest, Check> = {
+  input: (value) => (typeof value === 'string' || Array.isArray(value) ? undefined : 'a string or an array'),
+  model: TEXT,
+  encoding_format: words('float', 'base64'),
+  dimensions: TOKENS,
+  user: TEXT,
+};
+
+/** What OpenAI has and a model here cannot do. */
+const NOT_HERE = ['audio', 'modalities', 'functions', 'function_call', 'web_search_options', 'verbosity'];
+
+/** A copy without what is null or undefined. @internal */
+export type Checked<T> = { [K in keyof T]?: NonNullable<T[K]> };
+
+/** @internal */
+export function checkChat(request: ChatRequest): Checked<ChatRequest> & Pick<ChatRequest, 'messages'> {
+  const checked = checkAll('chat.completions.create', request, CHAT);
+  const { tools = [], tool_choice: choice = 'auto', messages, grammar, response_format: format } = checked;
+  const wrong = (message: string): never => refuse('chat.completions.create', message);
+  const unnamed = tools.findIndex((tool) => typeof tool?.function?.name !== 'string');
+  if (unnamed >= 0) {
+    const expected = "{ type: 'function', function: { name, description, parameters } }";
+    wrong(`'tools[${unnamed}]' must be ${expected}, found ${show(tools[unnamed])}`);
+  }
+  if (!messages) return wrong("field 'messages' is missing");
+  checkChoice(tools, choice, wrong);
+  if (grammar !== undefined && format && format.type !== 'text') {
+    wrong("'grammar' and 'response_format' exclude each other");
+  }
+  if (checked.top_logprobs !== undefined && !checked.logprobs) wrong("'top_logprobs' needs 'logprobs: true'");
+  return { ...checked, messages };
+}
+
+function checkChoice(tools: readonly Tool[], choice: ToolChoice, wrong: (message: string) => never): void {
+  if (choice === 'required' && tools.length === 0) wrong("'tool_choice' is 'required' and 'tools' is empty");
+  if (typeof choice !== 'object') return;
+  const names = tools.map((tool) => tool?.function?.name);
+  const { name } = choice.function;
+  if (!names.includes(name)) wrong(`'tool_choice' names '${name}', 'tools' has ${names.join(', ') || 'none'}`);
+}
+
+/** @internal */
+export function checkEmbedding(request: EmbeddingRequest): Checked<EmbeddingRequest> {
+  const checked = checkAll('embeddings.create', request, EMBEDDING);
+  if (checked.input === undefined) refuse('embeddings.create', "field 'input' is missing");
+  return checked;
+}
+
+function checkAll<T extends object>(call: string, request: T, checks: Record<string, Check>): Checked<T> {
+  if (OBJECT(request) || request === null) refuse(call, `expected an object, found ${show(request)}`);
+  const copy: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(request)) {
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
+    if (!check) {
+      if (NOT_HERE.includes(name)) refuse(call, `field '${name}' is not supported`);
+      refuse(call, `unknown field '${name}'${suggestion(name, Object.keys(checks))}`);
+    }
+    if (value === undefined || value === null) continue;
+    const expected = check(value);
+    if (expected) refuse(call, `field '${name}' must be ${expected}, found ${show(value)}`);
+    copy[name] = value;
+  }
+  return copy as Checked<T>;
+}
+
+function refuse(call: string, message: string): never {
+  throw invalidArgument(`${call}: ${message}`);
+}
+
+/** The field whose name is nearest: at most a third of the letters differ. */
+function suggestion(name: string, known: string[]): string {
+  const plain = (text: string): string => text.replaceAll(/[_-]/g, '').toLowerCase();
+  const ranked = known.map((field) => ({ field, distance: distance(plain(name), plain(field)) }));
+  ranked.sort((a, b) => a.distance - b.distance);
+  const [nearest] = ranked;
+  return nearest && nearest.distance <= name.length / 3 ? `, did you mean '${nearest.field}'?` : '';
+}
+
+/** Letters to add, to drop or to replace (Levenshtein). */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= Math.min(a.length, 64); i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

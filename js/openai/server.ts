@@ -1,0 +1,132 @@
+/**
+ * The same requests, answered by a server that speaks OpenAI's API.
+ */
+import { WebggufError } from '../errors.js';
+import { show, signalOption } from '../options.js';
+import type { Completions } from './completions.js';
+import type { Embeddings } from './embeddings.js';
+import { checkChat, checkEmbedding } from './request.js';
+import { ChatStream } from './stream.js';
+import type {
+  ChatChunk,
+  ChatCompletion,
+  ChatRequest,
+  EmbeddingRequest,
+  EmbeddingResponse,
+  Origin,
+  RequestOptions,
+} from './types.js';
+
+/** A server that answers where the model cannot. */
+export interface Fallback {
+  /** Where its API is, `/v1` included: `https://example.com/v1`. */
+  baseURL: string;
+  /** What it calls its model. */
+  model: string;
+  /** Sent as `Authorization: Bearer`. Whoever opens the page can read it. */
+  apiKey?: string | undefined;
+  /** In place of the global one. */
+  fetch?: typeof fetch | undefined;
+}
+
+/** Longest event that a server may send. */
+const LONGEST_EVENT = 1 << 24;
+
+/** @internal */
+export class Server {
+  readonly #fallback: Fallback;
+  readonly #origin: Origin;
+
+  /** `reason`: why the model cannot answer. */
+  constructor(fallback: Fallback, reason: WebggufError) {
+    this.#fallback = fallback;
+    this.#origin = { backend: 'server', reason: { code: reason.code, message: reason.message } };
+  }
+
+  readonly completions: Completions = {
+    create: (async (body: ChatRequest, options: RequestOptions = {}) => {
+      const controller = new AbortController();
+      const signal = signalOption('chat.completions.create', { signal: options?.signal ?? undefined });
+      const scope = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
+      checkChat(body);
+      const response = await this.#post('/chat/completions', body, scope);
+      if (!body.stream) return this.#marked((await response.json()) as ChatCompletion);
+      return new ChatStream(this.#chunks(response, scope), controller);
+    }) as Completions['create'],
+  };
+
+  readonly embeddings: Embeddings = {
+    create: async (body: EmbeddingRequest, options: RequestOptions = {}) => {
+      checkEmbedding(body);
+      const response = await this.#post('/embeddings', body, options?.signal ?? undefined);
+      return this.#marked((await response.json()) as EmbeddingResponse);
+    },
+  };
+
+  /** The server's model. */
+  get model(): string {
+    return this.#fallback.model;
+  }
+
+  #marked<T extends object>(answer: T): T {
+    return { ...answer, webgguf: this.#origin };
+  }
+
+  async #post(path: string, body: object, signal: AbortSignal | undefined): Promise<Response> {
+    const { baseURL, model, apiKey, fetch: send = fetch } = this.#fallback;
+    const url = baseURL.replace(/\/+$/, '') + path;
+    const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) };
+    const init = { method: 'POST', headers, body: JSON.stringify({ ...body, model }), ...(signal && { signal }) };
+    const response = await send(url, init).catch((cause: unknown) => {
+      signal?.throwIfAborted();
+      throw new WebggufError('download_failed', `fallback ${url}: ${(cause as Error)?.message ?? cause}`, { cause });
+    });
+    if (response.ok) return response;
+    const text = await response.text().catch(() => '');
+    const code = response.status === 400 || response.status === 422 ? 'invalid_argument' : 'download_failed';
+    throw new WebggufError(code, `fallback ${url}: HTTP ${response.status}, ${serverMessage(text)}`);
+  }
+
+  async *#chunks(response: Response, signal: AbortSignal): AsyncGenerator<ChatChunk> {
+    try {
+      for await (const data of eventsOf(response)) {
+        if (data === '[DONE]') return;
+        const chunk = JSON.parse(data) as ChatChunk & { error?: { message?: string } };
+        if (chunk.error) throw new WebggufError('download_failed', `fallback: ${chunk.error.message ?? data}`);
+        yield this.#marked(chunk);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+}
+
+function serverMessage(text: string): string {
+  try {
+    const { error, detail } = JSON.parse(text) as { error?: { message?: unknown }; detail?: unknown };
+    return String(error?.message ?? (detail ? JSON.stringify(detail) : text)).slice(0, 500);
+  } catch {
+    return show(text);
+  }
+}
+
+/** The data of server-sent events. */
+async function* eventsOf(response: Response): AsyncGenerator<string> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let held = '';
+  try {
+    for (;;) {
+      const { done, value = '' } = (await reader?.read()) ?? { done: true };
+      held += value;
+      if (held.length > LONGEST_EVENT) {
+        throw new WebggufError('download_failed', `fallback: an event of more than ${LONGEST_EVENT} characters`);
+      }
+      const lines = held.split(/\r?\n/);
+      held = done ? '' : (lines.pop() ?? '');
+      for (const line of lines) if (line.startsWith('data:')) yield line.slice(5).trim();
+      if (done) return;
+    }
+  } finally {
+    await reader?.cancel().catch(() => {});
+  }
+}

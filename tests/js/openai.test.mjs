@@ -1,0 +1,421 @@
+// OpenAI's face over a mock of the WebAssembly.
+
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { api, dist, plan, resetMock, seen, withCode } from './api.mjs';
+
+const { openai, webggufFetch } = await import(`${dist}openai/index.js`);
+await api.init({ wasm: new Uint8Array(8) });
+
+const HI = [{ role: 'user', content: 'Hi' }];
+const WEATHER = {
+  type: 'function',
+  function: { name: 'get_weather', parameters: { type: 'object', properties: { place: { type: 'string' } } } },
+};
+const CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"place": "Rome"}}\n</tool_call>';
+const HERMES = '{{ tools }} <tool_call> tool_calls <think>';
+
+beforeEach(() => {
+  resetMock();
+  plan.contextLength = 10000;
+  plan.tokenMs = 0;
+});
+
+const load = () => api.WasmModel.load(Uint8Array.of(1));
+
+async function all(stream) {
+  const chunks = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return chunks;
+}
+
+test('an answer has the shape of a chat completion', async () => {
+  plan.writes = 'Hello!';
+  const model = await load();
+  const { id, created, ...completion } = await model.chat.completions.create({ messages: HI, model: 'mine' });
+  assert.match(id, /^chatcmpl-\w{24}$/);
+  assert.ok(Math.abs(created - Date.now() / 1e3) < 5);
+  assert.deepEqual(completion, {
+    object: 'chat.completion',
+    model: 'mine',
+    system_fingerprint: 'webgguf-cpu',
+    webgguf: { backend: 'cpu' },
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'Hello!', refusal: null },
+        finish_reason: 'stop',
+        logprobs: null,
+      },
+    ],
+    usage: {
+      prompt_tokens: 9,
+      completion_tokens: 6,
+      total_tokens: 15,
+      prompt_tokens_details: { cached_tokens: 0 },
+      completion_tokens_details: {
+        reasoning_tokens: 0,
+        accepted_prediction_tokens: 0,
+        rejected_prediction_tokens: 0,
+      },
+    },
+  });
+});
+
+test('a streamed answer has a role, texts, a reason, and the counts where they are asked for', async () => {
+  plan.writes = 'abc';
+  const model = await load();
+  const stream = await model.chat.completions.create({
+    messages: HI,
+    stream: true,
+    stream_options: { include_usage: true },
+    timings: true,
+  });
+  const chunks = await all(stream);
+  assert.equal(new Set(chunks.map(({ id }) => id)).size, 1);
+  assert.ok(chunks.every(({ object }) => object === 'chat.completion.chunk'));
+  assert.deepEqual(
+    chunks.map(({ choices: [choice] }) => choice && [choice.delta, choice.finish_reason]),
+    [
+      [{ role: 'assistant', content: '' }, null],
+      [{ content: 'a' }, null],
+      [{ content: 'b' }, null],
+      [{ content: 'c' }, null],
+      [{}, 'stop'],
+      undefined,
+    ],
+  );
+  assert.ok(chunks.slice(0, -1).every(({ usage }) => usage === null));
+  assert.equal(chunks.at(-1).usage.completion_tokens, 3);
+  assert.equal(chunks.at(-1).timings.predicted_n, 3);
+  assert.throws(() => stream[Symbol.asyncIterator](), withCode('invalid_argument', /tee/));
+  const plain = await all(await model.chat.completions.create({ messages: HI, stream: true }));
+  assert.ok(plain.every((chunk) => !('usage' in chunk) && chunk.choices.length === 1));
+});
+
+test('sampling options are those of generate, with the documented defaults', async () => {
+  const model = await load();
+  await model.chat.completions.create({ messages: HI, max_tokens: 2 });
+  const { seed: _, ...defaults } = seen.started[0].options;
+  assert.deepEqual(JSON.parse(JSON.stringify(defaults)), {
+    maxTokens: 2,
+    temperature: 1,
+    topP: 1,
+    topK: 0,
+    minP: 0.05,
+    showSpecial: [],
+    stop: [],
+  });
+  const { choices } = await model.chat.completions.create({
+    messages: HI,
+    max_completion_tokens: 3,
+    max_tokens: 9,
+    temperature: 0,
+    top_p: 0.5,
+    top_k: 40,
+    min_p: 0.1,
+    repetition_penalty: 1.1,
+    frequency_penalty: 0.2,
+    presence_penalty: 0.3,
+    seed: 7,
+    n: 2,
+    stop: ['x'],
+    user: 'me',
+    prediction: { type: 'content', content: 'x' },
+  });
+  assert.deepEqual(
+    seen.started.slice(1).map(({ options }) => options.seed),
+    [7, 8],
+  );
+  assert.deepEqual(
+    choices.map(({ index, finish_reason: reason }) => [index, reason]),
+    [
+      [0, 'length'],
+      [1, 'length'],
+    ],
+  );
+  const { topP, topK, minP, repetitionPenalty, frequencyPenalty, presencePenalty, maxTokens, stop } =
+    seen.started[1].options;
+  assert.deepEqual(
+    { topP, topK, minP, repetitionPenalty, frequencyPenalty, presencePenalty, maxTokens, stop },
+    {
+      topP: 0.5,
+      topK: 40,
+      minP: 0.1,
+      repetitionPenalty: 1.1,
+      frequencyPenalty: 0.2,
+      presencePenalty: 0.3,
+      maxTokens: 3,
+      stop: ['x'],
+    },
+  );
+});
+
+test('tools are called: a name first, then the arguments in pieces', async () => {
+  plan.template = HERMES;
+  plan.writes = `Let me see.\n${CALL}\n${CALL}`;
+  const model = await load();
+  const request = { messages: HI, tools: [WEATHER] };
+  const { choices } = await model.chat.completions.create(request);
+  const [{ message, finish_reason: reason }] = choices;
+  assert.equal(reason, 'tool_calls');
+  assert.equal(message.content, 'Let me see.');
+  const called = { name: 'get_weather', arguments: '{"place": "Rome"}' };
+  assert.deepEqual(
+    message.tool_calls.map(({ type, function: each }) => [type, each]),
+    [
+      ['function', called],
+      ['function', called],
+    ],
+  );
+  assert.equal(new Set(message.tool_calls.map(({ id }) => id)).size, 2);
+  assert.deepEqual(seen.templates[0].tools, [WEATHER]);
+  assert.deepEqual(seen.started[0].options.showSpecial, ['<think>', '</think>', '<tool_call>', '</tool_call>']);
+
+  const chunks = await all(await model.chat.completions.create({ ...request, stream: true }));
+  const parts = chunks.flatMap(({ choices: [{ delta }] }) => delta.tool_calls ?? []);
+  assert.deepEqual(Object.keys(parts[0]), ['index', 'id', 'type', 'function']);
+  assert.deepEqual(parts[0].function, { name: 'get_weather', arguments: '' });
+  assert.ok(parts.length > 10);
+  const text = (index) => parts.map((part) => (part.index === index ? part.function.arguments : '')).join('');
+  assert.deepEqual([text(0), text(1)], [called.arguments, called.arguments]);
+
+  const one = await model.chat.completions.create({ ...request, parallel_tool_calls: false });
+  assert.equal(one.choices[0].message.tool_calls.length, 1);
+  assert.equal(one.choices[0].finish_reason, 'tool_calls');
+  assert.ok(one.usage.completion_tokens < plan.writes.length - 20, 'the second call is not written');
+
+  const none = await model.chat.completions.create({ ...request, tool_choice: 'none' });
+  assert.equal(none.choices[0].message.content, plan.writes);
+  assert.equal(seen.templates.at(-1).tools, undefined);
+});
+
+test('a call that is required is begun for the model', async () => {
+  plan.template = HERMES;
+  plan.writes = '{"place": "Rome"}}\n</tool_call>';
+  const model = await load();
+  const request = { messages: HI, tools: [WEATHER] };
+  for (const choice of ['required', { type: 'function', function: { name: 'get_weather' } }]) {
+    const { choices } = await model.chat.completions.create({ ...request, tool_choice: choice });
+    assert.equal(choices[0].finish_reason, 'tool_calls');
+    assert.equal(choices[0].message.content, null);
+    assert.equal(choices[0].message.tool_calls[0].function.arguments, '{"place": "Rome"}');
+    const prompt = String.fromCharCode(...seen.started.at(-1).ids);
+    assert.ok(prompt.endsWith('<user>Hi<tool_call>\n{"name": "get_weather", "arguments": '), prompt);
+  }
+});
+
+test('a template without tools is told about them, and calls and results become text', async () => {
+  plan.template = 'no such thing';
+  plan.writes = CALL;
+  const model = await load();
+  const called = { id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: '{"place": "Rome"}' } };
+  const messages = [
+    { role: 'developer', content: 'Be kind.' },
+    ...HI,
+    { role: 'assistant', content: null, tool_calls: [called, called] },
+    { role: 'tool', tool_call_id: 'call_1', content: 'sun' },
+    { role: 'tool', tool_call_id: 'call_1', content: [{ type: 'text', text: 'rain' }] },
+  ];
+  const { choices } = await model.chat.completions.create({ messages, tools: [WEATHER] });
+  assert.equal(choices[0].message.tool_calls.length, 1);
+  const [system, , assistant, result, ...more] = seen.templates[0].messages;
+  assert.equal(more.length, 0);
+  assert.match(system.content, /^Be kind\.\n\n# Tools\n.*"name":"get_weather".*<tool_call>/s);
+  assert.deepEqual(assistant, { role: 'assistant', content: `${CALL}\n${CALL}` });
+  assert.deepEqual(result, {
+    role: 'user',
+    content: '<tool_response>\nsun\n</tool_response>\n<tool_response>\nrain\n</tool_response>',
+  });
+});
+
+test('thoughts are reasoning_content, and counted', async () => {
+  plan.template = HERMES;
+  plan.writes = '<think>\nHm.\n</think>\n\nYes.';
+  const model = await load();
+  const { choices, usage } = await model.chat.completions.create({ messages: HI, reasoning_effort: 'high' });
+  assert.deepEqual(choices[0].message, {
+    role: 'assistant',
+    content: 'Yes.',
+    refusal: null,
+    reasoning_content: 'Hm.',
+  });
+  assert.deepEqual(seen.templates[0].variables, { enable_thinking: true, thinking: true, reasoning_effort: 'high' });
+  const { reasoning_tokens: thought } = usage.completion_tokens_details;
+  assert.ok(thought >= 12 && thought <= 20, `${thought}`);
+  await model.chat.completions.create({
+    messages: HI,
+    reasoning_effort: 'none',
+    chat_template_kwargs: { enable_thinking: true, x: 1 },
+  });
+  assert.deepEqual(seen.templates[1].variables, {
+    enable_thinking: true,
+    thinking: false,
+    reasoning_effort: 'low',
+    x: 1,
+  });
+});
+
+test('wrong requests are refused, with the field and what is right', async () => {
+  const model = await load();
+  const refused = (change, pattern) =>
+    assert.rejects(
+      model.chat.completions.create({ messages: HI, ...change }),
+      withCode('invalid_argument', pattern),
+      `${pattern}`,
+    );
+  await refused({ temprature: 1 }, /unknown field 'temprature', did you mean 'temperature'/);
+  await refused({ maxTokens: 1 }, /unknown field 'maxTokens', did you mean 'max_tokens'/);
+  await refused({ zzz: 1 }, /unknown field 'zzz'$/);
+  await refused({ temperature: 3 }, /field 'temperature' must be a number from 0 to 2, found 3/);
+  await refused({ temperature: '1' }, /found '1'/);
+  await refused({ n: 0 }, /field 'n' must be an integer from 1 to 128, found 0/);
+  await refused({ stop: [''] }, /field 'stop'/);
+  await refused({ messages: undefined }, /field 'messages' is missing/);
+  await refused({ messages: [] }, /at least one message/);
+  await refused({ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, /found type 'image_url'/);
+  await refused({ messages: [null] }, /message 0 must be/);
+  await refused({ tools: [{ type: 'function' }] }, /tools\[0\]/);
+  await refused({ tool_choice: 'required' }, /'tools' is empty/);
+  await refused({ tool_choice: 'always' }, /'tool_choice' must be 'none'/);
+  await refused(
+    { tools: [WEATHER], tool_choice: { type: 'function', function: { name: 'x' } } },
+    /names 'x'.*get_weather/,
+  );
+  await refused({ response_format: { type: 'json' } }, /response_format' must be/);
+  await refused(
+    { response_format: { type: 'json_object' }, tools: [WEATHER] },
+    /'response_format' and 'tools' at once/,
+  );
+  await refused({ top_logprobs: 3 }, /needs 'logprobs: true'/);
+  await refused({ audio: {} }, /field 'audio' is not supported/);
+  await assert.rejects(model.chat.completions.create(), withCode('invalid_argument', /expected an object/));
+  await assert.rejects(
+    model.chat.completions.create({ messages: HI }, { signal: 5 }),
+    withCode('invalid_argument', /AbortSignal/),
+  );
+  assert.equal(seen.started.length, 0);
+});
+
+test('a signal rejects an answer and ends a stream quietly, and the model goes on', async () => {
+  plan.writes = 'x'.repeat(1000);
+  plan.tokenMs = 1;
+  const model = await load();
+  const early = AbortSignal.abort(new Error('mine'));
+  await assert.rejects(model.chat.completions.create({ messages: HI }, { signal: early }), /mine/);
+  const later = new AbortController();
+  const answer = model.chat.completions.create({ messages: HI }, { signal: later.signal });
+  setTimeout(() => later.abort(), 30);
+  await assert.rejects(answer, { name: 'AbortError' });
+
+  const stream = await model.chat.completions.create({ messages: HI, stream: true });
+  let count = 0;
+  for await (const _ of stream) if (++count === 5) stream.controller.abort();
+  assert.equal(count, 5);
+  for await (const _ of await model.chat.completions.create({ messages: HI, stream: true })) break;
+
+  plan.writes = 'ok';
+  const { choices } = await model.chat.completions.create({ messages: HI });
+  assert.equal(choices[0].message.content, 'ok');
+});
+
+test('a stream is bytes, and two streams', async () => {
+  plan.writes = 'ab';
+  const model = await load();
+  const create = () => model.chat.completions.create({ messages: HI, stream: true });
+  const text = await new Response((await create()).toReadableStream()).text();
+  const lines = text.trim().split('\n').map(JSON.parse);
+  assert.equal(lines.map(({ choices: [{ delta }] }) => delta.content ?? '').join(''), 'ab');
+  const [left, right] = (await create()).tee();
+  const [a, b] = [await all(left), await all(right)];
+  assert.deepEqual(a, b);
+  assert.equal(a.length, 4);
+});
+
+test('embeddings are floats or base64', async () => {
+  const model = await load();
+  const { data, usage } = await model.embeddings.create({ input: ['ab', 'c'] });
+  assert.deepEqual(data, [
+    { object: 'embedding', index: 0, embedding: [3, 196] },
+    { object: 'embedding', index: 1, embedding: [2, 100] },
+  ]);
+  assert.deepEqual(usage, { prompt_tokens: 5, total_tokens: 5 });
+  const one = await model.embeddings.create({ input: [7, 8], encoding_format: 'base64', dimensions: 1 });
+  assert.equal(one.data.length, 1);
+  const bytes = Buffer.from(one.data[0].embedding, 'base64');
+  assert.deepEqual([bytes.length, bytes.readFloatLE(0)], [4, 2]);
+  await assert.rejects(model.embeddings.create({ inputs: 'a' }), withCode('invalid_argument', /did you mean 'input'/));
+});
+
+test('the fetch answers as an HTTP server does', async () => {
+  plan.writes = 'Hello!';
+  const model = await load();
+  const fetch = webggufFetch({ model });
+  const post = (path, body) => fetch(`http://webgguf${path}`, { method: 'POST', body: JSON.stringify(body) });
+  const answer = await (await post('/v1/chat/completions', { messages: HI })).json();
+  assert.equal(answer.choices[0].message.content, 'Hello!');
+  const stream = await post('/chat/completions', { messages: HI, stream: true });
+  assert.equal(stream.headers.get('content-type'), 'text/event-stream');
+  const events = (await stream.text()).split('\n\n');
+  assert.deepEqual(events.slice(-2), ['data: [DONE]', '']);
+  assert.equal(JSON.parse(events[1].slice(6)).choices[0].delta.content, 'H');
+  const { data } = await (await fetch('http://webgguf/models')).json();
+  assert.equal(data[0].id, 'llama');
+  assert.equal((await fetch('http://webgguf/models/llama')).status, 200);
+
+  const wrong = await post('/chat/completions', { messages: HI, top_p: 7 });
+  assert.equal(wrong.status, 400);
+  const { error } = await wrong.json();
+  assert.deepEqual([error.type, error.param, error.code], ['invalid_request_error', 'top_p', 'invalid_argument']);
+  assert.equal((await fetch('http://webgguf/chat/completions', { method: 'POST', body: '{' })).status, 400);
+  assert.equal((await fetch('http://webgguf/chat/completions')).status, 405);
+  assert.equal((await post('/files', {})).status, 404);
+  plan.contextLength = 3;
+  const full = await post('/chat/completions', { messages: HI });
+  assert.deepEqual([full.status, (await full.json()).error.code], [400, 'context_length_exceeded']);
+  const failed = await (await post('/chat/completions', { messages: HI, stream: true })).text();
+  assert.match(failed, /data: {"error":{.*context_length_exceeded/);
+  await assert.rejects(
+    fetch('http://webgguf/models', { signal: AbortSignal.abort() }),
+    ({ name }) => name === 'AbortError',
+  );
+});
+
+test('a server answers where the model cannot, and the result says so', async () => {
+  const requests = [];
+  const chunk = (content) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\r\n\r\n`;
+  const server = async (url, { body, headers, signal }) => {
+    const request = JSON.parse(body);
+    requests.push({ url, request, headers });
+    signal?.throwIfAborted();
+    if (request.user === 'wrong') return Response.json({ error: { message: 'no such user' } }, { status: 400 });
+    if (request.user === 'down') throw new TypeError('failed');
+    if (!request.stream) return Response.json({ id: 'x', choices: [{ message: { content: 'far' } }] });
+    const bytes = new TextEncoder().encode(`: hi\n\n${chunk('f')}${chunk('ä')}data: [DONE]\n\n`);
+    const pieces = [...bytes].map((byte) => Uint8Array.of(byte));
+    return new Response(ReadableStream.from(pieces));
+  };
+  const error = new api.WebggufError('out_of_memory', 'too large');
+  const fallback = { baseURL: 'https://example.com/v1/', model: 'theirs', apiKey: 'key', fetch: server };
+  const ai = openai({ model: Promise.reject(error), fallback });
+  const answer = await ai.chat.completions.create({ messages: HI, model: 'mine', top_k: 3 });
+  assert.equal(answer.choices[0].message.content, 'far');
+  assert.deepEqual(answer.webgguf, { backend: 'server', reason: { code: 'out_of_memory', message: 'too large' } });
+  assert.deepEqual(requests[0].request, { messages: HI, model: 'theirs', top_k: 3 });
+  assert.equal(requests[0].url, 'https://example.com/v1/chat/completions');
+  assert.equal(requests[0].headers.authorization, 'Bearer key');
+  const chunks = await all(await ai.chat.completions.create({ messages: HI, stream: true }));
+  assert.equal(chunks.map(({ choices: [{ delta }] }) => delta.content).join(''), 'fä');
+  assert.ok(chunks.every(({ webgguf }) => webgguf.backend === 'server'));
+  const create = (user) => ai.chat.completions.create({ messages: HI, user });
+  await assert.rejects(create('wrong'), withCode('invalid_argument', /HTTP 400, no such user/));
+  await assert.rejects(create('down'), withCode('download_failed', /example.com.*failed/));
+  await assert.rejects(ai.chat.completions.create({ mesages: HI }), withCode('invalid_argument', /'messages'/));
+  assert.equal((await (await ai.fetch('http://webgguf/models')).json()).data[0].id, 'theirs');
+
+  const without = openai({ model: Promise.reject(error) });
+  await assert.rejects(without.chat.completions.create({ messages: HI }), withCode('out_of_memory', /too large/));
+  const broken = openai({ model: Promise.reject(new api.WebggufError('bad_file', 'broken')), fallback });
+  await assert.rejects(broken.chat.completions.create({ messages: HI }), withCode('bad_file', /broken/));
+  assert.throws(() => openai({ model: 'x' }), withCode('invalid_argument', /promise/));
+});
