@@ -243,6 +243,11 @@ function suggestion(name: string, known: string[]): string {
   return meant ? `, did you mean '${meant}'?` : `; known are ${known.join(', ')}`;
 }
 
+/** The signal, where it is the only option. @internal */
+export function signalOption(call: string, options: { signal?: AbortSignal | undefined }): AbortSignal | undefined {
+  return checked(call, options, { signal: abortSignal }).signal;
+}
+
 /** A value, short enough for a message. @internal */
 export function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`;
