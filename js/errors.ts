@@ -12,6 +12,7 @@
  * | `limit_exceeded` | something is larger than the device's limits |
  * | `out_of_memory` | an allocation failed, on the GPU or in WebAssembly |
  * | `device_lost` | the GPU device was lost; load the model again |
+ * | `worker_lost` | the worker with the model ended: a crash, or no memory; load the model again |
  * | `download_failed` | the source could not be read: HTTP status, network cut, short read |
  * | `integrity_failed` | the bytes are not the promised ones |
  * | `bad_file` | not a GGUF file, or one that contradicts itself |
@@ -30,6 +31,7 @@ export type ErrorCode =
   | 'limit_exceeded'
   | 'out_of_memory'
   | 'device_lost'
+  | 'worker_lost'
   | 'download_failed'
   | 'integrity_failed'
   | 'bad_file'
@@ -46,6 +48,7 @@ const CODES: Record<ErrorCode, true> = {
   limit_exceeded: true,
   out_of_memory: true,
   device_lost: true,
+  worker_lost: true,
   download_failed: true,
   integrity_failed: true,
   bad_file: true,

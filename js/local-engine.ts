@@ -29,7 +29,7 @@ export class LocalEngine implements Engine {
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
     const { source: from, rest: others } = splitSourceOptions(options);
-    const { signal, onProgress, backend = 'auto', gpu, ...rest } = others;
+    const { signal, onProgress, backend = 'auto', gpu, worker: _, ...rest } = others;
     return cancellable(signal, async (scope) => {
       const { WasmModel: Handle } = await wasmClasses();
       const report = progressReporter(onProgress, scope);

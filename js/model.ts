@@ -46,6 +46,7 @@ import type {
 } from './types.js';
 import { wasmClasses } from './wasm.js';
 import type { WasmGenerateOptions } from './wasm/webgguf.js';
+import { WorkerEngine } from './worker-engine.js';
 
 /**
  * A GGUF language model, loaded and ready to write.
@@ -82,7 +83,11 @@ export class WasmModel {
     if (checked.gpu && checked.backend === 'cpu') {
       throw invalidArgument("load: option 'gpu' does not go with backend 'cpu'");
     }
-    return new WasmModel(await LocalEngine.load(source, checked));
+    if (checked.gpu && checked.worker) {
+      throw invalidArgument("load: option 'gpu' does not go with 'worker': a device belongs to one thread");
+    }
+    const Place = checked.worker ? WorkerEngine : LocalEngine;
+    return new WasmModel(await Place.load(source, checked));
   }
 
   /**

@@ -94,6 +94,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   pooling: oneOf('mean', 'cls', 'last'),
   perLayerEmbeddings: PER_LAYER,
   gpu,
+  worker: FLAG,
 };
 
 const INSPECT: Record<keyof InspectOptions, Check> = {

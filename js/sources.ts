@@ -195,8 +195,9 @@ function nameOf(part: SourcePart): string {
   return typeof name === 'string' ? name : '';
 }
 
-/** The byte source of one part. */
-function openPart(part: SourcePart, signal: AbortSignal): LoadSource {
+/** The byte source of one part. @internal */
+export function openPart(part: SourcePart, signal: AbortSignal): LoadSource {
+  if (isByteSource(part)) return part;
   if (isAddress(part)) return new Download(requestFor(part), signal);
   if (part instanceof Response) return fromResponse(part, signal);
   if (part instanceof Blob) return fromBlob(part, signal);
@@ -227,6 +228,12 @@ function fromResponse(response: Response, signal: AbortSignal): ByteSource {
 
 function isAddress(part: SourcePart): part is string | URL | Request {
   return typeof part === 'string' || part instanceof URL || part instanceof Request;
+}
+
+/** What stands in for a source of another thread, see `remote-sources.ts`. */
+function isByteSource(part: unknown): part is ByteSource {
+  const { next, cancel } = (part ?? {}) as Partial<ByteSource>;
+  return typeof next === 'function' && typeof cancel === 'function';
 }
 
 function isStream(part: unknown): part is ReadableStream<unknown> {

@@ -98,6 +98,12 @@ export interface LoadOptions extends SourceOptions {
    */
   gpu?: Gpu | undefined;
   /**
+   * Runs the model in a worker of its own, so that the page's thread is free: nothing but text, ids and progress cross.
+   * Sources are opened there; an `ArrayBuffer` is moved there and empty here afterwards. `free` ends the worker, so that
+   * all of its memory goes back. Does not go with `gpu` and `hiddenStates`. Default false.
+   */
+  worker?: boolean | undefined;
+  /**
    * How prompts are read. `auto` (default) rounds activations to 8 bits in blocks of 32, as llama.cpp does on a CPU, on
    * the GPUs where that was measured: NVIDIA's, about twice as fast; and to f16 where Chromium's experimental subgroup
    * matrices are switched on. `fast` rounds to 8 bits on every GPU whose browser has packed dot products. `exact` keeps

@@ -99,6 +99,20 @@ function viteServerOf(url: URL): string | undefined {
 }
 
 /**
+ * Where Vite's development server has `file` of the package, if it moved the JavaScript without it.
+ * @internal
+ */
+export async function fileFromVite(file: string): Promise<URL | undefined> {
+  const server = viteServerOf(urlBesideScript());
+  if (server === undefined) return undefined;
+  const usual = new URL(`${server}/node_modules/webgguf/dist/${file}`);
+  const { ok, headers } = await fetch(usual);
+  if (ok && !headers.get('content-type')?.startsWith('text/html')) return usual;
+  const wasm = await exportedFromVite(server);
+  return wasm && new URL(`../${file}`, wasm);
+}
+
+/**
  * The file from a Vite server: from its usual place, else (packages hoisted in a monorepo) from where Vite finds it by
  * its exported name. `?init` is how an application of Vite imports WebAssembly; what it answers holds the URL.
  */
@@ -106,10 +120,15 @@ async function openFromVite(server: string): Promise<WasmFile | undefined> {
   const usual = await openWasm(`${server}/node_modules/webgguf/dist/wasm/webgguf_bg.wasm`).catch(() => undefined);
   if (usual) return usual;
   try {
-    const module = await (await fetch(`${server}/@id/${EXPORTED}?import&init`)).text();
-    const path = /"([^"]*webgguf_bg\.wasm[^"]*)"/.exec(module)?.[1];
-    return path ? await openWasm(new URL(path, server)) : undefined;
+    const url = await exportedFromVite(server);
+    return url && (await openWasm(url));
   } catch {
     return undefined;
   }
+}
+
+async function exportedFromVite(server: string): Promise<URL | undefined> {
+  const module = await (await fetch(`${server}/@id/${EXPORTED}?import&init`)).text();
+  const path = /"([^"]*webgguf_bg\.wasm[^"]*)"/.exec(module)?.[1];
+  return path ? new URL(path, server) : undefined;
 }

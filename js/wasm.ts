@@ -14,9 +14,16 @@ export interface InitOptions {
    * Default: the file beside the package's own JavaScript.
    */
   wasm?: WasmInput | Promise<WasmInput> | undefined;
+  /**
+   * The URL of the script `webgguf/worker.js`, bundled or as it is, for `load(…, { worker: true })`. Default: the file
+   * beside the package's own JavaScript, which Vite, webpack and Next.js find by themselves.
+   */
+  worker?: string | URL | undefined;
 }
 
 let started: Promise<void> | undefined;
+/** What the last `init` was given, for workers. */
+let settings: { wasm?: WasmInput | undefined; worker?: string | URL | undefined } = {};
 
 /**
  * Starts WebAssembly. Only needed where `webgguf_bg.wasm` is served from elsewhere, or to do this work early:
@@ -31,7 +38,7 @@ let started: Promise<void> | undefined;
  *   is not the WebAssembly of this version
  */
 export async function init(options: InitOptions = {}): Promise<void> {
-  started ??= start(options.wasm);
+  started ??= start(options);
   try {
     await started;
   } catch (error) {
@@ -54,9 +61,30 @@ export async function wasmClasses(): Promise<WasmClasses> {
   return { WasmModel, TensorEngine, VocabularyHandle, inspect };
 }
 
-async function start(given: InitOptions['wasm']): Promise<void> {
+/** What `init` has to be given in a worker of this page; waits for an `init` that is on. @internal */
+export async function wasmForWorker(): Promise<Exclude<WasmInput, Request | Response | URL> | undefined> {
+  await started?.catch(() => {});
+  const { wasm } = settings;
+  if (wasm instanceof Response) return wasm.clone().arrayBuffer();
+  if (wasm instanceof Request) return wasm.url;
+  return typeof wasm === 'string' || wasm instanceof URL ? new URL(wasm, baseUrl()).href : wasm;
+}
+
+/** The URL of the worker's script, where `init` was given one. @internal */
+export function workerScript(): URL | undefined {
+  return settings.worker === undefined ? undefined : new URL(settings.worker, baseUrl());
+}
+
+/** Of the page, or of this worker. */
+function baseUrl(): string {
+  return globalThis.document?.baseURI ?? location.href;
+}
+
+async function start({ wasm, worker }: InitOptions): Promise<void> {
   checkWebAssembly();
-  const input = await given;
+  const input = await wasm;
+  // A response can be read once.
+  settings = { wasm: input instanceof Response ? input.clone() : input, worker };
   const file = input === undefined ? await wasmBesideScript() : await openWasm(input);
   try {
     await glue({ module_or_path: file });

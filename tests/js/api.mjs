@@ -6,6 +6,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
+/** URL of the folder with the compiled files. */
 export const dist = pathToFileURL(path.resolve(here, process.env.WEBGGUF_DIST ?? '../../dist') + path.sep).href;
 const mock = new URL('mock_wasm.mjs', import.meta.url).href;
 

@@ -20,13 +20,15 @@ after(() => browser.close());
 
 let firstText;
 
-/** The app at `url` runs to its end, and writes what the others wrote. */
-async function checkStory(url, backend = 'cpu') {
-  const { title, text, log } = await outcomeOf(browser, `${url}?backend=${backend}`);
-  assert.equal(title, `done on ${backend}`, log);
-  assert.ok(text.trim().split(/\s+/).length >= 8, text);
-  firstText ??= text;
-  assert.equal(text, firstText);
+/** The app at `url` runs to its end, in the page's thread and in a worker, and writes what the others wrote. */
+async function checkStory(url, backend = 'cpu', more = '') {
+  for (const place of ['', '&worker']) {
+    const { title, text, log } = await outcomeOf(browser, `${url}?backend=${backend}${place}${more}`);
+    assert.equal(title, `done on ${backend}`, `${place}: ${log}`);
+    assert.ok(text.trim().split(/\s+/).length >= 8, text);
+    firstText ??= text;
+    assert.equal(text, firstText);
+  }
 }
 
 /** An empty folder for the output of a bundler, with a page that loads `bundle.js` from it. */
@@ -91,7 +93,7 @@ test('webpack 5: without configuration', async () => {
   const { errors, warnings } = stats.toJson();
   assert.deepEqual([errors, warnings], [[], []]);
   assert.equal(wasmFiles(folder).length, 1);
-  await withFolder(folder, checkStory);
+  await withFolder(folder, (url) => checkStory(url));
 });
 
 test('Next.js 16, build and start: without configuration', async () => {
@@ -107,7 +109,7 @@ const require = createRequire(import.meta.url);
 const esbuild = () => require(tool('esbuild', 'lib/main.js'));
 const esbuildOptions = (entry, folder) => ({
   absWorkingDir: APPS,
-  entryPoints: { bundle: entry },
+  entryPoints: { bundle: entry, worker: 'webgguf/worker.js' },
   outdir: folder,
   bundle: true,
   minify: true,
@@ -118,7 +120,7 @@ test('esbuild, ES module: the file copied beside the bundle', async () => {
   const folder = outFolder('esbuild', 'module.html');
   await esbuild().build({ ...esbuildOptions('main.js', folder), format: 'esm' });
   copyWasm(folder);
-  await withFolder(folder, checkStory);
+  await withFolder(folder, (url) => checkStory(url));
 });
 
 test('esbuild, ES module: the file imported with the file loader', async () => {
@@ -126,7 +128,7 @@ test('esbuild, ES module: the file imported with the file loader', async () => {
   const options = esbuildOptions('esbuild-file-loader.js', folder);
   await esbuild().build({ ...options, format: 'esm', loader: { '.wasm': 'file' } });
   assert.equal(wasmFiles(folder).length, 1);
-  await withFolder(folder, checkStory);
+  await withFolder(folder, (url) => checkStory(url));
 });
 
 test('esbuild, IIFE: an error that says what to do, and works once that is done', async () => {
@@ -136,8 +138,7 @@ test('esbuild, IIFE: an error that says what to do, and works once that is done'
   await withFolder(folder, async (url) => {
     const { title } = await outcomeOf(browser, url);
     assert.match(title, /^failed: WebggufError download_failed .*no ES module.*init\(\{ wasm: url \}\)/);
-    const { title: given } = await outcomeOf(browser, `${url}?wasm=/wasm/webgguf_bg.wasm`);
-    assert.equal(given, 'done on cpu');
+    await checkStory(url, 'cpu', '&wasm=/wasm/webgguf_bg.wasm&script=/worker.js');
   });
 });
 
@@ -145,8 +146,9 @@ test('Rollup 4: the file copied beside the bundle', async () => {
   const folder = outFolder('rollup', 'module.html');
   const { rollup } = await import(tool('rollup', 'dist/es/rollup.js'));
   const { default: resolve } = await import(tool('@rollup/plugin-node-resolve', 'dist/es/index.js'));
-  const bundle = await rollup({ input: path.join(APPS, 'main.js'), plugins: [resolve({ browser: true })] });
-  await bundle.write({ file: path.join(folder, 'bundle.js'), format: 'es' });
+  const input = { bundle: path.join(APPS, 'main.js'), worker: 'webgguf/worker.js' };
+  const bundle = await rollup({ input, plugins: [resolve({ browser: true, rootDir: APPS })] });
+  await bundle.write({ dir: folder, entryFileNames: '[name].js', chunkFileNames: '[name].js', format: 'es' });
   copyWasm(folder);
-  await withFolder(folder, checkStory);
+  await withFolder(folder, (url) => checkStory(url));
 });

@@ -2,16 +2,21 @@
 
 import { init, WasmModel } from 'webgguf';
 
-/** With `?backend=webgpu` on the GPU, else on the CPU; with `?wasm=URL` the WebAssembly comes from there. */
+/**
+ * With `?backend=webgpu` on the GPU, else on the CPU; with `?worker` in a worker; with `?wasm=URL` and `?script=URL` the
+ * WebAssembly and the worker's script come from there.
+ */
 export async function writeStory(wasm) {
   const output = document.querySelector('#output');
   const query = new URLSearchParams(location.search);
   try {
     const url = query.get('wasm') ?? wasm;
-    if (url) await init({ wasm: url });
-    const model = await WasmModel.load('/model.gguf', { backend: query.get('backend') ?? 'cpu' });
+    if (url) await init({ wasm: url, worker: query.get('script') ?? undefined });
+    const [backend, worker] = [query.get('backend') ?? 'cpu', query.has('worker')];
+    const model = await WasmModel.load('/model.gguf', { backend, worker });
     const options = { maxTokens: 24, temperature: 0, ignoreEos: true };
     for await (const piece of model.generate('Once upon a time', options)) output.textContent += piece.text;
+    await model.free();
     document.title = `done on ${model.info.backend}`;
   } catch (error) {
     document.title = `failed: ${error.name} ${error.code} ${error.message}`;
