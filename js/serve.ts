@@ -29,7 +29,7 @@ export function serve(port: Port): void {
     ...textHandlers(loaded),
     tokenize: ([text, addSpecial, parseSpecial]) => loaded().tokenize(text, addSpecial, parseSpecial),
     detokenize: ([ids, showSpecial]) => loaded().detokenize(ids, showSpecial),
-    applyChatTemplate: ([messages, prompt]) => loaded().applyChatTemplate(messages, prompt),
+    applyChatTemplate: ([conversation]) => loaded().applyChatTemplate(conversation),
     evaluate: ([ids, logits]) => loaded().evaluate(ids, logits),
     embed: ([inputs, options], signal) => loaded().embed(inputs, options, signal),
     rank: ([query, documents, options], signal) => loaded().rank(query, documents, options, signal),

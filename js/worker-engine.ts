@@ -9,7 +9,7 @@ import { WebggufError, invalidArgument } from './errors.js';
 import { SourceHost } from './remote-sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from './types.js';
 import { wasmForWorker } from './wasm.js';
-import type { TensorHandle, TextMessage, WasmGenerateOptions } from './wasm/webgguf.js';
+import type { Conversation, TensorHandle, WasmGenerateOptions } from './wasm/webgguf.js';
 import { startWorker } from './worker-start.js';
 
 /** Pieces that are asked for before somebody wants them, so that the worker does not wait for a busy page. */
@@ -73,8 +73,8 @@ export class WorkerEngine implements Engine {
     return this.#call('detokenize', ids, showSpecial);
   }
 
-  applyChatTemplate(messages: TextMessage[], addGenerationPrompt: boolean): Promise<string> {
-    return this.#call('applyChatTemplate', messages, addGenerationPrompt);
+  applyChatTemplate(conversation: Conversation): Promise<string> {
+    return this.#call('applyChatTemplate', conversation);
   }
 
   start(prompt: Prompt, options: WasmGenerateOptions): Promise<void> {
