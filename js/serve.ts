@@ -16,12 +16,15 @@ export function serve(port: Port): void {
     if (engine) return engine;
     throw invalidArgument('the worker has no model');
   };
-  const load: Handler = async ([source, options, wasm]): Promise<ModelInfo> => {
+  const load: Handler = async ([source, options, callbacks, wasm]): Promise<ModelInfo> => {
     if (wasm !== undefined) await init({ wasm: wasm as WasmInput });
-    const { reportProgress, ...rest } = options;
     // What the page's callback throws ends loading there, and this worker.
-    const onProgress = reportProgress && ((progress: unknown) => void channel.call('progress', [progress]));
-    engine = await LocalEngine.load(receivedSource(source, channel), { ...rest, onProgress });
+    const tell = (method: string) => (value: unknown) => void channel.call(method, [value]).catch(() => {});
+    engine = await LocalEngine.load(receivedSource(source, channel), {
+      ...options,
+      ...(callbacks.onProgress && { onProgress: tell('progress') }),
+      ...(callbacks.onWarning && { onWarning: tell('warning') }),
+    });
     return engine.info;
   };
   const channel = new Channel(port, {

@@ -2,7 +2,7 @@
  * The engine in a worker of its own: the same calls, sent there.
  */
 import { abortable, cancellable } from './cancel.js';
-import { Channel } from './channel.js';
+import { Channel, type Handler } from './channel.js';
 import type { Input } from './embedding.js';
 import type { EmbedCall, Engine, Prompt } from './engine.js';
 import { WebggufError, invalidArgument } from './errors.js';
@@ -37,7 +37,7 @@ export class WorkerEngine implements Engine {
 
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<WorkerEngine> {
-    const { signal, onProgress, gpu: _, worker: _worker, ...rest } = options;
+    const { signal, onProgress, onWarning, gpu: _, worker: _worker, ...rest } = options;
     return cancellable(signal, async (scope) => {
       const host = new SourceHost(scope);
       const { source: sent, transfer } = await host.send(source);
@@ -51,9 +51,11 @@ export class WorkerEngine implements Engine {
         }
       };
       scope.addEventListener('abort', () => failure.abort(scope.reason), { once: true });
-      const connection = await connect({ ...host.handlers, progress }, failure.signal);
+      const warning: Handler = ([found]) => onWarning?.(found);
+      const connection = await connect({ ...host.handlers, progress, warning }, failure.signal);
       try {
-        const args = [sent, { ...rest, reportProgress: onProgress !== undefined }, await wasmForWorker()];
+        const callbacks = { onProgress: onProgress !== undefined, onWarning: onWarning !== undefined };
+        const args = [sent, rest, callbacks, await wasmForWorker()];
         const loading = connection.channel.call<ModelInfo>('load', args, { transfer });
         return new WorkerEngine(connection, await abortable(loading, failure.signal));
       } catch (error) {

@@ -42,7 +42,7 @@ async function both(work, argument) {
 
 /** Workers end a moment after `terminate`. */
 async function noWorkers(where = page) {
-  for (let i = 0; i < 50 && where.workers().length > 0; i += 1) await where.waitForTimeout(20);
+  for (let i = 0; i < 500 && where.workers().length > 0; i += 1) await where.waitForTimeout(20);
   assert.equal(where.workers().length, 0, 'workers are left');
 }
 
@@ -263,7 +263,10 @@ test('a worker that dies in mid-stream: every call ends with a code, and the pag
   }, STORYTELLER);
   await page.waitForFunction(() => globalThis.wrote > 3);
   assert.equal(page.workers().length, 1);
-  await page.workers()[0].evaluate(() => globalThis.close());
+  await page
+    .workers()
+    .at(-1)
+    .evaluate(() => globalThis.close());
   const { errors, ids } = await running;
   for (const { code, message } of errors) {
     assert.equal(code, 'worker_lost');
@@ -280,7 +283,10 @@ test('a worker that dies while loading rejects the load', async () => {
   });
   for (let i = 0; i < 100 && page.workers().length === 0; i += 1) await page.waitForTimeout(20);
   await page.waitForTimeout(300);
-  await page.workers()[0].evaluate(() => globalThis.close());
+  await page
+    .workers()
+    .at(-1)
+    .evaluate(() => globalThis.close());
   assert.equal(await loading, 'worker_lost');
 });
 
