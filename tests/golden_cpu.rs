@@ -9,6 +9,7 @@
 mod cpu;
 
 use serde_json::Value;
+use webgguf::kernels::kv_type::KvType;
 use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
 
 /// Ids, and what was said of the next at each of them.
@@ -183,4 +184,30 @@ fn every_model_has_expectations_and_stands_in_the_lists() {
     assert_eq!(models, expected, "files and expectations");
     assert_eq!(models, listed, "files and models.txt");
     assert_eq!(models, tested, "files and models.rs");
+}
+
+/// With caches in blocks llama.cpp also rounds queries to 8 bits, and values near the middle between two quants may fall
+/// to either side. What is left must be far less than what the blocks themselves change.
+#[test]
+fn caches_in_blocks_say_what_llama_cpp_says() {
+    let path = cpu::fixtures().with_file_name("kv_types.json");
+    let said: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for (name, said) in said.as_object().expect("models by name") {
+        let stated = expectations(name);
+        let of = |kv_type: KvType| numbers(&said[kv_type.as_str()]);
+        let text = &ids(&stated["forced"])[..of(KvType::F16).len() + 1];
+        let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>() / a.len() as f64;
+        for kv_type in KvType::ALL {
+            let mut model = load(&stated, CacheFormat::Rounded(kv_type));
+            let off = distance(&forced(&mut model, text).logprobs, &of(kv_type));
+            let moved = distance(&of(kv_type), &numbers(&stated["exact"]["logprobs"]));
+            // Queries in 8 bits change about as much as keys in 8 bits.
+            let most = match kv_type {
+                KvType::F16 => 2e-4,
+                KvType::Q8_0 => 0.9 * moved,
+                KvType::Q4_0 => 0.25 * moved,
+            };
+            assert!(off < most, "{name} {kv_type:?}: {off:.5} off, the cache changes {moved:.5}");
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! One and many rows over caches of 1 to 5,000 keys: head sizes, groups, lengths around the tiles, several sequences,
 //! rings.
 
+use super::cache::{packed_row, rounded_row};
 use super::{Bench, Case, Expected, Random, Tolerance, places};
-use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::kernels::attention::{Attention, Limits, Splits, attention, attention_decode, attention_merge, split_count};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, Row};
@@ -45,6 +45,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.extend(several(random));
     cases.extend(with_sinks(&mut Random::new(2)));
     cases.extend(rings(random));
+    cases.extend(quantised(&mut Random::new(3)));
     cases.extend(
         [(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1), (3, 5, 400)].map(|shape| merge_case(random, shape)),
     );
@@ -106,6 +107,27 @@ fn rings(random: &mut Random) -> Vec<Case> {
     cases
 }
 
+/// Caches in blocks: rows of one block, of blocks that are not full, of several elements of scales.
+fn quantised(random: &mut Random) -> Vec<Case> {
+    let none = Limits::default();
+    let mut cases = Vec::new();
+    for kv_type in [KvType::Q8_0, KvType::Q4_0] {
+        let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 80, ring: false, kv_type };
+        let ring = Heads { capacity: 72, ring: true, ..heads(2, 1, 80) };
+        let window = Limits { window: 33, soft_cap: 5.0 };
+        for shape in [heads(4, 2, 64), heads(3, 1, 72), heads(2, 2, 100), heads(2, 1, 256), heads(1, 1, 32)] {
+            cases.push(decode_case(random, shape, none, 70));
+            cases.push(prefill_case(random, shape, none, [31, 20]));
+        }
+        cases.push(rows_case(random, heads(2, 1, 512), none, &[(0, 45)]));
+        cases.push(rows_case(random, heads(4, 2, 128), none, &[(1, 31), (0, 66), (2, 0)]));
+        cases.push(decode_case(random, ring, window, 500));
+        cases.push(chunk_case(random, ring, window, [1, 300, 40]));
+        cases.push(chunk_case(random, heads(2, 1, 512), none, [0, 20, 9]));
+    }
+    cases
+}
+
 /// Splits with maxima far apart, some without a key.
 fn merge_case(random: &mut Random, (heads, count, head_dim): (u32, u32, u32)) -> Case {
     let mut bench = Bench::new(1);
@@ -129,33 +151,34 @@ fn merge_case(random: &mut Random, (heads, count, head_dim): (u32, u32, u32)) ->
     bench.case(name, vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
 }
 
-/// Caches filled with random keys and values of sequences of these lengths, on the bench and each as
-/// `[positions, kv_heads, head_dim]`.
-fn cache(random: &mut Random, bench: &mut Bench, heads: Heads, lengths: &[u32]) -> (Cache, Vec<[Vec<u16>; 2]>) {
+/// Caches filled with random keys and values of sequences of these lengths, on the bench and each as the
+/// `[positions, kv_heads, head_dim]` that it holds.
+fn cache(random: &mut Random, bench: &mut Bench, heads: Heads, lengths: &[u32]) -> (Cache, Vec<[Vec<f32>; 2]>) {
     let (kv, d, capacity) = (heads.kv_heads as usize, heads.head_dim as usize, heads.capacity as usize);
-    let stride = (heads.row_bytes() / 2) as usize;
-    let sequences: Vec<[Vec<u16>; 2]> = lengths
+    let stride = heads.row_bytes() as usize / 4;
+    let sequences: Vec<[Vec<f32>; 2]> = lengths
         .iter()
         .map(|&length| {
             let count = length as usize * kv * d;
-            [(); 2].map(|()| random.floats(count).into_iter().map(|x| f16_from_f32(2.0 * x)).collect())
+            [(); 2].map(|()| random.floats(count).into_iter().map(|x| 2.0 * x).collect())
         })
         .collect();
     let mut upload = |of: usize| {
         // What lies past the last key must not matter: it is NaN.
-        let mut by_head = vec![0x7e00u16; sequences.len() * kv * capacity * stride];
+        let mut by_head = vec![0x7e00_7e00u32; sequences.len() * kv * capacity * stride];
         for (sequence, rows) in sequences.iter().enumerate() {
             for (i, values) in rows[of].chunks_exact(d).enumerate() {
                 let (position, head) = (i / kv, sequence * kv + i % kv);
                 let slot = if heads.ring { position % capacity } else { position };
                 let row = &mut by_head[(head * capacity + slot) * stride..][..stride];
-                row.fill(0);
-                row[..d].copy_from_slice(values);
+                row.copy_from_slice(&packed_row(heads.kv_type, values));
             }
         }
         bench.bytes(bytemuck::cast_slice(&by_head)).into()
     };
-    (Cache { k: upload(0), v: upload(1) }, sequences)
+    let cache = Cache { k: upload(0), v: upload(1) };
+    let rounded = |rows: &Vec<f32>| rows.chunks_exact(d).flat_map(|row| rounded_row(heads.kv_type, row)).collect();
+    (cache, sequences.iter().map(|kv| kv.each_ref().map(rounded)).collect())
 }
 
 fn expected(
@@ -163,14 +186,14 @@ fn expected(
     limits: Limits,
     position: u32,
     (q, sinks): (&[f32], Option<&[f32]>),
-    [keys, values]: &[Vec<u16>; 2],
+    [keys, values]: &[Vec<f32>; 2],
 ) -> Vec<f32> {
     if sinks.is_some() {
         let sizes = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
         let window = (limits.window > 0).then_some(limits.window as usize);
         let shape = reference::AttentionShape { window, ..reference::AttentionShape::plain(sizes, position as usize) };
         let mut out = vec![0.0; q.len()];
-        reference::attention_with_sinks(shape, sinks, q, keys, values, &mut out);
+        reference::attention_over(shape, sinks, q, [keys, values], &mut out);
         return out;
     }
     if limits != Limits::default() {
@@ -184,7 +207,7 @@ fn expected(
 }
 
 /// The same with a window or a soft cap, head by head.
-fn limited(heads: Heads, limits: Limits, q: &[f32], kv: [&Vec<u16>; 2]) -> Vec<f32> {
+fn limited(heads: Heads, limits: Limits, q: &[f32], [k, v]: [&Vec<f32>; 2]) -> Vec<f32> {
     let (h, kv_heads, d) = (heads.heads as usize, heads.kv_heads as usize, heads.head_dim as usize);
     let rules = AttentionRules {
         causal: true,
@@ -192,12 +215,11 @@ fn limited(heads: Heads, limits: Limits, q: &[f32], kv: [&Vec<u16>; 2]) -> Vec<f
         scale: (d as f64).sqrt().recip(),
         soft_cap: (limits.soft_cap > 0.0).then_some(limits.soft_cap.into()),
     };
-    let [k, v] = kv.map(|rows| rows.iter().map(|&bits| f16_to_f32(bits)).collect::<Vec<f32>>());
     let mut out = vec![0.0; q.len()];
     for head in 0..h {
         let of_kv = head / (h / kv_heads) * d;
         let q: Vec<&[f32]> = q.chunks_exact(h * d).map(|row| &row[head * d..][..d]).collect();
-        let [k, v] = [&k, &v].map(|x| x.chunks_exact(kv_heads * d).map(|row| &row[of_kv..][..d]).collect::<Vec<_>>());
+        let [k, v] = [k, v].map(|x| x.chunks_exact(kv_heads * d).map(|row| &row[of_kv..][..d]).collect::<Vec<_>>());
         let found = attention_head(&rules, Head { q: &q, k: &k, v: &v }, |_, _| 0.0);
         for (row, found) in out.chunks_exact_mut(h * d).zip(found.chunks_exact(d)) {
             row[head * d..][..d].copy_from_slice(found);

@@ -7,6 +7,7 @@
 mod attention;
 mod attention_batch;
 mod attention_strided;
+mod cache;
 mod conv_causal;
 mod data;
 mod delta_net;

@@ -1,8 +1,9 @@
 //! Both pairings, partial rotation, q/k norms, far positions, several sequences, ring caches; q comes out as f32, keys
 //! and values as f16 in the cache.
 
+use super::cache::packed_row;
 use super::{Bench, Case, Expected, Random, Tolerance, places};
-use crate::gguf::f16_from_f32;
+use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::rope_kv::{Cache, HeadNorms, Heads, Qkv, Rope, RopeKv, frequency_table, rope_kv};
@@ -95,7 +96,46 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.push(far_case(random, &far));
     cases.push(done_case(random, &shapes[0]));
     cases.extend(several(random));
+    cases.extend(quantised(&mut Random::new(3)));
     cases
+}
+
+/// Caches in blocks, of values that no rounding on the way moves to another quant: not turned, and none near the middle
+/// between two quants.
+fn quantised(random: &mut Random) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for kv_type in [KvType::Q8_0, KvType::Q4_0] {
+        let heads = |head_dim| Heads { heads: 3, kv_heads: 2, head_dim, capacity: 7, ring: true, kv_type };
+        for head_dim in [32, 64, 72, 100, 192, 512] {
+            let rope = Rope { dims: 0, split_half: true };
+            let shape = Shape { heads: heads(head_dim), rope, position: 5, ..PLAIN };
+            for output in [Output::K, Output::V] {
+                let qkv = steps(random, &shape);
+                cases.push(run_on(random, &shape, output, (&Pass::chunk(1, 5, &[0; ROWS]), qkv)));
+            }
+        }
+    }
+    cases
+}
+
+/// Rows of q, k and v of which every 32 values of a head are numbers of steps, up to 0.4 from a whole number: 127 steps
+/// for Q8_0, 8 for Q4_0. The step is exact in f16.
+fn steps(random: &mut Random, shape: &Shape) -> Vec<f32> {
+    let Heads { heads, kv_heads, head_dim, kv_type, .. } = shape.heads;
+    let most = if kv_type == KvType::Q8_0 { 127.0 } else { 8.0 };
+    let head = |random: &mut Random| -> Vec<f32> {
+        let blocks = (0..head_dim).step_by(32).map(|at| 32.min(head_dim - at) as usize).collect::<Vec<_>>();
+        let blocks = blocks.into_iter().flat_map(|len| {
+            let step = f16_to_f32(f16_from_f32(0.02 + random.floats(1)[0].abs()));
+            let sign = random.floats(1)[0].signum();
+            let mut block: Vec<f32> = random.floats(len).into_iter().map(|x| (most * x).trunc() + 0.4 * x).collect();
+            block.iter_mut().for_each(|x| *x = x.clamp(0.4 - most, most - 0.4));
+            block[len / 2] = sign * most;
+            block.into_iter().map(|x| x * step).collect::<Vec<f32>>()
+        });
+        blocks.collect()
+    };
+    (0..ROWS as u32 * (heads + 2 * kv_heads)).flat_map(|_| head(random)).collect()
 }
 
 fn case(random: &mut Random, shape: &Shape, output: Output) -> Case {
@@ -137,9 +177,14 @@ fn done_case(random: &mut Random, shape: &Shape) -> Case {
 }
 
 fn run(random: &mut Random, shape: &Shape, output: Output, rows: &Pass) -> Case {
-    let Heads { heads, kv_heads, head_dim, capacity, .. } = shape.heads;
+    let Heads { heads, kv_heads, head_dim, .. } = shape.heads;
+    let qkv = random.floats(ROWS * ((heads + if shape.v_is_k { kv_heads } else { 2 * kv_heads }) * head_dim) as usize);
+    run_on(random, shape, output, (rows, qkv))
+}
+
+fn run_on(random: &mut Random, shape: &Shape, output: Output, (rows, qkv): (&Pass, Vec<f32>)) -> Case {
+    let Heads { heads, kv_heads, head_dim, capacity, kv_type, .. } = shape.heads;
     let (h, kv, d) = (heads as usize, kv_heads as usize, head_dim as usize);
-    let qkv = random.floats(ROWS * (h + if shape.v_is_k { kv } else { 2 * kv }) * d);
     let norms = [random.floats(d), random.floats(d)];
     let mut bench = Bench::of(rows.clone());
     let (pass, dummy) = bench.fixed();
@@ -162,11 +207,17 @@ fn run(random: &mut Random, shape: &Shape, output: Output, rows: &Pass) -> Case 
     };
     let dispatch = rope_kv(pass, dummy, &problem);
     let [q_rows, k_rows, v_rows] = expected(shape, &qkv, &norms, &rows.rows);
-    let packed = |values: &[f32]| pack(values, shape.heads, (sequences, &rows.rows));
+    let packed = |values: &[f32]| {
+        let words = pack(values, shape.heads, (sequences, &rows.rows));
+        match kv_type {
+            KvType::F16 => Expected::Halves(bytemuck::cast_slice(&words).to_vec(), Tolerance::HALF),
+            _ => Expected::Exact(words),
+        }
+    };
     let (buffer, expected): (BufferId, Expected) = match output {
         Output::Q => (q, Expected::Close(q_rows, Tolerance::TURNED)),
-        Output::K => (k, Expected::Halves(packed(&k_rows), Tolerance::HALF)),
-        Output::V => (v, Expected::Halves(packed(&v_rows), Tolerance::HALF)),
+        Output::K => (k, packed(&k_rows)),
+        Output::V => (v, packed(&v_rows)),
     };
     let ring = if shape.heads.ring { format!("ring of {capacity}, ") } else { String::new() };
     let at = places(&rows.rows);
@@ -210,18 +261,18 @@ fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[Row]) -> [V
     rows
 }
 
-/// Rows `[rows, kv_heads, head_dim]` as the cache `[sequences, kv_heads, capacity, head_dim]` holds them, f16.
-fn pack(values: &[f32], heads: Heads, (sequences, of): (usize, &[Row])) -> Vec<u16> {
+/// The words of the cache of this many sequences that holds rows `[rows, kv_heads, head_dim]`.
+fn pack(values: &[f32], heads: Heads, (sequences, of): (usize, &[Row])) -> Vec<u32> {
     let (kv, d, capacity) = (heads.kv_heads as usize, heads.head_dim as usize, heads.capacity as usize);
-    let stride = (heads.row_bytes() / 2) as usize;
+    let stride = heads.row_bytes() as usize / 4;
     let mut cache = vec![0; sequences * kv * capacity * stride];
     for (of, row) in of.iter().zip(values.chunks_exact(kv * d)).filter(|(of, _)| of.flags == 0) {
         let position = of.position as usize;
         let slot = if heads.ring { position % capacity } else { position };
         for (head, values) in row.chunks_exact(d).enumerate() {
             let at = ((of.sequence as usize * kv + head) * capacity + slot) * stride;
-            let Some(to) = cache.get_mut(at..at + d) else { continue };
-            to.iter_mut().zip(values).for_each(|(to, &value)| *to = f16_from_f32(value));
+            let Some(to) = cache.get_mut(at..at + stride) else { continue };
+            to.copy_from_slice(&packed_row(heads.kv_type, values));
         }
     }
     cache

@@ -138,7 +138,8 @@ impl Kernel {
 
     /// Reads a cache of this type.
     pub fn cached(self, kv_type: KvType) -> Self {
-        self.import("cache", kv_type.reader())
+        let named = if kv_type == KvType::F16 { self } else { self.named(kv_type.as_str()) };
+        named.import("cache", kv_type.reader())
     }
 
     /// Enables a WGSL extension.

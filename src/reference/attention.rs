@@ -1,7 +1,9 @@
 //! Causal attention with grouped queries (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023,
 //! <https://arxiv.org/abs/2305.13245>).
 
-use super::cache::CacheElement;
+use std::ops::Range;
+
+use super::cache::{CacheElement, HeadRows};
 use super::mat_vec::dot;
 use super::softmax;
 
@@ -40,73 +42,63 @@ impl AttentionShape {
 /// # Panics
 /// If the lengths do not fit the shape.
 pub fn attention<T: CacheElement>(shape: AttentionShape, q: &[f32], keys: &[T], values: &[T], out: &mut [f32]) {
-    attention_with_sinks(shape, None, q, keys, values, out);
+    attention_over(shape, None, q, [&keys, &values], out);
 }
 
-/// The same with `sinks` `[heads]`: a logit of each head takes part in its softmax without a value (Xiao et al. 2023,
-/// <https://arxiv.org/abs/2309.17453>).
+/// The same over keys and values kept in any way, with `sinks` `[heads]`: a logit of each head takes part in its softmax
+/// without a value (Xiao et al. 2023, <https://arxiv.org/abs/2309.17453>).
 ///
 /// # Panics
 /// If the lengths do not fit the shape.
-pub fn attention_with_sinks<T: CacheElement>(
+pub fn attention_over(
     shape: AttentionShape,
     sinks: Option<&[f32]>,
     q: &[f32],
-    keys: &[T],
-    values: &[T],
+    kv: [&dyn HeadRows; 2],
     out: &mut [f32],
 ) {
     let AttentionShape { heads, kv_heads, head_dim, position, .. } = shape;
-    let (width, kv_width) = (heads * head_dim, kv_heads * head_dim);
+    let width = heads * head_dim;
     let tokens = q.len() / width;
     assert!(heads.is_multiple_of(kv_heads) && q.len() == tokens * width && out.len() == q.len(), "shape of queries");
-    let needed = (position + tokens) * kv_width;
-    assert!(keys.len() >= needed && values.len() >= needed, "{} keys, {needed} needed", keys.len());
+    let needed = (position + tokens) * kv_heads;
+    let found = kv.map(|rows| rows.rows(head_dim));
+    assert!(found.iter().all(|&rows| rows >= needed), "{found:?} keys and values, {needed} needed");
     let group = heads / kv_heads * head_dim;
     for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
         let end = position + token + 1;
-        let seen = shape.window.map_or(0, |window| end.saturating_sub(window)) * kv_width..end * kv_width;
+        let seen = shape.window.map_or(0, |window| end.saturating_sub(window))..end;
         for (head, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(group)).enumerate() {
-            let of_head = |rows| OneHead { rows, width: kv_width, start: head * head_dim, head_dim };
+            let of_head = kv.map(|rows| OneHead { rows, seen: seen.clone(), heads: kv_heads, head, head_dim });
             let sinks = sinks.map(|sinks| &sinks[head * heads / kv_heads..][..heads / kv_heads]);
-            attend(&shape, sinks, q, [of_head(&keys[seen.clone()]), of_head(&values[seen.clone()])], out);
+            attend(&shape, sinks, q, of_head, out);
         }
     }
 }
 
-/// One head's share of rows `[positions, width]`.
-struct OneHead<'a, T> {
-    rows: &'a [T],
-    width: usize,
-    start: usize,
+/// One head's rows at some positions.
+struct OneHead<'a> {
+    rows: &'a dyn HeadRows,
+    seen: Range<usize>,
+    heads: usize,
+    head: usize,
     head_dim: usize,
 }
 
-impl<T: CacheElement> OneHead<'_, T> {
-    fn positions(&self) -> usize {
-        self.rows.len() / self.width
-    }
-
-    /// Calls `use_row` with each position and its `[head_dim]`.
+impl OneHead<'_> {
+    /// Calls `use_row` with the number of each position and its `[head_dim]`.
     fn for_each(&self, mut use_row: impl FnMut(usize, &[f32])) {
         let mut row = vec![0.0; self.head_dim];
-        for (position, stored) in self.rows.chunks_exact(self.width).enumerate() {
-            let stored = &stored[self.start..][..self.head_dim];
-            row.iter_mut().zip(stored).for_each(|(x, stored)| *x = stored.to_f32());
-            use_row(position, &row);
+        for (number, position) in self.seen.clone().enumerate() {
+            self.rows.read(position * self.heads + self.head, &mut row);
+            use_row(number, &row);
         }
     }
 }
 
 /// The query heads that share one key and value head: `q` and `out` `[group, head_dim]`.
-fn attend<T: CacheElement>(
-    shape: &AttentionShape,
-    sinks: Option<&[f32]>,
-    q: &[f32],
-    [keys, values]: [OneHead<T>; 2],
-    out: &mut [f32],
-) {
-    let (head_dim, positions) = (keys.head_dim, keys.positions());
+fn attend(shape: &AttentionShape, sinks: Option<&[f32]>, q: &[f32], [keys, values]: [OneHead; 2], out: &mut [f32]) {
+    let (head_dim, positions) = (keys.head_dim, keys.seen.len());
     let cap = |score: f32| shape.soft_cap.map_or(score, |cap| cap * (score / cap).tanh());
     let mut scores = vec![0.0; q.len() / head_dim * positions];
     keys.for_each(|position, key| {

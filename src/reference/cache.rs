@@ -1,16 +1,22 @@
 //! Keys and values of the tokens so far.
 
+use super::cache_blocks::BlockRows;
 use crate::error::{Error, ErrorCode, Result};
-use crate::gguf::f16_from_f32;
+use crate::gguf::{GgmlType, f16_from_f32};
+use crate::kernels::kv_type::KvType;
 
 /// How keys and values are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheFormat {
-    /// Rounded to f16, like the GPU's cache: the same answers, half the memory.
-    #[default]
-    F16,
+    /// As the GPU's cache has them: the same answers, and memory saved.
+    Rounded(KvType),
     /// As computed.
     F32,
+}
+
+impl CacheFormat {
+    /// Rounded to f16.
+    pub const F16: Self = Self::Rounded(KvType::F16);
 }
 
 /// A number in a cache: `f32`, or the bits of an f16 in a `u16`.
@@ -47,48 +53,107 @@ impl CacheElement for u16 {
     }
 }
 
-/// Keys and values of one layer, each `[positions, kv_heads · head_dim]`, growing with the text.
-#[derive(Debug, Default)]
-pub(super) struct Rows<T> {
-    pub keys: Vec<T>,
-    pub values: Vec<T>,
+/// Keys or values `[positions, heads, head_dim]`, whatever they are kept as.
+pub trait HeadRows {
+    /// Rows of this many values that are there, of all heads together.
+    fn rows(&self, head_dim: usize) -> usize;
+
+    /// Row `row`, counted over all heads of all positions, as f32 `[head_dim]`.
+    fn read(&self, row: usize, out: &mut [f32]);
 }
 
-impl<T: CacheElement> Rows<T> {
-    /// Replaces everything from element `start` on.
-    fn write(&mut self, start: usize, keys: &[f32], values: &[f32]) -> Result<()> {
-        for (rows, new) in [(&mut self.keys, keys), (&mut self.values, values)] {
-            rows.truncate(start);
-            rows.try_reserve(new.len()).map_err(|_| {
-                let bytes = (start + new.len()) * size_of::<T>();
-                Error::new(ErrorCode::OutOfMemory, format!("no memory for a cache of {bytes} bytes in one layer"))
-            })?;
-            rows.extend(new.iter().map(|&x| T::from_f32(x)));
-        }
-        Ok(())
+impl<T: CacheElement> HeadRows for &[T] {
+    fn rows(&self, head_dim: usize) -> usize {
+        self.len() / head_dim
+    }
+
+    fn read(&self, row: usize, out: &mut [f32]) {
+        let stored = &self[row * out.len()..][..out.len()];
+        out.iter_mut().zip(stored).for_each(|(x, stored)| *x = stored.to_f32());
     }
 }
 
-/// Keys and values of one layer in either format.
+impl<T: CacheElement> HeadRows for Vec<T> {
+    fn rows(&self, head_dim: usize) -> usize {
+        self.as_slice().rows(head_dim)
+    }
+
+    fn read(&self, row: usize, out: &mut [f32]) {
+        self.as_slice().read(row, out);
+    }
+}
+
+/// Keys or values of one layer, growing with the text.
 #[derive(Debug)]
-pub(super) enum LayerCache {
-    F16(Rows<u16>),
-    F32(Rows<f32>),
+enum Stored {
+    Halves(Vec<u16>),
+    Floats(Vec<f32>),
+    Blocks(BlockRows),
+}
+
+impl Stored {
+    fn new(format: CacheFormat) -> Self {
+        match format {
+            CacheFormat::F32 => Self::Floats(Vec::new()),
+            CacheFormat::Rounded(KvType::F16) => Self::Halves(Vec::new()),
+            CacheFormat::Rounded(KvType::Q8_0) => Self::Blocks(BlockRows::new(GgmlType::Q8_0)),
+            CacheFormat::Rounded(KvType::Q4_0) => Self::Blocks(BlockRows::new(GgmlType::Q4_0)),
+        }
+    }
+
+    fn as_rows(&self) -> &dyn HeadRows {
+        match self {
+            Self::Halves(rows) => rows,
+            Self::Floats(rows) => rows,
+            Self::Blocks(rows) => rows,
+        }
+    }
+
+    /// Replaces everything from row `start` on.
+    fn write(&mut self, start: usize, head_dim: usize, new: &[f32]) -> Result<()> {
+        match self {
+            Self::Halves(rows) => append(rows, start * head_dim, new.iter().map(|&x| u16::from_f32(x))),
+            Self::Floats(rows) => append(rows, start * head_dim, new.iter().copied()),
+            Self::Blocks(rows) => {
+                let at = start * rows.row_bytes(head_dim);
+                let bytes: Vec<u8> = new.chunks_exact(head_dim).flat_map(|row| rows.round(row)).collect();
+                append(&mut rows.bytes, at, bytes.into_iter())
+            }
+        }
+    }
+}
+
+/// Replaces everything from element `start` on.
+fn append<T>(stored: &mut Vec<T>, start: usize, new: impl ExactSizeIterator<Item = T>) -> Result<()> {
+    stored.truncate(start);
+    stored.try_reserve(new.len()).map_err(|_| {
+        let bytes = (start + new.len()) * size_of::<T>();
+        Error::new(ErrorCode::OutOfMemory, format!("no memory for a cache of {bytes} bytes in one layer"))
+    })?;
+    stored.extend(new);
+    Ok(())
+}
+
+/// Keys and values of one layer.
+#[derive(Debug)]
+pub(super) struct LayerCache {
+    keys: Stored,
+    values: Stored,
 }
 
 impl LayerCache {
     pub fn new(format: CacheFormat) -> Self {
-        match format {
-            CacheFormat::F16 => Self::F16(Rows::default()),
-            CacheFormat::F32 => Self::F32(Rows::default()),
-        }
+        Self { keys: Stored::new(format), values: Stored::new(format) }
     }
 
-    /// Stores `keys` and `values` `[tokens, width]` from `position` on and forgets what was there.
-    pub fn write(&mut self, position: usize, width: usize, keys: &[f32], values: &[f32]) -> Result<()> {
-        match self {
-            Self::F16(rows) => rows.write(position * width, keys, values),
-            Self::F32(rows) => rows.write(position * width, keys, values),
-        }
+    /// Keys, and values.
+    pub fn rows(&self) -> [&dyn HeadRows; 2] {
+        [self.keys.as_rows(), self.values.as_rows()]
+    }
+
+    /// Stores keys and values `[tokens, heads, head_dim]` from `position` on and forgets what was there.
+    pub fn write(&mut self, position: usize, [heads, head_dim]: [usize; 2], [keys, values]: [&[f32]; 2]) -> Result<()> {
+        self.keys.write(position * heads, head_dim, keys)?;
+        self.values.write(position * heads, head_dim, values)
     }
 }

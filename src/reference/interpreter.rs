@@ -4,8 +4,8 @@ use super::cache::LayerCache;
 use super::weights::Weights;
 use super::{
     AttentionShape, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, attention_batch,
-    attention_with_sinks, conv_causal, delta_net, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled,
-    silu, ssm_scan, swiglu,
+    attention_over, conv_causal, delta_net, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, silu,
+    ssm_scan, swiglu,
 };
 use crate::error::Result;
 use crate::model::program::{
@@ -293,17 +293,14 @@ impl Interpreter<'_> {
         let mut out = self.run.take(y);
         let q = &self.run.values[q.0];
         if let Some([k, v]) = kv.map(|kv| kv.map(|of| &self.run.values[of.0])) {
-            cache.write(self.position, spec.kv_width(), k, v)?;
+            cache.write(self.position, [kv_heads, head_dim], [k, v])?;
         }
         let width = spec.query_width();
         for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
             let position = self.position + token;
             let scale = spec.scale * spec.temperature.map_or(1.0, |temperature| temperature.at(position));
             let shape = AttentionShape { heads, kv_heads, head_dim, position, scale, window, soft_cap };
-            match cache {
-                LayerCache::F16(rows) => attention_with_sinks(shape, sinks, q, &rows.keys, &rows.values, out),
-                LayerCache::F32(rows) => attention_with_sinks(shape, sinks, q, &rows.keys, &rows.values, out),
-            }
+            attention_over(shape, sinks, q, cache.rows(), out);
             yield_now().await;
         }
         self.run.put(y, out);

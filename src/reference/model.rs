@@ -5,6 +5,7 @@ use super::interpreter::{Activations, Interpreter};
 use super::weights::{CpuModelBuilder, Weights};
 use super::{YarnScaling, frequencies, yarn};
 use crate::error::{Error, ErrorCode, Result};
+use crate::kernels::kv_type::KvType;
 use crate::model::program::{Op, Output, Program, RopeTable};
 use crate::model::{ModelConfig, RopeScaling};
 use crate::yielding::{at_once, none};
@@ -34,6 +35,7 @@ pub struct CpuModel {
     cache: Vec<LayerCache>,
     cached: usize,
     context_length: usize,
+    format: CacheFormat,
     states: Vec<Vec<f32>>,
     /// Tokens that the states have seen; `None` while a pass is at work on them.
     states_at: Option<usize>,
@@ -69,7 +71,18 @@ impl CpuModel {
         let frequencies = frequencies.collect();
         let cache = program.attentions().iter().map(|_| LayerCache::new(format)).collect();
         let states = program.states().into_iter().map(|values| vec![0.0; values]).collect();
-        Self { config, program, weights, frequencies, cache, cached: 0, context_length, states, states_at: None }
+        Self {
+            config,
+            program,
+            weights,
+            frequencies,
+            cache,
+            cached: 0,
+            context_length,
+            format,
+            states,
+            states_at: None,
+        }
     }
 
     /// The program, and what runs its operations on these activations.
@@ -96,6 +109,14 @@ impl CpuModel {
     /// The most tokens that fit the cache.
     pub fn context_length(&self) -> usize {
         self.context_length
+    }
+
+    /// What keys and values are in the cache.
+    pub fn kv_type(&self) -> KvType {
+        match self.format {
+            CacheFormat::Rounded(kv_type) => kv_type,
+            CacheFormat::F32 => KvType::F16,
+        }
     }
 
     /// How many tokens the cache holds now: the largest position that may come next.
