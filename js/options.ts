@@ -91,6 +91,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   contextLength: integer(2, MOST_TOKENS, 'an integer of at least 2'),
   backend: oneOf('auto', 'webgpu', 'cpu'),
   precision: oneOf('auto', 'exact', 'fast'),
+  kvType: oneOf('f16', 'q8_0', 'q4_0'),
   pooling: oneOf('mean', 'cls', 'last'),
   perLayerEmbeddings: PER_LAYER,
   gpu,
@@ -100,6 +101,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
 const INSPECT: Record<keyof InspectOptions, Check> = {
   ...FOUND,
   contextLength: LOAD.contextLength,
+  kvType: LOAD.kvType,
   perLayerEmbeddings: PER_LAYER,
   signal: abortSignal,
 };

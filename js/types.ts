@@ -87,8 +87,16 @@ export interface LoadOptions extends SourceOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Cancels loading at any point and frees everything; `load` then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Tokens that prompt and answer share, 2 to what the model was trained for. Default: that, at most 4096. */
+  /**
+   * Tokens that prompt and answer share, 2 to what the model was trained for. Default: that, at most 4096. On the GPU
+   * the KV cache begins with room for 4096 tokens and doubles when a text needs more.
+   */
   contextLength?: number | undefined;
+  /**
+   * What keys and values are kept as: `f16` (default), or blocks of 32 with `q8_0`, a bit more than half the memory,
+   * or `q4_0`, a bit more than a quarter. `q8_0` hardly changes a text; with `q4_0` small models lose some quality.
+   */
+  kvType?: 'f16' | 'q8_0' | 'q4_0' | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
   backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
   /**
@@ -107,7 +115,7 @@ export interface LoadOptions extends SourceOptions {
    * How prompts are read. `auto` (default) rounds activations to 8 bits in blocks of 32, as llama.cpp does on a CPU, on
    * the GPUs where that was measured: NVIDIA's, about twice as fast; and to f16 where Chromium's experimental subgroup
    * matrices are switched on. `fast` rounds to 8 bits on every GPU whose browser has packed dot products. `exact` keeps
-   * activations in f32 (the KV cache is f16 all the same). Tokens are generated without such rounding in any case.
+   * activations in f32 (the KV cache is what `kvType` says all the same). Tokens are generated without such rounding in any case.
    */
   precision?: 'auto' | 'exact' | 'fast' | undefined;
   /**
@@ -155,9 +163,11 @@ export interface Inspection {
     readonly adapter: string;
     /** The context that was planned for, in tokens. */
     readonly contextLength: number;
+    /** The type of the KV cache that was planned for. */
+    readonly kvType: 'f16' | 'q8_0' | 'q4_0';
     /** Bytes of the weights. */
     readonly weightBytes: number;
-    /** Bytes of the KV cache for that context, and of everything else. */
+    /** Bytes of the KV cache once it has grown to that context, and of everything else. */
     readonly sessionBytes: number;
     /** Whether the device gave all of that memory when it was asked for it. */
     readonly fits: boolean;
@@ -170,6 +180,8 @@ export interface Inspection {
 export interface InspectOptions extends Pick<SourceOptions, 'cacheKey' | 'hub' | 'token'> {
   /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
   contextLength?: number | undefined;
+  /** As in {@link LoadOptions}. */
+  kvType?: LoadOptions['kvType'];
   /** As {@link LoadOptions.perLayerEmbeddings}. */
   perLayerEmbeddings?: LoadOptions['perLayerEmbeddings'];
   /** Cancels. */
@@ -190,6 +202,8 @@ export interface ModelInfo {
   readonly layers: number;
   /** Tokens that prompt and answer share in this instance. */
   readonly contextLength: number;
+  /** What keys and values are kept as; absent for an embedder, which keeps none. */
+  readonly kvType?: 'f16' | 'q8_0' | 'q4_0';
   /** Number of token ids. */
   readonly vocabularySize: number;
   /**
@@ -205,7 +219,7 @@ export interface ModelInfo {
   readonly adapter: string;
   /** WebGPU features in use, such as `shader-f16` and `subgroups`. */
   readonly features: readonly string[];
-  /** Bytes of GPU buffers that this model holds. */
+  /** Bytes of GPU buffers that this model holds after loading. */
   readonly gpuBytes: number;
   /** Ids of the kernel variants chosen for this device, such as `mat_vec.q4_k.subgroup`. */
   readonly variants: readonly string[];

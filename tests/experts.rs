@@ -49,7 +49,7 @@ fn model(config: &ModelConfig, caps: &Caps, ty: GgmlType) -> webgguf::Result<Mod
     let matched = match_tensors(config, &tensors)?;
     let (program, mut plan) = (webgguf::model::program(config), Plan::default());
     let weights = place(&program, caps, &tensors, matched, &mut plan)?.weights;
-    let buffers = Buffers::alloc(&program, config.vocab, Room { context: 4096, sequences: 2, rows: 2 }, &mut plan);
+    let buffers = Buffers::alloc(&program, config.vocab, Room { sequences: 2, rows: 2, ..Room::one(4096) }, &mut plan);
     Ok(Model { program, weights, buffers })
 }
 

@@ -10,6 +10,7 @@ use webgguf::forward::{EVALUATE_CHUNK, Room};
 use webgguf::gguf::{Array, Gguf, HeaderReader, Value};
 use webgguf::gpu::{Device, TensorGpu};
 use webgguf::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
+use webgguf::kernels::kv_type::KvType;
 use webgguf::kernels::pass::Row;
 use webgguf::model::match_tensors;
 use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
@@ -124,6 +125,10 @@ async fn both_on(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) ->
 }
 
 fn on_cpu(file: &[u8], context: usize) -> CpuModel {
+    on_cpu_with(file, context, CacheFormat::F16)
+}
+
+fn on_cpu_with(file: &[u8], context: usize, format: CacheFormat) -> CpuModel {
     let gguf = header(file);
     let config = webgguf::model::config(&gguf).expect("a known model");
     let mut builder = CpuModel::builder(config.clone());
@@ -132,7 +137,7 @@ fn on_cpu(file: &[u8], context: usize) -> CpuModel {
         let bytes = &file[tensor.offset as usize..(tensor.offset + tensor.bytes) as usize];
         builder.put(&spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
     }
-    builder.build(context, CacheFormat::F16).expect("all tensors")
+    builder.build(context, format).expect("all tensors")
 }
 
 /// `[ids, hidden]`: the residual stream behind the last layer, chunk by chunk.
@@ -613,7 +618,7 @@ async fn sliding_layers_keep_a_ring_of_positions() {
 /// A session of the engine's model with four sequences, and passes of up to eight rows.
 async fn few_rows(engine: &Engine) -> GpuSession {
     let AnySession::Gpu(session) = &engine.session else { panic!("not on the GPU") };
-    let room = Room { context: CONTEXT, sequences: 4, rows: 8 };
+    let room = Room { sequences: 4, rows: 8, ..Room::one(CONTEXT) };
     GpuSession::with_room(session.model().clone(), room).await.expect("room for four sequences")
 }
 
@@ -792,4 +797,131 @@ async fn sequences_of_one_pass_read_rows_on_the_host() {
         assert_eq!(&found, expected, "sequence {index}");
     }
     assert!(watch.rows() > before, "the test says nothing");
+}
+
+/// An engine over a session of its own of a model that is on the GPU.
+async fn in_room(engine: &Engine, file: &[u8], room: Room) -> Engine {
+    let AnySession::Gpu(session) = &engine.session else { panic!("not on the GPU") };
+    let session = GpuSession::with_room(session.model().clone(), room).await.expect("room");
+    engine_of(AnySession::Gpu(Box::new(session)), file)
+}
+
+fn engine_of(session: AnySession, file: &[u8]) -> Engine {
+    Engine::new(session, Tokenizer::from_metadata(&header(file).metadata).expect("a vocabulary"))
+}
+
+/// A value near the middle between two quants may fall to either side: most positions agree as closely as with f16.
+#[wasm_bindgen_test]
+async fn caches_in_blocks_agree_with_the_cpu() {
+    for file in &FILES[..2] {
+        let [mut halves, _] = both(file).await;
+        let vocab = halves.session.config().vocab;
+        let text = ids(300, vocab);
+        let of_halves = logits(&mut halves, &text).await;
+        for kv_type in [KvType::Q8_0, KvType::Q4_0] {
+            let mut gpu = in_room(&halves, file, Room { kv_type, ..Room::one(CONTEXT) }).await;
+            let cpu = CpuSession::new(on_cpu_with(file, CONTEXT, CacheFormat::Rounded(kv_type)));
+            let mut cpu = engine_of(AnySession::Cpu(Box::new(cpu)), file);
+            assert_eq!([gpu.session.kv_type(), cpu.session.kv_type()], [kv_type; 2]);
+            let [found, expected] = [logits(&mut gpu, &text).await, logits(&mut cpu, &text).await];
+            let errors = found.chunks(vocab).zip(expected.chunks(vocab)).map(|(a, b)| relative_error(a, b));
+            let mut errors: Vec<f64> = errors.collect();
+            errors.sort_by(f64::total_cmp);
+            let (middle, worst) = (errors[errors.len() / 2], errors[errors.len() - 1]);
+            let moved = relative_error(&found, &of_halves);
+            console_log!("{kv_type:?}: errors {middle:.1e}, at most {worst:.1e}; {moved:.1e} from f16");
+            assert!(middle < 2e-3 && worst < 3e-2, "{kv_type:?}: {middle:.2e}, at most {worst:.2e}");
+            assert!(moved > 3.0 * middle && moved < 0.5, "{kv_type:?} is {moved:.2e} from f16");
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn caches_that_grow_give_the_text_of_those_that_need_not() {
+    for file in FILES {
+        let [first, _] = both(file).await;
+        let vocab = first.session.config().vocab;
+        for kv_type in [KvType::F16, KvType::Q4_0] {
+            let whole = Room { kv_type, ..Room::one(640) };
+            let [mut still, mut growing] =
+                [in_room(&first, file, whole).await, in_room(&first, file, Room { allocated: 20, ..whole }).await];
+            // Grows in flight, at 20 and 40; within a prompt; and in flight again.
+            let text = ids(300, vocab);
+            for (keep, tokens) in [(13, 60), (300, 4), (298, 40), (290, 50)] {
+                let greedy = options(tokens, SamplingOptions::default());
+                let expected = generate(&mut still, &text[..keep], &greedy).await;
+                assert_eq!(generate(&mut growing, &text[..keep], &greedy).await, expected, "{kv_type:?}, {keep}");
+            }
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn grown_caches_are_counted_and_the_old_ones_freed() {
+    let file = FILES[0];
+    let [first, _] = both(file).await;
+    let AnySession::Gpu(session) = &first.session else { panic!("not on the GPU") };
+    let device = session.model().device().clone();
+    let bytes = |engine: &Engine| match &engine.session {
+        AnySession::Gpu(session) => session.bytes(),
+        AnySession::Cpu(_) => 0,
+    };
+    let whole = Room::one(600);
+    let [still, mut growing] =
+        [in_room(&first, file, whole).await, in_room(&first, file, Room { allocated: 8, ..whole }).await];
+    let (before, on_device) = (bytes(&growing), device.bytes());
+    assert!(before < bytes(&still));
+    let vocab = first.session.config().vocab;
+    logits(&mut growing, &ids(560, vocab)).await;
+    // Evaluation has a list and a buffer of its own.
+    let grown = device.bytes() - on_device;
+    assert_eq!(grown, bytes(&growing) - before);
+    let text = generate(&mut growing, &ids(500, vocab), &options(2, SamplingOptions::default())).await;
+    assert_eq!(text.1, 499, "the cache is still there");
+    assert!(bytes(&growing) > bytes(&still));
+}
+
+/// The browser says that there is no memory, so many times.
+fn out_of_memory(times: u32) {
+    let script = format!(
+        "(() => {{
+            const real = (globalThis.realPop ??= GPUDevice.prototype.popErrorScope);
+            let left = {times};
+            GPUDevice.prototype.popErrorScope = async function () {{
+                const found = await real.call(this);
+                return left-- > 0 ? new GPUOutOfMemoryError('no memory') : found;
+            }};
+        }})()"
+    );
+    js_sys::eval(&script).expect("a script");
+}
+
+#[wasm_bindgen_test]
+async fn memory_that_is_missing_ends_the_run_and_leaves_the_session_usable() {
+    let file = FILES[2];
+    let [mut still, _] = both(file).await;
+    let mut growing = in_room(&still, file, Room { allocated: 16, ..Room::one(CONTEXT) }).await;
+    let prompt = ids(10, still.session.config().vocab);
+    let greedy = options(30, SamplingOptions::default());
+    let expected = generate(&mut still, &prompt, &greedy).await.0;
+
+    out_of_memory(2);
+    growing.start(prompt.clone(), greedy.clone(), 0.0).expect("a good prompt");
+    let mut found = Vec::new();
+    let error = loop {
+        match growing.next(|| 0.0).await {
+            Ok(piece) => found.extend(piece.expect("not the end").ids),
+            Err(error) => break error,
+        }
+    };
+    // The last of the 16 positions gives one more token.
+    assert_eq!(found, expected[..7]);
+    assert_eq!(error.code(), ErrorCode::OutOfMemory);
+    assert!(error.message().ends_with("a KV cache of 17 tokens: 16 tokens still fit"), "{error}");
+    // A prompt that does not fit, either.
+    growing.start(ids(40, 90), greedy.clone(), 0.0).expect("a good prompt");
+    out_of_memory(2);
+    assert_eq!(growing.next(|| 0.0).await.map(drop).map_err(|error| error.code()), Err(ErrorCode::OutOfMemory));
+    out_of_memory(0);
+    assert_eq!(generate(&mut growing, &prompt, &greedy).await.0, expected);
 }

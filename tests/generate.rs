@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use common::yielding::count_yields;
 use webgguf::gguf::{Gguf, HeaderReader};
+use webgguf::kernels::kv_type::KvType;
 use webgguf::model::ModelConfig;
 use webgguf::model::{Role, match_tensors};
 use webgguf::reference::{CacheFormat, CpuModel};
@@ -60,6 +61,10 @@ impl Session for InFlight {
 
     fn context_length(&self) -> usize {
         128
+    }
+
+    fn kv_type(&self) -> KvType {
+        KvType::F16
     }
 
     fn configure(&mut self, _: &SamplingOptions, _: &RunIds, _: &[u32]) {}

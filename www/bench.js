@@ -17,7 +17,7 @@ const NUMBERS = {
   context: { least: 2 },
   weight_bytes: { least: 1 },
 };
-const KNOWN = ['model', 'backend', 'precision', 'temperature', 'kernels', 'report', ...Object.keys(NUMBERS)];
+const KNOWN = ['model', 'backend', 'precision', 'kv', 'temperature', 'kernels', 'report', ...Object.keys(NUMBERS)];
 
 const $ = (id) => document.getElementById(id);
 const form = $('settings');
@@ -50,6 +50,7 @@ function settingsOf(query) {
     model: query.get('model') || BUILT_IN,
     backend,
     precision,
+    kvType: query.get('kv') || 'f16',
     temperature,
     kernels: query.get('kernels') === '1',
     ...Object.fromEntries(numbers),

@@ -18,6 +18,7 @@ const KNOWN = [
   'special',
   'backend',
   'context',
+  'kv',
   'report',
 ];
 
@@ -81,7 +82,9 @@ async function runTokenizer() {
 }
 
 async function runModel() {
-  const options = { backend: query.get('backend') ?? 'auto', contextLength: numberOf('context'), cache: false };
+  const kvType = query.get('kv') ?? undefined;
+  const backend = query.get('backend') ?? 'auto';
+  const options = { backend, contextLength: numberOf('context'), kvType, cache: false };
   const [model, loadMs] = await timed(() => WasmModel.load(query.get('model'), options));
   const result = { timings: { loadMs }, info: model.info };
   if (query.has('tokenize')) [result.tokenized, result.timings.tokenizeMs] = await tokenizeAll(model);

@@ -42,6 +42,7 @@ export interface WasmLoadOptions {
   backend: 'auto' | 'webgpu' | 'cpu';
   contextLength?: number;
   precision?: 'auto' | 'exact' | 'fast';
+  kvType?: 'f16' | 'q8_0' | 'q4_0';
   pooling?: 'mean' | 'cls' | 'last';
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;
 }
@@ -66,7 +67,7 @@ export default function init(options?: { module_or_path: WasmInput | Promise<Was
 /** What the headers of these parts say, and whether a GPU here can hold the model. */
 export function inspect(
   sources: ByteSource[],
-  options: Pick<WasmLoadOptions, 'contextLength' | 'perLayerEmbeddings'>,
+  options: Pick<WasmLoadOptions, 'contextLength' | 'kvType' | 'perLayerEmbeddings'>,
 ): Promise<Inspection>;
 
 /** A loaded model; the public class of this name wraps it. */

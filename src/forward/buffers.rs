@@ -3,6 +3,7 @@
 use super::CHUNK;
 use super::activations::{self, AllPlaces};
 use super::experts::ExpertScratch;
+use super::growth::START_CONTEXT;
 use super::plan::Plan;
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
@@ -73,18 +74,35 @@ pub const MAX_STOPS: usize = 64;
 /// What a run's buffers have room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Positions of each sequence.
+    /// Positions of each sequence, at most.
     pub context: usize,
+    /// Positions that the caches have room for now: they [grow](super::growth). Rings have their own size.
+    pub allocated: usize,
     /// Sequences, each with a cache of its own: at most [`MAX_SEQUENCES`](crate::kernels::pass::MAX_SEQUENCES).
     pub sequences: usize,
     /// Rows of a decode pass: at most [`MAX_COLUMNS`](crate::kernels::mat_vec::MAX_COLUMNS).
     pub rows: usize,
+    /// What keys and values are in the caches.
+    pub kv_type: KvType,
 }
 
 impl Room {
-    /// One sequence, one row at a time.
+    /// One sequence, one row at a time, in caches of f16 that grow.
     pub fn one(context: usize) -> Self {
-        Self { context, sequences: 1, rows: 1 }
+        let kv_type = KvType::default();
+        Self { context, allocated: context.min(START_CONTEXT), sequences: 1, rows: 1, kv_type }
+    }
+
+    /// The same with the whole context at once.
+    pub fn whole(self) -> Self {
+        Self { allocated: self.context, ..self }
+    }
+}
+
+/// As [`Room::one`].
+impl From<usize> for Room {
+    fn from(context: usize) -> Self {
+        Self::one(context)
     }
 }
 
@@ -195,15 +213,15 @@ fn ring_capacity(spec: &AttentionSpec, context: usize) -> Option<usize> {
 }
 
 fn layer_cache(number: usize, spec: &AttentionSpec, room: Room, plan: &mut Plan) -> LayerCache {
-    let Room { context, sequences, .. } = room;
+    let Room { context, allocated, sequences, kv_type, .. } = room;
     let ring = ring_capacity(spec, context);
     let heads = Heads {
         heads: spec.heads as u32,
         kv_heads: spec.kv_heads as u32,
         head_dim: spec.head_dim as u32,
-        capacity: ring.unwrap_or(context) as u32,
+        capacity: ring.unwrap_or(allocated) as u32,
         ring: ring.is_some(),
-        kv_type: KvType::F16,
+        kv_type,
     };
     let cache = Cache {
         k: plan.alloc(format!("layer {number} keys"), heads.cache_bytes(sequences as u32)).into(),

@@ -13,6 +13,14 @@ pub struct BufferSpec {
     pub bytes: u64,
 }
 
+impl BufferSpec {
+    /// A buffer of at least `bytes` bytes, zero at first: kernels read buffers as vec4, so it is whole vec4, at least
+    /// one.
+    pub fn new(id: BufferId, label: String, bytes: u64) -> Self {
+        Self { id, label, bytes: bytes.next_multiple_of(VEC4_BYTES).max(VEC4_BYTES) }
+    }
+}
+
 /// Bytes of a `vec4<f32>`.
 const VEC4_BYTES: u64 = 16;
 
@@ -24,15 +32,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A new buffer of at least `bytes` bytes, zero at first: kernels read buffers as vec4, so it is whole vec4, at
-    /// least one.
+    /// A new buffer; see [`BufferSpec::new`].
     pub fn alloc(&mut self, label: impl Into<String>, bytes: u64) -> BufferId {
         let id = BufferId(self.buffers.len() as u32);
-        self.buffers.push(BufferSpec {
-            id,
-            label: label.into(),
-            bytes: bytes.next_multiple_of(VEC4_BYTES).max(VEC4_BYTES),
-        });
+        self.buffers.push(BufferSpec::new(id, label.into(), bytes));
         id
     }
 

@@ -124,6 +124,11 @@ impl Device {
         first.or(reports.lost.clone()).map_or(Ok(()), Err)
     }
 
+    /// Bytes that a buffer may have to be bound whole.
+    pub fn largest_binding(&self) -> u64 {
+        self.caps.max_binding.min(self.caps.max_buffer)
+    }
+
     /// Bytes of all buffers on this device.
     pub fn bytes(&self) -> u64 {
         self.in_use.get()

@@ -55,8 +55,8 @@ pub struct GpuModelBuilder<'a> {
 }
 
 impl<'a> GpuModelBuilder<'a> {
-    /// Plans and makes every buffer of a model and of a session with `context` positions. `caps` are the device's, or
-    /// less than it can do.
+    /// Plans and makes every buffer of a model and of a session with so much room: a number of positions is enough.
+    /// `caps` are the device's, or less than it can do.
     ///
     /// # Errors
     /// `limit_exceeded` where something is too large for the device, `unsupported_architecture` where the GPU path does
@@ -65,10 +65,11 @@ impl<'a> GpuModelBuilder<'a> {
         device: Rc<Device>,
         caps: Caps,
         config: ModelConfig,
-        context: usize,
+        room: impl Into<Room>,
         tensors: &'a [TensorInfo],
         matched: Vec<(usize, WeightSpec)>,
     ) -> Result<Self> {
+        let room = room.into();
         let mut plan = Plan::default();
         let program = crate::model::program(&config);
         let placement = place(&program, &caps, tensors, matched, &mut plan)?;
@@ -88,15 +89,16 @@ impl<'a> GpuModelBuilder<'a> {
             pace: Pace::default(),
         };
         let run = match model.program.output {
-            Output::Logits => RunPlan::Session(SessionPlan::new(&model, Room::one(context))),
-            _ => RunPlan::Batches(BatchPlan::new(&model, context)?),
+            Output::Logits => RunPlan::Session(SessionPlan::new(&model, room)?),
+            _ => RunPlan::Batches(BatchPlan::new(&model, room.context)?),
         };
         let mut run_table = model.table.clone();
         run_table.make(&model.device, run.specs())?;
         let staging = model.table.add(staging_buffer(&model.device, tensors)?);
         let pipelines = model.device.compile_ahead(run.dispatches().into_iter().map(|dispatch| &dispatch.kernel));
         let targets = placement.targets;
-        Ok(Self { model, tensors, targets, staging, rope_factors: HashMap::new(), context, run, run_table, pipelines })
+        let (context, rope_factors) = (room.context, HashMap::new());
+        Ok(Self { model, tensors, targets, staging, rope_factors, context, run, run_table, pipelines })
     }
 
     /// The slices in which tensor `index` is to be put; none for a tensor that the model does not use.

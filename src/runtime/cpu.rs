@@ -6,6 +6,7 @@ use super::checkpoints::Checkpoints;
 use super::session::{NO_TOKEN, RunIds, Session, Token};
 use crate::Result;
 use crate::forward::{CHUNK, checkpoint_slots};
+use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
 use crate::reference::{CpuModel, Logits};
 use crate::sampler::{Counts, SamplingOptions, counts_of_prompt, sample};
@@ -112,6 +113,10 @@ impl Session for CpuSession {
 
     fn context_length(&self) -> usize {
         self.model.context_length()
+    }
+
+    fn kv_type(&self) -> KvType {
+        self.model.kv_type()
     }
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {

@@ -23,6 +23,7 @@ impl GpuSession {
     /// # Errors
     /// Those of the device.
     pub async fn read_sequence(&mut self, sequence: u32, position: usize, ids: &[u32]) -> Result<()> {
+        self.make_room(position + ids.len()).await?;
         let mut queue = Queue::new(&self.model);
         let most = self.model.chunk();
         for (index, chunk) in ids.chunks(most).enumerate() {
@@ -41,6 +42,7 @@ impl GpuSession {
     /// # Errors
     /// `invalid_argument` for more rows than the session has room for, and those of the device.
     pub async fn logits_of_rows(&mut self, rows: &[Row]) -> Result<Vec<f32>> {
+        self.make_room(end_of(rows)).await?;
         self.ensure_rows_of(rows.iter().map(|row| row.token)).await?;
         let count = self.start_rows(rows)?;
         self.submit_rows(count, false);
@@ -55,6 +57,7 @@ impl GpuSession {
     /// # Errors
     /// As [`GpuSession::logits_of_rows`].
     pub async fn decode_rows(&mut self, rows: &[Row], steps: usize) -> Result<Vec<Vec<Sequence>>> {
+        self.make_room(end_of(rows) + steps).await?;
         let count = self.start_rows(rows)?;
         let mut all: Vec<Vec<Sequence>> = Vec::with_capacity(steps);
         for _ in 0..steps {
@@ -106,4 +109,9 @@ impl GpuSession {
         let parts = [&lists.decode, &lists.greedy].into_iter().take(if greedy { 2 } else { 1 }).map(Part::from);
         self.model.device.submit(parts, count, None);
     }
+}
+
+/// Positions that rows and those before them take.
+fn end_of(rows: &[Row]) -> usize {
+    rows.iter().map(|row| row.position as usize + 1).max().unwrap_or(0)
 }

@@ -165,12 +165,13 @@ impl<S: Session> Engine<S> {
     /// The next tokens, once there are any; `None` when the run has ended.
     ///
     /// # Errors
-    /// Those of the device. The run then ends, and the cache is empty.
+    /// Those of the device. The run then ends; the cache is empty, except where memory for more tokens was missing.
     pub async fn next(&mut self, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
         let Some(mut run) = self.run.take() else { return Ok(None) };
         let outcome = self.advance(&mut run, clock).await;
         match &outcome {
             Ok(_) => self.run = Some(run),
+            Err(error) if error.code() == ErrorCode::OutOfMemory => {}
             Err(_) => self.cached.clear(),
         }
         outcome

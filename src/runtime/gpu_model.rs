@@ -62,13 +62,17 @@ pub(super) struct SessionPlan {
 
 impl SessionPlan {
     /// A session with room for so much.
-    pub fn new(model: &GpuModel, room: Room) -> Self {
+    ///
+    /// # Errors
+    /// `limit_exceeded` where a cache of the whole context is too large for the device.
+    pub fn new(model: &GpuModel, room: Room) -> Result<Self> {
         let weights = &model.plan.buffers;
         let mut plan = Plan { buffers: weights.clone() };
         let buffers = Buffers::alloc(&model.program, model.config.vocab, room, &mut plan);
+        buffers.check_caches(model.device.largest_binding())?;
         let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();
         let specs = plan.buffers.split_off(weights.len());
-        Self { buffers, specs, lists }
+        Ok(Self { buffers, specs, lists })
     }
 }
 

@@ -6,16 +6,18 @@ use std::rc::Rc;
 
 use super::checkpoints::Checkpoints;
 use super::few_rows::FewRows;
+use super::gpu_evaluation::Evaluation;
 use super::gpu_model::{GpuModel, SessionPlan};
 use super::lists::Lists;
 use super::pace::MIN_TOKENS;
 use super::queue::{Queue, Work};
 use super::session::{RunIds, Session, Token};
-use crate::forward::{Buffers, CHUNK, EVALUATE_CHUNK, Forward, MAX_STOPS, Room};
+use crate::forward::{Buffers, CHUNK, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, Part, ReadBack, Ring};
-use crate::kernels::caps::{ActivationFormat, Precision};
+use crate::kernels::caps::ActivationFormat;
+use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Header, Pass, READ_BYTES, Sequence, WAITING};
-use crate::kernels::spec::Slice;
+use crate::kernels::spec::{BufferId, Slice};
 use crate::model::ModelConfig;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
 use crate::{Error, ErrorCode, Result};
@@ -30,7 +32,9 @@ pub struct GpuSession {
     pub(super) table: BufferTable,
     pub(super) buffers: Buffers,
     pub(super) lists: Lists,
-    evaluation: Option<Evaluation>,
+    pub(super) evaluation: Option<Evaluation>,
+    /// `[EVALUATE_CHUNK, vocab]`, made at the first call of [`Session::logits_of_all`].
+    pub(super) all_logits: Option<BufferId>,
     ring: Ring,
     greedy: bool,
     /// Positions written since the cache was last empty, those of tokens in flight included.
@@ -43,14 +47,10 @@ pub struct GpuSession {
     pub(super) few_rows: BTreeMap<u32, FewRows>,
     /// The sequence, where it waits for a row of a table: its pass was read back, and nothing in flight does anything.
     waiting: Option<Sequence>,
-}
-
-/// Made at the first call of [`Session::logits_of_all`].
-struct Evaluation {
-    /// Prefill without rounding, where the model's own rounds.
-    exact: Option<CommandList>,
-    head: CommandList,
-    logits: Rc<Buffer>,
+    /// A pass waits for room in the caches ...
+    wants_room: bool,
+    /// ... which could not be made.
+    no_room: Option<Error>,
 }
 
 impl GpuSession {
@@ -65,7 +65,7 @@ impl GpuSession {
 
     /// As [`GpuSession::new`], for several sequences, and for passes of several rows.
     pub async fn with_room(model: Rc<GpuModel>, room: Room) -> Result<Self> {
-        let plan = SessionPlan::new(&model, room);
+        let plan = SessionPlan::new(&model, room)?;
         let mut table = model.table.clone();
         table.make(&model.device, &plan.specs)?;
         let session = Self::assemble(model, plan, table).await?;
@@ -91,6 +91,9 @@ impl GpuSession {
             next: Cell::new(0),
             few_rows: BTreeMap::new(),
             waiting: None,
+            all_logits: None,
+            wants_room: false,
+            no_room: None,
         };
         for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
             session.write(*slice, bytemuck::cast_slice(frequencies));
@@ -130,7 +133,7 @@ impl GpuSession {
     /// Measures how long prefill takes: one layer first, since all of them may take seconds. Leaves nothing behind that
     /// a run sees.
     pub(super) async fn measure_pace(&self) -> Result<()> {
-        let tokens = MIN_TOKENS.min(CHUNK).min(self.context_length());
+        let tokens = MIN_TOKENS.min(CHUNK).min(self.buffers.room.allocated);
         let dispatches = self.lists.prefill.len();
         let layer = dispatches.div_ceil(self.model.config.layers.max(1));
         self.model.ensure_rows(&[0]).await?;
@@ -144,44 +147,6 @@ impl GpuSession {
             queue.submit_layers(&self.lists.prefill, part, tokens);
             queue.finish().await;
         }
-        self.model.device.check()
-    }
-
-    /// The hidden states of `ids` at `position` and after: what the last layer leaves in the residual stream, before
-    /// the output norm. They go to `target`, `[ids, hidden]` f32, on the GPU: a buffer of the model's device, such as
-    /// that of a tensor. The KV cache then holds the ids.
-    ///
-    /// # Errors
-    /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
-    pub async fn hidden_states(&mut self, ids: &[u32], position: usize, target: &Buffer) -> Result<()> {
-        let row = self.model.config.hidden as u64 * 4;
-        let bytes = ids.len() as u64 * row;
-        if bytes > target.size() {
-            let message = format!("hidden states of {} tokens take {bytes} bytes, found {}", ids.len(), target.size());
-            return Err(Error::invalid_argument(message));
-        }
-        if position + ids.len() > self.context_length() {
-            let message = format!("{} tokens at {position}, the context holds {}", ids.len(), self.context_length());
-            return Err(Error::new(ErrorCode::ContextFull, message));
-        }
-        let mut queue = Queue::new(&self.model);
-        let most = self.model.chunk();
-        for (index, chunk) in ids.chunks(most).enumerate() {
-            let first = index * most;
-            self.model.ensure_rows(chunk).await?;
-            self.write_pass(chunk, position + first);
-            let source = self.buffers.places.head.of(self.model.program.residual()).slice;
-            let copy = Copy {
-                source: self.table.get(source.buffer),
-                source_offset: source.offset,
-                target,
-                offset: first as u64 * row,
-                bytes: chunk.len() as u64 * row,
-            };
-            let work = Work { layers: &self.lists.prefill, then: &[], tokens: chunk.len(), copy: Some(copy) };
-            queue.run(work, &Cell::new(false)).await;
-        }
-        self.moved(Some(position + ids.len()));
         self.model.device.check()
     }
 
@@ -259,29 +224,29 @@ impl GpuSession {
         self.model.device.check()
     }
 
-    fn record_evaluation(&mut self) -> Result<Evaluation> {
-        let model = &self.model;
-        let (bytes, most) = ((EVALUATE_CHUNK * model.config.vocab * 4) as u64, model.caps.max_binding);
-        if bytes > most {
-            let message = format!("{EVALUATE_CHUNK} rows of logits take {bytes} bytes, a binding here holds {most}");
-            return Err(Error::new(ErrorCode::LimitExceeded, message));
-        }
-        let logits = Rc::new(model.device.storage_buffer("all logits", bytes)?);
-        let id = self.table.add(logits.clone());
-        let caps = model.caps.clone().with_precision(Precision::Exact);
-        let forward = Forward::new(&model.program, &caps, &model.weights, &self.buffers);
-        let record = |dispatches: Vec<_>| CommandList::record(&model.device, &dispatches, &self.table);
-        let head = record(forward.head_of_all(id.into()))?;
-        let exact = self.rounds().then(|| record(forward.prefill())).transpose()?;
-        Ok(Evaluation { exact, head, logits })
+    /// Drops the lists that are made on demand: the buffers have changed.
+    pub(super) fn forget_other_lists(&mut self) {
+        self.evaluation = None;
+        self.few_rows.clear();
+    }
+
+    /// Positions written since the cache was last empty, those of tokens in flight included.
+    pub(super) fn written(&self) -> usize {
+        self.written.get()
+    }
+
+    /// Whether the next pass of one token has to wait for room.
+    fn is_full(&self) -> bool {
+        let room = self.buffers.room;
+        self.next.get() >= room.allocated && room.allocated < room.context
     }
 
     /// Whether prefill rounds activations.
-    fn rounds(&self) -> bool {
+    pub(super) fn rounds(&self) -> bool {
         self.model.caps.activation_format != ActivationFormat::F32
     }
 
-    fn write_pass(&self, ids: &[u32], position: usize) {
+    pub(super) fn write_pass(&self, ids: &[u32], position: usize) {
         self.advance_to(position + ids.len());
         write_pass(&self.model.device, (&self.table, &self.buffers), ids, position);
     }
@@ -306,7 +271,12 @@ impl Session for GpuSession {
         self.buffers.room.context
     }
 
+    fn kv_type(&self) -> KvType {
+        self.buffers.room.kv_type
+    }
+
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
+        (self.wants_room, self.no_room) = (false, None);
         let ends = &ids.ends[..ids.ends.len().min(MAX_STOPS)];
         let words: Vec<u32> = std::iter::once(ends.len() as u32).chain(ends.iter().copied()).collect();
         let sample = self.buffers.sample;
@@ -339,6 +309,7 @@ impl Session for GpuSession {
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         self.ring.discard();
         self.waiting = None;
+        self.make_room(position + ids.len()).await?;
         let by_decode = usize::from(self.rounds() || ids.len() == 1 || self.checkpoints.is_some());
         self.start_states(position);
         let (many, one) = ids.split_at(ids.len() - by_decode);
@@ -371,7 +342,8 @@ impl Session for GpuSession {
     }
 
     fn step(&mut self) -> Result<bool> {
-        let submitted = self.waiting.is_none() && self.submit_one();
+        self.wants_room = self.waiting.is_none() && self.is_full();
+        let submitted = self.waiting.is_none() && !self.wants_room && self.submit_one();
         if submitted {
             self.advance_to(self.next.get() + 1);
             self.moved(Some(self.next.get()));
@@ -386,8 +358,17 @@ impl Session for GpuSession {
         self.ring.in_flight() + usize::from(self.waiting.is_some())
     }
 
+    /// Makes room for the passes after those in flight, where there is none. Where that fails, the tokens in flight come
+    /// first.
     async fn next(&mut self) -> Result<Option<Token>> {
+        if self.wants_room && self.no_room.is_none() {
+            self.wants_room = false;
+            self.no_room = self.make_room(self.next.get() + 1).await.err();
+        }
         loop {
+            if let Some(error) = self.no_room.take_if(|_| self.ring.in_flight() == 0 && self.waiting.is_none()) {
+                return Err(error);
+            }
             if let Some(sequence) = self.waiting.take() {
                 self.go_on(sequence).await?;
             }
@@ -407,21 +388,8 @@ impl Session for GpuSession {
         Ok(bytes.and_then(|bytes| self.token(&bytes)))
     }
 
-    /// Without rounding of activations.
     async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        if self.evaluation.is_none() {
-            self.evaluation = Some(self.record_evaluation()?);
-        }
-        self.model.ensure_rows(ids).await?;
-        self.moved(Some(position + ids.len()));
-        let Some(evaluation) = &self.evaluation else { return Ok(Vec::new()) };
-        self.write_pass(ids, position);
-        let layers = evaluation.exact.as_ref().unwrap_or(&self.lists.prefill);
-        let work = Work { layers, then: &[&evaluation.head], tokens: ids.len(), copy: None };
-        Queue::new(&self.model).run(work, &Cell::new(false)).await;
-        let bytes = (ids.len() * self.model.config.vocab * 4) as u64;
-        let bytes = self.model.device.read(&evaluation.logits, 0, bytes).await?;
-        Ok(bytemuck::pod_collect_to_vec(&bytes))
+        self.evaluate(ids, position).await
     }
 }
 

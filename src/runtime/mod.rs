@@ -11,6 +11,10 @@ mod embedder;
 mod few_rows;
 mod generate;
 #[cfg(target_arch = "wasm32")]
+mod gpu_evaluation;
+#[cfg(target_arch = "wasm32")]
+mod gpu_growth;
+#[cfg(target_arch = "wasm32")]
 mod gpu_model;
 #[cfg(target_arch = "wasm32")]
 mod gpu_session;

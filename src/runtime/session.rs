@@ -6,6 +6,7 @@ use super::cpu::CpuSession;
 #[cfg(target_arch = "wasm32")]
 use super::gpu_session::GpuSession;
 use crate::Result;
+use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
 use crate::sampler::SamplingOptions;
 
@@ -38,6 +39,9 @@ pub trait Session {
 
     /// Positions of the KV cache.
     fn context_length(&self) -> usize;
+
+    /// What keys and values are in it.
+    fn kv_type(&self) -> KvType;
 
     /// Sets how the tokens of the next run are chosen. `prompt` counts for penalties.
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]);
@@ -94,6 +98,10 @@ impl Session for AnySession {
 
     fn context_length(&self) -> usize {
         either!(self, session => session.context_length())
+    }
+
+    fn kv_type(&self) -> KvType {
+        either!(self, session => session.kv_type())
     }
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::load::Loaded;
 use crate::gpu::Device;
+use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
 use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, Session};
 use crate::tokenizer::Tokenizer;
@@ -18,6 +19,7 @@ pub struct Info {
     parameters: u64,
     layers: usize,
     context_length: usize,
+    kv_type: Option<KvType>,
     vocabulary_size: usize,
     has_chat_template: bool,
     chat_template: Option<String>,
@@ -61,7 +63,8 @@ impl Info {
             ),
             AnySession::Cpu(_) => (None, OnGpu::default()),
         };
-        Self::new(config, context, &engine.tokenizer, device.map(|device| &**device), on_gpu)
+        let info = Self::new(config, context, &engine.tokenizer, device.map(|device| &**device), on_gpu);
+        Self { kv_type: Some(engine.session.kv_type()), ..info }
     }
 
     fn of_embedder(engine: &EmbedEngine) -> Self {
@@ -93,6 +96,7 @@ impl Info {
             parameters: config.parameters,
             layers: config.layers,
             context_length,
+            kv_type: None,
             vocabulary_size: config.vocab,
             has_chat_template: tokenizer.chat_template().is_some(),
             chat_template: tokenizer.chat_template().map(str::to_owned),

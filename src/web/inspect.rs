@@ -10,6 +10,7 @@ use crate::forward::{Buffers, Plan, Room, place};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
+use crate::kernels::kv_type::KvType;
 use crate::model::{ModelConfig, match_tensors};
 use crate::{Error, ErrorCode, Result};
 
@@ -19,6 +20,8 @@ struct Options {
     context_length: Option<f64>,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
+    #[serde(default)]
+    kv_type: KvType,
 }
 
 /// Mirrors `Inspection` in `js/types.ts`.
@@ -65,6 +68,7 @@ impl From<Error> for Reason {
 struct Gpu {
     adapter: String,
     context_length: usize,
+    kv_type: KvType,
     weight_bytes: u64,
     session_bytes: u64,
     fits: bool,
@@ -86,11 +90,12 @@ pub async fn inspect(sources: Vec<ByteSource>, options: JsValue) -> std::result:
         Ok(config) => {
             found.supported = true;
             let context = context_length(options.context_length, &config).map_err(to_js)?;
+            let room = Room { kv_type: options.kv_type, ..Room::one(context) }.whole();
             // No adapter is an answer too: the model runs on the CPU then.
             if let Ok(device) = Device::open().await {
                 let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
                 let caps = Caps { per_layer_embeddings, ..device.caps.clone() };
-                found.gpu = Some(estimate((&device, &caps), &config, &gguf.tensors, context).await);
+                found.gpu = Some(estimate((&device, &caps), (&config, &gguf.tensors), room).await);
             }
         }
         Err(error) => found.reason = Some(error.into()),
@@ -129,21 +134,17 @@ async fn configure(gguf: &Gguf, found: &mut Inspection) -> Result<ModelConfig> {
 }
 
 /// Plans the model's buffers, and makes them for a moment: nothing else tells whether the memory is there.
-async fn estimate(
-    (device, caps): (&Device, &Caps),
-    config: &ModelConfig,
-    tensors: &[TensorInfo],
-    context: usize,
-) -> Gpu {
+async fn estimate((device, caps): (&Device, &Caps), model: (&ModelConfig, &[TensorInfo]), room: Room) -> Gpu {
     let mut gpu = Gpu {
         adapter: device.adapter.name.clone(),
-        context_length: context,
+        context_length: room.context,
+        kv_type: room.kv_type,
         weight_bytes: 0,
         session_bytes: 0,
         fits: true,
         reason: None,
     };
-    if let Err(error) = try_memory((device, caps), config, tensors, &mut gpu).await {
+    if let Err(error) = try_memory((device, caps), model, room, &mut gpu).await {
         (gpu.fits, gpu.reason) = (false, Some(error.into()));
     }
     gpu
@@ -151,16 +152,17 @@ async fn estimate(
 
 async fn try_memory(
     (device, caps): (&Device, &Caps),
-    config: &ModelConfig,
-    tensors: &[TensorInfo],
+    (config, tensors): (&ModelConfig, &[TensorInfo]),
+    room: Room,
     gpu: &mut Gpu,
 ) -> Result<()> {
     let program = crate::model::program(config);
     let mut plan = Plan::default();
     place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
     gpu.weight_bytes = plan.bytes();
-    Buffers::alloc(&program, config.vocab, Room::one(gpu.context_length), &mut plan);
+    let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
     gpu.session_bytes = plan.bytes() - gpu.weight_bytes;
+    buffers.check_caches(device.largest_binding())?;
     let mut table = BufferTable::default();
     table.make(device, &plan.buffers)?;
     device.finish().await.map_err(|error| match error.code() {

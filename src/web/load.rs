@@ -10,9 +10,11 @@ use super::errors::to_js;
 use super::source::{ByteSource, PartReader};
 use super::tensor::DeviceHandle;
 use super::upload::Upload;
+use crate::forward::Room;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo};
 use crate::gpu::Device;
 use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
+use crate::kernels::kv_type::KvType;
 use crate::model::program::Output;
 use crate::model::{ModelConfig, Pooling, WeightSpec, match_tensors};
 use crate::reference::{CacheFormat, CpuModel};
@@ -38,6 +40,8 @@ pub struct LoadOptions {
     context_length: Option<f64>,
     #[serde(default)]
     precision: Precision,
+    #[serde(default)]
+    kv_type: KvType,
     pooling: Option<Pooling>,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
@@ -136,7 +140,8 @@ pub async fn load(
     }
     let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
     let context = context_length(options.context_length, &config).map_err(to_js)?;
-    let job = Job { config, tensors: &gguf.tensors, matched, context };
+    let room = Room { kv_type: options.kv_type, ..Room::one(context) };
+    let job = Job { config, tensors: &gguf.tensors, matched, room };
     let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
@@ -210,7 +215,7 @@ struct Job<'a> {
     config: ModelConfig,
     tensors: &'a [TensorInfo],
     matched: Vec<(usize, WeightSpec)>,
-    context: usize,
+    room: Room,
 }
 
 impl Job<'_> {
@@ -221,8 +226,8 @@ impl Job<'_> {
         readers: Vec<PartReader>,
         progress: &mut Progress,
     ) -> Result<Run, JsValue> {
-        let Self { config, tensors, matched, context } = self;
-        let builder = GpuModelBuilder::new(device.clone(), caps, config, context, tensors, matched);
+        let Self { config, tensors, matched, room } = self;
+        let builder = GpuModelBuilder::new(device.clone(), caps, config, room, tensors, matched);
         let mut builder = builder.map_err(to_js)?;
         let upload = Upload { device: device.clone(), tensors, readers, progress: &mut *progress };
         upload.run(&mut builder).await?;
@@ -262,7 +267,7 @@ impl Job<'_> {
             }
             builder.put(spec, tensor.ty, bytes).map_err(to_js)?;
         }
-        let model = builder.build(self.context, CacheFormat::F16).map_err(to_js)?;
+        let model = builder.build(self.room.context, CacheFormat::Rounded(self.room.kv_type)).map_err(to_js)?;
         Ok(match model.program().output {
             Output::Logits => Run::Text(AnySession::Cpu(Box::new(CpuSession::new(model)))),
             _ => Run::Embed(AnyEmbedder::Cpu(Box::new(CpuEmbedder::new(model)))),

@@ -28,9 +28,9 @@ async function textOf(generation) {
 
 test('load hands over bytes and options, and reports progress', async () => {
   const reports = [];
-  const model = await load({ onProgress: (p) => reports.push(p), contextLength: 32, backend: 'cpu' });
+  const model = await load({ onProgress: (p) => reports.push(p), contextLength: 32, kvType: 'q8_0', backend: 'cpu' });
   assert.deepEqual([...seen.loads[0].parts[0]], [1, 2, 3]);
-  assert.deepEqual(seen.loads[0].options, { backend: 'cpu', contextLength: 32 });
+  assert.deepEqual(seen.loads[0].options, { backend: 'cpu', contextLength: 32, kvType: 'q8_0' });
   assert.deepEqual(reports[0], { stage: 'download', loaded: 3, total: 3, fraction: 1 });
   assert.deepEqual(reports.at(-1), { stage: 'ready', loaded: 1, total: 1, fraction: 1 });
   assert.equal(reports.filter(({ stage }) => stage === 'ready').length, 1);
@@ -46,6 +46,7 @@ test('wrong options are refused by name before anything is read', async () => {
   await refused({ contextLength: 0 }, /'contextLength' must be an integer of at least 2, found 0/);
   await refused({ contextLength: NaN }, /found NaN/);
   await refused({ backend: 'webgl' }, /'auto' or 'webgpu' or 'cpu', found 'webgl'/);
+  await refused({ kvType: 'q5_0' }, /'f16' or 'q8_0' or 'q4_0', found 'q5_0'/);
   await refused({ context_length: 5 }, /unknown option 'context_length', did you mean 'contextLength'/);
   await refused({ gpuLayers: 5 }, /unknown option 'gpuLayers'; known are/);
   await refused({ constructor: 5 }, /unknown option 'constructor'/);
@@ -517,9 +518,9 @@ test('a generation made before free is refused when it starts', async () => {
 });
 
 test('inspect hands its options on and closes the sources', async () => {
-  const found = await WasmModel.inspect(BYTES, { contextLength: 9 });
+  const found = await WasmModel.inspect(BYTES, { contextLength: 9, kvType: 'q4_0' });
   assert.equal(found.supported, true);
-  assert.deepEqual(seen.inspected, { count: 1, options: { contextLength: 9 } });
+  assert.deepEqual(seen.inspected, { count: 1, options: { contextLength: 9, kvType: 'q4_0' } });
   await assert.rejects(WasmModel.inspect(BYTES, { contextLength: 1 }), withCode('invalid_argument', /at least 2/));
   await assert.rejects(WasmModel.inspect(BYTES, { backend: 'cpu' }), withCode('invalid_argument', /unknown option/));
   await assert.rejects(WasmModel.inspect(BYTES, { signal: AbortSignal.abort() }), isAbort);

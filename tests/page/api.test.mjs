@@ -320,9 +320,14 @@ test('inspect reads only the header, and says what the model takes', async () =>
     const model = await WasmModel.load(bytes, { backend: 'webgpu', contextLength: 128 });
     const { info } = model;
     await model.free();
-    return { small, large, read, size: source.size, info };
+    const blocks = await WasmModel.inspect(bytes, { contextLength: 128, kvType: 'q8_0' });
+    const quantised = await WasmModel.load(bytes, { backend: 'webgpu', contextLength: 128, kvType: 'q8_0' });
+    const { kvType, gpuBytes } = quantised.info;
+    const { ids } = await quantised.generate('Once', { maxTokens: 8 }).result;
+    await quantised.free();
+    return { small, large, read, size: source.size, info, blocks, quantised: { kvType, gpuBytes, ids: ids.length } };
   }, STORYTELLER);
-  const { small, large, info } = found;
+  const { small, large, info, blocks, quantised } = found;
   assert.ok(found.read < found.size / 10, `${found.read} bytes of ${found.size} were read`);
   assert.equal(small.supported, true);
   for (const key of ['architecture', 'quantization', 'parameters', 'layers', 'vocabularySize']) {
@@ -334,6 +339,14 @@ test('inspect reads only the header, and says what the model takes', async () =>
   assert.ok(large.gpu.sessionBytes > small.gpu.sessionBytes);
   const planned = large.gpu.weightBytes + large.gpu.sessionBytes;
   assert.ok(planned <= info.gpuBytes && planned > 0.9 * info.gpuBytes, `${planned} of ${info.gpuBytes} bytes`);
+  assert.deepEqual(
+    [info.kvType, large.gpu.kvType, blocks.gpu.kvType, quantised.kvType],
+    ['f16', 'f16', 'q8_0', 'q8_0'],
+  );
+  assert.equal(quantised.ids, 8);
+  const saved = large.gpu.sessionBytes - blocks.gpu.sessionBytes;
+  assert.ok(saved > 0, `${saved} bytes less with q8_0`);
+  assert.equal(info.gpuBytes - quantised.gpuBytes, saved);
   const bytes = small.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   assert.ok(bytes < small.fileBytes && small.fileBytes <= found.size);
   assert.equal(small.tensors[0].shape.length, 2);
