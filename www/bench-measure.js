@@ -74,7 +74,7 @@ class Bench {
 // ---- steps ----------------------------------------------------------------------------------------------------------
 
 async function load({ WasmModel }, settings, say) {
-  const { model: url, backend, precision, kvType, prompt, predict, context } = settings;
+  const { model: url, backend, precision, kvType, perLayerEmbeddings, prompt, predict, context } = settings;
   const wanted = (prompt ?? 0) + predict;
   const contextLength = context ?? (wanted > DEFAULT_CONTEXT ? wanted : undefined);
   const stages = new Map();
@@ -84,7 +84,8 @@ async function load({ WasmModel }, settings, say) {
     stages.set(stage, { from: stages.get(stage)?.from ?? at, to: at });
     say(`loading: ${stage}`, fraction);
   };
-  const model = await WasmModel.load(url, { backend, precision, kvType, contextLength, onProgress, cache: false });
+  const options = { backend, precision, kvType, perLayerEmbeddings, contextLength, onProgress, cache: false };
+  const model = await WasmModel.load(url, options);
   const total = performance.now() - begun;
   const load_stages = [...stages].map(([stage, times]) => ({ stage, ...times })).sort((a, b) => a.to - b.to);
   // Stages overlap: each counts from the end of the one before, so that they add up to the whole.

@@ -17,7 +17,17 @@ const NUMBERS = {
   context: { least: 2 },
   weight_bytes: { least: 1 },
 };
-const KNOWN = ['model', 'backend', 'precision', 'kv', 'temperature', 'kernels', 'report', ...Object.keys(NUMBERS)];
+const KNOWN = [
+  'model',
+  'backend',
+  'precision',
+  'kv',
+  'per_layer',
+  'temperature',
+  'kernels',
+  'report',
+  ...Object.keys(NUMBERS),
+];
 
 const $ = (id) => document.getElementById(id);
 const form = $('settings');
@@ -33,6 +43,11 @@ function numberOf(query, name, least, isRight) {
   const value = Number(text);
   if (isRight(value) && value >= least) return value;
   throw wrong(`'${name}' is '${text}', not a number of at least ${least}`);
+}
+
+/** `load` refuses what it does not know. */
+function wordOrNumber(text) {
+  return /^\d+$/.test(text ?? '') ? Number(text) : text || undefined;
 }
 
 /** Settings of a measurement from the address. */
@@ -51,6 +66,7 @@ function settingsOf(query) {
     backend,
     precision,
     kvType: query.get('kv') || 'f16',
+    perLayerEmbeddings: wordOrNumber(query.get('per_layer')),
     temperature,
     kernels: query.get('kernels') === '1',
     ...Object.fromEntries(numbers),

@@ -65,6 +65,14 @@ impl GpuModel {
         }
     }
 
+    /// Puts the rows of tokens into slots that texts are likely to use, as far as there are slots.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub async fn expect(&self, tokens: &[u32]) -> Result<()> {
+        self.ensure_rows(&tokens[..tokens.len().min(self.chunk())]).await
+    }
+
     /// Takes note that a token was used.
     pub(super) fn touch_row(&self, token: u32) {
         if let Some(rows) = &self.rows {

