@@ -4,7 +4,9 @@
 //! `find_rows` looks up the token's slot, and where there is none the sequence waits until the host has read the token
 //! back. `runtime/row_cache.rs` does the host's part.
 
+use super::weights::{Placer, RowRun, Target};
 use super::{CHUNK, EVALUATE_CHUNK};
+use crate::Result;
 use crate::gguf::TensorInfo;
 use crate::kernels::caps::{Caps, PerLayerEmbeddings};
 use crate::kernels::layout::{Matrix, PackedLayout, max_rows};
@@ -60,12 +62,12 @@ fn upload_rows(row_bytes: u64, slots: u32) -> u64 {
 }
 
 /// Bytes of the staging buffer of a cache with so many slots.
-pub(super) fn cache_staging_bytes(row_bytes: u64, slots: u32) -> u64 {
+fn cache_staging_bytes(row_bytes: u64, slots: u32) -> u64 {
     staging_bytes(upload_rows(row_bytes, slots) * row_bytes)
 }
 
 /// Slots for the rows of a table `[rows, cols]`; `None` where it is to lie on the GPU whole.
-pub(super) fn slots(caps: &Caps, tensor: &TensorInfo, [rows, cols]: [usize; 2]) -> Option<u32> {
+fn slots(caps: &Caps, tensor: &TensorInfo, [rows, cols]: [usize; 2]) -> Option<u32> {
     let room = max_rows(tensor.ty, cols as u32, SLOT_BYTES.min(caps.max_binding).min(caps.max_buffer));
     let wanted = match caps.per_layer_embeddings {
         PerLayerEmbeddings::Gpu => return None,
@@ -76,6 +78,29 @@ pub(super) fn slots(caps: &Caps, tensor: &TensorInfo, [rows, cols]: [usize; 2]) 
     // A pass that evaluates needs as many.
     let least = EVALUATE_CHUNK as u32;
     (room >= least && (wanted.max(least) as usize) < rows).then_some(wanted.max(least))
+}
+
+impl Placer<'_> {
+    /// Slots for some rows of a table; false where all of them are to lie on the GPU.
+    pub(super) fn cached_table(&mut self, key: WeightKey) -> Result<bool> {
+        let (index, tensor, spec) = self.tensor(key)?;
+        let (ty, name, cols, rows) = (tensor.ty, tensor.name.clone(), spec.cols(), spec.rows());
+        let Some(slots) = slots(self.caps, tensor, [rows, cols]) else { return Ok(false) };
+        let matrix = self.shards(&name, ty, [slots as usize, cols], slots.into());
+        // They begin with the first rows: those of the most usual tokens, where a vocabulary is in order of its merges.
+        let run = RowRun { from: 0, rows: slots, matrix: matrix.clone(), row: 0 };
+        self.targets[index] = Some(Target::Rows(vec![run]));
+        let row_bytes = PackedLayout::new(ty, 1, cols as u32).raw_row_bytes();
+        self.weights.row_cache = Some(RowCache {
+            key,
+            tensor: index,
+            rows: rows as u32,
+            slots: matrix,
+            slot_of_row: self.plan.words("slots of rows", rows),
+            staging: self.plan.alloc("rows on their way", cache_staging_bytes(row_bytes, slots)).into(),
+        });
+        Ok(true)
+    }
 }
 
 #[cfg(test)]

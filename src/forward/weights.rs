@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::experts::ExpertPart;
 use super::plan::Plan;
-use super::row_cache::{self, RowCache};
+use super::row_cache::RowCache;
 use crate::gguf::{GgmlType, TensorInfo};
 use crate::kernels::attention::MAX_HEAD_DIM;
 use crate::kernels::caps::Caps;
@@ -92,13 +92,13 @@ pub struct Placement {
     pub targets: Vec<Option<Target>>,
 }
 
-struct Placer<'a> {
-    plan: &'a mut Plan,
-    caps: &'a Caps,
+pub(super) struct Placer<'a> {
+    pub(super) plan: &'a mut Plan,
+    pub(super) caps: &'a Caps,
     tensors: &'a [TensorInfo],
     found: HashMap<WeightKey, (usize, WeightSpec)>,
-    weights: Weights,
-    targets: Vec<Option<Target>>,
+    pub(super) weights: Weights,
+    pub(super) targets: Vec<Option<Target>>,
     /// Whether a table may lie on the host: sessions put its rows where a pass finds them, embedders do not.
     may_cache_rows: bool,
 }
@@ -191,7 +191,7 @@ impl Placer<'_> {
         Ok(())
     }
 
-    fn tensor(&self, key: WeightKey) -> Result<(usize, &TensorInfo, &WeightSpec)> {
+    pub(super) fn tensor(&self, key: WeightKey) -> Result<(usize, &TensorInfo, &WeightSpec)> {
         match self.found.get(&key) {
             Some((index, spec)) => Ok((*index, &self.tensors[*index], spec)),
             None => Err(Error::bad_file(format!("tensor {} is missing", key.name()))),
@@ -205,27 +205,6 @@ impl Placer<'_> {
         let matrix = self.matrix(&[key])?;
         self.weights.tables.insert(key, matrix);
         Ok(())
-    }
-
-    /// Slots for some rows of a table; false where all of them are to lie on the GPU.
-    fn cached_table(&mut self, key: WeightKey) -> Result<bool> {
-        let (index, tensor, spec) = self.tensor(key)?;
-        let (ty, name, cols, rows) = (tensor.ty, tensor.name.clone(), spec.cols(), spec.rows());
-        let Some(slots) = row_cache::slots(self.caps, tensor, [rows, cols]) else { return Ok(false) };
-        let matrix = self.shards(&name, ty, [slots as usize, cols], slots.into());
-        // They begin with the first rows: those of the most usual tokens, where a vocabulary is in order of its merges.
-        let run = RowRun { from: 0, rows: slots, matrix: matrix.clone(), row: 0 };
-        self.targets[index] = Some(Target::Rows(vec![run]));
-        let row_bytes = PackedLayout::new(ty, 1, cols as u32).raw_row_bytes();
-        self.weights.row_cache = Some(RowCache {
-            key,
-            tensor: index,
-            rows: rows as u32,
-            slots: matrix,
-            slot_of_row: self.plan.words("slots of rows", rows),
-            staging: self.plan.alloc("rows on their way", row_cache::cache_staging_bytes(row_bytes, slots)).into(),
-        });
-        Ok(true)
     }
 
     fn vector(&mut self, key: WeightKey) -> Result<()> {
@@ -428,7 +407,7 @@ impl Placer<'_> {
     }
 
     /// A matrix of this shape in buffers of at most `step` rows.
-    fn shards(&mut self, name: &str, ty: GgmlType, [rows, cols]: [usize; 2], step: u64) -> Matrix {
+    pub(super) fn shards(&mut self, name: &str, ty: GgmlType, [rows, cols]: [usize; 2], step: u64) -> Matrix {
         let (rows, cols) = (rows as u32, cols as u32);
         let step = u32::try_from(step).unwrap_or(u32::MAX);
         let mut shards = Vec::new();
