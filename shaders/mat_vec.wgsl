@@ -1,5 +1,6 @@
 // y[r] = epilogue(Σ_c W[r, c] · x[c])                                one column, tall W: gate and up, and the head
 // With NORM, x is RMS-normalised on the way: Σ_c W[r, c] · x[c] · norm_weight[c] / sqrt(mean x² + EPS).
+// The file imported as `prologue` says what x is made of before that.
 //
 // A workgroup computes GROUP_ROWS rows of y, each of its thread groups OUTPUTS at a time. x is staged in workgroup
 // memory, STAGE blocks at once, part by part, so that lanes which work on neighbouring blocks read neighbouring vec4.
@@ -59,6 +60,7 @@ fn main(
     let thread_groups = WG_SIZE / thread_group.lanes;
     var squares = 0.0;
     stage_grid(thread);
+    prepare(begin == 0u, thread);
     for (var round = 0u; round < ROW_PASSES; round += 1u) {
         let taken = (round * thread_groups + thread_group.index) * OUTPUTS;
         let idle = ROW_PASSES > 1u && taken >= GROUP_ROWS;

@@ -1,5 +1,5 @@
 // y[n, r] = epilogue(Σ_c W[r, c] · x[n, c])                          up to eight columns; few, long rows
-// The formula of mat_vec, with NORM as there.
+// The formula of mat_vec, with NORM and prologues as there.
 //
 // A workgroup computes OUTPUTS rows of y, all its threads together: a thread takes eight weights of a block at a time,
 // four from each half, so that neighbours read neighbouring words of W and neighbouring vec4 of x. There is no barrier
@@ -17,7 +17,7 @@ var<workgroup> parts: array<f32, PARTS>; // [thread groups, SUMS]
 
 // Four values of x from column `col` of the row at `start`, normalised but for the factor of the row.
 fn load_normed(start: u32, col: u32, squares: ptr<function, f32>) -> vec4<f32> {
-    let quad = load_x(start, col);
+    let quad = prepared_x(start, col);
     if NORM {
         *squares += dot(quad, quad);
         return quad * load_norm(col);
@@ -68,6 +68,7 @@ fn main(
     let column = thread / OUTPUTS;
     let row = load_row(select(first + output, ROWS, column >= COLUMNS), column);
     var sums = array<f32, MAX_SUMS>();
+    prepare(first == 0u, thread);
     for (var step = 0u; step < STEPS_OF_ROW; step += 1u) {
         let i = step * WG_SIZE + thread;
         // mutant: if i < 4u * BLOCKS { => if i <= 4u * BLOCKS {

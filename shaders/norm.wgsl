@@ -1,7 +1,7 @@
 // y[t, i] = (x[t, i] - m) * weight[i] / sqrt(mean_j (x[t, j] - m)² + eps) + bias[i]
 // RMS norm with m = 0 (Zhang & Sennrich 2019, arXiv 1910.07467), layer norm with CENTRED and m = mean_j x[t, j] (Ba,
-// Kiros & Hinton 2016, arXiv 1607.06450). With ADD it is added to y, as norms after a block do on its way back to the
-// residual stream. One workgroup computes WIDTH values of one row; the grid's y axis counts the groups of a row that
+// Kiros & Hinton 2016, arXiv 1607.06450). With ADD it is added to y SCALE times, as norms after a block do on its way
+// back to the residual stream. One workgroup computes WIDTH values of one row; the grid's y axis counts the groups of a row that
 // are
 // normalised each by itself, with the same weight (heads) or with one of its own.
 
@@ -9,6 +9,7 @@ override WG_SIZE: u32 = 256;
 override WIDTH: u32;
 override EPS: f32;
 override ADD: bool = false;      // to what y holds
+override SCALE: f32 = 1.0;       // of what is added
 override CENTRED: bool = false;  // layer norm
 override WEIGHTED: bool = true;  // the factor is weight, else 1
 override WEIGHT_BY_GROUP: bool = false; // each group has a weight of its own
@@ -74,6 +75,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             // mutant: normed += bias[i]; => normed += bias[lane];
             normed += bias[i];
         }
-        y[to] = before + normed;
+        // mutant: SCALE * normed => normed
+        y[to] = before + SCALE * normed;
     }
 }

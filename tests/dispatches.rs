@@ -33,8 +33,15 @@ fn config(architecture: &str) -> ModelConfig {
     for (key, value) in tiny::recurrent_keys(architecture, 512) {
         metadata.insert(key, value);
     }
+    let with_tables = architecture == "gemma4";
+    if with_tables {
+        metadata.insert("gemma4.embedding_length_per_layer_input", Value::U32(256));
+    }
     let mut header = tiny::header(metadata);
-    header.tensors.iter_mut().for_each(|tensor| tensor.dims[0] = 512);
+    if with_tables {
+        header.tensors.extend((0..2).map(|i| tiny::tensor(&format!("blk.{i}.layer_output_scale.weight"), &[1])));
+    }
+    header.tensors.iter_mut().filter(|tensor| tensor.dims.len() > 1).for_each(|tensor| tensor.dims[0] = 512);
     webgguf::model::config(&header).expect("a good header")
 }
 

@@ -11,9 +11,10 @@ override NORM: bool;     // RMS-normalise x on the way
 override EPS: f32;
 override BIAS: bool;
 override RESIDUAL: bool; // add to y
+override OUT_SCALE: f32 = 1.0; // of product and bias
 override OF_OUTPUTS: bool; // x begins at the pass's first row that has logits, not at its first row
 override SWIGLU: bool;   // rows r and ROWS + r of W are gate and up of y[r]
-override GELU: bool = false; // the gate goes through GELU rather than SiLU
+override GELU: bool = false; // the gate goes through GELU rather than SiLU; without SWIGLU the result does
 
 override BLOCKS: u32 = (COLS + 31u) / 32u;                 // blocks of a row
 override OUTPUTS: u32 = select(ROWS_PER_GROUP, ROWS_PER_GROUP / 2u, SWIGLU); // rows of y from ROWS_PER_GROUP rows of W
@@ -23,6 +24,7 @@ override SUMS: u32 = (ROWS_PER_GROUP + 1u) * COLUMNS;
 struct Params {
     first_row: u32,  // row of the whole matrix that row 0 of W is: W may be one shard
     y_offset: u32,   // element of y that the matrix's first row writes
+    other_at: u32,   // element of the prologue's other input that column 0 belongs to
 }
 
 #import pass
@@ -35,12 +37,12 @@ struct Params {
 @group(0) @binding(3) var<storage, read> norm_weight: array<norm_elem>; // [COLS]
 @group(0) @binding(4) var<storage, read> w_vec: array<vec4<u32>>;       // [rows of W, BLOCKS] and scales
 @group(0) @binding(5) var<storage, read> w_word: array<u32>;            // the same buffer
-@group(0) @binding(6) var<storage, read> bias: array<f32>;              // [rows of the whole matrix]
 @group(0) @binding(7) var<storage, read_write> y: array<f32>;           // [COLUMNS, y_offset + rows of whole matrix]
 
 #import columns
 #import norm
 #import weights
+#import prologue
 #import thread_group
 
 // Row number `group_row` of W of a thread group whose first row of y is `first`. Rows past the end repeat the last.
@@ -78,8 +80,9 @@ fn load_row(r: u32, column: u32) -> OutputRow {
     // mutant (mat_vec_split): column * Y_STRIDE => column * ROWS
     var found = OutputRow(column * Y_STRIDE + params.y_offset + row, 0.0, r < ROWS && is_live);
     if r < ROWS && BIAS {
-        // mutant (mat_vec, mat_vec_split): bias[row] => bias[r]
-        found.before += bias[row];
+        // mutant (mat_vec, mat_vec_split): bias_of(row) => bias_of(r)
+        // mutant (mat_vec, mat_vec_split): OUT_SCALE * => 1.0 *
+        found.before += OUT_SCALE * bias_of(row);
     }
     if r < ROWS && RESIDUAL {
         found.before += y[found.at];
@@ -102,6 +105,12 @@ fn write_row(row: OutputRow, sum: f32, up: f32, squares: f32) {
             y[row.at] = silu(gate) * (up * scale);
         }
     } else {
-        y[row.at] = sum * scale + row.before;
+        // mutant (mat_vec, mat_vec_split): scale * OUT_SCALE => scale
+        let value = sum * (scale * OUT_SCALE) + row.before;
+        if GELU {
+            y[row.at] = gelu(value);
+        } else {
+            y[row.at] = value;
+        }
     }
 }

@@ -10,7 +10,7 @@ fn stage(start: u32, count: u32, thread: u32) -> f32 {
     for (var i = thread; i < 8u * count; i += WG_SIZE) {
         // mutant (mat_vec): start * 32u + 4u * i => start * 16u + 4u * i
         let col = start * 32u + 4u * i;
-        var quad = load_x(x_row, col);
+        var quad = prepared_x(x_row, col);
         if NORM {
             squares += dot(quad, quad);
             quad *= load_norm(col);

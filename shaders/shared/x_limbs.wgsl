@@ -44,7 +44,7 @@ fn stage(start: u32, count: u32, thread: u32) -> f32 {
         var sums = vec4<f32>();
         for (var k = 0u; k < 4u; k += 1u) {
             let col = start * 32u + 16u * i + 4u * k;
-            half[k] = load_x(x_row, col);
+            half[k] = prepared_x(x_row, col);
             if NORM {
                 squares += dot(half[k], half[k]);
                 half[k] *= load_norm(col);

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::fusion::{DECODE, PREFILL, steps};
+use super::decode::in_a_row;
+use super::fusion::{DECODE, Input, PREFILL, Step, steps};
 use super::plan::Plan;
 use crate::kernels::norm::Rows;
 use crate::kernels::spec::Slice;
@@ -31,6 +32,13 @@ impl Place {
 pub struct Places(HashMap<Activation, Place>);
 
 impl Places {
+    /// The same with an activation in another buffer.
+    pub fn moved(&self, activation: Activation, slice: Slice) -> Self {
+        let mut places = self.clone();
+        places.0.entry(activation).and_modify(|place| place.slice = slice);
+        places
+    }
+
     /// The same activations in other places.
     pub fn map(&self, other: impl Fn(Place) -> Place) -> Self {
         Self(self.0.iter().map(|(&activation, &place)| (activation, other(place))).collect())
@@ -62,7 +70,7 @@ pub struct AllPlaces {
 
 /// The widest row of a buffer of activations, in values.
 pub fn widest_row(program: &Program) -> usize {
-    let lasting = program.lasting();
+    let lasting = lasting(program);
     let parts = [&program.embed].into_iter().chain(&program.layers).chain([&program.head]);
     let groups = parts.flat_map(|ops| groups(ops, &lasting));
     let width = |group: Group| group.members.iter().map(|&member| program.width(member)).sum();
@@ -72,7 +80,7 @@ pub fn widest_row(program: &Program) -> usize {
 /// The places of every part, for passes of up to `rows` rows. What more than one part needs has a buffer of its own,
 /// the logits have `logits`.
 pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> AllPlaces {
-    let lasting = program.lasting();
+    let lasting = lasting(program);
     let parts: Vec<&[Op]> =
         [&program.embed].into_iter().chain(&program.layers).chain([&program.head]).map(Vec::as_slice).collect();
     let assigned: Vec<Vec<(Group, usize)>> = parts.iter().map(|ops| assign(ops, &lasting)).collect();
@@ -104,6 +112,17 @@ pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> 
     let head = layers.pop().unwrap_or_default();
     let embed = if layers.is_empty() { Places::default() } else { layers.remove(0) };
     AllPlaces { embed, layers, head }
+}
+
+/// What more than one part needs; in decode a layer's update is added by the first products of the next.
+fn lasting(program: &Program) -> BTreeSet<Activation> {
+    let (ops, part_of) = in_a_row(program);
+    let update = |step: &Step| match step {
+        Step::Linears { input: Input { update: Some(update), .. }, .. } => Some(update.of),
+        _ => None,
+    };
+    let over_parts = steps(&ops, DECODE).into_iter().filter(|fused| part_of[fused.start] != part_of[fused.end - 1]);
+    program.lasting().into_iter().chain(over_parts.filter_map(|fused| update(&fused.step))).collect()
 }
 
 fn is_logits(program: &Program, group: &Group) -> bool {

@@ -125,6 +125,9 @@ pub struct Buffers {
     pub places: AllPlaces,
     /// `[rows of a decode pass, vocab]`
     pub logits: Slice,
+    /// One row of the residual stream: in decode it moves between its place and this, see
+    /// [`Prologue::Update`](crate::kernels::prologue::Prologue::Update).
+    pub spare: Slice,
     /// Of the pass.
     pub scratch: Scratch,
     /// By number.
@@ -178,6 +181,7 @@ impl Buffers {
             dummy: plan.words("unused binding", 64),
             places,
             logits,
+            spare: plan.words("updated x", program.width(program.residual())),
             scratch: scratch(program, (room, chunk), plan),
             cache,
             states: states("state", program, room, plan),

@@ -4,15 +4,17 @@
 //! own, so a new family runs before it is fast, and becomes fast by a row of a table.
 
 use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op};
-use crate::model::{GateKind, WeightKey};
+use crate::model::{ActivationKind, GateKind, WeightKey};
 
 /// What a product of matrices ends with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Then {
     /// `y = W · x`
     Store,
-    /// `to += W · x`
-    Add(Activation),
+    /// `to += scale · W · x`
+    Add { to: Activation, scale: f32 },
+    /// `y = gelu(W · x)`
+    Gelu,
     /// `y = activation(gate) · up` of the two products.
     Gate(GateKind, Activation),
 }
@@ -20,10 +22,10 @@ pub enum Then {
 /// Operations that run together.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step<'p> {
-    /// `y = norm(x)`, or with `add` `y += norm(x)`.
-    Norm { x: Activation, norm: Norm, y: Activation, add: bool },
-    /// Products of one `x`, which is normalised on the way where there is a norm; `linears` are all [`Op::Linear`].
-    Linears { x: Activation, norm: Option<PlainNorm>, linears: &'p [Op], then: Then },
+    /// `y = norm(x)`, or with `add` `y += add · norm(x)`.
+    Norm { x: Activation, norm: Norm, y: Activation, add: Option<f32> },
+    /// Products of one `x`, which changes on the way; `linears` are all [`Op::Linear`].
+    Linears { input: Input, linears: &'p [Op], then: Then },
     /// Norms over heads, rotation of q and k, the KV cache and attention.
     Attention { heads: OfHeads, attend: Attend },
     /// The same for rows that see those of their own input, without a cache.
@@ -32,6 +34,45 @@ pub enum Step<'p> {
     Experts { op: &'p Op, to: Option<Activation> },
     /// An operation that a kernel computes by itself.
     Alone(&'p Op),
+}
+
+/// What products read: in this order, each where there is one, an update of x, its norm, or its gate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Input {
+    /// Without update, norm and gate, this.
+    pub x: Activation,
+    /// x is the residual stream, to which this is added.
+    pub update: Option<Update>,
+    /// The norm, and where its result is when no product can do it.
+    pub norm: Option<(Norm, Activation)>,
+    /// x is a gate.
+    pub gate: Option<Gated>,
+}
+
+/// `x = factor · (x + norm(of))`: what ends a block whose output is normalised.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Update {
+    /// The output of the block.
+    pub of: Activation,
+    /// Its weight and epsilon.
+    pub norm: PlainNorm,
+    /// A tensor `[1]`.
+    pub factor: Option<WeightKey>,
+}
+
+/// The fields of [`Op::GatePart`] but the gate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gated {
+    pub up: Activation,
+    pub at: usize,
+    pub kind: GateKind,
+    pub y: Activation,
+}
+
+impl From<Activation> for Input {
+    fn from(x: Activation) -> Self {
+        Self { x, update: None, norm: None, gate: None }
+    }
 }
 
 /// Weight and epsilon of an RMS norm.
@@ -75,7 +116,8 @@ pub struct AttendInput {
 pub type Rule = for<'p> fn(&'p [Op]) -> Option<(usize, Step<'p>)>;
 
 /// Few rows: memory is read once per weight, so whatever stands between two products is folded into them.
-pub const DECODE: &[Rule] = &[norm_linears_gate, norm_linears, linear_add, norm_add, experts_add];
+pub const DECODE: &[Rule] =
+    &[update_linears, linears_gate, linear_gelu, norm_linears, gate_linear, linear_scaled_add, norm_add, experts_add];
 
 /// Many rows: products want their activations in memory.
 pub const PREFILL: &[Rule] = &[linear_add, norm_add, experts_add];
@@ -119,38 +161,81 @@ fn count_linears(ops: &[Op], input: Activation) -> usize {
     ops.iter().take_while(|op| matches!(op, Op::Linear { x, .. } if *x == input)).count()
 }
 
-/// A norm of whole rows whose result only the products after it read.
-fn folded_norm(ops: &[Op]) -> Option<(Activation, PlainNorm, usize)> {
-    let [Op::Norm { x, norm, y }, rest @ ..] = ops else { return None };
-    let norm = norm.plain_rms()?;
-    let count = count_linears(rest, *y);
-    (x != y && count > 0 && is_dead(*y, &rest[count..])).then_some((*x, norm, count))
+/// A norm of whole rows whose result only the products after it read, and how many these are; or products without.
+fn maybe_normed(ops: &[Op]) -> Option<(Input, &[Op], &[Op])> {
+    let (input, rest) = match ops {
+        [Op::Norm { x, norm, y }, rest @ ..] if x != y => (Input { norm: Some((*norm, *y)), ..Input::from(*x) }, rest),
+        [Op::Linear { x, .. }, ..] => (Input::from(*x), ops),
+        _ => return None,
+    };
+    let (linears, rest) = rest.split_at(count_linears(rest, input.norm.map_or(input.x, |(_, y)| y)));
+    let own = input.norm.is_none_or(|(_, y)| is_dead(y, rest));
+    (own && !linears.is_empty()).then_some((input, linears, rest))
 }
 
 fn norm_linears(ops: &[Op]) -> Option<(usize, Step<'_>)> {
-    let (x, norm, count) = folded_norm(ops)?;
-    let linears = &ops[1..=count];
-    Some((1 + count, Step::Linears { x, norm: Some(norm), linears, then: Then::Store }))
+    let (input, linears, rest) = maybe_normed(ops)?;
+    input.norm?;
+    Some((ops.len() - rest.len(), Step::Linears { input, linears, then: Then::Store }))
 }
 
-fn norm_linears_gate(ops: &[Op]) -> Option<(usize, Step<'_>)> {
-    let (x, norm, 2) = folded_norm(ops)? else { return None };
-    let (linears, rest) = ops[1..].split_at(2);
+fn linears_gate(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let (input, linears, rest) = maybe_normed(ops)?;
+    let [first, second] = linears else { return None };
     let [Op::Gate { gate, up, kind, y }, rest @ ..] = rest else { return None };
-    let own = linears[0].writes() == *gate && linears[1].writes() == *up;
+    let own = first.writes() == *gate && second.writes() == *up;
     (own && is_dead(*gate, rest) && is_dead(*up, rest))
-        .then_some((4, Step::Linears { x, norm: Some(norm), linears, then: Then::Gate(*kind, *y) }))
+        .then_some((ops.len() - rest.len(), Step::Linears { input, linears, then: Then::Gate(*kind, *y) }))
+}
+
+/// The norm after a block, its addition, the layer's factor, and products of the stream, with their own norm or gate.
+fn update_linears(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let [Op::Norm { x: of, norm, y }, Op::Add { x: added, scale: 1.0, to }, rest @ ..] = ops else { return None };
+    let norm = norm.plain_rms()?;
+    let (factor, rest) = match rest {
+        [Op::ScaleBy { x, factor }, rest @ ..] if x == to => (Some(*factor), rest),
+        _ => (None, rest),
+    };
+    let (count, step) = linears_gate(rest).or_else(|| norm_linears(rest)).or_else(|| linears(rest))?;
+    let Step::Linears { input, linears, then } = step else { return None };
+    let unbiased = linears.iter().all(|op| matches!(op, Op::Linear { bias: None, .. }));
+    let own = y == added && of != to && input.x == *to && is_dead(*y, rest);
+    let input = Input { update: Some(Update { of: *of, norm, factor }), ..input };
+    (own && unbiased).then_some((ops.len() - rest.len() + count, Step::Linears { input, linears, then }))
+}
+
+/// A gate whose result only the product after it reads.
+fn gate_linear(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let [Op::GatePart { gate, up, at, kind, y }, rest @ ..] = ops else { return None };
+    let linears = &rest[..count_linears(rest, *y)];
+    let input = Input { gate: Some(Gated { up: *up, at: *at, kind: *kind, y: *y }), ..Input::from(*gate) };
+    (!linears.is_empty() && is_dead(*y, &rest[linears.len()..]))
+        .then_some((1 + linears.len(), Step::Linears { input, linears, then: Then::Store }))
+}
+
+fn linear_scaled_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let [Op::Linear { x, y, .. }, Op::Add { x: added, scale, to }, rest @ ..] = ops else { return None };
+    let then = Then::Add { to: *to, scale: *scale };
+    (y == added && y != to && is_dead(*y, rest))
+        .then_some((2, Step::Linears { input: Input::from(*x), linears: &ops[..1], then }))
 }
 
 fn linear_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
-    let [Op::Linear { x, y, .. }, Op::Add { x: added, scale: 1.0, to }, rest @ ..] = ops else { return None };
-    (y == added && y != to && is_dead(*y, rest))
-        .then_some((2, Step::Linears { x: *x, norm: None, linears: &ops[..1], then: Then::Add(*to) }))
+    linear_scaled_add(ops).filter(|(_, step)| matches!(step, Step::Linears { then: Then::Add { scale: 1.0, .. }, .. }))
+}
+
+/// An activation of all that a product, with its norm, gives.
+fn linear_gelu(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let (input, linears, rest) = maybe_normed(ops)?;
+    let [Op::Linear { y, .. }] = linears else { return None };
+    let [Op::Activate { x, kind: ActivationKind::Gelu }, rest @ ..] = rest else { return None };
+    (x == y).then_some((ops.len() - rest.len(), Step::Linears { input, linears, then: Then::Gelu }))
 }
 
 fn norm_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
-    let [Op::Norm { x, norm, y }, Op::Add { x: added, scale: 1.0, to }, rest @ ..] = ops else { return None };
-    (y == added && x != to && is_dead(*y, rest)).then_some((2, Step::Norm { x: *x, norm: *norm, y: *to, add: true }))
+    let [Op::Norm { x, norm, y }, Op::Add { x: added, scale, to }, rest @ ..] = ops else { return None };
+    (y == added && x != to && is_dead(*y, rest))
+        .then_some((2, Step::Norm { x: *x, norm: *norm, y: *to, add: Some(*scale) }))
 }
 
 fn experts_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
@@ -204,14 +289,18 @@ impl OfHeads {
     }
 }
 
+/// The products that operations start with.
+fn linears(ops: &[Op]) -> Option<(usize, Step<'_>)> {
+    let Op::Linear { x, .. } = ops.first()? else { return None };
+    let linears = &ops[..count_linears(ops, *x)];
+    Some((linears.len(), Step::Linears { input: Input::from(*x), linears, then: Then::Store }))
+}
+
 /// The first operation, or the products that start with it.
 fn alone(ops: &[Op]) -> (usize, Step<'_>) {
     match ops[0] {
-        Op::Norm { x, norm, y } => (1, Step::Norm { x, norm, y, add: false }),
-        Op::Linear { x, .. } => {
-            let count = count_linears(ops, x);
-            (count, Step::Linears { x, norm: None, linears: &ops[..count], then: Then::Store })
-        }
+        Op::Norm { x, norm, y } => (1, Step::Norm { x, norm, y, add: None }),
+        Op::Linear { .. } => linears(ops).expect("it starts with a product"),
         Op::ExpertGate { .. } | Op::ExpertDown { .. } => (1, Step::Experts { op: &ops[0], to: None }),
         Op::Rope { .. } | Op::Attend { .. } | Op::AttendInput { .. } => {
             panic!("no kernel computes {:?} by itself", ops[0])

@@ -150,6 +150,8 @@ struct Lowering<'a> {
     places: &'a Places,
     /// Rows of the largest pass.
     rows: u32,
+    /// Of decode with one row: the buffer of the residual stream that is not in use.
+    spare: Option<Slice>,
 }
 
 impl Lowering<'_> {
@@ -227,7 +229,7 @@ impl Lowering<'_> {
                 ];
                 self.elementwise(&chain, self.places.of(x), None)
             }
-            Op::GroupNorm { x, ref norm, y } => self.norm_of([x, y], norm, (true, false)),
+            Op::GroupNorm { x, ref norm, y } => self.norm_of([x, y], norm, (true, None)),
             Op::Conv { .. } | Op::Scan { .. } | Op::DeltaNet { .. } => {
                 unreachable!("each lowering has its own: {op:?}")
             }
@@ -249,11 +251,16 @@ impl Lowering<'_> {
         }
     }
 
-    fn norm(&self, x: Activation, norm: &program::Norm, y: Activation, add: bool) -> Dispatch {
+    fn norm(&self, x: Activation, norm: &program::Norm, y: Activation, add: Option<f32>) -> Dispatch {
         self.norm_of([x, y], norm, (false, add))
     }
 
-    fn norm_of(&self, [x, y]: [Activation; 2], norm: &program::Norm, (weight_by_group, add): (bool, bool)) -> Dispatch {
+    fn norm_of(
+        &self,
+        [x, y]: [Activation; 2],
+        norm: &program::Norm,
+        (weight_by_group, add): (bool, Option<f32>),
+    ) -> Dispatch {
         let groups = self.forward.width(x) / norm.width as u32;
         let [x, y] = [x, y].map(|of| self.places.of(of).rows());
         let vector = |key: WeightKey| self.forward.weights.vectors.get(&key).copied();

@@ -1,6 +1,6 @@
 //! Many rows: a chunk of tokens through all layers, and the head for several rows.
 
-use super::fusion::{PREFILL, Step, Then, steps};
+use super::fusion::{Input, PREFILL, Step, Then, steps};
 use super::recurrent::Pass;
 use super::{Forward, Lowering, Place, Places};
 use crate::kernels::attention::attention;
@@ -33,7 +33,7 @@ impl Forward<'_> {
     }
 
     pub(super) fn many_rows<'a>(&'a self, places: &'a Places) -> Lowering<'a> {
-        Lowering { forward: *self, places, rows: self.buffers.chunk as u32 }
+        Lowering { forward: *self, places, rows: self.buffers.chunk as u32, spare: None }
     }
 }
 
@@ -49,7 +49,7 @@ impl Lowering<'_> {
     /// The dispatches of operations whose products take activations in `format`.
     pub(super) fn lower_many(&self, ops: &[Op], format: ActivationFormat) -> Vec<Dispatch> {
         let step = |(step, rest): (Step, &[Op])| match step {
-            Step::Linears { x, norm: None, linears, then } => {
+            Step::Linears { input: Input { x, norm: None, .. }, linears, then } => {
                 let format = if self.feeds_cache(linears, rest) { format_of_keys(format) } else { format };
                 self.multiply(format, &self.problems(x, linears, then))
             }
@@ -80,7 +80,7 @@ impl Lowering<'_> {
         let Some(Op::Linear { weight, y, .. }) = linears.first() else { return Vec::new() };
         let x = self.places.of(x);
         let (y, epilogue) = match then {
-            Then::Add(to) => (self.places.of(to), Epilogue::Residual),
+            Then::Add { to, .. } => (self.places.of(to), Epilogue::Residual),
             _ => (self.places.of(*y), Epilogue::Store),
         };
         let problem = |part: &'_ super::Part| (part.bias, part.first_output);

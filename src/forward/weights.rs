@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 
+use super::decode::in_a_row;
 use super::experts::ExpertPart;
+use super::fusion::{DECODE, Input, Step, steps};
 use super::plan::Plan;
 use super::row_cache::RowCache;
 use crate::gguf::{GgmlType, TensorInfo};
@@ -80,6 +82,8 @@ pub struct Weights {
     pub projections: HashMap<WeightKey, Projection>,
     /// Weights and biases of norms and convolutions, factors: f32; what heads have of their own, by the first.
     pub vectors: HashMap<WeightKey, Slice>,
+    /// What [`Prologue::Update`](crate::kernels::prologue::Prologue::Update) reads, by the weights of the update's norm.
+    pub updates: HashMap<WeightKey, Slice>,
     /// Matrices of experts, by the first: gate and up, together or one after the other, and down.
     pub experts: HashMap<WeightKey, Vec<ExpertPart>>,
 }
@@ -133,6 +137,9 @@ pub fn place(
     }
     for part in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {
         placer.part(part)?;
+    }
+    if program.output == Output::Logits {
+        placer.updates(&in_a_row(program).0)?;
     }
     Ok(Placement { weights: placer.weights, targets: placer.targets })
 }
@@ -225,6 +232,26 @@ impl Placer<'_> {
             offset += size as u64 * 4;
         }
         self.weights.vectors.insert(keys[0], slice);
+        Ok(())
+    }
+
+    /// The vectors of updates that decode folds into products, once more.
+    fn updates(&mut self, ops: &[Op]) -> Result<()> {
+        for fused in steps(ops, DECODE) {
+            let Step::Linears { input: Input { update: Some(update), norm, .. }, .. } = fused.step else { continue };
+            let norm = norm.and_then(|(norm, _)| norm.plain_rms()).map(|(weight, _)| weight);
+            let keys: Vec<WeightKey> = norm.into_iter().chain([update.norm.0]).chain(update.factor).collect();
+            let sizes = keys.iter().map(|&key| self.tensor(key).map(|(_, _, spec)| spec.rows() * spec.cols()));
+            let sizes = sizes.collect::<Result<Vec<usize>>>()?;
+            let name = format!("{} and more", self.tensor(update.norm.0)?.1.name);
+            let slice = self.plan.words(name, sizes.iter().sum::<usize>().next_multiple_of(4));
+            let mut offset = 0;
+            for (key, size) in keys.into_iter().zip(sizes) {
+                self.vector_target(key, slice.buffer, offset)?;
+                offset += size as u64 * 4;
+            }
+            self.weights.updates.insert(update.norm.0, slice);
+        }
         Ok(())
     }
 

@@ -6,15 +6,17 @@ use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_vec::{COLUMNS_SHAPES, Epilogue, MatVec, RULES, SPEC, Shape, dispatch};
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
-use crate::kernels::spec::MAX_WORKGROUPS;
+use crate::kernels::prologue::{Gate, LayerNorm, Prologue, Update};
+use crate::kernels::spec::{BufferId, MAX_WORKGROUPS};
 use crate::model::GateKind;
-use crate::reference;
+use crate::reference::{self, NormShape, layer_norm};
 
 /// The epilogue inputs and sizes of a case.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     rows: u32,
     norm: bool,
+    before: Before,
     bias: bool,
     epilogue: Epilogue,
     /// Tokens of the pass, of which the last is used where there are several.
@@ -26,9 +28,25 @@ struct Kind {
     done: bool,
 }
 
+/// The prologue of a case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Before {
+    Nothing,
+    /// With a factor or without; what is compared is y, or x afterwards.
+    Update {
+        scaled: bool,
+        new_x: bool,
+    },
+    LayerNorm {
+        biased: bool,
+    },
+    Gate(GateKind),
+}
+
 const PLAIN: Kind = Kind {
     rows: 33,
     norm: false,
+    before: Before::Nothing,
     bias: false,
     epilogue: Epilogue::Store,
     tokens: 1,
@@ -50,9 +68,26 @@ const KINDS: &[Kind] = &[
     Kind { rows: 65, columns: 8, epilogue: Epilogue::Residual, shards: true, ..PLAIN },
     Kind { rows: 34, columns: 5, norm: true, epilogue: Epilogue::Gate(GateKind::SwiGlu), ..PLAIN },
     Kind { rows: 37, columns: 4, epilogue: Epilogue::Residual, done: true, ..PLAIN },
+    Kind { rows: 39, bias: true, epilogue: Epilogue::Scaled(0.3), ..PLAIN },
+    Kind { rows: 41, bias: true, epilogue: Epilogue::Gelu, ..PLAIN },
+    Kind { rows: 43, norm: true, before: Before::Update { scaled: true, new_x: false }, ..PLAIN },
+    Kind { rows: 45, before: Before::Update { scaled: false, new_x: false }, ..PLAIN },
+    Kind { rows: 265, norm: true, before: Before::Update { scaled: true, new_x: true }, ..PLAIN },
+    Kind {
+        rows: 50,
+        norm: true,
+        before: Before::Update { scaled: false, new_x: false },
+        epilogue: Epilogue::Gate(GateKind::GeGlu),
+        ..PLAIN
+    },
+    Kind { rows: 47, before: Before::LayerNorm { biased: true }, bias: true, ..PLAIN },
+    Kind { rows: 49, tokens: 3, before: Before::LayerNorm { biased: false }, epilogue: Epilogue::Gelu, ..PLAIN },
+    Kind { rows: 51, before: Before::Gate(GateKind::GeGlu), bias: true, ..PLAIN },
+    Kind { rows: 53, before: Before::Gate(GateKind::SwiGlu), ..PLAIN },
 ];
 
 const EPS: f32 = 1e-5;
+const PROLOGUE_EPS: f32 = 0.1;
 
 pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
     // (with subgroups, split, limbs) → shapes of the table
@@ -79,7 +114,10 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
                 1 => shapes[(t + k) % shapes.len()],
                 _ => COLUMNS_SHAPES[usize::from(with)],
             };
-            let with_shape = |(k, kind)| (kind, shape((k, kind)), widths(ty)[(t + k) % widths(ty).len()]);
+            let with_shape = |(k, kind): (usize, &'static Kind)| {
+                let widths = widths(ty, kind.before);
+                (kind, shape((k, kind)), widths[(t + k) % widths.len()])
+            };
             let shaped = chosen.map(with_shape);
             cases.extend(shaped.map(|(kind, shape, cols)| case(caps, random, (ty, cols), shape, kind)));
         }
@@ -112,8 +150,9 @@ fn row_passes(caps: &Caps, random: &mut Random) -> Vec<Case> {
     .into()
 }
 
-fn widths(ty: GgmlType) -> &'static [u32] {
+fn widths(ty: GgmlType, before: Before) -> &'static [u32] {
     match ty.block_len() {
+        1 if before != Before::Nothing => &[96, 1056, 3328, 32],
         1 => &[1000, 257, 96, 33, 1, 31, 3333],
         32 => &[32, 96, 1056, 4128],
         _ => &[256, 768, 3328],
@@ -131,9 +170,12 @@ fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Sh
     let (y_offset, y_stride) = (kind.rows % 5, kind.rows + 2);
     let before = random.floats((y_offset + kind.columns * y_stride + 3) as usize);
     let y = bench.floats(&before);
+    let input = &mut Input { x: x[x.len() - (cols * kind.columns) as usize..].to_vec(), new_x: None };
+    let prologue = prologue(&mut bench, random, kind, norm_weight.as_deref(), input);
     let problem = MatVec {
         columns: kind.columns,
         norm: norm_weight.as_ref().map(|weight| (bench.floats(weight).into(), EPS)),
+        prologue,
         bias: bias.as_ref().map(|bias| bench.floats(bias).into()),
         epilogue: kind.epilogue,
         y_offset,
@@ -144,22 +186,80 @@ fn case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), shape: Sh
     let shards = weights.shards.iter();
     let dispatches = shards.map(|shard| dispatch(caps, shape, bench.fixed(), &problem, shard)).collect();
     let mut expected = before;
-    let used = &x[x.len() - (cols * kind.columns) as usize..];
-    let columns = used.chunks_exact(cols as usize).zip(expected[y_offset as usize..].chunks_mut(y_stride as usize));
+    let columns = input.x.chunks_exact(cols as usize).zip(expected[y_offset as usize..].chunks_mut(y_stride as usize));
     for (_, (x, y)) in columns.enumerate().filter(|(row, _)| !(kind.done && row % 2 == 0)) {
         apply(&tensor, x, norm_weight.as_deref(), bias.as_deref(), kind.epilogue, y);
     }
     let Kind { rows, norm, bias, tokens, columns, epilogue, done, .. } = kind;
+    let before = kind.before;
     let Shape { wg_size, lanes, rows_per_group, .. } = shape;
     let shards = starts.len();
     let name = format!(
-        "{rows}x{cols} by {columns} {epilogue:?} norm {norm} bias {bias} tokens {tokens} shards {shards} done {done}; \
-         {wg_size}/{lanes}/{rows_per_group}"
+        "{rows}x{cols} by {columns} {before:?} {epilogue:?} norm {norm} bias {bias} tokens {tokens} shards {shards} \
+         done {done}; {wg_size}/{lanes}/{rows_per_group}"
     );
-    let case = bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::dot(ty)));
+    let case = match (before, input.new_x.take()) {
+        (Before::Update { new_x: true, .. }, Some(buffer)) => {
+            bench.case(name, dispatches, buffer, Expected::Close(std::mem::take(&mut input.x), Tolerance::PLAIN))
+        }
+        _ => bench.case(name, dispatches, y, Expected::Close(expected, Tolerance::dot(ty))),
+    };
     // Both topologies are one kernel.
     let flops = 2 * u64::from(*rows) * u64::from(cols * columns);
     Case { kernel_name: SPEC.kernel_name, flops, ..case }
+}
+
+/// The columns of x, and after an update their buffer.
+struct Input {
+    x: Vec<f32>,
+    new_x: Option<BufferId>,
+}
+
+/// The prologue, which is applied to the columns of x.
+fn prologue(bench: &mut Bench, random: &mut Random, kind: &Kind, norm: Option<&[f32]>, input: &mut Input) -> Prologue {
+    let cols = input.x.len();
+    match kind.before {
+        Before::Nothing => Prologue::None,
+        Before::Update { scaled, .. } => {
+            let (update, weight, factor) = (random.floats(cols), random.floats(cols), 0.7);
+            let vectors = [norm.unwrap_or_default(), &weight, &[factor, f32::NAN, f32::NAN, f32::NAN]].concat();
+            let mut normed = update.clone();
+            reference::rms_norm(&mut normed, &weight, PROLOGUE_EPS);
+            let factor = if scaled { factor } else { 1.0 };
+            input.x.iter_mut().zip(&normed).for_each(|(x, normed)| *x = factor * (*x + normed));
+            let new_x = bench.floats(&vec![f32::NAN; cols]);
+            input.new_x = Some(new_x);
+            let [update, vectors] = [&update, &vectors].map(|values| bench.floats(values).into());
+            Prologue::Update(Update { update, vectors, eps: PROLOGUE_EPS, scaled, new_x: new_x.into() })
+        }
+        Before::LayerNorm { biased } => {
+            let [weight, bias] = [(); 2].map(|()| random.floats(cols));
+            let shape = NormShape {
+                width: cols,
+                centred: true,
+                eps: PROLOGUE_EPS,
+                weight: Some(&weight),
+                weight_offset: 0.0,
+                bias: biased.then_some(&bias),
+            };
+            let x = std::mem::take(&mut input.x);
+            input.x = layer_norm(&x, &shape);
+            let [weight, bias] = [&weight, &bias].map(|values| bench.floats(values).into());
+            Prologue::LayerNorm(LayerNorm { weight, bias: biased.then_some(bias), eps: PROLOGUE_EPS })
+        }
+        Before::Gate(kind) => {
+            let (up_at, up) = (12, random.floats(cols + 12));
+            activate(kind, &mut input.x, &up[up_at..]);
+            Prologue::Gate(Gate { kind, up: bench.floats(&up).into(), up_at: up_at as u32 })
+        }
+    }
+}
+
+fn activate(kind: GateKind, gate: &mut [f32], up: &[f32]) {
+    match kind {
+        GateKind::SwiGlu => reference::swiglu(gate, up),
+        GateKind::GeGlu => reference::geglu(gate, up),
+    }
 }
 
 fn pass(kind: &Kind) -> Pass {
@@ -185,12 +285,15 @@ fn apply(tensor: &Tensor, x: &[f32], norm: Option<&[f32]>, bias: Option<&[f32]>,
     match epilogue {
         Epilogue::Store => y[..sums.len()].copy_from_slice(&sums),
         Epilogue::Residual => y.iter_mut().zip(&sums).for_each(|(y, sum)| *y += sum),
+        Epilogue::Scaled(factor) => y.iter_mut().zip(&sums).for_each(|(y, sum)| *y += factor * sum),
+        Epilogue::Gelu => {
+            let ones = vec![1.0; sums.len()];
+            reference::geglu(&mut sums, &ones);
+            y[..sums.len()].copy_from_slice(&sums);
+        }
         Epilogue::Gate(kind) => {
             let (gate, up) = sums.split_at_mut(tensor.rows as usize / 2);
-            match kind {
-                GateKind::SwiGlu => reference::swiglu(gate, up),
-                GateKind::GeGlu => reference::geglu(gate, up),
-            }
+            activate(kind, gate, up);
             y[..gate.len()].copy_from_slice(gate);
         }
     }

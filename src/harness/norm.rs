@@ -9,7 +9,8 @@ use crate::reference::{NormShape, layer_norm};
 struct Shape {
     width: u32,
     groups: u32,
-    add: bool,
+    /// So many times; 0: not.
+    add: f32,
     centred: bool,
     plain: bool,
     biased: bool,
@@ -26,12 +27,12 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     let one = |width| Shape { width, groups: 1, ..Shape::default() };
     [
         one(1),
-        Shape { add: true, ..one(31) },
+        Shape { add: 1.0, ..one(31) },
         one(33),
-        Shape { add: true, ..one(257) },
+        Shape { add: 0.3, ..one(257) },
         one(1000),
         Shape { centred: true, biased: true, ..one(300) },
-        Shape { centred: true, add: true, beside: 5, ..one(77) },
+        Shape { centred: true, add: 1.0, beside: 5, ..one(77) },
         Shape { groups: 3, beside: 7, ..one(40) },
         Shape { groups: 3, by_group: true, ..one(301) },
         Shape { groups: 5, in_place: true, beside: 9, ..one(33) },
@@ -48,7 +49,7 @@ fn name(shape: &Shape) -> String {
         (shape.plain, "no weight"),
         (shape.by_group, "weights by group"),
         (shape.biased, "bias"),
-        (shape.add, "added"),
+        (shape.add != 0.0, "added"),
         (shape.beside > 0, "part of a row"),
         (shape.in_place, "in place"),
     ];
@@ -79,7 +80,7 @@ fn case(random: &mut Random, shape: Shape) -> Case {
         weight_by_group: by_group,
         bias: biased.then_some(bias_slice),
         y: Rows { slice: y.into(), stride: y_stride, offset: y_offset },
-        add,
+        add: (add != 0.0).then_some(add),
     };
     let dispatch = norm(&problem, Bench::DUMMY.into());
     let expected = |group: usize| NormShape {
@@ -97,7 +98,7 @@ fn case(random: &mut Random, shape: Shape) -> Case {
         let normed: Vec<f32> = parts.flat_map(|(group, x)| layer_norm(x, &expected(group))).collect();
         let to = (row * y_stride + y_offset) as usize;
         for (out, normed) in out[to..][..values as usize].iter_mut().zip(normed) {
-            *out = if add { *out + normed } else { normed };
+            *out = if add != 0.0 { *out + add * normed } else { normed };
         }
     }
     bench.case(name(&shape), vec![dispatch], y, Expected::Close(out, Tolerance::PLAIN))

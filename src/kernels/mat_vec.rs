@@ -6,7 +6,8 @@
 
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard};
-use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, bool_override, grid_1d, params, read, write};
+use super::prologue::{OF_GATE, OF_LAYER_NORM, OF_UPDATE, PLAIN, Prologue};
+use super::spec::{Dispatch, Kernel, KernelSpec, Slice, bool_override, grid_1d, params};
 use crate::gguf::GgmlType;
 use crate::model::GateKind;
 
@@ -17,78 +18,70 @@ params! {
         pub first_row: u32,
         /// Element of y that the matrix's first row writes.
         pub y_offset: u32,
+        /// Element of the prologue's other input that column 0 belongs to.
+        pub other_at: u32,
     }
 }
 
-const BINDINGS: &[super::spec::Binding] = &[
-    PARAMS,
-    read("this_pass"),
-    read("x"),
-    read("norm_weight"),
-    read("w_vec"),
-    read("w_word"),
-    read("bias"),
-    write("y"),
-];
+/// The contract of a topology: its file, with the bindings and constants of a prologue.
+macro_rules! spec {
+    ($file:literal, $bindings:expr, $($more:literal),*) => {
+        KernelSpec {
+            kernel_name: $file,
+            source: wgsl!($file),
+            bindings: $bindings,
+            params: Params::LAYOUT,
+            overrides: &[
+                "COLS",
+                "ROWS",
+                "ROWS_PER_GROUP",
+                "COLUMNS",
+                "Y_STRIDE",
+                "WG_SIZE",
+                "LANES",
+                "NORM",
+                "EPS",
+                "BIAS",
+                "RESIDUAL",
+                "OUT_SCALE",
+                "SWIGLU",
+                "GELU",
+                "OF_OUTPUTS",
+                $($more),*
+            ],
+        }
+    };
+}
 
 /// The contract with `shaders/mat_vec.wgsl`.
-pub static SPEC: KernelSpec = KernelSpec {
-    kernel_name: "mat_vec",
-    source: wgsl!("mat_vec"),
-    bindings: BINDINGS,
-    params: Params::LAYOUT,
-    overrides: &[
-        "COLS",
-        "ROWS",
-        "ROWS_PER_GROUP",
-        "COLUMNS",
-        "Y_STRIDE",
-        "WG_SIZE",
-        "LANES",
-        "NORM",
-        "EPS",
-        "BIAS",
-        "RESIDUAL",
-        "SWIGLU",
-        "GELU",
-        "OF_OUTPUTS",
-        "GROUP_ROWS",
-        "ROW_PASSES",
-        "STAGE",
-    ],
-};
+pub static SPEC: KernelSpec = spec!("mat_vec", PLAIN, "GROUP_ROWS", "ROW_PASSES", "STAGE");
 
 /// The contract with `shaders/mat_vec_split.wgsl`.
-pub static SPLIT: KernelSpec = KernelSpec {
-    kernel_name: "mat_vec_split",
-    source: wgsl!("mat_vec_split"),
-    bindings: BINDINGS,
-    params: Params::LAYOUT,
-    overrides: &[
-        "COLS",
-        "ROWS",
-        "ROWS_PER_GROUP",
-        "COLUMNS",
-        "Y_STRIDE",
-        "WG_SIZE",
-        "LANES",
-        "NORM",
-        "EPS",
-        "BIAS",
-        "RESIDUAL",
-        "SWIGLU",
-        "GELU",
-        "OF_OUTPUTS",
-    ],
-};
+pub static SPLIT: KernelSpec = spec!("mat_vec_split", PLAIN,);
+
+/// The same with the prologues that read more: of an update, of a layer norm, of a gate.
+static WITH_PROLOGUE: [KernelSpec; 3] = [
+    spec!("mat_vec", OF_UPDATE, "GROUP_ROWS", "ROW_PASSES", "STAGE", "UPDATE_EPS", "SCALED"),
+    spec!("mat_vec", OF_LAYER_NORM, "GROUP_ROWS", "ROW_PASSES", "STAGE", "LAYER_EPS", "NORM_BIASED"),
+    spec!("mat_vec", OF_GATE, "GROUP_ROWS", "ROW_PASSES", "STAGE", "GATE_GELU"),
+];
+static SPLIT_WITH_PROLOGUE: [KernelSpec; 3] = [
+    spec!("mat_vec_split", OF_UPDATE, "UPDATE_EPS", "SCALED"),
+    spec!("mat_vec_split", OF_LAYER_NORM, "LAYER_EPS", "NORM_BIASED"),
+    spec!("mat_vec_split", OF_GATE, "GATE_GELU"),
+];
 
 /// What is done with a row's sum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Epilogue {
     /// `y = sum`
     Store,
     /// `y += sum`
     Residual,
+    /// `y += factor · sum`
+    Scaled(f32),
+    /// `y = gelu(sum)`
+    Gelu,
     /// `y[r] = activation(sum[r]) · sum[rows/2 + r]`, of gate and up stacked in one matrix. Needs a whole matrix, no
     /// bias.
     Gate(GateKind),
@@ -105,6 +98,8 @@ pub struct MatVec<'a> {
     pub columns: u32,
     /// RMS norm applied to x first: its weight `[cols]` f32 and its epsilon.
     pub norm: Option<(Slice, f32)>,
+    /// What is in the place of x before that.
+    pub prologue: Prologue,
     /// `[rows]` f32
     pub bias: Option<Slice>,
     /// What is done with the sums.
@@ -122,8 +117,9 @@ pub struct MatVec<'a> {
 impl<'a> MatVec<'a> {
     /// `y = W · x` for one column.
     pub fn new(weights: &'a Matrix, x: Slice, y: Slice) -> Self {
-        let (norm, bias, epilogue) = (None, None, Epilogue::Store);
-        Self { weights, x, columns: 1, norm, bias, epilogue, y, y_offset: 0, y_stride: 0, of_outputs: false }
+        let (norm, prologue, bias, epilogue) = (None, Prologue::None, None, Epilogue::Store);
+        let (columns, y_offset, y_stride, of_outputs) = (1, 0, 0, false);
+        Self { weights, x, columns, norm, prologue, bias, epilogue, y, y_offset, y_stride, of_outputs }
     }
 }
 
@@ -241,10 +237,12 @@ pub fn mat_vec(caps: &Caps, pass: Slice, dummy: Slice, problem: &MatVec) -> Vec<
 
 /// The dispatch of one shard in a given shape.
 pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), problem: &MatVec, shard: &Shard) -> Dispatch {
-    let MatVec { weights, columns, epilogue, norm, bias, .. } = *problem;
+    let MatVec { weights, columns, epilogue, norm, bias, prologue, .. } = *problem;
     let swiglu = matches!(epilogue, Epilogue::Gate(_));
     debug_assert!(!swiglu || weights.is_whole() && bias.is_none() && weights.rows.is_multiple_of(2));
     debug_assert!(columns == 1 || shape.split && columns <= MAX_COLUMNS);
+    debug_assert!(prologue == Prologue::None || columns == 1 && weights.cols.is_multiple_of(BLOCK));
+    debug_assert!(bias.is_none() || !matches!(prologue, Prologue::Update(_)));
     let halves = 1 + u32::from(swiglu);
     let (rows, outputs) = (shard.rows / halves, shape.rows_per_group / halves);
     let (norm_weight, eps) = norm.unwrap_or((dummy, 0.0));
@@ -263,9 +261,10 @@ pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), proble
         ("NORM", bool_override(norm.is_some())),
         ("EPS", eps.into()),
         ("BIAS", bool_override(bias.is_some())),
-        ("RESIDUAL", bool_override(epilogue == Epilogue::Residual)),
+        ("RESIDUAL", bool_override(matches!(epilogue, Epilogue::Residual | Epilogue::Scaled(_)))),
+        ("OUT_SCALE", if let Epilogue::Scaled(factor) = epilogue { factor.into() } else { 1.0 }),
         ("SWIGLU", bool_override(swiglu)),
-        ("GELU", bool_override(epilogue == Epilogue::Gate(GateKind::GeGlu))),
+        ("GELU", bool_override(matches!(epilogue, Epilogue::Gelu | Epilogue::Gate(GateKind::GeGlu)))),
         ("OF_OUTPUTS", bool_override(problem.of_outputs)),
     ];
     let mut group_rows = outputs;
@@ -275,12 +274,15 @@ pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), proble
         constants.push(("ROW_PASSES", largest.div_ceil(smallest).into()));
         constants.push(("STAGE", stage(shape, weights).into()));
     }
+    constants.extend(prologue.constants());
     constants.extend(weights.layout(shard).constants());
-    let kernel = variant(shape, weights, &constants);
-    let params = Params { first_row: shard.first_row, y_offset: problem.y_offset };
+    let kernel = variant(shape, weights, &prologue, &constants);
+    let (y_offset, other_at) = (problem.y_offset, prologue.other_at());
+    let params = Params { first_row: shard.first_row, y_offset, other_at };
     let w = Slice::from(shard.buffer);
-    let buffers = [pass, problem.x, norm_weight, w, w, bias.unwrap_or(dummy), problem.y];
-    Dispatch::new(kernel, &params, &buffers, grid_1d(rows.div_ceil(group_rows)))
+    let (norm_weight, bias, last) = prologue.buffers([norm_weight, bias.unwrap_or(dummy), dummy]);
+    let buffers = [pass, problem.x, norm_weight, w, w, bias, problem.y].into_iter().chain(last);
+    Dispatch::new(kernel, &params, &buffers.collect::<Vec<_>>(), grid_1d(rows.div_ceil(group_rows)))
 }
 
 /// Blocks of x that fit into 12 KiB of workgroup memory.
@@ -299,9 +301,20 @@ fn stage(shape: Shape, weights: &Matrix) -> u32 {
     blocks.div_ceil(blocks.div_ceil(if shape.limbs { STAGED_LIMBS } else { STAGED } - beside))
 }
 
-fn variant(shape: Shape, weights: &Matrix, constants: &[(&'static str, f64)]) -> Kernel {
-    let mut kernel = Kernel::new(if shape.split { &SPLIT } else { &SPEC }, constants)
-        .named(weights.ty.key())
+/// The contract of a topology with a prologue.
+fn spec_of(split: bool, prologue: &Prologue) -> &'static KernelSpec {
+    let (plain, others) = if split { (&SPLIT, &SPLIT_WITH_PROLOGUE) } else { (&SPEC, &WITH_PROLOGUE) };
+    match prologue {
+        Prologue::None => plain,
+        Prologue::Update(_) => &others[0],
+        Prologue::LayerNorm(_) => &others[1],
+        Prologue::Gate(_) => &others[2],
+    }
+}
+
+fn variant(shape: Shape, weights: &Matrix, prologue: &Prologue, constants: &[(&'static str, f64)]) -> Kernel {
+    let mut kernel = prologue
+        .import(Kernel::new(spec_of(shape.split, prologue), constants).named(weights.ty.key()))
         .import("weights", weights.ty.format().weights.0);
     kernel = match shape.lanes {
         0 => kernel.named("subgroup").enable("subgroups").import("thread_group", "thread_group_subgroup"),

@@ -42,6 +42,7 @@ pub mod movement;
 pub mod norm;
 pub mod output_gate;
 pub mod pool;
+pub mod prologue;
 pub mod reduce;
 pub mod repack;
 pub mod rope;

@@ -14,6 +14,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         "WIDTH",
         "EPS",
         "ADD",
+        "SCALE",
         "CENTRED",
         "WEIGHTED",
         "WEIGHT_BY_GROUP",
@@ -65,8 +66,8 @@ pub struct Norm {
     pub bias: Option<Slice>,
     /// Output.
     pub y: Rows,
-    /// Add to y rather than replace it.
-    pub add: bool,
+    /// Add so many times the result to y, rather than replace it.
+    pub add: Option<f32>,
 }
 
 /// Normalises the rows of the pass. `dummy` is bound where the norm does not use a buffer.
@@ -78,7 +79,8 @@ pub fn norm(problem: &Norm, dummy: Slice) -> Dispatch {
         ("WG_SIZE", 256.0),
         ("WIDTH", width.into()),
         ("EPS", eps.into()),
-        ("ADD", bool_override(add)),
+        ("ADD", bool_override(add.is_some())),
+        ("SCALE", add.unwrap_or(1.0).into()),
         ("CENTRED", bool_override(centred)),
         ("WEIGHTED", bool_override(weight.is_some())),
         ("WEIGHT_BY_GROUP", bool_override(weight_by_group)),

@@ -12,6 +12,7 @@ macro_rules! files {
 
 files![
     "activation",
+    "bias",
     "bit_pairs",
     "block_of_16",
     "cache_blocks",
@@ -85,6 +86,10 @@ files![
     "prefetched",
     "prefetched_large",
     "product",
+    "prologue_gate",
+    "prologue_layer_norm",
+    "prologue_none",
+    "prologue_update",
     "quants",
     "real_f16",
     "real_f32",

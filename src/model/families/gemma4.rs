@@ -105,16 +105,15 @@ fn add_experts(b: &mut Builder, dense: Activation) -> Activation {
 fn per_layer_embeddings(b: &mut Builder, width: usize) -> Activation {
     let (config, all) = (b.config, width * b.config.layers);
     let half = std::f32::consts::FRAC_1_SQRT_2;
-    let rows = b.activation("per-layer rows", all);
+    let rows = b.activation("per-layer inputs", all);
     let table = of_model(Role::PerLayerTokenEmbedding);
     b.push(Op::Embed { table, scale: (width as f32).sqrt() * half, y: rows });
-    let y = b.activation("per-layer inputs", all);
+    let y = b.activation("per-layer projection", all);
     b.push(Op::Linear { x: b.x, weight: of_model(Role::PerLayerModelProj), bias: None, y });
     // The norm of x / √hidden is that of x with a larger epsilon.
     let weight = Some(of_model(Role::PerLayerProjNorm));
     let norm = Norm { kind: NormKind::Rms, weight, bias: None, width, eps: config.norm_eps * config.hidden as f32 };
     b.push(Op::Norm { x: y, norm, y });
-    b.push(Op::Scale { x: y, factor: half });
-    b.push(Op::Add { x: rows, scale: 1.0, to: y });
-    y
+    b.push(Op::Add { x: y, scale: half, to: rows });
+    rows
 }
