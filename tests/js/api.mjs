@@ -48,5 +48,5 @@ export const withCode =
 export const isAbort = (error) => error instanceof DOMException && error.name === 'AbortError';
 export const { Sha256 } = await import(`${dist}cache/sha256.js`);
 export const { parseState } = await import(`${dist}cache/state.js`);
-export const { keyOfUrl } = await import(`${dist}cache/key.js`);
+export const { folderOf, keyOfUrl } = await import(`${dist}cache/key.js`);
 export const { parseHubName } = await import(`${dist}hub.js`);
