@@ -264,8 +264,10 @@ export class CachedDownload implements LoadSource {
     while (await this.next());
   }
 
-  /** Nothing: `finish` stores what is left, and the signal ends everything. */
-  cancel(): void {}
+  /** Ends a download that nobody stores or checks. Of others `finish` reads the rest, and the signal ends all. */
+  cancel(): void {
+    if (!this.#slot.isOurs && !this.#hash) this.#download?.cancel();
+  }
 
   async #stop(): Promise<void> {
     this.#download?.cancel();

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { parseRange } from '../../tools/serve.mjs';
+import { parseRange, serve } from '../../tools/serve.mjs';
 import { largeModel, WIDE } from './large_model.mjs';
 import { MODELS, openSite } from './site.mjs';
 
@@ -359,6 +359,45 @@ test('inspect and Tokenizer read a stored model, and store nothing themselves', 
   assert.deepEqual(await look(), [true, true]);
   assert.equal(small.requests.length, 3);
   await page.context().close();
+});
+
+test("Hugging Face's hub, across origins: listing, redirect, the cache, and a gated repository", async () => {
+  small.reset();
+  const asked = [];
+  const cors = {
+    'Access-Control-Allow-Origin': '*',
+    'Access-Control-Allow-Headers': 'authorization',
+    'Access-Control-Expose-Headers': 'X-Error-Code,X-Error-Message,ETag,Content-Range,Link',
+  };
+  const answer = (status, headers, body) => (request, response) => {
+    for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
+    if (request.method === 'OPTIONS') return response.writeHead(204).end();
+    asked.push(request.url);
+    if (typeof body === 'function') return body(request, response);
+    return response.writeHead(status, headers).end(body);
+  };
+  const tree = JSON.stringify([{ type: 'file', path: 'llama-Q8_0.gguf', size: small.bytes.length }]);
+  const gated = { 'X-Error-Code': 'GatedRepo', 'X-Error-Message': 'Access to model tiny/gated is restricted' };
+  const hub = await serve({
+    routes: {
+      '/api/models/tiny/llama/tree/main': answer(200, { 'Content-Type': 'application/json' }, tree),
+      '/tiny/llama/resolve/main/llama-Q8_0.gguf': answer(302, { Location: '/storage?X-Amz-Signature=1' }, ''),
+      '/storage': answer(200, {}, small.route),
+      '/tiny/gated/resolve/main/a.gguf': answer(401, gated, ''),
+    },
+  });
+  const page = await open();
+  const options = { hub: hub.url };
+  assert.deepEqual(await load(page, 'tiny/llama:Q8_0', options), { ids: expected });
+  assert.equal(asked.length, 3);
+  assert.deepEqual(await load(page, 'tiny/llama:Q8_0', options), { ids: expected });
+  assert.equal(asked.length, 3, 'a stored model asks nobody');
+  assert.equal(await has(page, 'tiny/llama:Q8_0'), true);
+  const { code, message } = await load(page, 'hf:tiny/gated/a.gguf', { ...options, token: 'x' });
+  assert.equal(code, 'download_failed');
+  assert.match(message, /401.*tiny\/gated is restricted; accept the terms/);
+  await page.context().close();
+  await hub.close();
 });
 
 // ---- large files ----------------------------------------------------------------------------------------------------
