@@ -115,7 +115,8 @@ export interface LoadOptions extends SourceOptions {
    * How prompts are read. `auto` (default) rounds activations to 8 bits in blocks of 32, as llama.cpp does on a CPU, on
    * the GPUs where that was measured: NVIDIA's, about twice as fast; and to f16 where Chromium's experimental subgroup
    * matrices are switched on. `fast` rounds to 8 bits on every GPU whose browser has packed dot products. `exact` keeps
-   * activations in f32 (the KV cache is what `kvType` says all the same). Tokens are generated without such rounding in any case.
+   * activations in f32 (the KV cache is what `kvType` says all the same). Tokens are generated without such rounding in
+   * any case.
    */
   precision?: 'auto' | 'exact' | 'fast' | undefined;
   /**

@@ -186,8 +186,8 @@ fn every_model_has_expectations_and_stands_in_the_lists() {
     assert_eq!(models, tested, "files and models.rs");
 }
 
-/// With caches in blocks llama.cpp also rounds queries to 8 bits, and values near the middle between two quants may fall
-/// to either side. What is left must be far less than what the blocks themselves change.
+/// With caches in blocks llama.cpp also rounds queries to 8 bits, and values near the middle between two quants may
+/// fall to either side. What is left must be less than what the blocks themselves change.
 #[test]
 fn caches_in_blocks_say_what_llama_cpp_says() {
     let path = cpu::fixtures().with_file_name("kv_types.json");

@@ -7,9 +7,11 @@ mod tiny;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use webgguf::ErrorCode;
 use webgguf::forward::{Buffers, Forward, Plan, Room, Weights, place};
 use webgguf::gguf::{GgmlType, TensorInfo, Value};
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
+use webgguf::kernels::kv_type::KvType;
 use webgguf::kernels::spec::Dispatch;
 use webgguf::model::ModelConfig;
 use webgguf::model::program::{Program, of_layer};
@@ -102,6 +104,42 @@ fn the_gpu_holds_the_file_the_cache_and_little_more() {
         let most = model.file_bytes * 103 / 100 + cache + 150_000_000;
         assert!(model.plan.bytes() <= most, "{ty:?}: {} bytes, at most {most}", model.plan.bytes());
     }
+}
+
+fn session(room: Room) -> (Buffers, u64) {
+    let config = config();
+    let mut plan = Plan::default();
+    let buffers = Buffers::alloc(&webgguf::model::program(&config), config.vocab, room, &mut plan);
+    (buffers, plan.bytes())
+}
+
+#[test]
+fn a_cache_takes_what_its_type_and_the_text_need() {
+    let of = |kv_type| session(Room { kv_type, ..Room::one(8192) }).1;
+    // Rows of 64 values: 128, 72 or 36 bytes for keys and values of 8 heads in 16 layers.
+    let rows = 2 * 8 * 16 * 4096;
+    assert_eq!(of(KvType::F16) - of(KvType::Q8_0), (128 - 72) * rows);
+    assert_eq!(of(KvType::Q8_0) - of(KvType::Q4_0), (72 - 36) * rows);
+    // Of 8,192 positions half are there at first.
+    let (buffers, bytes) = session(Room::one(8192));
+    let (whole, all) = session(Room::one(8192).whole());
+    assert_eq!(all - bytes, 128 * rows);
+    let growth = buffers.grown(8192, 3000);
+    assert_eq!(growth.bytes(), 2 * 128 * rows);
+    assert_eq!(growth.moved.iter().map(|moved| moved.bytes).sum::<u64>(), 128 * 2 * 8 * 16 * 3000);
+    assert_eq!(growth.buffers.cache[3].heads, whole.cache[3].heads);
+}
+
+#[test]
+fn a_cache_that_no_binding_holds_once_it_is_whole_is_refused() {
+    let (buffers, _) = session(Room { kv_type: KvType::Q8_0, ..Room::one(8192) });
+    let whole = 8 * 8192 * 72;
+    assert_eq!(buffers.check_caches(whole), Ok(()));
+    let error = buffers.check_caches(whole / 2).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::LimitExceeded);
+    let message = "the keys of a layer take 4718592 bytes for a context of 8192 tokens as q8_0, a binding of this device \
+                   holds 2359296: 4096 tokens";
+    assert_eq!(error.message(), message);
 }
 
 #[test]

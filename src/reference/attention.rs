@@ -45,8 +45,8 @@ pub fn attention<T: CacheElement>(shape: AttentionShape, q: &[f32], keys: &[T], 
     attention_over(shape, None, q, [&keys, &values], out);
 }
 
-/// The same over keys and values kept in any way, with `sinks` `[heads]`: a logit of each head takes part in its softmax
-/// without a value (Xiao et al. 2023, <https://arxiv.org/abs/2309.17453>).
+/// The same over keys and values kept in any way, with `sinks` `[heads]`: a logit of each head takes part in its
+/// softmax without a value (Xiao et al. 2023, <https://arxiv.org/abs/2309.17453>).
 ///
 /// # Panics
 /// If the lengths do not fit the shape.

@@ -58,7 +58,7 @@ impl GpuSession {
         self.model.device.check()
     }
 
-    /// Logits `[ids, vocab]`, without rounding of activations: see [`Session::logits_of_all`](super::Session::logits_of_all).
+    /// Logits `[ids, vocab]`, without rounding of activations: see [`Session::logits_of_all`].
     pub(super) async fn evaluate(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
         self.make_room(position + ids.len()).await?;
         let logits = self.all_logits()?;

@@ -358,8 +358,8 @@ impl Session for GpuSession {
         self.ring.in_flight() + usize::from(self.waiting.is_some())
     }
 
-    /// Makes room for the passes after those in flight, where there is none. Where that fails, the tokens in flight come
-    /// first.
+    /// Makes room for the passes after those in flight, where there is none. Where that fails, the tokens in flight
+    /// come first.
     async fn next(&mut self) -> Result<Option<Token>> {
         if self.wants_room && self.no_room.is_none() {
             self.wants_room = false;
