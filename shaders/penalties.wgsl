@@ -1,5 +1,6 @@
 // Repetition, frequency and presence penalties on the logits, in place, and the largest of every segment of CHUNK. The
-// logits of suppressed tokens become so low that nothing takes them.
+// logits of suppressed tokens become so low that nothing takes them. Greedy choice starts from the largest that the
+// mask allows, the filters from the largest of all.
 // One workgroup computes one segment of one output of the pass. First of the four kernels of sampling.
 
 override WG_SIZE: u32 = 256;
@@ -18,9 +19,11 @@ struct Params {
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> options: array<Options>;           // [sequences]
 @group(0) @binding(3) var<storage, read> counts: array<u32>;               // [sequences, LENGTH], see below
-@group(0) @binding(4) var<storage, read_write> logits: array<f32>;          // [outputs, LENGTH]
-@group(0) @binding(5) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
+@group(0) @binding(4) var<storage, read> mask: array<u32>;                 // [sequences, 1 + MASK_WORDS]
+@group(0) @binding(5) var<storage, read_write> logits: array<f32>;          // [outputs, LENGTH]
+@group(0) @binding(6) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
 
+#import mask
 #import partial_argmax
 #import sample_scratch
 
@@ -62,8 +65,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         // mutant: sequence * LENGTH + i => i
         let value = penalise(sequence, logits[logits_at + i], counts[sequence * LENGTH + i]);
         logits[logits_at + i] = value;
-        // mutant: value, i => value, i - group.x * CHUNK
-        best = better(best, PartialArgmax(value, i));
+        // mutant: options[sequence].temperature > 0.0 || => true ||
+        if options[sequence].temperature > 0.0 || is_allowed(sequence, i) {
+            // mutant: value, i => value, i - group.x * CHUNK
+            best = better(best, PartialArgmax(value, i));
+        }
     }
     best = workgroup_best(best, lane);
     if lane == 0u {

@@ -2,7 +2,9 @@
 // Last of the four kernels of sampling.
 //
 // A filter is the smallest key at which a count (top-k) or a sum of probabilities (top-p) is reached, found a byte at
-// a time through histograms; logits whose keys are equal stay or go together. The twin of src/sampler.rs.
+// a time through histograms; logits whose keys are equal stay or go together. The filters look at all ids, the draw at
+// those that the mask allows: where none of what the filters keep is allowed, at all that are. The twin of
+// src/sampler.rs.
 
 #import pass
 
@@ -20,10 +22,12 @@ struct Params {
 @group(0) @binding(1) var<storage, read> options: array<Options>;           // [sequences]
 @group(0) @binding(2) var<storage, read> logits: array<f32>;                // [outputs, LENGTH], penalised
 @group(0) @binding(3) var<storage, read> stops: array<u32>;                 // length, then end-of-generation ids
-@group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch; left as it is wanted
-@group(0) @binding(5) var<storage, read_write> counts: array<u32>;          // [sequences, LENGTH]
-@group(0) @binding(6) var<storage, read_write> this_pass: Pass;
+@group(0) @binding(4) var<storage, read> mask: array<u32>;                 // [sequences, 1 + MASK_WORDS]
+@group(0) @binding(5) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch; left as it is wanted
+@group(0) @binding(6) var<storage, read_write> counts: array<u32>;          // [sequences, LENGTH]
+@group(0) @binding(7) var<storage, read_write> this_pass: Pass;
 
+#import mask
 #import partial_argmax
 #import sample_scratch
 #import sample_bins
@@ -84,7 +88,8 @@ fn draw(sequence: u32, highest: f32, lane: u32) -> PartialArgmax {
     for (var i = lane; i < length; i += WG_SIZE) {
         let index = candidate(i);
         let logit = logits[logits_at + index];
-        if depth_key(highest - logit) <= limit {
+        // mutant: <= limit && is_allowed(sequence, index) => <= limit
+        if depth_key(highest - logit) <= limit && is_allowed(sequence, index) {
             best = better(best, drawn(sequence, logit, steps, index));
         }
     }
@@ -105,6 +110,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             best = draw(sequence, best.value, lane);
         } else {
             best = best_of(DRAWN_AT, lane);
+        }
+        workgroupBarrier();
+        let fallback = best_of(FALLBACK_AT, lane);
+        // mutant: if best.index >= LENGTH && is_masked(sequence) { => if false {
+        if best.index >= LENGTH && is_masked(sequence) {
+            best = fallback;
         }
     }
     storageBarrier();

@@ -1,6 +1,6 @@
 // With top-k or top-p: the indices of all logits down to the histogram bin in which the first of the two filters ends.
-// Without: the best logit of every segment after temperature and noise. One workgroup computes one segment of CHUNK
-// of one output of the pass.
+// Without: the best logit of every segment after temperature and noise. Under a mask also the best that it allows,
+// whatever the filters say. One workgroup computes one segment of CHUNK of one output of the pass.
 // Third of the four kernels of sampling.
 
 #import pass
@@ -20,8 +20,10 @@ struct Params {
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> options: array<Options>;           // [sequences]
 @group(0) @binding(3) var<storage, read> logits: array<f32>;                // [outputs, LENGTH], penalised
-@group(0) @binding(4) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
+@group(0) @binding(4) var<storage, read> mask: array<u32>;                 // [sequences, 1 + MASK_WORDS]
+@group(0) @binding(5) var<storage, read_write> scratch: array<atomic<u32>>; // see sample_scratch
 
+#import mask
 #import partial_argmax
 #import sample_scratch
 #import sample_bins
@@ -29,21 +31,22 @@ struct Params {
 var<workgroup> taken: atomic<u32>; // places of this workgroup's candidates
 var<workgroup> begin: u32;         // the first of them in the list
 
-fn draw(sequence: u32, group: u32, highest: f32, lane: u32) {
-    // mutant: let limit = least_key(sequence); => let limit = DEEPEST;
-    let limit = least_key(sequence);
+// Keeps the best allowed logit of the segment after temperature and noise, among those down to `limit`.
+fn draw(at: u32, limit: u32, sequence: u32, group: u32, highest: f32, lane: u32) {
     let steps = this_pass.sequences[sequence].steps;
     let end = min((group + 1u) * CHUNK, LENGTH);
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = group * CHUNK + lane; i < end; i += WG_SIZE) {
-        if depth_key(highest - logits[logits_at + i]) <= limit {
+        let is_kept = depth_key(highest - logits[logits_at + i]) <= limit;
+        // mutant: is_kept && is_allowed(sequence, i) => is_kept
+        if is_kept && is_allowed(sequence, i) {
             // mutant: steps, i) => steps, i - group * CHUNK)
             best = better(best, drawn(sequence, logits[logits_at + i], steps, i));
         }
     }
     best = workgroup_best(best, lane);
     if lane == 0u {
-        keep_best(DRAWN_AT, group, best);
+        keep_best(at, group, best);
     }
 }
 
@@ -91,6 +94,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if has_filters(sequence) {
         collect(sequence, group.x, highest, lane);
     } else {
-        draw(sequence, group.x, highest, lane);
+        // mutant: least_key(sequence), => DEEPEST,
+        draw(DRAWN_AT, least_key(sequence), sequence, group.x, highest, lane);
+    }
+    workgroupBarrier();
+    // mutant: if is_masked(sequence) { => if false {
+    if is_masked(sequence) {
+        draw(FALLBACK_AT, DEEPEST, sequence, group.x, highest, lane);
     }
 }

@@ -139,10 +139,39 @@ pub fn uniform(seed: u64, step: u32, index: u32) -> f32 {
     ((v[0] >> 9) as f32 + 0.5) / 8_388_608.0
 }
 
+/// Whether a mask, a bit for each id and 32 to a word, has the bit of `id`.
+pub fn is_allowed(mask: &[u32], id: u32) -> bool {
+    mask.get(id as usize / 32).is_some_and(|word| word >> (id % 32) & 1 == 1)
+}
+
+/// Adds biases, (id, bias), to the logits of their ids.
+pub fn add_biases(logits: &mut [f32], biases: &[(u32, f32)]) {
+    for &(id, bias) in biases {
+        if let Some(logit) = logits.get_mut(id as usize) {
+            *logit += bias;
+        }
+    }
+}
+
 /// The next id of `logits` (`[vocab]`), where `step` tokens were sampled before.
 ///
 /// Ties go to the lowest index. Returns `None` where every logit is NaN or suppressed.
 pub fn sample(logits: &[f32], counts: &[u32], options: &SamplingOptions, step: u32) -> Option<u32> {
+    sample_allowed(logits, counts, None, options, step)
+}
+
+/// As [`sample`], among the ids of a mask.
+///
+/// The filters look at all ids, as the model means them; the draw is among those of them that are allowed, and where
+/// none is, among all that are. So an id that is drawn without the mask, and that it allows, is also the one that is
+/// drawn with it: tokens can be drawn ahead of the masks, and kept where these allow them.
+pub fn sample_allowed(
+    logits: &[f32],
+    counts: &[u32],
+    mask: Option<&[u32]>,
+    options: &SamplingOptions,
+    step: u32,
+) -> Option<u32> {
     let count = |i: usize| counts.get(i).copied().unwrap_or(0);
     let may_be = (0..logits.len()).filter(|&i| count(i) & SUPPRESSED == 0);
     let mut kept: Vec<(f32, u32)> = may_be.map(|i| (penalise(logits[i], count(i), options), i as u32)).collect();
@@ -151,10 +180,18 @@ pub fn sample(logits: &[f32], counts: &[u32], options: &SamplingOptions, step: u
         let better = |a: (f32, u32), b: (f32, u32)| if b.0 > a.0 || (b.0 == a.0 && b.1 < a.1) { b } else { a };
         kept.iter().map(|candidate| (score(candidate), candidate.1)).reduce(better).map(|(_, index)| index)
     };
+    let is_allowed = |&(_, id): &(f32, u32)| mask.is_none_or(|mask| is_allowed(mask, id));
     if options.is_greedy() {
+        kept.retain(is_allowed);
         return best(&kept, &|&(logit, _)| logit);
     }
+    let mut allowed = if mask.is_some() { kept.clone() } else { Vec::new() };
     filter(&mut kept, options);
+    kept.retain(is_allowed);
+    if kept.is_empty() {
+        allowed.retain(is_allowed);
+        kept = allowed;
+    }
     let noisy = |&(logit, index): &(f32, u32)| {
         logit / options.temperature + gumbel(1.0 - uniform(options.seed, step, index), f32::ln)
     };
@@ -319,6 +356,41 @@ mod tests {
             assert!((0..100).all(|step| chosen(step).is_some_and(|id| id < 2)));
             assert_eq!(sample(&[f32::NAN; 3], &counts, &options, 0), None);
         }
+    }
+
+    #[test]
+    fn a_mask_is_for_the_draw_and_not_for_the_filters() {
+        let logits = [5.0, 4.0, 1.0, 0.5, 0.0];
+        let drawn = |mask: u32, options: SamplingOptions| -> Vec<u32> {
+            let of = |step| sample_allowed(&logits, &[], Some(&[mask]), &options, step).unwrap();
+            let found: std::collections::BTreeSet<u32> = (0..500).map(of).collect();
+            found.into_iter().collect()
+        };
+        assert_eq!(drawn(0b11100, SamplingOptions::default()), [2], "the largest that is allowed");
+        assert_eq!(drawn(0b11110, SamplingOptions { top_k: 2, ..options() }), [1], "top-k keeps 0 and 1");
+        assert_eq!(drawn(0b11100, SamplingOptions { top_k: 2, ..options() }), [2, 3, 4], "it keeps none of them");
+        assert_eq!(sample_allowed(&logits, &[], Some(&[0]), &options(), 0), None);
+        assert_eq!(sample_allowed(&[1.0; 40], &[], Some(&[0, 1 << 7]), &options(), 0), Some(39));
+    }
+
+    #[test]
+    fn what_is_drawn_and_allowed_is_drawn_under_the_mask() {
+        let logits: Vec<f32> = (0..64).map(|i| 4.0 * uniform(3, 1, i)).collect();
+        let options = SamplingOptions { top_p: 0.8, top_k: 30, min_p: 0.01, seed: 5, ..options() };
+        for step in 0..300 {
+            let mask = [0.25, 0.5].map(|below| (0..32).fold(0, |m, i| m | u32::from(uniform(9, step, i) < below) << i));
+            let free = sample(&logits, &[], &options, step).unwrap();
+            let masked = sample_allowed(&logits, &[], Some(&mask), &options, step).unwrap();
+            assert!(is_allowed(&mask, masked));
+            assert!(!is_allowed(&mask, free) || free == masked, "step {step}: {free} and {masked}");
+        }
+    }
+
+    #[test]
+    fn biases_are_added() {
+        let mut logits = [1.0, 2.0, 3.0];
+        add_biases(&mut logits, &[(2, -100.0), (0, 0.5), (7, 1.0)]);
+        assert_eq!(logits, [1.5, 2.0, -97.0]);
     }
 
     #[test]

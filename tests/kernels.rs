@@ -61,7 +61,7 @@ groups! {
     batches: ["attention_batch", "pool"],
     experts: ["mat_mul_experts", "mat_vec_experts", "route"],
     attention: ["attention", "attention_decode", "attention_merge", "attention_strided", "kv_write"],
-    sampling: ["argmax", "argmax_merge", "penalties", "sample"],
+    sampling: ["argmax", "argmax_merge", "logit_bias", "penalties", "sample"],
     elementwise: ["elementwise", "elementwise_in_place"],
     movement: [
         "concat", "expand", "gather_axis", "narrow", "scatter_add", "scatter_links", "transpose", "transpose_tiled",

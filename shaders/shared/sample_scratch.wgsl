@@ -11,7 +11,8 @@ const HIGH_AT = 512u;       // [BINS] sums, high words
 const CANDIDATES = 768u;    // how many candidates there are
 const LARGEST_AT = 784u;    // [SEGMENTS] of (bits of the value, index): the largest penalised logits
 override DRAWN_AT: u32 = LARGEST_AT + 2u * SEGMENTS;  // [SEGMENTS], the same with noise
-override LIST_AT: u32 = DRAWN_AT + 2u * SEGMENTS;     // [LENGTH]: indices of candidates
+override FALLBACK_AT: u32 = DRAWN_AT + 2u * SEGMENTS; // [SEGMENTS], the same of all that a mask allows
+override LIST_AT: u32 = FALLBACK_AT + 2u * SEGMENTS;  // [LENGTH]: indices of candidates
 override SCRATCH_WORDS: u32 = LIST_AT + LENGTH;
 
 const BINS = 256u;

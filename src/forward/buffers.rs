@@ -8,11 +8,12 @@ use super::plan::Plan;
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
 use crate::kernels::kv_type::KvType;
+use crate::kernels::logit_bias;
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
 use crate::kernels::pass::Pass;
 use crate::kernels::rope_kv::{Cache, Heads};
-use crate::kernels::sample::{Options, scratch_bytes};
+use crate::kernels::sample::{Options, mask_words, scratch_bytes};
 use crate::kernels::spec::Slice;
 use crate::model::program::{AttentionSpec, Op, Program};
 
@@ -64,6 +65,10 @@ pub struct SampleBuffers {
     pub scratch: Slice,
     /// [`crate::kernels::sample::Options`] of each sequence.
     pub options: Slice,
+    /// Which ids each sequence's next token may have: see [`crate::kernels::sample::mask_words`].
+    pub mask: Slice,
+    /// [`crate::kernels::logit_bias::words`] of each sequence.
+    pub biases: Slice,
     /// `[sequences, vocab]` counts of tokens, see [`crate::sampler::counts_of_prompt`].
     pub counts: Slice,
 }
@@ -193,6 +198,8 @@ impl Buffers {
                     .into(),
                 scratch: plan.alloc("sampling scratch", room.rows as u64 * scratch_bytes(vocab as u32)).into(),
                 options: plan.alloc("sampling options", (room.sequences * size_of::<Options>()) as u64).into(),
+                mask: plan.words("allowed ids", room.sequences * mask_words(vocab as u32)),
+                biases: plan.words("logit biases", room.sequences * logit_bias::WORDS),
                 counts: plan.words("token counts", room.sequences * vocab),
             },
         }

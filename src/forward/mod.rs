@@ -30,12 +30,13 @@ pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weight
 
 use fusion::{Attend, OfHeads, Step};
 
-use crate::kernels::argmax::{argmax, argmax_merge};
+use crate::kernels::argmax::{Choices, argmax, argmax_merge};
 use crate::kernels::attention::{Attention, Limits};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
 use crate::kernels::find_rows::find_rows;
 use crate::kernels::gather::{gather, gather_places, gather_slots};
+use crate::kernels::logit_bias::logit_bias;
 use crate::kernels::norm;
 use crate::kernels::output_gate::{OutputGate, output_gate};
 use crate::kernels::pool::pool;
@@ -74,6 +75,8 @@ pub struct Lists {
     pub head: Vec<Dispatch>,
     /// The pass's one row through all layers and the head.
     pub decode: Vec<Dispatch>,
+    /// The run's biases added to the logits.
+    pub bias: Vec<Dispatch>,
     /// Logits → the largest one's id, committed as the next token.
     pub greedy: Vec<Dispatch>,
     /// Logits → one id by the run's sampling options, committed as the next token.
@@ -83,7 +86,7 @@ pub struct Lists {
 impl Lists {
     /// All dispatches.
     pub fn all(&self) -> impl Iterator<Item = &Dispatch> {
-        [&self.prefill, &self.head, &self.decode, &self.greedy, &self.sample].into_iter().flatten()
+        [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample].into_iter().flatten()
     }
 }
 
@@ -99,6 +102,7 @@ impl<'a> Forward<'a> {
             prefill: self.prefill(),
             head: self.head(1),
             decode: self.decode(1),
+            bias: self.bias(1),
             greedy: self.greedy(1),
             sample: self.sample(1),
         }
@@ -108,8 +112,9 @@ impl<'a> Forward<'a> {
     pub fn greedy(&self, rows: u32) -> Vec<Dispatch> {
         let (logits, s) = (self.buffers.logits, &self.buffers.sample);
         let vocab = self.vocab();
+        let choices = Choices { pass: self.buffers.pass, mask: s.mask, logits };
         vec![
-            argmax([rows, vocab], logits, s.partial_argmaxes),
+            argmax([rows, vocab], choices, s.partial_argmaxes),
             argmax_merge([rows, vocab], s.partial_argmaxes, self.buffers.commit()),
         ]
     }
@@ -122,11 +127,18 @@ impl<'a> Forward<'a> {
             length: self.vocab(),
             options: s.options,
             counts: s.counts,
+            mask: s.mask,
             logits: self.buffers.logits,
             scratch: s.scratch,
             commit: self.buffers.commit(),
         };
         sample(&problem).into()
+    }
+
+    /// Logits of the last `rows` rows, with the biases of their sequences.
+    pub fn bias(&self, rows: u32) -> Vec<Dispatch> {
+        let Buffers { pass, logits, sample, .. } = self.buffers;
+        vec![logit_bias([rows, self.vocab()], *pass, sample.biases, *logits)]
     }
 
     fn vocab(&self) -> u32 {

@@ -1,6 +1,6 @@
 //! Many draws from one set of logits, to compare with probabilities and with the CPU sampler.
 
-use super::sample::commit;
+use super::sample::{any_id, commit};
 use super::{Bench, Case, Expected, Random};
 use crate::kernels::sample::{LARGEST_AT, Options, Sample, sample, scratch_bytes};
 use crate::sampler::{self, SamplingOptions};
@@ -33,6 +33,7 @@ impl Draws {
             length: LENGTH,
             options: bench.bytes(bytemuck::bytes_of(&Options::from(options))).into(),
             counts: counts.into(),
+            mask: any_id(&mut bench, 1, LENGTH as usize),
             logits: bench.floats(&logits).into(),
             scratch: bench.bytes(bytemuck::cast_slice(&scratch)).into(),
             commit,

@@ -23,6 +23,7 @@ mod grid_2d;
 mod kv_write;
 mod large;
 mod layer_norm;
+mod masks;
 mod mat_mul;
 mod mat_mul_dense;
 mod mat_mul_grouped;
@@ -236,6 +237,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(kv_write::cases(caps, random));
     cases.extend(pool::cases(random));
     cases.extend(sample::cases(random));
+    cases.extend(masks::cases(&mut Random::new(11)));
     cases.extend(softmax::cases(caps, random));
     cases.extend(layer_norm::cases(caps, random));
     cases.extend(reduce::cases(caps, random));

@@ -1,9 +1,9 @@
 //! Greedy choice, penalties, filters and draws: the id that the CPU sampler chooses, and the pass after it.
 
 use super::{Bench, Case, Expected, Random, Tolerance};
-use crate::kernels::argmax::{CHUNK, Commit, argmax, argmax_merge, partial_argmax_bytes};
+use crate::kernels::argmax::{CHUNK, Choices, Commit, argmax, argmax_merge, partial_argmax_bytes};
 use crate::kernels::pass::{Pass, ROW_DONE, Row, Sequence};
-use crate::kernels::sample::{Options, SPEC, Sample, sample, scratch_bytes};
+use crate::kernels::sample::{Options, SPEC, Sample, mask_words, sample, scratch_bytes};
 use crate::kernels::spec::{BufferId, Slice};
 use crate::sampler::{self, IN_PROMPT, SUPPRESSED, SamplingOptions};
 
@@ -63,8 +63,13 @@ pub fn commit(bench: &mut Bench, stops: &[u32]) -> (Commit, BufferId) {
     (Commit { stops: stops.into(), pass }, pass.buffer)
 }
 
+/// Masks of sequences that may have any id of so many.
+pub fn any_id(bench: &mut Bench, sequences: usize, length: usize) -> Slice {
+    bench.bytes(&vec![0; 4 * sequences * mask_words(length as u32)]).into()
+}
+
 /// The words of a pass after these tokens of its outputs, and whether they end their sequences.
-fn after(before: &Pass, tokens: &[(u32, bool)]) -> Expected {
+pub fn after(before: &Pass, tokens: &[(u32, bool)]) -> Expected {
     let mut pass = before.clone();
     let first = before.rows.len() - tokens.len();
     for (output, &(token, ends)) in tokens.iter().enumerate() {
@@ -93,17 +98,23 @@ fn greedy_case(random: &mut Random, length: usize) -> Case {
     let token = a.min(b) as u32;
     let (commit, pass) = commit(&mut bench, &[length as u32 + 1, token]);
     let partial_argmaxes: Slice = bench.bytes(&vec![0; partial_argmax_bytes(length as u32) as usize]).into();
-    let logits = bench.floats(&logits).into();
+    let choices = choices(&mut bench, 1, &logits);
     let dispatches = vec![
-        argmax([1, length as u32], logits, partial_argmaxes),
+        argmax([1, length as u32], choices, partial_argmaxes),
         argmax_merge([1, length as u32], partial_argmaxes, commit),
     ];
     let expected = after(&bench.pass, &[(token, true)]);
     bench.case(format!("{length} logits, the best one ends the text"), dispatches, pass, expected)
 }
 
+/// What greedy choice looks at, where it may choose any id of `rows` rows.
+fn choices(bench: &mut Bench, rows: usize, logits: &[f32]) -> Choices {
+    let mask = any_id(bench, 3, logits.len() / rows);
+    Choices { pass: bench.fixed().0, mask, logits: bench.floats(logits).into() }
+}
+
 /// A pass of rows of sequences 2, 0 and 1, of which the second is done.
-fn three_rows() -> Pass {
+pub fn three_rows() -> Pass {
     let row = |sequence, position, flags| Row { token: 9, sequence, position, flags };
     let mut pass = Pass::decode(&[row(2, 40, 0), row(0, 3, ROW_DONE), row(1, 0, 0)]);
     for (i, sequence) in pass.header.sequences.iter_mut().enumerate() {
@@ -121,9 +132,9 @@ fn several_greedy_case(random: &mut Random) -> Case {
     tokens.iter().enumerate().for_each(|(row, &token)| logits[row * LENGTH + token as usize] = 2.0);
     let (commit, pass) = commit(&mut bench, &[tokens[2]]);
     let partial_argmaxes: Slice = bench.bytes(&vec![0; 3 * partial_argmax_bytes(LENGTH as u32) as usize]).into();
-    let logits = bench.floats(&logits).into();
+    let choices = choices(&mut bench, 3, &logits);
     let sizes = [3, LENGTH as u32];
-    let dispatches = vec![argmax(sizes, logits, partial_argmaxes), argmax_merge(sizes, partial_argmaxes, commit)];
+    let dispatches = vec![argmax(sizes, choices, partial_argmaxes), argmax_merge(sizes, partial_argmaxes, commit)];
     let expected = after(&bench.pass, &tokens.map(|token| (token, token == tokens[2])));
     bench.case("three rows, the second is done".into(), dispatches, pass, expected)
 }
@@ -149,6 +160,7 @@ fn several_drawn_case(random: &mut Random, look_at_counts: bool) -> Case {
         length: LENGTH as u32,
         options: bench.bytes(bytemuck::cast_slice(&of_options)).into(),
         counts: of_counts.into(),
+        mask: any_id(&mut bench, 3, LENGTH as usize),
         logits: bench.floats(&logits).into(),
         scratch: bench.bytes(&vec![0; 3 * scratch_bytes(LENGTH as u32) as usize]).into(),
         commit,
@@ -179,7 +191,8 @@ fn segments_case(random: &mut Random, length: u32) -> Case {
     let mut bench = Bench::new(1);
     let logits: Vec<f32> = (0..length).map(|_| -1.0 - random.below(40) as f32).collect();
     let partial_argmaxes = bench.bytes(&vec![0; partial_argmax_bytes(length) as usize]);
-    let dispatch = argmax([1, length], bench.floats(&logits).into(), partial_argmaxes.into());
+    let choices = choices(&mut bench, 1, &logits);
+    let dispatch = argmax([1, length], choices, partial_argmaxes.into());
     let best = logits.chunks(CHUNK as usize).enumerate().flat_map(|(segment, logits)| {
         let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let at = logits.iter().position(|&logit| logit == highest).unwrap_or_default();
@@ -229,6 +242,7 @@ fn penalised_case(random: &mut Random, length: usize) -> Case {
         length: length as u32,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
         counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
+        mask: any_id(&mut bench, 1, length as usize),
         logits: logits.into(),
         scratch: bench.bytes(&vec![0; scratch_bytes(length as u32) as usize]).into(),
         commit,
@@ -265,6 +279,7 @@ fn penalised_rows_case(random: &mut Random) -> Case {
         length: LENGTH as u32,
         options: bench.bytes(bytemuck::cast_slice(&of_options)).into(),
         counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
+        mask: any_id(&mut bench, 3, LENGTH as usize),
         logits: logits.into(),
         scratch: bench.bytes(&vec![0; 2 * scratch_bytes(LENGTH as u32) as usize]).into(),
         commit,
@@ -329,6 +344,7 @@ fn counted_case(logits: &[f32], counts: Vec<u32>, name: &str, options: SamplingO
         length: length as u32,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
         counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
+        mask: any_id(&mut bench, 1, length as usize),
         logits: bench.floats(logits).into(),
         scratch: bench.bytes(&vec![0; scratch_bytes(length as u32) as usize]).into(),
         commit,
@@ -360,6 +376,7 @@ fn histogram_case() -> Case {
         length,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
         counts: bench.bytes(&vec![0; 4 * length as usize]).into(),
+        mask: any_id(&mut bench, 1, length as usize),
         logits: bench.floats(&logits).into(),
         scratch: scratch.into(),
         commit,
@@ -399,6 +416,7 @@ fn look_case(random: &mut Random, options: &SamplingOptions, look: Look, numbers
         length: LENGTH as u32,
         options: bench.bytes(bytemuck::bytes_of(&Options::from(options))).into(),
         counts: of_counts.into(),
+        mask: any_id(&mut bench, 1, LENGTH as usize),
         logits: bench.floats(&logits).into(),
         scratch: scratch.into(),
         commit,

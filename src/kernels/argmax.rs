@@ -7,7 +7,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "argmax",
     source: wgsl!("argmax"),
-    bindings: &[PARAMS, read("logits"), write("partial_argmaxes")],
+    bindings: &[PARAMS, read("this_pass"), read("mask"), read("logits"), write("partial_argmaxes")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "CHUNK", "LENGTH"],
 };
@@ -29,11 +29,27 @@ pub fn partial_argmax_bytes(length: u32) -> u64 {
     u64::from(length.div_ceil(CHUNK)) * 8
 }
 
+/// What greedy choice looks at.
+#[derive(Debug, Clone, Copy)]
+pub struct Choices {
+    /// The [`Pass`](super::pass::Pass).
+    pub pass: Slice,
+    /// [`mask_words`](super::sample::mask_words) for each sequence: which ids may be chosen.
+    pub mask: Slice,
+    /// `[outputs, length]` f32.
+    pub logits: Slice,
+}
+
 /// logits `[outputs, length]` f32 → partial argmaxes, one (value, index) per output and segment.
-pub fn argmax([outputs, length]: [u32; 2], logits: Slice, partial_argmaxes: Slice) -> Dispatch {
+pub fn argmax([outputs, length]: [u32; 2], of: Choices, partial_argmaxes: Slice) -> Dispatch {
     let constants = [("WG_SIZE", 256.0), ("CHUNK", CHUNK.into()), ("LENGTH", length.into())];
     let grid = [Extent::Fixed(length.div_ceil(CHUNK)), Extent::Fixed(outputs), Extent::Fixed(1)];
-    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[logits, partial_argmaxes], grid)
+    Dispatch::new(
+        Kernel::new(&SPEC, &constants),
+        &NoParams::default(),
+        &[of.pass, of.mask, of.logits, partial_argmaxes],
+        grid,
+    )
 }
 
 /// The buffers through which a sampled token is committed.

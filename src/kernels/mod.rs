@@ -30,6 +30,7 @@ pub mod kv_write;
 pub mod lanes;
 pub mod layer_norm;
 pub mod layout;
+pub mod logit_bias;
 pub mod mat_mul;
 pub mod mat_mul_dense;
 pub mod mat_mul_experts;
@@ -83,6 +84,7 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &kv_write::SPEC,
     &layer_norm::RMS,
     &layer_norm::SPEC,
+    &logit_bias::SPEC,
     &mat_mul::SPEC,
     &mat_mul_dense::FEW_SPEC,
     &mat_mul_dense::SPEC,

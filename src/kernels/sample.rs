@@ -12,7 +12,15 @@ const OVERRIDES: &[&str] = &["WG_SIZE", "CHUNK", "LENGTH", "SEGMENTS"];
 pub static PENALTIES: KernelSpec = KernelSpec {
     kernel_name: "penalties",
     source: wgsl!("penalties"),
-    bindings: &[PARAMS, read("this_pass"), read("options"), read("counts"), write("logits"), write("scratch")],
+    bindings: &[
+        PARAMS,
+        read("this_pass"),
+        read("options"),
+        read("counts"),
+        read("mask"),
+        write("logits"),
+        write("scratch"),
+    ],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
 };
@@ -30,7 +38,7 @@ pub static HISTOGRAM: KernelSpec = KernelSpec {
 pub static CANDIDATES: KernelSpec = KernelSpec {
     kernel_name: "sample_candidates",
     source: wgsl!("sample_candidates"),
-    bindings: &[PARAMS, read("this_pass"), read("options"), read("logits"), write("scratch")],
+    bindings: &[PARAMS, read("this_pass"), read("options"), read("logits"), read("mask"), write("scratch")],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
 };
@@ -44,6 +52,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         read("options"),
         read("logits"),
         read("stops"),
+        read("mask"),
         write("scratch"),
         write("counts"),
         write("this_pass"),
@@ -58,7 +67,12 @@ pub const LARGEST_AT: u64 = 784;
 /// Bytes of the scratch buffer that the four kernels share, for `length` logits of one output. Zero before the first
 /// token.
 pub fn scratch_bytes(length: u32) -> u64 {
-    4 * (LARGEST_AT + 4 * u64::from(length.div_ceil(CHUNK)) + u64::from(length))
+    4 * (LARGEST_AT + 6 * u64::from(length.div_ceil(CHUNK)) + u64::from(length))
+}
+
+/// Words of the mask of a sequence: 0 where it may have any id, else 1; then a bit for each of `length` ids.
+pub fn mask_words(length: u32) -> usize {
+    1 + length.div_ceil(32) as usize
 }
 
 /// [`SamplingOptions`] as the shaders read them; mirrors `shaders/shared/sample_options.wgsl`.
@@ -106,6 +120,8 @@ pub struct Sample {
     pub options: Slice,
     /// `[sequences, length]` u32, see [`crate::sampler::counts_of_prompt`].
     pub counts: Slice,
+    /// [`mask_words`] for each sequence: which ids may be chosen.
+    pub mask: Slice,
     /// `[outputs, length]` f32; the penalties are applied in place.
     pub logits: Slice,
     /// [`scratch_bytes`] for every output.
@@ -116,7 +132,7 @@ pub struct Sample {
 
 /// Logits → one id of each output, drawn and committed.
 pub fn sample(problem: &Sample) -> [Dispatch; 4] {
-    let Sample { outputs, length, options, counts, logits, scratch, commit } = *problem;
+    let Sample { outputs, length, options, counts, mask, logits, scratch, commit } = *problem;
     let segments = length.div_ceil(CHUNK);
     let constants =
         [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("SEGMENTS", segments.into()), ("CHUNK", CHUNK.into())];
@@ -125,11 +141,11 @@ pub fn sample(problem: &Sample) -> [Dispatch; 4] {
         Dispatch::new(Kernel::new(spec, &constants), &NoParams::default(), buffers, grid)
     };
     let one = Kernel::new(&SPEC, &constants[..3]);
-    let buffers = [options, logits, commit.stops, scratch, counts, commit.pass];
+    let buffers = [options, logits, commit.stops, mask, scratch, counts, commit.pass];
     [
-        many(&PENALTIES, &[commit.pass, options, counts, logits, scratch]),
+        many(&PENALTIES, &[commit.pass, options, counts, mask, logits, scratch]),
         many(&HISTOGRAM, &[commit.pass, options, logits, scratch]),
-        many(&CANDIDATES, &[commit.pass, options, logits, scratch]),
+        many(&CANDIDATES, &[commit.pass, options, logits, mask, scratch]),
         Dispatch::new(one, &NoParams::default(), &buffers, [outputs, 1, 1].map(Extent::Fixed)),
     ]
 }

@@ -72,6 +72,7 @@ files![
     "lanes",
     "links",
     "lowest",
+    "mask",
     "mat_vec_rows",
     "math",
     "matrices_2x2",

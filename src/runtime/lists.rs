@@ -10,6 +10,7 @@ pub(super) struct Lists {
     pub prefill: CommandList,
     pub head: CommandList,
     pub decode: CommandList,
+    pub bias: CommandList,
     pub greedy: CommandList,
     pub sample: CommandList,
 }
@@ -26,13 +27,14 @@ impl Lists {
             prefill: record(&lists.prefill).await?,
             head: record(&lists.head).await?,
             decode: record(&lists.decode).await?,
+            bias: record(&lists.bias).await?,
             greedy: record(&lists.greedy).await?,
             sample: record(&lists.sample).await?,
         })
     }
 
-    pub fn all(&self) -> [&CommandList; 5] {
-        [&self.prefill, &self.head, &self.decode, &self.greedy, &self.sample]
+    pub fn all(&self) -> [&CommandList; 6] {
+        [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample]
     }
 
     /// What chooses a token from the logits.
