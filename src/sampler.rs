@@ -105,6 +105,15 @@ pub fn counts_of_prompt(vocab: usize, prompt: &[u32], suppressed: &[u32]) -> Cou
     counts
 }
 
+/// Counts the tokens of an answer.
+pub fn count_answer(counts: &mut Counts, answer: &[u32]) {
+    for &id in answer {
+        if let Some(count) = counts.get_mut(id as usize) {
+            *count += 1;
+        }
+    }
+}
+
 /// Applies the penalties to one logit.
 pub fn penalise(logit: f32, count: u32, options: &SamplingOptions) -> f32 {
     if count == 0 {

@@ -157,6 +157,8 @@ fn options(max_tokens: usize, sampling: SamplingOptions) -> GenerateOptions {
     GenerateOptions {
         max_tokens: Some(max_tokens),
         sampling,
+        biases: Vec::new(),
+        logprobs: None,
         stop: Vec::new(),
         ignore_eos: true,
         show_special: Vec::new(),

@@ -15,8 +15,8 @@ use webgguf::kernels::kv_type::KvType;
 use webgguf::model::ModelConfig;
 use webgguf::model::{Role, match_tensors};
 use webgguf::reference::{CacheFormat, CpuModel};
-use webgguf::runtime::{CpuSession, Engine, GenerateOptions, NO_TOKEN, RunIds, Session, Token};
-use webgguf::sampler::SamplingOptions;
+use webgguf::runtime::{Constraint, CpuSession, Engine, GenerateOptions, NO_TOKEN, RunIds, Session, Token};
+use webgguf::sampler::{SamplingOptions, is_allowed};
 use webgguf::tokenizer::Tokenizer;
 use webgguf::{ErrorCode, Result};
 
@@ -30,6 +30,12 @@ struct InFlight {
     flying: VecDeque<u32>,
     /// Submitted last.
     last: u32,
+    /// The ids that may be chosen.
+    mask: Option<Vec<u32>>,
+    /// What was read without choosing, and how often that was to be.
+    waves: Vec<usize>,
+    is_read: bool,
+    draws_ahead: bool,
     /// What `feed` gives, where it is not what it should be.
     broken: Option<Broken>,
 }
@@ -44,8 +50,9 @@ enum Broken {
 
 impl InFlight {
     fn submit(&mut self) {
-        let mixed = self.cache.iter().fold(17_u32, |mixed, id| mixed.wrapping_mul(31).wrapping_add(*id));
-        self.last = mixed % self.config.vocab as u32;
+        self.last = best(&self.cache, self.config.vocab as u32, |id| {
+            self.mask.as_ref().is_none_or(|mask| is_allowed(mask, id))
+        });
         self.flying.push_back(self.last);
     }
 
@@ -86,11 +93,37 @@ impl Session for InFlight {
         Ok(ids.len())
     }
 
+    async fn read(&mut self, ids: &[u32], position: usize, _: &Cell<bool>) -> Result<usize> {
+        self.flying.clear();
+        self.cache.truncate(position);
+        assert_eq!(self.cache.len(), position, "the cache holds what comes before");
+        self.cache.extend(ids);
+        self.waves.push(ids.len());
+        self.is_read = true;
+        Ok(ids.len())
+    }
+
+    fn resume(&mut self, _: &[u32], _: bool) {}
+
+    fn allow(&mut self, mask: Option<&[u32]>) {
+        self.mask = mask.map(<[u32]>::to_vec);
+    }
+
+    fn draws_ahead(&self) -> bool {
+        self.draws_ahead
+    }
+
+    fn take_logits(&mut self) -> Option<Vec<f32>> {
+        None
+    }
+
     fn step(&mut self) -> Result<bool> {
         if self.flying.len() == DEPTH || self.broken == Some(Broken::Lost) {
             return Ok(false);
         }
-        self.cache.push(self.last);
+        if !std::mem::take(&mut self.is_read) {
+            self.cache.push(self.last);
+        }
         self.submit();
         Ok(true)
     }
@@ -110,6 +143,18 @@ impl Session for InFlight {
     async fn logits_of_all(&mut self, _: &[u32], _: usize) -> Result<Vec<f32>> {
         unreachable!("nothing is evaluated here")
     }
+}
+
+/// A number for a text.
+fn mixed(text: &[u32]) -> u32 {
+    text.iter().fold(17_u32, |mixed, id| mixed.wrapping_mul(31).wrapping_add(*id) ^ (mixed >> 15))
+}
+
+/// The id with the highest score after a text among those that may be, as greedy choice takes it.
+fn best(text: &[u32], vocab: u32, may_be: impl Fn(u32) -> bool) -> u32 {
+    let text = mixed(text);
+    let score = |&id: &u32| mixed(&[text, id, 7]).wrapping_mul(0x9e37_79b9) >> 4;
+    (0..vocab).filter(|&id| may_be(id)).max_by_key(score).expect("an id")
 }
 
 fn read() -> Vec<u8> {
@@ -141,7 +186,17 @@ fn model_with_nan_norm() -> CpuModel {
 fn engine(broken: Option<Broken>) -> Engine<InFlight> {
     let gguf = header(&read());
     let config = webgguf::model::config(&gguf).expect("a known model");
-    let session = InFlight { config, cache: Vec::new(), flying: VecDeque::new(), last: 0, broken };
+    let session = InFlight {
+        config,
+        cache: Vec::new(),
+        flying: VecDeque::new(),
+        last: 0,
+        mask: None,
+        waves: Vec::new(),
+        is_read: false,
+        draws_ahead: true,
+        broken,
+    };
     Engine::new(session, Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary"))
 }
 
@@ -150,6 +205,8 @@ fn options(max_tokens: usize) -> GenerateOptions {
     GenerateOptions {
         max_tokens: Some(max_tokens),
         sampling,
+        biases: Vec::new(),
+        logprobs: None,
         stop: Vec::new(),
         ignore_eos: true,
         show_special: Vec::new(),
@@ -203,4 +260,111 @@ fn logits_that_are_all_nan_are_the_files_fault_on_either_device() {
     cpu.start(vec![1, 2, 3], options(5), 0.0).expect("a good prompt");
     assert_eq!(next(&mut cpu), Err(found.clone()));
     assert_eq!(found.code(), ErrorCode::BadFile);
+}
+
+/// A grammar made of numbers: what it allows and forces depends on the text so far.
+#[derive(Clone)]
+struct Numbers {
+    text: Vec<u32>,
+    vocab: u32,
+    /// One in so many texts has a mask of few ids, and one in so many forces tokens.
+    strict: u32,
+    forces: u32,
+    /// It ends after so many tokens.
+    length: usize,
+}
+
+impl Numbers {
+    fn may_be(&self, id: u32) -> bool {
+        let text = mixed(&self.text);
+        if text % self.strict == 0 { (id ^ text) % 50 == 0 } else { id % 97 != text % 97 }
+    }
+}
+
+impl Constraint for Numbers {
+    fn mask(&mut self) -> Result<Vec<u32>> {
+        let mut mask = vec![0; self.vocab.div_ceil(32) as usize];
+        (0..self.vocab).filter(|&id| self.may_be(id)).for_each(|id| mask[id as usize / 32] |= 1 << (id % 32));
+        Ok(mask)
+    }
+
+    fn commit(&mut self, id: u32) -> Result<bool> {
+        let may_be = self.may_be(id) && !self.is_stopped();
+        if may_be {
+            self.text.push(id);
+        }
+        Ok(may_be)
+    }
+
+    fn commit_forced(&mut self) -> Result<Vec<u32>> {
+        let text = mixed(&self.text);
+        let count = if text % self.forces == 0 { 1 + text as usize / 8 % 7 } else { 0 };
+        let forced: Vec<u32> = (0..count as u32).map(|i| (text / 3 + 11 * i) % self.vocab).collect();
+        self.text.extend(&forced);
+        Ok(forced)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.text.len() >= self.length
+    }
+}
+
+/// Token by token, each under its mask.
+fn by_hand(prompt: &[u32], mut grammar: Numbers) -> Vec<u32> {
+    let mut ids = Vec::new();
+    loop {
+        ids.extend(grammar.commit_forced().expect("tokens"));
+        if grammar.is_stopped() {
+            return ids;
+        }
+        let text: Vec<u32> = prompt.iter().chain(&ids).copied().collect();
+        let id = best(&text, grammar.vocab, |id| grammar.may_be(id));
+        assert!(grammar.commit(id).expect("a token"));
+        ids.push(id);
+    }
+}
+
+fn constrained_run(engine: &mut Engine<InFlight>, prompt: &[u32], grammar: &Numbers, most: usize) -> Vec<u32> {
+    engine.start(prompt.to_vec(), options(most), 0.0).expect("a good prompt");
+    let grammar = grammar.clone();
+    engine.constrain(Box::pin(async move { Ok(Box::new(grammar) as Box<dyn Constraint>) }));
+    let mut ids = Vec::new();
+    while let Some(piece) = next(engine).expect("a working device") {
+        ids.extend(piece);
+    }
+    assert_eq!(engine.finish().expect("a run").ids, ids);
+    ids
+}
+
+#[test]
+fn tokens_drawn_ahead_of_their_masks_are_those_that_the_masks_leave() {
+    for (strict, forces) in [(1000, 1000), (2, 1000), (1000, 3), (4, 5), (1, 2)] {
+        for draws_ahead in [true, false] {
+            for first in 0..12 {
+                let mut engine = engine(None);
+                engine.session.draws_ahead = draws_ahead;
+                let vocab = engine.session.config.vocab as u32;
+                let grammar = Numbers { text: vec![first], vocab, strict, forces, length: 40 };
+                let expected = by_hand(&[first, 2, 3], grammar.clone());
+                assert_eq!(constrained_run(&mut engine, &[first, 2, 3], &grammar, 100), expected);
+                let cut = constrained_run(&mut engine, &[first, 2, 3], &grammar, 17);
+                assert_eq!(cut, expected[..17], "strict {strict}, forces {forces}, ahead {draws_ahead}");
+            }
+        }
+    }
+}
+
+#[test]
+fn forced_tokens_are_read_together_and_a_lax_grammar_is_not_waited_for() {
+    let mut engine = engine(None);
+    let vocab = engine.session.config.vocab as u32;
+    let lax = Numbers { text: Vec::new(), vocab, strict: 1 << 30, forces: 1 << 30, length: 90 };
+    constrained_run(&mut engine, &[1, 2, 3], &lax, 100);
+    assert!(engine.session.waves.len() < 12, "{:?}", engine.session.waves);
+    let forcing = Numbers { forces: 1, length: 60, ..lax };
+    engine.session.waves.clear();
+    let ids = constrained_run(&mut engine, &[1, 2, 3], &forcing, 100);
+    let read: usize = engine.session.waves.iter().sum();
+    assert!(engine.session.waves.len() < 22, "{:?}", engine.session.waves);
+    assert!((ids.len()..ids.len() + 6).contains(&read), "{read} of {}", ids.len());
 }

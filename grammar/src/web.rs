@@ -76,8 +76,8 @@ impl Matcher {
     }
 
     /// See [`grammar::Matcher::commit`].
-    pub fn commit(&mut self, ids: &[u32]) -> Result<usize, JsValue> {
-        self.0.commit(ids).map_err(text_of)
+    pub fn commit(&mut self, id: u32) -> Result<bool, JsValue> {
+        self.0.commit(&[id]).map(|taken| taken == 1).map_err(text_of)
     }
 
     /// See [`grammar::Matcher::commit_forced`].

@@ -1,7 +1,7 @@
 //! What the rule tables choose on a device for matrices of typical models, for people to read.
 
-use crate::gguf::GgmlType;
 use crate::forward::CHUNK;
+use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::swiglu::Gate;
 use crate::kernels::{mat_mul, mat_mul_dense, mat_mul_grouped, mat_vec};

@@ -9,7 +9,7 @@ use crate::forward::{CHUNK, checkpoint_slots};
 use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
 use crate::reference::{CpuModel, Logits};
-use crate::sampler::{Counts, SamplingOptions, counts_of_prompt, sample};
+use crate::sampler::{Counts, SamplingOptions, add_biases, count_answer, counts_of_prompt, sample_allowed};
 use crate::time_slice::TimeSlice;
 
 /// A model on the CPU with its cache and sampler.
@@ -17,7 +17,15 @@ pub struct CpuSession {
     model: CpuModel,
     options: SamplingOptions,
     ends: Vec<u32>,
+    /// Of the prompt, without the answer.
+    prompt_counts: Counts,
     counts: Counts,
+    biases: Vec<(u32, f32)>,
+    /// Whether the run wants logits, and those of the token that came out last.
+    logits: (bool, Option<Vec<f32>>),
+    mask: Option<Vec<u32>>,
+    /// Of the last token that was read; no token was chosen from them yet.
+    pending: Option<Vec<f32>>,
     steps: u32,
     /// Sampled and not yet handed out.
     sampled: Option<Token>,
@@ -42,7 +50,12 @@ impl CpuSession {
             checkpoints,
             options,
             ends: Vec::new(),
+            prompt_counts: Counts::new(),
             counts: Counts::new(),
+            biases: Vec::new(),
+            logits: (false, None),
+            mask: None,
+            pending: None,
             steps: 0,
             sampled: None,
             last: 0,
@@ -68,7 +81,7 @@ impl CpuSession {
     }
 
     /// As [`CpuSession::run`] without logits, in pieces with a checkpoint after each. False where `stop` was set.
-    async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<bool> {
+    async fn read_many(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<bool> {
         for (index, piece) in ids.chunks(CHUNK).enumerate() {
             if self.run(piece, position + index * CHUNK, Logits::None, stop).await?.is_none() {
                 return Ok(false);
@@ -95,8 +108,11 @@ impl CpuSession {
         }
     }
 
-    fn choose(&mut self, logits: &[f32]) {
-        let id = sample(logits, &self.counts, &self.options, self.steps).unwrap_or(NO_TOKEN);
+    fn choose(&mut self, mut logits: Vec<f32>) {
+        self.logits.1 = self.logits.0.then(|| logits.clone());
+        add_biases(&mut logits, &self.biases);
+        let mask = self.mask.as_deref();
+        let id = sample_allowed(&logits, &self.counts, mask, &self.options, self.steps).unwrap_or(NO_TOKEN);
         if let Some(count) = self.counts.get_mut(id as usize) {
             *count += 1;
         }
@@ -122,9 +138,12 @@ impl Session for CpuSession {
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
         self.options = *options;
         self.ends = ids.ends.to_vec();
-        self.counts = counts_of_prompt(self.model.config().vocab, prompt, ids.suppressed);
-        self.steps = 0;
+        self.prompt_counts = counts_of_prompt(self.model.config().vocab, prompt, ids.suppressed);
+        self.biases = ids.biases.to_vec();
+        self.logits = (ids.logits, None);
+        self.mask = None;
         self.sampled = None;
+        self.resume(&[], true);
     }
 
     fn rewind(&mut self, position: usize) -> usize {
@@ -139,30 +158,60 @@ impl Session for CpuSession {
     }
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        self.sampled = None;
+        let read = self.read(ids, position, stop).await?;
+        self.step()?;
+        Ok(read)
+    }
+
+    async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        (self.sampled, self.pending) = (None, None);
         // A checkpoint before the last id: the same prompt starts from there again.
         let apart = if self.checkpoints.is_some() { ids.len() - 1 } else { 0 };
         let (many, rest) = ids.split_at(apart);
-        if self.read(many, position, stop).await?
-            && let Some(logits) = self.run(rest, position + apart, Logits::Last, stop).await?
-        {
-            self.choose(&logits);
+        if self.read_many(many, position, stop).await? {
+            self.pending = self.run(rest, position + apart, Logits::Last, stop).await?;
         }
         Ok(self.model.cached() - position)
     }
 
+    fn resume(&mut self, answer: &[u32], recount: bool) {
+        self.steps = answer.len() as u32;
+        if recount {
+            self.counts.clone_from(&self.prompt_counts);
+            count_answer(&mut self.counts, answer);
+        }
+    }
+
+    fn allow(&mut self, mask: Option<&[u32]>) {
+        self.mask = mask.map(<[u32]>::to_vec);
+    }
+
+    fn draws_ahead(&self) -> bool {
+        false
+    }
+
+    fn take_logits(&mut self) -> Option<Vec<f32>> {
+        self.logits.1.take()
+    }
+
+    /// Nothing runs ahead on the CPU, but a token is chosen where its logits are there.
     fn step(&mut self) -> Result<bool> {
-        Ok(false)
+        let pending = self.pending.take();
+        let chosen = pending.is_some();
+        if let Some(logits) = pending {
+            self.choose(logits);
+        }
+        Ok(chosen)
     }
 
     fn in_flight(&self) -> usize {
-        0
+        usize::from(self.sampled.is_some())
     }
 
     async fn next(&mut self) -> Result<Option<Token>> {
         if self.sampled.is_none() {
             let logits = self.run(&[self.last], self.model.cached(), Logits::Last, &Cell::new(false)).await?;
-            self.choose(&logits.unwrap_or_default());
+            self.choose(logits.unwrap_or_default());
             self.keep_states_if_due();
         }
         Ok(self.sampled.take())

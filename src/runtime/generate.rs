@@ -8,6 +8,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use super::constraint::{Compiling, Progress};
+use super::logprobs::ChosenToken;
 use super::session::{AnySession, RunIds, Session};
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::{Buffer, Device};
@@ -22,6 +24,10 @@ pub struct GenerateOptions {
     pub max_tokens: Option<usize>,
     /// How tokens are chosen.
     pub sampling: SamplingOptions,
+    /// (id, bias): added to the logits of the id.
+    pub biases: Vec<(u32, f32)>,
+    /// How likely each token was is wanted, with so many that were most likely in its place.
+    pub logprobs: Option<usize>,
     /// Strings that end the answer and are not part of it.
     pub stop: Vec<String>,
     /// Whether end-of-generation tokens are tokens like any other.
@@ -53,10 +59,12 @@ impl FinishReason {
 }
 
 /// Text and tokens since the last piece.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct Piece {
     /// New tokens.
     pub ids: Vec<u32>,
+    /// How likely they were, where that is wanted.
+    pub tokens: Vec<ChosenToken>,
     /// Text that is final now.
     pub text: String,
 }
@@ -89,25 +97,30 @@ pub struct Engine<S = AnySession> {
     /// Set by whoever wants the run to end: it then ends at the next piece, also within a long prompt.
     pub stop: Rc<Cell<bool>>,
     /// Tokens that the KV cache holds.
-    cached: Vec<u32>,
+    pub(super) cached: Vec<u32>,
     run: Option<Run>,
 }
 
-struct Run {
-    prompt: Vec<u32>,
+pub(super) struct Run {
+    pub(super) prompt: Vec<u32>,
     cached_tokens: usize,
-    ids: Vec<u32>,
-    text: String,
+    pub(super) ids: Vec<u32>,
+    pub(super) logprobs: Option<usize>,
+    /// Tokens that end it.
+    pub(super) ends: Vec<u32>,
+    /// The grammar that it follows.
+    pub(super) guide: Option<Progress>,
+    pub(super) text: String,
     stream: TextStream,
     stops: StopMatcher,
     /// Tokens that may be sampled, at most.
-    limit: usize,
+    pub(super) limit: usize,
     /// Passes submitted that sample a token of this run.
     submitted: usize,
     started: f64,
     first: Option<f64>,
     last: f64,
-    reason: Option<FinishReason>,
+    pub(super) reason: Option<FinishReason>,
 }
 
 impl<S: Session> Engine<S> {
@@ -128,6 +141,12 @@ impl<S: Session> Engine<S> {
         options.sampling.validate()?;
         let context = self.session.context_length();
         self.check_ids(&prompt)?;
+        if let Some(&(id, _)) = options.biases.iter().find(|(id, _)| *id as usize >= self.session.config().vocab) {
+            return Err(Error::invalid_argument(format!(
+                "logitBias of id {id}, the vocabulary has {}",
+                self.session.config().vocab
+            )));
+        }
         if prompt.len() >= context {
             let message = format!(
                 "the prompt has {} tokens, the context holds {context} and needs room for an answer",
@@ -143,7 +162,12 @@ impl<S: Session> Engine<S> {
         self.cached.truncate(cached_tokens);
         let ends = if options.ignore_eos { Vec::new() } else { self.tokenizer.end_of_generation_ids() };
         self.stop.set(false);
-        let ids = RunIds { ends: &ends, suppressed: self.tokenizer.suppressed_ids() };
+        let ids = RunIds {
+            ends: &ends,
+            suppressed: self.tokenizer.suppressed_ids(),
+            biases: &options.biases,
+            logits: options.logprobs.is_some(),
+        };
         self.session.configure(&options.sampling, &ids, &prompt);
         self.run = Some(Run {
             stream: TextStream::showing(&self.tokenizer, &options.show_special),
@@ -151,6 +175,9 @@ impl<S: Session> Engine<S> {
             reason: (limit == 0).then_some(FinishReason::Length),
             prompt,
             cached_tokens,
+            logprobs: options.logprobs,
+            ends,
+            guide: None,
             limit,
             ids: Vec::new(),
             text: String::new(),
@@ -160,6 +187,13 @@ impl<S: Session> Engine<S> {
             last: now,
         });
         Ok(cached_tokens)
+    }
+
+    /// Makes the run that was started follow a grammar. Nothing of it may have been asked for yet.
+    pub fn constrain(&mut self, grammar: Compiling) {
+        if let Some(run) = &mut self.run {
+            run.guide = Some(Progress::Compiling(grammar));
+        }
     }
 
     /// The next tokens, once there are any; `None` when the run has ended.
@@ -180,6 +214,9 @@ impl<S: Session> Engine<S> {
     async fn advance(&mut self, run: &mut Run, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
         if run.reason.is_some() || self.stop.get() {
             return Ok(None);
+        }
+        if let Some(guide) = run.guide.take() {
+            return self.advance_guided(run, guide, clock).await;
         }
         if run.submitted == 0 {
             let new = &run.prompt[run.cached_tokens..];
@@ -224,11 +261,7 @@ impl<S: Session> Engine<S> {
     }
 
     fn take(&mut self, run: &mut Run, id: u32, end: bool, piece: &mut Piece, now: f64) -> Result<()> {
-        if id as usize >= self.session.config().vocab {
-            let message =
-                "every logit of a token is NaN: the file holds weights that are none, or an activation overflowed";
-            return Err(Error::bad_file(message));
-        }
+        self.check_token(id)?;
         run.first.get_or_insert(now);
         run.last = now;
         // The pass that gave this token has read the one before.
@@ -239,8 +272,29 @@ impl<S: Session> Engine<S> {
             run.end(FinishReason::Stop, piece);
             return Ok(());
         }
+        self.accept(run, id, piece, now);
+        Ok(())
+    }
+
+    /// Refuses what sampling gives where there is nothing to choose from.
+    pub(super) fn check_token(&self, id: u32) -> Result<()> {
+        if (id as usize) < self.session.config().vocab {
+            return Ok(());
+        }
+        Err(Error::bad_file(
+            "every logit of a token is NaN: the file holds weights that are none, or an activation overflowed",
+        ))
+    }
+
+    /// Makes a token part of the answer.
+    pub(super) fn accept(&mut self, run: &mut Run, id: u32, piece: &mut Piece, now: f64) {
+        run.first.get_or_insert(now);
+        run.last = now;
         run.ids.push(id);
         piece.ids.push(id);
+        if let Some((logits, count)) = self.session.take_logits().zip(run.logprobs) {
+            piece.tokens.push(ChosenToken::new(id, &logits, count));
+        }
         let text = run.stream.push(&self.tokenizer, id);
         let status = run.stops.push(&text);
         piece.text.push_str(&status.text);
@@ -249,7 +303,6 @@ impl<S: Session> Engine<S> {
         } else if run.ids.len() >= run.limit {
             run.end(FinishReason::Length, piece);
         }
-        Ok(())
     }
 
     /// Ends the run, also one that is not through, and gives what came of it.
@@ -347,7 +400,7 @@ impl Engine {
 }
 
 impl Run {
-    fn end(&mut self, reason: FinishReason, piece: &mut Piece) {
+    pub(super) fn end(&mut self, reason: FinishReason, piece: &mut Piece) {
         let rest = self.stream.flush();
         piece.text.push_str(&self.stops.push(&rest).text);
         piece.text.push_str(&self.stops.flush());

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::checkpoints::Checkpoints;
 use super::few_rows::FewRows;
+use super::gpu_choice::Choice;
 use super::gpu_evaluation::Evaluation;
 use super::gpu_model::{GpuModel, SessionPlan};
 use super::lists::Lists;
@@ -13,10 +14,12 @@ use super::pace::MIN_TOKENS;
 use super::queue::{Queue, Work};
 use super::session::{RunIds, Session, Token};
 use crate::forward::{Buffers, CHUNK, MAX_STOPS, Room};
-use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, Part, ReadBack, Ring};
+use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
+use crate::kernels::logit_bias;
 use crate::kernels::pass::{Header, Pass, READ_BYTES, Sequence, WAITING};
+use crate::kernels::sample;
 use crate::kernels::spec::{BufferId, Slice};
 use crate::model::ModelConfig;
 use crate::sampler::{SamplingOptions, counts_of_prompt};
@@ -35,8 +38,8 @@ pub struct GpuSession {
     pub(super) evaluation: Option<Evaluation>,
     /// `[EVALUATE_CHUNK, vocab]`, made at the first call of [`Session::logits_of_all`].
     pub(super) all_logits: Option<BufferId>,
-    ring: Ring,
-    greedy: bool,
+    pub(super) ring: Ring,
+    pub(super) choice: Choice,
     /// Positions written since the cache was last empty, those of tokens in flight included.
     written: Cell<usize>,
     /// The position that the next pass of decode writes.
@@ -46,7 +49,7 @@ pub struct GpuSession {
     /// Lists for passes of several rows, by their number.
     pub(super) few_rows: BTreeMap<u32, FewRows>,
     /// The sequence, where it waits for a row of a table: its pass was read back, and nothing in flight does anything.
-    waiting: Option<Sequence>,
+    pub(super) waiting: Option<Sequence>,
     /// A pass waits for room in the caches ...
     wants_room: bool,
     /// ... which could not be made.
@@ -86,7 +89,7 @@ impl GpuSession {
             lists,
             evaluation: None,
             ring,
-            greedy: true,
+            choice: Choice::default(),
             written: Cell::new(0),
             next: Cell::new(0),
             few_rows: BTreeMap::new(),
@@ -109,7 +112,7 @@ impl GpuSession {
     /// Bytes on the GPU of the session and its model.
     pub fn bytes(&self) -> u64 {
         let lists: u64 = self.all_lists().map(CommandList::bytes).sum();
-        self.table.bytes() + lists + self.ring.bytes()
+        self.table.bytes() + lists + self.ring.bytes() + self.choice.bytes()
     }
 
     /// Ids of the variants of all kernels that it and its model run, sorted.
@@ -127,7 +130,7 @@ impl GpuSession {
 
     /// Dispatches of one decoded token.
     pub fn dispatches_per_token(&self) -> usize {
-        self.lists.decode.len() + self.lists.sampling(self.greedy).len()
+        self.lists.decode.len() + self.lists.choosing(&self.choice).map(CommandList::len).sum::<usize>()
     }
 
     /// Measures how long prefill takes: one layer first, since all of them may take seconds. Leaves nothing behind that
@@ -152,7 +155,7 @@ impl GpuSession {
 
     /// Submits the layers over `ids` at `position`; where `choose`, then the head, sampling and the read of the token.
     /// False where `stop` was set before all was submitted.
-    async fn chunk(
+    pub(super) async fn chunk(
         &mut self,
         ids: &[u32],
         position: usize,
@@ -161,12 +164,15 @@ impl GpuSession {
         stop: &Cell<bool>,
     ) -> Result<bool> {
         self.advance_to(position + ids.len());
-        let Self { lists, ring, table, buffers, greedy, .. } = self;
+        let Self { lists, ring, table, buffers, choice, .. } = self;
         let read = if choose { Some(ring.reserve().ok_or_else(no_read_back)?) } else { None };
         let copy = read.as_ref().map(|read| read_copy(table.get(buffers.pass.buffer), read));
-        let then: &[&CommandList] = if choose { &[&lists.head, lists.sampling(*greedy)] } else { &[] };
-        write_pass(queue.device(), (table, buffers), ids, position);
-        let work = Work { layers: &lists.prefill, then, tokens: ids.len(), copy };
+        let then: Vec<&CommandList> = match choose {
+            true => std::iter::once(&lists.head).chain(lists.choosing(choice)).collect(),
+            false => Vec::new(),
+        };
+        write(queue.device(), table, buffers.pass, &choice.pass(ids, position).bytes());
+        let work = Work { layers: &lists.prefill, then: &then, tokens: ids.len(), copy };
         let done = queue.run(work, stop).await;
         self.moved(done.then_some(position + ids.len()));
         let ring = &mut self.ring;
@@ -176,17 +182,6 @@ impl GpuSession {
             None => {}
         }
         Ok(done)
-    }
-
-    /// Submits the pass of one token whose row is in the pass already, and the read of the next one. False where
-    /// [`MAX_DEPTH`] tokens are in flight.
-    fn submit_one(&mut self) -> bool {
-        let Some(read) = self.ring.reserve() else { return false };
-        let parts = [&self.lists.decode, self.lists.sampling(self.greedy)].map(Part::from);
-        let copy = read_copy(self.table.get(self.buffers.pass.buffer), &read);
-        self.model.device.submit(parts, 1, Some(&copy));
-        self.ring.submitted(read);
-        true
     }
 
     /// The token of a read-back; `None` where its sequence waits. One that ends the run leaves the states where they
@@ -208,7 +203,7 @@ impl GpuSession {
     /// Fetches the row that a sequence waits for, and submits again the passes that did nothing without it.
     async fn go_on(&mut self, sequence: Sequence) -> Result<()> {
         let passes = 1 + self.ring.in_flight();
-        self.ring.discard();
+        self.discard();
         self.model.ensure_rows(&[sequence.token]).await?;
         self.write(self.buffers.pass, &Pass::again(sequence).bytes());
         let position = sequence.position as usize;
@@ -248,7 +243,7 @@ impl GpuSession {
 
     pub(super) fn write_pass(&self, ids: &[u32], position: usize) {
         self.advance_to(position + ids.len());
-        write_pass(&self.model.device, (&self.table, &self.buffers), ids, position);
+        self.write(self.buffers.pass, &self.choice.pass(ids, position).bytes());
     }
 
     /// Takes note that the cache is written up to this position.
@@ -281,13 +276,17 @@ impl Session for GpuSession {
         let words: Vec<u32> = std::iter::once(ends.len() as u32).chain(ends.iter().copied()).collect();
         let sample = self.buffers.sample;
         self.write(sample.stops, bytemuck::cast_slice(&words));
-        // The kernels of sampling alone know suppressed tokens, also with a temperature of 0.
-        self.greedy = options.is_plain_greedy() && ids.suppressed.is_empty();
-        if !self.greedy {
+        self.choice = std::mem::take(&mut self.choice).of_run(options, ids);
+        if !self.choice.greedy {
             self.write(sample.options, bytemuck::bytes_of(&crate::kernels::sample::Options::from(options)));
             let counts = counts_of_prompt(self.model.config.vocab, prompt, ids.suppressed);
             self.write(sample.counts, bytemuck::cast_slice(&counts));
+            self.choice.keep_counts(options, counts);
         }
+        if self.choice.is_biased {
+            self.write(sample.biases, bytemuck::cast_slice(&logit_bias::words(ids.biases)));
+        }
+        self.allow(None);
     }
 
     /// Attention over a whole cache can go on anywhere: what lies behind is overwritten before it is seen. A ring has
@@ -307,8 +306,14 @@ impl Session for GpuSession {
     /// there are recurrent states too, so that there is a checkpoint before it: the same prompt starts from there
     /// again.
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        self.ring.discard();
-        self.waiting = None;
+        if self.choice.wants_logits {
+            let read = self.read(ids, position, stop).await?;
+            if self.choice.started {
+                self.step()?;
+            }
+            return Ok(read);
+        }
+        self.discard();
         self.make_room(position + ids.len()).await?;
         let by_decode = usize::from(self.rounds() || ids.len() == 1 || self.checkpoints.is_some());
         self.start_states(position);
@@ -341,10 +346,38 @@ impl Session for GpuSession {
         Ok(done)
     }
 
+    async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        self.read_ids(ids, position, stop).await
+    }
+
+    fn resume(&mut self, answer: &[u32], recount: bool) {
+        if let Some(counts) = self.choice.resume(answer, recount) {
+            self.write(self.buffers.sample.counts, bytemuck::cast_slice(&counts));
+        }
+    }
+
+    fn allow(&mut self, mask: Option<&[u32]>) {
+        let most = sample::mask_words(self.model.config.vocab as u32) - 1;
+        let words: Vec<u32> = match mask {
+            Some(mask) => [1].into_iter().chain(mask.iter().copied().chain(std::iter::repeat(0)).take(most)).collect(),
+            None => vec![0],
+        };
+        self.write(self.buffers.sample.mask, bytemuck::cast_slice(&words));
+    }
+
+    fn draws_ahead(&self) -> bool {
+        self.checkpoints.is_none()
+    }
+
+    fn take_logits(&mut self) -> Option<Vec<f32>> {
+        self.choice.last_logits.take()
+    }
+
     fn step(&mut self) -> Result<bool> {
-        self.wants_room = self.waiting.is_none() && self.is_full();
+        let started = self.choice.started;
+        self.wants_room = !started && self.waiting.is_none() && self.is_full();
         let submitted = self.waiting.is_none() && !self.wants_room && self.submit_one();
-        if submitted {
+        if submitted && !started {
             self.advance_to(self.next.get() + 1);
             self.moved(Some(self.next.get()));
             if self.checkpoints.as_ref().is_some_and(Checkpoints::is_due) {
@@ -372,6 +405,7 @@ impl Session for GpuSession {
             if let Some(sequence) = self.waiting.take() {
                 self.go_on(sequence).await?;
             }
+            self.read_logits().await?;
             let Some(bytes) = self.ring.next(&self.model.device).await? else { return Ok(None) };
             let token = self.token(&bytes);
             if token.is_some() {
@@ -380,8 +414,9 @@ impl Session for GpuSession {
         }
     }
 
+    /// With logits a token is always waited for: there are two reads of it.
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
-        if self.waiting.is_some() {
+        if self.waiting.is_some() || self.choice.wants_logits {
             return Ok(None);
         }
         let bytes = self.ring.next_if_ready(&self.model.device)?;
@@ -393,12 +428,12 @@ impl Session for GpuSession {
     }
 }
 
-fn no_read_back() -> Error {
+pub(super) fn no_read_back() -> Error {
     Error::new(ErrorCode::LimitExceeded, format!("{MAX_DEPTH} tokens are in flight already"))
 }
 
 /// The copy of the pass's start that is read back.
-fn read_copy<'a>(pass: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
+pub(super) fn read_copy<'a>(pass: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
     Copy { source: pass, source_offset: 0, target: read.buffer(), offset: 0, bytes: read.buffer().size() }
 }
 
@@ -406,11 +441,6 @@ fn read_copy<'a>(pass: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
 fn sequence(bytes: &[u8]) -> Sequence {
     let at = std::mem::offset_of!(Header, sequences);
     bytemuck::pod_read_unaligned(&bytes[at..at + size_of::<Sequence>()])
-}
-
-/// Writes which tokens the next pass is over.
-fn write_pass(device: &Device, (table, buffers): (&BufferTable, &Buffers), ids: &[u32], position: usize) {
-    write(device, table, buffers.pass, &Pass::chunk(0, position as u32, ids).bytes());
 }
 
 fn write(device: &Device, table: &BufferTable, slice: Slice, bytes: &[u8]) {

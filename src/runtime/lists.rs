@@ -1,5 +1,6 @@
 //! The command lists of a session.
 
+use super::gpu_choice::Choice;
 use crate::Result;
 use crate::forward;
 use crate::gpu::{BufferTable, CommandList, Device};
@@ -38,7 +39,8 @@ impl Lists {
     }
 
     /// What chooses a token from the logits.
-    pub fn sampling(&self, greedy: bool) -> &CommandList {
-        if greedy { &self.greedy } else { &self.sample }
+    pub fn choosing<'a>(&'a self, choice: &Choice) -> impl Iterator<Item = &'a CommandList> + use<'a> {
+        let sampling = if choice.greedy { &self.greedy } else { &self.sample };
+        choice.is_biased.then_some(&self.bias).into_iter().chain([sampling])
     }
 }

@@ -3,6 +3,7 @@
 #[cfg(target_arch = "wasm32")]
 mod builder;
 mod checkpoints;
+mod constraint;
 mod cpu;
 mod embed;
 #[cfg(target_arch = "wasm32")]
@@ -10,6 +11,8 @@ mod embedder;
 #[cfg(target_arch = "wasm32")]
 mod few_rows;
 mod generate;
+#[cfg(target_arch = "wasm32")]
+mod gpu_choice;
 #[cfg(target_arch = "wasm32")]
 mod gpu_evaluation;
 #[cfg(target_arch = "wasm32")]
@@ -22,6 +25,7 @@ mod gpu_session;
 mod gpu_states;
 #[cfg(target_arch = "wasm32")]
 mod lists;
+mod logprobs;
 #[cfg(any(target_arch = "wasm32", test))]
 mod pace;
 #[cfg(target_arch = "wasm32")]
@@ -31,11 +35,13 @@ mod row_cache;
 mod session;
 #[cfg(any(target_arch = "wasm32", test))]
 mod slots;
+mod speculation;
 #[cfg(target_arch = "wasm32")]
 mod staging;
 
 #[cfg(target_arch = "wasm32")]
 pub use builder::{GpuModelBuilder, GpuRun, TensorSlice};
+pub use constraint::{Compiling, Constraint};
 pub use cpu::CpuSession;
 pub use embed::{AnyEmbedder, CpuEmbedder, EmbedEngine, EmbedOptions};
 #[cfg(target_arch = "wasm32")]
@@ -45,6 +51,7 @@ pub use generate::{Engine, FinishReason, GenerateOptions, Outcome, Piece};
 pub use gpu_model::GpuModel;
 #[cfg(target_arch = "wasm32")]
 pub use gpu_session::{GpuSession, MAX_DEPTH};
+pub use logprobs::ChosenToken;
 #[cfg(target_arch = "wasm32")]
 pub use row_cache::RowSource;
 pub use session::{AnySession, NO_TOKEN, RunIds, Session, Token};

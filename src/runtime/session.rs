@@ -26,6 +26,10 @@ pub struct RunIds<'a> {
     pub ends: &'a [u32],
     /// They are never chosen.
     pub suppressed: &'a [u32],
+    /// (id, bias): added to the logits of the id.
+    pub biases: &'a [(u32, f32)],
+    /// Whether [`Session::take_logits`] is to have the logits of each token.
+    pub logits: bool,
 }
 
 /// The id that sampling returns where every logit is NaN. The shaders write the same.
@@ -54,6 +58,23 @@ pub trait Session {
     /// flight before are dropped: they belong to an earlier run. Returns how many of the ids are in the cache: fewer
     /// where `stop` was set in the meantime, and then there is no next token.
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize>;
+
+    /// As [`Session::feed`] without choosing a token: that is what the next [`Session::step`] does.
+    async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize>;
+
+    /// Takes note of the answer so far, where not every token of it was chosen by a pass before: the next is number
+    /// `answer.len()` for the random generator. With `recount` its tokens are counted anew for penalties.
+    fn resume(&mut self, answer: &[u32], recount: bool);
+
+    /// Only ids of this mask, a bit for each and 32 to a word, may be chosen by passes submitted from now on; `None`
+    /// allows all.
+    fn allow(&mut self, mask: Option<&[u32]>);
+
+    /// Whether tokens in flight can be dropped and others put in their place at no cost.
+    fn draws_ahead(&self) -> bool;
+
+    /// The model's logits for the token that came out last, where the run wants them.
+    fn take_logits(&mut self) -> Option<Vec<f32>>;
 
     /// Submits the pass of the next token, ahead of reading the last; false where no more may be in flight.
     fn step(&mut self) -> Result<bool>;
@@ -114,6 +135,26 @@ impl Session for AnySession {
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         either!(self, session => session.feed(ids, position, stop).await)
+    }
+
+    async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        either!(self, session => session.read(ids, position, stop).await)
+    }
+
+    fn resume(&mut self, answer: &[u32], recount: bool) {
+        either!(self, session => session.resume(answer, recount));
+    }
+
+    fn allow(&mut self, mask: Option<&[u32]>) {
+        either!(self, session => session.allow(mask));
+    }
+
+    fn draws_ahead(&self) -> bool {
+        either!(self, session => session.draws_ahead())
+    }
+
+    fn take_logits(&mut self) -> Option<Vec<f32>> {
+        either!(self, session => session.take_logits())
     }
 
     fn step(&mut self) -> Result<bool> {

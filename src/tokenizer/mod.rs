@@ -117,7 +117,21 @@ impl Tokenizer {
             ids.extend(self.rules.begin);
         }
         let matcher = if parse_special { &self.special } else { &self.added };
-        let mut at_start = true;
+        self.encode_parts(text, matcher, true, &mut ids);
+        if add_special {
+            ids.extend(self.rules.end);
+        }
+        ids
+    }
+
+    /// The token ids of a text in the middle of another: no space is put before it, and nothing in it is special.
+    pub fn encode_inside(&self, text: &str) -> Vec<u32> {
+        let mut ids = Vec::with_capacity(text.len() / 3 + 2);
+        self.encode_parts(text, &self.added, false, &mut ids);
+        ids
+    }
+
+    fn encode_parts(&self, text: &str, matcher: &Matcher, mut at_start: bool, ids: &mut Vec<u32>) {
         matcher.cut(
             &self.vocab,
             text,
@@ -125,15 +139,11 @@ impl Tokenizer {
             |fragment| {
                 match fragment {
                     Fragment::Token(id) => ids.push(id),
-                    Fragment::Text(text) => self.encode_text(text, at_start, &mut ids),
+                    Fragment::Text(text) => self.encode_text(text, at_start, ids),
                 }
                 at_start = matches!(fragment, Fragment::Token(_));
             },
         );
-        if add_special {
-            ids.extend(self.rules.end);
-        }
-        ids
     }
 
     /// The token ids of a query and a document for a reranker: `[CLS] query [SEP] document [SEP]`,
@@ -214,6 +224,12 @@ impl Tokenizer {
     pub fn special_id(&self, name: &str) -> Option<u32> {
         let id = self.special.longest(&self.vocab, name.as_bytes())?;
         (self.vocab.token(id) == Some(name.as_bytes())).then_some(id)
+    }
+
+    /// Whether a token is written as text, and does not end it.
+    pub fn is_text(&self, id: u32) -> bool {
+        let kind = self.vocab.kind(id);
+        matches!(kind, Some(Kind::Normal | Kind::UserDefined | Kind::Byte)) && !self.is_end_of_generation(id)
     }
 
     /// The number of tokens.

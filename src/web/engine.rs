@@ -44,6 +44,9 @@ struct JsGenerateOptions {
     seed: f64,
     stop: Vec<String>,
     ignore_eos: bool,
+    /// [id, bias]
+    biases: Vec<(u32, f32)>,
+    logprobs: Option<u32>,
     show_special: Vec<String>,
 }
 
@@ -62,6 +65,8 @@ impl Default for JsGenerateOptions {
             seed: 0.0,
             stop: Vec::new(),
             ignore_eos: false,
+            biases: Vec::new(),
+            logprobs: None,
             show_special: Vec::new(),
         }
     }
@@ -82,8 +87,9 @@ impl JsGenerateOptions {
         sampling.validate()?;
         let max_tokens = self.max_tokens.map(|n| integer("maxTokens", n, f64::from(u32::MAX))).transpose()?;
         let max_tokens = max_tokens.map(|n| n as usize);
-        let Self { stop, ignore_eos, show_special, .. } = self;
-        Ok(GenerateOptions { max_tokens, sampling, stop, ignore_eos, show_special })
+        let logprobs = self.logprobs.map(|count| count as usize);
+        let Self { stop, ignore_eos, show_special, biases, .. } = self;
+        Ok(GenerateOptions { max_tokens, sampling, biases, logprobs, stop, ignore_eos, show_special })
     }
 }
 
@@ -163,6 +169,23 @@ impl WasmModel {
         to_value(&Started { prompt_tokens, cached_tokens })
     }
 
+    /// Makes the generation that was started follow a grammar: a promise of a matcher of the module `grammar`.
+    pub fn constrain(&self, matcher: js_sys::Promise) -> Result<(), JsValue> {
+        self.borrow()?.constrain(super::constraint::compiling(matcher));
+        Ok(())
+    }
+
+    /// What the module `grammar` wants to know of the tokens: `{ bytes, ends, kinds, endOfGeneration }`.
+    pub fn tokens(&self) -> Result<JsValue, JsValue> {
+        super::constraint::tokens(&self.tokenizer)
+    }
+
+    /// Token ids of a text in the middle of an answer.
+    #[wasm_bindgen(js_name = tokenizeInside)]
+    pub fn tokenize_inside(&self, text: &str) -> Vec<u32> {
+        self.tokenizer.encode_inside(text)
+    }
+
     /// The next tokens and the text that became final; `undefined` when the generation has ended.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub async fn next(&self) -> Result<JsValue, JsValue> {
@@ -172,6 +195,10 @@ impl WasmModel {
         let made = js_sys::Object::new();
         js_sys::Reflect::set(&made, &"ids".into(), &js_sys::Uint32Array::from(piece.ids.as_slice()))?;
         js_sys::Reflect::set(&made, &"text".into(), &piece.text.into())?;
+        if !piece.tokens.is_empty() {
+            let tokens = super::logprobs::chosen(&piece.tokens, &self.tokenizer)?;
+            js_sys::Reflect::set(&made, &"tokens".into(), &tokens)?;
+        }
         Ok(made.into())
     }
 

@@ -1,5 +1,6 @@
 //! The wasm-bindgen classes: the only place that knows JavaScript. `js/` wraps them into the public API.
 
+mod constraint;
 mod engine;
 mod errors;
 #[cfg(feature = "harness")]
@@ -7,6 +8,7 @@ mod harness;
 mod info;
 mod inspect;
 mod load;
+mod logprobs;
 #[cfg(feature = "harness")]
 mod reading;
 mod source;
