@@ -4,16 +4,22 @@
  * another thread.
  */
 import type { Input } from './embedding.js';
+import type { GrammarText } from './grammar.js';
 import type { Evaluation, GenerationResult, ModelInfo, Piece } from './types.js';
 import type { Conversation, TensorEngine, TensorHandle, WasmGenerateOptions } from './wasm/webgguf.js';
 
 /** A checked prompt: text, a conversation, or ids as they are. @internal */
 export type Prompt = string | Conversation | Uint32Array;
 
+/** Of `generate`. @internal */
+export interface StartOptions extends WasmGenerateOptions {
+  readonly grammar?: GrammarText;
+}
+
 /** Writes one text at a time; the calls belong between `start` and `finish`. @internal */
 export interface TextEngine {
   /** Encodes the prompt and begins. */
-  start(prompt: Prompt, options: WasmGenerateOptions): Promise<void>;
+  start(prompt: Prompt, options: StartOptions): Promise<void>;
   /** The next piece; `undefined` at the end. */
   next(): Promise<Piece | undefined>;
   /** Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`. */

@@ -4,7 +4,7 @@
 import type { TextEngine } from './engine.js';
 import { fromWasm } from './errors.js';
 import type { Queue } from './queue.js';
-import type { GenerationResult, Piece } from './types.js';
+import type { ChosenToken, GenerationResult, Piece } from './types.js';
 
 /** What a generation needs from its model. @internal */
 export interface Run {
@@ -41,6 +41,7 @@ const NOTHING: GenerationResult = {
 export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<GenerationResult> {
   readonly #run: Run;
   readonly #pieces: Piece[] = [];
+  readonly #tokens: ChosenToken[] = [];
   readonly #result: Promise<GenerationResult>;
   #resolve!: (result: GenerationResult) => void;
   #reject!: (error: unknown) => void;
@@ -148,11 +149,16 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
       if (!this.#engine) await this.#start();
       if (this.#over || !this.#engine) return;
       const piece = this.#cancelled ? undefined : await this.#engine.next();
-      if (piece) this.#pieces.push(piece);
+      if (piece) this.#take(piece);
       else this.#end(await this.#engine.finish());
     } catch (error) {
       await this.#fail(fromWasm(error));
     }
+  }
+
+  #take(piece: Piece): void {
+    this.#pieces.push(piece);
+    if (piece.tokens) this.#tokens.push(...piece.tokens);
   }
 
   async #start(): Promise<void> {
@@ -164,7 +170,8 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   #end(result: GenerationResult): void {
     this.#close();
-    this.#resolve(this.#cancelled ? { ...result, finishReason: 'abort' } : result);
+    const whole = this.#tokens.length > 0 ? { ...result, tokens: this.#tokens } : result;
+    this.#resolve(this.#cancelled ? { ...whole, finishReason: 'abort' } : whole);
   }
 
   async #fail(error: unknown): Promise<void> {

@@ -3,14 +3,15 @@
  */
 import { cancellable, settled } from './cancel.js';
 import { type Input, runInputs } from './embedding.js';
-import type { EmbedCall, Engine, Prompt } from './engine.js';
+import type { EmbedCall, Engine, Prompt, StartOptions } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from './errors.js';
+import { Grammars } from './grammar.js';
 import { progressReporter } from './progress.js';
 import { splitSourceOptions } from './options.js';
 import { withSources } from './sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Source } from './types.js';
 import { wasmClasses } from './wasm.js';
-import type { ByteSource, Conversation, TensorEngine, TensorHandle, WasmGenerateOptions } from './wasm/webgguf.js';
+import type { ByteSource, Conversation, TensorEngine, TensorHandle } from './wasm/webgguf.js';
 import type { WasmModel as WasmHandle } from './wasm/webgguf.js';
 
 /** Most elements of a typed array that WebAssembly can address. */
@@ -20,9 +21,11 @@ const MOST_ELEMENTS = 2 ** 32 - 1;
 export class LocalEngine implements Engine {
   readonly info: ModelInfo;
   readonly #handle: WasmHandle;
+  readonly #grammars: Grammars;
 
   private constructor(handle: WasmHandle) {
     this.#handle = handle;
+    this.#grammars = new Grammars(handle);
     this.info = handle.info();
   }
 
@@ -62,8 +65,12 @@ export class LocalEngine implements Engine {
     return guarded(() => this.#handle.applyChatTemplate(conversation));
   }
 
-  async start(prompt: Prompt, options: WasmGenerateOptions): Promise<void> {
+  async start(prompt: Prompt, { grammar, ...options }: StartOptions): Promise<void> {
     guarded(() => this.#handle.start(this.#encode(prompt), options));
+    if (!grammar) return;
+    const matcher = this.#grammars.matcher(grammar);
+    matcher.catch(() => {}); // the generation reports it, unless that was stopped before
+    guarded(() => this.#handle.constrain(matcher));
   }
 
   async next(): Promise<Piece | undefined> {
@@ -128,6 +135,7 @@ export class LocalEngine implements Engine {
   }
 
   async free(): Promise<void> {
+    this.#grammars.free();
     this.#handle.free();
   }
 

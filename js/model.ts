@@ -5,10 +5,11 @@
 import { abortable, cancellable } from './cancel.js';
 import { conversationOf } from './conversation.js';
 import { checkInputs, type Input } from './embedding.js';
-import type { Engine } from './engine.js';
+import type { Engine, StartOptions } from './engine.js';
 import { invalidArgument } from './errors.js';
 import { Generation } from './generation.js';
 import type { Gpu } from './gpu.js';
+import { grammarText } from './grammar.js';
 import { LocalEngine } from './local-engine.js';
 import { type Completions, LocalCompletions } from './openai/completions.js';
 import { type Embeddings, LocalEmbeddings } from './openai/embeddings.js';
@@ -45,7 +46,6 @@ import type {
   TokenizeOptions,
 } from './types.js';
 import { wasmClasses } from './wasm.js';
-import type { WasmGenerateOptions } from './wasm/webgguf.js';
 import { WorkerEngine } from './worker-engine.js';
 
 /**
@@ -154,13 +154,17 @@ export class WasmModel {
    * const { text } = await model.generate([{ role: 'user', content: 'Hi!' }], { maxTokens: 100 });
    */
   generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
-    const { signal, stop = [], seed = randomSeed(), grammar, logitBias, logprobs, ...rest } = generateOptions(options);
-    if (grammar || logitBias || logprobs !== undefined) {
-      throw invalidArgument('generate: grammar, logitBias and logprobs are not part of this build yet');
-    }
+    const { signal, stop = [], seed = randomSeed(), grammar, logitBias, ...rest } = generateOptions(options);
+    if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
     const engine = this.#use('generate');
     const checked = promptOf(prompt, this.info.vocabularySize);
-    const wasmOptions: WasmGenerateOptions = { ...rest, seed, stop: [stop].flat() };
+    const wasmOptions: StartOptions = {
+      ...rest,
+      seed,
+      stop: [stop].flat(),
+      ...(logitBias && { biases: Object.entries(logitBias).map(([id, bias]) => [Number(id), bias] as const) }),
+      ...(grammar && { grammar: grammarText(grammar) }),
+    };
     const start = (): Promise<void> => engine.start(checked, wasmOptions);
     return new Generation({ queue: this.#queue, engine, signal, start });
   }

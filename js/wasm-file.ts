@@ -5,9 +5,31 @@ import { WebggufError, invalidArgument } from './errors.js';
 import { show } from './options.js';
 import type { WasmInput } from './types.js';
 
-/** The name under which package.json exports the file. */
-const EXPORTED = 'webgguf/webgguf_bg.wasm';
-const GIVE_URL = 'give its URL with init({ wasm: url })';
+/** One of the package's two files. */
+interface PackageFile {
+  /** Its folder in dist/. */
+  readonly folder: 'wasm' | 'grammar';
+  readonly name: string;
+  /** The option of `init` for it. */
+  readonly option: 'wasm' | 'grammarWasm';
+  readonly url: () => URL;
+}
+
+/** Bundlers find the files by these expressions: they must stay as they are. */
+const ENGINE: PackageFile = {
+  folder: 'wasm',
+  name: 'webgguf_bg.wasm',
+  option: 'wasm',
+  url: () => new URL('./wasm/webgguf_bg.wasm', import.meta.url),
+};
+const GRAMMAR: PackageFile = {
+  folder: 'grammar',
+  name: 'webgguf_grammar_bg.wasm',
+  option: 'grammarWasm',
+  url: () => new URL('./grammar/webgguf_grammar_bg.wasm', import.meta.url),
+};
+
+const giveUrl = ({ option }: PackageFile): string => `give its URL with init({ ${option}: url })`;
 
 /** What wasm-bindgen's glue can start from: a response whose body is WebAssembly, bytes, or a compiled module. */
 type WasmFile = Response | BufferSource | WebAssembly.Module;
@@ -18,14 +40,31 @@ type WasmFile = Response | BufferSource | WebAssembly.Module;
  * @throws {WebggufError} `download_failed`
  * @internal
  */
-export async function wasmBesideScript(): Promise<WasmFile> {
-  const url = urlBesideScript();
+export function wasmBesideScript(): Promise<WasmFile> {
+  return besideScript(ENGINE);
+}
+
+let grammarInput: WasmInput | Promise<WasmInput> | undefined;
+
+/** Where the file for grammars is, if not beside this script. @internal */
+export function setGrammarFile(input: WasmInput | Promise<WasmInput> | undefined): void {
+  grammarInput ??= input;
+}
+
+/** The file for grammars. @internal */
+export async function grammarFile(): Promise<WasmFile> {
+  const input = await grammarInput;
+  return input === undefined ? besideScript(GRAMMAR) : openWasm(input, GRAMMAR);
+}
+
+async function besideScript(file: PackageFile): Promise<WasmFile> {
+  const url = urlBesideScript(file);
   try {
-    return await openWasm(url);
+    return await openWasm(url, file);
   } catch (error) {
-    const server = viteServerOf(url);
+    const server = viteServerOf(url, file);
     if (server === undefined) throw error;
-    const moved = await openFromVite(server);
+    const moved = await openFromVite(server, file);
     if (moved) return moved;
     const message =
       `${url.href}: Vite has moved the JavaScript of webgguf without its WebAssembly; ` +
@@ -34,14 +73,13 @@ export async function wasmBesideScript(): Promise<WasmFile> {
   }
 }
 
-/** Bundlers find the file by this expression: it must stay as it is. */
-function urlBesideScript(): URL {
+function urlBesideScript(file: PackageFile): URL {
   try {
-    return new URL('./wasm/webgguf_bg.wasm', import.meta.url);
+    return file.url();
   } catch (cause) {
     const message =
-      'the URL of webgguf_bg.wasm is not known: this bundle is no ES module, so import.meta.url is missing; ' +
-      `copy the file from node_modules/webgguf/dist/wasm and ${GIVE_URL}`;
+      `the URL of ${file.name} is not known: this bundle is no ES module, so import.meta.url is missing; ` +
+      `copy the file from node_modules/webgguf/dist/${file.folder} and ${giveUrl(file)}`;
     throw new WebggufError('download_failed', message, { cause });
   }
 }
@@ -52,29 +90,31 @@ function urlBesideScript(): URL {
  * @throws {WebggufError} `download_failed`, `invalid_argument`
  * @internal
  */
-export async function openWasm(input: WasmInput): Promise<WasmFile> {
+export async function openWasm(input: WasmInput, of: PackageFile = ENGINE): Promise<WasmFile> {
   const isAddress = typeof input === 'string' || input instanceof URL || input instanceof Request;
-  const file = isAddress ? await readOrFetch(input) : input;
-  if (file instanceof Response) return checkResponse(file);
+  const file = isAddress ? await readOrFetch(input, of) : input;
+  if (file instanceof Response) return checkResponse(file, of);
   if (typeof file === 'object' && file !== null) return file;
-  throw invalidArgument(`init: 'wasm' must be a URL, response, bytes or module, found ${show(file)}`);
+  throw invalidArgument(`init: '${of.option}' must be a URL, response, bytes or module, found ${show(file)}`);
 }
 
-function checkResponse(response: Response): Response {
+function checkResponse(response: Response, of: PackageFile): Response {
   const isPage = response.headers.get('content-type')?.startsWith('text/html');
   if (response.ok && !isPage) return response;
   void response.body?.cancel();
   const what = isPage && response.ok ? 'a web page instead of WebAssembly' : `HTTP status ${response.status}`;
-  throw new WebggufError('download_failed', `${response.url}: ${what}; ${GIVE_URL}`);
+  throw new WebggufError('download_failed', `${response.url}: ${what}; ${giveUrl(of)}`);
 }
 
-async function readOrFetch(input: string | URL | Request): Promise<Response | BufferSource> {
+async function readOrFetch(input: string | URL | Request, of: PackageFile): Promise<Response | BufferSource> {
   const url = input instanceof Request ? input.url : String(input);
   try {
     const files = url.startsWith('file:') ? fileSystem() : undefined;
     return await (files ? files.readFile(new URL(url)) : fetch(input));
   } catch (cause) {
-    throw new WebggufError('download_failed', `${url}: could not be read (${String(cause)}); ${GIVE_URL}`, { cause });
+    throw new WebggufError('download_failed', `${url}: could not be read (${String(cause)}); ${giveUrl(of)}`, {
+      cause,
+    });
   }
 }
 
@@ -93,9 +133,9 @@ function fileSystem(): FileSystem | undefined {
  * In development, Vite 5 to 7 bundle each dependency into one file of `node_modules/.vite/deps` and leave other files
  * where they were. Returns the base URL of the Vite server if `url` has lost its file in this way.
  */
-function viteServerOf(url: URL): string | undefined {
-  const path = /^(.*?)\/(?:@fs\/|node_modules\/|\.vite\/)(?:.*\/)?deps(?:_\w+)?\/wasm\//.exec(url.pathname);
-  return path ? url.origin + path[1] : undefined;
+function viteServerOf(url: URL, { folder }: PackageFile): string | undefined {
+  const path = /^(.*?)\/(?:@fs\/|node_modules\/|\.vite\/)(?:.*\/)?deps(?:_\w+)?\/(\w+)\//.exec(url.pathname);
+  return path?.[2] === folder ? url.origin + path[1] : undefined;
 }
 
 /**
@@ -103,12 +143,12 @@ function viteServerOf(url: URL): string | undefined {
  * @internal
  */
 export async function fileFromVite(file: string): Promise<URL | undefined> {
-  const server = viteServerOf(urlBesideScript());
+  const server = viteServerOf(urlBesideScript(ENGINE), ENGINE);
   if (server === undefined) return undefined;
   const usual = new URL(`${server}/node_modules/webgguf/dist/${file}`);
   const { ok, headers } = await fetch(usual);
   if (ok && !headers.get('content-type')?.startsWith('text/html')) return usual;
-  const wasm = await exportedFromVite(server);
+  const wasm = await exportedFromVite(server, ENGINE);
   return wasm && new URL(`../${file}`, wasm);
 }
 
@@ -116,19 +156,20 @@ export async function fileFromVite(file: string): Promise<URL | undefined> {
  * The file from a Vite server: from its usual place, else (packages hoisted in a monorepo) from where Vite finds it by
  * its exported name. `?init` is how an application of Vite imports WebAssembly; what it answers holds the URL.
  */
-async function openFromVite(server: string): Promise<WasmFile | undefined> {
-  const usual = await openWasm(`${server}/node_modules/webgguf/dist/wasm/webgguf_bg.wasm`).catch(() => undefined);
+async function openFromVite(server: string, of: PackageFile): Promise<WasmFile | undefined> {
+  const { folder, name } = of;
+  const usual = await openWasm(`${server}/node_modules/webgguf/dist/${folder}/${name}`, of).catch(() => undefined);
   if (usual) return usual;
   try {
-    const url = await exportedFromVite(server);
-    return url && (await openWasm(url));
+    const url = await exportedFromVite(server, of);
+    return url && (await openWasm(url, of));
   } catch {
     return undefined;
   }
 }
 
-async function exportedFromVite(server: string): Promise<URL | undefined> {
-  const module = await (await fetch(`${server}/@id/${EXPORTED}?import&init`)).text();
-  const path = /"([^"]*webgguf_bg\.wasm[^"]*)"/.exec(module)?.[1];
+async function exportedFromVite(server: string, { name }: PackageFile): Promise<URL | undefined> {
+  const module = await (await fetch(`${server}/@id/webgguf/${name}?import&init`)).text();
+  const path = new RegExp(`"([^"]*${name.replace('.', '\\.')}[^"]*)"`).exec(module)?.[1];
   return path ? new URL(path, server) : undefined;
 }

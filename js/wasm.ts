@@ -4,7 +4,7 @@
 import { WebggufError, fromWasm } from './errors.js';
 import { show } from './options.js';
 import type { WasmInput } from './types.js';
-import { openWasm, wasmBesideScript } from './wasm-file.js';
+import { openWasm, setGrammarFile, wasmBesideScript } from './wasm-file.js';
 import glue, { inspect, TensorEngine, VocabularyHandle, WasmModel } from './wasm/webgguf.js';
 
 /** Options of {@link init}. */
@@ -19,6 +19,8 @@ export interface InitOptions {
    * beside the package's own JavaScript, which Vite, webpack and Next.js find by themselves.
    */
   worker?: string | URL | undefined;
+  /** The file `webgguf_grammar_bg.wasm` in the same way; it is only fetched when a text is first to follow a grammar. */
+  grammarWasm?: WasmInput | Promise<WasmInput> | undefined;
 }
 
 let started: Promise<void> | undefined;
@@ -38,6 +40,7 @@ let settings: { wasm?: WasmInput | undefined; worker?: string | URL | undefined 
  *   is not the WebAssembly of this version
  */
 export async function init(options: InitOptions = {}): Promise<void> {
+  setGrammarFile(options.grammarWasm);
   started ??= start(options);
   try {
     await started;

@@ -298,7 +298,7 @@ impl Constraint for Numbers {
 
     fn commit_forced(&mut self) -> Result<Vec<u32>> {
         let text = mixed(&self.text);
-        let count = if text % self.forces == 0 { 1 + text as usize / 8 % 7 } else { 0 };
+        let count = if text % self.forces == 0 && !self.is_stopped() { 1 + text as usize / 8 % 7 } else { 0 };
         let forced: Vec<u32> = (0..count as u32).map(|i| (text / 3 + 11 * i) % self.vocab).collect();
         self.text.extend(&forced);
         Ok(forced)
@@ -366,5 +366,5 @@ fn forced_tokens_are_read_together_and_a_lax_grammar_is_not_waited_for() {
     let ids = constrained_run(&mut engine, &[1, 2, 3], &forcing, 100);
     let read: usize = engine.session.waves.iter().sum();
     assert!(engine.session.waves.len() < 22, "{:?}", engine.session.waves);
-    assert!((ids.len()..ids.len() + 6).contains(&read), "{read} of {}", ids.len());
+    assert!(read <= ids.len(), "{read} of {}", ids.len());
 }

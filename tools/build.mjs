@@ -1,7 +1,8 @@
 // Builds the package: Rust to WebAssembly, its glue, TypeScript; everything a user installs ends up in dist/.
 //
-//   src, shaders ──cargo──► .wasm ──wasm-bindgen, wasm-opt──► pkg/
-//   pkg/ ──copy──► dist/wasm/;  js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
+//   src, shaders ──cargo──► .wasm ──wasm-bindgen, wasm-opt──► pkg/;  grammar/src ──the same──► pkg/grammar/
+//   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/
+//    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
 //
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
 
@@ -23,13 +24,21 @@ import {
   withLock,
   writeJson,
 } from './common.mjs';
+import { withoutExports } from './wasm_exports.mjs';
 import { findBindgen, findToolchain, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 
 export const DIST = path.join(ROOT, 'dist');
-/** Bytes of WebAssembly and JavaScript after gzip that the package may have. */
+/** Bytes of WebAssembly and JavaScript after gzip that the package may have, without the WebAssembly for grammars. */
 export const SIZE_BUDGET = 1_000_000;
+/** The same of the WebAssembly for grammars, which is fetched when it is first needed. */
+export const GRAMMAR_BUDGET = 450_000;
 
 const PKG = path.join(ROOT, 'pkg');
+/** The crate for grammars, which has dependencies of its own, and what is made of it. */
+const GRAMMAR = path.join(ROOT, 'grammar');
+const GRAMMAR_PKG = path.join(PKG, 'grammar');
+/** What the build of the engine makes. */
+const ENGINE_FILES = ['pkg/webgguf.js', 'pkg/webgguf_bg.wasm', 'pkg/snippets'];
 /** The WebAssembly of www/kernels.html: the crate with its kernel cases. */
 const HARNESS = path.join(ROOT, 'www', 'harness');
 /** Libraries of the demo page, which are not in the package: name in www/vendor/, and where npm puts the file. */
@@ -37,6 +46,10 @@ const VENDOR = path.join(ROOT, 'www', 'vendor');
 const LIBRARIES = { 'marked.js': 'marked/lib/marked.esm.js', 'dompurify.js': 'dompurify/dist/purify.es.mjs' };
 const STAMPS = path.join(CACHE, 'build.json');
 const BUILT = path.join(ROOT, 'target', TARGET, 'release', 'webgguf.wasm');
+
+// The types are js/wasm/*.d.ts and js/grammar/*.d.ts; js/wasm-file.ts alone says where the files are, so that bundlers
+// see one address of each.
+const GLUE = ['--target', 'web', '--no-typescript', '--omit-default-module-path', '--remove-producers-section'];
 
 // What rustc emits for wasm32 by default: wasm-opt must be told, or it refuses the module.
 const WASM_FEATURES = [
@@ -72,8 +85,19 @@ export async function build({ quiet = false } = {}) {
       toolchain.version,
       ...WASM_FEATURES,
     );
-    await stage('WebAssembly', wasm, stamps, ['pkg'], () => buildWasm(toolchain), say);
-    const script = hashOf(filesUnder('js', 'tsconfig.json', 'package-lock.json'), wasm);
+    await stage('WebAssembly', wasm, stamps, ENGINE_FILES, () => buildWasm(toolchain), say);
+    const grammar = hashOf(
+      filesUnder(
+        'grammar/src',
+        'grammar/Cargo.toml',
+        'grammar/Cargo.lock',
+        'tools/build.mjs',
+        'tools/wasm_exports.mjs',
+      ),
+      toolchain.version,
+    );
+    await stage('grammars', grammar, stamps, ['pkg/grammar'], () => buildGrammar(toolchain), say);
+    const script = hashOf(filesUnder('js', 'tsconfig.json', 'package-lock.json'), wasm, grammar);
     await stage('JavaScript', script, stamps, ['dist'], buildScript, say);
   });
   say(describeSizes(sizes()));
@@ -122,19 +146,34 @@ async function stage(name, inputs, stamps, outputs, work, say) {
   say(`${name}: built in ${seconds(start)}`);
 }
 
+/** llguidance, small rather than fast: it runs for a fraction of a millisecond per token. */
+async function buildGrammar({ bin }) {
+  const target = path.join(ROOT, 'target', 'grammar');
+  const env = { ...rustEnv(bin), CARGO_TARGET_DIR: target, CARGO_ENCODED_RUSTFLAGS: remapFlags().join('\x1f') };
+  await must(path.join(bin, 'cargo'), ['build', '--release', '--locked', '--target', TARGET], { cwd: GRAMMAR, env });
+  const built = path.join(target, TARGET, 'release', 'webgguf_grammar.wasm');
+  fs.rmSync(GRAMMAR_PKG, { recursive: true, force: true });
+  await must(bindgen(), [...GLUE, '--out-dir', GRAMMAR_PKG, built], { quiet: true });
+  const module = path.join(GRAMMAR_PKG, 'webgguf_grammar_bg.wasm');
+  fs.writeFileSync(module, withoutExports(fs.readFileSync(module), /^llg_/));
+  // -Oz makes fewer bytes of it, and more after gzip.
+  await optimise(module, '-O1');
+}
+
 async function buildWasm({ bin }) {
   const flags = `target.${TARGET}.rustflags=${JSON.stringify(remapFlags())}`;
   const cargo = ['build', '--release', '--target', TARGET, '--lib', '--config', flags];
   await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
-  fs.rmSync(PKG, { recursive: true, force: true });
-  // The types are js/wasm/*.d.ts; js/wasm.ts alone says where the file is, so that bundlers see one address.
-  const glue = ['--target', 'web', '--no-typescript', '--omit-default-module-path', '--remove-producers-section'];
-  await must(bindgen(), [...glue, '--out-dir', PKG, BUILT], { quiet: true });
+  for (const file of ENGINE_FILES) fs.rmSync(path.join(ROOT, file), { recursive: true, force: true });
+  await must(bindgen(), [...GLUE, '--out-dir', PKG, BUILT], { quiet: true });
+  await optimise(path.join(PKG, 'webgguf_bg.wasm'), '-O3');
+}
+
+async function optimise(module, level) {
   const opt = path.join(ROOT, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
-  const module = path.join(PKG, 'webgguf_bg.wasm');
-  const smaller = path.join(PKG, 'webgguf_opt.wasm');
   const features = WASM_FEATURES.map((feature) => `--enable-${feature}`);
-  await must(process.execPath, [opt, '-O3', ...features, module, '-o', smaller], { quiet: true });
+  const smaller = `${module}.smaller`;
+  await must(process.execPath, [opt, level, ...features, module, '-o', smaller], { quiet: true });
   fs.renameSync(smaller, module);
 }
 
@@ -148,7 +187,10 @@ async function buildScript() {
   const sources = filesUnder('js');
   if (sources.length === 0) throw new Stop('js/ holds no TypeScript', 'check the clone');
   fs.rmSync(DIST, { recursive: true, force: true });
-  fs.cpSync(PKG, path.join(DIST, 'wasm'), { recursive: true });
+  for (const file of ENGINE_FILES) {
+    fs.cpSync(path.join(ROOT, file), path.join(DIST, 'wasm', path.relative('pkg', file)), { recursive: true });
+  }
+  fs.cpSync(GRAMMAR_PKG, path.join(DIST, 'grammar'), { recursive: true });
   const tsc = [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.'];
   await must(process.execPath, tsc);
   await withoutComments(tsc);
@@ -185,8 +227,12 @@ export function sizes() {
     });
 }
 
+/** Whether a file is fetched only when a text is first to follow a grammar. */
+export const isForGrammars = ({ file }) => file === 'dist/grammar/webgguf_grammar_bg.wasm';
+
 export function describeSizes(list) {
-  const total = { file: 'total', raw: sum(list, 'raw'), gzip: sum(list, 'gzip') };
+  const core = list.filter((item) => !isForGrammars(item));
+  const total = { file: 'total without grammars', raw: sum(core, 'raw'), gzip: sum(core, 'gzip') };
   const row = ({ file, raw, gzip }) => `${file.padEnd(32)}${format(raw)} B  ${format(gzip)} B gzipped`;
   return [...list, total].map(row).join('\n');
 }

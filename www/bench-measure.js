@@ -56,8 +56,9 @@ class Bench {
   async once(promptLength, maxTokens) {
     const ids = this.prompt(promptLength);
     await this.model.reset();
-    const { temperature } = this.settings;
-    const options = { maxTokens, temperature, seed: 1, ignoreEos: true };
+    const { temperature, schema } = this.settings;
+    const grammar = schema && { jsonSchema: schema };
+    const options = { maxTokens, temperature, seed: 1, ...(grammar ? { grammar } : { ignoreEos: true }) };
     const begun = performance.now();
     let [n, first, firstIds] = [0, undefined, 0];
     for await (const piece of this.model.generate(ids, options)) {

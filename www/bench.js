@@ -25,6 +25,7 @@ const KNOWN = [
   'per_layer',
   'temperature',
   'kernels',
+  'schema',
   'report',
   ...Object.keys(NUMBERS),
 ];
@@ -68,9 +69,39 @@ function settingsOf(query) {
     kvType: query.get('kv') || 'f16',
     perLayerEmbeddings: wordOrNumber(query.get('per_layer')),
     temperature,
+    schema: schemaOf(query),
     kernels: query.get('kernels') === '1',
     ...Object.fromEntries(numbers),
   };
+}
+
+/** Records without end: keys that are forced, numbers, a choice, and texts of which the model writes every token. */
+const RECORDS = {
+  type: 'array',
+  minItems: 10_000,
+  items: {
+    type: 'object',
+    properties: {
+      id: { type: 'integer', minimum: 0, maximum: 99_999 },
+      title: { type: 'string', minLength: 20, maxLength: 80 },
+      kind: { enum: ['city', 'river', 'mountain', 'forest'] },
+      visited: { type: 'boolean' },
+      note: { type: 'string', minLength: 100, maxLength: 200 },
+    },
+    required: ['id', 'title', 'kind', 'visited', 'note'],
+    additionalProperties: false,
+  },
+};
+
+/** The JSON schema that answers follow: `1` for {@link RECORDS}, or its text; `undefined` for none. */
+function schemaOf(query) {
+  const text = query.get('schema')?.trim();
+  if (!text || text === '1') return text && RECORDS;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw wrong(`'schema' is neither 1 nor JSON: ${error.message}`);
+  }
 }
 
 function fillForm(query) {

@@ -131,13 +131,12 @@ impl Writer<'_> {
         }
         match expr {
             Expr::Sequence(parts) => {
-                let mut words = Vec::new();
-                for run in parts.chunk_by(|a, b| self.is_regular(a) && self.is_regular(b)) {
-                    words.push(match run {
-                        [part] => self.rule(part),
-                        run => self.lexeme(&Expr::Sequence(run.to_vec())),
-                    });
-                }
+                let runs: Vec<&[Expr]> = parts.chunk_by(|a, b| self.is_regular(a) && self.is_regular(b)).collect();
+                let word = |run: &[Expr]| match run {
+                    [part] => self.rule(part),
+                    run => self.lexeme(&Expr::Sequence(run.to_vec())),
+                };
+                let mut words: Vec<String> = runs.into_iter().map(word).collect();
                 words.retain(|word| !word.is_empty());
                 words.join(" ")
             }
@@ -199,7 +198,8 @@ mod tests {
     #[test]
     fn a_grammar_without_recursion_is_one_terminal() {
         let lark = lark_of_gbnf("root ::= greeting \" \" [a-z]+ # who\ngreeting ::= \"hi\" | \"ho\\n\"\n").unwrap();
-        let expected = "start: L0\nG0_ROOT: G1_GREETING \" \" (/[a-z]/)+\nG1_GREETING: (\"hi\" | \"ho\\n\")\nL0: G0_ROOT\n";
+        let expected =
+            "start: L0\nG0_ROOT: G1_GREETING \" \" (/[a-z]/)+\nG1_GREETING: (\"hi\" | \"ho\\n\")\nL0: G0_ROOT\n";
         assert_eq!(lark, expected);
     }
 

@@ -2,6 +2,7 @@
  * What the Rust side (`src/web`) exports through wasm-bindgen, as this package uses it. Written by hand, because the
  * generated types say `any` where it matters. The code itself is generated: `dist/wasm/webgguf.js`.
  */
+import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Evaluation, GenerationResult, Inspection, ModelInfo, Piece, WasmInput } from '../types.js';
 
 /** One part of a file, pulled piece by piece in file order. */
@@ -60,6 +61,9 @@ export interface WasmGenerateOptions {
   stop?: string[];
   ignoreEos?: boolean;
   showSpecial?: readonly string[];
+  /** [id, bias] */
+  biases?: readonly (readonly [number, number])[];
+  logprobs?: number;
 }
 
 export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
@@ -87,6 +91,12 @@ export class WasmModel {
   encodePrompt(text: string): Uint32Array;
   encodeMessages(conversation: Conversation): Uint32Array;
   start(ids: Uint32Array, options: WasmGenerateOptions): { promptTokens: number; cachedTokens: number };
+  /** Makes the generation that was started follow a grammar, once its matcher is there. */
+  constrain(matcher: Promise<Matcher>): void;
+  /** The tokens as `Vocabulary` of the module `grammar` takes them. */
+  tokens(): { bytes: Uint8Array; ends: Uint32Array; kinds: Uint8Array; endOfGeneration: Uint32Array };
+  /** Token ids of a text in the middle of another. */
+  tokenizeInside(text: string): Uint32Array;
   next(): Promise<Piece | undefined>;
   /** Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`. */
   cancel(): void;

@@ -20,7 +20,7 @@ export const tool = (name, file) => path.join(BASE, 'node_modules', name, file);
 
 /** Packs and installs. Returns the path of the tarball, and the names of the files that `npm pack` put into it. */
 export async function installPackage() {
-  await installTools();
+  await installTools(HERE, BASE);
   fs.rmSync(APPS, { recursive: true, force: true });
   fs.cpSync(path.join(HERE, 'apps'), APPS, { recursive: true });
   fs.copyFileSync(path.join(APPS, 'story.js'), path.join(APPS, 'next', 'app', 'story.js'));
@@ -35,14 +35,14 @@ export async function installPackage() {
   return { tarball: path.join(APPS, filename), names: files.map(({ path: name }) => name) };
 }
 
-/** Installs what tools.json lists, unless that is there already. */
-async function installTools() {
-  const wanted = fs.readFileSync(path.join(HERE, 'tools.json'), 'utf8');
-  const stamp = path.join(BASE, 'installed.json');
+/** Installs what tools.json of a folder lists into another, unless that is there already. */
+export async function installTools(from, into) {
+  const wanted = fs.readFileSync(path.join(from, 'tools.json'), 'utf8');
+  const stamp = path.join(into, 'installed.json');
   if (JSON.stringify(readJson(stamp)) === JSON.stringify(JSON.parse(wanted))) return;
-  fs.rmSync(BASE, { recursive: true, force: true });
-  fs.mkdirSync(BASE, { recursive: true });
-  fs.writeFileSync(path.join(BASE, 'package.json'), wanted);
-  await must('npm', ['install', ...NPM_FLAGS], { cwd: BASE, quiet: true });
+  fs.rmSync(into, { recursive: true, force: true });
+  fs.mkdirSync(into, { recursive: true });
+  fs.writeFileSync(path.join(into, 'package.json'), wanted);
+  await must('npm', ['install', ...NPM_FLAGS], { cwd: into, quiet: true });
   fs.writeFileSync(stamp, wanted);
 }

@@ -22,6 +22,9 @@ test('the package holds what it should and nothing else', () => {
     'dist/wasm/webgguf_bg.wasm',
     'dist/wasm/webgguf_bg.wasm.d.ts',
     'dist/wasm/webgguf.js',
+    'dist/grammar/webgguf_grammar.js',
+    'dist/grammar/webgguf_grammar_bg.wasm',
+    'dist/grammar/webgguf_grammar_bg.wasm.d.ts',
   ]) {
     assert.ok(names.includes(name), `${name} is missing`);
   }

@@ -1,0 +1,41 @@
+/**
+ * What the crate `grammar` exports through wasm-bindgen, as this package uses it. Errors are strings. The code itself
+ * is generated: `dist/grammar/webgguf_grammar.js`.
+ */
+import type { WasmInput } from '../types.js';
+
+export default function init(options: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
+
+/** The tokens of a model, and what compiles grammars for them. */
+export class Vocabulary {
+  /**
+   * @param bytes the bytes of all tokens
+   * @param ends where those of each token end
+   * @param kinds of each token: 0 for text, 1 for a control token
+   * @param endOfGeneration the tokens that end a text
+   * @param tokenize the ids of a text in the middle of another
+   */
+  constructor(
+    bytes: Uint8Array,
+    ends: Uint32Array,
+    kinds: Uint8Array,
+    endOfGeneration: Uint32Array,
+    tokenize: (text: string) => Uint32Array,
+  );
+  compile(kind: string, text: string): Grammar;
+  free(): void;
+}
+
+/** A grammar, compiled for a vocabulary. */
+export class Grammar {
+  private constructor();
+  /** For one text. */
+  matcher(): Matcher;
+  free(): void;
+}
+
+/** A text on its way through a grammar: the other WebAssembly module calls it. */
+export class Matcher {
+  private constructor();
+  free(): void;
+}
