@@ -41,7 +41,11 @@ impl Grammar {
 fn top_level(kind: &str, text: &str) -> Result<TopLevelGrammar> {
     Ok(match kind {
         "json_object" => TopLevelGrammar::from_json_schema(with_white_space(json!({ "type": "object" }))),
-        "json_schema" => TopLevelGrammar::from_json_schema(with_white_space(serde_json::from_str(text)?)),
+        "json_schema" => {
+            let mut schema = serde_json::from_str(text)?;
+            forbid_leap_seconds(&mut schema);
+            TopLevelGrammar::from_json_schema(with_white_space(schema))
+        }
         "regex" => TopLevelGrammar::from_regex(text),
         "choice" => TopLevelGrammar::from_lark(lark_of_choice(text)?),
         "lark" => TopLevelGrammar::from_lark(text.to_owned()),
@@ -59,6 +63,28 @@ fn with_white_space(schema: Value) -> Value {
         }
         Value::Bool(true) => with_white_space(json!({})),
         other => other,
+    }
+}
+
+/// `llguidance` allows second 60 in every minute of the formats `time` and `date-time`; there is one at most, before
+/// midnight in UTC.
+fn forbid_leap_seconds(schema: &mut Value) {
+    let Value::Object(fields) = schema else { return };
+    let pattern = match fields.get("format").and_then(Value::as_str) {
+        Some("time") => Some("^..:..:[0-5]"),
+        Some("date-time") => Some("[tT]..:..:[0-5]"),
+        _ => None,
+    };
+    if let Some(pattern) = pattern
+        && let Value::Array(all) = fields.entry("allOf").or_insert_with(|| json!([]))
+    {
+        all.push(json!({ "pattern": pattern }));
+    }
+    for (_, value) in fields.iter_mut().filter(|(name, _)| !matches!(name.as_str(), "const" | "enum" | "default")) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(forbid_leap_seconds),
+            value => forbid_leap_seconds(value),
+        }
     }
 }
 

@@ -77,6 +77,14 @@ fn json_schemas() {
 }
 
 #[test]
+fn minutes_have_sixty_seconds() {
+    check("json_schema", r#"{"format":"time","type":"string"}"#, &["\"23:00:59Z\""], &["\"23:00:60Z\"", "\"23:00Z\""]);
+    let schema = r#"{"items":{"format":"date-time","type":"string"},"type":"array"}"#;
+    check("json_schema", schema, &["[\"2026-11-22T12:00:09.5+01:00\"]"], &["[\"2026-11-22T12:00:60Z\"]"]);
+    check("json_schema", r#"{"const":{"format":"time"}}"#, &[r#"{"format":"time"}"#], &["{}"]);
+}
+
+#[test]
 fn a_schema_says_how_white_space_may_be() {
     let schema = r#"{"type":"array","x-guidance":{"whitespace_flexible":false}}"#;
     check("json_schema", schema, &["[1,2]"], &["[1, 2]"]);
