@@ -85,7 +85,10 @@ fn main(
     workgroupBarrier();
     if column < COLUMNS {
         let at = column * ROWS_PER_GROUP + select(output, 2u * output, SWIGLU);
-        let squares = total(COLUMNS * ROWS_PER_GROUP + column, thread_groups);
+        var squares = 0.0;
+        if NORM {
+            squares = total(COLUMNS * ROWS_PER_GROUP + column, thread_groups);
+        }
         write_row(row, total(at, thread_groups), total(at + 1u, thread_groups), squares);
     }
 }

@@ -18,8 +18,8 @@ override GELU: bool = false; // the gate goes through GELU rather than SiLU; wit
 
 override BLOCKS: u32 = (COLS + 31u) / 32u;                 // blocks of a row
 override OUTPUTS: u32 = select(ROWS_PER_GROUP, ROWS_PER_GROUP / 2u, SWIGLU); // rows of y from ROWS_PER_GROUP rows of W
-// Of a thread group: [COLUMNS, ROWS_PER_GROUP], then squares [COLUMNS].
-override SUMS: u32 = (ROWS_PER_GROUP + 1u) * COLUMNS;
+// Of a thread group: [COLUMNS, ROWS_PER_GROUP], then with NORM squares [COLUMNS].
+override SUMS: u32 = (ROWS_PER_GROUP + select(0u, 1u, NORM)) * COLUMNS;
 
 struct Params {
     first_row: u32,  // row of the whole matrix that row 0 of W is: W may be one shard
