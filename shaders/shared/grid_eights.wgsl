@@ -1,21 +1,28 @@
-// Grids of eight magnitudes: 8, 25 and 43. An entry is a word, in which nibble 2j + h belongs to weight 4h + j: 4, 5 or
-// 6. Its complement in three bits stands for a negative weight, and with those u the quant 17u + (bit 1 of u) is 60
-// plus the weight:  5 -> 85 = 60 + 25,  2 -> 35 = 60 - 25.
-#import grid
+// Grids of eight magnitudes: 8, 25 and 43. An entry is two words of bytes, 64 plus the magnitude.
+#import grid_pair
 #import grid_signs
 
 const BITS = 7;
 
-// Entry n with the signs of eighth g of a block.
-fn signed_entry(n: u32, signs: u32, g: u32) -> u32 {
-    // mutant (mat_vec, mat_mul, gather, mat_mul_int8): signs >> g => signs >> (g & 2u)
-    return grid_word(n) ^ (((signs >> g) & 0x11111111u) * 7u);
+// The quants of eighth g of a block, given the number of its entry and the signs of the block.
+fn eight(entry: u32, signs: u32, g: u32) -> vec2<u32> {
+    let quants = grid_pair(entry);
+    // mutant (mat_vec, mat_mul_int8): signs_of(signs, 2u * g + 1u) => signs_of(signs, 2u * g)
+    return vec2<u32>(signed(quants.x, signs_of(signs, 2u * g)), signed(quants.y, signs_of(signs, 2u * g + 1u)));
 }
 
-// Quants 4k … 4k+3 of a block, given their signed entry.
-fn quants_of(entry: u32, k: u32) -> u32 {
-    // mutant (mat_vec, mat_mul, gather, mat_mul_int8): 4u * (k & 1u) => 4u * (k & 2u)
-    let u = (entry >> (4u * (k & 1u))) & 0x07070707u;
-    // mutant (mat_vec, mat_mul, gather, mat_mul_int8): (u >> 1u) & 0x01010101u => u & 0x01010101u
-    return 17u * u + ((u >> 1u) & 0x01010101u);
+// The quants of a block, given the numbers of its entries and its signs.
+fn words_of(entries: vec4<u32>, signs: u32) -> array<u32, 8> {
+    let a = eight(entries.x, signs, 0u);
+    let b = eight(entries.y, signs, 1u);
+    let c = eight(entries.z, signs, 2u);
+    // mutant (mat_vec, mat_mul_int8): entries.w => entries.z
+    let d = eight(entries.w, signs, 3u);
+    return array<u32, 8>(a.x, a.y, b.x, b.y, c.x, c.y, d.x, d.y);
+}
+
+// Quants 4k … 4k+3 of a block, given the number of their entry and its signs.
+fn word_of(entry: u32, signs: u32, k: u32) -> u32 {
+    // mutant (gather, mat_mul): grid_half(entry, k & 1u) => grid_half(entry, 0u)
+    return signed(grid_half(entry, k & 1u), signs_of(signs, k));
 }

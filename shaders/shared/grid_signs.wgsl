@@ -18,3 +18,10 @@ fn signs_of(signs: u32, k: u32) -> u32 {
     // mutant (mat_vec, mat_mul, gather, mat_mul_int8): 4u * (k & 1u) + k / 2u => 4u * (k & 1u)
     return (signs >> (4u * (k & 1u) + k / 2u)) & 0x01010101u;
 }
+
+// Four quants of 64 plus a magnitude (at most 63) → 64 minus it where `negative` has a 1 in their byte. In bits 64 - m
+// is the complement of 64 + m, 127 - (64 + m), plus 1.
+fn signed(quants: u32, negative: u32) -> u32 {
+    // mutant (mat_vec, mat_mul, gather, mat_mul_int8): (negative * 127u)) + negative => (negative * 127u))
+    return (quants ^ (negative * 127u)) + negative;
+}

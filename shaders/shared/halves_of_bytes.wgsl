@@ -10,5 +10,5 @@ fn block_scales(b: u32) -> vec4<f32> {
     // mutant (gather, mat_vec): byte >> 4u => byte >> 3u
     let steps = vec2<f32>(vec2<u32>(byte, byte >> 4u) & vec2<u32>(15u));
     let scales = (0.25 * steps + 0.125) * half_at(HEADS_AT, b / 8u);
-    return vec4<f32>(scales, 60.0 * scales);
+    return vec4<f32>(scales, 64.0 * scales);
 }

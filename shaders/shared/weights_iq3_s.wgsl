@@ -1,6 +1,6 @@
 // IQ3_S: weight = scale · (1 + 2 · 4-bit scale) · (2 · quant - 15); a byte and a bit for each entry of a grid of four
 // quants; a word of signs; an f16 per 256. The grid has the quants of positive weights, the others are their
-// complement; entry n lies in the low nibbles of a word, entry 256 + n in the high ones.
+// complement.
 #import grid
 #import grid_signs
 
@@ -9,7 +9,7 @@ override SIGNS_AT: u32;
 override SCALES_AT: u32;
 override HEADS_AT: u32;
 
-const GRID_WORDS = 256u;
+const GRID_WORDS = 512u;
 const BITS = 4;
 const HALVES = false;
 
@@ -21,11 +21,10 @@ fn high_bits(b: u32) -> u32 {
 
 // Quants 4k … 4k+3 of a block, given the word of its entries' numbers that has theirs.
 fn word_of(numbers: u32, high: u32, signs: u32, k: u32) -> u32 {
-    let entry = grid_word((numbers >> (8u * (k & 3u))) & 255u);
-    // mutant (gather, mat_vec, mat_mul): ((high >> k) & 1u) << 2u => ((high >> k) & 1u)
-    let nibbles = entry >> (((high >> k) & 1u) << 2u);
+    // mutant (gather, mat_vec, mat_mul): (high << (8u - k)) & 256u => (high << (8u - k)) & 0u
+    let entry = ((numbers >> (8u * (k & 3u))) & 255u) | ((high << (8u - k)) & 256u);
     // mutant (gather, mat_vec, mat_mul): * 15u => * 7u
-    return nibbles ^ (signs_of(signs, k) * 15u);
+    return grid_word(entry) ^ (signs_of(signs, k) * 15u);
 }
 
 fn block_words(b: u32) -> array<u32, 8> {

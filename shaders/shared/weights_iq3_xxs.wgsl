@@ -1,5 +1,5 @@
 // IQ3_XXS: weight = scale · (4-bit scale + 1/2) / 2 · signed value; a byte for each entry of a grid of four magnitudes,
-// at most 62; a word of signs and scale; an f16 per 256. A quant is 64 plus the signed value.
+// at most 62; a word of signs and scale; an f16 per 256. A quant is 64 plus the signed value, as in grid_signs.
 #import grid
 #import grid_signs
 
@@ -12,11 +12,8 @@ const HALVES = false;
 
 // Quants 4k … 4k+3 of a block, given the word of its entries' numbers that has theirs.
 fn word_of(numbers: u32, signs: u32, k: u32) -> u32 {
-    let magnitudes = grid_word((numbers >> (8u * (k & 3u))) & 255u);
-    let negative = signs_of(signs, k);
-    // 64 - m is 127 - (64 + m), in bits a complement, plus 1.
-    // mutant (mat_vec, mat_mul, gather, mat_mul_int8): (negative * 127u)) + negative => (negative * 127u))
-    return ((magnitudes | 0x40404040u) ^ (negative * 127u)) + negative;
+    // mutant (mat_vec, mat_mul, gather, mat_mul_int8): 8u * (k & 3u) => 8u * (k & 1u)
+    return signed(grid_word((numbers >> (8u * (k & 3u))) & 255u), signs_of(signs, k));
 }
 
 fn block_words(b: u32) -> array<u32, 8> {

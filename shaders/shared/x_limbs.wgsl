@@ -7,7 +7,8 @@
 override X_LIMBS: u32 = 6u * PITCH;
 
 var<workgroup> x_limbs: array<vec4<u32>, X_LIMBS>; // [3 limbs, lowest first; 2 halves of a block; PITCH]
-var<workgroup> x_scales: array<vec4<f32>, STAGE>;    // scale, sums of the halves
+var<workgroup> x_scales: array<f32, STAGE>;
+var<workgroup> x_sums: array<vec2<f32>, STAGE>;      // of the halves of a block
 
 const NUMBER = 0x4b400000u; // bits of 1.5 · 2^23: added to an integer below 2^22, it leaves that in the low bits
 const NUMBER_OFF = 12582912.0;
@@ -70,7 +71,8 @@ fn stage(start: u32, count: u32, thread: u32) -> f32 {
         x_limbs[at + 2u * PITCH] = vec4<u32>(limbs[0].y, limbs[1].y, limbs[2].y, limbs[3].y);
         x_limbs[at + 4u * PITCH] = vec4<u32>(limbs[0].z, limbs[1].z, limbs[2].z, limbs[3].z);
         if (i & 1u) == 0u {
-            x_scales[i / 2u] = vec4<f32>(bitcast<f32>((exponent - 21u) << 23u), sum, other_sum, 0.0);
+            x_scales[i / 2u] = bitcast<f32>((exponent - 21u) << 23u);
+            x_sums[i / 2u] = vec2<f32>(sum, other_sum);
         }
     }
     return squares;
@@ -103,6 +105,7 @@ fn add_block(sums: ptr<function, array<f32, MAX_SUMS>>, first: u32, start: u32, 
         limbs[i] = x_limbs[i * PITCH + b];
     }
     let x_scale = x_scales[b];
+    let x_sum = x_sums[b];
     for (var group_row = 0u; group_row < ROWS_PER_GROUP; group_row += 1u) {
         let at = weight_row(first, group_row) * BLOCKS + start + b;
         let words = int8_words(at);
@@ -116,7 +119,7 @@ fn add_block(sums: ptr<function, array<f32, MAX_SUMS>>, first: u32, start: u32, 
         if HALVES {
             value += s.x * value_of(first.x, second.x, third.x);
         }
-        // mutant (mat_vec): - s.w * x_scale.z => - s.w * x_scale.y
-        (*sums)[group_row] += x_scale.x * value - s.z * x_scale.y - s.w * x_scale.z;
+        // mutant (mat_vec): - s.w * x_sum.y => - s.w * x_sum.x
+        (*sums)[group_row] += x_scale * value - s.z * x_sum.x - s.w * x_sum.y;
     }
 }

@@ -2,7 +2,7 @@
 //! entries, so that some combinations of values have no code at all.
 //!
 //! On the GPU a grid lies behind the blocks of each matrix, where it is one more section of a buffer that every reader
-//! binds anyway. That costs up to 4 KiB for each matrix, and no binding.
+//! binds anyway. That costs up to 8 KiB for each matrix, and no binding.
 
 use std::fmt;
 
@@ -23,12 +23,10 @@ pub struct Grid {
 /// How entries lie in the words of a packed grid.
 #[derive(PartialEq, Eq)]
 enum Form {
-    /// Four values: a word of bytes.
+    /// Four or eight values: one or two words of bytes, 64 more than the value.
     Bytes,
-    /// Four codes: 8 + code in the low nibbles; those of the second half of the entries in the high ones.
-    Nibbles,
-    /// Eight codes: 4 + code in the nibbles, the first four in the low ones.
-    Eights,
+    /// Four codes: a word of bytes, 8 more than the code.
+    Codes,
     /// Eight codes in the lower two bits of the nibbles, the first four in the low ones; those of the second half of
     /// the entries in the upper two bits.
     Pairs,
@@ -54,13 +52,13 @@ pub static IQ3_S: Grid = Grid {
     codes: include_bytes!("grids/iq3_s.bin"),
     width: 4,
     values: &[1, 3, 5, 7, 9, 11, 13, 15],
-    words: 256,
-    form: Form::Nibbles,
+    words: 512,
+    form: Form::Codes,
 };
 
 /// Entries of eight magnitudes.
 const fn of_magnitudes(codes: &'static [u8]) -> Grid {
-    Grid { codes, width: 8, values: &[8, 25, 43], words: codes.len() as u32 / 2, form: Form::Eights }
+    Grid { codes, width: 8, values: &[8, 25, 43], words: codes.len() as u32, form: Form::Bytes }
 }
 
 /// 256 entries.
@@ -89,16 +87,27 @@ impl Grid {
         self.values[self.code(entry, i)].into()
     }
 
+    /// Whether an entry takes two words.
+    pub fn is_of_pairs(&self) -> bool {
+        self.width == 8 && self.form == Form::Bytes
+    }
+
+    /// Value `i` of an entry of a grid that has no negative ones.
+    fn magnitude(&self, (entry, i): (usize, usize)) -> u32 {
+        self.values[self.code(entry, i)].unsigned_abs().into()
+    }
+
     /// The words as shaders read them.
     pub fn packed(&self) -> Vec<u32> {
         let words = self.words as usize;
         let code = |entry: usize, i: usize| self.code(entry, i) as u32;
         let place = |i: usize| 8 * (i % 4) + 4 * (i / 4);
+        // Entry and value of byte i of word n.
+        let at = |n: usize, i: usize| ((4 * n + i) / self.width, (4 * n + i) % self.width);
         let word = |n: usize| -> u32 {
             match self.form {
-                Form::Bytes => (0..4).map(|i| u32::from(self.values[self.code(n, i)] as u8) << (8 * i)).sum(),
-                Form::Nibbles => (0..4).map(|i| (0x88 + code(n, i) + (code(n + words, i) << 4)) << (8 * i)).sum(),
-                Form::Eights => (0..8).map(|i| (4 + code(n, i)) << place(i)).sum(),
+                Form::Bytes => (0..4).map(|i| (64 + self.magnitude(at(n, i))) << (8 * i)).sum(),
+                Form::Codes => (0..4).map(|i| (8 + code(n, i)) << (8 * i)).sum(),
                 Form::Pairs => (0..8).map(|i| (code(n, i) + (code(n + words, i) << 2)) << place(i)).sum(),
             }
         };

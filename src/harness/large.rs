@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     /// Bytes.
-    const LARGEST_GRID: u64 = 4 << 10;
+    const LARGEST_GRID: u64 = 8 << 10;
 
     fn types() -> impl Iterator<Item = GgmlType> {
         GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised())

@@ -291,14 +291,24 @@ const STAGED: u32 = 96;
 /// Blocks of x in limbs, with scale and sums, that fit into 14 KiB.
 const STAGED_LIMBS: u32 = 128;
 
-/// Fewer of either leave 4 KiB for a grid.
-const BESIDE_GRID: u32 = 32;
+/// Bytes of workgroup memory that every device has.
+const WORKGROUP_MEMORY: u32 = 16 << 10;
+
+/// Blocks of x that fit beside a grid of so many bytes: a block takes 108 bytes in limbs, 128 as floats. The rest is
+/// for the padding of x and for sums.
+fn staged_beside(grid: u32, limbs: bool) -> u32 {
+    if limbs {
+        STAGED_LIMBS.min((WORKGROUP_MEMORY - grid - 352) / 108)
+    } else {
+        STAGED.min((WORKGROUP_MEMORY - grid - 2816) / 128)
+    }
+}
 
 /// Blocks of x that are staged at once: whole rows, or equal parts of them.
 fn stage(shape: Shape, weights: &Matrix) -> u32 {
-    let beside = if weights.ty.format().grid().is_some() { BESIDE_GRID } else { 0 };
+    let grid = weights.ty.format().grid().map_or(0, |grid| 4 * grid.words);
     let blocks = weights.cols.div_ceil(BLOCK);
-    blocks.div_ceil(blocks.div_ceil(if shape.limbs { STAGED_LIMBS } else { STAGED } - beside))
+    blocks.div_ceil(blocks.div_ceil(staged_beside(grid, shape.limbs)))
 }
 
 /// The contract of a topology with a prologue.
@@ -327,6 +337,9 @@ fn variant(shape: Shape, weights: &Matrix, prologue: &Prologue, constants: &[(&'
     if !shape.split {
         kernel = kernel.import("x_stage", if shape.limbs { "x_limbs" } else { "x_floats" });
         kernel = match weights.ty.format().grid() {
+            Some(grid) if grid.is_of_pairs() => {
+                kernel.import("stage_grid", "grid_pair_staged").import("grid_pair", "grid_at")
+            }
             Some(_) => kernel.import("stage_grid", "grid_staged").import("grid", "grid_at"),
             None => kernel.import("stage_grid", "no_grid"),
         };

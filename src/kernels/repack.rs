@@ -28,7 +28,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 const WG_SIZE: u32 = 64;
 
 /// Bytes that the grid of a type takes at most; a multiple of what binding offsets must be.
-const GRID_BYTES: u64 = 4 << 10;
+const GRID_BYTES: u64 = 8 << 10;
 
 /// Bytes of a staging buffer for `raw` bytes of rows and, behind them, a grid.
 pub const fn staging_bytes(raw: u64) -> u64 {

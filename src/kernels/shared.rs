@@ -55,6 +55,8 @@ files![
     "grid",
     "grid_at",
     "grid_eights",
+    "grid_pair",
+    "grid_pair_staged",
     "grid_pairs",
     "grid_signs",
     "grid_staged",
