@@ -735,16 +735,19 @@ async fn a_row_in_a_slot_is_not_read() {
     let prompt = ids(40, vocab);
     let first = generate(&mut engine, &prompt, &warm).await.0;
     let used: std::collections::BTreeSet<u32> = prompt.iter().chain(&first).copied().collect();
-    // The slots begin with the first rows. The last token is not read by any pass.
-    let known = |id: &&u32| **id >= 300 && (prompt.contains(id) || first[..59].contains(id));
-    let expected: Vec<u32> = used.iter().filter(known).copied().collect();
     let mut read = watch.reads.borrow().concat();
+    let count = read.len();
     read.sort_unstable();
-    assert_eq!(read, expected, "each once");
-    assert!(!read.is_empty(), "the test says nothing");
+    read.dedup();
+    assert_eq!(read.len(), count, "each once");
+    // The slots begin with the first rows, of which the last make room. No pass is over the last token.
+    assert!(read.iter().all(|id| used.contains(id) && *id >= 300 - count as u32), "{read:?}");
+    let missing = |id: &&u32| **id >= 300 && (prompt.contains(id) || first[..59].contains(id));
+    let missing: Vec<u32> = used.iter().filter(missing).copied().collect();
+    assert!(!missing.is_empty() && missing.iter().all(|id| read.contains(id)), "{missing:?} of {read:?}");
     engine.reset();
     assert_eq!(generate(&mut engine, &prompt, &warm).await.0, first);
-    assert_eq!(watch.rows(), expected.len(), "the second time nothing is read");
+    assert_eq!(watch.rows(), count, "the second time nothing is read");
 }
 
 #[wasm_bindgen_test]
