@@ -153,7 +153,7 @@ async function buildGrammar({ bin }) {
   await must(path.join(bin, 'cargo'), ['build', '--release', '--locked', '--target', TARGET], { cwd: GRAMMAR, env });
   const built = path.join(target, TARGET, 'release', 'webgguf_grammar.wasm');
   fs.rmSync(GRAMMAR_PKG, { recursive: true, force: true });
-  await must(bindgen(), [...GLUE, '--out-dir', GRAMMAR_PKG, built], { quiet: true });
+  await bind(built, GRAMMAR_PKG);
   const module = path.join(GRAMMAR_PKG, 'webgguf_grammar_bg.wasm');
   fs.writeFileSync(module, withoutExports(fs.readFileSync(module), /^llg_/));
   // -Oz makes fewer bytes of it, and more after gzip.
@@ -165,8 +165,15 @@ async function buildWasm({ bin }) {
   const cargo = ['build', '--release', '--target', TARGET, '--lib', '--config', flags];
   await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
   for (const file of ENGINE_FILES) fs.rmSync(path.join(ROOT, file), { recursive: true, force: true });
-  await must(bindgen(), [...GLUE, '--out-dir', PKG, BUILT], { quiet: true });
+  await bind(BUILT, PKG);
   await optimise(path.join(PKG, 'webgguf_bg.wasm'), '-O3');
+}
+
+/** Writes wasm-bindgen's JavaScript and module, without the comments: they are those of the Rust. */
+async function bind(built, folder) {
+  await must(bindgen(), [...GLUE, '--out-dir', folder, built], { quiet: true });
+  const script = path.join(folder, `${path.basename(built, '.wasm')}.js`);
+  fs.writeFileSync(script, fs.readFileSync(script, 'utf8').replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, ''));
 }
 
 async function optimise(module, level) {
