@@ -35,6 +35,9 @@ export async function installPackage() {
   return { tarball: path.join(APPS, filename), names: files.map(({ path: name }) => name) };
 }
 
+/** Installs the bundlers and clients of tools.json. */
+export const installClients = () => installTools(HERE, BASE);
+
 /** Installs what tools.json of a folder lists into another, unless that is there already. */
 export async function installTools(from, into) {
   const wanted = fs.readFileSync(path.join(from, 'tools.json'), 'utf8');
