@@ -21,6 +21,7 @@ const LONGEST_START = LONGEST_HEADER + MESSAGE.length;
 export const harmony: Format = {
   opens: [],
   special: [CHANNEL, MESSAGE, START, '<|constrain|>', '<|end|>'],
+  isJson: true,
   read: (cursor) => cursor.other(),
   force: (name) =>
     `${CHANNEL}commentary to=functions.${name === undefined ? '' : `${name} <|constrain|>json${MESSAGE}`}`,

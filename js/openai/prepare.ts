@@ -6,6 +6,7 @@ import type { WasmModel } from '../model.js';
 import type { ChatTemplateOptions, GenerateOptions, Grammar, Message, Tool } from '../types.js';
 import { type Family, familyOf, isInThoughts, readerOf, specialOf } from './families.js';
 import type { Tools } from './formats/cursor.js';
+import type { Format } from './formats/format.js';
 import { harmony } from './harmony.js';
 import { messagesFor, withoutSystem } from './messages.js';
 import type { Reader } from './reader.js';
@@ -35,13 +36,17 @@ export async function prepare(model: WasmModel, body: ChatRequest): Promise<Prep
   const grammar = grammarOf(request, tools);
   const templated = await templateText(model, family, request, tools, grammar !== undefined);
   const hasTools = tools.length > 0;
-  const begun = beginning(family, templated, request, grammar !== undefined);
+  const { begun, grammar: constraint } = beginningOf(family, templated, request, grammar);
   const schemas = hasTools ? schemasOf(tools) : undefined;
   return {
     request,
     prompt: templated + begun,
     begun,
-    options: { ...samplingOf(request), ...(grammar && { grammar }), showSpecial: specialOf(family, hasTools) },
+    options: {
+      ...samplingOf(request),
+      ...(constraint && { grammar: constraint }),
+      showSpecial: specialOf(family, hasTools),
+    },
     reader: () => readerOf(family, templated, schemas),
   };
 }
@@ -76,17 +81,49 @@ function thinking({ reasoning_effort: effort }: CheckedChat, isConstrained: bool
   return { enable_thinking: true, thinking: true, reasoning_effort: known };
 }
 
-/** What the answer is made to begin with: a call where one is required, and no thoughts where it is constrained. */
-function beginning(family: Family, prompt: string, request: CheckedChat, isConstrained: boolean): string {
+/** What the answer is made to begin with, and what must follow. */
+interface Beginning {
+  readonly begun: string;
+  readonly grammar?: Grammar | undefined;
+}
+
+/** A call where one is required, and no thoughts where the answer is constrained. */
+function beginningOf(family: Family, prompt: string, request: CheckedChat, grammar: Grammar | undefined): Beginning {
   const { tools = [], tool_choice: choice = 'auto' } = request;
   const isForced = choice === 'required' || typeof choice === 'object';
-  if (!isForced && !isConstrained) return '';
+  if (!isForced && !grammar) return { begun: '' };
   const isOpen = isInThoughts(family.thoughts, prompt);
   const close = isOpen ? `\n${family.thoughts?.close ?? ''}\n\n` : '';
-  const [only] = tools.length === 1 ? tools : [];
-  const name = typeof choice === 'object' ? choice.function.name : only?.function.name;
-  if (isForced) return close + family.format.force(name);
-  return family.format === harmony ? '<|channel|>final<|message|>' : close;
+  if (!isForced) return { begun: family.format === harmony ? '<|channel|>final<|message|>' : close, grammar };
+  const named =
+    typeof choice === 'object' ? tools.filter((tool) => tool.function.name === choice.function.name) : tools;
+  const call = forcedCall(family.format, named, request.parallel_tool_calls !== false && choice === 'required');
+  return { ...call, begun: close + call.begun };
+}
+
+/** The beginning of a call of one of `tools`, whose arguments follow their schema where the format is JSON. */
+function forcedCall(format: Format, tools: readonly Tool[], several: boolean): Beginning {
+  const { object } = format;
+  const [only] = tools;
+  if (tools.length === 1 && only && !(several && object?.isList)) {
+    const begun = format.force(only.function.name);
+    return { begun, ...(format.isJson && { grammar: { jsonSchema: parametersOf(only) } }) };
+  }
+  if (!object) return { begun: format.force() };
+  const calls = tools.map((tool) => ({
+    type: 'object',
+    properties: { name: { const: tool.function.name }, [object.key]: parametersOf(tool) },
+    required: ['name', object.key],
+    additionalProperties: false,
+  }));
+  const items = calls.length === 1 ? (calls[0] as object) : { anyOf: calls };
+  const jsonSchema = object.isList ? { type: 'array', items, minItems: 1, ...(!several && { maxItems: 1 }) } : items;
+  return { begun: object.before, grammar: { jsonSchema } };
+}
+
+/** Arguments are an object, whatever else the schema says. */
+function parametersOf({ function: { parameters } }: Tool): object {
+  return { type: 'object', ...parameters };
 }
 
 function schemasOf(tools: readonly Tool[]): Tools {

@@ -190,10 +190,22 @@ test('tools are called: a name first, then the arguments in pieces', async () =>
   assert.equal(seen.templates.at(-1).tools, undefined);
 });
 
-test('a call that is required is begun for the model', async () => {
+/** A model whose grammars are noted rather than followed: the mock has none. */
+async function loadNoting() {
+  const model = await load();
+  const { generate } = model;
+  const grammars = [];
+  model.generate = (prompt, { grammar, ...options }) => {
+    grammars.push(grammar);
+    return generate.call(model, prompt, options);
+  };
+  return { model, grammars };
+}
+
+test('a call that is required is begun for the model, and its arguments follow the schema', async () => {
   plan.template = HERMES;
   plan.writes = '{"place": "Rome"}}\n</tool_call>';
-  const model = await load();
+  const { model, grammars } = await loadNoting();
   const request = { messages: HI, tools: [WEATHER] };
   for (const choice of ['required', { type: 'function', function: { name: 'get_weather' } }]) {
     const { choices } = await model.chat.completions.create({ ...request, tool_choice: choice });
@@ -202,7 +214,41 @@ test('a call that is required is begun for the model', async () => {
     assert.equal(choices[0].message.tool_calls[0].function.arguments, '{"place": "Rome"}');
     const prompt = String.fromCharCode(...seen.started.at(-1).ids);
     assert.ok(prompt.endsWith('<user>Hi<tool_call>\n{"name": "get_weather", "arguments": '), prompt);
+    assert.deepEqual(grammars.at(-1), { jsonSchema: WEATHER.function.parameters });
   }
+  // Of several tools, the name is part of what is written.
+  plan.writes = '{"name": "ping", "arguments": {}}';
+  const ping = { type: 'function', function: { name: 'ping' } };
+  const { choices } = await model.chat.completions.create({
+    messages: HI,
+    tools: [WEATHER, ping],
+    tool_choice: 'required',
+  });
+  assert.deepEqual(choices[0].message.tool_calls[0].function, { name: 'ping', arguments: '{}' });
+  const { anyOf } = grammars.at(-1).jsonSchema;
+  assert.deepEqual(
+    anyOf.map(({ properties }) => properties.name.const),
+    ['get_weather', 'ping'],
+  );
+});
+
+test('response_format is a grammar, and keeps the model from thinking', async () => {
+  plan.template = HERMES;
+  plan.writes = '{"a": 1}';
+  const { model, grammars } = await loadNoting();
+  const schema = { type: 'object', properties: { a: { type: 'number' } } };
+  for (const [format, grammar] of [
+    [{ type: 'text' }, undefined],
+    [{ type: 'json_object' }, { json: true }],
+    [{ type: 'json_schema', json_schema: { name: 'x', schema } }, { jsonSchema: schema }],
+  ]) {
+    const { choices } = await model.chat.completions.create({ messages: HI, response_format: format });
+    assert.equal(choices[0].message.content, plan.writes);
+    assert.deepEqual(grammars.at(-1), grammar);
+    assert.deepEqual(seen.templates.at(-1).variables, grammar ? { enable_thinking: false } : {});
+  }
+  await model.chat.completions.create({ messages: HI, grammar: 'root ::= "a"' });
+  assert.deepEqual(grammars.at(-1), { gbnf: 'root ::= "a"' });
 });
 
 test('a template without tools is told about them, and calls and results become text', async () => {

@@ -19,6 +19,8 @@ test('the package holds what it should and nothing else', () => {
     'package.json',
     'dist/index.js',
     'dist/index.d.ts',
+    'dist/openai/index.js',
+    'dist/openai/index.d.ts',
     'dist/wasm/webgguf_bg.wasm',
     'dist/wasm/webgguf_bg.wasm.d.ts',
     'dist/wasm/webgguf.js',

@@ -19,6 +19,7 @@ const FENCE = '```';
 export const deepseek: Format = {
   opens: [CALLS, CALL],
   special: [CALLS, CALLS_END, CALL, CALL_END, SEPARATOR],
+  isJson: true,
   read(cursor) {
     cursor.take(CALLS);
     for (;;) {

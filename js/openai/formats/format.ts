@@ -17,8 +17,10 @@ export interface Format {
   readonly special?: readonly string[];
   /** Calls as the model wrote them, for templates that do not write them. */
   write?(calls: readonly Pick<Call, 'name' | 'arguments'>[]): string;
-  /** The JSON that follows `force()`, for a grammar; without it, arguments follow `force(name)`. */
-  readonly argumentsKey?: 'arguments' | 'parameters';
+  /** What follows `force(name)` is the JSON of the arguments. */
+  readonly isJson?: boolean;
+  /** Where a call is a JSON object: what stands before it, the key of its arguments, and whether calls are an array. */
+  readonly object?: { readonly before: string; readonly key: 'arguments' | 'parameters'; readonly isList?: boolean };
 }
 
 /** `{"name": …, "arguments": …}` @internal */

@@ -10,6 +10,8 @@ const OPENS = ['<|tool_call|>', '<tool_call>'];
 export const granite: Format = {
   opens: OPENS,
   special: [...OPENS, '<|/tool_call|>', '</tool_call>'],
+  isJson: true,
+  object: { before: OPENS[0] ?? '', key: 'arguments', isList: true },
   read(cursor) {
     if (!cursor.take('<|tool_call|>')) cursor.expect('<tool_call>');
     cursor.space();

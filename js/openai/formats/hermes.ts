@@ -13,7 +13,8 @@ const CLOSE = '</tool_call>';
 export const hermes: Format = {
   opens: [OPEN],
   special: [OPEN, CLOSE],
-  argumentsKey: 'arguments',
+  isJson: true,
+  object: { before: `${OPEN}\n`, key: 'arguments' },
   read(cursor) {
     cursor.expect(OPEN);
     cursor.space();
@@ -28,8 +29,8 @@ export const hermes: Format = {
 
 /** @internal */
 export const functions: Format = {
-  ...hermes,
   opens: [OPEN, '<function='],
+  special: [OPEN, CLOSE],
   read(cursor) {
     if (cursor.take('<function=')) takeFunctionBody(cursor);
     else hermes.read(cursor);

@@ -12,7 +12,8 @@ export const llama: Format = {
   opens: [TAG],
   atStart: ['{'],
   special: [TAG],
-  argumentsKey: 'parameters',
+  isJson: true,
+  object: { before: '', key: 'parameters' },
   read(cursor) {
     const tagged = cursor.take(TAG);
     do {

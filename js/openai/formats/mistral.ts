@@ -16,9 +16,12 @@ function takeNamed(cursor: Cursor): void {
   takeArguments(cursor, call);
 }
 
-const list: Format = {
+/** @internal */
+export const mistral: Format = {
   opens: [OPEN],
   special: [OPEN, '[ARGS]', '[CALL_ID]'],
+  isJson: true,
+  object: { before: OPEN, key: 'arguments', isList: true },
   read(cursor) {
     cursor.expect(OPEN);
     cursor.space();
@@ -29,10 +32,10 @@ const list: Format = {
 };
 
 /** @internal */
-export const mistral: Format = list;
-
-/** @internal */
 export const mistralArgs: Format = {
-  ...list,
+  opens: mistral.opens,
+  special: mistral.special ?? [],
+  isJson: true,
+  read: mistral.read,
   force: (name) => `${OPEN}${name === undefined ? '' : `${name}[ARGS]`}`,
 };
