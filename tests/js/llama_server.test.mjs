@@ -44,7 +44,8 @@ test('a server answers as the model here does', { skip }, async () => {
   const there = openai({ model: Promise.reject(reason), fallback });
   const here = openai({ model: WasmModel.load(await fs.openAsBlob(MODEL), { contextLength: 512 }) });
   for (const content of ['Tell me about a hare.', 'Hi!']) {
-    const request = { messages: [{ role: 'user', content }], temperature: 0, max_tokens: 60 };
+    // llama.cpp rounds activations to 8 bits where weights are quantised, so that long texts part at near ties.
+    const request = { messages: [{ role: 'user', content }], temperature: 0, max_tokens: 32 };
     const [far, near] = [await there.chat.completions.create(request), await here.chat.completions.create(request)];
     const [{ message, finish_reason: finish }] = near.choices;
     assert.ok(message.content.length > 50, message.content);
