@@ -49,7 +49,10 @@ export class Server {
       const signal = signalOption('chat.completions.create', { signal: options?.signal ?? undefined });
       const scope = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
       checkChat(body);
-      const response = await this.#post('/chat/completions', body, scope);
+      const { repetition_penalty: penalty } = body;
+      // llama.cpp's servers have another name for it, and some a default of 1.1.
+      const request = { ...body, ...(penalty != null && { repeat_penalty: penalty }) };
+      const response = await this.#post('/chat/completions', request, scope);
       if (!body.stream) return this.#marked((await response.json()) as ChatCompletion);
       return new ChatStream(this.#chunks(response, scope), controller);
     }) as Completions['create'],

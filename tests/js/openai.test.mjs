@@ -450,6 +450,8 @@ test('a server answers where the model cannot, and the result says so', async ()
   assert.deepEqual(requests[0].request, { messages: HI, model: 'theirs', top_k: 3 });
   assert.equal(requests[0].url, 'https://example.com/v1/chat/completions');
   assert.equal(requests[0].headers.authorization, 'Bearer key');
+  await ai.chat.completions.create({ messages: HI, repetition_penalty: 1 });
+  assert.equal(requests[1].request.repeat_penalty, 1);
   const chunks = await all(await ai.chat.completions.create({ messages: HI, stream: true }));
   assert.equal(chunks.map(({ choices: [{ delta }] }) => delta.content).join(''), 'fä');
   assert.ok(chunks.every(({ webgguf }) => webgguf.backend === 'server'));
