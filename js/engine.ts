@@ -54,8 +54,12 @@ export interface Engine extends TextEngine {
   ): Promise<Float32Array[]>;
   /** A tensor of `tensors`, on the device of both. Only in this thread. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle>;
+  /** How many tokens a prompt has. */
+  count(prompt: Prompt): Promise<number>;
+  /** Another session on the same weights: with a copy of what this one has read, or empty. */
+  another(withCache: boolean): Promise<Engine>;
   reset(): Promise<void>;
   wasmMemoryBytes(): Promise<number>;
-  /** Nothing else may be running. */
+  /** Nothing else may be running. The weights go with the last session. */
   free(): Promise<void>;
 }

@@ -9,10 +9,11 @@ import type { ChosenToken, GenerationResult, Piece } from './types.js';
 /** What a generation needs from its model. @internal */
 export interface Run {
   readonly queue: Queue;
-  readonly engine: TextEngine;
   readonly signal: AbortSignal | undefined;
-  /** Encodes the prompt and starts. */
-  start(): Promise<void>;
+  /** Encodes the prompt and starts on an engine. */
+  start(): Promise<TextEngine>;
+  /** Takes note of the result before the next request has its turn. */
+  done?(result: GenerationResult): void;
 }
 
 const NOTHING: GenerationResult = {
@@ -164,14 +165,18 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   async #start(): Promise<void> {
     const isTurn = !this.#cancelled && (await this.#run.queue.enter('generate', this));
     if (!isTurn || this.#cancelled) return this.#end(NOTHING);
-    await this.#run.start();
-    this.#engine = this.#run.engine;
+    this.#engine = await this.#run.start();
   }
 
   #end(result: GenerationResult): void {
+    const whole: GenerationResult = {
+      ...result,
+      ...(this.#tokens.length > 0 && { tokens: this.#tokens }),
+      ...(this.#cancelled && { finishReason: 'abort' }),
+    };
+    this.#run.done?.(whole);
     this.#close();
-    const whole = this.#tokens.length > 0 ? { ...result, tokens: this.#tokens } : result;
-    this.#resolve(this.#cancelled ? { ...whole, finishReason: 'abort' } : whole);
+    this.#resolve(whole);
   }
 
   async #fail(error: unknown): Promise<void> {

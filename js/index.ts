@@ -7,6 +7,7 @@
  * {@link WebggufError} with a code.
  */
 export { WasmModel } from './model.js';
+export { Session } from './session.js';
 export { Tokenizer } from './tokenizer.js';
 export { Gpu } from './gpu.js';
 export { Tensor } from './tensor.js';
@@ -36,6 +37,7 @@ export type {
   Progress,
   RangedSource,
   RankOptions,
+  SessionOptions,
   Source,
   SourceOptions,
   SourcePart,

@@ -66,7 +66,9 @@ export class LocalEngine implements Engine {
   }
 
   async start(prompt: Prompt, { grammar, ...options }: StartOptions): Promise<void> {
-    guarded(() => this.#handle.start(this.#encode(prompt), options));
+    const ids = guarded(() => this.#encode(prompt));
+    await translated(this.#handle.adopt(ids));
+    guarded(() => this.#handle.start(ids, options));
     if (!grammar) return;
     const matcher = this.#grammars.matcher(grammar);
     matcher.catch(() => {}); // the generation reports it, unless that was stopped before
@@ -124,6 +126,14 @@ export class LocalEngine implements Engine {
 
   async hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle> {
     return translated(this.#handle.hiddenStates(ids, tensors));
+  }
+
+  async count(prompt: Prompt): Promise<number> {
+    return guarded(() => this.#encode(prompt)).length;
+  }
+
+  async another(withCache: boolean): Promise<Engine> {
+    return new LocalEngine(await translated(this.#handle.another(withCache)));
   }
 
   async reset(): Promise<void> {

@@ -5,11 +5,10 @@
 import { abortable, cancellable } from './cancel.js';
 import { conversationOf } from './conversation.js';
 import { checkInputs, type Input } from './embedding.js';
-import type { Engine, StartOptions } from './engine.js';
+import type { Engine } from './engine.js';
 import { invalidArgument } from './errors.js';
 import { Generation } from './generation.js';
 import type { Gpu } from './gpu.js';
-import { grammarText } from './grammar.js';
 import { LocalEngine } from './local-engine.js';
 import { type Completions, LocalCompletions } from './openai/completions.js';
 import { type Embeddings, LocalEmbeddings } from './openai/embeddings.js';
@@ -19,14 +18,14 @@ import {
   checkText,
   embedOptions,
   flagOptions,
-  generateOptions,
   inspectOptions,
   loadOptions,
   rankOptions,
   splitSourceOptions,
 } from './options.js';
-import { promptOf, someIds } from './prompt.js';
+import { checkedGenerate, promptOf, someIds } from './prompt.js';
 import { Queue, type Request } from './queue.js';
+import { Session } from './session.js';
 import { openSources } from './sources.js';
 import { Tensor } from './tensor.js';
 import type {
@@ -41,6 +40,7 @@ import type {
   Message,
   ModelInfo,
   RankOptions,
+  SessionOptions,
   Source,
   TokenIds,
   TokenizeOptions,
@@ -60,6 +60,8 @@ export class WasmModel {
   readonly info: ModelInfo;
   readonly #engine: Engine;
   readonly #queue = new Queue();
+  /** The engines of sessions. */
+  readonly #sessions = new Set<Engine>();
   #freeing: Promise<void> | undefined;
 
   private constructor(engine: Engine) {
@@ -154,19 +156,26 @@ export class WasmModel {
    * const { text } = await model.generate([{ role: 'user', content: 'Hi!' }], { maxTokens: 100 });
    */
   generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
-    const { signal, stop = [], seed = randomSeed(), grammar, logitBias, ...rest } = generateOptions(options);
-    if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
+    const { signal, start: checkedOptions } = checkedGenerate(options);
     const engine = this.#use('generate');
     const checked = promptOf(prompt, this.info.vocabularySize);
-    const wasmOptions: StartOptions = {
-      ...rest,
-      seed,
-      stop: [stop].flat(),
-      ...(logitBias && { biases: Object.entries(logitBias).map(([id, bias]) => [Number(id), bias] as const) }),
-      ...(grammar && { grammar: grammarText(grammar) }),
+    const start = async (): Promise<Engine> => {
+      await engine.start(checked, checkedOptions);
+      return engine;
     };
-    const start = (): Promise<void> => engine.start(checked, wasmOptions);
-    return new Generation({ queue: this.#queue, engine, signal, start });
+    return new Generation({ queue: this.#queue, signal, start });
+  }
+
+  /**
+   * A conversation with the model that keeps its messages, see {@link Session}. Any number of them share the model.
+   *
+   * @throws {WebggufError} `invalid_argument`
+   */
+  session(options: SessionOptions = {}): Session {
+    this.#use('session');
+    const use = (call: string): Engine => this.#use(call);
+    const inTurn = <T>(call: string, work: () => Promise<T>): Promise<T> => this.#inTurn(call, work);
+    return new Session({ info: this.info, queue: this.#queue, engines: this.#sessions, use, inTurn }, options);
   }
 
   /**
@@ -313,8 +322,15 @@ export class WasmModel {
    * resolves when that is done. Later calls of any other method throw `invalid_argument`; freeing twice does nothing.
    */
   free(): Promise<void> {
-    this.#freeing ??= this.#queue.close(freed).then(() => this.#engine.free());
+    this.#freeing ??= this.#free();
     return this.#freeing;
+  }
+
+  async #free(): Promise<void> {
+    await this.#queue.close(freed);
+    await Promise.allSettled([...this.#sessions].map((engine) => engine.free()));
+    this.#sessions.clear();
+    await this.#engine.free();
   }
 
   /** `await using model = …` frees it at the end of the block. */
@@ -358,8 +374,4 @@ export class WasmModel {
 
 function freed(call: string): Error {
   return invalidArgument(`${call}: the model was freed`);
-}
-
-function randomSeed(): number {
-  return Math.floor(Math.random() * 2 ** 32);
 }

@@ -11,6 +11,7 @@ import type {
   InspectOptions,
   LoadOptions,
   RankOptions,
+  SessionOptions,
   SourceOptions,
   TokenIds,
   TokenizerOptions,
@@ -216,6 +217,20 @@ const TEMPLATE: Record<keyof ChatTemplateOptions, Check> = {
   tools: (value) => (Array.isArray(value) ? undefined : 'an array of tools'),
   chatTemplateKwargs: ofType('object', 'an object'),
 };
+
+const SESSION: Record<keyof SessionOptions, Check> = {
+  system: ofType('string', 'a string'),
+  messages: (value) => (Array.isArray(value) ? undefined : 'an array of messages'),
+  overflow: oneOf('truncate', 'error'),
+  enableThinking: TEMPLATE.enableThinking,
+  tools: TEMPLATE.tools,
+  chatTemplateKwargs: TEMPLATE.chatTemplateKwargs,
+};
+
+/** A checked copy of the options of `session`. @internal */
+export function sessionOptions(options: SessionOptions): SessionOptions {
+  return checked('session', options, SESSION);
+}
 
 /** A checked copy of the options of `applyChatTemplate`. @internal */
 export function templateOptions(call: string, options: ChatTemplateOptions): ChatTemplateOptions {

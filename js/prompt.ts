@@ -1,11 +1,12 @@
 /**
- * What `generate` may be given, checked.
+ * What `generate` may be given, checked: its prompt and its options.
  */
 import { conversationOf } from './conversation.js';
-import type { Prompt } from './engine.js';
+import type { Prompt, StartOptions } from './engine.js';
 import { invalidArgument } from './errors.js';
-import { checkIds, checkPrompt } from './options.js';
-import type { Message, TokenIds } from './types.js';
+import { grammarText } from './grammar.js';
+import { checkIds, checkPrompt, generateOptions } from './options.js';
+import type { GenerateOptions, Message, TokenIds } from './types.js';
 
 /** A checked copy of a prompt. @internal */
 export function promptOf(prompt: string | readonly Message[] | TokenIds, vocabularySize: number): Prompt {
@@ -25,4 +26,26 @@ export function someIds(call: string, ids: TokenIds, vocabularySize: number): Ui
 /** Messages are objects; ids are numbers. */
 function isConversation(prompt: readonly Message[] | TokenIds): prompt is readonly Message[] {
   return Array.isArray(prompt) && typeof prompt[0] === 'object';
+}
+
+/** The signal of `generate`, and its other options as the engine takes them. @internal */
+export function checkedGenerate(options: GenerateOptions): {
+  signal: AbortSignal | undefined;
+  start: StartOptions;
+} {
+  const { signal, stop = [], seed = randomSeed(), ...others } = generateOptions(options);
+  const { grammar, logitBias, ...rest } = others;
+  if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
+  const start = {
+    ...rest,
+    seed,
+    stop: [stop].flat(),
+    ...(logitBias && { biases: Object.entries(logitBias).map(([id, bias]) => [Number(id), bias] as const) }),
+    ...(grammar && { grammar: grammarText(grammar) }),
+  };
+  return { signal, start };
+}
+
+function randomSeed(): number {
+  return Math.floor(Math.random() * 2 ** 32);
 }

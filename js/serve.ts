@@ -2,62 +2,85 @@
  * The worker's side of {@link WorkerEngine}: an engine in its own thread that answers calls.
  */
 import { Channel, type Handler, type Port } from './channel.js';
-import type { Engine, TextEngine } from './engine.js';
+import type { Engine } from './engine.js';
 import { invalidArgument } from './errors.js';
 import { LocalEngine } from './local-engine.js';
 import { receivedSource } from './remote-sources.js';
-import type { ModelInfo, WasmInput } from './types.js';
-import { init } from './wasm.js';
+import type { ModelInfo } from './types.js';
+import { type InitOptions, init } from './wasm.js';
 
-/** Answers on `port` until the worker ends. @internal */
+/** An engine and the last call of its text. */
+interface Served {
+  readonly engine: Engine;
+  last: Promise<unknown>;
+}
+
+/** Answers on `port` until the worker ends. The first argument of most calls is the number of an engine. @internal */
 export function serve(port: Port): void {
-  let engine: Engine | undefined;
-  const loaded = (): Engine => {
-    if (engine) return engine;
-    throw invalidArgument('the worker has no model');
+  const engines = new Map<number, Served>();
+  let count = 0;
+  const add = (engine: Engine): number => {
+    engines.set((count += 1), { engine, last: Promise.resolve() });
+    return count;
   };
-  const load: Handler = async ([source, options, callbacks, wasm]): Promise<ModelInfo> => {
-    if (wasm !== undefined) await init({ wasm: wasm as WasmInput });
+  const load: Handler = async ([source, options, callbacks, settings]): Promise<[number, ModelInfo]> => {
+    await init(settings as InitOptions);
     // What the page's callback throws ends loading there, and this worker.
     const tell = (method: string) => (value: unknown) => void channel.call(method, [value]).catch(() => {});
-    engine = await LocalEngine.load(receivedSource(source, channel), {
+    const engine = await LocalEngine.load(receivedSource(source, channel), {
       ...options,
       ...(callbacks.onProgress && { onProgress: tell('progress') }),
       ...(callbacks.onWarning && { onWarning: tell('warning') }),
     });
-    return engine.info;
+    return [add(engine), engine.info];
   };
-  const channel = new Channel(port, {
-    ...{ hold, load },
-    ...textHandlers(loaded),
-    tokenize: ([text, addSpecial, parseSpecial]) => loaded().tokenize(text, addSpecial, parseSpecial),
-    detokenize: ([ids, showSpecial]) => loaded().detokenize(ids, showSpecial),
-    applyChatTemplate: ([conversation]) => loaded().applyChatTemplate(conversation),
-    evaluate: ([ids, logits]) => loaded().evaluate(ids, logits),
-    embed: ([inputs, options], signal) => loaded().embed(inputs, options, signal),
-    rank: ([query, documents, options], signal) => loaded().rank(query, documents, options, signal),
-    reset: () => loaded().reset(),
-    wasmMemoryBytes: () => loaded().wasmMemoryBytes(),
-    free: () => loaded().free(),
-  });
+  const channel = new Channel(port, { hold, load, ...engineHandlers(engines, add) });
   port.postMessage({ ready: true }, []);
 }
 
-/** The page asks for several pieces ahead, so the calls of one text wait for each other; `cancel` does not wait. */
-function textHandlers(loaded: () => TextEngine): Record<string, Handler> {
-  let last: Promise<unknown> = Promise.resolve();
+/** The calls of {@link Engine}. */
+function engineHandlers(engines: Map<number, Served>, add: (engine: Engine) => number): Record<string, Handler> {
+  const served = (number: number): Served => {
+    const found = engines.get(number);
+    if (found) return found;
+    throw invalidArgument('the worker has no such model');
+  };
+  const on =
+    // biome-ignore lint/suspicious/noExplicitAny: as Handler
+      (work: (engine: Engine, args: any[], signal: AbortSignal) => unknown): Handler =>
+      ([number, ...args], signal) =>
+        work(served(number).engine, args, signal);
+  // The page asks for several pieces ahead, so the calls of one text wait for each other; `cancel` does not wait.
   const inOrder =
-    (work: (engine: TextEngine, args: unknown[]) => Promise<unknown>): Handler =>
-    (args) => {
-      const done = last.then(() => work(loaded(), args));
-      last = done.catch(() => {});
-      return done;
-    };
+    // biome-ignore lint/suspicious/noExplicitAny: as Handler
+      (work: (engine: Engine, args: any[]) => Promise<unknown>): Handler =>
+      ([number, ...args]) => {
+        const text = served(number);
+        const done = text.last.then(() => work(text.engine, args));
+        text.last = done.catch(() => {});
+        return done;
+      };
+  const free: Handler = async ([number]) => {
+    const { engine } = served(number);
+    engines.delete(number);
+    await engine.free();
+  };
   return {
-    start: inOrder((engine, [prompt, options]) => engine.start(...([prompt, options] as Parameters<Engine['start']>))),
+    free,
+    start: inOrder((engine, [prompt, options]) => engine.start(prompt, options)),
     next: inOrder((engine) => engine.next()),
     finish: inOrder((engine) => engine.finish()),
-    cancel: () => loaded().cancel(),
+    cancel: on((engine) => engine.cancel()),
+    another: on(async (engine, [withCache]) => add(await engine.another(withCache))),
+    count: on((engine, [prompt]) => engine.count(prompt)),
+    tokenize: on((engine, [text, addSpecial, parseSpecial]) => engine.tokenize(text, addSpecial, parseSpecial)),
+    detokenize: on((engine, [ids, showSpecial]) => engine.detokenize(ids, showSpecial)),
+    applyChatTemplate: on((engine, [conversation]) => engine.applyChatTemplate(conversation)),
+    evaluate: on((engine, [ids, logits]) => engine.evaluate(ids, logits)),
+    embed: on((engine, [inputs, options], signal) => engine.embed(inputs, options, signal)),
+    rank: on((engine, [query, documents, options], signal) => engine.rank(query, documents, options, signal)),
+    reset: on((engine) => engine.reset()),
+    wasmMemoryBytes: on((engine) => engine.wasmMemoryBytes()),
   };
 }
 

@@ -361,6 +361,20 @@ export interface ChosenToken extends TokenProbability {
   readonly top: readonly TokenProbability[];
 }
 
+/** Options of {@link WasmModel.session}. */
+export interface SessionOptions extends Omit<ChatTemplateOptions, 'addGenerationPrompt'> {
+  /** The system prompt. */
+  system?: string | undefined;
+  /** A conversation to go on with, after the system prompt. */
+  messages?: readonly Message[] | undefined;
+  /**
+   * Where the conversation leaves no room for an answer (of `maxTokens`, else of a quarter of the context): `error`
+   * (default) throws `context_full` where it does not fit at all; `truncate` drops the oldest turns, whole ones, and
+   * keeps the system prompt.
+   */
+  overflow?: 'truncate' | 'error' | undefined;
+}
+
 /** A piece of text as it is written. */
 export interface Piece {
   /** Text that is final; whole characters only. May be empty while a character or a stop string is incomplete. */

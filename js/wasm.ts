@@ -25,7 +25,7 @@ export interface InitOptions {
 
 let started: Promise<void> | undefined;
 /** What the last `init` was given, for workers. */
-let settings: { wasm?: WasmInput | undefined; worker?: string | URL | undefined } = {};
+let settings: Omit<InitOptions, 'wasm'> & { wasm?: WasmInput | undefined } = {};
 
 /**
  * Starts WebAssembly. Only needed where `webgguf_bg.wasm` is served from elsewhere, or to do this work early:
@@ -65,12 +65,18 @@ export async function wasmClasses(): Promise<WasmClasses> {
 }
 
 /** What `init` has to be given in a worker of this page; waits for an `init` that is on. @internal */
-export async function wasmForWorker(): Promise<Exclude<WasmInput, Request | Response | URL> | undefined> {
+export async function initForWorker(): Promise<InitOptions> {
   await started?.catch(() => {});
-  const { wasm } = settings;
-  if (wasm instanceof Response) return wasm.clone().arrayBuffer();
-  if (wasm instanceof Request) return wasm.url;
-  return typeof wasm === 'string' || wasm instanceof URL ? new URL(wasm, baseUrl()).href : wasm;
+  const [wasm, grammarWasm] = await Promise.all([settings.wasm, settings.grammarWasm].map(forWorker));
+  return { wasm, grammarWasm };
+}
+
+/** The same file as it crosses to a worker. */
+async function forWorker(given: InitOptions['wasm']): Promise<WasmInput | undefined> {
+  const input = await given;
+  if (input instanceof Response) return input.bodyUsed ? undefined : input.clone().arrayBuffer();
+  if (input instanceof Request) return input.url;
+  return typeof input === 'string' || input instanceof URL ? new URL(input, baseUrl()).href : input;
 }
 
 /** The URL of the worker's script, where `init` was given one. @internal */
@@ -83,11 +89,11 @@ function baseUrl(): string {
   return globalThis.document?.baseURI ?? location.href;
 }
 
-async function start({ wasm, worker }: InitOptions): Promise<void> {
+async function start({ wasm, worker, grammarWasm }: InitOptions): Promise<void> {
   checkWebAssembly();
   const input = await wasm;
   // A response can be read once.
-  settings = { wasm: input instanceof Response ? input.clone() : input, worker };
+  settings = { wasm: input instanceof Response ? input.clone() : input, worker, grammarWasm };
   const file = input === undefined ? await wasmBesideScript() : await openWasm(input);
   try {
     await glue({ module_or_path: file });

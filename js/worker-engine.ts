@@ -8,7 +8,7 @@ import type { EmbedCall, Engine, Prompt } from './engine.js';
 import { WebggufError, invalidArgument } from './errors.js';
 import { SourceHost } from './remote-sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from './types.js';
-import { wasmForWorker } from './wasm.js';
+import { initForWorker } from './wasm.js';
 import type { Conversation, TensorHandle, WasmGenerateOptions } from './wasm/webgguf.js';
 import { startWorker } from './worker-start.js';
 
@@ -28,10 +28,13 @@ interface Connection {
 export class WorkerEngine implements Engine {
   readonly info: ModelInfo;
   readonly #connection: Connection;
+  /** Of this engine in the worker; 1 is the model that was loaded. */
+  readonly #number: number;
   readonly #ahead: Promise<Piece | undefined>[] = [];
 
-  private constructor(connection: Connection, info: ModelInfo) {
+  private constructor(connection: Connection, number: number, info: ModelInfo) {
     this.#connection = connection;
+    this.#number = number;
     this.info = info;
   }
 
@@ -55,9 +58,9 @@ export class WorkerEngine implements Engine {
       const connection = await connect({ ...host.handlers, progress, warning }, failure.signal);
       try {
         const callbacks = { onProgress: onProgress !== undefined, onWarning: onWarning !== undefined };
-        const args = [sent, rest, callbacks, await wasmForWorker()];
-        const loading = connection.channel.call<ModelInfo>('load', args, { transfer });
-        return new WorkerEngine(connection, await abortable(loading, failure.signal));
+        const args = [sent, rest, callbacks, await initForWorker()];
+        const loading = connection.channel.call<[number, ModelInfo]>('load', args, { transfer });
+        return new WorkerEngine(connection, ...(await abortable(loading, failure.signal)));
       } catch (error) {
         connection.end(error);
         throw error;
@@ -106,7 +109,7 @@ export class WorkerEngine implements Engine {
   }
 
   embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
-    return this.#connection.channel.call('embed', [inputs, options], { signal });
+    return this.#connection.channel.call('embed', [this.#number, inputs, options], { signal });
   }
 
   rank(
@@ -115,11 +118,19 @@ export class WorkerEngine implements Engine {
     options: { readonly truncate: boolean },
     signal?: AbortSignal,
   ): Promise<Float32Array[]> {
-    return this.#connection.channel.call('rank', [query, documents, options], { signal });
+    return this.#connection.channel.call('rank', [this.#number, query, documents, options], { signal });
   }
 
   async hiddenStates(): Promise<TensorHandle> {
     throw invalidArgument("hiddenStates: the model runs in a worker, which shares no device: load it with 'gpu'");
+  }
+
+  count(prompt: Prompt): Promise<number> {
+    return this.#call('count', prompt);
+  }
+
+  async another(withCache: boolean): Promise<Engine> {
+    return new WorkerEngine(this.#connection, await this.#call('another', withCache), this.info);
   }
 
   reset(): Promise<void> {
@@ -130,15 +141,16 @@ export class WorkerEngine implements Engine {
     return this.#call('wasmMemoryBytes');
   }
 
-  /** Ends the worker, whose memory goes back with it. */
+  /** Of the model, not of a session: ends the worker, whose memory goes back with it. */
   async free(): Promise<void> {
+    if (this.#number !== 1) return this.#call('free');
     const timeout = new Promise((resolve) => setTimeout(resolve, GRACE));
     await Promise.race([this.#call('free').catch(() => {}), timeout]);
     this.#connection.end(invalidArgument('the model was freed'));
   }
 
   #call<T>(method: string, ...args: unknown[]): Promise<T> {
-    return this.#connection.channel.call(method, args);
+    return this.#connection.channel.call(method, [this.#number, ...args]);
   }
 }
 

@@ -5,7 +5,7 @@
 const SLICE_MS: f64 = 24.0;
 
 /// The time slice that work is in.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TimeSlice {
     since: f64,
 }

@@ -485,6 +485,32 @@ async fn two_sessions_of_a_model_share_its_weights_and_nothing_else() {
     assert_eq!(device.bytes(), 0, "and so does the model");
 }
 
+/// A fork goes on as its origin would, and neither sees what the other reads.
+async fn fork_goes_on(file: &[u8], name: &str) {
+    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let session = on_gpu(device.clone(), device.caps.clone(), file, CONTEXT).await;
+    let tokenizer = Tokenizer::from_metadata(&header(file).metadata).expect("a vocabulary");
+    let mut first = Engine::new(AnySession::Gpu(Box::new(session)), tokenizer);
+    let few = options(8, SamplingOptions::default());
+    let prompt = ids(100, first.session.config().vocab);
+    let answer = generate(&mut first, &prompt, &few).await.0;
+    let mut fork = first.another(true).await.expect("room for a second cache");
+    let other = generate(&mut first, &[9, 8, 7, 6], &few).await.0;
+    let longer = [&prompt[..], &answer, &[3, 4]].concat();
+    let (found, cached, _) = generate(&mut fork, &longer, &few).await;
+    assert!(cached >= 64, "{name}: {cached} tokens were cached");
+    let mut fresh = first.another(false).await.expect("room for a third cache");
+    assert_eq!(found, generate(&mut fresh, &longer, &few).await.0, "{name}: the fork");
+    assert_eq!(other, generate(&mut first, &[9, 8, 7, 6], &few).await.0, "{name}: its origin");
+}
+
+#[wasm_bindgen_test]
+async fn forks_go_on_alone() {
+    fork_goes_on(include_bytes!("fixtures/models/llama-q8_0.gguf"), "llama").await;
+    fork_goes_on(include_bytes!("fixtures/models/lfm2-q8_0.gguf"), "lfm2").await;
+    fork_goes_on(include_bytes!("fixtures/models/mamba2-q8_0.gguf"), "mamba2").await;
+}
+
 #[wasm_bindgen_test]
 async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
     let file = include_bytes!("fixtures/models/llama-q4_k_m.gguf");

@@ -13,9 +13,9 @@ use common::yielding::count_yields;
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::kernels::kv_type::KvType;
 use webgguf::model::ModelConfig;
-use webgguf::model::{Role, match_tensors};
+use webgguf::model::{Role, WeightSpec, match_tensors};
 use webgguf::reference::{CacheFormat, CpuModel};
-use webgguf::runtime::{Constraint, CpuSession, Engine, GenerateOptions, NO_TOKEN, RunIds, Session, Token};
+use webgguf::runtime::{AnySession, Constraint, CpuSession, Engine, GenerateOptions, NO_TOKEN, RunIds, Session, Token};
 use webgguf::sampler::{SamplingOptions, is_allowed};
 use webgguf::tokenizer::Tokenizer;
 use webgguf::{ErrorCode, Result};
@@ -168,6 +168,11 @@ fn header(file: &[u8]) -> Gguf {
 
 /// The model of the file on the CPU, with NaN for the weights of its last norm.
 fn model_with_nan_norm() -> CpuModel {
+    model(|spec| spec.role == Role::OutputNorm)
+}
+
+/// The model of the file on the CPU, with NaN for some weights.
+fn model(is_nan: impl Fn(&WeightSpec) -> bool) -> CpuModel {
     let file = read();
     let gguf = header(&file);
     let config = webgguf::model::config(&gguf).expect("good settings");
@@ -175,7 +180,7 @@ fn model_with_nan_norm() -> CpuModel {
     for (index, spec) in match_tensors(&config, &gguf.tensors).expect("all tensors") {
         let tensor = &gguf.tensors[index];
         let mut bytes = file[tensor.offset as usize..tensor.end() as usize].to_vec();
-        if spec.role == Role::OutputNorm {
+        if is_nan(&spec) {
             bytes = f32::NAN.to_le_bytes().repeat(bytes.len() / 4);
         }
         builder.put(&spec, tensor.ty, bytes).expect("bytes that fit");
@@ -367,4 +372,31 @@ fn forced_tokens_are_read_together_and_a_lax_grammar_is_not_waited_for() {
     let read: usize = engine.session.waves.iter().sum();
     assert!(engine.session.waves.len() < 22, "{:?}", engine.session.waves);
     assert!(read <= ids.len(), "{read} of {}", ids.len());
+}
+
+#[test]
+fn a_session_starts_from_what_another_has_read_and_goes_on_alone() {
+    let tokenizer = || Tokenizer::from_metadata(&header(&read()).metadata).expect("a vocabulary");
+    let mut first = Engine::new(AnySession::Cpu(Box::new(CpuSession::new(model(|_| false)))), tokenizer());
+    let prompt: Vec<u32> = (1..60).collect();
+    let answer = whole_run(&mut first, &prompt, 6);
+    let longer = [&prompt[..], &answer, &[7, 8]].concat();
+    let mut empty = count_yields(first.another(false)).0.expect("memory for a session");
+    let expected = whole_run(&mut empty, &longer, 6);
+    // A fork goes on from there, and neither sees what the other reads.
+    let mut fork = count_yields(first.another(true)).0.expect("memory for a session");
+    assert_eq!(whole_run(&mut first, &[9, 9, 9], 6).len(), 6);
+    let cached = fork.start(longer.clone(), options(6), 0.0).expect("a good prompt");
+    assert_eq!(cached, longer.len() - 3, "the last token of the answer was never read");
+    assert!(count_yields(fork.another(true)).0.is_err(), "a run is on");
+    while next(&mut fork).expect("a working device").is_some() {}
+    assert_eq!(fork.finish().expect("a run").ids, expected);
+    // A session that has read nothing takes over what is worth it.
+    let mut late = count_yields(first.another(false)).0.expect("memory for a session");
+    assert_eq!(late.gains_from(&first, &longer), None, "the first has read something else since");
+    assert_eq!(late.gains_from(&fork, &longer), Some(longer.len()));
+    count_yields(late.take_over(&fork)).0.expect("memory for a session");
+    assert_eq!(late.start(longer.clone(), options(6), 0.0).expect("a good prompt"), longer.len() - 1);
+    while next(&mut late).expect("a working device").is_some() {}
+    assert_eq!(late.finish().expect("a run").ids, expected);
 }

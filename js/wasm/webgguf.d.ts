@@ -118,6 +118,10 @@ export class WasmModel {
   ): Promise<Float32Array | undefined>;
   /** The scores of such inputs. */
   rank(ids: Uint32Array, lengths: Uint32Array): Promise<Float32Array | undefined>;
+  /** Another session of the same model: with a copy of what this one has read, or empty. No generation may be on. */
+  another(withCache: boolean): Promise<WasmModel>;
+  /** Before `start`: where another session of the model has read more of `ids`, this one gets a copy of that. */
+  adopt(ids: Uint32Array): Promise<void>;
   reset(): void;
   free(): void;
   wasmMemoryBytes(): number;

@@ -84,7 +84,7 @@ impl<T: CacheElement> HeadRows for Vec<T> {
 }
 
 /// Keys or values of one layer, growing with the text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Stored {
     Halves(Vec<u16>),
     Floats(Vec<f32>),
@@ -135,7 +135,7 @@ fn append<T>(stored: &mut Vec<T>, start: usize, new: impl ExactSizeIterator<Item
 }
 
 /// Keys and values of one layer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct LayerCache {
     keys: Stored,
     values: Stored,

@@ -37,7 +37,7 @@ pub fn round_block(ty: GgmlType, values: &[f32]) -> RoundedBlock {
 }
 
 /// Rows in blocks of one type.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct BlockRows {
     ty: GgmlType,
     pub bytes: Vec<u8>,

@@ -1,5 +1,7 @@
 //! The whole model on the CPU: its program, interpreted operation by operation, one layer per step.
 
+use std::rc::Rc;
+
 use super::cache::{CacheFormat, LayerCache};
 use super::interpreter::{Activations, Interpreter};
 use super::weights::{CpuModelBuilder, Weights};
@@ -24,12 +26,13 @@ pub enum Logits {
     All,
 }
 
-/// A model that runs without a GPU. Weights stay in the file's block formats; the KV cache is inside.
-#[derive(Debug)]
+/// A model that runs without a GPU. Weights stay in the file's block formats; the KV cache is inside. A clone has the
+/// same weights and a cache of its own.
+#[derive(Debug, Clone)]
 pub struct CpuModel {
     config: ModelConfig,
     program: Program,
-    weights: Weights,
+    weights: Rc<Weights>,
     /// Radians per position for each rotated pair, by rope table.
     frequencies: Vec<Vec<f64>>,
     cache: Vec<LayerCache>,
@@ -74,7 +77,7 @@ impl CpuModel {
         Self {
             config,
             program,
-            weights,
+            weights: weights.into(),
             frequencies,
             cache,
             cached: 0,

@@ -12,7 +12,8 @@ use crate::reference::{CpuModel, Logits};
 use crate::sampler::{Counts, SamplingOptions, add_biases, count_answer, counts_of_prompt, sample_allowed};
 use crate::time_slice::TimeSlice;
 
-/// A model on the CPU with its cache and sampler.
+/// A model on the CPU with its cache and sampler. A clone shares the weights.
+#[derive(Clone)]
 pub struct CpuSession {
     model: CpuModel,
     options: SamplingOptions,

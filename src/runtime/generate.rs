@@ -98,7 +98,7 @@ pub struct Engine<S = AnySession> {
     pub stop: Rc<Cell<bool>>,
     /// Tokens that the KV cache holds.
     pub(super) cached: Vec<u32>,
-    run: Option<Run>,
+    pub(super) run: Option<Run>,
 }
 
 pub(super) struct Run {

@@ -41,9 +41,9 @@ pub struct GpuSession {
     pub(super) ring: Ring,
     pub(super) choice: Choice,
     /// Positions written since the cache was last empty, those of tokens in flight included.
-    written: Cell<usize>,
+    pub(super) written: Cell<usize>,
     /// The position that the next pass of decode writes.
-    next: Cell<usize>,
+    pub(super) next: Cell<usize>,
     /// Of the recurrent states, where the model has any.
     pub(super) checkpoints: Option<Checkpoints>,
     /// Lists for passes of several rows, by their number.

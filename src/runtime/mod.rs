@@ -10,6 +10,7 @@ mod embed;
 mod embedder;
 #[cfg(target_arch = "wasm32")]
 mod few_rows;
+mod fork;
 mod generate;
 #[cfg(target_arch = "wasm32")]
 mod gpu_choice;

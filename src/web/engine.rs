@@ -10,6 +10,7 @@ use wasm_bindgen::prelude::*;
 use super::errors::{from_value, to_js, to_value};
 use super::info::Info;
 use super::load::{Loaded, load};
+use super::session::Siblings;
 use super::source::ByteSource;
 use super::tensor::{DeviceHandle, TensorEngine};
 use super::vocabulary::template;
@@ -23,10 +24,11 @@ use crate::tokenizer::Tokenizer;
 /// A loaded model. JavaScript's class of the same name (`js/model.ts`) wraps it.
 #[wasm_bindgen]
 pub struct WasmModel {
-    engine: Rc<RefCell<Loaded>>,
-    /// The engine's own flag, reachable while a generation borrows the engine.
+    pub(super) engine: Rc<RefCell<Loaded>>,
     tokenizer: Rc<Tokenizer>,
+    /// The engine's own flag, reachable while a generation borrows the engine.
     stop: Rc<Cell<bool>>,
+    pub(super) siblings: Siblings,
 }
 
 /// Mirrors `GenerateOptions` in `js/types.ts`.
@@ -118,11 +120,7 @@ impl WasmModel {
     ) -> Result<WasmModel, JsValue> {
         let options = from_value(options, "options")?;
         let loaded = load(sources, options, on_progress, device).await?;
-        let (tokenizer, stop) = match &loaded {
-            Loaded::Text(engine) => (engine.tokenizer.clone(), engine.stop.clone()),
-            Loaded::Embed(engine) => (engine.tokenizer.clone(), engine.stop.clone()),
-        };
-        Ok(Self { engine: Rc::new(RefCell::new(loaded)), tokenizer, stop })
+        Ok(Self::new(loaded, Siblings::default()))
     }
 
     /// What the model is and where it runs.
@@ -316,12 +314,25 @@ impl WasmModel {
     }
 }
 
+impl WasmModel {
+    /// A handle for a model or a session of one, which joins its `siblings`.
+    pub(super) fn new(loaded: Loaded, siblings: Siblings) -> Self {
+        let (tokenizer, stop) = match &loaded {
+            Loaded::Text(engine) => (engine.tokenizer.clone(), engine.stop.clone()),
+            Loaded::Embed(engine) => (engine.tokenizer.clone(), engine.stop.clone()),
+        };
+        let engine = Rc::new(RefCell::new(loaded));
+        siblings.join(&engine);
+        Self { engine, tokenizer, stop, siblings }
+    }
+}
+
 fn busy() -> JsValue {
     to_js(Error::invalid_argument("the model is busy with another call: await that first"))
 }
 
 /// The engine of a model that writes text.
-fn borrow(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Engine>, JsValue> {
+pub(super) fn borrow(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Engine>, JsValue> {
     let loaded = engine.try_borrow_mut().map_err(|_| busy())?;
     RefMut::filter_map(loaded, |loaded| match loaded {
         Loaded::Text(engine) => Some(engine),

@@ -11,6 +11,7 @@ mod load;
 mod logprobs;
 #[cfg(feature = "harness")]
 mod reading;
+mod session;
 mod source;
 mod table;
 mod tensor;

@@ -3,13 +3,22 @@
 
 export { calls, TensorEngine } from './mock_tensors.mjs';
 
-export const seen = { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [], templates: [] };
+export const seen = { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [], others: [], templates: [] };
 
 /** What the next calls do; tests set and `reset` it. */
 export const plan = {};
 
 export function resetMock() {
-  Object.assign(seen, { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [], templates: [] });
+  Object.assign(seen, {
+    freed: 0,
+    loads: [],
+    started: [],
+    finished: 0,
+    reads: 0,
+    embeds: [],
+    others: [],
+    templates: [],
+  });
   for (const key of Object.keys(plan)) delete plan[key];
 }
 
@@ -211,6 +220,12 @@ export class WasmModel {
     });
   }
 
+  async another(withCache) {
+    seen.others.push(withCache);
+    return new WasmModel();
+  }
+
+  async adopt() {}
   reset() {}
   wasmMemoryBytes() {
     return 65536;

@@ -1,0 +1,130 @@
+//! Several sessions of one model: a new one, empty or with what another has read, without reading it again.
+
+use super::cpu::CpuSession;
+use super::generate::Engine;
+#[cfg(target_arch = "wasm32")]
+use super::gpu_model::SessionPlan;
+#[cfg(target_arch = "wasm32")]
+use super::gpu_session::GpuSession;
+use super::session::{AnySession, Session};
+#[cfg(target_arch = "wasm32")]
+use crate::ErrorCode;
+#[cfg(target_arch = "wasm32")]
+use crate::forward::{Buffers, Room, START_CONTEXT};
+#[cfg(target_arch = "wasm32")]
+use crate::gpu::Copy;
+#[cfg(target_arch = "wasm32")]
+use crate::kernels::spec::Slice;
+use crate::{Error, Result};
+
+/// Tokens that another session must be ahead by for its cache to be copied: reading so few takes less.
+const WORTH: usize = 32;
+
+impl Engine {
+    /// Another session of the same model and tokenizer: with a copy of what this one has cached, or empty.
+    ///
+    /// # Errors
+    /// `invalid_argument` while a run is on; `out_of_memory`, `device_lost`.
+    pub async fn another(&self, with_cache: bool) -> Result<Self> {
+        if self.run.is_some() {
+            return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
+        }
+        Ok(Self {
+            session: self.session.another(with_cache).await?,
+            tokenizer: self.tokenizer.clone(),
+            stop: std::rc::Rc::default(),
+            cached: if with_cache { self.cached.clone() } else { Vec::new() },
+            run: None,
+        })
+    }
+
+    /// How many tokens of `ids`, from the first on, are cached.
+    pub fn common_prefix(&self, ids: &[u32]) -> usize {
+        self.cached.iter().zip(ids).take_while(|(a, b)| a == b).count()
+    }
+
+    /// Whether another session that has so many tokens of `ids` is worth copying.
+    pub fn gains_from(&self, other: &Self, ids: &[u32]) -> Option<usize> {
+        let theirs = other.run.is_none().then(|| other.common_prefix(ids))?;
+        (theirs >= self.common_prefix(ids) + WORTH).then_some(theirs)
+    }
+
+    /// Takes the place of this session's cache: a copy of what `other` has.
+    ///
+    /// # Errors
+    /// Those of [`Engine::another`]; this session then is as it was.
+    pub async fn take_over(&mut self, other: &Self) -> Result<()> {
+        self.session = other.session.another(true).await?;
+        self.cached.clone_from(&other.cached);
+        Ok(())
+    }
+}
+
+impl AnySession {
+    async fn another(&self, with_cache: bool) -> Result<Self> {
+        Ok(match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(session) => Self::Gpu(session.another(with_cache).await?.into()),
+            Self::Cpu(session) => Self::Cpu(session.another(with_cache).into()),
+        })
+    }
+}
+
+impl CpuSession {
+    fn another(&self, with_cache: bool) -> Self {
+        let mut made = self.clone();
+        if !with_cache {
+            made.rewind(0);
+        }
+        made
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl GpuSession {
+    /// With a cache it has as much room as this one has, so that buffers are copied whole, whatever is in them.
+    async fn another(&self, with_cache: bool) -> Result<Self> {
+        let room = self.buffers.room;
+        let allocated = if with_cache { room.allocated } else { room.context.min(START_CONTEXT) };
+        let mut made = self.with_the_same_model(Room { allocated, ..room }).await?;
+        if with_cache {
+            let copies = self.buffers.kept().zip(made.buffers.kept()).map(|(from, to)| {
+                let (source, target) = (self.table.get(from.buffer), made.table.get(to.buffer));
+                Copy { source, source_offset: 0, target, offset: 0, bytes: source.size() }
+            });
+            self.model.device.copy(copies);
+            made.checkpoints.clone_from(&self.checkpoints);
+            made.written.set(self.written.get());
+            made.next.set(self.next.get());
+        }
+        self.model.device.check()?;
+        Ok(made)
+    }
+
+    /// Where memory is missing, nothing else on the device is any the worse for it.
+    async fn with_the_same_model(&self, room: Room) -> Result<Self> {
+        let (model, device) = (self.model.clone(), &self.model.device);
+        let plan = SessionPlan::new(&model, room)?;
+        let mut table = model.table.clone();
+        let scope = device.raw.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let made = table.make(device, &plan.specs);
+        let error = scope.pop().await;
+        made?;
+        if error.is_some() {
+            let bytes: u64 = plan.specs.iter().map(|spec| spec.bytes).sum();
+            let message =
+                format!("the GPU has no room for {bytes} bytes, another session of {} tokens", room.allocated);
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
+        }
+        Self::assemble(model, plan, table).await
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Buffers {
+    /// What lasts from one run to the next: keys, values, recurrent states and copies of these.
+    fn kept(&self) -> impl Iterator<Item = &Slice> {
+        let caches = self.cache.iter().flat_map(|layer| [&layer.cache.k, &layer.cache.v]);
+        caches.chain(&self.states).chain(self.checkpoints.iter().flatten())
+    }
+}

@@ -1,0 +1,135 @@
+// Sessions over a mock of the WebAssembly, in this thread and through a worker: what they keep, fork and drop.
+
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { api, plan, resetMock, seen, withCode } from './api.mjs';
+import { MockWorker, workers } from './mock_worker.mjs';
+
+const { Session, WasmModel, init } = api;
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+globalThis.Worker = MockWorker;
+await init({ wasm: new Uint8Array(8) });
+
+beforeEach(() => {
+  resetMock();
+  workers.length = 0;
+});
+
+const textOf = (ids) => String.fromCharCode(...ids.slice(1));
+const roles = (session) => session.messages.map(({ role, content }) => `${role}: ${content}`);
+
+for (const worker of [false, true]) {
+  const load = () => WasmModel.load(Uint8Array.of(1), { worker });
+  const at = worker ? 'in a worker' : 'here';
+
+  test(`${at}: a conversation is kept, and each answer follows all of it`, async () => {
+    const model = await load();
+    const session = model.session({ system: 'S' });
+    assert.ok(session instanceof Session);
+    assert.deepEqual([session.tokens, seen.others], [0, []], 'no cache yet');
+    let text = '';
+    for await (const piece of session.send('A', { maxTokens: 2 })) text += piece.text;
+    assert.equal(text, 'ab');
+    assert.equal((await session.send({ role: 'user', content: 'B' }, { maxTokens: 1 })).text, 'a');
+    assert.deepEqual(
+      seen.started.map(({ ids }) => textOf(ids)),
+      ['<system>S<user>A', '<system>S<user>A<assistant>ab<user>B'],
+    );
+    assert.deepEqual(roles(session), ['system: S', 'user: A', 'assistant: ab', 'user: B', 'assistant: a']);
+    assert.deepEqual(seen.others, [false]);
+    assert.ok(session.tokens > 0);
+    assert.equal(await session.countTokens([{ role: 'user', content: 'xyz' }]), 1 + '<user>xyz'.length);
+    await model.free();
+    assert.equal(seen.freed, 2, 'the session goes with the model');
+    assert.throws(() => session.send('C'), withCode('invalid_argument', /send: the model was freed/));
+    await session.free();
+  });
+
+  test(`${at}: a fork goes on by itself`, async () => {
+    const model = await load();
+    const session = model.session();
+    await session.send('A', { maxTokens: 1 });
+    const fork = await session.fork();
+    await Promise.all([session.send('B', { maxTokens: 1 }), fork.send('C', { maxTokens: 2 })]);
+    assert.deepEqual(seen.others, [false, true]);
+    assert.deepEqual(roles(session), ['user: A', 'assistant: a', 'user: B', 'assistant: a']);
+    assert.deepEqual(roles(fork), ['user: A', 'assistant: a', 'user: C', 'assistant: ab']);
+    await session.free();
+    await session.free();
+    assert.equal(seen.freed, 1);
+    await assert.rejects(session.fork(), withCode('invalid_argument', /fork: the session was freed/));
+    assert.equal((await fork.send('D', { maxTokens: 1 })).text, 'a');
+    await model.free();
+    assert.equal(seen.freed, 3);
+  });
+
+  test(`${at}: requests of sessions and of the model queue together`, async () => {
+    const model = await load();
+    const [one, two] = [model.session(), model.session()];
+    const order = [];
+    const sent = (name, generation) => generation.then(() => order.push(name));
+    await Promise.all([
+      sent('one', one.send('1', { maxTokens: 6 })),
+      sent('model', model.generate('m', { maxTokens: 1 })),
+      sent('two', two.send('2', { maxTokens: 1 })),
+    ]);
+    assert.deepEqual(order, ['one', 'model', 'two']);
+    await model.free();
+  });
+
+  test(`${at}: what is ended early is kept as far as it came; what fails is not`, async () => {
+    const model = await load();
+    const session = model.session();
+    for await (const piece of session.send('A', { maxTokens: 50 })) if (piece.text === 'c') break;
+    assert.equal(session.messages.length, 2);
+    assert.match(session.messages[1].content, /^abc/);
+    const before = roles(session);
+    await session.send('B', { signal: AbortSignal.abort() });
+    plan.nextFails = Object.assign(new Error('gone'), { code: 'device_lost' });
+    await assert.rejects(session.send('B').result, withCode('device_lost'));
+    plan.nextFails = undefined;
+    await assert.rejects(session.send('x'.repeat(80)).result, withCode('context_full'));
+    assert.deepEqual(roles(session), before);
+    await model.free();
+  });
+
+  test(`${at}: a full context drops whole turns where that is asked`, async () => {
+    const model = await load();
+    const session = model.session({ system: 'S', overflow: 'truncate' });
+    for (const text of ['one', 'two', 'three']) await session.send(text, { maxTokens: 4 });
+    // Of 64 tokens, all three turns with room for the answer would take 73.
+    assert.deepEqual(roles(session).slice(0, 3), ['system: S', 'user: two', 'assistant: abcd']);
+    assert.equal(textOf(seen.started.at(-1).ids), '<system>S<user>two<assistant>abcd<user>three');
+    assert.ok(seen.started.every(({ ids }) => ids.length + 4 <= 64));
+    await assert.rejects(session.send('x'.repeat(80)).result, withCode('context_full'));
+    await model.free();
+  });
+}
+
+test('wrong options and inputs are refused by name', async () => {
+  const model = await WasmModel.load(Uint8Array.of(1));
+  const refused = (call, pattern) => assert.throws(call, withCode('invalid_argument', pattern));
+  refused(() => model.session({ sytem: 'S' }), /session: unknown option 'sytem'/);
+  refused(() => model.session({ overflow: 'cut' }), /'truncate' or 'error', found 'cut'/);
+  refused(() => model.session({ messages: [{ content: 'x' }] }), /session: message 0 must be/);
+  refused(() => model.session({ tools: [{}] }), /session: tools\[0\] must be/);
+  const session = model.session();
+  refused(() => session.send(5), /send: expected a text, a message or an array of messages, found 5/);
+  refused(() => session.send([]), /found an array of 0/);
+  refused(() => session.send('x', { temperature: -1 }), /'temperature'/);
+  refused(() => session.send({ role: 'user' }), /send: message 0 must be/);
+  await model.free();
+});
+
+test('a session that waits is refused when the model is freed', async () => {
+  const model = await WasmModel.load(Uint8Array.of(1));
+  plan.tokenMs = 10;
+  const running = model.session().send('A', { maxTokens: 1000 }).result;
+  const waiting = assert.rejects(model.session().send('B').result, withCode('invalid_argument', /the model was freed/));
+  await sleep(20);
+  await model.free();
+  await waiting;
+  assert.equal((await running).finishReason, 'abort');
+  assert.equal(seen.freed, 2);
+});
