@@ -38,6 +38,16 @@ export async function chat(file: File, questions: readonly string[]): Promise<re
   return messages;
 }
 
+/** Two ways to go on from one conversation: a fork does not read again what its origin has read. */
+export async function twoAnswers(model: WasmModel): Promise<readonly Message[]> {
+  await using session = model.session({ system: 'You answer briefly.', overflow: 'truncate' });
+  await session.send('What is a hedgehog?', { maxTokens: 100 });
+  await using other = await session.fork();
+  const [food, place] = [session.send('What does it eat?'), other.send('Where does it sleep?')];
+  console.log((await food).text, (await place).text, session.tokens, await session.countTokens());
+  return session.messages;
+}
+
 /** An answer all at once: a generation can be awaited. Content may come in parts; `stop` ends a generation early. */
 export async function answer(model: WasmModel, parts: readonly TextPart[]): Promise<string> {
   await model.stop(); // whatever it was writing

@@ -12,8 +12,10 @@ export async function misuse(model: WasmModel): Promise<void> {
   new WasmModel();
   // @ts-expect-error tokens are counted in numbers
   model.generate('x', { maxTokens: '3' });
-  // @ts-expect-error a message needs a content
-  model.generate([{ role: 'user' }]);
+  // @ts-expect-error a message needs a role
+  model.generate([{ content: 'x' }]);
+  // @ts-expect-error sessions take a text or messages
+  model.session().send(3);
   // @ts-expect-error pieces have text, not token
   for await (const piece of model.generate('x')) console.log(piece.token);
   // @ts-expect-error info cannot be written to

@@ -115,6 +115,44 @@ for (const backend of ['webgpu', 'cpu']) {
   });
 }
 
+for (const backend of ['webgpu', 'cpu']) {
+  test(`${backend}: sessions keep, fork and share what was read`, async () => {
+    const found = await both(
+      async ({ WasmModel }, { url, backend, worker }) => {
+        const model = await WasmModel.load(url, { backend, worker, contextLength: 256 });
+        const options = { maxTokens: 6, temperature: 0, ignoreEos: true };
+        const system = 'You tell stories about animals that live in the forest, in the fields and by the river.';
+        const session = model.session({ system });
+        const first = await session.send('Tell me about a hare.', options);
+        const fork = await session.fork();
+        const [left, right] = [await session.send('And then?', options), await fork.send('Why?', options)];
+        // Another session with the same start takes over what the first has read of it.
+        const late = model.session({ messages: fork.messages.slice(0, 3) });
+        const same = await late.send('Why?', options);
+        await model.reset();
+        const alone = await model.generate(fork.messages.slice(0, 4), options);
+        const counted = await late.countTokens();
+        await session.free();
+        await model.free();
+        return {
+          ...{ texts: [first.text, left.text, right.text, same.text, alone.text], counted },
+          ...{ cached: [first, left, right, same].map(({ usage }) => usage.cachedTokens) },
+          ...{ prompts: [first, left, right, same].map(({ usage }) => usage.promptTokens) },
+        };
+      },
+      { url: STORYTELLER, backend },
+    );
+    const [first, left, right, same, alone] = found.texts;
+    assert.ok(first !== left && left.length > 0, JSON.stringify(found));
+    assert.deepEqual([same, alone], [right, right], JSON.stringify(found));
+    assert.equal(found.cached[0], 0);
+    found.cached.slice(1).forEach((cached, i) => {
+      assert.ok(cached >= 32 && cached < found.prompts[i + 1], JSON.stringify(found));
+    });
+    await noWorkers();
+  });
+}
+
 test('embedders and rerankers give the same', async () => {
   const found = await both(
     async ({ WasmModel }, { embedder, reranker, worker }) => {
