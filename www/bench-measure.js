@@ -75,7 +75,7 @@ class Bench {
 // ---- steps ----------------------------------------------------------------------------------------------------------
 
 async function load({ WasmModel }, settings, say) {
-  const { model: url, backend, precision, kvType, perLayerEmbeddings, prompt, predict, context } = settings;
+  const { model: url, backend, precision, kvType, perLayerEmbeddings, worker, prompt, predict, context } = settings;
   const wanted = (prompt ?? 0) + predict;
   const contextLength = context ?? (wanted > DEFAULT_CONTEXT ? wanted : undefined);
   const stages = new Map();
@@ -85,7 +85,7 @@ async function load({ WasmModel }, settings, say) {
     stages.set(stage, { from: stages.get(stage)?.from ?? at, to: at });
     say(`loading: ${stage}`, fraction);
   };
-  const options = { backend, precision, kvType, perLayerEmbeddings, contextLength, onProgress, cache: false };
+  const options = { backend, precision, kvType, perLayerEmbeddings, contextLength, worker, onProgress, cache: false };
   const model = await WasmModel.load(url, options);
   const total = performance.now() - begun;
   const load_stages = [...stages].map(([stage, times]) => ({ stage, ...times })).sort((a, b) => a.to - b.to);
@@ -224,14 +224,15 @@ async function measureModel(model, settings, say, blocks) {
   const created = watchCreated();
   const from = performance.now();
   try {
-    const per_token = gpu ? await countCalls(bench) : null;
+    // Calls are counted in this thread.
+    const per_token = gpu && !settings.worker ? await countCalls(bench) : null;
     const timed = await timedRuns(bench, settings, say);
     const block = blocks.between(from, performance.now());
     const created_while_generating = withTotal(created.counts);
     created.stop();
     say('read bandwidth', undefined);
     const read_bandwidth = await bandwidth(settings, model.info, timed.median.tg);
-    const kernels = gpu && settings.kernels ? await kernelTimes(bench, settings, say) : undefined;
+    const kernels = gpu && settings.kernels && !settings.worker ? await kernelTimes(bench, settings, say) : undefined;
     return { ...timed, per_token, created_while_generating, read_bandwidth, kernels, block };
   } finally {
     created.stop();

@@ -26,6 +26,7 @@ const KNOWN = [
   'temperature',
   'kernels',
   'schema',
+  'worker',
   'report',
   ...Object.keys(NUMBERS),
 ];
@@ -71,6 +72,7 @@ function settingsOf(query) {
     temperature,
     schema: schemaOf(query),
     kernels: query.get('kernels') === '1',
+    worker: query.get('worker') === '1',
     ...Object.fromEntries(numbers),
   };
 }
