@@ -143,7 +143,7 @@ export class WorkerEngine implements Engine {
 
   /** Of the model, not of a session: ends the worker, whose memory goes back with it. */
   async free(): Promise<void> {
-    if (this.#number !== 1) return this.#call('free');
+    if (this.#number !== 1) return this.#call<void>('free').catch(() => {}); // gone with the worker
     const timeout = new Promise((resolve) => setTimeout(resolve, GRACE));
     await Promise.race([this.#call('free').catch(() => {}), timeout]);
     this.#connection.end(invalidArgument('the model was freed'));
