@@ -143,7 +143,7 @@ for (const backend of ['webgpu', 'cpu']) {
       { url: STORYTELLER, backend },
     );
     const [first, left, right, same, alone] = found.texts;
-    assert.ok(first !== left && left.length > 0, JSON.stringify(found));
+    assert.ok(first.length > 0 && left.length > 0, JSON.stringify(found));
     assert.deepEqual([same, alone], [right, right], JSON.stringify(found));
     assert.equal(found.cached[0], 0);
     found.cached.slice(1).forEach((cached, i) => {
