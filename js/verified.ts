@@ -1,7 +1,7 @@
 /**
  * A source whose SHA-256 was promised.
  */
-import { Sha256 } from './cache/sha256.js';
+import { hashYielding, Sha256 } from './cache/sha256.js';
 import { WebggufError } from './errors.js';
 import type { ByteSource } from './wasm/webgguf.js';
 
@@ -21,7 +21,7 @@ export function verified(source: ByteSource, sha256: string): LoadSource {
   let finished = false;
   const next = async (): Promise<Uint8Array | undefined> => {
     const piece = await source.next();
-    if (piece) hash.update(piece);
+    if (piece) await hashYielding(hash, piece);
     return piece;
   };
   return {

@@ -87,7 +87,16 @@ function isCalled({ model, aliases }: StoredModel, name: string | URL | Request)
   const hubName = typeof name === 'string' ? parseHubName(name) : undefined;
   if (hubName?.file !== undefined) return model.key === keyOfUrl(fileRequest(hubName, hubName.file, {}).url);
   if (hubName) return aliases.includes(aliasOf(hubName));
-  return model.key === keyOfUrl(requestFor(name).url);
+  return model.key === urlKey(name);
+}
+
+/** The key of a URL; `undefined` for what is none, such as the `cacheKey` of another model. */
+function urlKey(name: string | URL | Request): string | undefined {
+  try {
+    return keyOfUrl(requestFor(name).url);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Takes the locks of whoever writes, and removes the folder as soon as they have let go of their files. */

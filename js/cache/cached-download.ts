@@ -9,7 +9,7 @@ import { type LoadSource, wrongDigest } from '../verified.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 import type { Place } from './folder.js';
 import { keyOfUrl } from './key.js';
-import { Sha256 } from './sha256.js';
+import { hashYielding, Sha256 } from './sha256.js';
 import { Slot } from './slot.js';
 import type { FileState } from './state.js';
 import type { LoadWarning } from './warning.js';
@@ -176,7 +176,7 @@ export class CachedDownload implements LoadSource {
     await this.open();
     const piece = await this.#lettingGo(this.#piece());
     if (piece) {
-      this.#hash?.update(piece);
+      if (this.#hash) await hashYielding(this.#hash, piece);
       this.#position += piece.length;
     } else if (!this.#isComplete) {
       this.#isComplete = true;

@@ -83,6 +83,22 @@ export class Sha256 {
   }
 }
 
+/** Bytes between two looks at the clock. */
+const STEP = 1 << 20;
+/** How long the page may wait for its thread, in milliseconds. */
+const SLICE = 12;
+
+/** Adds bytes, and lets the page have its thread in between: four megabytes take 30 ms and more. @internal */
+export async function hashYielding(hash: Sha256, bytes: Uint8Array): Promise<void> {
+  let begun = performance.now();
+  for (let at = 0; at < bytes.length; at += STEP) {
+    hash.update(bytes.subarray(at, at + STEP));
+    if (performance.now() - begun < SLICE) continue;
+    await new Promise((resolve) => setTimeout(resolve));
+    begun = performance.now();
+  }
+}
+
 /** The message schedule of the block at `at`: its 16 words and 48 made of them. */
 function schedule(w: Int32Array, bytes: Uint8Array, at: number): void {
   for (let i = 0, j = at; i < 16; i += 1, j += 4) {

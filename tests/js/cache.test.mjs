@@ -372,6 +372,7 @@ test('keys: no fragment and no signature, or what the page wants', async () => {
   );
   assert.equal(await cache.has('my model').catch(() => 'failed'), true);
   assert.equal(await cache.has(url), false);
+  assert.equal(await cache.has('no such model'), false);
   assert.deepEqual(await cache.estimate().then(({ models }) => models), BYTES.length);
   assert.equal(await cache.persist(), true);
 });
