@@ -107,6 +107,19 @@ export function openSegment(folder: FileSystemDirectoryHandle, index: number): P
   return openWritable(folder, segmentName(index));
 }
 
+/**
+ * Removes all but the state and the first `segments`: a segment that was not listed yet, and the files beside it in
+ * which Chromium keeps what a stream has written (`.crswap`), which outlive a crash of the browser.
+ *
+ * @internal
+ */
+export async function removeStrays(folder: FileSystemDirectoryHandle, segments: number): Promise<void> {
+  const known = new Set([STATE, ...Array.from({ length: segments }, (_, index) => segmentName(index))]);
+  const names: string[] = [];
+  for await (const name of folder.keys()) if (!known.has(name)) names.push(name);
+  await Promise.all(names.map((name) => folder.removeEntry(name).catch(() => {})));
+}
+
 const segmentName = (index: number): string => `${String(index).padStart(5, '0')}.bin`;
 
 async function openWritable(folder: FileSystemDirectoryHandle, name: string): Promise<FileSystemWritableFileStream> {

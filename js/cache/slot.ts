@@ -96,6 +96,8 @@ export class Slot {
       if (state) {
         await checkRoom(state.size);
         this.#stored = await StoredFile.create(this.#place, state);
+      } else {
+        await this.#stored?.tidy();
       }
       this.#writer = this.#stored && new SegmentWriter(this.#stored, lock);
     });

@@ -1,7 +1,16 @@
 /**
  * The stored bytes of one file: what is there, reading any part of it, and adding to its end.
  */
-import { folderAt, openSegment, type Place, readState, removeFile, segmentFile, writeState } from './folder.js';
+import {
+  folderAt,
+  openSegment,
+  type Place,
+  readState,
+  removeFile,
+  removeStrays,
+  segmentFile,
+  writeState,
+} from './folder.js';
 import type { Held } from './lock.js';
 import { type FileState, SEGMENT_BYTES, sum } from './state.js';
 
@@ -73,6 +82,11 @@ export class StoredFile {
     const state = { ...this.#state, ...change };
     await writeState(this.#folder, state);
     this.#state = state;
+  }
+
+  /** Removes what a crash has left. The caller holds the lock. */
+  async tidy(): Promise<void> {
+    await removeStrays(this.#folder, this.#state.segments.length);
   }
 
   /** A stream for the next segment. */
