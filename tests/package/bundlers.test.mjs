@@ -75,8 +75,12 @@ for (const version of [5, 6, 7, 8]) {
   test(`Vite ${version}, build and preview`, async () => {
     const out = path.join(APPS, 'dist');
     await must(process.execPath, [vite, 'build'], { cwd: APPS, quiet: true });
-    assert.equal(wasmFiles(out).length, 1, 'the WebAssembly is one asset');
-    assert.match(wasmFiles(out)[0], /webgguf_bg-[\w-]+\.wasm$/, 'with a hash in its name');
+    const names = wasmFiles(out).map((name) => /(webgguf_\w+)-[\w-]+\.wasm$/.exec(name)?.[1]);
+    assert.deepEqual(
+      names.toSorted(),
+      ['webgguf_bg', 'webgguf_grammar_bg'],
+      'each is one asset, with a hash in its name',
+    );
     const preview = [vite, 'preview', '--host', '127.0.0.1', '--port', '0'];
     await withServer(preview, APPS, (url) => checkStory(`${url}/`, version === 8 ? 'webgpu' : 'cpu'));
   });
@@ -92,7 +96,7 @@ test('webpack 5: without configuration', async () => {
   });
   const { errors, warnings } = stats.toJson();
   assert.deepEqual([errors, warnings], [[], []]);
-  assert.equal(wasmFiles(folder).length, 1);
+  assert.equal(wasmFiles(folder).length, 2, 'one asset each, though page and worker ask for them');
   await withFolder(folder, (url) => checkStory(url));
 });
 
