@@ -24,9 +24,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
-@group(0) @binding(2) var<storage, read> q: array<f32>;                 // [rows, heads, HEAD_DIM]
-@group(0) @binding(3) var<storage, read> k_cache: array<CacheElement>; // [sequences, KV_HEADS, CAPACITY, ROW]
-@group(0) @binding(4) var<storage, read> v_cache: array<CacheElement>;     // the same
+@group(0) @binding(2) var<storage, read> q: array<f32>;             // [rows, heads, HEAD_DIM], or with k and v
 @group(0) @binding(5) var<storage, read_write> partial: array<f32>; // [rows, heads, SPLITS, HEAD_DIM], not normalised
 @group(0) @binding(6) var<storage, read_write> stats: array<vec2<f32>>; // [rows, heads, SPLITS]: maximum, sum of exp
 
@@ -35,6 +33,7 @@ struct Params {
 #import lowest
 #import soft_cap
 #import prefetched
+#import queries
 
 override VECS: u32 = (HEAD_DIM + 7) / 8;   // eights of a head
 override GROUPS: u32 = GROUP / QUERIES;     // workgroups that share a kv head
@@ -47,14 +46,19 @@ override BATCH: u32 = min(QUERIES, 4);     // queries whose sums are added up at
 
 const MAX_QUERIES: u32 = 8u;
 
-var<workgroup> q_tile: array<Eight, QUERIES * VECS>;
-var<workgroup> scores: array<f32, MAX_QUERIES * WG_SIZE>;  // [query, half of the row, key]
-var<workgroup> weights: array<f32, MAX_QUERIES * TILE>;
+override Q_TILE: u32 = QUERIES * VECS;
+override SCORES: u32 = MAX_QUERIES * WG_SIZE;
+override WEIGHTS: u32 = MAX_QUERIES * TILE;
+override COLUMNS: u32 = BATCH * WG_SIZE;
+
+var<workgroup> q_tile: array<Eight, Q_TILE>;
+var<workgroup> scores: array<f32, SCORES>;  // [query, half of the row, key]
+var<workgroup> weights: array<f32, WEIGHTS>;
 var<workgroup> thread_group: array<f32, WG_SIZE>;            // a maximum, then a sum, of each thread
 var<workgroup> high: array<f32, MAX_QUERIES>;
 var<workgroup> total: array<f32, MAX_QUERIES>;
 var<workgroup> rescale: array<f32, MAX_QUERIES>;
-var<workgroup> columns: array<Eight, BATCH * WG_SIZE>;     // [query, part, VECS]
+var<workgroup> columns: array<Eight, COLUMNS>;     // [query, part, VECS]
 
 // What a thread prefetches of the next tile while this one is computed: half a row of keys, and its share of v.
 struct Prefetched {
@@ -162,9 +166,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let span = max(TILE, (keys - unseen + SPLITS - 1u) / SPLITS);
     let begin = min(unseen + split * span, keys);
     let end = min(begin + span, keys);
-    for (var i = lane; i < QUERIES * VECS; i += WG_SIZE) {
-        q_tile[i] = load_q((first_head + i / VECS) * HEAD_DIM, i % VECS);
-    }
+    let head = group.z * GROUP + group.y % GROUPS * QUERIES;
+    stage_queries(group.y / GROUPS, head, begin < end && end == keys, lane);
     if lane < MAX_QUERIES {
         high[lane] = LOWEST;
         total[lane] = 0.0;

@@ -47,6 +47,12 @@ struct Params {
 
 var<workgroup> head_row: array<f32, HEAD_DIM>;
 
+// For cache_write.
+fn head_value(i: u32) -> f32 {
+    // mutant: head_row[i] => head_row[i / 2u]
+    return head_row[i];
+}
+
 fn rotate(position: u32, lane: u32) {
     for (var i = lane; i < ROPE_DIMS / 2u; i += WG_SIZE) {
         let a = select(2u * i, i, SPLIT_HALF);

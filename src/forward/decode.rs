@@ -4,7 +4,7 @@
 use super::fusion::{DECODE, Gated, Input, Step, Then, Update, steps};
 use super::recurrent::Pass;
 use super::{Forward, Lowering, Part, Place, Places};
-use crate::kernels::attention::{Limits, Splits, attention_decode, split_count};
+use crate::kernels::attention::{Limits, Splits, attention_decode, attention_rotated, can_rotate, split_count};
 use crate::kernels::layout::BLOCK;
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
 use crate::kernels::prologue::{self, Prologue};
@@ -77,7 +77,12 @@ impl Lowering<'_> {
             Step::Linears { input, linears, then } => self.products(input, linears, *then, of_outputs),
             Step::Attention { heads, attend } => {
                 let (attention, limits) = self.attention(attend);
-                let Forward { buffers, .. } = self.forward;
+                let Forward { buffers, weights, .. } = self.forward;
+                if self.rows == 1 && can_rotate(&attention.heads, attend.kv.is_some()) {
+                    let norms = heads.qk_norm.map_or(buffers.dummy, |(q, _)| weights.head_norms[&q]);
+                    let (rope, splits) = (self.rotation(heads, attend), self.splits(limits));
+                    return attention_rotated([buffers.pass, norms], &rope, &attention, &splits, limits).into();
+                }
                 let mut list = vec![self.rope_kv(heads, attend)];
                 list.extend(attention_decode(buffers.pass, self.rows, &attention, &self.splits(limits), limits));
                 list

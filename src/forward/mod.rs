@@ -336,6 +336,11 @@ impl Lowering<'_> {
 
     /// Norms over heads, rotation, and the new keys and values into the cache.
     fn rope_kv(&self, of_heads: &OfHeads, attend: &Attend) -> Dispatch {
+        let buffers = self.forward.buffers;
+        rope_kv(buffers.pass, buffers.dummy, &self.rotation(of_heads, attend))
+    }
+
+    fn rotation(&self, of_heads: &OfHeads, attend: &Attend) -> RopeKv {
         let Forward { program, buffers, .. } = self.forward;
         let rope_of = |number: usize| {
             let table = program.rope_tables[number];
@@ -345,7 +350,7 @@ impl Lowering<'_> {
         let kv_heads = if attend.kv.is_some() { heads.kv_heads } else { 0 };
         let vector = |key: WeightKey| self.forward.vector(key);
         let qk = of_heads.qk_norm.map(|(q, k)| (vector(q), k.map_or(buffers.dummy, vector)));
-        let problem = RopeKv {
+        RopeKv {
             heads: Heads { heads: attend.attention.heads as u32, kv_heads, ..heads },
             rope: of_heads.rope.map_or(Rope { dims: 0, split_half: true }, rope_of),
             magnitude: of_heads.rope.map_or(1.0, |number| program.rope_tables[number].scaling.magnitude),
@@ -355,8 +360,7 @@ impl Lowering<'_> {
             norms: HeadNorms { qk, v: of_heads.v_norm, eps: of_heads.eps },
             q: buffers.scratch.q,
             cache,
-        };
-        rope_kv(buffers.pass, buffers.dummy, &problem)
+        }
     }
 
     /// Where q, k and v are: in one buffer, of which q is the first.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::decode::in_a_row;
 use super::experts::ExpertPart;
-use super::fusion::{DECODE, Input, Step, steps};
+use super::fusion::{DECODE, Input, OfHeads, Step, steps};
 use super::plan::Plan;
 use super::row_cache::RowCache;
 use crate::gguf::{GgmlType, TensorInfo};
@@ -84,6 +84,8 @@ pub struct Weights {
     pub vectors: HashMap<WeightKey, Slice>,
     /// What [`Prologue::Update`](crate::kernels::prologue::Prologue::Update) reads, by the weights of the update's norm.
     pub updates: HashMap<WeightKey, Slice>,
+    /// Weights of the norms of the heads of q and of k `[2, head_dim]`, or of q alone, by the former.
+    pub head_norms: HashMap<WeightKey, Slice>,
     /// Matrices of experts, by the first: gate and up, together or one after the other, and down.
     pub experts: HashMap<WeightKey, Vec<ExpertPart>>,
 }
@@ -235,24 +237,39 @@ impl Placer<'_> {
         Ok(())
     }
 
-    /// The vectors of updates that decode folds into products, once more.
+    /// Vectors that decode reads side by side, once more: of updates that are folded into products, of head norms.
     fn updates(&mut self, ops: &[Op]) -> Result<()> {
         for fused in steps(ops, DECODE) {
-            let Step::Linears { input: Input { update: Some(update), norm, .. }, .. } = fused.step else { continue };
-            let norm = norm.and_then(|(norm, _)| norm.plain_rms()).map(|(weight, _)| weight);
-            let keys: Vec<WeightKey> = norm.into_iter().chain([update.norm.0]).chain(update.factor).collect();
-            let sizes = keys.iter().map(|&key| self.tensor(key).map(|(_, _, spec)| spec.rows() * spec.cols()));
-            let sizes = sizes.collect::<Result<Vec<usize>>>()?;
-            let name = format!("{} and more", self.tensor(update.norm.0)?.1.name);
-            let slice = self.plan.words(name, sizes.iter().sum::<usize>().next_multiple_of(4));
-            let mut offset = 0;
-            for (key, size) in keys.into_iter().zip(sizes) {
-                self.vector_target(key, slice.buffer, offset)?;
-                offset += size as u64 * 4;
+            match fused.step {
+                Step::Linears { input: Input { update: Some(update), norm, .. }, .. } => {
+                    let norm = norm.and_then(|(norm, _)| norm.plain_rms()).map(|(weight, _)| weight);
+                    let keys: Vec<WeightKey> = norm.into_iter().chain([update.norm.0]).chain(update.factor).collect();
+                    let slice = self.side_by_side(&keys)?;
+                    self.weights.updates.insert(update.norm.0, slice);
+                }
+                Step::Attention { heads: OfHeads { qk_norm: Some((q, k)), .. }, .. } => {
+                    let keys: Vec<WeightKey> = [q].into_iter().chain(k).collect();
+                    let slice = self.side_by_side(&keys)?;
+                    self.weights.head_norms.insert(q, slice);
+                }
+                _ => {}
             }
-            self.weights.updates.insert(update.norm.0, slice);
         }
         Ok(())
+    }
+
+    /// Vectors one after the other in a buffer more, in whole `vec4`.
+    fn side_by_side(&mut self, keys: &[WeightKey]) -> Result<Slice> {
+        let sizes = keys.iter().map(|&key| self.tensor(key).map(|(_, _, spec)| spec.rows() * spec.cols()));
+        let sizes = sizes.collect::<Result<Vec<usize>>>()?;
+        let name = format!("{} and more", self.tensor(keys[0])?.1.name);
+        let slice = self.plan.words(name, sizes.iter().sum::<usize>().next_multiple_of(4));
+        let mut offset = 0;
+        for (&key, size) in keys.iter().zip(sizes) {
+            self.vector_target(key, slice.buffer, offset)?;
+            offset += size as u64 * 4;
+        }
+        Ok(slice)
     }
 
     /// The values of a vector go to `buffer`, from byte `offset` on.

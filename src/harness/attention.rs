@@ -153,7 +153,12 @@ fn merge_case(random: &mut Random, (heads, count, head_dim): (u32, u32, u32)) ->
 
 /// Caches filled with random keys and values of sequences of these lengths, on the bench and each as the
 /// `[positions, kv_heads, head_dim]` that it holds.
-fn cache(random: &mut Random, bench: &mut Bench, heads: Heads, lengths: &[u32]) -> (Cache, Vec<[Vec<f32>; 2]>) {
+pub(super) fn cache(
+    random: &mut Random,
+    bench: &mut Bench,
+    heads: Heads,
+    lengths: &[u32],
+) -> (Cache, Vec<[Vec<f32>; 2]>) {
     let (kv, d, capacity) = (heads.kv_heads as usize, heads.head_dim as usize, heads.capacity as usize);
     let stride = heads.row_bytes() as usize / 4;
     let sequences: Vec<[Vec<f32>; 2]> = lengths

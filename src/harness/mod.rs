@@ -6,6 +6,7 @@
 
 mod attention;
 mod attention_batch;
+mod attention_rotated;
 mod attention_strided;
 mod cache;
 mod conv_causal;
@@ -230,6 +231,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(rope_batch::cases(random));
     cases.extend(rope_kv::cases(random));
     cases.extend(attention::cases(random));
+    cases.extend(attention_rotated::cases(&mut Random::new(5)));
     cases.extend(attention_batch::cases(random));
     cases.extend(attention_strided::cases(caps, random));
     cases.extend(conv_causal::cases(random));

@@ -13,7 +13,7 @@ use crate::model::program::Temperature;
 use crate::reference;
 
 /// Large, so that a kernel without it fails.
-const EPS: f32 = 0.01;
+pub(super) const EPS: f32 = 0.01;
 const ROWS: usize = 3;
 
 /// Which of the outputs a case compares.
@@ -24,26 +24,27 @@ enum Output {
     V,
 }
 
-struct Shape {
-    heads: Heads,
-    rope: Rope,
-    norm: bool,
-    v_norm: bool,
+/// What sets a case apart.
+pub(super) struct Shape {
+    pub(super) heads: Heads,
+    pub(super) rope: Rope,
+    pub(super) norm: bool,
+    pub(super) v_norm: bool,
     /// v is what k is before its norm.
-    v_is_k: bool,
-    position: u32,
+    pub(super) v_is_k: bool,
+    pub(super) position: u32,
     /// What rotated values are multiplied by.
-    magnitude: f32,
-    temperature: Option<Temperature>,
+    pub(super) magnitude: f32,
+    pub(super) temperature: Option<Temperature>,
 }
 
-fn layout(shape: &Shape, slice: Slice) -> Qkv {
+pub(super) fn layout(shape: &Shape, slice: Slice) -> Qkv {
     let packed = Qkv::packed(&shape.heads, slice);
     let [k, v] = packed.kv_at;
     if shape.v_is_k { Qkv { stride: v, kv_at: [k, k], ..packed } } else { packed }
 }
 
-const PLAIN: Shape = Shape {
+pub(super) const PLAIN: Shape = Shape {
     heads: Heads { heads: 1, kv_heads: 1, head_dim: 2, capacity: 40, ring: false, kv_type: KvType::F16 },
     rope: Rope { dims: 2, split_half: true },
     norm: false,
@@ -229,7 +230,7 @@ fn run_on(random: &mut Random, shape: &Shape, output: Output, (rows, qkv): (&Pas
 }
 
 /// q, k and v `[rows, heads, head_dim]` by the reference.
-fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[Row]) -> [Vec<f32>; 3] {
+pub(super) fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[Row]) -> [Vec<f32>; 3] {
     let Heads { heads, kv_heads, head_dim, .. } = shape.heads;
     let (q_width, kv_width, d) = ((heads * head_dim) as usize, (kv_heads * head_dim) as usize, head_dim as usize);
     let style = if shape.rope.split_half { RopeStyle::SplitHalf } else { RopeStyle::Interleaved };

@@ -1,7 +1,8 @@
 //! Attention over the cache: `attention` for the many rows of a prefill chunk, `attention_decode` and
 //! `attention_merge` for the few rows of a decode step, split over the keys.
 
-use super::rope_kv::{Cache, Heads};
+use super::kv_type::KvType;
+use super::rope_kv::{Cache, Heads, Qkv, RopeKv};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, params, read, write};
 
 /// The contract with `shaders/attention.wgsl`.
@@ -51,6 +52,49 @@ pub static DECODE: KernelSpec = KernelSpec {
         "WG_SIZE", "KV_HEADS", "GROUP", "QUERIES", "HEAD_DIM", "CAPACITY", "RING", "SPLITS", "SCALE", "WINDOW",
         "SOFT_CAP",
     ],
+};
+
+/// The same with queries, keys and values as the product gave them.
+static DECODE_ROTATED: KernelSpec = KernelSpec {
+    bindings: &[
+        PARAMS,
+        read("this_pass"),
+        read("q"),
+        write("k_cache"),
+        write("v_cache"),
+        write("partial"),
+        write("stats"),
+        read("frequencies"),
+        read("head_norms"),
+    ],
+    overrides: &[
+        "WG_SIZE",
+        "KV_HEADS",
+        "GROUP",
+        "QUERIES",
+        "HEAD_DIM",
+        "CAPACITY",
+        "RING",
+        "SPLITS",
+        "SCALE",
+        "WINDOW",
+        "SOFT_CAP",
+        "ROPE_DIMS",
+        "SPLIT_HALF",
+        "MAGNITUDE",
+        "TEMPERATURE",
+        "SPAN",
+        "QK_NORM",
+        "V_NORM",
+        "EPS",
+        "OWN_KEYS",
+        "ROW_STRIDE",
+        "K_AT",
+        "V_AT",
+    ],
+    kernel_name: "attention_decode",
+    source: wgsl!("attention_decode"),
+    params: DecodeParams::LAYOUT,
 };
 
 /// The contract with `shaders/attention_merge.wgsl`.
@@ -131,6 +175,58 @@ pub fn split_count(keys: u32) -> u32 {
     keys.div_ceil(32).clamp(1, 128)
 }
 
+/// Threads of a workgroup of `attention_decode`.
+const DECODE_THREADS: u32 = 64;
+
+/// Query heads that a workgroup takes: it holds them in workgroup memory and its sums in registers, at most 8.
+fn queries_of(heads: &Heads) -> u32 {
+    let group = heads.heads / heads.kv_heads;
+    (1..=8).rev().find(|n| group.is_multiple_of(*n) && n * heads.head_dim <= 1024).unwrap_or(1)
+}
+
+/// Whether [`attention_rotated`] can take the place of [`rope_kv`](super::rope_kv::rope_kv): where the layer has keys of
+/// its own, one workgroup takes all queries of a kv head, and its key and value fit beside them.
+pub fn can_rotate(heads: &Heads, own_keys: bool) -> bool {
+    let queries = queries_of(heads);
+    let staged = (queries + 2) * heads.head_dim.div_ceil(8);
+    heads.kv_type == KvType::F16
+        && (!own_keys || heads.heads == heads.kv_heads * queries && staged <= queries.min(4) * DECODE_THREADS)
+}
+
+/// Attention of one row of a pass with norms of its heads, rotation and cache write, in two dispatches. `heads` of
+/// `rope` has no kv heads where an earlier layer fills the cache; `norms` are weights of q and of k `[2, head_dim]`.
+pub fn attention_rotated(
+    [pass, norms]: [Slice; 2],
+    rope: &RopeKv,
+    problem: &Attention,
+    splits: &Splits,
+    limits: Limits,
+) -> [Dispatch; 2] {
+    let (temperature, span) = rope.temperature.unwrap_or((0.0, 1));
+    let Qkv { slice: q, stride, kv_at: [k_at, v_at] } = rope.qkv;
+    let [mut decode, merge] = attention_decode(pass, 1, &Attention { q, ..*problem }, splits, limits);
+    decode.kernel.constants.extend([
+        ("ROPE_DIMS", rope.rope.dims.into()),
+        ("SPLIT_HALF", bool_override(rope.rope.split_half)),
+        ("MAGNITUDE", rope.magnitude.into()),
+        ("TEMPERATURE", temperature.into()),
+        ("SPAN", span.into()),
+        ("QK_NORM", bool_override(rope.norms.qk.is_some())),
+        ("V_NORM", bool_override(rope.norms.v)),
+        ("EPS", rope.norms.eps.into()),
+        ("OWN_KEYS", bool_override(rope.heads.kv_heads > 0)),
+        ("ROW_STRIDE", stride.into()),
+        ("K_AT", k_at.into()),
+        ("V_AT", v_at.into()),
+    ]);
+    decode.kernel.imports.retain(|(name, _)| *name != "queries");
+    decode.kernel.spec = &DECODE_ROTATED;
+    let kernel = decode.kernel.named("rotated").import("queries", "queries_rotated");
+    decode.kernel = kernel.import("cache_write", problem.heads.kv_type.writer());
+    decode.buffers.extend([rope.frequencies, norms]);
+    [decode, merge]
+}
+
 /// Attention of `rows` rows of any sequences, each over the cache of its own up to itself, in two dispatches.
 pub fn attention_decode(pass: Slice, rows: u32, problem: &Attention, splits: &Splits, limits: Limits) -> [Dispatch; 2] {
     attention_decode_at(pass, (rows, 0), problem, splits, limits)
@@ -147,10 +243,9 @@ pub fn attention_decode_at(
     let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
     debug_assert!(!ring || (1..=capacity).contains(&limits.window), "a ring of {capacity} for {limits:?}");
     let group = heads / kv_heads;
-    // A workgroup holds its queries in workgroup memory and its sums in registers: at most 8 of them.
-    let queries = (1..=8).rev().find(|n| group.is_multiple_of(*n) && n * head_dim <= 1024).unwrap_or(1);
+    let queries = queries_of(&problem.heads);
     let constants = [
-        ("WG_SIZE", 64.0),
+        ("WG_SIZE", DECODE_THREADS.into()),
         ("KV_HEADS", kv_heads.into()),
         ("GROUP", group.into()),
         ("QUERIES", queries.into()),
@@ -165,7 +260,10 @@ pub fn attention_decode_at(
     let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
     let grid = [Extent::Fixed(splits.count), Extent::Fixed(rows * (group / queries)), Extent::Fixed(kv_heads)];
     let prefetched = if head_dim <= STAGED_HEAD_DIM { "prefetched" } else { "prefetched_large" };
-    let kernel = Kernel::new(&DECODE, &constants).cached(kv_type).import("prefetched", prefetched);
+    let kernel = Kernel::new(&DECODE, &constants)
+        .cached(kv_type)
+        .import("prefetched", prefetched)
+        .import("queries", "queries_ready");
     let decode = Dispatch::new(kernel, &DecodeParams { position }, &buffers, grid);
     let sinks = problem.sinks.map(|sinks| (sinks, heads));
     [decode, attention_merge(rows * heads, head_dim, splits, sinks, problem.y)]

@@ -94,6 +94,8 @@ files![
     "prologue_none",
     "prologue_update",
     "quants",
+    "queries_ready",
+    "queries_rotated",
     "real_f16",
     "real_f32",
     "reduce",
