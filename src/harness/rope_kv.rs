@@ -131,7 +131,8 @@ fn steps(random: &mut Random, shape: &Shape) -> Vec<f32> {
             let sign = random.floats(1)[0].signum();
             let mut block: Vec<f32> = random.floats(len).into_iter().map(|x| (most * x).trunc() + 0.4 * x).collect();
             block.iter_mut().for_each(|x| *x = x.clamp(0.4 - most, most - 0.4));
-            block[len / 2] = sign * most;
+            // The farthest from 0, and nearly as far on the other side: the largest quants.
+            (block[0], block[len / 2]) = (sign * (0.4 - most), sign * most);
             block.into_iter().map(|x| x * step).collect::<Vec<f32>>()
         });
         blocks.collect()
