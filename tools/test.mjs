@@ -25,7 +25,7 @@ import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
 import { style } from './style.mjs';
 import { findToolchain, findWasmPack, rustEnv } from './toolchain.mjs';
 
-const SUITE_MS = 25 * 60_000;
+const SUITE_MS = 45 * 60_000;
 
 /** Suites in the order they run; `needsBuild` ones are failed without a run when the package does not build. */
 const SUITES = [
