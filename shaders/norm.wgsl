@@ -1,9 +1,8 @@
 // y[t, i] = (x[t, i] - m) * weight[i] / sqrt(mean_j (x[t, j] - m)² + eps) + bias[i]
 // RMS norm with m = 0 (Zhang & Sennrich 2019, arXiv 1910.07467), layer norm with CENTRED and m = mean_j x[t, j] (Ba,
 // Kiros & Hinton 2016, arXiv 1607.06450). With ADD it is added to y SCALE times, as norms after a block do on its way
-// back to the residual stream. One workgroup computes WIDTH values of one row; the grid's y axis counts the groups of a row that
-// are
-// normalised each by itself, with the same weight (heads) or with one of its own.
+// back to the residual stream. One workgroup computes WIDTH values of one row; the grid's y axis counts the groups of a
+// row that are normalised each by itself, with the same weight (heads) or with one of its own.
 
 override WG_SIZE: u32 = 256;
 override WIDTH: u32;

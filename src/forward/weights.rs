@@ -82,7 +82,8 @@ pub struct Weights {
     pub projections: HashMap<WeightKey, Projection>,
     /// Weights and biases of norms and convolutions, factors: f32; what heads have of their own, by the first.
     pub vectors: HashMap<WeightKey, Slice>,
-    /// What [`Prologue::Update`](crate::kernels::prologue::Prologue::Update) reads, by the weights of the update's norm.
+    /// What [`Prologue::Update`](crate::kernels::prologue::Prologue::Update) reads, by the weights of the update's
+    /// norm.
     pub updates: HashMap<WeightKey, Slice>,
     /// Weights of the norms of the heads of q and of k `[2, head_dim]`, or of q alone, by the former.
     pub head_norms: HashMap<WeightKey, Slice>,
