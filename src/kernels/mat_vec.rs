@@ -272,7 +272,7 @@ pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), proble
         group_rows *= shape.wg_size / smallest;
         constants.push(("GROUP_ROWS", group_rows.into()));
         constants.push(("ROW_PASSES", largest.div_ceil(smallest).into()));
-        constants.push(("STAGE", stage(shape, weights).into()));
+        constants.push(("STAGE", stage(shape, weights, &prologue).into()));
     }
     constants.extend(prologue.constants());
     constants.extend(weights.layout(shard).constants());
@@ -294,21 +294,21 @@ const STAGED_LIMBS: u32 = 128;
 /// Bytes of workgroup memory that every device has.
 const WORKGROUP_MEMORY: u32 = 16 << 10;
 
-/// Blocks of x that fit beside a grid of so many bytes: a block takes 108 bytes in limbs, 128 as floats. The rest is
+/// Blocks of x that fit beside a grid and the sums of a prologue of so many bytes together: a block takes 108 bytes in limbs, 128 as floats. The rest is
 /// for the padding of x and for sums.
-fn staged_beside(grid: u32, limbs: bool) -> u32 {
+fn staged_beside(others: u32, limbs: bool) -> u32 {
     if limbs {
-        STAGED_LIMBS.min((WORKGROUP_MEMORY - grid - 352) / 108)
+        STAGED_LIMBS.min((WORKGROUP_MEMORY - others - 352) / 108)
     } else {
-        STAGED.min((WORKGROUP_MEMORY - grid - 2816) / 128)
+        STAGED.min((WORKGROUP_MEMORY - others - 2816) / 128)
     }
 }
 
 /// Blocks of x that are staged at once: whole rows, or equal parts of them.
-fn stage(shape: Shape, weights: &Matrix) -> u32 {
+fn stage(shape: Shape, weights: &Matrix, prologue: &Prologue) -> u32 {
     let grid = weights.ty.format().grid().map_or(0, |grid| 4 * grid.words);
     let blocks = weights.cols.div_ceil(BLOCK);
-    blocks.div_ceil(blocks.div_ceil(staged_beside(grid, shape.limbs)))
+    blocks.div_ceil(blocks.div_ceil(staged_beside(grid + prologue.memory(shape.wg_size), shape.limbs)))
 }
 
 /// The contract of a topology with a prologue.

@@ -109,6 +109,14 @@ impl Prologue {
         }
     }
 
+    /// Bytes of workgroup memory that it takes in a workgroup of so many threads.
+    pub(super) fn memory(&self, threads: u32) -> u32 {
+        match self {
+            Self::Update(_) | Self::LayerNorm(_) => 4 * threads,
+            Self::None | Self::Gate(_) => 0,
+        }
+    }
+
     /// The element of the other input that column 0 belongs to.
     pub(super) fn other_at(&self) -> u32 {
         match self {
