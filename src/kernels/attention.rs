@@ -184,8 +184,8 @@ fn queries_of(heads: &Heads) -> u32 {
     (1..=8).rev().find(|n| group.is_multiple_of(*n) && n * heads.head_dim <= 1024).unwrap_or(1)
 }
 
-/// Whether [`attention_rotated`] can take the place of [`rope_kv`](super::rope_kv::rope_kv): where the layer has keys of
-/// its own, one workgroup takes all queries of a kv head, and its key and value fit beside them.
+/// Whether [`attention_rotated`] can take the place of [`rope_kv`](super::rope_kv::rope_kv): where the layer has keys
+/// of its own, one workgroup takes all queries of a kv head, and its key and value fit beside them.
 pub fn can_rotate(heads: &Heads, own_keys: bool) -> bool {
     let queries = queries_of(heads);
     let staged = (queries + 2) * heads.head_dim.div_ceil(8);

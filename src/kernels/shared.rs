@@ -119,6 +119,7 @@ files![
     "spread_bits",
     "pass",
     "ssm_rows",
+    "staged_heads",
     "stored",
     "strided_copy",
     "subgroup_matrix",
