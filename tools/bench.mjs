@@ -3,6 +3,7 @@
 //
 //   npm run bench -- [--model FILE or URL] [--prompt N] [--predict N] [--runs N] [--backend auto, webgpu or cpu]
 //     [--temperature T] [--context N] [--weight-bytes N] [--kernels] [--json]
+//     [--schema 1 or JSON]
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,7 +13,7 @@ import { isMain, ROOT, runMain, Stop } from './common.mjs';
 import { openPage } from './demo.mjs';
 import { option, serve } from './serve.mjs';
 
-const NAMES = ['prompt', 'predict', 'runs', 'backend', 'temperature', 'context', 'weight_bytes'];
+const NAMES = ['prompt', 'predict', 'runs', 'backend', 'temperature', 'context', 'weight_bytes', 'schema'];
 const LIMIT_MS = 30 * 60_000;
 
 /**
