@@ -1,6 +1,8 @@
-//! Shader files as the wasm carries them: without comments and blank lines, which are cut while this crate compiles.
+//! Shader files as the wasm carries them: without comments, blank lines and indentation, which are cut while this crate
+//! compiles.
 
-/// `text` without comments, trailing blanks and empty lines, and the number of its bytes; the array's rest is zero.
+/// `text` without comments, blanks at both ends of a line and empty lines, and the number of its bytes; the array's rest
+/// is zero.
 /// `N` is at least that number. A comment begins with `//` and ends with its line: shaders have no others.
 pub const fn strip<const N: usize>(text: &str) -> ([u8; N], usize) {
     let text = text.as_bytes();
@@ -11,6 +13,9 @@ pub const fn strip<const N: usize>(text: &str) -> ([u8; N], usize) {
         let end = line_end(text, start);
         let code_end = code_end(text, start, end);
         let mut i = start;
+        while i < code_end && text[i] == b' ' {
+            i += 1;
+        }
         while i < code_end {
             kept[len] = text[i];
             len += 1;
@@ -70,7 +75,7 @@ mod tests {
     #[test]
     fn comments_and_blank_lines_go() {
         let text = "// what\n\nfn f() {  // why\n    let x = 1 / 2; \n   // mutant: 1 => 2\n}\n#import y";
-        let wanted = "fn f() {\n    let x = 1 / 2;\n}\n#import y\n";
+        let wanted = "fn f() {\nlet x = 1 / 2;\n}\n#import y\n";
         let (kept, len) = strip::<128>(text);
         assert_eq!(std::str::from_utf8(&kept[..len]).unwrap(), wanted);
         assert_eq!(strip::<8>("// only a comment"), ([0; 8], 0));
