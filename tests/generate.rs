@@ -282,7 +282,7 @@ struct Numbers {
 impl Numbers {
     fn may_be(&self, id: u32) -> bool {
         let text = mixed(&self.text);
-        if text % self.strict == 0 { (id ^ text) % 50 == 0 } else { id % 97 != text % 97 }
+        if text.is_multiple_of(self.strict) { (id ^ text).is_multiple_of(50) } else { id % 97 != text % 97 }
     }
 }
 
@@ -303,7 +303,7 @@ impl Constraint for Numbers {
 
     fn commit_forced(&mut self) -> Result<Vec<u32>> {
         let text = mixed(&self.text);
-        let count = if text % self.forces == 0 && !self.is_stopped() { 1 + text as usize / 8 % 7 } else { 0 };
+        let count = if text.is_multiple_of(self.forces) && !self.is_stopped() { 1 + text as usize / 8 % 7 } else { 0 };
         let forced: Vec<u32> = (0..count as u32).map(|i| (text / 3 + 11 * i) % self.vocab).collect();
         self.text.extend(&forced);
         Ok(forced)
