@@ -108,7 +108,9 @@ export class Channel {
   }
 }
 
-/** The buffers of a result that is an array of numbers or holds some: whoever made it does not need them, so they move. */
+/**
+ * The buffers of a result that is an array of numbers or holds some: whoever made it does not need them, so they move.
+ */
 function buffersOf(value: unknown): Transferable[] {
   if (typeof value !== 'object' || value === null) return [];
   const parts: unknown[] = ArrayBuffer.isView(value) ? [value] : Object.values(value);

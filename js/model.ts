@@ -122,8 +122,8 @@ export class WasmModel {
   }
 
   /**
-   * OpenAI's chat completions: `await model.chat.completions.create({ messages })`, or with `stream: true` in parts. See
-   * {@link Completions}.
+   * OpenAI's chat completions: `await model.chat.completions.create({ messages })`, or with `stream: true` in parts.
+   * See {@link Completions}.
    */
   get chat(): { readonly completions: Completions } {
     return { completions: new LocalCompletions(this) };

@@ -19,7 +19,9 @@ export interface InitOptions {
    * beside the package's own JavaScript, which Vite, webpack and Next.js find by themselves.
    */
   worker?: string | URL | undefined;
-  /** The file `webgguf_grammar_bg.wasm` in the same way; it is only fetched when a text is first to follow a grammar. */
+  /**
+   * The file `webgguf_grammar_bg.wasm` in the same way; it is only fetched when a text is first to follow a grammar.
+   */
   grammarWasm?: WasmInput | Promise<WasmInput> | undefined;
 }
 

@@ -137,7 +137,8 @@ fn a_cache_that_no_binding_holds_once_it_is_whole_is_refused() {
     assert_eq!(buffers.check_caches(whole), Ok(()));
     let error = buffers.check_caches(whole / 2).unwrap_err();
     assert_eq!(error.code(), ErrorCode::LimitExceeded);
-    let message = "the keys of a layer take 4718592 bytes for a context of 8192 tokens as q8_0, a binding of this device \
+    let message = "the keys of a layer take 4718592 bytes for a context of 8192 tokens as q8_0, a binding of this \
+                device \
                    holds 2359296: 4096 tokens";
     assert_eq!(error.message(), message);
 }

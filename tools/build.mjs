@@ -31,8 +31,8 @@ export const DIST = path.join(ROOT, 'dist');
 /** Bytes of WebAssembly and JavaScript after gzip that the package may have, without the WebAssembly for grammars. */
 export const SIZE_BUDGET = 1_000_000;
 /**
- * The same of the WebAssembly for grammars, which is fetched when it is first needed: 450,000 bytes after `gzip -9`. The
- * zlib of Node.js makes 3.7 % more of this file.
+ * The same of the WebAssembly for grammars, which is fetched when it is first needed: 450,000 bytes after `gzip -9`.
+ * The zlib of Node.js makes 3.7 % more of this file.
  */
 export const GRAMMAR_BUDGET = 466_600;
 

@@ -83,7 +83,7 @@ async function browser() {
   const env = {
     ...rustEnv(bin),
     WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile,
-    WASM_BINDGEN_TEST_TIMEOUT: '1200',
+    WASM_BINDGEN_TEST_TIMEOUT: '2400',
   };
   const args = [
     'test',

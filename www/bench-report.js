@@ -22,7 +22,7 @@ function machine({ adapter, info, features, date, user_agent, settings }) {
   const { prompt, predict, runs, temperature, texts, schema } = settings;
   const asked = info.pooling
     ? `${texts} texts of ${prompt} tokens, runs ${runs}`
-    : `prompt ${prompt}, predict ${predict}, runs ${runs}, temperature ${temperature}${schema ? ', under a schema' : ''}`;
+    : `prompt ${prompt}, predict ${predict}, runs ${runs}, temperature ${temperature}${schema ? ', schema' : ''}`;
   return [
     ['model', `${nameOf(info)}, ${info.quantization}, ${info.layers} ${info.layers === 1 ? 'layer' : 'layers'}`],
     ['file', settings.model],

@@ -103,8 +103,10 @@ fn gbnf() {
     let arithmetic =
         "root ::= term (ws [-+*/] ws term)*\nterm ::= [0-9]+ |\n  \"(\" ws root ws \")\"\nws ::= [ \\t]*\n";
     check("gbnf", arithmetic, &["1", "1+2", "12 * (3 - 4)", "((1))"], &["", "1+", "(1", "1 2"]);
-    let json = "root ::= object\nvalue ::= object | string | (\"true\" | \"null\") ws\nobject ::= \"{\" ws (string \":\" ws value \
-                (\",\" ws string \":\" ws value)*)? \"}\" ws\nstring ::= \"\\\"\" ([^\"\\\\\\x7F\\x00-\\x1F] | \"\\\\\" \
+    let json = "root ::= object\nvalue ::= object | string | (\"true\" | \"null\") ws\nobject ::= \"{\" ws (string \
+                \":\" ws value \
+                (\",\" ws string \":\" ws value)*)? \"}\" ws\nstring ::= \"\\\"\" ([^\"\\\\\\x7F\\x00-\\x1F] | \
+                \"\\\\\" \
                 [\"\\\\nu])* \"\\\"\" ws\nws ::= | \" \" | \"\\n\" [ \\t]{0,20}\n";
     check("gbnf", json, &["{}", r#"{"a": {"b": null}, "c":"é\n"}"#], &[r#"{"a"}"#, r#"{"a":1}"#, "{} x"]);
 }

@@ -1,6 +1,6 @@
 /**
- * The format of gpt-oss, https://github.com/openai/harmony: messages of a channel each, `analysis` for thoughts, `final`
- * for the answer, `commentary to=functions.name` for calls:
+ * The format of gpt-oss, https://github.com/openai/harmony: messages of a channel each, `analysis` for thoughts,
+ * `final` for the answer, `commentary to=functions.name` for calls:
  * `<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>…`. The prompt ends with
  * `<|start|>assistant`.
  */

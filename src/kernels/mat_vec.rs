@@ -294,8 +294,8 @@ const STAGED_LIMBS: u32 = 128;
 /// Bytes of workgroup memory that every device has.
 const WORKGROUP_MEMORY: u32 = 16 << 10;
 
-/// Blocks of x that fit beside a grid and the sums of a prologue of so many bytes together: a block takes 108 bytes in limbs, 128 as floats. The rest is
-/// for the padding of x and for sums.
+/// Blocks of x that fit beside a grid and the sums of a prologue of so many bytes together: a block takes 108 bytes in
+/// limbs, 128 as floats. The rest is for the padding of x and for sums.
 fn staged_beside(others: u32, limbs: bool) -> u32 {
     if limbs {
         STAGED_LIMBS.min((WORKGROUP_MEMORY - others - 352) / 108)

@@ -1,8 +1,8 @@
 //! Shader files as the wasm carries them: without comments, blank lines and indentation, which are cut while this crate
 //! compiles.
 
-/// `text` without comments, blanks at both ends of a line and empty lines, and the number of its bytes; the array's rest
-/// is zero.
+/// `text` without comments, blanks at both ends of a line and empty lines, and the number of its bytes; the array's
+/// rest is zero.
 /// `N` is at least that number. A comment begins with `//` and ends with its line: shaders have no others.
 pub const fn strip<const N: usize>(text: &str) -> ([u8; N], usize) {
     let text = text.as_bytes();

@@ -128,9 +128,9 @@ impl GpuSession {
         self.lists.all().into_iter().chain(evaluation).chain(few_rows)
     }
 
-    /// Dispatches of one decoded token.
+    /// Dispatches of one decoded token that is the likeliest.
     pub fn dispatches_per_token(&self) -> usize {
-        self.lists.decode.len() + self.lists.choosing(&self.choice).map(CommandList::len).sum::<usize>()
+        self.lists.decode.len() + self.lists.greedy.len()
     }
 
     /// Measures how long prefill takes: one layer first, since all of them may take seconds. Leaves nothing behind that

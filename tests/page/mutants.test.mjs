@@ -30,7 +30,7 @@ const isShared = (file) => file.startsWith('shared/');
 
 /** Shader text as the crate holds it: src/kernels/wgsl.rs cuts the same. */
 function strip(text) {
-  const code = text.split('\n').map((line) => line.replace(/ *(\/\/.*)?$/, ''));
+  const code = text.split('\n').map((line) => line.replace(/(^ +)|( *(\/\/.*)?$)/g, ''));
   return code
     .filter(Boolean)
     .map((line) => `${line}\n`)

@@ -92,7 +92,7 @@ test('what is on the GPU is not read again, and evaluation reads what it needs',
   assert.ok(found.evaluated.longest < 204 * 335, `${found.evaluated.longest} bytes at once`);
 });
 
-test('a source that fails while a text is written says so; the model writes the same text once it is back', async () => {
+test('a source that fails while a text is written says so; the model writes it once it is back', async () => {
   const found = await inPage(async ({ api, bytes, prompt, load, write }) => {
     let broken = false;
     const read = async (at, length) => {

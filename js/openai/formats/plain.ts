@@ -1,6 +1,6 @@
 /**
- * Models without tools of their own, Gemma 3 among them, which are told to write as Hermes does; what they like to write
- * instead is read, too: JSON or Python in a fence, or a bare JSON object at the start, where it names a tool.
+ * Models without tools of their own, Gemma 3 among them, which are told to write as Hermes does; what they like to
+ * write instead is read, too: JSON or Python in a fence, or a bare JSON object at the start, where it names a tool.
  */
 import type { Cursor } from './cursor.js';
 import type { Format } from './format.js';

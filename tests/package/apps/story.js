@@ -3,8 +3,8 @@
 import { init, WasmModel } from 'webgguf';
 
 /**
- * With `?backend=webgpu` on the GPU, else on the CPU; with `?worker` in a worker; with `?wasm=URL` and `?script=URL` the
- * WebAssembly and the worker's script come from there.
+ * With `?backend=webgpu` on the GPU, else on the CPU; with `?worker` in a worker; with `?wasm=URL` and `?script=URL`
+ * the WebAssembly and the worker's script come from there.
  */
 export async function writeStory(wasm) {
   const output = document.querySelector('#output');
