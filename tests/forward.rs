@@ -738,19 +738,18 @@ async fn few_slots(slots: u32) -> (Engine, Watch) {
 async fn rows_on_the_host_give_the_logits_and_the_text_of_rows_on_the_gpu() {
     let [mut whole, _] = both(PER_LAYER).await;
     let vocab = whole.session.config().vocab;
-    let text = ids(300, vocab);
+    let text = ids(60, vocab);
     let (mut few, watch) = few_slots(16).await;
     assert_eq!(logits(&mut few, &text).await, logits(&mut whole, &text).await);
-    assert!(watch.rows() > 200, "{} rows were read", watch.rows());
+    assert!(watch.rows() > 30, "{} rows were read", watch.rows());
     let warm = SamplingOptions { temperature: 1.3, repetition_penalty: 1.2, seed: 5, ..Default::default() };
     for sampling in [SamplingOptions::default(), warm] {
-        let options = options(150, sampling);
+        let options = options(40, sampling);
         let before = watch.reads.borrow().len();
-        let expected = generate(&mut whole, &text[..70], &options).await;
-        assert_eq!(generate(&mut few, &text[..70], &options).await, expected);
-        console_log!("150 tokens in 16 slots: {} reads", watch.reads.borrow().len() - before);
+        let expected = generate(&mut whole, &text[..30], &options).await;
+        assert_eq!(generate(&mut few, &text[..30], &options).await, expected);
+        console_log!("40 tokens in 16 slots: {} reads", watch.reads.borrow().len() - before);
     }
-    compare_both("rows on the host", both_with(PER_LAYER, CONTEXT, with_slots(40)).await).await;
 }
 
 #[wasm_bindgen_test]
