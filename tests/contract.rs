@@ -295,8 +295,7 @@ fn files_catalogue_and_cases_agree() {
     assert_eq!(shared, kernel_names("shaders/shared"));
     for spec in CATALOGUE {
         let code = shader_file(spec.kernel_name);
-        let lines =
-            code.lines().map(|line| line.split("//").next().unwrap().trim_end()).filter(|line| !line.is_empty());
+        let lines = code.lines().map(|line| line.split("//").next().unwrap().trim()).filter(|line| !line.is_empty());
         assert!(lines.eq(spec.source.lines()), "{} has another source", spec.kernel_name);
     }
 }
