@@ -1,6 +1,7 @@
 // webgguf in use, as a program that `tsc --strict` checks. Every part of the public API appears once.
 
 import { Gpu, Tokenizer, WasmModel, WebggufError } from 'webgguf';
+import { useChat, useModel, type ChatMessage, type ChatTool } from 'webgguf/react';
 import type { FloatTensor, GenerationResult, LoadOptions, Message, Progress, Tensor, TextPart } from 'webgguf';
 
 /** Loads a model, lets it write into an element, and says how fast that was. */
@@ -119,4 +120,14 @@ export async function loadOrExplain(url: string): Promise<WasmModel | string> {
         return error.message;
     }
   }
+}
+
+/** The state of a component: a conversation with a tool, or why there is none. */
+export function useDice(url: string | null): readonly ChatMessage[] | string {
+  const roll = ({ sides }: { sides: number }): number => 1 + Math.floor(Math.random() * sides);
+  const rollDice: ChatTool = { name: 'roll', inputSchema: { type: 'object' }, execute: roll };
+  const { model, status, progress, error } = useModel(url, { worker: true, contextLength: 2048 });
+  const { messages } = useChat(model, { system: 'You are a dealer.', tools: [rollDice], temperature: 0.7 });
+  if (status === 'ready') return messages;
+  return error?.message ?? `${progress?.stage ?? 'waiting'}`;
 }

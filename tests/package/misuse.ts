@@ -2,6 +2,7 @@
 // `any` shows up here.
 
 import { Gpu, Tokenizer, WasmModel } from 'webgguf';
+import { useChat, useModel } from 'webgguf/react';
 
 export async function misuse(model: WasmModel): Promise<void> {
   // @ts-expect-error a number is no source
@@ -52,4 +53,13 @@ export async function misuseTensors(gpu: Gpu): Promise<void> {
   x.shape[0] = floats.length;
   // @ts-expect-error use create
   new Gpu();
+}
+
+export function useWrongly(model: WasmModel): void {
+  // @ts-expect-error progress is in what the hook gives
+  useModel('m.gguf', { onProgress: console.log });
+  // @ts-expect-error a tool needs execute
+  useChat(model, { tools: [{ name: 'roll' }] });
+  // @ts-expect-error messages cannot be written to
+  useChat(model).messages.push({ role: 'user', content: 'x' });
 }

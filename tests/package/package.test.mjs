@@ -21,6 +21,8 @@ test('the package holds what it should and nothing else', () => {
     'dist/index.d.ts',
     'dist/openai/index.js',
     'dist/openai/index.d.ts',
+    'dist/react/index.js',
+    'dist/react/index.d.ts',
     'dist/wasm/webgguf_bg.wasm',
     'dist/wasm/webgguf_bg.wasm.d.ts',
     'dist/wasm/webgguf.js',

@@ -1,0 +1,295 @@
+/**
+ * A conversation that a page shows: messages, the answer as it is written, and the tools that the model calls. It knows
+ * nothing of React.
+ */
+import { abortable } from '../cancel.js';
+import { invalidArgument, WebggufError } from '../errors.js';
+import type { WasmModel } from '../model.js';
+import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
+import type { Message, ToolCall } from '../types.js';
+
+/** A tool that the model may call, in the shape of the Prompt API. */
+export interface ChatTool {
+  name: string;
+  /** What it does, for the model. */
+  description?: string | undefined;
+  /** JSON Schema of the object that `execute` gets. */
+  inputSchema?: object | undefined;
+  /**
+   * Does it. A string is the result as it is, other values as JSON. What it throws the model gets to read as the result.
+   * `signal` fires when the answer is ended.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: the schema says what it is, and nobody checks that for TypeScript
+  execute(input: any, options: { signal: AbortSignal }): unknown;
+}
+
+/** A message on the page. */
+export interface ChatMessage {
+  /** Unlike that of all other messages: a `key`. */
+  readonly id: number;
+  readonly role: 'user' | 'assistant' | 'tool';
+  /** The text so far. */
+  readonly content: string;
+  /** Of the assistant: what it thought before it answered. */
+  readonly reasoning_content?: string | undefined;
+  /** Of the assistant: tools that it called; their results are messages of the role `tool`. */
+  readonly tool_calls?: readonly ToolCall[] | undefined;
+  /** Of a tool: its name, and the call that this is the result of. */
+  readonly name?: string | undefined;
+  readonly tool_call_id?: string | undefined;
+  /** Of the assistant, at the end: why that was; nothing where `stop` ended it. */
+  readonly finish_reason?: FinishReason | undefined;
+  /** Of the assistant, at the end: how fast it was. */
+  readonly timings?: CompletionTimings | undefined;
+}
+
+/** Fields of a request to `model.chat.completions.create`, such as `temperature` and `max_completion_tokens`. */
+export type SendOptions = Omit<ChatRequest, 'messages' | 'model' | 'n' | 'stream' | 'stream_options' | 'tools'>;
+
+/** Options of {@link useChat}: also all of {@link SendOptions}, for every message. */
+export interface ChatOptions extends SendOptions {
+  /** The system prompt. */
+  system?: string | undefined;
+  /** Tools that the model may call. */
+  tools?: readonly ChatTool[] | undefined;
+  /** A conversation to go on with; read at the first render. */
+  messages?: readonly Omit<ChatMessage, 'id'>[] | undefined;
+  /** Most answers to one message, each after the results of the tools before it. Default 8. */
+  maxSteps?: number | undefined;
+  /**
+   * When the conversation no longer fits the context: `error` (default), which is `context_full`; or `truncate`, then
+   * the model does not get the oldest turns; the page still shows them.
+   */
+  overflow?: 'error' | 'truncate' | undefined;
+}
+
+/** What a page shows of a conversation. */
+export interface ChatState {
+  /** All messages but the system prompt; the last one grows while `status` is `writing`. */
+  readonly messages: readonly ChatMessage[];
+  readonly status: 'idle' | 'writing' | 'error';
+  /** Why the last answer failed, nearly always a `WebggufError`; `undefined` unless `status` is `error`. */
+  readonly error: Error | undefined;
+}
+
+/** A page is told of new text so often, in milliseconds: models may write a thousand tokens per second. */
+const INTERVAL = 30;
+const STEPS = 8;
+
+type Draft = { -readonly [K in keyof ChatMessage]: ChatMessage[K] };
+
+/** @internal */
+export class ChatStore {
+  #state: ChatState = { messages: [], status: 'idle', error: undefined };
+  #model: WasmModel | undefined;
+  #options: ChatOptions = {};
+  readonly #listeners = new Set<() => void>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #controller = new AbortController();
+  #lastId = 0;
+  /** The first message that the model still gets. */
+  #from = 0;
+
+  constructor(messages: ChatOptions['messages'] = []) {
+    for (const message of messages) this.#append(message);
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly state = (): ChatState => this.#state;
+
+  configure(model: WasmModel | undefined, options: ChatOptions): void {
+    if (model !== this.#model) void this.stop();
+    this.#model = model;
+    this.#options = options;
+  }
+
+  readonly send = (text: string, options: SendOptions = {}): Promise<void> =>
+    this.#next(() => this.#append({ role: 'user', content: text }), options);
+
+  readonly regenerate = (options: SendOptions = {}): Promise<void> =>
+    this.#next(() => this.#cut(this.#lastQuestion() + 1), options);
+
+  readonly stop = (): Promise<void> => {
+    this.#controller.abort();
+    return this.#running;
+  };
+
+  readonly clear = async (): Promise<void> => {
+    await this.stop();
+    this.#from = 0;
+    this.#set({ messages: [], status: 'idle', error: undefined });
+  };
+
+  /** Ends what is being written, then changes the conversation and answers. */
+  #next(change: () => void, options: SendOptions): Promise<void> {
+    const before = this.stop();
+    const { signal } = (this.#controller = new AbortController());
+    this.#running = before.then(() => {
+      change();
+      return signal.aborted ? undefined : this.#answerAll(options, signal);
+    });
+    return this.#running;
+  }
+
+  async #answerAll(options: SendOptions, signal: AbortSignal): Promise<void> {
+    const { system, tools = [], messages, maxSteps = STEPS, overflow, ...fields } = this.#options;
+    let request: SendOptions = { ...fields, ...options };
+    try {
+      if (this.#lastQuestion() < 0) return;
+      this.#set({ status: 'writing', error: undefined });
+      for (let step = 0; step < maxSteps && !signal.aborted; step += 1) {
+        const calls = await this.#fittingAnswer(request, signal);
+        if (calls.length === 0) break;
+        for (const call of calls) this.#append(await resultOf(call, tools, signal));
+        // A call that was asked for has been made: now it may answer.
+        if (request.tool_choice !== 'none') request = { ...request, tool_choice: 'auto' };
+      }
+      this.#set({ status: 'idle' });
+    } catch (error) {
+      this.#set({ status: 'error', error: error as Error });
+    }
+  }
+
+  /** An answer; where the conversation does not fit, without the oldest turns, if asked. */
+  async #fittingAnswer(request: SendOptions, signal: AbortSignal): Promise<readonly ToolCall[]> {
+    for (;;) {
+      try {
+        return await this.#answer(request, signal);
+      } catch (error) {
+        const isFull = error instanceof WebggufError && error.code === 'context_full';
+        if (!isFull || this.#options.overflow !== 'truncate' || !this.#dropTurn()) throw error;
+      }
+    }
+  }
+
+  /** Adds an answer as it is written. Returns the calls that it ends with. */
+  async #answer(request: SendOptions, signal: AbortSignal): Promise<readonly ToolCall[]> {
+    if (!this.#model) throw invalidArgument('send: there is no model yet');
+    const messages = this.#conversation();
+    const count = this.#state.messages.length;
+    const answer = this.#append({ role: 'assistant', content: '' });
+    try {
+      const stream = await this.#model.chat.completions.create(
+        {
+          ...request,
+          ...this.#tools(request),
+          messages,
+          stream: true,
+          stream_options: { include_usage: true },
+          timings: true,
+        },
+        { signal },
+      );
+      for await (const {
+        choices: [choice],
+        timings,
+      } of stream) {
+        if (choice) extend(answer, choice.delta);
+        if (choice?.finish_reason) answer.finish_reason = choice.finish_reason;
+        if (timings) answer.timings = timings;
+        this.#replaceLast({ ...answer });
+      }
+    } finally {
+      this.#settle(answer, count);
+    }
+    return answer.finish_reason === 'tool_calls' && answer.tool_calls ? answer.tool_calls : [];
+  }
+
+  /** Calls of an answer that did not come to its end have no results, and an answer of nothing is none. */
+  #settle(answer: Draft, count: number): void {
+    if (answer.finish_reason !== 'tool_calls') delete answer.tool_calls;
+    if (answer.content || answer.reasoning_content || answer.tool_calls) this.#replaceLast({ ...answer });
+    else this.#cut(count);
+  }
+
+  #tools({ tool_choice: choice }: SendOptions): Pick<ChatRequest, 'tools' | 'tool_choice'> {
+    const { tools = [] } = this.#options;
+    if (tools.length === 0) return {};
+    const list = tools.map(({ name, description, inputSchema }) => ({
+      type: 'function' as const,
+      function: { name, description, parameters: inputSchema ?? { type: 'object', properties: {} } },
+    }));
+    return { tools: list, tool_choice: choice };
+  }
+
+  /** The messages as the model gets them. */
+  #conversation(): Message[] {
+    const { system } = this.#options;
+    const first: Message[] = system === undefined ? [] : [{ role: 'system', content: system }];
+    const sent = this.#state.messages.slice(this.#from);
+    return [...first, ...sent.map(({ id, finish_reason, timings, ...message }): Message => message)];
+  }
+
+  #lastQuestion(): number {
+    return this.#state.messages.map(({ role }) => role).lastIndexOf('user');
+  }
+
+  #dropTurn(): boolean {
+    const next = this.#state.messages.findIndex(({ role }, index) => index > this.#from && role === 'user');
+    if (next > 0) this.#from = next;
+    return next > 0;
+  }
+
+  #append(message: Omit<ChatMessage, 'id'>): Draft {
+    const added = { ...message, id: (this.#lastId += 1) };
+    this.#set({ messages: [...this.#state.messages, added] });
+    return { ...added };
+  }
+
+  #cut(count: number): void {
+    this.#set({ messages: this.#state.messages.slice(0, count) });
+  }
+
+  /** New text is shown together with what comes soon after it. */
+  #replaceLast(message: ChatMessage): void {
+    this.#state = { ...this.#state, messages: [...this.#state.messages.slice(0, -1), message] };
+    this.#timer ??= setTimeout(() => this.#tell(), INTERVAL);
+  }
+
+  #set(change: Partial<ChatState>): void {
+    this.#state = { ...this.#state, ...change };
+    this.#tell();
+  }
+
+  #tell(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function extend(answer: Draft, { content, reasoning_content: thought, tool_calls: calls = [] }: ChunkDelta): void {
+  if (content) answer.content += content;
+  if (thought) answer.reasoning_content = (answer.reasoning_content ?? '') + thought;
+  for (const { index, id, function: part } of calls) {
+    const list = [...(answer.tool_calls ?? [])];
+    const { id: known = '', function: old = { name: '', arguments: '' } } = list[index] ?? {};
+    const called = { name: old.name + (part.name ?? ''), arguments: old.arguments + (part.arguments ?? '') };
+    list[index] = { id: id ?? known, type: 'function', function: called };
+    answer.tool_calls = list;
+  }
+}
+
+/** The message with the result of a call. A tool that fails is a result that says so. */
+async function resultOf(
+  { id, function: { name, arguments: text } }: ToolCall,
+  tools: readonly ChatTool[],
+  signal: AbortSignal,
+): Promise<Omit<ChatMessage, 'id'>> {
+  const answer = (content: string) => ({ role: 'tool' as const, name, tool_call_id: id, content });
+  try {
+    const tool = tools.find((candidate) => candidate.name === name);
+    if (!tool) throw new Error(`there is no tool ${name}, only ${tools.map((known) => known.name).join(', ')}`);
+    const input: unknown = JSON.parse(text || '{}');
+    signal.throwIfAborted();
+    const result = await abortable(Promise.resolve(tool.execute(input, { signal })), signal);
+    return answer(typeof result === 'string' ? result : (JSON.stringify(result) ?? 'null'));
+  } catch (error) {
+    return answer(`error: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
