@@ -1,0 +1,72 @@
+import { WasmModel } from 'webgguf';
+
+// A GGUF on Hugging Face's hub, or the address of any other embedder: ?model=/models/mine.gguf
+const MODEL = new URLSearchParams(location.search).get('model') ?? 'ChristianAzinn/bge-small-en-v1.5-gguf:Q8_0';
+const NOTES = [
+  'The meeting moved to Thursday at ten.',
+  'Water the plants on Monday.',
+  'The invoice of the plumber is paid.',
+  'Anna prefers tea to coffee.',
+  'The key of the bicycle is in the blue drawer.',
+  'Flight to Lisbon: gate 14, boarding at 6:40.',
+];
+
+const [notes, search, status, error, results] = ['notes', 'search', 'status', 'error', 'results'].map((id) =>
+  document.getElementById(id),
+);
+notes.value = NOTES.join('\n');
+
+/** The vectors of texts that were embedded before. */
+const known = new Map();
+let loading;
+
+function loadModel() {
+  const onProgress = ({ stage, fraction = 0 }) => {
+    status.textContent = `${stage} ${Math.round(fraction * 100)} %`;
+  };
+  return WasmModel.load(MODEL, { worker: true, onProgress });
+}
+
+/** A vector for each text; only new ones go through the model, all at once. */
+async function embed(model, texts) {
+  const unknown = [...new Set(texts)].filter((text) => !known.has(text));
+  const vectors = await model.embed(unknown, { truncate: true });
+  unknown.forEach((text, index) => known.set(text, vectors[index]));
+  return texts.map((text) => known.get(text));
+}
+
+// Vectors have the length 1, so this is the cosine of the angle between them.
+const likeness = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
+
+function show(ranked) {
+  const items = ranked.map(({ text, score }) => {
+    const item = document.createElement('li');
+    item.style.setProperty('--score', Math.max(score, 0));
+    const number = document.createElement('output');
+    number.textContent = score.toFixed(2);
+    item.append(text, number);
+    return item;
+  });
+  results.replaceChildren(...items);
+}
+
+search.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const query = search.elements.query.value.trim();
+  const texts = notes.value.split('\n').filter((line) => line.trim() !== '');
+  if (query === '' || texts.length === 0) return;
+  error.textContent = '';
+  try {
+    loading ??= loadModel();
+    const model = await loading;
+    const start = performance.now();
+    const [wanted, ...vectors] = await embed(model, [query, ...texts]);
+    const scored = texts.map((text, index) => ({ text, score: likeness(vectors[index], wanted) }));
+    show(scored.sort((a, b) => b.score - a.score));
+    status.textContent = `${texts.length} notes in ${Math.round(performance.now() - start)} ms, ${wanted.length} dimensions`;
+  } catch (failure) {
+    loading = undefined; // so that the next click tries again
+    status.textContent = '';
+    error.textContent = failure.message;
+  }
+});

@@ -1,0 +1,113 @@
+// The examples, built with Vite from the installed package and used in Chromium as a person would. Pictures of them are
+// left in .cache/screenshots.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { openBrowser } from '../../tools/browser.mjs';
+import { CACHE, ROOT } from '../../tools/common.mjs';
+import { openPage } from '../../tools/demo.mjs';
+import { serve } from '../../tools/serve.mjs';
+import { APPS, installPackage, tool } from './install.mjs';
+
+await installPackage();
+const SOURCE = path.join(APPS, 'examples');
+fs.cpSync(path.join(ROOT, 'examples'), SOURCE, {
+  recursive: true,
+  filter: (name) => !/node_modules|[\\/]dist$/.test(name),
+});
+const { build } = await import(tool('vite', 'dist/node/index.js'));
+await build({ root: SOURCE, logLevel: 'error' });
+
+const STORYTELLER = '/models/storyteller.gguf';
+const EMBEDDER = '/fixtures/embedders/nomic-bert-f16.gguf';
+const site = await serve({ mounts: { '/': path.join(SOURCE, 'dist'), '/models/': path.join(ROOT, 'www', 'models') } });
+const browser = await openBrowser();
+after(async () => {
+  await browser.close();
+  await site.close();
+});
+
+/** Opens an example, lets `use` use it, takes a picture of it, and wants no error in it. */
+async function withExample(name, query, use) {
+  const page = await openPage(browser, `${site.url}/${name}/${query}`);
+  page.setDefaultTimeout(15_000);
+  try {
+    await use(page);
+    await picture(page, name);
+    assert.deepEqual([...page.crashes, ...page.log.filter((line) => /^error/.test(line))], []);
+  } finally {
+    await page.close();
+  }
+}
+
+async function picture(page, name) {
+  const file = path.join(CACHE, 'screenshots', `example-${name}.png`);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  await page.setViewportSize({ width: 900, height: 760 });
+  await page.screenshot({ path: file });
+}
+
+/** The text of `selector`, once it matches. */
+async function textOf(page, selector, pattern) {
+  const matches = ([css, source, flags]) =>
+    new RegExp(source, flags).test(document.querySelector(css)?.innerText ?? '');
+  await page.waitForFunction(matches, [selector, pattern.source, pattern.flags]).catch(async (error) => {
+    const text = await page.locator('body').innerText();
+    throw new Error(`${selector} does not match ${pattern}: ${error.message}\n${text}\n${page.log.join('\n')}`);
+  });
+  return page.locator(selector).first().innerText();
+}
+
+test('react-chat: the model calls a tool of the page, and answers', () =>
+  withExample('react-chat', `?model=${STORYTELLER}`, async (page) => {
+    await page.getByRole('button', { name: 'Load the model' }).click();
+    await page.getByLabel('Message').fill('Roll two dice for me');
+    await page.getByLabel(/has to begin with a tool/).check();
+    await page.getByRole('button', { name: 'Send' }).click();
+    const call = await textOf(page, '.call', /\{.*\}$/);
+    const [, name, input] = /calls (\w+) (\{.*\})$/.exec(call);
+    assert.ok(['roll_dice', 'get_time'].includes(name), call);
+    const result = await textOf(page, '.tool', /gave/);
+    if (name === 'get_time') assert.match(result, /get_time gave \w+, \d+ \w+ \d{4} at \d\d:\d\d/);
+    else assert.equal(JSON.parse(/\{.*\}/.exec(result)[0]).dice.length, JSON.parse(input).count);
+    await page.waitForSelector('.tool + .assistant p');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+    assert.equal(await page.locator('.error').count(), 0);
+  }));
+
+test('search: every note gets a score, and a note is nearest to itself', () =>
+  withExample('search', `?model=${EMBEDDER}`, async (page) => {
+    await page.getByLabel('What to look for').fill('Anna prefers tea to coffee.');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await textOf(page, '#status', /^6 notes in \d+ ms/);
+    const results = await page.locator('#results li').allInnerTexts();
+    assert.equal(results.length, 6);
+    assert.match(results[0], /^Anna prefers tea to coffee\.\s+1\.00$/);
+    assert.ok(Number(/[\d.-]+$/.exec(results[5])[0]) < 0.99, results[5]);
+  }));
+
+test('extract: what comes follows the schema, whatever the model is', () =>
+  withExample('extract', `?model=${STORYTELLER}`, async (page) => {
+    await page.getByRole('button', { name: 'Extract' }).click();
+    await textOf(page, '#status', /^done in/);
+    const form = JSON.parse(await page.locator('#json').innerText());
+    assert.deepEqual(Object.keys(form), ['name', 'people', 'day', 'time', 'outside', 'allergies']);
+    assert.ok(Number.isInteger(form.people) && form.people >= 1 && form.people <= 20);
+    assert.match(form.day, /day$/);
+    assert.match(form.time, /^[0-2]\d:[0-5]\d$/);
+    assert.equal(await page.locator('#table tr').count(), 6);
+  }));
+
+test('worker: a story from the worker and from the page', () =>
+  withExample('worker', `?model=${STORYTELLER}`, async (page) => {
+    for (const place of ['in the page', 'in a worker']) {
+      await page.getByLabel(place).check();
+      await page.getByRole('button', { name: 'Write' }).click();
+      await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'hidden' });
+      await textOf(page, '#story', /^Once upon a time.{100}/s);
+      await textOf(page, '#frame', /^\d+ ms$/);
+    }
+  }));
