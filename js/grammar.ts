@@ -3,6 +3,7 @@
  */
 import { WebggufError, invalidArgument } from './errors.js';
 import glue, { type Grammar as Compiled, type Matcher, Vocabulary } from './grammar/webgguf_grammar.js';
+import { show } from './options.js';
 import type { Grammar } from './types.js';
 import type { WasmModel as WasmHandle } from './wasm/webgguf.js';
 import { grammarFile } from './wasm-file.js';
@@ -11,6 +12,8 @@ import { grammarFile } from './wasm-file.js';
 export interface GrammarText {
   readonly kind: 'json_schema' | 'json_object' | 'regex' | 'choice' | 'lark' | 'gbnf';
   readonly text: string;
+  /** What the text begins with already, so that the prompt has it. */
+  readonly prefix?: string;
 }
 
 /** Compiled grammars that a model keeps, at most. */
@@ -44,7 +47,7 @@ export class Grammars {
   }
 
   /** A matcher for one text. Rejects with `invalid_argument` for a wrong grammar, and with `download_failed`. */
-  async matcher({ kind, text }: GrammarText): Promise<Matcher> {
+  async matcher({ kind, text, prefix }: GrammarText): Promise<Matcher> {
     this.#vocabulary ??= this.#read();
     const vocabulary = await this.#vocabulary.catch((error: unknown) => {
       this.#vocabulary = undefined; // the next call may have more luck
@@ -57,7 +60,7 @@ export class Grammars {
     this.#compiled.set(key, compiled); // the last one used is the last one
     const [oldest] = this.#compiled.keys();
     if (this.#compiled.size > KEPT && oldest !== undefined) this.#forget(oldest);
-    return compiled.matcher();
+    return prefix ? this.#begun(compiled.matcher(), prefix) : compiled.matcher();
   }
 
   free(): void {
@@ -78,6 +81,15 @@ export class Grammars {
     const { bytes, ends, kinds, endOfGeneration } = this.#handle.tokens();
     const tokenize = (part: string): Uint32Array => this.#handle.tokenizeInside(part);
     return named('the vocabulary', () => new Vocabulary(bytes, ends, kinds, endOfGeneration, tokenize));
+  }
+
+  #begun(matcher: Matcher, prefix: string): Matcher {
+    for (const id of this.#handle.tokenizeInside(prefix)) {
+      if (named('the grammar', () => matcher.commit(id))) continue;
+      matcher.free();
+      throw invalidArgument(`generate: no text that follows the grammar begins with ${show(prefix)}`);
+    }
+    return matcher;
   }
 
   #forget(key: string): void {

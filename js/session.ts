@@ -102,6 +102,29 @@ export class Session {
   }
 
   /**
+   * Writes text after a prompt, with the session's cache; the conversation stays as it is.
+   *
+   * @param prefix the end of the prompt, which is the beginning of what follows the grammar
+   * @internal
+   */
+  complete(prompt: string, options: GenerateOptions, prefix = ''): Generation {
+    const { signal, start } = checkedGenerate(options);
+    this.#use('generate');
+    const grammar = start.grammar && { ...start.grammar, prefix };
+    const begin = async (): Promise<Engine> => {
+      const engine = await this.#open();
+      await engine.start(prompt, { ...start, ...(grammar && { grammar }) });
+      return engine;
+    };
+    return new Generation({ queue: this.#host.queue, signal, start: begin });
+  }
+
+  /** How many tokens a prompt has, BOS included where the model wants it. @internal */
+  async count(prompt: string): Promise<number> {
+    return this.#use('countTokens').count(prompt);
+  }
+
+  /**
    * Another session that goes on from here, once requests made before are done: with a copy of the conversation and of
    * what the model has read of it.
    *

@@ -28,7 +28,10 @@ import { withoutExports } from './wasm_exports.mjs';
 import { findBindgen, findToolchain, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 
 export const DIST = path.join(ROOT, 'dist');
-/** Bytes of WebAssembly and JavaScript after gzip that the package may have, without the WebAssembly for grammars. */
+/**
+ * Bytes of WebAssembly and JavaScript after gzip that `webgguf` may have: what its main entry point imports or fetches,
+ * without the WebAssembly for grammars.
+ */
 export const SIZE_BUDGET = 1_000_000;
 /**
  * The same of the WebAssembly for grammars, which is fetched when it is first needed: 450,000 bytes after `gzip -9`.
@@ -237,14 +240,39 @@ export function sizes() {
     });
 }
 
+/** The files that an entry point such as `dist/index.js` imports or fetches, itself included. */
+export function filesOf(entry) {
+  const found = new Set();
+  const follow = (file) => {
+    const whole = path.join(ROOT, file);
+    if (found.has(file) || !fs.existsSync(whole)) return;
+    found.add(file);
+    const text = file.endsWith('.js') ? fs.readFileSync(whole, 'utf8') : '';
+    for (const [, target] of text.matchAll(/(?:\bfrom|\bimport\(?|\bURL\()\s*['"](\.[^'"]+)['"]/g)) {
+      follow(path.posix.join(path.posix.dirname(file), target));
+    }
+  };
+  follow(entry);
+  return found;
+}
+
+/** What of the package a page loads that imports `webgguf` alone, and what the other entry points add to that. */
+export function core(list = sizes()) {
+  const files = filesOf('dist/index.js');
+  const inCore = list.filter((item) => files.has(item.file) && !isForGrammars(item));
+  const others = list.filter((item) => !files.has(item.file) && !isForGrammars(item));
+  return { inCore, others };
+}
+
 /** Whether a file is fetched only when a text is first to follow a grammar. */
 export const isForGrammars = ({ file }) => file === 'dist/grammar/webgguf_grammar_bg.wasm';
 
 export function describeSizes(list) {
-  const core = list.filter((item) => !isForGrammars(item));
-  const total = { file: 'total without grammars', raw: sum(core, 'raw'), gzip: sum(core, 'gzip') };
+  const { inCore, others } = core(list);
+  const total = (file, some) => ({ file, raw: sum(some, 'raw'), gzip: sum(some, 'gzip') });
   const row = ({ file, raw, gzip }) => `${file.padEnd(32)}${format(raw)} B  ${format(gzip)} B gzipped`;
-  return [...list, total].map(row).join('\n');
+  const totals = [total('core, without grammars', inCore), total('other entry points', others)];
+  return [...list, ...totals].map(row).join('\n');
 }
 
 export const sum = (list, key) => list.reduce((total, item) => total + item[key], 0);

@@ -37,5 +37,7 @@ export class Grammar {
 /** A text on its way through a grammar: the other WebAssembly module calls it. */
 export class Matcher {
   private constructor();
+  /** Takes a token; whether the grammar allows it. */
+  commit(id: number): boolean;
   free(): void;
 }

@@ -63,9 +63,40 @@ function withSystem(messages: readonly Message[], text: string): Message[] {
   return [{ ...first, content: `${textOf(first.content)}\n\n${text}` }, ...rest];
 }
 
-/** For templates that refuse a system message: it begins the first message of the user. @internal */
-export function withoutSystem(messages: readonly Message[]): Message[] | undefined {
+/**
+ * The messages, and what says the same to templates that refuse them: the system message at the beginning of the first
+ * message of the user; neighbours of one role as one message; both. @internal
+ */
+export function* formsOf(messages: readonly Message[]): Generator<readonly Message[]> {
+  const merged = withoutSystem(messages);
+  yield messages;
+  if (merged) yield merged;
+  if (hasNeighbours(messages)) yield neighboursJoined(messages);
+  if (merged && hasNeighbours(merged)) yield neighboursJoined(merged);
+}
+
+function withoutSystem(messages: readonly Message[]): Message[] | undefined {
   const [first, second, ...rest] = messages;
   if (first?.role !== 'system' || second?.role !== 'user') return undefined;
   return [{ ...second, content: `${textOf(first.content)}\n\n${textOf(second.content)}` }, ...rest];
+}
+
+/** Whether one of user or assistant speaks twice in a row. */
+function goesOn(message: Message | undefined, next: Message | undefined): boolean {
+  const isPlain = (each: Message | undefined): boolean => !each?.tool_calls && /user|assistant/.test(each?.role ?? '');
+  return isPlain(message) && isPlain(next) && message?.role === next?.role;
+}
+
+function hasNeighbours(messages: readonly Message[]): boolean {
+  return messages.some((message, index) => goesOn(message, messages[index + 1]));
+}
+
+function neighboursJoined(messages: readonly Message[]): Message[] {
+  const out: Message[] = [];
+  for (const message of messages) {
+    const last = out.at(-1);
+    if (last && goesOn(last, message)) last.content = `${textOf(last.content)}\n\n${textOf(message.content)}`;
+    else out.push({ ...message });
+  }
+  return out;
 }

@@ -8,7 +8,7 @@ import { type Family, familyOf, isInThoughts, readerOf, specialOf } from './fami
 import type { Tools } from './formats/cursor.js';
 import type { Format } from './formats/format.js';
 import { harmony } from './harmony.js';
-import { messagesFor, withoutSystem } from './messages.js';
+import { formsOf, messagesFor } from './messages.js';
 import type { Reader } from './reader.js';
 import { type Checked, checkChat } from './request.js';
 import type { ChatRequest } from './types.js';
@@ -27,16 +27,31 @@ export interface Prepared {
   reader(): Reader;
 }
 
+/** What a request of OpenAI's cannot say. @internal */
+export interface Extension {
+  /** What the answer must be. */
+  readonly grammar?: Grammar | undefined;
+  /** What the answer is made to begin with. */
+  readonly prefix?: string | undefined;
+}
+
 /** @internal */
-export async function prepare(model: WasmModel, body: ChatRequest): Promise<Prepared> {
+export async function prepare(
+  model: WasmModel,
+  body: ChatRequest,
+  { grammar: wanted, prefix }: Extension = {},
+): Promise<Prepared> {
   const request = checkChat(body);
   const { tools: given = [], tool_choice: choice = 'auto' } = request;
   const family = familyOf(model.info.chatTemplate);
   const tools = choice === 'none' ? [] : given;
-  const grammar = grammarOf(request, tools);
-  const templated = await templateText(model, family, request, tools, grammar !== undefined);
+  const grammar = grammarOf(request, tools) ?? wanted;
+  const isConstrained = grammar !== undefined || prefix !== undefined;
+  const templated = await templateText(model, family, request.messages, tools, {
+    chatTemplateKwargs: { ...thinking(request, isConstrained), ...request.chat_template_kwargs },
+  });
   const hasTools = tools.length > 0;
-  const { begun, grammar: constraint } = beginningOf(family, templated, request, grammar);
+  const { begun, grammar: constraint } = beginningOf(family, templated, request, { grammar, prefix });
   const schemas = hasTools ? schemasOf(tools) : undefined;
   return {
     request,
@@ -51,26 +66,33 @@ export async function prepare(model: WasmModel, body: ChatRequest): Promise<Prep
   };
 }
 
+/** A conversation as text, without the beginning of an answer. @internal */
+export async function conversationText(
+  model: WasmModel,
+  messages: readonly Message[],
+  tools: readonly Tool[],
+): Promise<string> {
+  return templateText(model, familyOf(model.info.chatTemplate), messages, tools, { addGenerationPrompt: false });
+}
+
+/** Where the template refuses the messages, they are given to it in other forms that say the same. */
 async function templateText(
   model: WasmModel,
   family: Family,
-  request: CheckedChat,
+  given: readonly Message[],
   tools: readonly Tool[],
-  isConstrained: boolean,
+  variables: ChatTemplateOptions,
 ): Promise<string> {
-  const messages = messagesFor(family, request.messages, tools);
-  const options: ChatTemplateOptions = {
-    ...(tools.length > 0 && family.takesTools && { tools }),
-    chatTemplateKwargs: { ...thinking(request, isConstrained), ...request.chat_template_kwargs },
-  };
-  const apply = (list: readonly Message[]): Promise<string> => model.applyChatTemplate(list, options);
-  const merged = withoutSystem(messages);
-  if (!merged) return apply(messages);
-  return apply(messages).catch((error: unknown) =>
-    apply(merged).catch(() => {
-      throw error;
-    }),
-  );
+  const options: ChatTemplateOptions = { ...(tools.length > 0 && family.takesTools && { tools }), ...variables };
+  let refusal: unknown;
+  for (const messages of formsOf(messagesFor(family, given, tools))) {
+    try {
+      return await model.applyChatTemplate(messages, options);
+    } catch (error) {
+      refusal ??= error;
+    }
+  }
+  throw refusal;
 }
 
 /** Variables of templates that say whether and how long the model thinks. */
@@ -87,14 +109,15 @@ interface Beginning {
   readonly grammar?: Grammar | undefined;
 }
 
-/** A call where one is required, and no thoughts where the answer is constrained. */
-function beginningOf(family: Family, prompt: string, request: CheckedChat, grammar: Grammar | undefined): Beginning {
+/** A call where one is required, and no thoughts where the answer is constrained or begun. */
+function beginningOf(family: Family, prompt: string, request: CheckedChat, { grammar, prefix }: Extension): Beginning {
   const { tools = [], tool_choice: choice = 'auto' } = request;
   const isForced = choice === 'required' || typeof choice === 'object';
-  if (!isForced && !grammar) return { begun: '' };
+  if (!isForced && !grammar && prefix === undefined) return { begun: '' };
   const isOpen = isInThoughts(family.thoughts, prompt);
   const close = isOpen ? `\n${family.thoughts?.close ?? ''}\n\n` : '';
-  if (!isForced) return { begun: family.format === harmony ? '<|channel|>final<|message|>' : close, grammar };
+  const answer = family.format === harmony ? '<|channel|>final<|message|>' : close;
+  if (!isForced) return { begun: answer + (prefix ?? ''), grammar };
   const named =
     typeof choice === 'object' ? tools.filter((tool) => tool.function.name === choice.function.name) : tools;
   const call = forcedCall(family.format, named, request.parallel_tool_calls !== false && choice === 'required');

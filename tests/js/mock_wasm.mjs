@@ -93,7 +93,7 @@ export class WasmModel {
       quantization: 'Q8_0',
       parameters: 4,
       layers: 1,
-      contextLength: 64,
+      contextLength: plan.window ?? 64,
       vocabularySize: plan.vocabularySize ?? 128,
       hasChatTemplate: true,
       chatTemplate: plan.template,

@@ -1,0 +1,164 @@
+/**
+ * An answer: the model writes, tools are called as long as it asks for them.
+ */
+import { abortable } from '../cancel.js';
+import type { WasmModel } from '../model.js';
+import { type Prepared, prepare } from '../openai/prepare.js';
+import type { Delta, Reader } from '../openai/reader.js';
+import type { Session } from '../session.js';
+import type { Grammar, Message, ToolCall } from '../types.js';
+import type { CallableTool } from './input.js';
+import type { Sampling } from './sampling.js';
+
+/** How often a model may call tools for one answer. */
+const MOST_ROUNDS = 32;
+/** Tokens less likely than this share of the likeliest are left out, as quantised models need it. */
+const MIN_P = 0.05;
+
+/** What answers. @internal */
+export interface Answerer {
+  readonly model: WasmModel;
+  /** Has the cache. */
+  readonly session: Session;
+  readonly sampling: Sampling;
+  readonly tools: readonly CallableTool[];
+  readonly enableThinking: boolean | undefined;
+}
+
+/** What is asked. @internal */
+export interface Question {
+  readonly messages: readonly Message[];
+  readonly prefix: string | undefined;
+  readonly grammar: Grammar | undefined;
+  readonly signal: AbortSignal;
+  /** Gets the text as it is written. */
+  write(text: string): void;
+}
+
+/**
+ * The messages that the answer adds to the conversation: calls of tools, their results, and what the assistant says at
+ * last. Under a grammar the model first calls tools as it likes, then answers once more without them. @internal
+ */
+export async function answerTo(answerer: Answerer, question: Question): Promise<Message[]> {
+  const { messages, grammar, signal } = question;
+  const { tools } = answerer;
+  const added: Message[] = [];
+  const isLater = tools.length > 0 && grammar !== undefined;
+  const free: Question = isLater ? { ...question, grammar: undefined, write: () => {} } : question;
+  for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    const said = await writeOnce(answerer, { ...free, messages: [...messages, ...added] }, tools);
+    if (!said.tool_calls) return [...added, isLater ? await last(answerer, question, added) : said];
+    const results = Promise.all(said.tool_calls.map((call) => callTool(tools, call)));
+    added.push(said, ...(await abortable(results, signal)));
+  }
+  throw new DOMException(`the model called tools ${MOST_ROUNDS} times in a row`, 'OperationError');
+}
+
+async function last(answerer: Answerer, question: Question, added: readonly Message[]): Promise<Message> {
+  return writeOnce(answerer, { ...question, messages: [...question.messages, ...added] }, []);
+}
+
+/** What the assistant says. */
+async function writeOnce(
+  { model, session, sampling, enableThinking }: Answerer,
+  { messages, prefix, grammar, signal, write }: Question,
+  tools: readonly CallableTool[],
+): Promise<Message> {
+  const request = {
+    messages,
+    tools: tools.map(({ tool }) => tool),
+    temperature: sampling.temperature,
+    top_k: sampling.topK,
+    min_p: MIN_P,
+    ...(enableThinking === false && { reasoning_effort: 'none' as const }),
+    ...(enableThinking && { chat_template_kwargs: { enable_thinking: true } }),
+  };
+  const prepared = await prepare(model, request, { grammar, prefix });
+  signal.throwIfAborted();
+  const said = new Said(prepared, prefix ?? '', write);
+  const generation = session.complete(prepared.prompt, { ...prepared.options, signal }, prefix);
+  try {
+    for await (const { text } of generation) said.push(text);
+    await generation;
+  } finally {
+    await generation.stop();
+  }
+  signal.throwIfAborted();
+  return said.end();
+}
+
+/** Collects what is written, without thoughts, and passes on what comes after the prefix. */
+class Said {
+  readonly #reader: Reader;
+  readonly #write: (text: string) => void;
+  readonly #calls: ToolCall[] = [];
+  readonly #prefix: string;
+  #text = '';
+  /** What of the prefix the reader has not given yet. */
+  #left: string;
+
+  constructor({ reader, begun }: Prepared, prefix: string, write: (text: string) => void) {
+    this.#reader = reader();
+    this.#write = write;
+    this.#prefix = prefix;
+    this.#left = prefix;
+    if (begun) this.push(begun);
+  }
+
+  push(text: string): void {
+    for (const delta of this.#reader.push(text)) this.#take(delta);
+  }
+
+  /** The message. */
+  end(): Message {
+    for (const delta of this.#reader.end()) this.#take(delta);
+    const calls = this.#calls.length > 0 ? { tool_calls: this.#calls } : {};
+    return { role: 'assistant', content: this.#prefix + this.#text, ...calls };
+  }
+
+  #take(delta: Delta): void {
+    if ('reasoning' in delta) return;
+    if ('content' in delta) {
+      this.#say(delta.content);
+      return;
+    }
+    const { index } = delta;
+    const begun: ToolCall = { id: `call_${index}`, type: 'function', function: { name: '', arguments: '' } };
+    const call = (this.#calls[index] ??= begun);
+    if ('name' in delta) call.function.name = delta.name;
+    else call.function.arguments += delta.arguments;
+  }
+
+  #say(content: string): void {
+    const text = this.#withoutPrefix(content);
+    if (!text) return;
+    this.#text += text;
+    this.#write(text);
+  }
+
+  /** Readers leave out white space at the start of an answer. */
+  #withoutPrefix(content: string): string {
+    let at = 0;
+    while (this.#left !== '' && at < content.length) {
+      if (this.#left[0] === content[at]) at += 1;
+      else if (this.#left[0]?.trim()) this.#left = ' ';
+      this.#left = this.#left.slice(1);
+    }
+    return content.slice(at);
+  }
+}
+
+/** The result of a call. What goes wrong is told to the model. */
+async function callTool(tools: readonly CallableTool[], { id, function: called }: ToolCall): Promise<Message> {
+  const { name } = called;
+  const callable = tools.find(({ tool }) => tool.function.name === name);
+  let content: string;
+  try {
+    if (!callable) throw new Error(`there is no tool '${name}'`);
+    const result: unknown = await callable.execute(JSON.parse(called.arguments || '{}'));
+    content = typeof result === 'object' ? JSON.stringify(result) : String(result);
+  } catch (error) {
+    content = `error: ${(error as Error)?.message ?? error}`;
+  }
+  return { role: 'tool', tool_call_id: id, name, content };
+}

@@ -1,0 +1,50 @@
+/**
+ * `responseConstraint`: a JSON Schema or a regular expression.
+ */
+import type { Grammar, Message } from '../types.js';
+import { notSupported } from './errors.js';
+import { regexText } from './regex.js';
+import type { LanguageModelPromptOptions } from './types.js';
+
+/** A constraint that was checked. @internal */
+export interface Constraint {
+  readonly grammar: Grammar;
+  /** What the model is told; empty where the page does that. */
+  readonly guide: string;
+}
+
+/** Throws a `TypeError`, or a `NotSupportedError` for what cannot be followed. @internal */
+export function constraintOf(options: LanguageModelPromptOptions): Constraint | undefined {
+  const { responseConstraint: wanted, omitResponseConstraintInput: omits = false } = options;
+  if (wanted === undefined || wanted === null) {
+    if (omits) throw new TypeError('omitResponseConstraintInput needs a responseConstraint');
+    return undefined;
+  }
+  if (typeof wanted !== 'object') throw new TypeError('responseConstraint must be a JSON Schema or a RegExp');
+  if (wanted instanceof RegExp) {
+    const guide = `Answer with a text that matches this regular expression: ${wanted.source}`;
+    return { grammar: { regex: regexText(wanted) }, guide: omits ? '' : guide };
+  }
+  const schema = schemaText(wanted);
+  const guide = `Answer with JSON that follows this JSON Schema: ${schema}`;
+  return { grammar: { jsonSchema: schema }, guide: omits ? '' : guide };
+}
+
+function schemaText(schema: object): string {
+  try {
+    return JSON.stringify(schema);
+  } catch (cause) {
+    throw notSupported(`responseConstraint: ${(cause as Error)?.message ?? cause}`);
+  }
+}
+
+/** The messages, the last one of the user with what the constraint is. @internal */
+export function withGuide(messages: readonly Message[], constraint: Constraint | undefined): readonly Message[] {
+  if (!constraint?.guide) return messages;
+  const at = messages.map(({ role }) => role).lastIndexOf('user');
+  const guide: Message = { role: 'user', content: constraint.guide };
+  if (at < 0) return [...messages, guide];
+  return messages.map((each, index) =>
+    index === at ? { ...each, content: `${each.content}\n\n${constraint.guide}` } : each,
+  );
+}

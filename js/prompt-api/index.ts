@@ -1,0 +1,134 @@
+/**
+ * webgguf/prompt-api: `LanguageModel` of the W3C's Prompt API, https://webmachinelearning.github.io/prompt-api, over a
+ * model of the page's own, in every browser and in workers.
+ */
+import { cache } from '../cache/cache.js';
+import { LazyModel, type ModelSource } from '../lazy-model.js';
+import type { LoadOptions, Progress } from '../types.js';
+import { Context } from './context.js';
+import { notSupported, quotaExceeded } from './errors.js';
+import { type CoreOptions, coreOptions, createOptions } from './input.js';
+import { type Beginning, LanguageModelSession, readAhead, translated } from './language-model.js';
+import { DownloadReporter } from './monitor.js';
+import { PARAMS } from './sampling.js';
+import type {
+  Availability,
+  LanguageModelCreateCoreOptions,
+  LanguageModelCreateOptions,
+  LanguageModelParams,
+} from './types.js';
+
+export type { ModelSource } from '../lazy-model.js';
+export type { LanguageModelSession } from './language-model.js';
+export type * from './types.js';
+
+/** Which model it is; the rest are options of `WasmModel.load`. */
+export interface LanguageModelOptions extends Omit<LoadOptions, 'onProgress' | 'signal'> {
+  /** What `WasmModel.load` takes, or a model that is loaded or being loaded. */
+  model: ModelSource;
+  /** Whether the model thinks before it answers; thoughts are no part of answers. Default: what its template says. */
+  enableThinking?: boolean | undefined;
+}
+
+/** The class `LanguageModel` of the draft. */
+export interface LanguageModelClass {
+  readonly prototype: LanguageModelSession;
+  [Symbol.hasInstance](value: unknown): boolean;
+  /** Whether a session with these options can be made. Asks no server. */
+  availability(options?: LanguageModelCreateCoreOptions): Promise<Availability>;
+  /**
+   * A session. The first one loads the model, which all sessions share.
+   *
+   * @throws {DOMException} `NotSupportedError`, `NetworkError`, `QuotaExceededError`, `OperationError`
+   * @throws the reason of `options.signal` when that fires
+   */
+  create(options?: LanguageModelCreateOptions): Promise<LanguageModelSession>;
+  /** Limits and defaults of `topK` and `temperature`. */
+  params(): Promise<LanguageModelParams>;
+  /** Frees a model that was loaded by {@link create}; the next session loads it again. Not in the draft. */
+  free(): Promise<void>;
+}
+
+/**
+ * A class `LanguageModel` for a model. Nothing is loaded before the first session.
+ *
+ * @example
+ * globalThis.LanguageModel ??= languageModel({ model: 'hf:owner/repo/file.gguf', worker: true });
+ * const session = await LanguageModel.create({ initialPrompts: [{ role: 'system', content: 'Be brief.' }] });
+ * for await (const text of session.promptStreaming('What is a hedgehog?')) out.textContent += text;
+ */
+export function languageModel({ model, enableThinking, ...load }: LanguageModelOptions): LanguageModelClass {
+  const lazy = new LazyModel(model, load);
+  return class LanguageModel extends LanguageModelSession {
+    static async availability(options?: LanguageModelCreateCoreOptions): Promise<Availability> {
+      const { obstacle } = coreOptions(options);
+      return obstacle === undefined ? availabilityOf(lazy, load) : 'unavailable';
+    }
+
+    static async create(options?: LanguageModelCreateOptions): Promise<LanguageModelSession> {
+      const { signal, monitor, initial, ...core } = createOptions(options);
+      signal?.throwIfAborted();
+      const reporter = new DownloadReporter(monitor);
+      try {
+        const begun = await translated(begin(lazy, core, { reporter, signal, initial, enableThinking }));
+        const session = new LanguageModel(begun);
+        session.destroyWith(signal);
+        return session;
+      } finally {
+        reporter.close();
+      }
+    }
+
+    static async params(): Promise<LanguageModelParams> {
+      return PARAMS;
+    }
+
+    static async free(): Promise<void> {
+      await lazy.free();
+    }
+  };
+}
+
+async function availabilityOf(lazy: LazyModel, { backend, cacheKey }: LoadOptions): Promise<Availability> {
+  if (lazy.state !== 'idle') return lazy.state === 'loaded' ? 'available' : 'downloading';
+  if (backend === 'webgpu' && !(await hasAdapter())) return 'unavailable';
+  const [first] = [lazy.source].flat();
+  const source: unknown = await first;
+  const isName = typeof source === 'string' || source instanceof URL || source instanceof Request;
+  if (!isName) return 'available'; // in memory, or a file
+  return (await cache.has(cacheKey ?? source)) ? 'available' : 'downloadable';
+}
+
+async function hasAdapter(): Promise<boolean> {
+  const { gpu } = (globalThis.navigator ?? {}) as { gpu?: { requestAdapter(): Promise<object | null> } };
+  return Boolean(await gpu?.requestAdapter());
+}
+
+interface Creation extends Pick<Beginning, 'enableThinking'> {
+  readonly reporter: DownloadReporter;
+  readonly signal: AbortSignal | undefined;
+  readonly initial: Beginning['messages'];
+}
+
+/** Loads the model, and lets it read what the conversation begins with. */
+async function begin(lazy: LazyModel, core: CoreOptions, creation: Creation): Promise<Beginning> {
+  const { reporter, signal, initial: messages, enableThinking } = creation;
+  if (core.obstacle !== undefined) throw notSupported(core.obstacle);
+  await reporter.report(0);
+  const model = await lazy.load(signal, (progress: Progress) => reporter.onProgress(progress));
+  await reporter.report(1);
+  signal?.throwIfAborted();
+  if (model.info.pooling) throw notSupported(`${model.info.architecture} is a model that writes no text`);
+  const session = model.session();
+  try {
+    const context = new Context(model, session, core.tools);
+    const usage = await context.count(messages);
+    if (usage >= context.window) throw quotaExceeded(usage, context.window);
+    if (usage > 0) await readAhead(session, await context.text(messages).catch(() => ''), signal);
+    signal?.throwIfAborted();
+    return { model, session, core, enableThinking, messages, initial: messages.length, usage };
+  } catch (error) {
+    void session.free().catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+// The Prompt API with a real model in Chromium: availability and progress of a download, caches of sessions and
+// clones, constraints.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openSite, STORYTELLER } from './site.mjs';
+
+const blank = (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
+const site = await openSite({ routes: { '/blank': blank } });
+const page = await site.open('/blank');
+
+/** Runs in the page. */
+async function talk(model) {
+  const { languageModel } = await import('/dist/prompt-api/index.js');
+  const LanguageModel = languageModel({ model, backend: 'cpu', contextLength: 192 });
+  const before = await LanguageModel.availability();
+  const loaded = [];
+  const session = await LanguageModel.create({
+    samplingMode: 'most-predictable',
+    initialPrompts: [
+      { role: 'user', content: 'A story about a hare, please.' },
+      { role: 'assistant', content: 'Yes.' },
+    ],
+    monitor: (monitor) => monitor.addEventListener('downloadprogress', (event) => loaded.push(event.loaded)),
+  });
+  const after = await LanguageModel.availability();
+  const usage = [session.contextUsage];
+  const clone = await session.clone();
+  const options = { responseConstraint: /( [a-z]{1,9}){3}\./, omitResponseConstraintInput: true };
+  let streamed = '';
+  for await (const text of session.promptStreaming('Begin!', options)) streamed += text;
+  const whole = await clone.prompt('Begin!', options);
+  usage.push(session.contextUsage, clone.contextUsage);
+  const schema = {
+    type: 'object',
+    properties: { Rating: { type: 'integer', minimum: 0, maximum: 5 } },
+    required: ['Rating'],
+    additionalProperties: false,
+  };
+  const prefixed = [
+    { role: 'user', content: 'How good is it?' },
+    { role: 'assistant', content: '{ "Rating": ', prefix: true },
+  ];
+  const rest = await session.prompt(prefixed, { responseConstraint: schema, omitResponseConstraintInput: true });
+  const free = await session.clone().then((other) => other.prompt('Go on.'));
+  const failures = [];
+  const long = await session.prompt('hare '.repeat(200)).catch((error) => error);
+  failures.push([long instanceof DOMException, long.name, long.requested > long.quota, long.quota]);
+  const refused = await session.prompt('x', { responseConstraint: { not: {} } }).catch((error) => error);
+  failures.push([refused instanceof DOMException, refused.name]);
+  const running = session.prompt('Once more.').catch((error) => error.name);
+  session.destroy();
+  failures.push(await running);
+  await LanguageModel.free();
+  return { before, after, loaded, usage, streamed, whole, rest, free, failures };
+}
+
+test('a page talks to a model through the Prompt API', async () => {
+  const found = await page.evaluate(talk, STORYTELLER);
+  assert.deepEqual([found.before, found.after], ['downloadable', 'available']);
+  assert.deepEqual([found.loaded[0], found.loaded.at(-1)], [0, 1]);
+  assert.match(found.streamed, /^( [a-z]{1,9}){3}\.$/);
+  assert.equal(found.whole, found.streamed);
+  const [begun, session, clone] = found.usage;
+  assert.ok(begun > 0 && session > begun && clone === session, found.usage.join());
+  const { Rating } = JSON.parse(`{ "Rating": ${found.rest}`);
+  assert.ok(Number.isInteger(Rating) && Rating >= 0 && Rating <= 5, found.rest);
+  assert.ok(found.free.length > 20, found.free);
+  assert.deepEqual(found.failures, [
+    [true, 'QuotaExceededError', true, 192],
+    [true, 'NotSupportedError'],
+    'InvalidStateError',
+  ]);
+  assert.deepEqual(page.crashes, []);
+});
