@@ -11,7 +11,7 @@
  * | `feature_missing` | the page may not use WebAssembly: its content security policy, or the browser's settings |
  * | `limit_exceeded` | something is larger than the device's limits |
  * | `out_of_memory` | an allocation failed, on the GPU or in WebAssembly |
- * | `device_lost` | the GPU device was lost; load the model again |
+ * | `device_lost` | the GPU device was lost, and the model was not loaded again: the message says why |
  * | `worker_lost` | the worker with the model ended: a crash, or no memory; load the model again |
  * | `download_failed` | the source could not be read: HTTP status, network cut, short read |
  * | `integrity_failed` | the bytes are not the promised ones |

@@ -1,30 +1,39 @@
 /**
  * The engine in this thread: the WebAssembly handle behind asynchronous calls.
  */
+import { warner } from './cache/warning.js';
 import { cancellable, settled } from './cancel.js';
-import { type Input, runInputs } from './embedding.js';
+import { type Group, type Input, runInputs } from './embedding.js';
 import type { EmbedCall, Engine, Prompt, StartOptions } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from './errors.js';
 import { Grammars } from './grammar.js';
 import { progressReporter } from './progress.js';
+import { Recovery, type Reload, readOnce } from './recovery.js';
 import { splitSourceOptions } from './options.js';
 import { withSources } from './sources.js';
-import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Source } from './types.js';
+import type { Gpu } from './gpu.js';
+import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Source, SourceOptions } from './types.js';
 import { wasmClasses } from './wasm.js';
-import type { ByteSource, Conversation, TensorEngine, TensorHandle } from './wasm/webgguf.js';
+import type { ByteSource, Conversation, TensorEngine, TensorHandle, WasmLoadOptions } from './wasm/webgguf.js';
 import type { WasmModel as WasmHandle } from './wasm/webgguf.js';
 
 /** Most elements of a typed array that WebAssembly can address. */
 const MOST_ELEMENTS = 2 ** 32 - 1;
+
+type Report = ReturnType<typeof progressReporter>;
 
 /** @internal */
 export class LocalEngine implements Engine {
   readonly info: ModelInfo;
   readonly #handle: WasmHandle;
   readonly #grammars: Grammars;
+  readonly #recovery: Recovery;
+  /** Of the text that is being written. */
+  #run = new AbortController();
 
-  private constructor(handle: WasmHandle) {
+  private constructor(handle: WasmHandle, recovery: Recovery) {
     this.#handle = handle;
+    this.#recovery = recovery;
     this.#grammars = new Grammars(handle);
     this.info = handle.info();
   }
@@ -34,18 +43,20 @@ export class LocalEngine implements Engine {
     const { source: from, rest: others } = splitSourceOptions(options);
     const { signal, onProgress, backend = 'auto', gpu, worker: _, ...rest } = others;
     return cancellable(signal, async (scope) => {
-      const { WasmModel: Handle } = await wasmClasses();
+      const load = loader(source, from, rest, gpu);
+      const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
+      const reload: Reload = (signal) =>
+        cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
+      const recovery = new Recovery(why ?? reload, warner(from.onWarning));
       const report = progressReporter(onProgress, scope);
-      const start = async (sources: ByteSource[]): Promise<WasmHandle> =>
-        Handle.load(sources, { backend, ...rest }, report, gpu && guarded(() => gpu.engine.device()));
-      const handle = await withSources(source, from, {
-        signal: scope,
-        work: (sources) => settled(start(sources), scope),
-        free: (made) => made.free(),
+      const attempt = (): Promise<WasmHandle> => load(scope, report, backend);
+      const handle = await attempt().catch((error: unknown) => {
+        recovery.check(error);
+        return attempt();
       });
       try {
         report('ready', 1, 1);
-        return new LocalEngine(handle);
+        return new LocalEngine(handle, recovery);
       } catch (error) {
         handle.free();
         throw error;
@@ -67,7 +78,8 @@ export class LocalEngine implements Engine {
 
   async start(prompt: Prompt, { grammar, ...options }: StartOptions): Promise<void> {
     const ids = guarded(() => this.#encode(prompt));
-    await translated(this.#handle.adopt(ids));
+    this.#run = new AbortController();
+    await this.#kept(() => this.#handle.adopt(ids));
     guarded(() => this.#handle.start(ids, options));
     if (!grammar) return;
     const matcher = this.#grammars.matcher(grammar);
@@ -76,10 +88,11 @@ export class LocalEngine implements Engine {
   }
 
   async next(): Promise<Piece | undefined> {
-    return translated(this.#handle.next());
+    return this.#kept(() => this.#handle.next(), this.#run.signal);
   }
 
   cancel(): void {
+    this.#run.abort();
     this.#handle.cancel();
   }
 
@@ -89,21 +102,21 @@ export class LocalEngine implements Engine {
 
   async evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation> {
     const room = logits ? this.#roomForLogits(ids.length) : undefined;
-    return translated(this.#handle.evaluate(ids, room));
+    return this.#kept(() => this.#handle.evaluate(ids, room));
   }
 
   async embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
     const handle = this.#handle;
     const { truncate, normalize, dimensions } = options;
     const encode = (text: string): Uint32Array => handle.encodeInput(text, truncate);
-    const run = runInputs({
+    const run = {
       handle,
       inputs,
       signal,
       encode,
-      run: ({ ids, lengths }) => handle.embed(ids, lengths, normalize, dimensions),
-    });
-    return translated(run);
+      run: ({ ids, lengths }: Group) => handle.embed(ids, lengths, normalize, dimensions),
+    };
+    return this.#kept(() => runInputs(run), signal);
   }
 
   async rank(
@@ -114,14 +127,14 @@ export class LocalEngine implements Engine {
   ): Promise<Float32Array[]> {
     const handle = this.#handle;
     const encode = (document: string): Uint32Array => handle.encodePair(query, document, truncate);
-    const run = runInputs({
+    const run = {
       handle,
       inputs: documents,
       signal,
       encode,
-      run: ({ ids, lengths }) => handle.rank(ids, lengths),
-    });
-    return translated(run);
+      run: ({ ids, lengths }: Group) => handle.rank(ids, lengths),
+    };
+    return this.#kept(() => runInputs(run), signal);
   }
 
   async hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle> {
@@ -133,7 +146,7 @@ export class LocalEngine implements Engine {
   }
 
   async another(withCache: boolean): Promise<Engine> {
-    return new LocalEngine(await translated(this.#handle.another(withCache)));
+    return new LocalEngine(await this.#kept(() => this.#handle.another(withCache)), this.#recovery);
   }
 
   async reset(): Promise<void> {
@@ -147,6 +160,11 @@ export class LocalEngine implements Engine {
   async free(): Promise<void> {
     this.#grammars.free();
     this.#handle.free();
+  }
+
+  /** Does `work`, and again where the device was lost meanwhile. */
+  #kept<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#recovery.during(this.#handle, work, signal);
   }
 
   #encode(prompt: Prompt): Uint32Array {
@@ -171,6 +189,25 @@ export class LocalEngine implements Engine {
       throw new WebggufError('out_of_memory', message, { cause });
     }
   }
+}
+
+/** Loads what `source` holds with these options, as often as it is called. */
+function loader(
+  source: Source,
+  from: SourceOptions,
+  options: Omit<WasmLoadOptions, 'backend'>,
+  gpu: Gpu | undefined,
+): (scope: AbortSignal, report: Report, backend: WasmLoadOptions['backend']) => Promise<WasmHandle> {
+  return async (scope, report, backend) => {
+    const { WasmModel: Handle } = await wasmClasses();
+    const start = async (sources: ByteSource[]): Promise<WasmHandle> =>
+      Handle.load(sources, { backend, ...options }, report, gpu && guarded(() => gpu.engine.device()));
+    return withSources(source, from, {
+      signal: scope,
+      work: (sources) => settled(start(sources), scope),
+      free: (made) => made.free(),
+    });
+  };
 }
 
 async function translated<T>(promise: Promise<T>): Promise<T> {

@@ -77,7 +77,10 @@ export interface SourceOptions {
   hub?: string | undefined;
   /** Access token for gated repositories of the hub. It is sent to `hub` alone and is not stored. */
   token?: string | undefined;
-  /** Called where the model loads but its file is not kept. Default: the console says so, once. */
+  /**
+   * Called where the model loads but its file is not kept, and where it is loaded again, since the GPU device was lost.
+   * Default: the console says so, once.
+   */
   onWarning?: ((warning: LoadWarning) => void) | undefined;
 }
 

@@ -15,10 +15,12 @@ use webgguf::kernels::kv_type::KvType;
 use webgguf::model::ModelConfig;
 use webgguf::model::{Role, WeightSpec, match_tensors};
 use webgguf::reference::{CacheFormat, CpuModel};
-use webgguf::runtime::{AnySession, Constraint, CpuSession, Engine, GenerateOptions, NO_TOKEN, RunIds, Session, Token};
+use webgguf::runtime::{
+    AnySession, Constraint, CpuSession, Engine, GenerateOptions, NO_TOKEN, Piece, RunIds, Session, Token,
+};
 use webgguf::sampler::{SamplingOptions, is_allowed};
 use webgguf::tokenizer::Tokenizer;
-use webgguf::{ErrorCode, Result};
+use webgguf::{Error, ErrorCode, Result};
 
 /// Tokens that the session below keeps in flight, at most.
 const DEPTH: usize = 16;
@@ -252,7 +254,8 @@ fn a_token_that_never_comes_ends_the_run_with_an_error() {
     let mut engine = engine(Some(Broken::Lost));
     engine.start(vec![1, 2, 3], options(5), 0.0).expect("a good prompt");
     assert_eq!(next(&mut engine).expect_err("no token").code(), ErrorCode::DeviceLost);
-    assert_eq!(next(&mut engine), Ok(None), "the run is over");
+    assert_eq!(next(&mut engine).expect_err("no token still").code(), ErrorCode::DeviceLost);
+    engine.finish().expect("the run, which another session could have gone on with");
 }
 
 #[test]
@@ -399,4 +402,195 @@ fn a_session_starts_from_what_another_has_read_and_goes_on_alone() {
     assert_eq!(late.start(longer.clone(), options(6), 0.0).expect("a good prompt"), longer.len() - 1);
     while next(&mut late).expect("a working device").is_some() {}
     assert_eq!(late.finish().expect("a run").ids, expected);
+}
+
+/// A session whose device is lost at one of its calls, and that gives tokens as soon as they are there.
+struct Lossy<S> {
+    session: S,
+    /// Calls before that; none where it stays.
+    left: Option<usize>,
+}
+
+impl<S: Session> Lossy<S> {
+    fn call(&mut self) -> Result<()> {
+        let lost = Error::new(ErrorCode::DeviceLost, "the GPU device was lost");
+        match &mut self.left {
+            Some(0) => Err(lost),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl<S: Session> Session for Lossy<S> {
+    fn config(&self) -> &ModelConfig {
+        self.session.config()
+    }
+
+    fn context_length(&self) -> usize {
+        self.session.context_length()
+    }
+
+    fn kv_type(&self) -> KvType {
+        self.session.kv_type()
+    }
+
+    fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
+        self.session.configure(options, ids, prompt);
+    }
+
+    fn rewind(&mut self, position: usize) -> usize {
+        self.session.rewind(position)
+    }
+
+    async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        self.call()?;
+        self.session.feed(ids, position, stop).await
+    }
+
+    async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        self.call()?;
+        self.session.read(ids, position, stop).await
+    }
+
+    fn resume(&mut self, answer: &[u32], recount: bool) {
+        self.session.resume(answer, recount);
+    }
+
+    fn allow(&mut self, mask: Option<&[u32]>) {
+        self.session.allow(mask);
+    }
+
+    fn draws_ahead(&self) -> bool {
+        self.session.draws_ahead()
+    }
+
+    fn take_logits(&mut self) -> Option<Vec<f32>> {
+        self.session.take_logits()
+    }
+
+    fn step(&mut self) -> Result<bool> {
+        self.call()?;
+        self.session.step()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.session.in_flight()
+    }
+
+    async fn next(&mut self) -> Result<Option<Token>> {
+        self.call()?;
+        self.session.next().await
+    }
+
+    fn next_if_ready(&mut self) -> Result<Option<Token>> {
+        self.call()?;
+        if self.session.in_flight() == 0 {
+            return Ok(None);
+        }
+        count_yields(self.session.next()).0
+    }
+
+    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
+        self.session.logits_of_all(ids, position).await
+    }
+}
+
+/// Pieces put together, the outcome's own ids and text, and what a run that starts from its cache writes.
+type Whole = (Piece, Vec<u32>, String, Vec<u32>);
+
+/// A run whose device is lost after so many calls, and that goes on with another.
+fn interrupted<S: Session>(
+    make: impl Fn() -> S,
+    begin: impl Fn(&mut Engine<Lossy<S>>),
+    left: Option<usize>,
+) -> (Whole, bool) {
+    let lossy = |left| Lossy { session: make(), left };
+    let tokenizer = Tokenizer::from_metadata(&header(&read()).metadata).expect("a vocabulary");
+    let mut engine = Engine::new(lossy(left), tokenizer);
+    begin(&mut engine);
+    let (mut all, mut was_lost) = (Piece::default(), false);
+    loop {
+        match count_yields(engine.next(|| 0.0)).0 {
+            Ok(None) => break,
+            Ok(Some(piece)) => {
+                all.ids.extend(piece.ids);
+                all.tokens.extend(piece.tokens);
+                all.text.push_str(&piece.text);
+            }
+            Err(error) => {
+                assert_eq!((error.code(), was_lost), (ErrorCode::DeviceLost, false), "{error}");
+                was_lost = true;
+                engine.recover(lossy(None), 0.0).expect("the same model");
+            }
+        }
+    }
+    let outcome = engine.finish().expect("a run");
+    engine.session.left = None;
+    let longer = [&[1, 2, 3], &outcome.ids[..], &[9]].concat();
+    ((all, outcome.ids, outcome.text, whole_run(&mut engine, &longer, 3)), was_lost)
+}
+
+/// Wherever the device is lost, the run is the same.
+fn same_wherever_lost<S: Session>(make: impl Fn() -> S, begin: impl Fn(&mut Engine<Lossy<S>>)) {
+    let (expected, _) = interrupted(&make, &begin, None);
+    let (all, ids, text, _) = &expected;
+    assert_eq!((&all.ids, &all.text), (ids, text));
+    assert!(ids.len() > 10, "{ids:?}");
+    for left in 0.. {
+        let (found, was_lost) = interrupted(&make, &begin, Some(left));
+        assert_eq!(found, expected, "lost after {left} calls");
+        if !was_lost {
+            assert!(left > 20, "{left} calls");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_run_goes_on_after_the_device_was_lost() {
+    let make = || engine(None).session;
+    same_wherever_lost(make, |engine| {
+        engine.start(vec![1, 2, 3], options(40), 0.0).expect("a good prompt");
+    });
+}
+
+#[test]
+fn a_run_with_a_grammar_goes_on_after_the_device_was_lost() {
+    for (strict, forces, draws_ahead) in [(1000, 1000, true), (2, 3, true), (4, 5, false), (1, 2, true)] {
+        let make = || InFlight { draws_ahead, ..engine(None).session };
+        same_wherever_lost(make, |engine| {
+            engine.start(vec![1, 2, 3], options(40), 0.0).expect("a good prompt");
+            let vocab = engine.session.config().vocab as u32;
+            let grammar = Numbers { text: vec![5], vocab, strict, forces, length: 30 };
+            engine.constrain(Box::pin(async move { Ok(Box::new(grammar) as Box<dyn Constraint>) }));
+        });
+    }
+}
+
+#[test]
+fn samples_penalties_and_probabilities_go_on_after_the_device_was_lost() {
+    let make = || CpuSession::new(model(|_| false));
+    let sampling = SamplingOptions {
+        temperature: 1.5,
+        repetition_penalty: 1.3,
+        frequency_penalty: 0.5,
+        seed: 7,
+        ..SamplingOptions::default()
+    };
+    let options = GenerateOptions { sampling, biases: vec![(9, 2.0)], logprobs: Some(2), ..options(12) };
+    same_wherever_lost(make, |engine| {
+        engine.start(vec![1, 2, 3], options.clone(), 0.0).expect("a good prompt");
+    });
+}
+
+#[test]
+fn another_model_does_not_take_the_place_of_one() {
+    let mut engine = engine(None);
+    let mut other = InFlight { ..self::engine(None).session };
+    other.config.layers += 1;
+    assert_eq!(engine.recover(other, 0.0).expect_err("another model").code(), ErrorCode::IntegrityFailed);
 }

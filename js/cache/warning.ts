@@ -1,15 +1,16 @@
 /**
- * What a page should know though its model loads: that the file is not kept.
+ * What a page should know though its model works: that the file is not kept, or that the GPU was lost.
  */
 
-/** Why a file is not kept in the cache; the model loads all the same. */
+/** What went wrong without being an error: the model works all the same. */
 export interface LoadWarning {
   /**
    * `cache_full`: the browser gives the origin no more space; `cache_unavailable`: no private file system here
-   * (private windows, pages that are not `https:`, Safari before 26), or it failed.
+   * (private windows, pages that are not `https:`, Safari before 26), or it failed; `device_lost`: the GPU device was
+   * lost, and the model is being loaded again, perhaps in the middle of a text.
    */
-  readonly code: 'cache_full' | 'cache_unavailable';
-  /** For people: names the file and the reason. */
+  readonly code: 'cache_full' | 'cache_unavailable' | 'device_lost';
+  /** For people: names the file or the device, and the reason. */
   readonly message: string;
 }
 

@@ -61,46 +61,55 @@ pub(super) enum Progress {
     Ready(Box<Guide>),
 }
 
+impl Guide {
+    /// Nothing is in flight any more, and the session is another.
+    pub(super) fn start_again(&mut self) {
+        self.restart = true;
+        self.masked_since = None;
+    }
+}
+
 impl<S: Session> Engine<S> {
-    /// The next tokens of a run with a grammar.
+    /// Adds the next tokens of a run with a grammar to `piece`; false where there are none any more.
     pub(super) async fn advance_guided(
         &mut self,
         run: &mut Run,
         guide: Progress,
+        piece: &mut Piece,
         clock: impl Fn() -> f64,
-    ) -> Result<Option<Piece>> {
+    ) -> Result<bool> {
         let mut guide = match guide {
             Progress::Ready(guide) => guide,
             Progress::Compiling(compiling) => {
-                let Some(guide) = self.prepare(run, compiling).await? else { return Ok(None) };
-                guide
+                // The prompt is read while the grammar is compiled.
+                let read = self.read_missing(run).await;
+                if !matches!(read, Ok(true)) {
+                    run.guide = Some(Progress::Compiling(compiling));
+                    return read;
+                }
+                self.prepare(compiling).await?
             }
         };
-        let piece = self.advance_with(run, &mut guide, clock).await;
+        let outcome = self.advance_with(run, &mut guide, piece, clock).await;
         run.guide = Some(Progress::Ready(guide));
-        piece
+        outcome
     }
 
-    /// Reads the prompt while the grammar is compiled. `None` where the run was stopped.
-    async fn prepare(&mut self, run: &mut Run, compiling: Compiling) -> Result<Option<Box<Guide>>> {
-        if !self.read_missing(run).await? {
-            return Ok(None);
-        }
+    async fn prepare(&self, compiling: Compiling) -> Result<Box<Guide>> {
         let mut constraint = compiling.await?;
         let forced = constraint.commit_forced()?.into();
         let speculation = Speculation::default();
         let can_draw_ahead = self.session.draws_ahead();
-        let guide = Guide { constraint, forced, restart: false, masked_since: None, can_draw_ahead, speculation };
-        Ok(Some(Box::new(guide)))
+        Ok(Box::new(Guide { constraint, forced, restart: false, masked_since: None, can_draw_ahead, speculation }))
     }
 
     async fn advance_with(
         &mut self,
         run: &mut Run,
         guide: &mut Guide,
+        piece: &mut Piece,
         clock: impl Fn() -> f64,
-    ) -> Result<Option<Piece>> {
-        let mut piece = Piece::default();
+    ) -> Result<bool> {
         while run.reason.is_none() && !self.stop.get() {
             let has_news = !piece.ids.is_empty();
             if guide.restart || self.session.in_flight() == 0 {
@@ -108,7 +117,7 @@ impl<S: Session> Engine<S> {
                 if has_news && !guide.can_draw_ahead {
                     break;
                 }
-                self.start_wave(run, guide, &mut piece, &clock).await?;
+                self.start_wave(run, guide, piece, &clock).await?;
             } else {
                 self.draw_ahead(run, guide)?;
             }
@@ -120,14 +129,13 @@ impl<S: Session> Engine<S> {
                 true => self.session.next_if_ready()?,
             };
             match token {
-                Some(token) => self.take_guided(run, guide, token, &mut piece, clock())?,
+                Some(token) => self.take_guided(run, guide, token, piece, clock())?,
                 None if has_news => break,
                 None => return Err(Error::new(ErrorCode::DeviceLost, "no token is in flight that was asked for")),
             }
         }
-        run.text.push_str(&piece.text);
         let is_over = piece.ids.is_empty() && piece.text.is_empty() && (run.reason.is_some() || self.stop.get());
-        Ok((!is_over).then_some(piece))
+        Ok(!is_over)
     }
 
     /// Reads what the cache lacks, and draws the next token under its mask.
@@ -247,7 +255,7 @@ impl<S: Session> Engine<S> {
     }
 
     /// Takes note that the cache holds so many of the run's tokens.
-    fn cache_up_to(&mut self, run: &Run, known: usize) {
+    pub(super) fn cache_up_to(&mut self, run: &Run, known: usize) {
         let all = run.prompt.iter().chain(&run.ids).copied();
         let (from, known) = (self.cached.len(), known.max(self.cached.len()));
         self.cached.extend(all.take(known).skip(from));
@@ -260,7 +268,7 @@ impl<S: Session> Engine<S> {
         if position == total {
             return Ok(!self.stop.get());
         }
-        let missing: Vec<u32> = run.prompt.iter().chain(&run.ids).skip(position).copied().collect();
+        let missing = run.tokens_from(position);
         let read = self.session.read(&missing, position, &self.stop).await?;
         self.cached.extend_from_slice(&missing[..read]);
         Ok(read == missing.len() && !self.stop.get())

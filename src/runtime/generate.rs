@@ -98,28 +98,32 @@ pub struct Engine<S = AnySession> {
     pub stop: Rc<Cell<bool>>,
     /// Tokens that the KV cache holds.
     pub(super) cached: Vec<u32>,
-    pub(super) run: Option<Run>,
+    pub(super) run: Option<Box<Run>>,
 }
 
 pub(super) struct Run {
     pub(super) prompt: Vec<u32>,
     cached_tokens: usize,
     pub(super) ids: Vec<u32>,
+    sampling: SamplingOptions,
+    biases: Vec<(u32, f32)>,
     pub(super) logprobs: Option<usize>,
     /// Tokens that end it.
     pub(super) ends: Vec<u32>,
     /// The grammar that it follows.
     pub(super) guide: Option<Progress>,
-    pub(super) text: String,
+    text: String,
+    /// What came before an error that the run may outlive.
+    piece: Piece,
     stream: TextStream,
     stops: StopMatcher,
     /// Tokens that may be sampled, at most.
     pub(super) limit: usize,
-    /// Passes submitted that sample a token of this run.
-    submitted: usize,
-    started: f64,
-    first: Option<f64>,
-    last: f64,
+    /// Passes submitted that sample a token of this run; 0 where the prompt has yet to be read.
+    pub(super) submitted: usize,
+    pub(super) started: f64,
+    pub(super) first: Option<f64>,
+    pub(super) last: f64,
     pub(super) reason: Option<FinishReason>,
 }
 
@@ -162,30 +166,28 @@ impl<S: Session> Engine<S> {
         self.cached.truncate(cached_tokens);
         let ends = if options.ignore_eos { Vec::new() } else { self.tokenizer.end_of_generation_ids() };
         self.stop.set(false);
-        let ids = RunIds {
-            ends: &ends,
-            suppressed: self.tokenizer.suppressed_ids(),
-            biases: &options.biases,
-            logits: options.logprobs.is_some(),
-        };
-        self.session.configure(&options.sampling, &ids, &prompt);
-        self.run = Some(Run {
+        let run = Run {
             stream: TextStream::showing(&self.tokenizer, &options.show_special),
             stops: StopMatcher::new(&options.stop),
             reason: (limit == 0).then_some(FinishReason::Length),
             prompt,
             cached_tokens,
+            sampling: options.sampling,
+            biases: options.biases,
             logprobs: options.logprobs,
             ends,
             guide: None,
             limit,
             ids: Vec::new(),
             text: String::new(),
+            piece: Piece::default(),
             submitted: 0,
             started: now,
             first: None,
             last: now,
-        });
+        };
+        run.configure(&mut self.session, &self.tokenizer);
+        self.run = Some(Box::new(run));
         Ok(cached_tokens)
     }
 
@@ -199,15 +201,16 @@ impl<S: Session> Engine<S> {
     /// The next tokens, once there are any; `None` when the run has ended.
     ///
     /// # Errors
-    /// Those of the device. The run then ends; the cache is empty, except where memory for more tokens was missing.
+    /// Those of the device. The cache is then empty, except where memory for more tokens was missing. The run ends; after
+    /// `device_lost` it can go on once the engine has [another session](Engine::recover).
     pub async fn next(&mut self, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
         let Some(mut run) = self.run.take() else { return Ok(None) };
         let outcome = self.advance(&mut run, clock).await;
-        match &outcome {
-            Ok(_) => self.run = Some(run),
-            Err(error) if error.code() == ErrorCode::OutOfMemory => {}
-            Err(_) => self.cached.clear(),
+        let code = outcome.as_ref().err().map(Error::code);
+        if !matches!(code, None | Some(ErrorCode::OutOfMemory)) {
+            self.cached.clear();
         }
+        self.run = Some(run).filter(|_| matches!(code, None | Some(ErrorCode::DeviceLost)));
         outcome
     }
 
@@ -215,20 +218,36 @@ impl<S: Session> Engine<S> {
         if run.reason.is_some() || self.stop.get() {
             return Ok(None);
         }
-        if let Some(guide) = run.guide.take() {
-            return self.advance_guided(run, guide, clock).await;
+        let mut piece = std::mem::take(&mut run.piece);
+        let outcome = match run.guide.take() {
+            Some(guide) => self.advance_guided(run, guide, &mut piece, clock).await,
+            None => self.advance_free(run, &mut piece, clock).await,
+        };
+        match outcome {
+            Ok(is_on) => {
+                run.text.push_str(&piece.text);
+                Ok((is_on || !piece.ids.is_empty()).then_some(piece))
+            }
+            Err(error) => {
+                run.piece = piece;
+                Err(error)
+            }
         }
+    }
+
+    /// Adds the next tokens of a run without a grammar to `piece`; false where it was stopped before.
+    async fn advance_free(&mut self, run: &mut Run, piece: &mut Piece, clock: impl Fn() -> f64) -> Result<bool> {
         if run.submitted == 0 {
-            let new = &run.prompt[run.cached_tokens..];
-            let fed = self.session.feed(new, run.cached_tokens, &self.stop).await?;
+            let position = self.cached.len();
+            let new = run.tokens_from(position);
+            let fed = self.session.feed(&new, position, &self.stop).await?;
             self.cached.extend_from_slice(&new[..fed]);
-            run.submitted = usize::from(fed == new.len());
+            run.submitted = if fed == new.len() { run.ids.len() + 1 } else { 0 };
         }
         if self.stop.get() {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut piece = Piece::default();
-        let mut wait = true;
+        let mut wait = piece.ids.is_empty();
         loop {
             self.top_up(run)?;
             let next = match wait {
@@ -242,13 +261,12 @@ impl<S: Session> Engine<S> {
                 break;
             };
             wait = false;
-            self.take(run, token.id, token.end, &mut piece, clock())?;
+            self.take(run, token.id, token.end, piece, clock())?;
             if run.reason.is_some() {
                 break;
             }
         }
-        run.text.push_str(&piece.text);
-        Ok(Some(piece))
+        Ok(true)
     }
 
     /// Keeps enough passes in flight that the GPU has work while we wait.
@@ -265,9 +283,7 @@ impl<S: Session> Engine<S> {
         run.first.get_or_insert(now);
         run.last = now;
         // The pass that gave this token has read the one before.
-        if let Some(&previous) = run.ids.last() {
-            self.cached.push(previous);
-        }
+        self.cache_up_to(run, run.prompt.len() + run.ids.len());
         if end {
             run.end(FinishReason::Stop, piece);
             return Ok(());
@@ -311,7 +327,7 @@ impl<S: Session> Engine<S> {
         let first = run.first.unwrap_or(run.started);
         Ok(Outcome {
             reason: run.reason.unwrap_or(FinishReason::Abort),
-            text: run.text,
+            text: run.text + &run.piece.text,
             ids: run.ids,
             prompt_tokens: run.prompt.len(),
             cached_tokens: run.cached_tokens,
@@ -400,6 +416,22 @@ impl Engine {
 }
 
 impl Run {
+    /// Tells a session how the tokens are chosen.
+    pub(super) fn configure(&self, session: &mut impl Session, tokenizer: &Tokenizer) {
+        let ids = RunIds {
+            ends: &self.ends,
+            suppressed: tokenizer.suppressed_ids(),
+            biases: &self.biases,
+            logits: self.logprobs.is_some(),
+        };
+        session.configure(&self.sampling, &ids, &self.prompt);
+    }
+
+    /// Those of the prompt and of the answer so far, from a position on.
+    pub(super) fn tokens_from(&self, position: usize) -> Vec<u32> {
+        self.prompt.iter().chain(&self.ids).skip(position).copied().collect()
+    }
+
     pub(super) fn end(&mut self, reason: FinishReason, piece: &mut Piece) {
         let rest = self.stream.flush();
         piece.text.push_str(&self.stops.push(&rest).text);

@@ -31,6 +31,7 @@ mod logprobs;
 mod pace;
 #[cfg(target_arch = "wasm32")]
 mod queue;
+mod recovery;
 #[cfg(target_arch = "wasm32")]
 mod row_cache;
 mod session;

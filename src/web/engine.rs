@@ -327,7 +327,7 @@ impl WasmModel {
     }
 }
 
-fn busy() -> JsValue {
+pub(super) fn busy() -> JsValue {
     to_js(Error::invalid_argument("the model is busy with another call: await that first"))
 }
 
@@ -342,7 +342,7 @@ pub(super) fn borrow(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Engine>, JsV
 }
 
 /// The engine of an embedder or a reranker.
-fn borrow_embedder(engine: &RefCell<Loaded>) -> Result<RefMut<'_, EmbedEngine>, JsValue> {
+pub(super) fn borrow_embedder(engine: &RefCell<Loaded>) -> Result<RefMut<'_, EmbedEngine>, JsValue> {
     let loaded = engine.try_borrow_mut().map_err(|_| busy())?;
     RefMut::filter_map(loaded, |loaded| match loaded {
         Loaded::Embed(engine) => Some(engine),

@@ -3,9 +3,9 @@
 
 export { calls, TensorEngine } from './mock_tensors.mjs';
 
-export const seen = { freed: 0, loads: [], started: [], finished: 0, reads: 0, embeds: [], others: [], templates: [] };
+export const seen = {};
 
-/** What the next calls do; tests set and `reset` it. */
+/** What the next calls do; tests set and `reset` it. `lost`: the device is, until a model recovers. */
 export const plan = {};
 
 export function resetMock() {
@@ -18,15 +18,24 @@ export function resetMock() {
     embeds: [],
     others: [],
     templates: [],
+    recovered: 0,
   });
   for (const key of Object.keys(plan)) delete plan[key];
 }
+
+resetMock();
 
 const codeError = (code, message) => Object.assign(new Error(message), { code });
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export default async function init({ module_or_path: input }) {
   plan.initInput = await input;
+}
+
+function loseDevice() {
+  const wasLost = plan.lost;
+  if (wasLost === 'loading') plan.lost = false;
+  if (wasLost) throw codeError('device_lost', 'gone');
 }
 
 async function pull(sources, onBytes) {
@@ -64,12 +73,20 @@ export class WasmModel {
     let loaded = 0;
     const parts = await pull(sources, (bytes) => onProgress('download', (loaded += bytes), total));
     if (plan.loadFails) throw plan.loadFails;
+    if (plan.lost === 'loading') loseDevice();
     for (let i = 1; i <= 4; i += 1) {
       await sleep(plan.compileMs ?? 0);
       if (!plan.deaf) onProgress('compile', i, 4);
     }
     seen.loads.push({ parts, options, device });
     return new WasmModel();
+  }
+
+  async recover(fresh) {
+    if (fresh.used) throw new Error('null pointer passed to rust');
+    fresh.used = true;
+    seen.recovered += 1;
+    plan.lost = false;
   }
 
   async hiddenStates(ids, tensors) {
@@ -140,6 +157,7 @@ export class WasmModel {
   /** Of each input its number of ids and their sum. */
   async embed(ids, lengths, normalize, dimensions = 2) {
     return this.#alone(async () => {
+      loseDevice();
       seen.embeds.push({ ids: [...ids], lengths: [...lengths], normalize, dimensions });
       if (lengths.some((length) => length > 64)) throw codeError('context_full', 'input 0 is too long');
       this.#stopped = false;
@@ -173,6 +191,11 @@ export class WasmModel {
     return this.#alone(async () => {
       await sleep(plan.tokenMs ?? 1);
       if (plan.nextFails) throw plan.nextFails;
+      if (plan.loseAt === this.#ids.length) {
+        plan.loseAt = undefined;
+        plan.lost = true;
+      }
+      if (!this.#stopped) loseDevice();
       if (this.#left === 0 || this.#stopped) return undefined;
       this.#left -= 1;
       const id = plan.writes ? plan.writes.charCodeAt(this.#ids.length) : 97 + this.#ids.length;
@@ -211,6 +234,7 @@ export class WasmModel {
   evaluate(ids, logits) {
     return this.#alone(async () => {
       await sleep(plan.tokenMs ?? 1);
+      loseDevice();
       if (ids.length > 64) throw codeError('context_full', `${ids.length} tokens to evaluate, the context holds 64`);
       return {
         top1: new Uint32Array(ids.length),
@@ -221,6 +245,7 @@ export class WasmModel {
   }
 
   async another(withCache) {
+    loseDevice();
     seen.others.push(withCache);
     return new WasmModel();
   }
