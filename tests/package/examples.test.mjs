@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { openBrowser } from '../../tools/browser.mjs';
+import { chromium } from 'playwright-core';
+import { browserFlags, findBrowser, openBrowser } from '../../tools/browser.mjs';
 import { CACHE, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
@@ -19,10 +20,16 @@ fs.cpSync(path.join(ROOT, 'examples'), SOURCE, {
 });
 const { build } = await import(tool('vite', 'dist/node/index.js'));
 await build({ root: SOURCE, logLevel: 'error' });
+await build({ root: path.join(SOURCE, 'extension'), logLevel: 'error' });
 
 const STORYTELLER = '/models/storyteller.gguf';
 const EMBEDDER = '/fixtures/embedders/nomic-bert-f16.gguf';
-const site = await serve({ mounts: { '/': path.join(SOURCE, 'dist'), '/models/': path.join(ROOT, 'www', 'models') } });
+const MOUNTS = { '/': path.join(SOURCE, 'dist'), '/models/': path.join(ROOT, 'www', 'models') };
+const HARE = '<!doctype html><title>The hare</title><main>A hare and a tortoise ran a race. The hare slept.</main>';
+const site = await serve({
+  mounts: MOUNTS,
+  routes: { '/hare': (_, response) => response.setHeader('Content-Type', 'text/html').end(HARE) },
+});
 const browser = await openBrowser();
 after(async () => {
   await browser.close();
@@ -32,7 +39,7 @@ after(async () => {
 /** Opens an example, lets `use` use it, takes a picture of it, and wants no error in it. */
 async function withExample(name, query, use) {
   const page = await openPage(browser, `${site.url}/${name}/${query}`);
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(40_000);
   try {
     await use(page);
     await picture(page, name);
@@ -111,3 +118,64 @@ test('worker: a story from the worker and from the page', () =>
       await textOf(page, '#frame', /^\d+ ms$/);
     }
   }));
+
+test('offline: page and model are there when the server is gone', async () => {
+  const own = await serve({ mounts: MOUNTS });
+  const page = await openPage(browser, `${own.url}/offline/?model=${STORYTELLER}`);
+  page.setDefaultTimeout(40_000);
+  try {
+    await page.getByRole('button', { name: 'Keep the model here' }).click();
+    await textOf(page, '#model', /6\.8 MB/);
+    await textOf(page, '#page', /is kept/);
+    await page.getByRole('button', { name: 'Ask' }).waitFor();
+    await own.close();
+    await page.reload();
+    await textOf(page, '#page', /is kept/);
+    await page.getByRole('button', { name: 'Ask' }).click();
+    await textOf(page, '#answer', /.{100}/s);
+    await picture(page, 'offline');
+    assert.deepEqual(page.crashes, []);
+    await page.getByRole('button', { name: 'Delete the model' }).click();
+    await textOf(page, '#model', /not kept yet/);
+  } finally {
+    await page.close();
+  }
+});
+
+test('extension: the side panel summarises the page that is shown', async () => {
+  const { panel, article, close } = await openExtension();
+  try {
+    await article.bringToFront();
+    await panel.evaluate(() => document.querySelector('#summarise').click());
+    await textOf(panel, '#status', /^The hare$/);
+    await textOf(panel, '#summary', /.{60}/s);
+    await panel.evaluate(() => document.querySelector('#stop').click());
+    await panel.locator('#stop').waitFor({ state: 'hidden' });
+    await panel.setViewportSize({ width: 400, height: 640 });
+    await panel.screenshot({ path: path.join(CACHE, 'screenshots', 'example-extension.png') });
+    assert.equal(await panel.locator('#error').innerText(), '');
+    assert.deepEqual(panel.crashes, []);
+  } finally {
+    await close();
+  }
+});
+
+/** Chromium with the extension: its panel, opened as a page, and a tab with a text. */
+async function openExtension() {
+  const folder = path.join(SOURCE, 'extension', 'dist');
+  const flags = [`--disable-extensions-except=${folder}`, `--load-extension=${folder}`];
+  const feature = '--disable-features=DisableLoadExtensionCommandLineSwitch';
+  const context = await chromium.launchPersistentContext('', {
+    executablePath: findBrowser(),
+    headless: true,
+    ignoreDefaultArgs: ['--disable-extensions'],
+    args: [...browserFlags(), ...flags, feature],
+  });
+  const [background = await context.waitForEvent('serviceworker')] = context.serviceWorkers();
+  const { host } = new URL(background.url());
+  const panel = await openPage(context, `chrome-extension://${host}/panel.html?model=${site.url}${STORYTELLER}`);
+  panel.setDefaultTimeout(40_000);
+  const article = await context.newPage();
+  await article.goto(`${site.url}/hare`);
+  return { panel, article, close: () => context.close() };
+}

@@ -1,0 +1,62 @@
+import { WasmModel } from 'webgguf';
+
+// A GGUF on Hugging Face's hub, or the address of any other: panel.html?model=https://example.com/mine.gguf
+const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
+/** Letters of a page that the model gets to read. */
+const MOST = 6000;
+
+const [summarise, stop, status, error, summary] = ['summarise', 'stop', 'status', 'error', 'summary'].map((id) =>
+  document.getElementById(id),
+);
+
+let loading;
+let controller;
+
+function loadModel() {
+  const onProgress = ({ stage, fraction = 0 }) => {
+    status.textContent = `${stage} ${Math.round(fraction * 100)} %`;
+  };
+  return WasmModel.load(MODEL, { worker: true, onProgress });
+}
+
+/** Title and text of the page that is shown, or of what is selected in it. */
+async function readPage() {
+  const [tab] = await chrome.tabs.query({ active: true, lastFocusedWindow: true });
+  const read = () =>
+    String(getSelection()) || document.querySelector('article, main')?.innerText || document.body.innerText;
+  const [{ result }] = await chrome.scripting.executeScript({ target: { tabId: tab.id }, func: read });
+  return { title: tab.title, text: result.slice(0, MOST) };
+}
+
+async function write({ title, text }, signal) {
+  const messages = [
+    { role: 'system', content: 'Summarise in three sentences.' },
+    { role: 'user', content: `${title}\n\n${text}` },
+  ];
+  loading ??= loadModel();
+  const model = await loading;
+  status.textContent = title;
+  summary.textContent = '';
+  const request = { messages, stream: true, max_completion_tokens: 200, temperature: 0.3, reasoning_effort: 'none' };
+  for await (const { choices } of await model.chat.completions.create(request, { signal })) {
+    summary.textContent += choices[0]?.delta.content ?? '';
+    summary.hidden = false;
+  }
+}
+
+summarise.addEventListener('click', async () => {
+  controller = new AbortController();
+  summarise.disabled = true;
+  stop.hidden = false;
+  error.textContent = '';
+  try {
+    await write(await readPage(), controller.signal);
+  } catch (failure) {
+    loading = undefined; // so that the next click tries again
+    error.textContent = failure.message;
+  }
+  summarise.disabled = false;
+  stop.hidden = true;
+});
+
+stop.addEventListener('click', () => controller.abort());

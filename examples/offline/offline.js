@@ -1,0 +1,101 @@
+import { cache, WasmModel } from 'webgguf';
+
+// A GGUF on Hugging Face's hub, or the address of any other: ?model=/models/mine.gguf
+const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
+
+const [load, forget, progress, error, ask, answer] = ['load', 'forget', 'progress', 'error', 'ask', 'answer'].map(
+  (id) => document.getElementById(id),
+);
+
+/** What the three boxes at the top say. */
+function check(id, isGood, words) {
+  const box = document.getElementById(id);
+  const small = document.createElement('small');
+  small.textContent = words;
+  box.classList.toggle('good', isGood);
+  box.replaceChildren(box.firstChild, small);
+}
+
+/** Registers the service worker, and gives it the files that this page was loaded from. */
+async function keepPage() {
+  check('page', false, 'not kept yet');
+  await navigator.serviceWorker.register('sw.js');
+  const { active } = await navigator.serviceWorker.ready;
+  const isOurs = (url) => url.startsWith(location.origin) && !url.endsWith('.gguf');
+  const resources = performance.getEntriesByType('resource').map(({ name }) => name);
+  const files = (await caches.match(location.pathname))
+    ? []
+    : [location.pathname, ...new Set(resources.filter(isOurs))];
+  const { port1, port2 } = new MessageChannel();
+  const kept = new Promise((resolve) => {
+    port1.onmessage = resolve;
+  });
+  active.postMessage({ files }, [port2]);
+  await kept;
+  check('page', true, 'is kept here');
+}
+
+function showNetwork() {
+  check('network', navigator.onLine, navigator.onLine ? 'is there' : 'is away, and not needed');
+}
+addEventListener('online', showNetwork);
+addEventListener('offline', showNetwork);
+
+async function showStored() {
+  const isStored = await cache.has(MODEL);
+  const { models } = await cache.estimate(); // bytes of all models of this origin
+  check('model', isStored, isStored ? `is kept here; models: ${(models / 1e6).toFixed(1)} MB` : 'not kept yet');
+  load.hidden = isStored;
+  forget.hidden = !isStored;
+}
+
+let model;
+async function loadModel() {
+  load.disabled = true;
+  progress.hidden = false;
+  await keeping; // from here on the service worker sees what the page fetches: the WebAssembly
+  error.textContent = '';
+  try {
+    // Not in a worker: its script would have to lie below sw.js for the service worker to serve it.
+    model = await WasmModel.load(MODEL, { onProgress: ({ fraction = 0 }) => (progress.value = fraction) });
+    ask.hidden = false;
+  } catch (failure) {
+    error.textContent = failure.message;
+  }
+  load.disabled = false;
+  progress.hidden = true;
+  await showStored();
+}
+
+load.addEventListener('click', async () => {
+  await cache.persist(); // asks the browser not to delete it when the disk gets full
+  await loadModel();
+});
+
+forget.addEventListener('click', async () => {
+  await model?.free();
+  model = undefined;
+  ask.hidden = answer.hidden = true;
+  await cache.delete(MODEL);
+  await showStored();
+});
+
+ask.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  await model.stop();
+  answer.hidden = false;
+  answer.textContent = error.textContent = '';
+  const messages = [{ role: 'user', content: ask.elements.question.value }];
+  try {
+    for await (const { text } of model.generate(messages, { maxTokens: 200, temperature: 0.7, topP: 0.9 })) {
+      answer.textContent += text;
+    }
+  } catch (failure) {
+    error.textContent = failure.message;
+  }
+});
+
+showNetwork();
+const keeping = keepPage().catch((failure) => check('page', false, failure.message));
+await showStored();
+if (await cache.has(MODEL)) await loadModel();
