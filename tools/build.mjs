@@ -103,7 +103,7 @@ export async function build({ quiet = false } = {}) {
       toolchain.version,
     );
     await stage('grammars', grammar, stamps, ['pkg/grammar'], () => buildGrammar(toolchain), say);
-    const script = hashOf(filesUnder('js', 'tsconfig.json', 'package-lock.json'), wasm, grammar);
+    const script = hashOf(filesUnder('js', 'tools/react.d.ts', 'tsconfig.json', 'package-lock.json'), wasm, grammar);
     await stage('JavaScript', script, stamps, ['dist'], buildScript, say);
   });
   say(describeSizes(sizes()));
