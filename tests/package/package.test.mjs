@@ -23,6 +23,8 @@ test('the package holds what it should and nothing else', () => {
     'dist/openai/index.d.ts',
     'dist/react/index.js',
     'dist/react/index.d.ts',
+    'dist/ai-sdk/index.js',
+    'dist/ai-sdk/index.d.ts',
     'dist/prompt-api/index.js',
     'dist/prompt-api/index.d.ts',
     'dist/wasm/webgguf_bg.wasm',

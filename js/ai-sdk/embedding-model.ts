@@ -1,0 +1,38 @@
+/**
+ * `EmbeddingModelV4` over a model that is loaded at the first call.
+ */
+import type { LazyModel } from '../lazy-model.js';
+import type { EmbeddingRequest } from '../openai/types.js';
+import type { WebggufEmbeddingModel } from './types.js';
+
+type EmbedCall = Parameters<WebggufEmbeddingModel['doEmbed']>[0];
+
+/** @internal */
+export class EmbeddingModel implements WebggufEmbeddingModel {
+  readonly specificationVersion = 'v4';
+  readonly provider = 'webgguf.embedding';
+  readonly modelId: string;
+  /** Any number: the model takes them in batches. */
+  readonly maxEmbeddingsPerCall = undefined;
+  /** Requests queue. */
+  readonly supportsParallelCalls = false;
+  readonly #lazy: LazyModel;
+
+  constructor(modelId: string, lazy: LazyModel) {
+    this.modelId = modelId;
+    this.#lazy = lazy;
+  }
+
+  async doEmbed({
+    values,
+    abortSignal: signal,
+    providerOptions,
+  }: EmbedCall): ReturnType<WebggufEmbeddingModel['doEmbed']> {
+    const model = await this.#lazy.load(signal);
+    const further = providerOptions?.webgguf as Partial<EmbeddingRequest> | undefined;
+    const request = { ...further, input: values, encoding_format: 'float' as const };
+    const { data, usage } = await model.embeddings.create(request, { signal });
+    const embeddings = data.map(({ embedding }) => embedding as number[]);
+    return { embeddings, usage: { tokens: usage.total_tokens }, warnings: [] };
+  }
+}

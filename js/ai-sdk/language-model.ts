@@ -1,0 +1,89 @@
+/**
+ * `LanguageModelV4` over a model that is loaded at the first call.
+ */
+import type { LazyModel } from '../lazy-model.js';
+import type { ChatChunk } from '../openai/types.js';
+import { failed, PartReader, wholeOf } from './parts.js';
+import { requestOf } from './request.js';
+import type { CallOptions, GenerateResult, StreamPart, Warning, WebggufLanguageModel } from './types.js';
+
+/** @internal */
+export class LanguageModel implements WebggufLanguageModel {
+  readonly specificationVersion = 'v4';
+  readonly provider = 'webgguf.chat';
+  readonly modelId: string;
+  /** Models read text alone. */
+  readonly supportedUrls = {};
+  readonly #lazy: LazyModel;
+
+  constructor(modelId: string, lazy: LazyModel) {
+    this.modelId = modelId;
+    this.#lazy = lazy;
+  }
+
+  async doGenerate(options: CallOptions): Promise<GenerateResult> {
+    const { warnings, parts } = await this.#begin(options);
+    return wholeOf(parts, warnings);
+  }
+
+  async doStream(options: CallOptions): Promise<{ stream: ReadableStream<StreamPart> }> {
+    const { warnings, parts } = await this.#begin(options);
+    return { stream: streamOf({ type: 'stream-start', warnings }, parts, options.abortSignal) };
+  }
+
+  /** Rejects where the model cannot be loaded or the request is wrong. */
+  async #begin(options: CallOptions): Promise<{ warnings: Warning[]; parts: AsyncGenerator<StreamPart> }> {
+    const { abortSignal: signal, includeRawChunks = false } = options;
+    const { request, warnings } = requestOf(options);
+    const model = await this.#lazy.load(signal);
+    const streamed = { ...request, stream: true as const, stream_options: { include_usage: true } };
+    const chunks = await model.chat.completions.create(streamed, { signal });
+    return { warnings, parts: this.#parts(chunks, signal, includeRawChunks) };
+  }
+
+  async *#parts(
+    chunks: AsyncIterable<ChatChunk>,
+    signal: AbortSignal | undefined,
+    includesRaw: boolean,
+  ): AsyncGenerator<StreamPart> {
+    const reader = new PartReader();
+    let isFirst = true;
+    for await (const chunk of chunks) {
+      if (isFirst) yield this.#metadata(chunk);
+      isFirst = false;
+      if (includesRaw) yield { type: 'raw', rawValue: chunk };
+      yield* reader.read(chunk);
+    }
+    signal?.throwIfAborted();
+    yield* reader.end();
+  }
+
+  #metadata({ id, created }: ChatChunk): StreamPart {
+    return { type: 'response-metadata', id, timestamp: new Date(created * 1000), modelId: this.modelId };
+  }
+}
+
+/** A failure is a part of the stream; the caller's own abort is not. */
+function streamOf(
+  start: StreamPart,
+  parts: AsyncGenerator<StreamPart>,
+  signal: AbortSignal | undefined,
+): ReadableStream<StreamPart> {
+  return new ReadableStream<StreamPart>({
+    start: (controller) => controller.enqueue(start),
+    async pull(controller) {
+      try {
+        const { done, value } = await parts.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch (error) {
+        if (signal?.aborted) throw error;
+        for (const part of failed(error)) controller.enqueue(part);
+        controller.close();
+      }
+    },
+    async cancel() {
+      await parts.return(undefined);
+    },
+  });
+}

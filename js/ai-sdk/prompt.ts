@@ -1,0 +1,75 @@
+/**
+ * Prompts of the AI SDK as conversations.
+ */
+import type { Message, ToolCall } from '../types.js';
+import { unsupported } from './errors.js';
+import type { FilePart, PromptMessage, TextPart, ToolCallPart, ToolOutput, ToolResultPart } from './types.js';
+
+/** Throws where a file is no text. @internal */
+export function messagesOf(prompt: readonly PromptMessage[]): Message[] {
+  return prompt.flatMap((message) => {
+    if (message.role === 'system') return [{ role: 'system', content: message.content }];
+    if (message.role === 'user') return [{ role: 'user', content: message.content.map(textOf).join('\n') }];
+    if (message.role === 'assistant') return [assistantMessage(message.content)];
+    return message.content.filter(isResult).map(({ toolCallId, toolName, output }) => ({
+      role: 'tool',
+      tool_call_id: toolCallId,
+      name: toolName,
+      content: outputText(output),
+    }));
+  });
+}
+
+function textOf(part: TextPart | FilePart): string {
+  if (part.type === 'text') return part.text;
+  const { data, mediaType } = part;
+  const isText = /^text\/|^application\/json$/.test(mediaType);
+  if (data?.type === 'text') return data.text;
+  if (!isText || data?.type !== 'data') throw unsupported(`file part of type ${mediaType}`);
+  const bytes =
+    typeof data.data === 'string' ? Uint8Array.from(atob(data.data), (char) => char.charCodeAt(0)) : data.data;
+  return new TextDecoder().decode(bytes);
+}
+
+function assistantMessage(content: readonly { type: string }[]): Message {
+  const said = (type: string): string =>
+    content
+      .filter((part): part is TextPart => part.type === type)
+      .map(({ text }) => text)
+      .join('');
+  const calls = content.filter((part): part is ToolCallPart => part.type === 'tool-call').map(callOf);
+  const reasoning = said('reasoning');
+  return {
+    role: 'assistant',
+    content: said('text'),
+    ...(reasoning && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+function callOf({ toolCallId, toolName, input }: ToolCallPart): ToolCall {
+  return { id: toolCallId, type: 'function', function: { name: toolName, arguments: JSON.stringify(input ?? {}) } };
+}
+
+function isResult(part: { type: string }): part is ToolResultPart {
+  return part.type === 'tool-result';
+}
+
+function outputText(output: ToolOutput): string {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return output.value;
+    case 'execution-denied':
+      return output.reason ?? 'the user did not allow this call';
+    case 'content':
+      return output.value.map((part) => contentText(part)).join('\n');
+    default:
+      return JSON.stringify(output.value ?? null);
+  }
+}
+
+function contentText({ type, text }: { type: string; text?: string }): string {
+  if (type === 'text' && text !== undefined) return text;
+  throw unsupported(`result of a tool with content of type ${type}`);
+}
