@@ -290,6 +290,40 @@ test('a tool that throws, or that is not there, is told to the model; an endless
   assert.equal(endless.contextUsage, 0, 'the conversation is as it was');
 });
 
+test('an abort does not wait for a tool', async () => {
+  plan.template = '{{ tools }} <tool_call> tool_calls';
+  plan.writes = CALL;
+  const controller = new AbortController();
+  const execute = () => {
+    setTimeout(() => controller.abort());
+    return new Promise(() => {});
+  };
+  const session = await create({ tools: [{ ...WEATHER, execute }] });
+  await rejectsWith(session.prompt('Weather?', { signal: controller.signal }), 'AbortError');
+  plan.writes = 'Hello!';
+  assert.equal(await session.prompt('Hi'), 'Hello!');
+});
+
+test('a load goes on as long as someone waits for it', async () => {
+  plan.compileMs = 10;
+  const LanguageModel = languageModel({ model: new Blob([new Uint8Array(9)]) });
+  const [one, two] = [new AbortController(), new AbortController()];
+  const creating = [one, two].map(({ signal }) => LanguageModel.create({ signal }));
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  one.abort();
+  await rejectsWith(creating[0], 'AbortError');
+  assert.equal(await LanguageModel.availability(), 'downloading');
+  two.abort();
+  await rejectsWith(creating[1], 'AbortError');
+  assert.equal(await LanguageModel.availability(), 'available', 'nothing is loading: a file');
+  const [third, fourth] = [new AbortController(), LanguageModel.create()];
+  const left = LanguageModel.create({ signal: third.signal });
+  third.abort();
+  await rejectsWith(left, 'AbortError');
+  assert.equal(await (await fourth).prompt('Hi'), 'Hello!');
+  assert.equal(seen.loads.length, 1, 'the first load was ended');
+});
+
 test('tools and a constraint: first the tools, then the constraint', async () => {
   const { grammars, LanguageModel } = await classNoting();
   plan.template = '{{ tools }} <tool_call> tool_calls';
