@@ -12,6 +12,7 @@ use std::pin::Pin;
 use super::generate::{Engine, FinishReason, Piece, Run};
 use super::session::{Session, Token};
 use super::speculation::Speculation;
+use crate::time_slice::TimeSlice;
 use crate::{Error, ErrorCode, Result};
 
 /// Says which token may come next.
@@ -262,16 +263,21 @@ impl<S: Session> Engine<S> {
     }
 
     /// Reads the tokens of the run that the cache lacks, and runs the layers of the last; false where it was stopped.
-    async fn read_missing(&mut self, run: &Run) -> Result<bool> {
-        let position = self.cached.len();
+    pub(super) async fn read_missing(&mut self, run: &Run) -> Result<bool> {
         let total = run.prompt.len() + run.ids.len();
-        if position == total {
-            return Ok(!self.stop.get());
+        let mut time_slice = TimeSlice::new();
+        while self.cached.len() < total {
+            let position = self.cached.len();
+            let mut missing = run.tokens_from(position);
+            missing.truncate(run.read_at_once(position, self.session.rounds()));
+            let read = self.session.read(&missing, position, &self.stop).await?;
+            self.cached.extend_from_slice(&missing[..read]);
+            if read < missing.len() || self.stop.get() {
+                return Ok(false);
+            }
+            time_slice.yield_if_over().await;
         }
-        let missing = run.tokens_from(position);
-        let read = self.session.read(&missing, position, &self.stop).await?;
-        self.cached.extend_from_slice(&missing[..read]);
-        Ok(read == missing.len() && !self.stop.get())
+        Ok(!self.stop.get())
     }
 }
 

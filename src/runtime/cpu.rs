@@ -191,6 +191,10 @@ impl Session for CpuSession {
         false
     }
 
+    fn rounds(&self) -> bool {
+        false
+    }
+
     fn take_logits(&mut self) -> Option<Vec<f32>> {
         self.logits.1.take()
     }

@@ -121,6 +121,8 @@ pub(super) struct Run {
     pub(super) limit: usize,
     /// Passes submitted that sample a token of this run; 0 where the prompt has yet to be read.
     pub(super) submitted: usize,
+    /// Tokens of the answer that were written on a device that was lost.
+    pub(super) rewritten: usize,
     pub(super) started: f64,
     pub(super) first: Option<f64>,
     pub(super) last: f64,
@@ -182,6 +184,7 @@ impl<S: Session> Engine<S> {
             text: String::new(),
             piece: Piece::default(),
             submitted: 0,
+            rewritten: 0,
             started: now,
             first: None,
             last: now,
@@ -237,12 +240,16 @@ impl<S: Session> Engine<S> {
 
     /// Adds the next tokens of a run without a grammar to `piece`; false where it was stopped before.
     async fn advance_free(&mut self, run: &mut Run, piece: &mut Piece, clock: impl Fn() -> f64) -> Result<bool> {
-        if run.submitted == 0 {
+        if run.rewritten > 0 && run.submitted == 0 {
+            if self.read_missing(run).await? && self.session.step()? {
+                run.submitted = run.ids.len() + 1;
+            }
+        } else if run.submitted == 0 {
             let position = self.cached.len();
             let new = run.tokens_from(position);
             let fed = self.session.feed(&new, position, &self.stop).await?;
             self.cached.extend_from_slice(&new[..fed]);
-            run.submitted = if fed == new.len() { run.ids.len() + 1 } else { 0 };
+            run.submitted = usize::from(fed == new.len());
         }
         if self.stop.get() {
             return Ok(false);

@@ -4,14 +4,11 @@ use std::cell::Cell;
 
 use super::gpu_session::{GpuSession, MAX_DEPTH, read_copy};
 use super::queue::Queue;
-use super::session::RunIds;
+use super::session::{FEW, RunIds};
 use crate::Result;
 use crate::gpu::{Copy, Part, Ring};
 use crate::kernels::pass::Pass;
 use crate::sampler::{Counts, SamplingOptions, count_answer};
-
-/// Tokens that take the path of decode one by one: as fast as prefill, for so few.
-const FEW: usize = 4;
 
 /// How the tokens of a run are chosen.
 #[derive(Default)]

@@ -236,11 +236,6 @@ impl GpuSession {
         self.next.get() >= room.allocated && room.allocated < room.context
     }
 
-    /// Whether prefill rounds activations.
-    pub(super) fn rounds(&self) -> bool {
-        self.model.caps.activation_format != ActivationFormat::F32
-    }
-
     pub(super) fn write_pass(&self, ids: &[u32], position: usize) {
         self.advance_to(position + ids.len());
         self.write(self.buffers.pass, &self.choice.pass(ids, position).bytes());
@@ -367,6 +362,11 @@ impl Session for GpuSession {
 
     fn draws_ahead(&self) -> bool {
         self.checkpoints.is_none()
+    }
+
+    /// Prefill rounds activations.
+    fn rounds(&self) -> bool {
+        self.model.caps.activation_format != ActivationFormat::F32
     }
 
     fn take_logits(&mut self) -> Option<Vec<f32>> {

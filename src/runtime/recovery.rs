@@ -3,7 +3,7 @@
 use super::constraint::Progress;
 use super::embed::{AnyEmbedder, EmbedEngine};
 use super::generate::{Engine, Run};
-use super::session::Session;
+use super::session::{FEW, Session};
 use crate::model::ModelConfig;
 use crate::{Error, ErrorCode, Result};
 
@@ -27,8 +27,20 @@ impl<S: Session> Engine<S> {
 }
 
 impl Run {
+    /// How many tokens to read at once from `position` on. Where that rounds, those that were written before the device
+    /// was lost are read as they were written: so that the same text follows.
+    pub(super) fn read_at_once(&self, position: usize, rounds: bool) -> usize {
+        let (answer, end) = (self.prompt.len(), self.prompt.len() + self.rewritten);
+        match position {
+            at if !rounds || at >= end => usize::MAX,
+            at if at < answer => answer - at,
+            at => FEW.min(end - at),
+        }
+    }
+
     fn start_again(&mut self, now: f64) {
         self.submitted = 0;
+        self.rewritten = self.ids.len();
         if let Some(Progress::Ready(guide)) = &mut self.guide {
             guide.start_again();
         }

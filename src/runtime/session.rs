@@ -35,6 +35,9 @@ pub struct RunIds<'a> {
 /// The id that sampling returns where every logit is NaN. The shaders write the same.
 pub const NO_TOKEN: u32 = u32::MAX;
 
+/// Tokens that [`Session::read`] takes one by one, by the path of decode: as fast as prefill, for so few.
+pub(super) const FEW: usize = 4;
+
 /// A KV cache and a sampler over a model.
 #[allow(async_fn_in_trait, reason = "the page has one thread: no future has to be Send")]
 pub trait Session {
@@ -72,6 +75,9 @@ pub trait Session {
 
     /// Whether tokens in flight can be dropped and others put in their place at no cost.
     fn draws_ahead(&self) -> bool;
+
+    /// Whether many tokens at once are read with more rounding than one after the other.
+    fn rounds(&self) -> bool;
 
     /// The model's logits for the token that came out last, where the run wants them.
     fn take_logits(&mut self) -> Option<Vec<f32>>;
@@ -151,6 +157,10 @@ impl Session for AnySession {
 
     fn draws_ahead(&self) -> bool {
         either!(self, session => session.draws_ahead())
+    }
+
+    fn rounds(&self) -> bool {
+        either!(self, session => session.rounds())
     }
 
     fn take_logits(&mut self) -> Option<Vec<f32>> {

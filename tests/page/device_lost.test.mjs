@@ -62,7 +62,8 @@ const isLost = (error, pattern = /./) => {
 test('lost idle, before the first token and between tokens: the text is the same', async () => {
   const { expected, found, warnings, opened } = await withDevices(async ({ load, greedy, lose, later, ...others }) => {
     const prompt = Array.from({ length: 40 }, (_, i) => (i * 37) % 200);
-    const model = await load();
+    // Where prefill rounds, an answer read again at once would give other probabilities.
+    const model = await load({ precision: 'fast' });
     const write = async (options, when) => {
       later();
       await model.reset();
@@ -76,7 +77,7 @@ test('lost idle, before the first token and between tokens: the text is the same
         if (from < when && to >= when) lose();
       }
       const { tokens, text, usage } = await generation;
-      return { ids, tokens: tokens?.length, text, usage };
+      return { ids, tokens: tokens?.map(({ logprob }) => logprob), text, usage };
     };
     const sampled = { temperature: 1, seed: 5, repetitionPenalty: 1.3, ignoreEos: true, logprobs: 1 };
     const expected = [await write(greedy), await write(sampled)];
