@@ -8,7 +8,8 @@ const WRITE_MS = 180_000;
 
 /** Opens a page that keeps everything the console said in `page.log`, and every uncaught error in `page.crashes`. */
 export async function openPage(browser, url) {
-  const page = await browser.newPage();
+  // A context takes no options here; what a service worker keeps is not what a test serves.
+  const page = await browser.newPage({ serviceWorkers: 'block' });
   page.log = [];
   page.crashes = [];
   page.on('console', (message) => page.log.push(`${message.type()}: ${message.text()}`));

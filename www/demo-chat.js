@@ -1,32 +1,17 @@
-// The conversation: its turns (a message and the answer to it) and how they look.
+// A turn of the conversation, a message and the answer to it, and how it looks.
 
+import { make, tool } from './demo-dom.js';
 import { showText, TextStream } from './demo-markdown.js';
 
-const ICONS = {
-  copy: ['M5.5 5.5v-3a1.5 1.5 0 0 1 1.5-1.5h5.5A1.5 1.5 0 0 1 14 2.5V9a1.5 1.5 0 0 1-1.5 1.5H10', 'M2 6h8v9H2z'],
-  again: ['M13.5 8a5.5 5.5 0 1 1-1.7-4M12 1v3.2H8.8'],
-};
+const FENCE = '```';
 
-export function make(name, properties, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
-}
-
-function icon(paths) {
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('viewBox', '0 0 16 16');
-  svg.setAttribute('aria-hidden', 'true');
-  for (const path of paths) {
-    const line = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-    line.setAttribute('d', path);
-    svg.append(line);
+/** JSON with line breaks; a text that is not JSON (an answer that was cut off) as it is. */
+export function prettyJson(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
   }
-  return svg;
-}
-
-function tool(className, words, paths) {
-  return make('button', { type: 'button', className: `tool ${className}` }, icon(paths), make('span', {}, words));
 }
 
 /** A message and its answer, on the page. */
@@ -35,18 +20,21 @@ export class Turn {
   answer = '';
   /** Whether the answer is shown as it is, not as Markdown. */
   plain;
+  /** Whether the answer is JSON. */
+  json;
   #nodes;
   #stream;
+  #written = '';
 
-  constructor({ user, answer = '', meta = '', plain = false }) {
-    Object.assign(this, { user, plain });
+  constructor({ user, answer = '', meta = '', plain = false, json = false }) {
+    Object.assign(this, { user, plain: plain === true, json: json === true });
     const answerBox = make('div', { className: 'message assistant' });
     const metaBox = make('span', { className: 'meta', textContent: meta });
     const tools = make(
       'span',
       { className: 'tools' },
-      tool('copy', 'Copy', ICONS.copy),
-      tool('again', 'Regenerate', ICONS.again),
+      tool({ className: 'copy', words: 'Copy', name: 'copy' }),
+      tool({ className: 'again', words: 'Regenerate', name: 'again' }),
     );
     const below = make('div', { className: 'below' }, metaBox, tools);
     const said = make('div', { className: 'message user', textContent: user });
@@ -70,19 +58,21 @@ export class Turn {
   /** Empties the answer for a new one; `around` as in `TextStream`. */
   begin(around) {
     const { answerBox } = this.#nodes;
-    this.answer = this.meta = '';
-    answerBox.classList.toggle('plain', this.plain);
+    this.answer = this.meta = this.#written = '';
+    this.#mark();
     answerBox.classList.add('streaming');
     this.#stream = new TextStream(answerBox, { plain: this.plain, around });
+    if (this.json) this.#stream.append(`${FENCE}json\n`);
   }
 
   write(text) {
+    this.#written += text;
     this.#stream.append(text);
   }
 
   /** What was written so far. */
   get written() {
-    return this.#stream?.text ?? '';
+    return this.#written;
   }
 
   /** The answer is complete, or what there will be of it. */
@@ -90,25 +80,25 @@ export class Turn {
     const { answerBox } = this.#nodes;
     this.answer = answer;
     answerBox.classList.remove('streaming');
-    answerBox.classList.toggle('plain', this.plain);
-    if (this.#stream) this.#stream.end(answer);
-    else showText(answerBox, answer, this.plain);
+    this.#mark();
+    const shown = this.json && answer ? `${FENCE}json\n${this.copied}\n${FENCE}` : answer;
+    if (this.#stream) this.#stream.end(shown);
+    else showText(answerBox, shown, this.plain);
     this.#stream = undefined;
   }
 
-  toJSON() {
-    const { user, meta, plain } = this;
-    return { user, answer: this.answer || this.written, meta, plain };
+  /** What the button copies. */
+  get copied() {
+    return this.json ? prettyJson(this.answer) : this.answer;
   }
-}
 
-/** Puts text on the clipboard, also where the browser offers the API on https pages only. */
-export async function copyText(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  const area = make('textarea', { value: text, className: 'hidden' });
-  document.body.append(area);
-  area.select();
-  const copied = document.execCommand('copy');
-  area.remove();
-  if (!copied) throw new Error('the browser does not allow copying');
+  #mark() {
+    this.#nodes.answerBox.classList.toggle('plain', this.plain);
+    this.#nodes.answerBox.classList.toggle('json', this.json);
+  }
+
+  toJSON() {
+    const { user, meta, plain, json } = this;
+    return { user, answer: this.answer || this.written, meta, plain, json };
+  }
 }

@@ -1,56 +1,108 @@
-// What the demo remembers between visits, in the browser's localStorage: where the model came from, the settings and
-// the chat. A browser that stores nothing for this page is no error: the page then begins afresh each time.
+// What the demo remembers between visits, in the browser's localStorage: settings, where the model came from, and each
+// conversation under a key of its own, so that two tabs do not overwrite each other's. A browser that stores nothing
+// for this page is no error: the page then begins afresh each time.
 
 const KEY = 'webgguf.demo';
-/** Characters of the chat that are kept; older turns go first. Browsers give a site about 5 million. */
+const CHAT = `${KEY}.chat.`;
+/** Characters of a conversation that are kept; older turns go first. Browsers give a site about 5 million. */
 const MAX_CHARACTERS = 200_000;
 
 const isText = (value) => typeof value === 'string';
 const isTurn = (turn) => isText(turn?.user) && isText(turn.answer) && isText(turn.meta);
+const isOrigin = (from) => from?.builtIn === true || isText(from?.file) || (isText(from?.url) && isText(from.label));
 
-/** What was stored, as far as it has the shape that `remember` gives it. */
-function read() {
+/** What is stored under `key`; an empty object where that cannot be read. */
+function read(key) {
   try {
-    return JSON.parse(localStorage.getItem(KEY)) ?? {};
+    const value = JSON.parse(localStorage.getItem(key));
+    return typeof value === 'object' && value !== null ? value : {};
   } catch {
     return {};
+  }
+}
+
+/** Whether the browser took it. */
+function write(key, value) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+    return true;
+  } catch {
+    return false; // Storage is full or refused: this visit works all the same.
+  }
+}
+
+function remove(key) {
+  try {
+    localStorage.removeItem(key);
+  } catch {
+    // Where storage is refused there is nothing to remove.
+  }
+}
+
+function keys() {
+  try {
+    return Object.keys(localStorage).filter((key) => key.startsWith(CHAT));
+  } catch {
+    return [];
   }
 }
 
 /**
  * What the last visit left.
  * @returns {{model?: {builtIn: true} | {url: string, label: string} | {file: string}, settings: Record<string, string>,
- *   turns: {user: string, answer: string, meta: string, plain: boolean}[]}}
+ *   chat?: string}} `chat` is the id of the conversation that was open
  */
 export function recall() {
-  const { model, settings, turns } = read();
-  const known = model?.builtIn === true || isText(model?.file) || (isText(model?.url) && isText(model.label));
+  const { model, settings, chat } = read(KEY);
   const texts = Object.entries(settings ?? {}).filter(([, value]) => isText(value));
   return {
-    model: known ? model : undefined,
+    model: isOrigin(model) ? model : undefined,
     settings: Object.fromEntries(texts),
-    turns: Array.isArray(turns) ? turns.filter(isTurn) : [],
+    chat: isText(chat) ? chat : undefined,
   };
 }
 
-/** Stores some of `model`, `settings` and `turns` (see `recall`); the rest stays as it is. */
+/** Stores some of `model`, `settings` and `chat` (see `recall`); the rest stays as it is. */
 export function remember(part) {
-  const kept = { ...read(), ...part };
-  if (part.turns) kept.turns = latest(part.turns);
-  try {
-    localStorage.setItem(KEY, JSON.stringify(kept));
-  } catch {
-    // Storage is full or refused: this visit works all the same.
-  }
+  write(KEY, { ...read(KEY), ...part });
+}
+
+/**
+ * A conversation, or nothing where it is not there or not one.
+ * @returns {{id: string, title: string, model: object, updated: number,
+ *   turns: {user: string, answer: string, meta: string, plain: boolean, json: boolean}[]} | undefined}
+ */
+export function recallChat(id) {
+  const { title, model, updated, turns } = read(CHAT + id);
+  if (!isText(title) || !isOrigin(model) || !Number.isFinite(updated) || !Array.isArray(turns)) return undefined;
+  return { id, title, model, updated, turns: turns.filter(isTurn) };
+}
+
+/** All conversations, the latest first. */
+export function recallChats() {
+  const chats = keys().map((key) => recallChat(key.slice(CHAT.length)));
+  return chats.filter(Boolean).sort((a, b) => b.updated - a.updated);
+}
+
+/** Stores a conversation as `recallChat` gives it. Returns whether the browser took it. */
+export function rememberChat({ id, title, model, updated, turns }) {
+  return write(CHAT + id, { title, model, updated, turns: latest(turns.map((turn) => turn.toJSON?.() ?? turn)) });
+}
+
+export function forgetChat(id) {
+  remove(CHAT + id);
 }
 
 /** Removes everything that was stored. */
 export function forget() {
-  try {
-    localStorage.removeItem(KEY);
-  } catch {
-    // Where storage is refused there is nothing to remove.
-  }
+  for (const key of [KEY, ...keys()]) remove(key);
+}
+
+/** Calls `listener` when another tab has stored something. */
+export function onForeignChange(listener) {
+  addEventListener('storage', ({ key }) => {
+    if (key === null || key.startsWith(CHAT)) listener();
+  });
 }
 
 /** The last turns that fit. */

@@ -1,6 +1,6 @@
 // The form of settings: sliders for sampling, numbers, and what is fixed when a model is loaded.
 
-import { make } from './demo-chat.js';
+import { $, make } from './demo-dom.js';
 
 /** Sliders: option of `generate`, words, range, first value; at `off` the option changes nothing. */
 const SLIDERS = [
@@ -53,8 +53,8 @@ const SLIDERS = [
 ];
 
 const FIELDS = [...SLIDERS.map(({ name }) => name), 'system', 'max-tokens', 'seed', 'context', 'backend-choice'];
+const CHECKBOXES = ['thinking'];
 
-const $ = (id) => document.getElementById(id);
 const numberIn = (id) => ($(id).value === '' ? undefined : $(id).valueAsNumber);
 
 /** Fills `#sliders`. */
@@ -92,17 +92,30 @@ export function generateOptions() {
   return { ...Object.fromEntries(values), maxTokens: numberIn('max-tokens'), seed: numberIn('seed') };
 }
 
-/** Options of `WasmModel.load`. */
-export const loadOptions = () => ({ backend: $('backend-choice').value, contextLength: numberIn('context') });
+/** Options of `WasmModel.load`. In a worker, so that the page stays quick whatever the model does. */
+export const loadOptions = () => ({
+  backend: $('backend-choice').value,
+  contextLength: numberIn('context'),
+  worker: true,
+});
 
-export const systemPrompt = () => $('system').value.trim();
+/** Options of `model.session`. */
+export const sessionOptions = () => ({
+  system: $('system').value.trim() || undefined,
+  enableThinking: $('thinking').checked,
+});
 
 /** All settings as texts by field, for `applySettings`. */
-export const currentSettings = () => Object.fromEntries(FIELDS.map((id) => [id, $(id).value]));
+export const currentSettings = () =>
+  Object.fromEntries([
+    ...FIELDS.map((id) => [id, $(id).value]),
+    ...CHECKBOXES.map((id) => [id, String($(id).checked)]),
+  ]);
 
 /** Takes over texts by field; a text that a field does not accept leaves its default. */
 export function applySettings(texts) {
   for (const id of FIELDS.filter((name) => texts[name] !== undefined)) $(id).value = texts[id];
+  for (const id of CHECKBOXES.filter((name) => texts[name] !== undefined)) $(id).checked = texts[id] === 'true';
   if (!$('backend-choice').value) $('backend-choice').value = 'auto';
   showValues();
 }

@@ -109,14 +109,55 @@ export const progressWords = (progress) => STAGES[progress.stage](progress);
 
 const ENDINGS = { stop: '', length: 'ended at the token limit', abort: 'stopped' };
 
-/** The line below an answer. */
-export function resultWords({ finishReason, usage, timings }) {
+/**
+ * The line below an answer. `json`: it should be JSON; `forgotten`: so many of the oldest messages were not read any
+ * more, because they do not fit the context.
+ */
+export function resultWords({ text, finishReason, usage, timings }, { json, forgotten }) {
   const parts = [`${usage.completionTokens} tokens`];
+  if (json) parts.unshift(isJson(text) ? 'valid JSON' : 'not complete JSON');
   if (timings.tokensPerSecond > 0) parts.push(`${rate(timings.tokensPerSecond)} tokens/s`);
   if (timings.timeToFirstTokenMs > 0) parts.push(`first after ${Math.ceil(timings.timeToFirstTokenMs)} ms`);
-  if (usage.cachedTokens > 0) parts.push(`${usage.cachedTokens} of ${usage.promptTokens} prompt tokens from cache`);
+  if (usage.cachedTokens > 0) parts.push(`${usage.cachedTokens} of ${usage.promptTokens} read before`);
   if (ENDINGS[finishReason]) parts.push(ENDINGS[finishReason]);
+  if (forgotten > 0) parts.push(`the ${forgotten === 1 ? 'oldest message' : `${forgotten} oldest messages`} forgotten`);
   return parts.join(' · ');
+}
+
+function isJson(text) {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** That a model is not kept in the cache. */
+export const warningWords = ({ code }) =>
+  code === 'cache_full'
+    ? 'There is no room in this browser to keep the model: it is downloaded again next time.'
+    : 'This browser keeps no models here: it is downloaded again next time.';
+
+const LONGEST_TITLE = 60;
+
+/** The first words of a conversation as its title, without those that all stories begin with. */
+export function titleOf(text) {
+  const line = text.trim().split('\n')[0];
+  const words = line.replace(/^(please )?(tell|write) me an?( \w+)? story about /i, '').replace(/[.\s]+$/, '') || line;
+  const cut = words.length > LONGEST_TITLE ? `${words.slice(0, LONGEST_TITLE).replace(/\s+\S*$/, '')}…` : words;
+  return cut[0].toUpperCase() + cut.slice(1);
+}
+
+/** When something was: "today", "yesterday", "12 Mar" or "12 Mar 2025". */
+export function dayOf(time, now = Date.now()) {
+  const day = new Date(time);
+  const today = new Date(now);
+  const daysAgo = Math.round((new Date(now).setHours(0, 0, 0, 0) - new Date(time).setHours(0, 0, 0, 0)) / 864e5);
+  if (daysAgo <= 0) return 'today';
+  if (daysAgo === 1) return 'yesterday';
+  const year = day.getFullYear() === today.getFullYear() ? undefined : 'numeric';
+  return day.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year });
 }
 
 /** Rows of the model card. */

@@ -36,7 +36,7 @@ async function withDemo(work, query = '?backend=cpu') {
 
 /** Opens the demo with scripted_model.js in place of the package; `options` are those of a browser context. */
 async function withScripted(work, options = {}) {
-  const context = await site.browser.newContext(options);
+  const context = await site.browser.newContext({ serviceWorkers: 'block', ...options });
   await context.route('**/dist/index.js', (route) => route.fulfill({ contentType: 'text/javascript', body: SCRIPTED }));
   const page = await openDemo(context, `${site.url}/?model=/chat-1b.gguf`);
   try {
@@ -90,7 +90,7 @@ async function expectError(page, pattern) {
 }
 
 async function loadUrl(page, url) {
-  if (!(await page.isVisible('#url'))) await page.locator('details:has(#url) > summary').first().click();
+  if (!(await page.isVisible('#url'))) await page.click('#open-models');
   await page.fill('#url', url);
   await page.click('#load-url');
 }
@@ -98,7 +98,7 @@ async function loadUrl(page, url) {
 test('the built-in model tells the story it is asked for', async () => {
   await withDemo(async (page) => {
     const lengths = new Set();
-    await limit(page, 80);
+    await limit(page, 60);
     // By chance a story may come to the key later than that; this one does not.
     await page.evaluate(() => {
       document.querySelector('#seed').value = 1;
@@ -534,6 +534,8 @@ test('a reload keeps the model, the settings and the chat; Clear forgets them', 
     assert.deepEqual(asked, ['Be brief', 'A question?', 'The **answer**.', 'And then?']);
 
     await page.click('#forget');
+    assert.equal(await page.locator('.turn').count(), 2, 'it asks first');
+    await page.click('#forget');
     assert.equal(await page.locator('.turn').count(), 0);
     assert.deepEqual(await page.evaluate(() => Object.keys(localStorage)), []);
     await visitAgain(page);
@@ -556,6 +558,7 @@ test('after a reload the page asks for a file of the device again and goes on wi
     await page.setInputFiles('#file', GGUF);
     await waitForState(page, ['ready']);
     assert.equal(await page.locator('.turn').count(), 1, 'the chat goes on');
+    await page.click('#open-models');
     await page.click('#built-in');
     await page.waitForFunction(() => document.querySelector('#model-name').innerText === 'Storyteller');
     assert.equal(await page.locator('.turn').count(), 0, 'another model, another chat');
@@ -565,26 +568,315 @@ test('after a reload the page asks for a file of the device again and goes on wi
 test('a long chat is kept in part, and broken storage is no error', async () => {
   await withScripted(async (page) => {
     const { size, last, count } = await page.evaluate(async () => {
-      const { recall, remember } = await import('./demo-memory.js');
+      const { recallChat, rememberChat } = await import('./demo-memory.js');
       const turns = Array.from({ length: 60 }, (_, index) => ({
         user: `${index}`,
         answer: 'x'.repeat(10_000),
         meta: '',
-        plain: false,
       }));
-      remember({ turns });
-      const kept = recall().turns;
-      return { size: localStorage.getItem('webgguf.demo').length, last: kept.at(-1).user, count: kept.length };
+      rememberChat({ id: 'long', title: 'Long', model: { builtIn: true }, updated: 1, turns });
+      const kept = recallChat('long').turns;
+      return {
+        size: localStorage.getItem('webgguf.demo.chat.long').length,
+        last: kept.at(-1).user,
+        count: kept.length,
+      };
     });
     assert.ok(size < 250_000, `${size} characters`);
     assert.deepEqual([count, last], [19, '59']);
-    for (const broken of ['{', '7', '{"model":{"url":3},"settings":5,"turns":[{}, 1]}']) {
-      await page.evaluate((text) => localStorage.setItem('webgguf.demo', text), broken);
+    for (const broken of ['{', '7', '{"model":{"url":3},"settings":5,"chat":{}}']) {
+      await page.evaluate((text) => {
+        localStorage.setItem('webgguf.demo', text);
+        localStorage.setItem('webgguf.demo.chat.broken', text);
+      }, broken);
       await visitAgain(page);
       assert.equal(await page.innerText('#model-name'), 'Storyteller', broken);
+      assert.deepEqual(await page.locator('.chat-title').allInnerTexts(), ['Long'], broken);
     }
   });
 });
+
+test('a full storage is said, and the chat goes on', async () => {
+  await withScripted(async (page) => {
+    await page.evaluate(() => {
+      Storage.prototype.setItem = () => {
+        throw new DOMException('full', 'QuotaExceededError');
+      };
+    });
+    assert.equal(await say(page, 'Hello'), 'Yes.');
+    assert.ok(await page.isVisible('#chats-full'));
+  });
+});
+
+// ---- conversations --------------------------------------------------------------------------------------------------
+
+const titles = (page) => page.locator('.chat-title').allInnerTexts();
+const asked = (page) => page.evaluate(() => globalThis.prompts.at(-1).map(({ content }) => content));
+
+test('conversations are kept: opened again they go on; renamed, deleted, and had back', async () => {
+  await withScripted(async (page) => {
+    await script(page, { texts: ['Seven.', 'Rain.', 'Eight.', 'Nine.', 'Ten.'] });
+    await say(page, 'What comes after six?');
+    await page.click('#new-chat');
+    await say(page, 'Write me a story about a wet day.');
+    assert.deepEqual(await asked(page), ['Write me a story about a wet day.'], 'another conversation');
+    assert.deepEqual(await titles(page), ['A wet day', 'What comes after six?']);
+
+    await page.click('.chat-open:has-text("after six")');
+    assert.equal(await page.locator('.turn').count(), 1);
+    await say(page, 'And then?');
+    assert.deepEqual(await asked(page), ['What comes after six?', 'Seven.', 'And then?']);
+    await say(page, 'And then?');
+    assert.equal((await asked(page)).length, 5);
+    const sessions = await page.evaluate(() => globalThis.sessions.length);
+    assert.equal(sessions, 3, 'one session for each conversation as it was opened');
+    assert.deepEqual(await titles(page), ['What comes after six?', 'A wet day'], 'the latest first');
+
+    await page.click('[aria-label="Rename What comes after six?"]');
+    await page.keyboard.type('Numbers');
+    await page.keyboard.press('Enter');
+    await page.click('[aria-label="Rename Numbers"]');
+    await page.keyboard.type('Nothing');
+    await page.keyboard.press('Escape');
+    assert.deepEqual(await titles(page), ['Numbers', 'A wet day']);
+    await say(page, 'And then?');
+    assert.deepEqual(await titles(page), ['Numbers', 'A wet day'], 'the title stays');
+
+    await page.click('[aria-label="Delete Numbers"]');
+    assert.deepEqual(await titles(page), ['A wet day']);
+    assert.equal(await page.locator('.turn').count(), 0, 'it was open');
+    await page.click('#undo button');
+    await visitAgain(page);
+    assert.deepEqual(await titles(page), ['Numbers', 'A wet day']);
+    await page.click('.chat-open:has-text("Numbers")');
+    assert.equal(await page.locator('.turn').count(), 4);
+  });
+});
+
+test('a conversation with another model offers that model', async () => {
+  await withScripted(async (page) => {
+    await say(page, 'One?');
+    await loadUrl(page, '/other.gguf');
+    await page.waitForFunction(() => document.querySelector('#model-name').innerText === 'other.gguf');
+    await waitForState(page, ['ready']);
+    assert.equal(await page.locator('.turn').count(), 0, 'another model, another conversation');
+    await page.click('.chat-open');
+    assert.match(await page.innerText('#error'), /This conversation was with chat-1b\.gguf/);
+    await page.click('#error button:text("Load chat-1b.gguf")');
+    await page.waitForFunction(() => document.querySelector('#model-name').innerText === 'chat-1b.gguf');
+    await waitForState(page, ['ready']);
+    await say(page, 'Two?');
+    assert.deepEqual(await asked(page), ['One?', 'Yes.', 'Two?']);
+  });
+});
+
+test('leaving a conversation stops its answer, which is kept where it belongs', async () => {
+  await withScripted(async (page) => {
+    await script(page, { text: 'word '.repeat(2000), wait: 5 });
+    await send(page, 'One?');
+    await page.waitForFunction(() => document.querySelector('.assistant').innerText.length > 30);
+    await page.click('#new-chat');
+    await waitForState(page, ['ready'], 5000);
+    assert.equal(await page.locator('.turn').count(), 0);
+    await page.click('.chat-open');
+    assert.match(await page.innerText('.assistant'), /^(word )+/);
+    assert.match(await page.innerText('.meta'), /stopped/);
+  });
+});
+
+// ---- models ---------------------------------------------------------------------------------------------------------
+
+test('the list of models says what fits, what is stored, and deletes it', async () => {
+  await withScripted(async (page) => {
+    await page.evaluate(() => {
+      const base = 'https://huggingface.co';
+      globalThis.storedModels = [
+        {
+          key: `${base}/Qwen/Qwen3-0.6B-GGUF/resolve/main/Qwen3-0.6B-Q8_0.gguf`,
+          bytes: 6.39e8,
+          size: 6.39e8,
+          complete: true,
+          lastUsed: new Date(),
+        },
+        { key: `${base}/a/b/resolve/main/half.gguf`, bytes: 1e8, size: 4e8, complete: false, lastUsed: new Date() },
+      ];
+    });
+    await page.click('#open-models');
+    const rows = page.locator('#stored li');
+    assert.match(await rows.nth(0).innerText(), /Storyteller\s+Comes with this page/);
+    assert.match(await rows.nth(1).innerText(), /Qwen3 0\.6B\s+639 MB · used today/);
+    assert.match(await rows.nth(2).innerText(), /half\.gguf\s+100 MB of 400 MB · not complete yet/);
+    assert.match(await page.innerText('#room'), /Models take 739 MB in this browser\. There is room for about 40 GB/);
+
+    const catalogue = page.locator('#catalogue li');
+    await catalogue.last().locator('.verdict[data-level]').waitFor();
+    assert.ok((await catalogue.count()) >= 5);
+    for (const text of await catalogue.allInnerTexts()) {
+      assert.match(text, /\d (MB|GB) · (Apache-2\.0|Llama 3\.2|Gemma)/);
+      assert.match(text, /Fits|tight|Slow|large/i);
+    }
+    const qwen = catalogue.filter({ hasText: 'Qwen3 0.6B' });
+    assert.equal(await qwen.getByRole('button', { name: /^Use/ }).count(), 1, 'it is there already');
+    await qwen.getByRole('button', { name: /Check/ }).click();
+    await qwen.getByText('Fits: 1 GB on the GPU').waitFor();
+    assert.equal(await page.evaluate(() => globalThis.inspected), 'hf:Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf');
+
+    const remove = rows.nth(1).locator('.link');
+    await remove.click();
+    assert.equal(await remove.innerText(), 'Delete 639 MB?');
+    await remove.click();
+    await page.waitForFunction(() => document.querySelectorAll('#stored li').length === 2);
+    await qwen.getByRole('button', { name: 'Download: Qwen3 0.6B' }).click();
+    await page.waitForFunction(() => document.querySelector('#model-name').innerText === 'Qwen3 0.6B');
+    assert.ok(!(await page.isVisible('#models')));
+  });
+});
+
+test('what fits a device is a matter of its GPU, its memory and its disk', async () => {
+  await withScripted(async (page) => {
+    const levels = await page.evaluate(async () => {
+      const { CATALOGUE, verdict } = await import('./demo-catalogue.js');
+      const [small, large] = [CATALOGUE[0], CATALOGUE.at(-1)];
+      const desk = { gpu: true, memory: 32, room: 1e11 };
+      const devices = [
+        desk,
+        { ...desk, memory: 2 },
+        { ...desk, memory: 4 },
+        { ...desk, gpu: false },
+        { ...desk, room: 0 },
+      ];
+      return devices.map((device) => [verdict(small, device).level, verdict(large, device).level].join());
+    });
+    assert.deepEqual(levels, ['fits,fits', 'fits,large', 'fits,large', 'fits,tight', 'tight,tight']);
+  });
+});
+
+// ---- JSON mode ------------------------------------------------------------------------------------------------------
+
+test('in JSON mode answers follow the schema; a broken schema is explained', async () => {
+  await withScripted(async (page) => {
+    await page.click('#json-mode');
+    await script(page, { text: '{"name":"Ada","age":36}' });
+    await page.fill('#schema', '{"type": "object"');
+    await page.fill('#prompt', 'Who?');
+    await page.click('#send');
+    assert.match(await page.innerText('#schema-note'), /This is not JSON/);
+    assert.equal(await page.locator('.turn').count(), 0, 'nothing was asked');
+    assert.equal(await focusedId(page), 'schema');
+
+    await page.fill('#schema', '{"type": "object", "required": ["name"]}');
+    assert.equal(await page.inputValue('#preset'), 'own');
+    await say(page, 'Who?');
+    const grammar = await page.evaluate(() => globalThis.asked.grammar);
+    assert.deepEqual(grammar, { jsonSchema: { type: 'object', required: ['name'] } });
+    assert.equal(await page.innerText('.assistant code'), '{\n  "name": "Ada",\n  "age": 36\n}');
+    assert.match(await page.innerText('.meta'), /^valid JSON/);
+    await visitAgain(page);
+    assert.ok(await page.isVisible('#schema'), 'the mode is kept');
+    assert.match(await page.innerText('.assistant code'), /"name": "Ada"/);
+
+    await page.click('#json-mode');
+    await script(page, { text: 'Plain.' });
+    assert.equal(await say(page, 'And now?'), 'Plain.');
+    assert.equal(await page.evaluate(() => globalThis.asked.grammar), undefined);
+  });
+});
+
+test('the storyteller writes JSON by the schema', async () => {
+  await withDemo(async (page) => {
+    await page.click('#json-mode');
+    await say(page, 'Tell me about a hedgehog.');
+    const { name, animal, age, friends } = JSON.parse(await page.innerText('.assistant code'));
+    assert.equal(typeof name, 'string');
+    assert.ok(['hedgehog', 'owl', 'fox', 'mouse'].includes(animal));
+    assert.ok(Number.isInteger(age) && age > 0 && age < 100);
+    assert.ok(friends.length >= 1 && friends.length <= 3);
+  });
+});
+
+test('the speed of an answer is drawn, and told to those who cannot see it', async () => {
+  await withScripted(async (page) => {
+    await script(page, { text: 'word '.repeat(60), wait: 10 });
+    await say(page, 'Hello');
+    const label = await page.getAttribute('#chart-picture', 'aria-label');
+    assert.match(label, /^Speed of the last answer over [\d.]+ seconds: [\d.]+ to [\d.]+ tokens per second$/);
+    assert.match(await page.getAttribute('#chart-line', 'd'), /^M0\.0 [\d.]+(L[\d.]+ [\d.]+)+$/);
+  });
+});
+
+// ---- without a network ----------------------------------------------------------------------------------------------
+
+test('after the first visit the page works without a network', async () => {
+  const server = await serve();
+  const context = await site.browser.newContext();
+  try {
+    const page = await openDemo(context, `${server.url}/?backend=cpu`);
+    await page.locator('#offline').waitFor({ timeout: 20_000 });
+    await server.close();
+    await page.goto(`${server.url}/?backend=cpu`);
+    await waitForState(page, ['ready']);
+    await limit(page, 12);
+    assert.ok(words(await say(page, 'Tell me a story about a duck.')) >= 5);
+    await limit(page, '');
+    await page.click('#json-mode');
+    await say(page, 'Tell me about an owl.');
+    assert.ok(JSON.parse(await page.locator('.assistant code').last().innerText()).name, 'the grammar is there, too');
+    assert.deepEqual(page.crashes, []);
+  } finally {
+    await context.close();
+  }
+});
+
+// ---- accessibility --------------------------------------------------------------------------------------------------
+
+const AXE = fs.readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
+
+/** What axe-core finds wrong with the page as it is now. */
+async function violations(page) {
+  await page.evaluate((source) => {
+    if (!globalThis.axe) (0, eval)(source);
+  }, AXE);
+  const found = await page.evaluate(async () => (await globalThis.axe.run()).violations);
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id} ${target}: ${failureSummary}`),
+  );
+}
+
+const SIZES = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
+
+for (const [size, viewport] of Object.entries(SIZES)) {
+  for (const colorScheme of ['light', 'dark']) {
+    test(`axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
+      await withScripted(
+        async (page) => {
+          const check = async (what) => {
+            await screenshot(page, `demo-${size}-${colorScheme}-${what}`);
+            assert.deepEqual(await violations(page), [], what);
+          };
+          await check('welcome');
+          await script(page, { text: MARKDOWN, wait: 10 });
+          await say(page, 'How do I sort?');
+          await check('chat');
+          await page.click('#json-mode');
+          await page.fill('#schema', '{');
+          await check('json');
+          await page.click('#json-mode');
+          await page.click('#open-models');
+          await page.locator('#catalogue .verdict[data-level]').last().waitFor();
+          await check('models');
+          await page.keyboard.press('Escape');
+          if (size === 'phone') await page.click('#toggle-panel');
+          await page.click('#settings > summary');
+          await check('settings');
+          if (size === 'phone') await page.click('#toggle-chats');
+          await page.click('#chats .delete');
+          await check('chats');
+        },
+        { colorScheme, viewport },
+      );
+    });
+  }
+}
 
 // ---- looks ----------------------------------------------------------------------------------------------------------
 
@@ -629,7 +921,7 @@ function borderContrasts() {
 }
 
 test('without WebGPU the model runs on the CPU', async () => {
-  const page = await site.browser.newPage();
+  const page = await site.browser.newPage({ serviceWorkers: 'block' });
   Object.assign(page, { log: [], crashes: [] });
   page.on('pageerror', (error) => page.crashes.push(String(error)));
   await page.addInitScript(() => Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined }));
@@ -644,6 +936,7 @@ test('without WebGPU the model runs on the CPU', async () => {
 for (const scheme of ['light', 'dark']) {
   test(`it fits a phone in ${scheme} mode`, async () => {
     const context = await site.browser.newContext({
+      serviceWorkers: 'block',
       viewport: { width: 360, height: 740 },
       deviceScaleFactor: 2,
       isMobile: true,

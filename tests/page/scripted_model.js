@@ -52,8 +52,54 @@ class Generation {
   }
 }
 
+/** What the page may ask of stored models; `globalThis.storedModels` is the list. */
+export const cache = {
+  list: async () => globalThis.storedModels ?? [],
+  has: async (key) => (globalThis.storedModels ?? []).some((model) => model.key === key),
+  async delete(key) {
+    globalThis.storedModels = globalThis.storedModels.filter((model) => model.key !== key);
+    return true;
+  },
+  estimate: async () => ({
+    models: (globalThis.storedModels ?? []).reduce((sum, { bytes }) => sum + bytes, 0),
+    usage: 5e9,
+    quota: 4.5e10,
+  }),
+  persist: async () => true,
+};
+
+/** A conversation: asks the model for its messages so far and the new one. */
+class Session {
+  constructor(model, { system, messages = [], ...options }) {
+    this.model = model;
+    this.messages = [...(system ? [{ role: 'system', content: system }] : []), ...messages];
+    globalThis.sessions = [...(globalThis.sessions ?? []), { system, ...options }];
+  }
+
+  send(content, options) {
+    const asked = [...this.messages, { role: 'user', content }];
+    const generation = this.model.generate(asked, options);
+    generation.result.then(({ text }) => {
+      this.messages = [...asked, { role: 'assistant', content: text }];
+    });
+    return generation;
+  }
+
+  async free() {}
+}
+
 export class WasmModel {
   info = info;
+
+  static async inspect(source) {
+    globalThis.inspected = source;
+    const gpu = { adapter: 'scripted', weightBytes: 8e8, sessionBytes: 2e8, fits: true };
+    return { supported: true, fileBytes: 8e8, gpu };
+  }
+
+  session(options) {
+    return new Session(this, options);
+  }
 
   static async load(_source, { onProgress }) {
     onProgress({ stage: 'download', loaded: 1, total: 2, fraction: 0.5 });
@@ -61,9 +107,10 @@ export class WasmModel {
     return new WasmModel();
   }
 
-  generate(prompt) {
+  generate(prompt, options) {
     globalThis.prompts ??= [];
     globalThis.prompts.push(prompt);
+    globalThis.asked = options;
     const script = globalThis.script ?? {};
     return new Generation({ ...script, text: script.texts?.shift() ?? script.text ?? 'Yes.' });
   }

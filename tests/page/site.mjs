@@ -59,7 +59,7 @@ export const badRoutes = {
   late: (file) => (request, response) => {
     const bytes = fs.readFileSync(file);
     response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes.length });
-    response.write(bytes.subarray(0, bytes.length - 100), () => setTimeout(() => response.destroy(), 50));
+    response.write(bytes.subarray(0, bytes.length - 100), () => setTimeout(() => response.destroy(), 500));
   },
   /** Knows no ranges, and does not say how long the file is. */
   plain: (file) => (request, response) => {

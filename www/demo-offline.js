@@ -1,0 +1,16 @@
+// The page without a network: a service worker keeps the page's own files (demo-offline-worker.js); models are in the
+// package's cache.
+
+import { $ } from './demo-dom.js';
+
+/** Starts the worker and says when all is stored. A browser without one is no error. */
+export async function workOffline() {
+  try {
+    if (!(await navigator.serviceWorker?.register('demo-offline-worker.js'))) return;
+    await navigator.serviceWorker.ready;
+    $('offline').hidden = false;
+  } catch (error) {
+    // Pages that are not https, private windows: the page works with a network.
+    console.info(`offline use is not available: ${error.message}`);
+  }
+}
