@@ -1,0 +1,115 @@
+// What is left after a model was loaded, wrote and was freed, many times over: WebAssembly's memory, JavaScript's heap,
+// and buffers and devices of the GPU. `WEBGGUF_CYCLES=200` for more cycles than the few that every run does.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { openSite, STORYTELLER } from './site.mjs';
+
+const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
+const site = await openSite({ routes: { '/blank': blank } });
+
+/** What is in use may grow by this part. */
+const MOST_GROWTH = 0.05;
+const CYCLES = Number(process.env.WEBGGUF_CYCLES ?? 20);
+
+/** Counts in the page what WebGPU has given and not taken back. */
+const countGpu = () => {
+  globalThis.live = { bytes: 0, buffers: 0, devices: 0 };
+  const { live } = globalThis;
+  const { requestDevice } = GPUAdapter.prototype;
+  const { createBuffer, destroy } = GPUDevice.prototype;
+  const freed = new WeakSet();
+  const count = (thing, sign, size) => {
+    if (sign < 0 && freed.has(thing)) return;
+    if (sign < 0) freed.add(thing);
+    if (size === undefined) live.devices += sign;
+    else Object.assign(live, { bytes: live.bytes + sign * size, buffers: live.buffers + sign });
+  };
+  GPUAdapter.prototype.requestDevice = async function (...args) {
+    const device = await requestDevice.apply(this, args);
+    count(device, 1);
+    return device;
+  };
+  GPUDevice.prototype.createBuffer = function (descriptor) {
+    const buffer = createBuffer.call(this, descriptor);
+    count(buffer, 1, buffer.size);
+    return buffer;
+  };
+  GPUDevice.prototype.destroy = function () {
+    count(this, -1);
+    return destroy.call(this);
+  };
+  const destroyBuffer = GPUBuffer.prototype.destroy;
+  GPUBuffer.prototype.destroy = function () {
+    count(this, -1, this.size);
+    return destroyBuffer.call(this);
+  };
+};
+
+/** Cycles of a text, a session and a fork of it. What is left on the GPU after each, and WebAssembly's memory. */
+const RUN = async ({ url, backend, count }) => {
+  const { WasmModel } = await import('/dist/index.js');
+  const options = { maxTokens: 4, temperature: 0.8, seed: 1, ignoreEos: true };
+  const left = [];
+  let wasm;
+  for (let i = 0; i < count; i += 1) {
+    const model = await WasmModel.load(url, { backend, contextLength: 128 });
+    await model.generate('Once upon a time', options);
+    const session = model.session();
+    await session.send('Tell me about a hare.', options);
+    const fork = await session.fork();
+    await fork.send('And then?', options);
+    await fork.free();
+    wasm = await model.wasmMemoryBytes();
+    globalThis.most = Math.max(globalThis.most ?? 0, globalThis.live.bytes);
+    await model.free();
+    left.push({ ...globalThis.live });
+  }
+  return { left, wasm, most: globalThis.most };
+};
+
+/** Bytes in memory of the browser's processes of a type, as Linux counts them; NaN elsewhere. */
+async function residentBytes(type) {
+  const session = await site.browser.newBrowserCDPSession();
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  await session.detach();
+  const sizes = processInfo
+    .filter((info) => info.type === type)
+    .map(({ id }) => {
+      const status = fs.existsSync(`/proc/${id}/status`) ? fs.readFileSync(`/proc/${id}/status`, 'utf8') : '';
+      return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1] ?? NaN) * 1024;
+    });
+  return Math.max(...sizes);
+}
+
+const NOTHING = { bytes: 0, buffers: 0, devices: 0 };
+
+test('on the GPU no buffer and no device is left', async () => {
+  const page = await site.open('/blank');
+  await page.evaluate(countGpu);
+  const { left, most } = await page.evaluate(RUN, { url: STORYTELLER, backend: 'webgpu', count: 2 });
+  assert.ok(most > 3 << 20, `the weights are counted: ${most} bytes`);
+  assert.deepEqual(left, [NOTHING, NOTHING]);
+  await page.close();
+});
+
+test(`${CYCLES} models leave no memory behind`, async (t) => {
+  const page = await site.open('/blank');
+  await page.evaluate(countGpu);
+  const devtools = await page.context().newCDPSession(page);
+  const after = async (count) => {
+    const { wasm } = await page.evaluate(RUN, { url: STORYTELLER, backend: 'cpu', count });
+    for (let i = 0; i < 3; i += 1) await devtools.send('HeapProfiler.collectGarbage');
+    const { usedSize: heap } = await devtools.send('Runtime.getHeapUsage');
+    return { wasm, heap, process: await residentBytes('renderer') };
+  };
+  // The first ones fill what is kept on purpose: tables, and the code that the browser compiles.
+  const [first, last] = [await after(30), await after(CYCLES)];
+  for (const [name, bytes] of Object.entries(last)) {
+    const words = `${name}: ${first[name]} bytes before, ${bytes} after ${CYCLES} cycles`;
+    t.diagnostic(words);
+    // What a process holds besides goes up and down.
+    if (name !== 'process') assert.ok(bytes <= first[name] * (1 + MOST_GROWTH), words);
+  }
+});
