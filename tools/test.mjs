@@ -26,6 +26,8 @@ import { style } from './style.mjs';
 import { findToolchain, findWasmPack, rustEnv } from './toolchain.mjs';
 
 const SUITE_MS = 45 * 60_000;
+/** What the slowest file of tests, the one of mutants, takes twice. */
+const FILE_MS = 20 * 60_000;
 
 /** Suites in the order they run; `needsBuild` ones are failed without a run when the package does not build. */
 const SUITES = [
@@ -107,7 +109,8 @@ async function browser() {
 async function nodeTests(folder) {
   const files = filesUnder(folder).filter((file) => file.endsWith('.test.mjs'));
   // One file at a time: each drives a browser, and timings are part of what is tested.
-  const args = ['--test', '--test-reporter=spec', '--test-concurrency=1', ...files];
+  // A file that does not end is failed and the next one runs.
+  const args = ['--test', '--test-reporter=spec', '--test-concurrency=1', `--test-timeout=${FILE_MS}`, ...files];
   return countNode(await run(process.execPath, args, { timeoutMs: SUITE_MS }));
 }
 

@@ -21,6 +21,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         ("top-k 40", SamplingOptions { top_k: 40, temperature: 1.5, ..warm }),
         ("top-p 0.9", SamplingOptions { top_p: 0.9, ..warm }),
         ("min-p 0.05", SamplingOptions { min_p: 0.05, temperature: 2.0, ..warm }),
+        ("min-p 0.7", SamplingOptions { min_p: 0.7, temperature: 2.0, ..warm }),
         (
             "all filters",
             SamplingOptions { top_k: 64, top_p: 0.8, min_p: 0.02, temperature: 1.2, seed: 1 << 40, ..warm },

@@ -2,7 +2,7 @@
 // happens when one side goes away.
 
 import assert from 'node:assert/strict';
-import { beforeEach, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { api, isAbort, plan, resetMock, seen, testBytes, withCode } from './api.mjs';
 import { MockWorker, workers } from './mock_worker.mjs';
 
@@ -15,10 +15,14 @@ await init({ wasm: new Uint8Array(8) });
 const unhandled = [];
 process.on('unhandledRejection', (error) => unhandled.push(error));
 
+/** Models that a test leaves behind would keep the process alive. */
+const endWorkers = () => workers.splice(0).forEach((worker) => worker.terminate());
+
 beforeEach(() => {
   resetMock();
-  workers.length = 0;
+  endWorkers();
 });
+after(endWorkers);
 
 const load = (source = Uint8Array.of(1, 2, 3), options = {}) => WasmModel.load(source, { worker: true, ...options });
 
