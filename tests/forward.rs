@@ -154,15 +154,7 @@ fn hidden_states_on_cpu(file: &[u8], ids: &[u32]) -> Vec<f32> {
 }
 
 fn options(max_tokens: usize, sampling: SamplingOptions) -> GenerateOptions {
-    GenerateOptions {
-        max_tokens: Some(max_tokens),
-        sampling,
-        biases: Vec::new(),
-        logprobs: None,
-        stop: Vec::new(),
-        ignore_eos: true,
-        show_special: Vec::new(),
-    }
+    GenerateOptions { max_tokens: Some(max_tokens), sampling, ignore_eos: true, ..Default::default() }
 }
 
 async fn generate(engine: &mut Engine, prompt: &[u32], options: &GenerateOptions) -> (Vec<u32>, usize, FinishReason) {

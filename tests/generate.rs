@@ -212,16 +212,7 @@ fn engine(broken: Option<Broken>) -> Engine<InFlight> {
 }
 
 fn options(max_tokens: usize) -> GenerateOptions {
-    let sampling = SamplingOptions::default();
-    GenerateOptions {
-        max_tokens: Some(max_tokens),
-        sampling,
-        biases: Vec::new(),
-        logprobs: None,
-        stop: Vec::new(),
-        ignore_eos: true,
-        show_special: Vec::new(),
-    }
+    GenerateOptions { max_tokens: Some(max_tokens), ignore_eos: true, ..Default::default() }
 }
 
 fn next<S: Session>(engine: &mut Engine<S>) -> Result<Option<Vec<u32>>> {

@@ -10,14 +10,7 @@ use crate::kernels::rope_kv::{Cache, Heads};
 use crate::reference::{self, AttentionRules, Head, attention_head};
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads {
-        heads,
-        kv_heads,
-        head_dim,
-        capacity: 704,
-        ring: false,
-        kv_type: KvType::F16,
-    };
+    let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
     let sizes = [(4, 1, 32), (3, 1, 64), (2, 2, 80), (2, 1, 96), (8, 1, 128), (2, 1, 256), (4, 2, 100)];
     let shapes = sizes.map(|(h, kv, dim)| heads(h, kv, dim));
     let mut cases = Vec::new();
@@ -54,14 +47,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
 
 /// Decode passes of several rows: of different sequences, of one (a draft to verify), and of both kinds.
 fn several(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads {
-        heads,
-        kv_heads,
-        head_dim,
-        capacity: 704,
-        ring: false,
-        kv_type: KvType::F16,
-    };
+    let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
     let draft: Vec<(u32, u32)> = (95..103).map(|position| (0, position)).collect();
     let limits = Limits { window: 40, soft_cap: 5.0 };
     [
@@ -78,14 +64,8 @@ fn several(random: &mut Random) -> Vec<Case> {
 
 /// Caches that hold fewer positions than there are: no more than the window and the rows of a pass need.
 fn rings(random: &mut Random) -> Vec<Case> {
-    let ring = |heads, kv_heads, head_dim, capacity| Heads {
-        heads,
-        kv_heads,
-        head_dim,
-        capacity,
-        ring: true,
-        kv_type: KvType::F16,
-    };
+    let ring =
+        |heads, kv_heads, head_dim, capacity| Heads { ring: true, ..Heads::f16(heads, kv_heads, head_dim, capacity) };
     let window = |window| Limits { window, soft_cap: 0.0 };
     let mut cases: Vec<Case> =
         [0, 32, 44, 45, 1000].map(|position| decode_case(random, ring(4, 2, 64, 45), window(33), position)).into();
@@ -244,14 +224,7 @@ fn decode_case(random: &mut Random, heads: Heads, limits: Limits, position: u32)
 
 /// One more score in each softmax, larger and smaller than the others.
 fn with_sinks(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads {
-        heads,
-        kv_heads,
-        head_dim,
-        capacity: 704,
-        ring: false,
-        kv_type: KvType::F16,
-    };
+    let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
     let window = Limits { window: 33, soft_cap: 0.0 };
     let ring = Heads { capacity: 72, ring: true, ..heads(8, 2, 64) };
     let decode = [

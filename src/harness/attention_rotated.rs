@@ -6,7 +6,6 @@ use super::rope_kv::{EPS, PLAIN, Shape, expected, layout};
 use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::kernels::attention::{Attention, Limits, Splits, attention_rotated, can_rotate, split_count};
-use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, Row};
 use crate::kernels::rope_kv::{HeadNorms, Heads, Rope, RopeKv, frequency_table};
 use crate::model::program::Temperature;
@@ -15,14 +14,7 @@ use crate::reference;
 const SEQUENCE: u32 = 1;
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads {
-        heads,
-        kv_heads,
-        head_dim,
-        capacity: 704,
-        ring: false,
-        kv_type: KvType::F16,
-    };
+    let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
     let rope = |dims, split_half| Rope { dims, split_half };
     let temperature = Some(Temperature { scale: 0.4, span: 3 });
     let scaled = Shape { position: 131, magnitude: 1.3, temperature, norm: true, ..PLAIN };

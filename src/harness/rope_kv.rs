@@ -45,7 +45,7 @@ pub(super) fn layout(shape: &Shape, slice: Slice) -> Qkv {
 }
 
 pub(super) const PLAIN: Shape = Shape {
-    heads: Heads { heads: 1, kv_heads: 1, head_dim: 2, capacity: 40, ring: false, kv_type: KvType::F16 },
+    heads: Heads::f16(1, 1, 2, 40),
     rope: Rope { dims: 2, split_half: true },
     norm: false,
     v_norm: false,
@@ -56,14 +56,7 @@ pub(super) const PLAIN: Shape = Shape {
 };
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
-    let heads = |heads, kv_heads, head_dim| Heads {
-        heads,
-        kv_heads,
-        head_dim,
-        capacity: 40,
-        ring: false,
-        kv_type: KvType::F16,
-    };
+    let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 40);
     let rope = |dims, split_half| Rope { dims, split_half };
     let shapes = [
         Shape { heads: heads(4, 2, 64), rope: rope(64, false), norm: false, position: 0, ..PLAIN },
@@ -150,7 +143,7 @@ fn several(random: &mut Random) -> Vec<Case> {
     let rows = |rows: [Row; ROWS]| Pass::decode(&rows);
     let outputs = [Output::Q, Output::K, Output::V];
     let (rope, norm, position) = (Rope { dims: 64, split_half: true }, false, 0);
-    let heads = Heads { heads: 4, kv_heads: 2, head_dim: 64, capacity: 40, ring: false, kv_type: KvType::F16 };
+    let heads = Heads::f16(4, 2, 64, 40);
     let plain = Shape { heads, rope, norm, position, ..PLAIN };
     let ring = Shape { heads: Heads { capacity: 7, ring: true, ..heads }, ..plain };
     let mut done = rows([row(2, 39), row(0, 11), row(1, 0)]);

@@ -60,6 +60,11 @@ pub struct Heads {
 }
 
 impl Heads {
+    /// With a cache of halves that is no ring.
+    pub const fn f16(heads: u32, kv_heads: u32, head_dim: u32, capacity: u32) -> Self {
+        Self { heads, kv_heads, head_dim, capacity, ring: false, kv_type: KvType::F16 }
+    }
+
     /// Bytes of the key cache of one layer for so many sequences, and of its value cache.
     pub fn cache_bytes(&self, sequences: u32) -> u64 {
         u64::from(sequences * self.kv_heads) * u64::from(self.capacity) * u64::from(self.row_bytes())

@@ -17,8 +17,8 @@ use crate::sampler::SamplingOptions;
 use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};
 use crate::{Error, ErrorCode, Result};
 
-/// What a run may do.
-#[derive(Debug, Clone, PartialEq)]
+/// What a run may do. By default the likeliest tokens, to the end of the text or the context.
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct GenerateOptions {
     /// Tokens of the answer, at most; `None` goes on until the context is full.
     pub max_tokens: Option<usize>,

@@ -9,7 +9,6 @@ use super::rope::{HeadShape, Layout};
 use super::{DType, Tape, Tensor, describe};
 use crate::kernels::attention::{Attention, Limits, Splits, attention_decode_at, split_count};
 use crate::kernels::attention_strided::MAX_HEAD_DIM;
-use crate::kernels::kv_type::KvType;
 use crate::kernels::kv_write;
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::{Error, Result};
@@ -138,7 +137,7 @@ fn decode_heads(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Heads> {
         return bad("the heads of q have to be a multiple of the cache's, of at most 256 values".into());
     }
     let (heads, kv_heads) = (batch * heads, batch * kv_heads);
-    Ok(Heads { heads, kv_heads, head_dim, capacity, ring: false, kv_type: KvType::F16 })
+    Ok(Heads::f16(heads, kv_heads, head_dim, capacity))
 }
 
 /// The rows of a cache for tokens of this size.
