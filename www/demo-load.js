@@ -62,7 +62,7 @@ function takeModel({ model, origin, options }) {
 
 /** The storyteller is small and ships with the page: nobody misses it in the cache. */
 function showWarning(warning, origin) {
-  $('model-note').hidden = origin === BUILT_IN;
+  $('model-note').hidden = origin === BUILT_IN && warning.code !== 'device_lost';
   $('model-note').textContent = warningWords(warning);
 }
 

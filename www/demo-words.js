@@ -133,11 +133,14 @@ function isJson(text) {
   }
 }
 
-/** That a model is not kept in the cache. */
-export const warningWords = ({ code }) =>
-  code === 'cache_full'
-    ? 'There is no room in this browser to keep the model: it is downloaded again next time.'
-    : 'This browser keeps no models here: it is downloaded again next time.';
+const WARNINGS = {
+  cache_full: 'There is no room in this browser to keep the model: it is downloaded again next time.',
+  cache_unavailable: 'This browser keeps no models here: it is downloaded again next time.',
+  device_lost: 'The connection to the GPU was lost. The model was loaded again and goes on.',
+};
+
+/** What went wrong without being an error. */
+export const warningWords = ({ code, message }) => WARNINGS[code] ?? message;
 
 const LONGEST_TITLE = 60;
 
