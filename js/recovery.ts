@@ -27,8 +27,8 @@ export class Recovery {
   }
 
   /**
-   * Does `work`. Where the device is lost, `handle` and all others of its model go on with a new one, and `work` is done
-   * again; where `signal` fires meanwhile, at once, to say so.
+   * Does `work`. Where the device is lost, `handle` and all others of its model go on with a new one, and `work` is
+   * done again; where `signal` fires meanwhile, at once, to say so.
    */
   async during<T>(handle: WasmHandle, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     for (;;) {

@@ -63,7 +63,8 @@ search.addEventListener('submit', async (event) => {
     const [wanted, ...vectors] = await embed(model, [query, ...texts]);
     const scored = texts.map((text, index) => ({ text, score: likeness(vectors[index], wanted) }));
     show(scored.sort((a, b) => b.score - a.score));
-    status.textContent = `${texts.length} notes in ${Math.round(performance.now() - start)} ms, ${wanted.length} dimensions`;
+    const ms = Math.round(performance.now() - start);
+    status.textContent = `${texts.length} notes in ${ms} ms, ${wanted.length} dimensions`;
   } catch (failure) {
     loading = undefined; // so that the next click tries again
     status.textContent = '';

@@ -16,7 +16,7 @@ export interface ChatTool {
   /** JSON Schema of the object that `execute` gets. */
   inputSchema?: object | undefined;
   /**
-   * Does it. A string is the result as it is, other values as JSON. What it throws the model gets to read as the result.
+   * Does it. A string is the result as it is, other values as JSON. What it throws is a result, too.
    * `signal` fires when the answer is ended.
    */
   // biome-ignore lint/suspicious/noExplicitAny: the schema says what it is, and nobody checks that for TypeScript

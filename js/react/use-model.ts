@@ -16,7 +16,8 @@ const NOTHING = (): void => {};
 
 /**
  * Loads a model as long as a component shows it. Components with the same source and options share one model, which is
- * freed when the last of them unmounts; that also cancels a load. StrictMode's second mount goes on with the first load.
+ * freed when the last of them unmounts; that also cancels a load. StrictMode's second mount goes on with the first
+ * load.
  *
  * @param source as `WasmModel.load` takes it; nothing is loaded while it is `null` or `undefined`. An object (`File`,
  *   `Request`, a promise) has to be the same from one render to the next: keep it in a state.

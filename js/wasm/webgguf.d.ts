@@ -123,8 +123,8 @@ export class WasmModel {
   /** Before `start`: where another session of the model has read more of `ids`, this one gets a copy of that. */
   adopt(ids: Uint32Array): Promise<void>;
   /**
-   * After the device was lost: this model and all its sessions go on with `fresh`, the same model loaded again, which is
-   * used up. A generation that is on goes on with the next `next`.
+   * After the device was lost: this model and all its sessions go on with `fresh`, the same model loaded again, which
+   * is used up. A generation that is on goes on with the next `next`.
    */
   recover(fresh: WasmModel): Promise<void>;
   reset(): void;

@@ -204,8 +204,8 @@ impl<S: Session> Engine<S> {
     /// The next tokens, once there are any; `None` when the run has ended.
     ///
     /// # Errors
-    /// Those of the device. The cache is then empty, except where memory for more tokens was missing. The run ends; after
-    /// `device_lost` it can go on once the engine has [another session](Engine::recover).
+    /// Those of the device. The cache is then empty, except where memory for more tokens was missing. The run ends;
+    /// after `device_lost` it can go on once the engine has [another session](Engine::recover).
     pub async fn next(&mut self, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
         let Some(mut run) = self.run.take() else { return Ok(None) };
         let outcome = self.advance(&mut run, clock).await;

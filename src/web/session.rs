@@ -43,8 +43,8 @@ impl Siblings {
 
 #[wasm_bindgen]
 impl WasmModel {
-    /// After the device was lost: this model and its sessions go on with `fresh`, the same model loaded again. What they
-    /// have read is read again when it is needed; a generation that is on goes on.
+    /// After the device was lost: this model and its sessions go on with `fresh`, the same model loaded again. What
+    /// they have read is read again when it is needed; a generation that is on goes on.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub async fn recover(&self, fresh: WasmModel) -> Result<(), JsValue> {
         let fresh = Rc::try_unwrap(fresh.engine).map_err(|_| busy())?.into_inner();

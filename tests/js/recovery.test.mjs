@@ -1,5 +1,5 @@
-// Recovery from a lost device over a mock of the WebAssembly, in the page and in a worker: what is loaded again and when,
-// and what is an error.
+// Recovery from a lost device over a mock of the WebAssembly, in the page and in a worker: what is loaded again and
+// when, and what is an error.
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';

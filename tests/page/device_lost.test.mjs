@@ -188,7 +188,7 @@ test('what else a model does goes on: sessions and forks, grammars, evaluation',
   assert.ok(expected.flat().every((each) => each !== ''));
 });
 
-test('the GPU process crashes: models in the page and in a worker go on, one on a device of the page says why not', async () => {
+test('the GPU process crashes: models in page and worker go on, one on a device of the page says why not', async () => {
   const crash = async () => (await site.browser.newBrowserCDPSession()).send('Browser.crashGpuProcess');
   const open = async (pathname) => {
     const page = await site.open(pathname);
