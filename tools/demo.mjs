@@ -6,10 +6,12 @@ import { Stop } from './common.mjs';
 const LOAD_MS = 120_000;
 const WRITE_MS = 180_000;
 
-/** Opens a page that keeps everything the console said in `page.log`, and every uncaught error in `page.crashes`. */
-export async function openPage(browser, url) {
-  // A context takes no options here; what a service worker keeps is not what a test serves.
-  const page = await browser.newPage({ serviceWorkers: 'block' });
+/**
+ * Opens a page that keeps everything the console said in `page.log`, and every uncaught error in `page.crashes`.
+ * What a service worker keeps is not what a test serves: by default there is none. A context takes no options here.
+ */
+export async function openPage(browser, url, { serviceWorkers = 'block' } = {}) {
+  const page = await browser.newPage({ serviceWorkers });
   page.log = [];
   page.crashes = [];
   page.on('console', (message) => page.log.push(`${message.type()}: ${message.text()}`));

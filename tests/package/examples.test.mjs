@@ -121,7 +121,7 @@ test('worker: a story from the worker and from the page', () =>
 
 test('offline: page and model are there when the server is gone', async () => {
   const own = await serve({ mounts: MOUNTS });
-  const page = await openPage(browser, `${own.url}/offline/?model=${STORYTELLER}`);
+  const page = await openPage(browser, `${own.url}/offline/?model=${STORYTELLER}`, { serviceWorkers: 'allow' });
   page.setDefaultTimeout(40_000);
   try {
     await page.getByRole('button', { name: 'Keep the model here' }).click();
@@ -139,6 +139,7 @@ test('offline: page and model are there when the server is gone', async () => {
     await textOf(page, '#model', /not kept yet/);
   } finally {
     await page.close();
+    await own.close();
   }
 });
 
