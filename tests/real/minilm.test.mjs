@@ -34,7 +34,7 @@ test('sentences get the vectors of sentence-transformers', async (context) => {
   try {
     assert.deepEqual([model.info.pooling, model.info.embeddingLength], ['mean', 384]);
     for (const [sentence, ids] of sentences) {
-      assert.deepEqual([...model.tokenize(sentence, { addSpecial: true })], ids, sentence);
+      assert.deepEqual([...(await model.tokenize(sentence, { addSpecial: true }))], ids, sentence);
     }
     const found = await model.embed(sentences.map(([sentence]) => sentence));
     const cosines = found.map((vector, i) => {
@@ -45,6 +45,6 @@ test('sentences get the vectors of sentence-transformers', async (context) => {
     assert.ok(Math.min(...cosines) >= LEAST_COSINE, `${cosines}`);
     assert.ok(Math.abs(dot(found[0], found[0]) - 1) < 1e-5, 'normalised');
   } finally {
-    model.free();
+    await model.free();
   }
 });

@@ -56,7 +56,7 @@ async function checkForced(model, { ids, top1, margin, logprobs }) {
 }
 
 async function checkGreedy(model, { prompt, prompt_ids: promptIds, ids, text }) {
-  assert.deepEqual([...model.tokenize(prompt, { addSpecial: true })], promptIds);
+  assert.deepEqual([...(await model.tokenize(prompt, { addSpecial: true }))], promptIds);
   const result = await model.generate(prompt, { temperature: 0, maxTokens: ids.length, ignoreEos: true }).result;
   assert.deepEqual([...result.ids], ids, prompt);
   assert.equal(result.text, text);
@@ -75,7 +75,7 @@ async function checkModel(context, file, answers) {
     await context.test('forced decoding', () => checkForced(model, answers));
     for (const row of answers.greedy) await context.test(`greedy: ${row.prompt}`, () => checkGreedy(model, row));
   } finally {
-    model.free();
+    await model.free();
   }
 }
 
