@@ -1,5 +1,5 @@
-// The installed package in every bundler that the README names: each builds or serves an app, Chromium opens it, and
-// the model writes. All must write the same text.
+// The installed package in every bundler of docs/guides/first-page.md: each builds or serves an app, Chromium opens it,
+// and the model writes. All must write the same text.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -49,7 +49,7 @@ async function withFolder(folder, work) {
   }
 }
 
-/** What the README says about bundlers that leave the file alone: copy it to where the bundle looks for it. */
+/** What the guide says about bundlers that leave the file alone: copy it to where the bundle looks for it. */
 function copyWasm(folder) {
   fs.mkdirSync(path.join(folder, 'wasm'));
   fs.copyFileSync(WASM, path.join(folder, 'wasm', 'webgguf_bg.wasm'));

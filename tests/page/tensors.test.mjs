@@ -30,7 +30,7 @@ const near = (found, expected, limit = 1e-5) => {
   found.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) <= limit, `${found} is not ${expected}`));
 };
 
-test('the example of the README', async () => {
+test('the example of the guide', async () => {
   const [shape, values, sums] = await onGpu(async (gpu) => {
     const x = gpu.tensor([1, 2, 3, 4, 5, 6], [2, 3]);
     const w = gpu.tensor(

@@ -1,0 +1,212 @@
+// README.md and the guides: the compiler checks their code against the package's types, their JSON parses, their links
+// lead somewhere, and the page of errors has every code.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { CACHE, ROOT } from '../../tools/common.mjs';
+
+const GUIDES = 'docs/guides';
+const PAGES = [
+  'README.md',
+  ...fs
+    .readdirSync(path.join(ROOT, GUIDES))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `${GUIDES}/${name}`),
+];
+/** The repository's own address, which the README uses, since npm shows it, too. */
+const OURS =
+  /^https:\/\/(?:github\.com\/webgguf\/webgguf\/(?:blob|tree)|raw\.githubusercontent\.com\/webgguf\/webgguf)\/main\//;
+const TSC = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+const FOLDER = path.join(CACHE, 'guides');
+
+/** What snippets share: names that a page has shown before, and what comes from elsewhere. */
+const PREAMBLE = `
+type WasmModel = import('webgguf').WasmModel;
+declare const model: WasmModel;
+declare const session: import('webgguf').Session;
+declare const url: string;
+declare const text: string;
+declare const review: string;
+declare const values: string[];
+declare const file: File;
+declare const controller: AbortController;
+declare const messages: import('webgguf').Message[];
+declare const tools: import('webgguf').Tool[];
+declare const schema: { type: 'object'; properties: Record<string, object> };
+declare const out: HTMLElement;
+declare const bar: HTMLProgressElement;
+declare const button: HTMLButtonElement;
+declare function show(message: string): void;
+declare const chrome: any;
+/** A page knows what it has. */
+interface ParentNode { querySelector(selectors: string): any }
+declare namespace JSX {
+  interface IntrinsicElements {
+    form: { action?: (data: any) => unknown; onSubmit?: (event: any) => unknown; [name: string]: any };
+    [name: string]: any;
+  }
+}
+declare module 'react';
+declare module 'openai';
+declare module 'ai';
+declare module '*?url' { const url: string; export default url }
+declare module 'webgguf/webgguf_bg.wasm' { const url: string; export default url }
+`;
+
+const CONFIG = {
+  compilerOptions: {
+    target: 'es2022',
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    moduleDetection: 'force',
+    lib: ['es2022', 'esnext.disposable', 'dom', 'dom.iterable', 'dom.asynciterable'],
+    types: [],
+    jsx: 'preserve',
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    paths: Object.fromEntries([
+      ['webgguf', [path.join(ROOT, 'dist', 'index.d.ts')]],
+      ...['openai', 'react', 'prompt-api', 'ai-sdk'].map((entry) => [
+        `webgguf/${entry}`,
+        [path.join(ROOT, 'dist', entry, 'index.d.ts')],
+      ]),
+    ]),
+  },
+  include: ['.'],
+};
+
+const read = (page) => fs.readFileSync(path.join(ROOT, page), 'utf8');
+
+/** The fenced blocks of a page: language, text without its indentation, and the line before its first. */
+function blocksOf(page) {
+  const source = read(page);
+  return [...source.matchAll(/^( *)```(\w+)\n([^]*?)^\1```$/gm)].map(({ 1: indent, 2: language, 3: body, index }) => ({
+    page,
+    language,
+    line: source.slice(0, index).split('\n').length,
+    text: body.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  }));
+}
+
+/** A block as the compiler takes it; of HTML its module scripts, each on the lines where they were. */
+function programOf({ language, text }) {
+  if (/^(js|ts|jsx|tsx)$/.test(language)) return text;
+  if (language !== 'html') return undefined;
+  const scripts = [...text.matchAll(/<script type="module">([^]*?)<\/script>/g)];
+  const blank = (part) => part.replaceAll(/[^\n]/g, '');
+  const program = scripts.map(({ 1: script, index }) => blank(text.slice(0, index)) + script).join('\n');
+  return scripts.length > 0 ? program.replaceAll("'/webgguf/index.js'", "'webgguf'") : undefined;
+}
+
+/** Anchors of a page, as GitHub makes them of its headings. */
+function anchorsOf(page) {
+  const headings = [
+    ...read(page)
+      .replaceAll(/```[^]*?```/g, '')
+      .matchAll(/^#+ +(.*)$/gm),
+  ];
+  return headings.map(({ 1: heading }) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** What a link leads to: a path of the repository and an anchor; nothing for other sites. */
+function targetOf(page, link) {
+  const [where, anchor] = link.split('#');
+  if (OURS.test(where)) return { file: where.replace(OURS, ''), anchor };
+  if (/^[a-z]+:/.test(where)) return undefined;
+  return { file: where === '' ? page : path.join(path.dirname(page), where), anchor };
+}
+
+test('the compiler finds nothing wrong with the code of README.md and the guides', () => {
+  fs.rmSync(FOLDER, { recursive: true, force: true });
+  fs.mkdirSync(FOLDER, { recursive: true });
+  const programs = PAGES.flatMap(blocksOf).map((block, i) => ({ ...block, i, program: programOf(block) }));
+  const places = new Map();
+  for (const { page, line, language, i, program } of programs.filter((block) => block.program !== undefined)) {
+    const name = `snippet${i}.${/x$/.test(language) ? 'tsx' : 'ts'}`;
+    places.set(name, { page, line });
+    fs.writeFileSync(path.join(FOLDER, name), program);
+  }
+  assert.ok(places.size > 60, `${places.size} programs`);
+  fs.writeFileSync(path.join(FOLDER, 'preamble.d.ts'), PREAMBLE);
+  fs.writeFileSync(path.join(FOLDER, 'tsconfig.json'), JSON.stringify(CONFIG));
+  const { stdout, stderr } = spawnSync(process.execPath, [TSC, '-p', FOLDER, '--pretty', 'false'], {
+    cwd: FOLDER,
+    encoding: 'utf8',
+  });
+  const inPages = (stdout + stderr).replaceAll(/^(\w+\.tsx?)\((\d+),\d+\)/gm, (whole, name, row) => {
+    const place = places.get(name);
+    return place ? `${place.page}:${place.line + Number(row)}` : whole;
+  });
+  assert.equal(inPages.trim(), '');
+});
+
+test('blocks of JSON parse', () => {
+  const blocks = PAGES.flatMap(blocksOf).filter(({ language }) => language === 'json');
+  assert.ok(blocks.length > 0);
+  for (const { page, line, text } of blocks) assert.doesNotThrow(() => JSON.parse(text), `${page}:${line}`);
+});
+
+test('links of README.md and the guides lead to files and headings that exist', () => {
+  const lost = [];
+  let count = 0;
+  for (const page of PAGES) {
+    const prose = read(page).replaceAll(/```[^]*?```/g, '');
+    for (const [, link] of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
+      const target = targetOf(page, link);
+      if (!target) continue;
+      count += 1;
+      const isThere = fs.existsSync(path.join(ROOT, target.file));
+      const isFound = isThere && (!target.anchor || anchorsOf(target.file).includes(target.anchor));
+      if (!isFound) lost.push(`${page}: ${link}`);
+    }
+  }
+  assert.ok(count > 60, `${count} links`);
+  assert.deepEqual(lost, []);
+});
+
+test('the index of the guides and the README name every guide', () => {
+  const names = PAGES.filter((page) => page.startsWith(`${GUIDES}/`)).map((page) => path.basename(page));
+  const others = names.filter((name) => name !== 'README.md');
+  for (const index of ['README.md', `${GUIDES}/README.md`]) {
+    assert.deepEqual(
+      others.filter((name) => !read(index).includes(`${name})`)),
+      [],
+      index,
+    );
+  }
+});
+
+test('the page of errors has every code, and no other', () => {
+  const source = read('js/errors.ts');
+  const codes = [...source.matchAll(/^ {2}(\w+): true,$/gm)].map(([, code]) => code);
+  const rows = [...read(`${GUIDES}/errors-and-recovery.md`).matchAll(/^\| `(\w+)` \|/gm)].map(([, code]) => code);
+  assert.ok(codes.length >= 14);
+  assert.deepEqual(rows.toSorted(), codes.toSorted());
+});
+
+/** Names of the fields of an interface of js/types.ts. */
+function fieldsOf(name) {
+  const [, body] = new RegExp(`^export interface ${name} [^{]*\\{\\n([^]*?)^\\}`, 'm').exec(read('js/types.ts'));
+  return [...body.matchAll(/^ {2}(\w+)\??:/gm)].map(([, field]) => field);
+}
+
+test('the reference has every option', () => {
+  const code = [...read(`${GUIDES}/reference.md`).matchAll(/`([^`\n]+)`/g)].map(([, span]) => span);
+  const words = new Set(code.flatMap((span) => span.match(/\w+/g) ?? []));
+  const interfaces = ['SourceOptions', 'LoadOptions', 'InspectOptions', 'GenerateOptions', 'SessionOptions'];
+  const fields = [...interfaces, 'EmbedOptions', 'RankOptions', 'ChatTemplateOptions'].flatMap(fieldsOf);
+  assert.ok(fields.length > 40, `${fields.length} fields`);
+  assert.deepEqual(
+    [...new Set(fields)].filter((field) => !words.has(field)),
+    [],
+  );
+});
