@@ -77,5 +77,7 @@ export async function readOnce(source: Source): Promise<string | undefined> {
 function kindReadOnce(part: SourcePart): string | undefined {
   if (asBytes(part)) return 'it came from a buffer, which is not kept';
   const isAgain = typeof part === 'string' || [URL, Blob, Request].some((kind) => part instanceof kind);
-  return isAgain || 'read' in (part as object) ? undefined : 'it came from a stream, which can be read once';
+  // What is no source at all is refused when it is opened.
+  const hasRead = typeof part === 'object' && part !== null && 'read' in part;
+  return isAgain || hasRead ? undefined : 'it came from a stream, which can be read once';
 }

@@ -41,6 +41,12 @@ test('load hands over bytes and options, and reports progress', async () => {
   assert.equal(model.hasGpu(), false);
 });
 
+test('what is no source is refused by name', async () => {
+  const refused = (source, pattern) => assert.rejects(WasmModel.load(source), withCode('invalid_argument', pattern));
+  for (const source of [42, null, Symbol('s'), [42]]) await refused(source, /unknown kind of source/);
+  await refused([], /array of sources is empty/);
+});
+
 test('wrong options are refused by name before anything is read', async () => {
   const refused = (options, pattern) => assert.rejects(load(options), withCode('invalid_argument', pattern));
   await refused({ contextLength: 0 }, /'contextLength' must be an integer of at least 2, found 0/);
