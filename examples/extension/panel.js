@@ -1,4 +1,4 @@
-import { WasmModel } from 'webgguf';
+import { loadModel } from '../load.js';
 
 // A GGUF on Hugging Face's hub, or the address of any other: panel.html?model=https://example.com/mine.gguf
 const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
@@ -11,13 +11,6 @@ const [summarise, stop, status, error, summary] = ['summarise', 'stop', 'status'
 
 let loading;
 let controller;
-
-function loadModel() {
-  const onProgress = ({ stage, fraction = 0 }) => {
-    status.textContent = `${stage} ${Math.round(fraction * 100)} %`;
-  };
-  return WasmModel.load(MODEL, { worker: true, onProgress });
-}
 
 /** Title and text of the page that is shown, or of what is selected in it. */
 async function readPage() {
@@ -33,7 +26,7 @@ async function write({ title, text }, signal) {
     { role: 'system', content: 'Summarise in three sentences.' },
     { role: 'user', content: `${title}\n\n${text}` },
   ];
-  loading ??= loadModel();
+  loading ??= loadModel(MODEL, status);
   const model = await loading;
   status.textContent = title;
   summary.textContent = '';

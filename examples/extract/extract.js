@@ -1,4 +1,4 @@
-import { WasmModel } from 'webgguf';
+import { loadModel } from '../load.js';
 
 // A GGUF on Hugging Face's hub, or the address of any other: ?model=/models/mine.gguf
 const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
@@ -26,13 +26,6 @@ schema.value = JSON.stringify(SCHEMA, null, 2);
 
 let loading;
 let controller;
-
-function loadModel() {
-  const onProgress = ({ stage, fraction = 0 }) => {
-    status.textContent = `${stage} ${Math.round(fraction * 100)} %`;
-  };
-  return WasmModel.load(MODEL, { worker: true, onProgress });
-}
 
 /** Writes the answer into the page as it comes, and returns it. */
 async function answer(model, wanted, signal) {
@@ -77,7 +70,7 @@ extract.addEventListener('click', async () => {
   table.replaceChildren();
   try {
     const wanted = JSON.parse(schema.value);
-    loading ??= loadModel().catch((failure) => {
+    loading ??= loadModel(MODEL, status).catch((failure) => {
       loading = undefined; // so that the next click tries again
       throw failure;
     });

@@ -1,4 +1,4 @@
-import { WasmModel } from 'webgguf';
+import { loadModel } from '../load.js';
 
 // A GGUF on Hugging Face's hub, or the address of any other embedder: ?model=/models/mine.gguf
 const MODEL = new URLSearchParams(location.search).get('model') ?? 'ChristianAzinn/bge-small-en-v1.5-gguf:Q8_0';
@@ -19,13 +19,6 @@ notes.value = NOTES.join('\n');
 /** The vectors of texts that were embedded before. */
 const known = new Map();
 let loading;
-
-function loadModel() {
-  const onProgress = ({ stage, fraction = 0 }) => {
-    status.textContent = `${stage} ${Math.round(fraction * 100)} %`;
-  };
-  return WasmModel.load(MODEL, { worker: true, onProgress });
-}
 
 /** A vector for each text; only new ones go through the model, all at once. */
 async function embed(model, texts) {
@@ -57,7 +50,7 @@ search.addEventListener('submit', async (event) => {
   if (query === '' || texts.length === 0) return;
   error.textContent = '';
   try {
-    loading ??= loadModel();
+    loading ??= loadModel(MODEL, status);
     const model = await loading;
     const start = performance.now();
     const [wanted, ...vectors] = await embed(model, [query, ...texts]);
