@@ -36,6 +36,11 @@ export function conversationOf(
   };
 }
 
+/** Where the first turn after message `at` begins, with a message of the user; -1 where there is none. @internal */
+export function nextTurn(messages: readonly { readonly role: string }[], at: number): number {
+  return messages.findIndex(({ role }, index) => index > at && role === 'user');
+}
+
 function messageOf(where: string, message: unknown): TemplateMessage {
   const { role, content = null, tool_calls: calls, ...further } = (message ?? {}) as Message;
   const text = Array.isArray(content) ? joinParts(where, content) : (content as unknown);

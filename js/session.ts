@@ -2,7 +2,7 @@
 /**
  * A conversation with a model: its messages, and a cache of its own of what the model has read of them.
  */
-import { conversationOf } from './conversation.js';
+import { conversationOf, nextTurn } from './conversation.js';
 import type { Engine } from './engine.js';
 import { invalidArgument } from './errors.js';
 import { Generation } from './generation.js';
@@ -189,10 +189,9 @@ export class Session {
 
   /** Drops the oldest turn: a message of the user, and all up to the next one. The system prompt stays. */
   #dropTurn(): boolean {
-    const isUser = ({ role }: Message): boolean => role === 'user';
     const first = this.#messages.findIndex(({ role }) => role !== 'system');
     if (first < 0) return false;
-    const next = this.#messages.findIndex((message, index) => index > first && isUser(message));
+    const next = nextTurn(this.#messages, first);
     this.#messages.splice(first, (next < 0 ? this.#messages.length : next) - first);
     return true;
   }

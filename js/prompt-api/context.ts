@@ -1,6 +1,7 @@
 /**
  * How much of the context a conversation takes, and what is dropped where it is full.
  */
+import { nextTurn } from '../conversation.js';
 import type { WasmModel } from '../model.js';
 import { conversationText } from '../openai/prepare.js';
 import type { Session } from '../session.js';
@@ -71,6 +72,6 @@ export class Context {
 /** Without the first message that may go, and all up to the next one of the user; `undefined` where none may. */
 function withoutOldestTurn(messages: readonly Message[], initial: number): Message[] | undefined {
   if (messages.length <= initial) return undefined;
-  const next = messages.findIndex(({ role }, index) => index > initial && role === 'user');
+  const next = nextTurn(messages, initial);
   return [...messages.slice(0, initial), ...(next < 0 ? [] : messages.slice(next))];
 }

@@ -3,6 +3,7 @@
  * nothing of React.
  */
 import { abortable } from '../cancel.js';
+import { nextTurn } from '../conversation.js';
 import { invalidArgument, WebggufError } from '../errors.js';
 import type { WasmModel } from '../model.js';
 import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
@@ -230,7 +231,7 @@ export class ChatStore {
   }
 
   #dropTurn(): boolean {
-    const next = this.#state.messages.findIndex(({ role }, index) => index > this.#from && role === 'user');
+    const next = nextTurn(this.#state.messages, this.#from);
     if (next > 0) this.#from = next;
     return next > 0;
   }

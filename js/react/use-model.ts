@@ -8,7 +8,7 @@ export type ModelOptions = Omit<LoadOptions, 'onProgress' | 'signal'>;
 
 /** What {@link useModel} gives. */
 export interface ModelState extends LoadState {
-  /** Loads again: after an error, or where the model's device or worker was lost.. */
+  /** Loads again: after an error, or where the model's device or worker was lost. */
   readonly retry: () => void;
 }
 
