@@ -35,6 +35,12 @@ export interface EmbedCall {
   readonly dimensions: number | undefined;
 }
 
+/** What a saved session becomes. @internal */
+export interface Restored {
+  readonly engine: Engine;
+  readonly notes: string;
+}
+
 /** A loaded model. @internal */
 export interface Engine extends TextEngine {
   readonly info: ModelInfo;
@@ -58,6 +64,10 @@ export interface Engine extends TextEngine {
   count(prompt: Prompt): Promise<number>;
   /** Another session on the same weights: with a copy of what this one has read, or empty. */
   another(withCache: boolean): Promise<Engine>;
+  /** What this session has read, as bytes, with notes in their midst. */
+  save(notes: string): Promise<Blob>;
+  /** Another session on the same weights, with what such bytes hold; and the notes. */
+  restore(saved: Blob): Promise<Restored>;
   reset(): Promise<void>;
   wasmMemoryBytes(): Promise<number>;
   /** Nothing else may be running. The weights go with the last session. */

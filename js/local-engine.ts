@@ -4,7 +4,7 @@
 import { warner } from './cache/warning.js';
 import { cancellable, settled } from './cancel.js';
 import { type Group, type Input, runInputs } from './embedding.js';
-import type { EmbedCall, Engine, Prompt, StartOptions } from './engine.js';
+import type { EmbedCall, Engine, Prompt, Restored, StartOptions } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from './errors.js';
 import { Grammars } from './grammar.js';
 import { progressReporter } from './progress.js';
@@ -19,6 +19,9 @@ import type { WasmModel as WasmHandle } from './wasm/webgguf.js';
 
 /** Most elements of a typed array that WebAssembly can address. */
 const MOST_ELEMENTS = 2 ** 32 - 1;
+
+/** Bytes of a saved session that say how long its head is. */
+const SHORTEST_HEAD = 64;
 
 type Report = ReturnType<typeof progressReporter>;
 
@@ -146,7 +149,39 @@ export class LocalEngine implements Engine {
   }
 
   async another(withCache: boolean): Promise<Engine> {
-    return new LocalEngine(await this.#kept(() => this.#handle.another(withCache)), this.#recovery);
+    return new LocalEngine(await this.#kept(() => this.#handle.another(withCache, 0)), this.#recovery);
+  }
+
+  async save(notes: string): Promise<Blob> {
+    const type = 'application/octet-stream';
+    return this.#kept(async () => {
+      let saved = new Blob([this.#handle.saveHead(notes)], { type });
+      for (let number = 0; ; number++) {
+        const part = await this.#handle.readPart(number);
+        if (!part) return saved;
+        // A part is in memory until the browser has taken it.
+        saved = new Blob([saved, part], { type });
+      }
+    });
+  }
+
+  async restore(saved: Blob): Promise<Restored> {
+    const { size } = saved;
+    return this.#kept(async () => {
+      const [end = 0, tokens = 0] = this.#handle.checkSaved(await bytesOf(saved, 0, SHORTEST_HEAD), size);
+      const head = await bytesOf(saved, 0, end);
+      const handle = await this.#handle.another(false, tokens);
+      try {
+        const [notes, part] = handle.restoreHead(head, size);
+        for (let number = 0, from = end; part > 0 && from < size; number++, from += part) {
+          handle.writePart(number, await bytesOf(saved, from, from + part));
+        }
+        return { engine: new LocalEngine(handle, this.#recovery), notes };
+      } catch (error) {
+        handle.free();
+        throw error;
+      }
+    });
   }
 
   async reset(): Promise<void> {
@@ -208,6 +243,14 @@ function loader(
       free: (made) => made.free(),
     });
   };
+}
+
+async function bytesOf(blob: Blob, from: number, to: number): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await blob.slice(from, to).arrayBuffer());
+  } catch (cause) {
+    throw new WebggufError('download_failed', (cause as Error).message, { cause });
+  }
 }
 
 async function translated<T>(promise: Promise<T>): Promise<T> {

@@ -25,7 +25,7 @@ import {
 } from './options.js';
 import { checkedGenerate, promptOf, someIds } from './prompt.js';
 import { Queue, type Request } from './queue.js';
-import { Session } from './session.js';
+import { Session, type SessionHost } from './session.js';
 import { openSources } from './sources.js';
 import { Tensor } from './tensor.js';
 import type {
@@ -173,9 +173,29 @@ export class WasmModel {
    */
   session(options: SessionOptions = {}): Session {
     this.#use('session');
+    return new Session(this.#sessionHost(), options);
+  }
+
+  /**
+   * The session that `session.save()` made `saved` of, as it was then: it goes on without reading the conversation
+   * again. Where the model runs otherwise (another `kvType` or `contextLength`, the CPU) or webgguf has another
+   * version, its first answer begins by reading it.
+   *
+   * @throws {WebggufError} `bad_file` and `integrity_failed` for other bytes; `invalid_argument` where it is of another
+   *   model, `context_full` where the context is too short for it; `out_of_memory`, `device_lost`
+   *
+   * @example
+   * const saved = await session.save();
+   * const again = await model.restoreSession(saved);
+   */
+  async restoreSession(saved: Blob): Promise<Session> {
+    return Session.restore(this.#sessionHost(), saved);
+  }
+
+  #sessionHost(): SessionHost {
     const use = (call: string): Engine => this.#use(call);
     const inTurn = <T>(call: string, work: () => Promise<T>): Promise<T> => this.#inTurn(call, work);
-    return new Session({ info: this.info, queue: this.#queue, engines: this.#sessions, use, inTurn }, options);
+    return { info: this.info, queue: this.#queue, engines: this.#sessions, use, inTurn };
   }
 
   /**

@@ -72,6 +72,11 @@ function engineHandlers(engines: Map<number, Served>, add: (engine: Engine) => n
     finish: inOrder((engine) => engine.finish()),
     cancel: on((engine) => engine.cancel()),
     another: on(async (engine, [withCache]) => add(await engine.another(withCache))),
+    save: on((engine, [notes]) => engine.save(notes)),
+    restore: on(async (engine, [saved]) => {
+      const { engine: made, notes } = await engine.restore(saved);
+      return { engine: add(made), notes };
+    }),
     count: on((engine, [prompt]) => engine.count(prompt)),
     tokenize: on((engine, [text, addSpecial, parseSpecial]) => engine.tokenize(text, addSpecial, parseSpecial)),
     detokenize: on((engine, [ids, showSpecial]) => engine.detokenize(ids, showSpecial)),

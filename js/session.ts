@@ -4,7 +4,7 @@
  */
 import { conversationOf, nextTurn } from './conversation.js';
 import type { Engine } from './engine.js';
-import { invalidArgument } from './errors.js';
+import { WebggufError, invalidArgument } from './errors.js';
 import { Generation } from './generation.js';
 import { sessionOptions, show } from './options.js';
 import { checkedGenerate } from './prompt.js';
@@ -24,9 +24,8 @@ export interface SessionHost {
   inTurn<T>(call: string, work: () => Promise<T>): Promise<T>;
 }
 
-/** What a fork begins with. */
+/** What a fork or a restored session begins with. */
 interface Begun {
-  readonly messages: readonly Message[];
   readonly engine: Engine | undefined;
   readonly tokens: number;
 }
@@ -54,7 +53,7 @@ export class Session {
     const first: Message[] = system === undefined ? [] : [{ role: 'system', content: system }];
     this.#host = host;
     this.#options = rest;
-    this.#messages = begun ? [...begun.messages] : [...first, ...messages];
+    this.#messages = [...first, ...messages];
     const nothing: Message = { role: 'user', content: '' };
     this.#conversation('session', this.#messages.length > 0 ? this.#messages : [nothing]); // checks the options
     this.#engine = begun?.engine;
@@ -87,7 +86,7 @@ export class Session {
     const added = messagesOf(input);
     this.#conversation('send', added);
     const begin = async (): Promise<Engine> => {
-      const engine = await this.#open();
+      const engine = await this.#open('send');
       await engine.start(await this.#fitting(engine, added, options.maxTokens), start);
       return engine;
     };
@@ -112,7 +111,7 @@ export class Session {
     this.#use('generate');
     const grammar = start.grammar && { ...start.grammar, prefix };
     const begin = async (): Promise<Engine> => {
-      const engine = await this.#open();
+      const engine = await this.#open('generate');
       await engine.start(prompt, { ...start, ...(grammar && { grammar }) });
       return engine;
     };
@@ -135,7 +134,42 @@ export class Session {
     return this.#host.inTurn('fork', async () => {
       const engine = await this.#engine?.another(true);
       if (engine) this.#host.engines.add(engine);
-      return new Session(this.#host, this.#options, { messages: this.#messages, engine, tokens: this.#tokens });
+      const options = { ...this.#options, messages: this.#messages };
+      return new Session(this.#host, options, { engine, tokens: this.#tokens });
+    });
+  }
+
+  /**
+   * The session as bytes, once requests made before are done: its conversation and options and, on the GPU, what the
+   * model has read of it. {@link WasmModel.restoreSession} makes a session of them.
+   *
+   * @throws {WebggufError} `out_of_memory`, `device_lost`, `limit_exceeded`, `invalid_argument`
+   */
+  async save(): Promise<Blob> {
+    this.#use('save');
+    return this.#host.inTurn('save', async () => {
+      const engine = await this.#open('save');
+      const options = { ...this.#options, messages: this.#messages };
+      return engine.save(JSON.stringify({ options, tokens: this.#tokens }));
+    });
+  }
+
+  /** The session that {@link save} made `saved` of. @internal */
+  static async restore(host: SessionHost, saved: Blob): Promise<Session> {
+    if (!(saved instanceof Blob)) {
+      throw invalidArgument(`restoreSession: expected a Blob, found ${show(saved)}`);
+    }
+    return host.inTurn('restoreSession', async () => {
+      const { engine, notes } = await host.use('restoreSession').restore(saved);
+      try {
+        const { options, tokens } = JSON.parse(notes);
+        const session = new Session(host, options, { engine, tokens: Number(tokens) });
+        host.engines.add(engine);
+        return session;
+      } catch (cause) {
+        await engine.free();
+        throw new WebggufError('bad_file', 'the saved session holds no conversation', { cause });
+      }
     });
   }
 
@@ -163,8 +197,8 @@ export class Session {
   }
 
   /** The session's engine, which is made when it is first needed: it takes memory for a cache. */
-  async #open(): Promise<Engine> {
-    const model = this.#use('send');
+  async #open(call: string): Promise<Engine> {
+    const model = this.#use(call);
     this.#engine ??= await model.another(false);
     this.#host.engines.add(this.#engine);
     return this.#engine;

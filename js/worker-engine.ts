@@ -4,7 +4,7 @@
 import { abortable, cancellable } from './cancel.js';
 import { Channel, type Handler } from './channel.js';
 import type { Input } from './embedding.js';
-import type { EmbedCall, Engine, Prompt } from './engine.js';
+import type { EmbedCall, Engine, Prompt, Restored } from './engine.js';
 import { WebggufError, invalidArgument } from './errors.js';
 import { SourceHost } from './remote-sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from './types.js';
@@ -131,6 +131,15 @@ export class WorkerEngine implements Engine {
 
   async another(withCache: boolean): Promise<Engine> {
     return new WorkerEngine(this.#connection, await this.#call('another', withCache), this.info);
+  }
+
+  save(notes: string): Promise<Blob> {
+    return this.#call('save', notes);
+  }
+
+  async restore(saved: Blob): Promise<Restored> {
+    const { engine, notes } = await this.#call<{ engine: number; notes: string }>('restore', saved);
+    return { engine: new WorkerEngine(this.#connection, engine, this.info), notes };
   }
 
   reset(): Promise<void> {

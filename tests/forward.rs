@@ -16,7 +16,7 @@ use webgguf::model::match_tensors;
 use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
 use webgguf::runtime::{
     AnySession, CpuSession, Engine, FinishReason, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH, Outcome,
-    RowSource, RunIds, Session,
+    RowSource, RunIds, START, Session,
 };
 use webgguf::sampler::SamplingOptions;
 use webgguf::tensor::DType;
@@ -501,6 +501,98 @@ async fn forks_go_on_alone() {
     fork_goes_on(include_bytes!("fixtures/models/llama-q8_0.gguf"), "llama").await;
     fork_goes_on(include_bytes!("fixtures/models/lfm2-q8_0.gguf"), "lfm2").await;
     fork_goes_on(include_bytes!("fixtures/models/mamba2-q8_0.gguf"), "mamba2").await;
+}
+
+async fn save(engine: &mut Engine) -> Vec<u8> {
+    let mut file = engine.save_head("notes".into()).expect("an idle engine");
+    for number in 0.. {
+        let Some(part) = engine.read_part(number).await.expect("a working device") else { break };
+        file.extend(part);
+    }
+    file
+}
+
+async fn restore(engine: &Engine, file: &[u8]) -> webgguf::Result<Engine> {
+    let size = file.len() as u64;
+    let [head, tokens] = engine.check_saved(&file[..START], size)?;
+    let (head, parts) = file.split_at(head as usize);
+    let mut made = engine.another(false).await?;
+    made.session.make_room(tokens as usize).await?;
+    let (notes, part) = made.restore_head(head, size)?;
+    assert_eq!(notes, "notes");
+    for (number, bytes) in parts.chunks(part.max(1) as usize).take_while(|_| part > 0).enumerate() {
+        made.write_part(number as u32, bytes)?;
+    }
+    Ok(made)
+}
+
+/// A session that was saved after `prompt` tokens and an answer goes on as the one that was not, and reads as little.
+async fn saved_goes_on(name: &str, file: &[u8], room: Room, prompt: usize) {
+    let [empty, _] = both_with(file, room.context, |caps| caps).await;
+    let mut first = in_room(&empty, file, room).await;
+    let few = options(8, SamplingOptions::default());
+    let prompt = ids(prompt, first.session.config().vocab);
+    let answer = generate(&mut first, &prompt, &few).await.0;
+    let saved = save(&mut first).await;
+    let other = in_room(&empty, file, Room { allocated: room.context.min(64), ..room }).await;
+    let mut restored = restore(&other, &saved).await.expect("the same model");
+    let longer = [&prompt[..], &answer, &[3, 4]].concat();
+    let expected = generate(&mut first, &longer, &few).await;
+    assert!(expected.1 >= prompt.len() - 64, "{name}: {} tokens were cached", expected.1);
+    assert_eq!(generate(&mut restored, &longer, &few).await, expected, "{name}: tokens, cached tokens");
+    // From the end of the prompt again, where a recurrent state needs a copy of the past.
+    let back = [&prompt[..], &[7, 8, 9]].concat();
+    let mut restored = restore(&other, &saved).await.expect("the same model");
+    let mut again = restore(&other, &save(&mut restored).await).await.expect("the same model");
+    let fresh = generate(&mut other.another(false).await.expect("room"), &back, &few).await;
+    let found = generate(&mut again, &back, &few).await;
+    assert_eq!(found.0, fresh.0, "{name}: saved twice, then back");
+    assert!(found.1 >= prompt.len() - 64, "{name}: {} tokens were cached, back", found.1);
+    console_log!("{name}: {} bytes for {} tokens", saved.len(), prompt.len() + answer.len());
+    refuses_others(name, file, &other, &saved).await;
+}
+
+/// Changed bytes are refused; caches of another kind are not used.
+async fn refuses_others(name: &str, file: &[u8], engine: &Engine, saved: &[u8]) {
+    for at in [saved.len() / 2, saved.len() - 1] {
+        let mut changed = saved.to_vec();
+        changed[at] ^= 1;
+        let error = restore(engine, &changed).await.err().expect("changed bytes");
+        assert_eq!(error.code(), ErrorCode::IntegrityFailed, "{name}: {error}");
+    }
+    let cut = restore(engine, &saved[..saved.len() - 4]).await.err().expect("bytes are missing");
+    assert_eq!(cut.code(), ErrorCode::BadFile, "{name}: {cut}");
+    let context = engine.session.context_length();
+    let kv_type = if engine.session.kv_type() == KvType::F16 { KvType::Q8_0 } else { KvType::F16 };
+    let prompt = ids(20, engine.session.config().vocab);
+    for room in [Room { kv_type, ..Room::one(context) }, Room::one(context - 1)] {
+        let other = in_room(engine, file, room).await;
+        let mut restored = restore(&other, saved).await.expect("the same model");
+        let found = generate(&mut restored, &prompt, &options(2, SamplingOptions::default())).await;
+        assert_eq!(found.1, 0, "{name}: caches of {room:?}");
+    }
+}
+
+#[wasm_bindgen_test]
+async fn saved_caches_go_on() {
+    let llama = include_bytes!("fixtures/models/llama-q8_0.gguf");
+    // As much room as a long context takes, of which the restored session has less.
+    saved_goes_on("llama", llama, Room::one(CONTEXT).whole(), 100).await;
+    for kv_type in [KvType::Q8_0, KvType::Q4_0] {
+        saved_goes_on(kv_type.as_str(), llama, Room { kv_type, ..Room::one(CONTEXT) }, 100).await;
+    }
+}
+
+#[wasm_bindgen_test]
+async fn saved_rings_go_on() {
+    saved_goes_on("gemma3", include_bytes!("fixtures/models/gemma3-q5_1.gguf"), Room::one(1024), 700).await;
+}
+
+#[wasm_bindgen_test]
+async fn saved_states_go_on() {
+    saved_goes_on("qwen35", FILES[2], Room::one(CONTEXT), 100).await;
+    saved_goes_on("lfm2", include_bytes!("fixtures/models/lfm2-q8_0.gguf"), Room::one(CONTEXT), 100).await;
+    saved_goes_on("mamba2", include_bytes!("fixtures/models/mamba2-q8_0.gguf"), Room::one(CONTEXT), 100).await;
 }
 
 #[wasm_bindgen_test]

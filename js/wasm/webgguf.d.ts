@@ -118,8 +118,11 @@ export class WasmModel {
   ): Promise<Float32Array | undefined>;
   /** The scores of such inputs. */
   rank(ids: Uint32Array, lengths: Uint32Array): Promise<Float32Array | undefined>;
-  /** Another session of the same model: with a copy of what this one has read, or empty. No generation may be on. */
-  another(withCache: boolean): Promise<WasmModel>;
+  /**
+   * Another session of the same model: with a copy of what this one has read, or empty; in any case with room for so
+   * many tokens. No generation may be on.
+   */
+  another(withCache: boolean, tokens: number): Promise<WasmModel>;
   /** Before `start`: where another session of the model has read more of `ids`, this one gets a copy of that. */
   adopt(ids: Uint32Array): Promise<void>;
   /**
@@ -127,6 +130,19 @@ export class WasmModel {
    * is used up. A generation that is on goes on with the next `next`.
    */
   recover(fresh: WasmModel): Promise<void>;
+  /** The head of what the session is saved as: all but its caches, and `notes`. No generation may be on. */
+  saveHead(notes: string): Uint8Array<ArrayBuffer>;
+  /** After `saveHead`, before anything else: a part of the caches, which follow it; `undefined` after the last. */
+  readPart(number: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** Given the first 64 bytes of a saved session of `size` bytes: the bytes of its head, and the tokens in its caches. */
+  checkSaved(start: Uint8Array, size: number): Uint32Array;
+  /**
+   * Of a session that is empty and has room for the tokens: it goes on with what the head says. Returns the notes, and
+   * how many bytes each part has but the last, which may have fewer: `writePart` is to get all of them next. 0 where
+   * the caches are none of this session's, which stays empty.
+   */
+  restoreHead(head: Uint8Array, size: number): [notes: string, part: number];
+  writePart(number: number, part: Uint8Array): void;
   reset(): void;
   free(): void;
   wasmMemoryBytes(): number;

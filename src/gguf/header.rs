@@ -6,6 +6,7 @@ use super::array::{ArrayReader, read_scalar};
 use super::cursor::{Cursor, Step, Stop};
 use super::value::{Value, ValueType};
 use super::{Gguf, Metadata, TensorInfo, foreign, shown, table};
+use crate::digest;
 use crate::error::{Error, Result};
 
 /// Headers larger than this many bytes are refused. The largest known ones are below 20 MB.
@@ -53,6 +54,8 @@ pub struct HeaderReader {
     tensor_count: u64,
     metadata: Metadata,
     tensors: Vec<TensorInfo>,
+    /// Of the bytes before `position`.
+    digest: u64,
 }
 
 /// What is read next.
@@ -83,6 +86,7 @@ impl HeaderReader {
             tensor_count: 0,
             metadata: Metadata::new(),
             tensors: Vec::new(),
+            digest: digest::EMPTY,
         }
     }
 
@@ -159,6 +163,7 @@ impl HeaderReader {
         };
         let done = cursor.committed();
         self.position += done as u64;
+        self.digest = digest::extend(self.digest, &buffer[..done]);
         self.buffer = buffer;
         self.buffer.drain(..done);
         match stop {
@@ -316,6 +321,6 @@ impl HeaderReader {
             table::lay_out(&mut tensors, self.position, alignment, self.file_size)?
         };
         let metadata = mem::take(&mut self.metadata);
-        Ok(Gguf { version: self.version, metadata, tensors, header_bytes, alignment })
+        Ok(Gguf { version: self.version, metadata, tensors, header_bytes, alignment, digest: self.digest })
     }
 }

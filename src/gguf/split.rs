@@ -1,6 +1,7 @@
 //! Models split over several files, as `llama-gguf-split` writes them.
 
 use super::{Gguf, shown, table};
+use crate::digest;
 use crate::error::{Error, Result};
 
 impl Gguf {
@@ -36,6 +37,7 @@ impl Gguf {
                 tensor
             });
             joined.tensors.extend(tensors);
+            joined.digest = digest::extend(joined.digest, &part.digest.to_le_bytes());
         }
         let found = joined.tensors.len() as u64;
         if let Some(expected) = expected.filter(|&expected| expected != found) {

@@ -23,6 +23,21 @@ impl Checkpoints {
         Self { live: None, copies: vec![None; slots] }
     }
 
+    /// Takes note of copies that a saved session has brought, in the first slots; of the state itself nothing is known.
+    #[cfg(any(target_arch = "wasm32", test))]
+    pub fn restore(&mut self, copies: &[u32]) {
+        self.live = None;
+        for (slot, copy) in self.copies.iter_mut().enumerate() {
+            *copy = copies.get(slot).map(|&at| at as usize);
+        }
+    }
+
+    /// The position of each slot's copy.
+    #[cfg(any(target_arch = "wasm32", test))]
+    pub fn copies(&self) -> &[Option<usize>] {
+        &self.copies
+    }
+
     /// Takes note that the state has seen the tokens before `position`; `None` after a pass that was given up half-way.
     pub fn set_live(&mut self, position: Option<usize>) {
         self.live = position;
@@ -112,6 +127,16 @@ mod tests {
         let mut checkpoints = kept(3, &[1000, 1064, 1128, 1192]);
         assert_eq!(checkpoints.rewind(1191).0, 1128);
         assert_eq!(checkpoints.rewind(1000), (1000, Some(0)));
+    }
+
+    #[test]
+    fn copies_outlive_the_session() {
+        assert_eq!(kept(3, &[10, 74]).copies(), [Some(10), Some(74), None]);
+        let mut restored = kept(3, &[5]);
+        restored.restore(&[10, 74]);
+        assert_eq!(restored.copies(), [Some(10), Some(74), None]);
+        assert_eq!(restored.rewind(74), (74, Some(1)), "the state itself is one of them");
+        assert_eq!(restored.rewind(73), (10, Some(0)));
     }
 
     #[test]

@@ -68,6 +68,19 @@ impl AnySession {
             Self::Cpu(session) => Self::Cpu(session.another(with_cache).into()),
         })
     }
+
+    /// Makes room for so many tokens before they are there.
+    ///
+    /// # Errors
+    /// `out_of_memory`, `device_lost`.
+    #[cfg_attr(not(target_arch = "wasm32"), expect(unused_variables, reason = "of the GPU"))]
+    pub async fn make_room(&mut self, tokens: usize) -> Result<()> {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(session) => session.make_room(tokens).await,
+            Self::Cpu(_) => Ok(()),
+        }
+    }
 }
 
 impl CpuSession {

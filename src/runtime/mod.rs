@@ -23,6 +23,8 @@ mod gpu_model;
 #[cfg(target_arch = "wasm32")]
 mod gpu_session;
 #[cfg(target_arch = "wasm32")]
+mod gpu_snapshot;
+#[cfg(target_arch = "wasm32")]
 mod gpu_states;
 #[cfg(target_arch = "wasm32")]
 mod lists;
@@ -32,11 +34,14 @@ mod pace;
 #[cfg(target_arch = "wasm32")]
 mod queue;
 mod recovery;
+#[cfg(any(target_arch = "wasm32", test))]
+mod regions;
 #[cfg(target_arch = "wasm32")]
 mod row_cache;
 mod session;
 #[cfg(any(target_arch = "wasm32", test))]
 mod slots;
+mod snapshot;
 mod speculation;
 #[cfg(target_arch = "wasm32")]
 mod staging;
@@ -57,3 +62,4 @@ pub use logprobs::ChosenToken;
 #[cfg(target_arch = "wasm32")]
 pub use row_cache::RowSource;
 pub use session::{AnySession, NO_TOKEN, RunIds, Session, Token};
+pub use snapshot::{Fits, Head, START};

@@ -1,9 +1,12 @@
 //! Sessions of one model: handles like the model's own, each with its cache. They share weights and tokenizer.
 
 use std::cell::RefCell;
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
 
+use js_sys::{Array, Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::future_to_promise;
 
 use super::engine::{WasmModel, borrow, borrow_embedder, busy};
 use super::errors::to_js;
@@ -46,36 +49,90 @@ impl WasmModel {
     /// After the device was lost: this model and its sessions go on with `fresh`, the same model loaded again. What
     /// they have read is read again when it is needed; a generation that is on goes on.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub async fn recover(&self, fresh: WasmModel) -> Result<(), JsValue> {
-        let fresh = Rc::try_unwrap(fresh.engine).map_err(|_| busy())?.into_inner();
-        match fresh {
-            Loaded::Text(fresh) => {
-                for sibling in self.siblings.others(&self.engine) {
-                    let session = fresh.another(false).await.map_err(to_js)?.session;
-                    borrow(&sibling)?.recover(session, now()).map_err(to_js)?;
+    pub fn recover(&self, fresh: WasmModel) -> Promise {
+        let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
+        promise(async move {
+            let fresh = Rc::try_unwrap(fresh.engine).map_err(|_| busy())?.into_inner();
+            match fresh {
+                Loaded::Text(fresh) => {
+                    for sibling in siblings.others(&engine) {
+                        let session = fresh.another(false).await.map_err(to_js)?.session;
+                        borrow(&sibling)?.recover(session, now()).map_err(to_js)?;
+                    }
+                    borrow(&engine)?.recover(fresh.session, now()).map_err(to_js)?;
                 }
-                borrow(&self.engine)?.recover(fresh.session, now()).map_err(to_js)
+                Loaded::Embed(fresh) => borrow_embedder(&engine)?.recover(fresh.embedder).map_err(to_js)?,
             }
-            Loaded::Embed(fresh) => borrow_embedder(&self.engine)?.recover(fresh.embedder).map_err(to_js),
-        }
+            Ok(JsValue::UNDEFINED)
+        })
     }
 
-    /// Another session of the same model, `with_cache`: with a copy of what this one has read. No generation may be on.
+    /// Another session of the same model, `with_cache`: with a copy of what this one has read, and in any case with
+    /// room for so many tokens. No generation may be on.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub async fn another(&self, with_cache: bool) -> Result<WasmModel, JsValue> {
+    pub fn another(&self, with_cache: bool, tokens: u32) -> Promise {
+        let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
+        promise(async move {
+            let engine = borrow(&engine)?;
+            let mut made = engine.another(with_cache).await.map_err(to_js)?;
+            made.session.make_room(tokens as usize).await.map_err(to_js)?;
+            Ok(Self::new(Loaded::Text(made), siblings).into())
+        })
+    }
+
+    /// See [`Engine::save_head`].
+    #[wasm_bindgen(js_name = saveHead)]
+    pub fn save_head(&self, notes: String) -> Result<Vec<u8>, JsValue> {
+        borrow(&self.engine)?.save_head(notes).map_err(to_js)
+    }
+
+    /// See [`Engine::read_part`].
+    #[wasm_bindgen(js_name = readPart)]
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub fn read_part(&self, number: u32) -> Promise {
         let engine = self.engine.clone();
-        let engine = borrow(&engine)?;
-        let made = engine.another(with_cache).await.map_err(to_js)?;
-        Ok(Self::new(Loaded::Text(made), self.siblings.clone()))
+        promise(async move {
+            let part = borrow(&engine)?.read_part(number).await.map_err(to_js)?;
+            Ok(part.map_or(JsValue::UNDEFINED, |bytes| Uint8Array::from(bytes.as_slice()).into()))
+        })
+    }
+
+    /// See [`Engine::check_saved`].
+    #[wasm_bindgen(js_name = checkSaved)]
+    pub fn check_saved(&self, start: &[u8], size: f64) -> Result<Vec<u32>, JsValue> {
+        borrow(&self.engine)?.check_saved(start, size as u64).map(Vec::from).map_err(to_js)
+    }
+
+    /// See [`Engine::restore_head`].
+    #[wasm_bindgen(js_name = restoreHead)]
+    pub fn restore_head(&self, head: &[u8], size: f64) -> Result<Array, JsValue> {
+        let (notes, part) = borrow(&self.engine)?.restore_head(head, size as u64).map_err(to_js)?;
+        Ok(Array::of2(&notes.into(), &part.into()))
+    }
+
+    /// See [`Engine::write_part`].
+    #[wasm_bindgen(js_name = writePart)]
+    pub fn write_part(&self, number: u32, part: &[u8]) -> Result<(), JsValue> {
+        borrow(&self.engine)?.write_part(number, part).map_err(to_js)
     }
 
     /// Before a start: where another session of the model has read more of `ids`, this one gets a copy of that.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub async fn adopt(&self, ids: &[u32]) -> Result<(), JsValue> {
-        let engine = self.engine.clone();
-        let mut engine = borrow(&engine)?;
-        let Some(best) = self.siblings.best_for(&engine, ids) else { return Ok(()) };
-        let best = borrow(&best)?;
-        engine.take_over(&best).await.map_err(to_js)
+    pub fn adopt(&self, ids: Vec<u32>) -> Promise {
+        let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
+        promise(async move {
+            let mut engine = borrow(&engine)?;
+            if let Some(best) = siblings.best_for(&engine, &ids) {
+                let best = borrow(&best)?;
+                engine.take_over(&best).await.map_err(to_js)?;
+            }
+            Ok(JsValue::UNDEFINED)
+        })
     }
+}
+
+/// What comes of `work`. All calls here give futures of one type, since each type takes a kilobyte of its own.
+fn promise(work: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
+    let work: Pin<Box<dyn Future<Output = _>>> = Box::pin(work);
+    future_to_promise(work)
 }

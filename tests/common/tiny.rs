@@ -71,7 +71,7 @@ pub fn tensor(name: &str, dims: &[u64]) -> TensorInfo {
 /// A header with an embedding table of 37 rows of 32 and a head.
 pub fn header(metadata: Metadata) -> Gguf {
     let tensors = vec![tensor("token_embd.weight", &[32, VOCAB as u64]), tensor("output.weight", &[32, VOCAB as u64])];
-    Gguf { version: 3, metadata, tensors, header_bytes: 0, alignment: 32 }
+    Gguf { version: 3, metadata, tensors, header_bytes: 0, alignment: 32, digest: 0 }
 }
 
 pub fn config(architecture: &str) -> ModelConfig {

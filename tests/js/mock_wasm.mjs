@@ -244,10 +244,43 @@ export class WasmModel {
     });
   }
 
-  async another(withCache) {
+  async another(withCache, tokens) {
     loseDevice();
-    seen.others.push(withCache);
+    seen.others.push(tokens > 0 ? tokens : withCache);
     return new WasmModel();
+  }
+
+  /** `M`, the number of parts as a digit, the notes; then parts of three bytes, the last of two. */
+  saveHead(notes) {
+    if (this.#borrowed) throw new Error('recursive use of an object');
+    return new TextEncoder().encode(`M${plan.parts ?? 2}${notes}`);
+  }
+
+  readPart(number) {
+    return this.#alone(async () => {
+      await sleep(1);
+      loseDevice();
+      if (plan.saveFails) throw plan.saveFails;
+      const last = (plan.parts ?? 2) - 1;
+      return number <= last ? new Uint8Array(number < last ? 3 : 2).fill(number) : undefined;
+    });
+  }
+
+  checkSaved(start, size) {
+    if (start[0] !== 77) throw codeError('bad_file', 'this is no saved session');
+    const parts = start[1] - 48;
+    return Uint32Array.of(parts > 0 ? size - 3 * parts + 1 : size, 7);
+  }
+
+  restoreHead(head) {
+    seen.parts = [];
+    return [new TextDecoder().decode(head.subarray(2)), plan.otherLayout ? 0 : 3];
+  }
+
+  writePart(number, part) {
+    loseDevice();
+    if (plan.writeFails) throw plan.writeFails;
+    seen.parts.push([number, ...part]);
   }
 
   async adopt() {}

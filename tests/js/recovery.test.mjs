@@ -51,20 +51,23 @@ for (const worker of [false, true]) {
     assert.equal(await textOf(model.generate('a')), 'abcde');
     assert.deepEqual(warnings, [{ code: 'device_lost', message: 'gone; the model is loaded again' }]);
     assert.deepEqual(seen.loads[1], { ...seen.loads[0], options: { backend: 'webgpu', contextLength: 32 } });
+    let saved;
     const works = [
       async () => assert.equal((await model.evaluate([1, 2, 3])).top1.length, 3),
       async () => assert.deepEqual([...(await model.embed('ab'))], [3, 196]),
       async () => assert.equal((await session.send('hi')).text, 'abcde'),
       async () => assert.equal((await (await session.fork()).send('hi')).text, 'abcde'),
+      async () => assert.match(await (saved = await session.save()).text(), /^M2.*"content":"hi"/),
+      async () => assert.equal((await (await model.restoreSession(saved)).send('hi')).text, 'abcde'),
     ];
     for (const [index, work] of works.entries()) {
       later(61_000 * (index + 1));
       plan.lost = true;
       await work();
     }
-    assert.deepEqual([seen.recovered, seen.loads.length, warnings.length], [5, 6, 5]);
+    assert.deepEqual([seen.recovered, seen.loads.length, warnings.length], [7, 8, 7]);
     await model.free();
-    assert.equal(seen.freed, 3, 'the model and two sessions: what recovered them was used up');
+    assert.equal(seen.freed, 4, 'the model and three sessions: what recovered them was used up');
   });
 
   test(`${at}: a second loss within a minute is an error, one after it is not`, async () => {

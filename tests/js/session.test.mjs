@@ -64,6 +64,72 @@ for (const worker of [false, true]) {
     assert.equal(seen.freed, 3);
   });
 
+  test(`${at}: a session is saved and restored, with its options`, async () => {
+    const model = await load();
+    const tools = [{ type: 'function', function: { name: 'look' } }];
+    const session = model.session({ system: 'S', tools, overflow: 'truncate', chatTemplateKwargs: { mood: 'good' } });
+    const running = session.send('A', { maxTokens: 2 }).result;
+    const saved = await session.save();
+    assert.equal((await running).text, 'ab', 'saved after the answer that was asked for before');
+    assert.deepEqual([saved.type, saved.constructor.name], ['application/octet-stream', 'Blob']);
+    await session.free();
+    await model.free();
+    const later = await load();
+    const restored = await later.restoreSession(saved);
+    assert.ok(restored instanceof Session);
+    assert.deepEqual(
+      seen.parts,
+      [
+        [0, 0, 0, 0],
+        [1, 1, 1],
+      ],
+      'each part once, in order, the last a shorter one',
+    );
+    assert.equal(seen.others.at(-1), 7, 'with room for the tokens');
+    assert.deepEqual(roles(restored), ['system: S', 'user: A', 'assistant: ab']);
+    assert.equal(restored.tokens, session.tokens);
+    seen.templates.length = 0;
+    await restored.send('B', { maxTokens: 1 });
+    assert.equal(textOf(seen.started.at(-1).ids), '<system>S<user>A<assistant>ab<user>B');
+    assert.deepEqual(seen.templates.at(-1).tools, tools);
+    assert.deepEqual(seen.templates.at(-1).variables, { mood: 'good' });
+    const unsaid = await (await later.restoreSession(await later.session({ system: 'T' }).save())).save();
+    assert.match(await unsaid.text(), /"role":"system","content":"T"/);
+    const freed = seen.freed;
+    await later.free();
+    assert.equal(seen.freed - freed, 4, 'the sessions go with the model: restored, not yet used, restored from that');
+  });
+
+  test(`${at}: what is no saved session is refused, and nothing of it stays`, async () => {
+    const model = await load();
+    const refused = (saved, code, pattern) => assert.rejects(model.restoreSession(saved), withCode(code, pattern));
+    await refused(new Blob(['GGUF']), 'bad_file', /this is no saved session/);
+    await refused({ size: 4 }, 'invalid_argument', /restoreSession: expected a Blob, found an object/);
+    const notes = ['', '{', 'null', '[]', '{"options":{"messages":5},"tokens":1}', '{"options":{"sytem":"S"}}'];
+    for (const text of notes) await refused(new Blob(['M0', text]), 'bad_file', /holds no conversation/);
+    assert.equal(seen.freed, notes.length);
+    const session = model.session();
+    const saved = await session.save();
+    plan.writeFails = Object.assign(new Error('other bytes'), { code: 'integrity_failed' });
+    await refused(saved, 'integrity_failed', /other bytes/);
+    assert.equal(seen.freed, notes.length + 1);
+    plan.otherLayout = true;
+    assert.deepEqual((await model.restoreSession(saved)).messages, [], 'no part is written');
+    plan.otherLayout = undefined;
+    const gone = Object.assign(new Blob(['M0{}']), {
+      slice: () => ({ arrayBuffer: () => Promise.reject(Error('gone')) }),
+    });
+    if (!worker) await refused(gone, 'download_failed', /gone/);
+    plan.saveFails = Object.assign(new Error('gone'), { code: 'device_lost' });
+    await assert.rejects(session.save(), withCode('device_lost'));
+    plan.saveFails = undefined;
+    assert.equal((await session.send('A', { maxTokens: 1 })).text, 'a');
+    await session.free();
+    await assert.rejects(session.save(), withCode('invalid_argument', /save: the session was freed/));
+    await model.free();
+    await refused(new Blob(['M0']), 'invalid_argument', /restoreSession: the model was freed/);
+  });
+
   test(`${at}: requests of sessions and of the model queue together`, async () => {
     const model = await load();
     const [one, two] = [model.session(), model.session()];

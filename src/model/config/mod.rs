@@ -180,6 +180,8 @@ pub struct ModelConfig {
     pub embedder: EmbedderConfig,
     /// The names of the file's tensors: some families have more than one form.
     pub tensor_names: BTreeSet<String>,
+    /// [`Gguf::digest`]: which model it is.
+    pub digest: u64,
 }
 
 impl ModelConfig {
@@ -246,6 +248,7 @@ impl ModelConfig {
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
             embedder: EmbedderConfig::read(&keys, hidden)?,
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
+            digest: gguf.digest,
         })
     }
 
