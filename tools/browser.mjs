@@ -27,16 +27,32 @@ export function findDriver() {
 
 const firstOf = (list) => list.find(Boolean) ?? null;
 
+/** How long a page may take for one step: no limit on any machine, only the end of what hangs. */
+export const PATIENCE_MS = 240_000;
+
 /** The flags in webdriver.json, so that every kind of test meets the same browser. */
 export function browserFlags() {
   return readJson(path.join(ROOT, 'webdriver.json'))['goog:chromeOptions'].args;
 }
 
-/** Starts headless Chromium with WebGPU on (on SwiftShader where there is no GPU). The caller closes it. */
+/**
+ * Starts headless Chromium with WebGPU on (on SwiftShader where there is no GPU). Its pages wait `PATIENCE_MS` where
+ * no other limit is given. The caller closes it.
+ */
 export async function openBrowser() {
   const executablePath = findBrowser();
   if (!executablePath)
     throw new Stop('no Chrome or Chromium was found', 'run `npm run setup`, or set CHROME to its path');
   const { chromium } = await import('playwright-core');
-  return chromium.launch({ executablePath, headless: true, args: browserFlags() });
+  const browser = await chromium.launch({ executablePath, headless: true, args: browserFlags() });
+  const newContext = browser.newContext.bind(browser);
+  // `browser.newPage` opens a context by it, too.
+  browser.newContext = async (options) => patient(await newContext(options));
+  return browser;
+}
+
+/** Gives the pages of a context `PATIENCE_MS`. */
+export function patient(context) {
+  context.setDefaultTimeout(PATIENCE_MS);
+  return context;
 }

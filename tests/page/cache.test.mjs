@@ -107,16 +107,21 @@ const load = (page, url, options = {}) =>
 const list = (page) => run(page, ({ cache }) => cache.list());
 const has = (page, url) => run(page, ({ cache }, name) => cache.has(name), url);
 
-/** Loads from a server that stops in the middle, and cancels. */
+/**
+ * Loads from a server that stops in the middle, and cancels. The first report above 0 comes once the header was read,
+ * so bytes were taken for storing by then; they are stored once the lock of the file is free.
+ */
 const breakOff = (page) =>
   run(page, async ({ WasmModel }) => {
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 500);
-    const loading = WasmModel.load('/small.gguf', { backend: 'cpu', signal: controller.signal });
+    const onProgress = ({ loaded }) => loaded > 0 && controller.abort();
+    const loading = WasmModel.load('/small.gguf', { backend: 'cpu', signal: controller.signal, onProgress });
     const { name } = await loading.then(
       () => ({}),
       (error) => error,
     );
+    const isWriting = async () => (await navigator.locks.query()).held.some((lock) => lock.name.startsWith('webgguf:'));
+    while (await isWriting()) await new Promise((resolve) => setTimeout(resolve, 10));
     return name;
   });
 
@@ -179,6 +184,7 @@ test('a file that changed before its rest came is fetched anew', async () => {
   const page = await open();
   small.behaviour.stopAt = small.bytes.length >> 1;
   await breakOff(page);
+  assert.ok((await list(page))[0].bytes > 0);
   small.behaviour = { etag: '"two"' };
   assert.deepEqual(await load(page, '/small.gguf', { sha256: sha256Of(small.bytes) }), { ids: expected });
   assert.deepEqual(small.requests, ['all', 'all']);
@@ -403,7 +409,8 @@ test("Hugging Face's hub, across origins: listing, redirect, the cache, and a ga
 // ---- large files ----------------------------------------------------------------------------------------------------
 
 test('a reload in the middle, then a second tab whose first is closed: each byte is asked for once', async (t) => {
-  Object.assign(largeServed, { requests: [], stopAt: 110 * MB });
+  // More than a segment of 32 MB beyond what is waited for: how segments are cut depends on how fast bytes come.
+  Object.assign(largeServed, { requests: [], stopAt: 144 * MB });
   const page = await open();
   void load(page, '/large.gguf').catch(() => {});
   const storedBytes = async (from) => (await list(from))[0]?.bytes ?? 0;
@@ -419,9 +426,10 @@ test('a reload in the middle, then a second tab whose first is closed: each byte
   assert.ok(kept >= 96 * MB);
   void load(page, '/large.gguf').catch(() => {});
   await until(watcher, kept + 64 * MB);
+  const [, from] = /^bytes=(\d+)-$/.exec(largeServed.requests[1]) ?? [];
+  // What the first page wrote last may have been listed after it was gone.
+  assert.ok(Number(from) >= kept, `${largeServed.requests} after ${kept} stored bytes`);
   const second = load(watcher, '/large.gguf');
-  const asked = [...largeServed.requests];
-  assert.equal(asked[1], `bytes=${kept}-`);
   largeServed.stopAt = Infinity;
   await page.close();
   const { ids } = await second;
@@ -431,10 +439,19 @@ test('a reload in the middle, then a second tab whose first is closed: each byte
   await watcher.context().close();
 });
 
-test('a model of 700 MB: the second load makes no request, and is as fast as from the server', async (t) => {
+test('a model of 700 MB: the second load makes no request, and reads each byte once, many at a time', async (t) => {
   Object.assign(largeServed, { requests: [], stopAt: Infinity });
   assert.ok(large.bytes > 700e6, `${large.bytes}`);
   const page = await open();
+  await page.evaluate(() => {
+    window.reads = { count: 0, bytes: 0 };
+    const { slice } = Blob.prototype;
+    Blob.prototype.slice = function (start, end, ...rest) {
+      window.reads.count += 1;
+      window.reads.bytes += end - start;
+      return slice.call(this, start, end, ...rest);
+    };
+  });
   const timed = async (options) => {
     const begun = performance.now();
     const { ids, ...error } = await load(page, '/large.gguf', options);
@@ -444,12 +461,16 @@ test('a model of 700 MB: the second load makes no request, and is as fast as fro
   const plain = await timed({ cache: false });
   const storing = await timed({});
   assert.equal(largeServed.requests.length, 2);
+  assert.deepEqual(await page.evaluate(() => window.reads), { count: 0, bytes: 0 }, 'what came is not read again');
   const stored = await timed({});
   assert.equal(largeServed.requests.length, 2, 'a request was made');
   assert.deepEqual([storing.ids, stored.ids], [plain.ids, plain.ids]);
   const show = ({ seconds }) => `${seconds.toFixed(1)} s`;
+  const { count, bytes } = await page.evaluate(() => window.reads);
   t.diagnostic(`without cache ${show(plain)}, while it is stored ${show(storing)}, stored ${show(stored)}`);
-  // Other programs take their share of the machine, so this is no measurement.
-  assert.ok(stored.seconds < 1.5 * plain.seconds + 2, 'a stored model loads slowly');
+  t.diagnostic(`${count} reads of ${bytes} bytes`);
+  // Other programs take their share of the machine, so the times above prove nothing; these numbers are always the same.
+  assert.ok(bytes >= large.bytes && bytes < 1.01 * large.bytes, `${bytes} bytes are read of ${large.bytes}`);
+  assert.ok(count < large.bytes / (2 * MB), `${count} reads`);
   await page.context().close();
 });
