@@ -3,13 +3,14 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
-use js_sys::{Float32Array, Function};
+use js_sys::{Float32Array, Function, Promise};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
 use super::info::Info;
 use super::load::{Loaded, load};
+use super::promise::promise;
 use super::session::Siblings;
 use super::source::ByteSource;
 use super::tensor::{DeviceHandle, TensorEngine};
@@ -112,15 +113,17 @@ struct Started {
 #[wasm_bindgen]
 impl WasmModel {
     /// Loads a model; `js/wasm/webgguf.d.ts` says what the arguments are.
-    pub async fn load(
+    pub fn load(
         sources: Vec<ByteSource>,
         options: JsValue,
         on_progress: Function,
         device: Option<DeviceHandle>,
-    ) -> Result<WasmModel, JsValue> {
-        let options = from_value(options, "options")?;
-        let loaded = load(sources, options, on_progress, device).await?;
-        Ok(Self::new(loaded, Siblings::default()))
+    ) -> Promise {
+        promise(async move {
+            let options = from_value(options, "options")?;
+            let loaded = load(sources, options, on_progress, device).await?;
+            Ok(Self::new(loaded, Siblings::default()))
+        })
     }
 
     /// What the model is and where it runs.
@@ -186,18 +189,19 @@ impl WasmModel {
 
     /// The next tokens and the text that became final; `undefined` when the generation has ended.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub async fn next(&self) -> Result<JsValue, JsValue> {
-        let engine = self.engine.clone();
-        let mut engine = borrow(&engine)?;
-        let Some(piece) = engine.next(now).await.map_err(to_js)? else { return Ok(JsValue::UNDEFINED) };
-        let made = js_sys::Object::new();
-        js_sys::Reflect::set(&made, &"ids".into(), &js_sys::Uint32Array::from(piece.ids.as_slice()))?;
-        js_sys::Reflect::set(&made, &"text".into(), &piece.text.into())?;
-        if !piece.tokens.is_empty() {
-            let tokens = super::logprobs::chosen(&piece.tokens, &self.tokenizer)?;
-            js_sys::Reflect::set(&made, &"tokens".into(), &tokens)?;
-        }
-        Ok(made.into())
+    pub fn next(&self) -> Promise {
+        let (engine, tokenizer) = (self.engine.clone(), self.tokenizer.clone());
+        promise(async move {
+            let Some(piece) = borrow(&engine)?.next(now).await.map_err(to_js)? else { return Ok(JsValue::UNDEFINED) };
+            let made = js_sys::Object::new();
+            js_sys::Reflect::set(&made, &"ids".into(), &js_sys::Uint32Array::from(piece.ids.as_slice()))?;
+            js_sys::Reflect::set(&made, &"text".into(), &piece.text.into())?;
+            if !piece.tokens.is_empty() {
+                let tokens = super::logprobs::chosen(&piece.tokens, &tokenizer)?;
+                js_sys::Reflect::set(&made, &"tokens".into(), &tokens)?;
+            }
+            Ok(made.into())
+        })
     }
 
     /// Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`.
@@ -206,43 +210,18 @@ impl WasmModel {
     }
 
     /// Ends the generation and gives its result.
-    pub async fn finish(&self) -> Result<JsValue, JsValue> {
-        let outcome = self.borrow()?.finish().map_err(to_js)?;
-        result(&outcome)
+    pub fn finish(&self) -> Promise {
+        let engine = self.engine.clone();
+        promise(async move { result(&borrow(&engine)?.finish().map_err(to_js)?) })
     }
 
     /// Forced decoding: per position the most likely id, and the log-probability of the id that follows. `logits` is
     /// filled with all logits, `[ids, vocab]`; the caller allocates it, because an allocation that fails here would
     /// be an exception inside WebAssembly.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub async fn evaluate(&self, ids: Vec<u32>, logits: Option<Float32Array>) -> Result<JsValue, JsValue> {
+    pub fn evaluate(&self, ids: Vec<u32>, logits: Option<Float32Array>) -> Promise {
         let engine = self.engine.clone();
-        let mut engine = borrow(&engine)?;
-        let vocab = engine.session.config().vocab;
-        let (mut top1, mut logprobs) = (Vec::new(), Vec::new());
-        let expected = ids.len() as u64 * vocab as u64;
-        if let Some(found) = logits.as_ref().map(|logits| u64::from(logits.length())).filter(|&n| n != expected) {
-            let message = format!("logits: expected room for {expected} numbers, found {found}");
-            return Err(to_js(Error::invalid_argument(message)));
-        }
-        let each = |position: usize, rows: &[f32]| {
-            for (row, at) in rows.chunks_exact(vocab).zip(position..) {
-                let log_sum = log_sum_exp(row);
-                top1.push(argmax(row) as u32);
-                logprobs.extend(ids.get(at + 1).map(|&id| row[id as usize] - log_sum));
-                if let Some(logits) = &logits {
-                    logits.subarray((at * vocab) as u32, ((at + 1) * vocab) as u32).copy_from(row);
-                }
-            }
-        };
-        engine.evaluate(&ids, each).await.map_err(to_js)?;
-        let made = js_sys::Object::new();
-        js_sys::Reflect::set(&made, &"top1".into(), &js_sys::Uint32Array::from(top1.as_slice()))?;
-        js_sys::Reflect::set(&made, &"logprobs".into(), &Float32Array::from(logprobs.as_slice()))?;
-        if let Some(logits) = logits {
-            js_sys::Reflect::set(&made, &"logits".into(), &logits)?;
-        }
-        Ok(made.into())
+        promise(async move { evaluation(&mut *borrow(&engine)?, &ids, logits).await })
     }
 
     /// Reads `ids` and leaves the hidden states behind the last layer in a tensor `[ids, hidden]` of `tensors`.
@@ -260,27 +239,25 @@ impl WasmModel {
     /// The vectors of inputs, one after the other in `ids`, of these lengths: `[inputs, dimensions]`; `undefined` where
     /// it was cancelled.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub async fn embed(
-        &self,
-        ids: Vec<u32>,
-        lengths: Vec<u32>,
-        normalize: bool,
-        dimensions: Option<u32>,
-    ) -> Result<Option<Float32Array>, JsValue> {
+    pub fn embed(&self, ids: Vec<u32>, lengths: Vec<u32>, normalize: bool, dimensions: Option<u32>) -> Promise {
         let engine = self.engine.clone();
-        let mut engine = borrow_embedder(&engine)?;
-        let options = EmbedOptions { normalize, dimensions: dimensions.map(|n| n as usize) };
-        let found = engine.embed(&split(&ids, &lengths), &options).await.map_err(to_js)?;
-        Ok(found.map(|values| Float32Array::from(values.as_slice())))
+        promise(async move {
+            let options = EmbedOptions { normalize, dimensions: dimensions.map(|n| n as usize) };
+            let mut engine = borrow_embedder(&engine)?;
+            let found = engine.embed(&split(&ids, &lengths), &options).await.map_err(to_js)?;
+            Ok(found.map(|values| Float32Array::from(values.as_slice())))
+        })
     }
 
     /// The scores of such inputs.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub async fn rank(&self, ids: Vec<u32>, lengths: Vec<u32>) -> Result<Option<Float32Array>, JsValue> {
+    pub fn rank(&self, ids: Vec<u32>, lengths: Vec<u32>) -> Promise {
         let engine = self.engine.clone();
-        let mut engine = borrow_embedder(&engine)?;
-        let found = engine.scores(&split(&ids, &lengths)).await.map_err(to_js)?;
-        Ok(found.map(|values| Float32Array::from(values.as_slice())))
+        promise(async move {
+            let mut engine = borrow_embedder(&engine)?;
+            let found = engine.scores(&split(&ids, &lengths)).await.map_err(to_js)?;
+            Ok(found.map(|values| Float32Array::from(values.as_slice())))
+        })
     }
 
     /// Token ids of a text for `embed`.
@@ -352,6 +329,35 @@ pub(super) fn borrow_embedder(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Emb
         let message = "the model writes text and its file names no pooling: load it with the option 'pooling'";
         to_js(Error::invalid_argument(message))
     })
+}
+
+/// What [`WasmModel::evaluate`] gives.
+async fn evaluation(engine: &mut Engine, ids: &[u32], logits: Option<Float32Array>) -> Result<JsValue, JsValue> {
+    let vocab = engine.session.config().vocab;
+    let (mut top1, mut logprobs) = (Vec::new(), Vec::new());
+    let expected = ids.len() as u64 * vocab as u64;
+    if let Some(found) = logits.as_ref().map(|logits| u64::from(logits.length())).filter(|&n| n != expected) {
+        let message = format!("logits: expected room for {expected} numbers, found {found}");
+        return Err(to_js(Error::invalid_argument(message)));
+    }
+    let each = |position: usize, rows: &[f32]| {
+        for (row, at) in rows.chunks_exact(vocab).zip(position..) {
+            let log_sum = log_sum_exp(row);
+            top1.push(argmax(row) as u32);
+            logprobs.extend(ids.get(at + 1).map(|&id| row[id as usize] - log_sum));
+            if let Some(logits) = &logits {
+                logits.subarray((at * vocab) as u32, ((at + 1) * vocab) as u32).copy_from(row);
+            }
+        }
+    };
+    engine.evaluate(ids, each).await.map_err(to_js)?;
+    let made = js_sys::Object::new();
+    js_sys::Reflect::set(&made, &"top1".into(), &js_sys::Uint32Array::from(top1.as_slice()))?;
+    js_sys::Reflect::set(&made, &"logprobs".into(), &Float32Array::from(logprobs.as_slice()))?;
+    if let Some(logits) = logits {
+        js_sys::Reflect::set(&made, &"logits".into(), &logits)?;
+    }
+    Ok(made.into())
 }
 
 /// Inputs one after the other, of these lengths.

@@ -5,6 +5,7 @@ use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
 use super::load::{context_length, per_layer_embeddings, read_header, read_tokenizer};
+use super::promise::promise;
 use super::source::{ByteSource, PartReader};
 use crate::forward::{Buffers, Plan, Room, place};
 use crate::gguf::{Gguf, TensorInfo};
@@ -78,7 +79,11 @@ struct Gpu {
 /// Reads the headers of all parts and says what is known without the weights. Rejects where a part cannot be read or is
 /// no GGUF; what does not run is said in the result.
 #[wasm_bindgen]
-pub async fn inspect(sources: Vec<ByteSource>, options: JsValue) -> std::result::Result<JsValue, JsValue> {
+pub fn inspect(sources: Vec<ByteSource>, options: JsValue) -> js_sys::Promise {
+    promise(inspection(sources, options))
+}
+
+async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::Result<JsValue, JsValue> {
     let options: Options = from_value(options, "options")?;
     let mut parts = Vec::with_capacity(sources.len());
     for source in sources {

@@ -9,6 +9,7 @@ mod info;
 mod inspect;
 mod load;
 mod logprobs;
+mod promise;
 #[cfg(feature = "harness")]
 mod reading;
 mod session;

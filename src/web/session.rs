@@ -1,16 +1,15 @@
 //! Sessions of one model: handles like the model's own, each with its cache. They share weights and tokenizer.
 
 use std::cell::RefCell;
-use std::pin::Pin;
 use std::rc::{Rc, Weak};
 
 use js_sys::{Array, Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::future_to_promise;
 
 use super::engine::{WasmModel, borrow, borrow_embedder, busy};
 use super::errors::to_js;
 use super::load::Loaded;
+use super::promise::promise;
 use crate::runtime::Engine;
 use crate::time_slice::now;
 
@@ -76,7 +75,7 @@ impl WasmModel {
             let engine = borrow(&engine)?;
             let mut made = engine.another(with_cache).await.map_err(to_js)?;
             made.session.make_room(tokens as usize).await.map_err(to_js)?;
-            Ok(Self::new(Loaded::Text(made), siblings).into())
+            Ok(Self::new(Loaded::Text(made), siblings))
         })
     }
 
@@ -129,10 +128,4 @@ impl WasmModel {
             Ok(JsValue::UNDEFINED)
         })
     }
-}
-
-/// What comes of `work`. All calls here give futures of one type, since each type takes a kilobyte of its own.
-fn promise(work: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
-    let work: Pin<Box<dyn Future<Output = _>>> = Box::pin(work);
-    future_to_promise(work)
 }

@@ -9,6 +9,7 @@ use serde::de::Visitor;
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
+use super::promise::promise;
 use crate::gpu::{Buffer, Device, TensorGpu};
 use crate::kernels::caps::Caps;
 use crate::tensor::{DType, Tensor, op};
@@ -86,10 +87,12 @@ impl DeviceFacts {
 #[wasm_bindgen]
 impl TensorEngine {
     /// Opens a device.
-    pub async fn open() -> std::result::Result<TensorEngine, JsValue> {
-        let device = Device::open().await.map_err(to_js)?;
-        let gpu = TensorGpu::new(device.into()).map_err(to_js)?;
-        Ok(Self { engine: RefCell::new(Some(Tensors { gpu, live: BTreeMap::new() })) })
+    pub fn open() -> js_sys::Promise {
+        promise(async {
+            let device = Device::open().await.map_err(to_js)?;
+            let gpu = TensorGpu::new(device.into()).map_err(to_js)?;
+            Ok(Self { engine: RefCell::new(Some(Tensors { gpu, live: BTreeMap::new() })) })
+        })
     }
 
     /// The device, for a model to be loaded on it.

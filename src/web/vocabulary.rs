@@ -4,6 +4,7 @@ use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js};
 use super::load::{read_header, read_tokenizer};
+use super::promise::promise;
 use super::source::{ByteSource, PartReader};
 use crate::Error;
 use crate::tokenizer::{Conversation, Date, Tokenizer};
@@ -17,12 +18,14 @@ pub struct VocabularyHandle {
 #[wasm_bindgen]
 impl VocabularyHandle {
     /// Reads the vocabulary of the first part and cancels all parts.
-    pub async fn load(sources: Vec<ByteSource>) -> Result<VocabularyHandle, JsValue> {
-        let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
-        let first = readers.first_mut().ok_or_else(|| to_js(Error::invalid_argument("no file to read")))?;
-        let gguf = read_header(first, true).await?;
-        let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
-        Ok(Self { tokenizer })
+    pub fn load(sources: Vec<ByteSource>) -> js_sys::Promise {
+        promise(async move {
+            let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
+            let first = readers.first_mut().ok_or_else(|| to_js(Error::invalid_argument("no file to read")))?;
+            let gguf = read_header(first, true).await?;
+            let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
+            Ok(Self { tokenizer })
+        })
     }
 
     /// Token ids of `text`.
