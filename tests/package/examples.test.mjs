@@ -1,5 +1,5 @@
-// The examples, built with Vite from the installed package and used in Chromium as a person would. Pictures of them are
-// left in .cache/screenshots.
+// The examples, built with Vite and Next.js from the installed package and used in Chromium as a person would. Pictures
+// of them are left in .cache/screenshots.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { browserFlags, findBrowser, openBrowser } from '../../tools/browser.mjs';
-import { CACHE, ROOT } from '../../tools/common.mjs';
+import { CACHE, must, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { APPS, installPackage, tool } from './install.mjs';
@@ -16,7 +16,7 @@ await installPackage();
 const SOURCE = path.join(APPS, 'examples');
 fs.cpSync(path.join(ROOT, 'examples'), SOURCE, {
   recursive: true,
-  filter: (name) => !/node_modules|[\\/]dist$/.test(name),
+  filter: (name) => !/node_modules|[\\/](dist|out|\.next)$/.test(name),
 });
 const { build } = await import(tool('vite', 'dist/node/index.js'));
 await build({ root: SOURCE, logLevel: 'error' });
@@ -67,6 +67,12 @@ async function textOf(page, selector, pattern) {
   return page.locator(selector).first().innerText();
 }
 
+/** Ends an answer that is being written; a fast machine may have ended it already. */
+async function stopWriting(page) {
+  await page.evaluate(() => [...document.querySelectorAll('button')].find((one) => one.innerText === 'Stop')?.click());
+  await page.getByRole('button', { name: 'Send' }).waitFor();
+}
+
 test('react-chat: the model calls a tool of the page, and answers', () =>
   withExample('react-chat', `?model=${STORYTELLER}`, async (page) => {
     await page.getByRole('button', { name: 'Load the model' }).click();
@@ -80,8 +86,7 @@ test('react-chat: the model calls a tool of the page, and answers', () =>
     if (name === 'get_time') assert.match(result, /get_time gave \w+, \d+ \w+ \d{4} at \d\d:\d\d/);
     else assert.equal(JSON.parse(/\{.*\}/.exec(result)[0]).dice.length, JSON.parse(input).count);
     await page.waitForSelector('.tool + .assistant p');
-    await page.getByRole('button', { name: 'Stop' }).click();
-    await page.getByRole('button', { name: 'Send' }).waitFor();
+    await stopWriting(page);
     assert.equal(await page.locator('.error').count(), 0);
   }));
 
@@ -118,6 +123,35 @@ test('worker: a story from the worker and from the page', () =>
       await textOf(page, '#frame', /^\d+ ms$/);
     }
   }));
+
+test('next: a chat as static files, with its model in a worker', async () => {
+  const args = [tool('next', 'dist/bin/next'), 'build', 'next'];
+  await must(process.execPath, args, { cwd: SOURCE, env: { NEXT_TELEMETRY_DISABLED: '1' }, quiet: true });
+  const own = await serve({ mounts: { ...MOUNTS, '/': path.join(SOURCE, 'next', 'out') } });
+  const page = await openPage(browser, `${own.url}/?model=${STORYTELLER}`);
+  page.setDefaultTimeout(40_000);
+  try {
+    await page.getByRole('button', { name: 'Load the model' }).click();
+    await page.getByRole('button', { name: 'Tell me a story about a lighthouse' }).click();
+    await textOf(page, '.assistant', /.{60}/s);
+    assert.equal(page.workers().length, 1, 'the model is in a worker');
+    await stopWriting(page);
+    const first = await textOf(page, '.assistant', /.{60}/s);
+    await page.getByLabel('Message').fill('Now one about a fox');
+    await page.getByLabel('Message').press('Enter');
+    await textOf(page, '.user ~ .user + .assistant', /.{60}/s);
+    await stopWriting(page);
+    assert.ok((await page.locator('.assistant').first().innerText()).startsWith(first), 'the first answer stays');
+    await picture(page, 'next');
+    assert.deepEqual([...page.crashes, ...page.log.filter((line) => /^error/.test(line))], []);
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await page.getByRole('button', { name: 'What should I cook' }).waitFor();
+    assert.equal(await page.locator('.assistant').count(), 0);
+  } finally {
+    await page.close();
+    await own.close();
+  }
+});
 
 test('offline: page and model are there when the server is gone', async () => {
   const own = await serve({ mounts: MOUNTS });
