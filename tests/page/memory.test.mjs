@@ -1,5 +1,6 @@
 // What is left after a model was loaded, wrote and was freed, many times over: WebAssembly's memory, JavaScript's heap,
-// and buffers and devices of the GPU. `WEBGGUF_CYCLES=200` for more cycles than the few that every run does.
+// and buffers and devices of the GPU. And what a long conversation leaves behind. Every run does a few cycles and a few
+// thousand tokens: `WEBGGUF_CYCLES=200` and `WEBGGUF_TOKENS=100000` for more.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -12,6 +13,12 @@ const site = await openSite({ routes: { '/blank': blank } });
 /** What is in use may grow by this part. */
 const MOST_GROWTH = 0.05;
 const CYCLES = Number(process.env.WEBGGUF_CYCLES ?? 20);
+const TOKENS = Number(process.env.WEBGGUF_TOKENS ?? 1000);
+
+/** A conversation of so many tokens is long: nothing may be said to settle any more. */
+const LONG = 100_000;
+/** Bytes of the heap that code and its statistics may take in the first thousands of tokens. */
+const SETTLING = 256 << 10;
 
 /** Counts in the page what WebGPU has given and not taken back. */
 const countGpu = () => {
@@ -113,3 +120,57 @@ test(`${CYCLES} models leave no memory behind`, async (t) => {
     if (name !== 'process') assert.ok(bytes <= first[name] * (1 + MOST_GROWTH), words);
   }
 });
+
+/**
+ * A session that drops its oldest turns, on a model that stays loaded: goes on until it has read and written so many
+ * tokens more. What is on the GPU then, and WebAssembly's memory.
+ */
+const TALK = async ({ url, backend, tokens }) => {
+  const { WasmModel } = await import('/dist/index.js');
+  globalThis.model ??= await WasmModel.load(url, { backend, contextLength: 128 });
+  const { model } = globalThis;
+  globalThis.session ??= model.session({ system: 'You tell stories.', overflow: 'truncate' });
+  let done = 0;
+  let turns = 0;
+  for (; done < tokens; turns += 1) {
+    const options = { maxTokens: 24, temperature: 0.8, seed: turns, ignoreEos: true };
+    const { usage } = await globalThis.session.send(`What did animal number ${turns % 10} do?`, options);
+    done += usage.promptTokens - usage.cachedTokens + usage.completionTokens;
+  }
+  const { messages } = globalThis.session;
+  return { wasm: await model.wasmMemoryBytes(), gpu: globalThis.live.bytes, turns, messages: messages.length };
+};
+
+// A GPU that is a program on the CPU takes ten times as long.
+for (const [backend, count] of [
+  ['cpu', TOKENS],
+  ['webgpu', Number(process.env.WEBGGUF_GPU_TOKENS ?? TOKENS / 10)],
+]) {
+  test(`${count} tokens in one session leave no memory behind: ${backend}`, async (t) => {
+    const page = await site.open('/blank');
+    await page.evaluate(countGpu);
+    const devtools = await page.context().newCDPSession(page);
+    const after = async (tokens) => {
+      const { turns, messages, ...sizes } = await page.evaluate(TALK, { url: STORYTELLER, backend, tokens });
+      assert.ok(turns > tokens / 128 && messages < 12, `${turns} turns, of which ${messages} messages are left`);
+      for (let i = 0; i < 3; i += 1) await devtools.send('HeapProfiler.collectGarbage');
+      const { usedSize: heap } = await devtools.send('Runtime.getHeapUsage');
+      const [renderer, gpuProcess] = [await residentBytes('renderer'), await residentBytes('GPU')];
+      return { ...sizes, heap, renderer, gpuProcess };
+    };
+    // The first ones fill what is kept on purpose: a cache of the context, and the code that the browser compiles.
+    const [first, last] = [await after(Math.min(count, 2000)), await after(count)];
+    for (const [name, bytes] of Object.entries(last)) {
+      const words = `${name}: ${first[name]} bytes before, ${bytes} after ${count} tokens`;
+      t.diagnostic(words);
+      // The heap settles within some thousand tokens. What processes hold besides goes up and down, and counts where
+      // it has had time to add up.
+      const settling = name === 'heap' && count < LONG ? SETTLING : 0;
+      const isProcess = name === 'renderer' || name === 'gpuProcess';
+      if (!isProcess || count >= LONG) {
+        assert.ok(!(bytes > first[name] * (1 + MOST_GROWTH) + settling), words);
+      }
+    }
+    await page.close();
+  });
+}
