@@ -2,6 +2,7 @@
 
 import { make, tool } from './demo-dom.js';
 import { showText, TextStream } from './demo-markdown.js';
+import { splitThoughts, ThoughtBox } from './demo-thoughts.js';
 
 const FENCE = '```';
 
@@ -23,13 +24,17 @@ export class Turn {
   /** Whether the answer is JSON. */
   json;
   #nodes;
+  #thoughts;
   #stream;
   #written = '';
+  /** How thoughts are marked in what is written: arguments of `splitThoughts`. */
+  #marks = [];
 
-  constructor({ user, answer = '', meta = '', plain = false, json = false }) {
-    Object.assign(this, { user, plain: plain === true, json: json === true });
+  constructor({ user, ...written }) {
+    this.user = user;
+    this.#thoughts = new ThoughtBox();
     const answerBox = make('div', { className: 'message assistant' });
-    const metaBox = make('span', { className: 'meta', textContent: meta });
+    const metaBox = make('span', { className: 'meta' });
     const tools = make(
       'span',
       { className: 'tools' },
@@ -38,9 +43,17 @@ export class Turn {
     );
     const below = make('div', { className: 'below' }, metaBox, tools);
     const said = make('div', { className: 'message user', textContent: user });
-    const root = make('article', { className: 'turn' }, said, answerBox, below);
+    const root = make('article', { className: 'turn' }, said, this.#thoughts.root, answerBox, below);
     this.#nodes = { root, answerBox, metaBox };
-    if (answer) this.finish(answer);
+    this.restore(written);
+  }
+
+  /** Shows an answer as `toJSON` gave it. */
+  restore({ answer = '', meta = '', plain = false, json = false, thoughts = '', thought = '' }) {
+    Object.assign(this, { meta, plain: plain === true, json: json === true });
+    const isText = typeof thoughts === 'string' && typeof thought === 'string';
+    this.#thoughts.show(isText ? { thoughts, thought } : { thoughts: '', thought: '' });
+    this.#show(answer);
   }
 
   get root() {
@@ -55,28 +68,49 @@ export class Turn {
     this.#nodes.metaBox.textContent = text;
   }
 
-  /** Empties the answer for a new one; `around` as in `TextStream`. */
-  begin(around) {
+  /**
+   * Empties the answer for a new one; `around` as in `TextStream`, `marks` as in `marksOf`; with `isOpen` what comes
+   * first is a thought.
+   */
+  begin({ around, marks, isOpen }) {
     const { answerBox } = this.#nodes;
     this.answer = this.meta = this.#written = '';
+    this.#marks = [marks, isOpen];
     this.#mark();
+    this.#thoughts.begin(around);
     answerBox.classList.add('streaming');
     this.#stream = new TextStream(answerBox, { plain: this.plain, around });
     if (this.json) this.#stream.append(`${FENCE}json\n`);
   }
 
-  write(text) {
+  /** Further text, of so many tokens. */
+  write(text, tokens) {
     this.#written += text;
-    this.#stream.append(text);
+    const { thoughts, answer, isThinking } = this.#split(this.#written);
+    if (isThinking) this.#thoughts.write(thoughts, tokens);
+    else if (thoughts) this.#thoughts.end(thoughts);
+    this.#stream.append(answer.slice(this.answer.length));
+    this.answer = answer;
   }
 
-  /** What was written so far. */
+  /** What was written so far, thoughts and their marks included. */
   get written() {
     return this.#written;
   }
 
-  /** The answer is complete, or what there will be of it. */
-  finish(answer) {
+  /** All was written, or what there will be of it. */
+  finish(written) {
+    const { thoughts, answer } = this.#split(written, true);
+    if (thoughts) this.#thoughts.end(thoughts);
+    this.#show(answer);
+  }
+
+  #split(text, isOver = false) {
+    const [marks, isOpen] = this.#marks;
+    return splitThoughts(text, marks, { isOpen, isOver });
+  }
+
+  #show(answer) {
     const { answerBox } = this.#nodes;
     this.answer = answer;
     answerBox.classList.remove('streaming');
@@ -98,7 +132,7 @@ export class Turn {
   }
 
   toJSON() {
-    const { user, meta, plain, json } = this;
-    return { user, answer: this.answer || this.written, meta, plain, json };
+    const { user, answer, meta, plain, json } = this;
+    return { user, answer, meta, plain, json, ...this.#thoughts.toJSON() };
   }
 }

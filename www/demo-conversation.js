@@ -106,11 +106,8 @@ const newId = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
 async function regenerate(turn) {
   const asked = jsonOptions();
   if (!asked || !canWrite()) return;
-  const { answer, meta, plain, json } = turn.toJSON();
-  await write(turn, asked, () => {
-    Object.assign(turn, { meta, plain, json });
-    turn.finish(answer);
-  });
+  const before = turn.toJSON();
+  await write(turn, asked, () => turn.restore(before));
 }
 
 /** Lets the model answer a turn; `undo` is called where it fails before it has written anything. */
@@ -118,13 +115,16 @@ async function write(turn, asked, undo) {
   const opened = chat;
   hideBox();
   turn.json = Boolean(asked.grammar);
-  turn.plain = kindOf(current.model, current.origin) === 'text' && !turn.json;
+  const kind = kindOf(current.model, current.origin);
+  turn.plain = kind === 'text' && !turn.json;
   chat.model = whereFrom(current.origin);
-  turn.begin(drawAtEnd);
+  // Under a schema nothing is thought.
+  const marks = kind === 'chat' && !turn.json ? current.marks : undefined;
+  turn.begin({ around: drawAtEnd, marks, isOpen: marks?.isOpen[sessionOptions().enableThinking] });
   setState('generating');
   follow(true);
   try {
-    current.running = ask(turn, { ...generateOptions(), ...asked });
+    current.running = ask(turn, { ...generateOptions(), ...asked, ...(marks && { showSpecial: marks.special }) });
     store(opened);
     const result = await stream(current.running, turn, () => store(opened));
     current.running = undefined;
@@ -138,7 +138,7 @@ async function write(turn, asked, undo) {
   } catch (error) {
     current.running = undefined;
     turn.finish(turn.written);
-    if (turn.answer === '') undo();
+    if (turn.written === '') undo();
     void endSession();
     showError(error);
   }
@@ -204,7 +204,7 @@ async function stream(generation, turn, keep) {
   const chart = new SpeedChart();
   let kept = performance.now();
   for await (const piece of generation) {
-    turn.write(piece.text);
+    turn.write(piece.text, piece.ids.length);
     const { count, tokensPerSecond } = chart.add(piece.ids.length);
     if (tokensPerSecond) turn.meta = `${count} tokens · ${rate(tokensPerSecond)} tokens/s`;
     if (performance.now() - kept < KEEP_EVERY) continue;

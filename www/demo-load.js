@@ -6,6 +6,7 @@ import { showNoModel } from './demo-model-card.js';
 import { BUILT_IN, originOf, originOfFiles } from './demo-origins.js';
 import { applySettings, loadOptions } from './demo-settings.js';
 import { closeBox, current, hideBox, setState, settle, showBox, showView } from './demo-state.js';
+import { marksOf } from './demo-thoughts.js';
 import { explain, progressWords, warningWords } from './demo-words.js';
 
 /** Set by demo.js: `taken(before)` once a model is there in place of that of `before`, and `newChat()`. */
@@ -32,9 +33,10 @@ export async function load(origin) {
   const onWarning = (warning) => showWarning(warning, origin);
   try {
     const model = await WasmModel.load(origin.source, { ...options, signal: mine.signal, onProgress, onWarning });
+    const marks = await marksOf(model);
     if (current.loading !== mine) return await model.free();
     current.loading = undefined;
-    takeModel({ model, origin, options });
+    takeModel({ model, origin, options, marks });
   } catch (error) {
     if (current.loading !== mine) return; // the newer load speaks now
     current.loading = undefined;
@@ -51,10 +53,10 @@ function freeModel(label) {
   return current.origin;
 }
 
-function takeModel({ model, origin, options }) {
+function takeModel({ model, origin, ...more }) {
   freeModel(origin.label); // where the load reported no progress
   const before = current.origin;
-  Object.assign(current, { model, origin, options });
+  Object.assign(current, { model, origin, ...more });
   hooks.taken(before);
   announce(`${origin.label} is ready`);
   settle();

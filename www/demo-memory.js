@@ -108,8 +108,8 @@ export function onForeignChange(listener) {
 /** The last turns that fit. */
 function latest(turns) {
   let left = MAX_CHARACTERS;
-  const first = turns.findLastIndex(({ user, answer, meta }) => {
-    left -= user.length + answer.length + meta.length;
+  const first = turns.findLastIndex(({ user, answer, meta, thoughts = '' }) => {
+    left -= user.length + answer.length + meta.length + thoughts.length;
     return left < 0;
   });
   return turns.slice(first + 1);

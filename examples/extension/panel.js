@@ -1,4 +1,4 @@
-import { loadModel } from '../load.js';
+import { modelOf } from '../load.js';
 
 // A GGUF on Hugging Face's hub, or the address of any other: panel.html?model=https://example.com/mine.gguf
 const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
@@ -9,7 +9,7 @@ const [summarise, stop, status, error, summary] = ['summarise', 'stop', 'status'
   document.getElementById(id),
 );
 
-let loading;
+const withModel = modelOf(MODEL, status);
 let controller;
 
 /** Title and text of the page that is shown, or of what is selected in it. */
@@ -21,13 +21,11 @@ async function readPage() {
   return { title: tab.title, text: result.slice(0, MOST) };
 }
 
-async function write({ title, text }, signal) {
+async function write(model, { title, text }, signal) {
   const messages = [
     { role: 'system', content: 'Summarise in three sentences.' },
     { role: 'user', content: `${title}\n\n${text}` },
   ];
-  loading ??= loadModel(MODEL, status);
-  const model = await loading;
   status.textContent = title;
   summary.textContent = '';
   const request = { messages, stream: true, max_completion_tokens: 200, temperature: 0.3, reasoning_effort: 'none' };
@@ -43,9 +41,9 @@ summarise.addEventListener('click', async () => {
   stop.hidden = false;
   error.textContent = '';
   try {
-    await write(await readPage(), controller.signal);
+    const shown = await readPage();
+    await withModel((model) => write(model, shown, controller.signal));
   } catch (failure) {
-    loading = undefined; // so that the next click tries again
     error.textContent = failure.message;
   }
   summarise.disabled = false;

@@ -1,4 +1,4 @@
-import { loadModel } from '../load.js';
+import { modelOf } from '../load.js';
 
 // A GGUF on Hugging Face's hub, or the address of any other: ?model=/models/mine.gguf
 const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
@@ -24,7 +24,7 @@ const [text, schema, extract, stop, status, error, json, table] = [
 text.value = TEXT.replace('\n', ' ');
 schema.value = JSON.stringify(SCHEMA, null, 2);
 
-let loading;
+const withModel = modelOf(MODEL, status);
 let controller;
 
 /** Writes the answer into the page as it comes, and returns it. */
@@ -61,6 +61,19 @@ function show(object) {
   table.replaceChildren(...rows);
 }
 
+/** Fills in the form and says how long that took. */
+async function fillIn(model, wanted, signal) {
+  status.textContent = 'writing';
+  const start = performance.now();
+  const written = await answer(model, wanted, signal);
+  if (signal.aborted) {
+    status.textContent = 'stopped';
+    return;
+  }
+  show(JSON.parse(written));
+  status.textContent = `done in ${((performance.now() - start) / 1000).toFixed(1)} s`;
+}
+
 extract.addEventListener('click', async () => {
   controller = new AbortController();
   const { signal } = controller;
@@ -70,19 +83,7 @@ extract.addEventListener('click', async () => {
   table.replaceChildren();
   try {
     const wanted = JSON.parse(schema.value);
-    loading ??= loadModel(MODEL, status).catch((failure) => {
-      loading = undefined; // so that the next click tries again
-      throw failure;
-    });
-    const model = await loading;
-    status.textContent = 'writing';
-    const start = performance.now();
-    const written = await answer(model, wanted, signal);
-    if (signal.aborted) status.textContent = 'stopped';
-    else {
-      show(JSON.parse(written));
-      status.textContent = `done in ${((performance.now() - start) / 1000).toFixed(1)} s`;
-    }
+    await withModel((model) => fillIn(model, wanted, signal));
   } catch (failure) {
     status.textContent = '';
     error.textContent = failure.message;

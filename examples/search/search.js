@@ -1,4 +1,4 @@
-import { loadModel } from '../load.js';
+import { modelOf } from '../load.js';
 
 // A GGUF on Hugging Face's hub, or the address of any other embedder: ?model=/models/mine.gguf
 const MODEL = new URLSearchParams(location.search).get('model') ?? 'ChristianAzinn/bge-small-en-v1.5-gguf:Q8_0';
@@ -18,7 +18,7 @@ notes.value = NOTES.join('\n');
 
 /** The vectors of texts that were embedded before. */
 const known = new Map();
-let loading;
+const withModel = modelOf(MODEL, status);
 
 /** A vector for each text; only new ones go through the model, all at once. */
 async function embed(model, texts) {
@@ -43,6 +43,16 @@ function show(ranked) {
   results.replaceChildren(...items);
 }
 
+/** Shows the texts, the nearest to the query first. */
+async function find(model, query, texts) {
+  const start = performance.now();
+  const [wanted, ...vectors] = await embed(model, [query, ...texts]);
+  const scored = texts.map((text, index) => ({ text, score: likeness(vectors[index], wanted) }));
+  show(scored.sort((a, b) => b.score - a.score));
+  const ms = Math.round(performance.now() - start);
+  status.textContent = `${texts.length} notes in ${ms} ms, ${wanted.length} dimensions`;
+}
+
 search.addEventListener('submit', async (event) => {
   event.preventDefault();
   const query = search.elements.query.value.trim();
@@ -50,16 +60,8 @@ search.addEventListener('submit', async (event) => {
   if (query === '' || texts.length === 0) return;
   error.textContent = '';
   try {
-    loading ??= loadModel(MODEL, status);
-    const model = await loading;
-    const start = performance.now();
-    const [wanted, ...vectors] = await embed(model, [query, ...texts]);
-    const scored = texts.map((text, index) => ({ text, score: likeness(vectors[index], wanted) }));
-    show(scored.sort((a, b) => b.score - a.score));
-    const ms = Math.round(performance.now() - start);
-    status.textContent = `${texts.length} notes in ${ms} ms, ${wanted.length} dimensions`;
+    await withModel((model) => find(model, query, texts));
   } catch (failure) {
-    loading = undefined; // so that the next click tries again
     status.textContent = '';
     error.textContent = failure.message;
   }

@@ -8,7 +8,7 @@ import type { CreateMonitor } from './types.js';
 /** `loaded` is a multiple of one over this, so that it gives away nothing of the file's size. */
 const STEPS = 0x10000;
 
-class Monitor extends EventTarget implements CreateMonitor {
+class Monitor extends EventTarget {
   readonly #handlers = new Handlers<ProgressEvent>(this);
 
   get ondownloadprogress(): CreateMonitor['ondownloadprogress'] {
@@ -30,7 +30,7 @@ export class DownloadReporter {
   constructor(callback: ((monitor: CreateMonitor) => void) | undefined) {
     if (!callback) return;
     this.#monitor = new Monitor();
-    callback(this.#monitor);
+    callback(this.#monitor as CreateMonitor); // its events of this type are `ProgressEvent`s
   }
 
   /** For `load`. The end is reported by {@link report}, once the model is ready. */

@@ -96,4 +96,14 @@ export interface LanguageModelParams {
 /** Tells how far a download is. */
 export interface CreateMonitor extends EventTarget {
   ondownloadprogress: ((event: ProgressEvent) => unknown) | null;
+  addEventListener(
+    type: 'downloadprogress',
+    listener: ((event: ProgressEvent) => unknown) | null,
+    options?: AddEventListenerOptions | boolean,
+  ): void;
+  addEventListener(
+    type: string,
+    listener: EventListenerOrEventListenerObject | null,
+    options?: AddEventListenerOptions | boolean,
+  ): void;
 }

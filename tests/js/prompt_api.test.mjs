@@ -5,6 +5,7 @@ import { beforeEach, test } from 'node:test';
 import { api, dist, plan, resetMock, seen } from './api.mjs';
 
 const { languageModel } = await import(`${dist}prompt-api/index.js`);
+const { DownloadReporter } = await import(`${dist}prompt-api/monitor.js`);
 const { regexText } = await import(`${dist}prompt-api/regex.js`);
 await api.init({ wasm: new Uint8Array(8) });
 
@@ -513,6 +514,28 @@ test('one load for all sessions; progress from 0 to 1; a load that nobody waits 
   };
   await assert.rejects(LanguageModel.create({ monitor: throws }), (error) => error === thrown);
   assert.ok(await LanguageModel.create(), 'a load that ended is begun again');
+});
+
+test('downloadprogress: each value once, for each listener once, and none after the end', async () => {
+  const heard = { attribute: [], listener: [] };
+  const reporter = new DownloadReporter((monitor) => {
+    monitor.ondownloadprogress = () => assert.fail('it was replaced');
+    monitor.ondownloadprogress = ({ loaded }) => heard.attribute.push(loaded);
+    monitor.addEventListener('downloadprogress', ({ loaded }) => heard.listener.push(loaded));
+  });
+  const download = (fraction) => reporter.onProgress({ stage: 'download', loaded: 0, fraction });
+  reporter.report(0);
+  for (const fraction of [0, 0.5, 0.5, 0.5 + 1e-6, 0.25, 1, 1]) download(fraction);
+  reporter.onProgress({ stage: 'ready', loaded: 0, fraction: 1 });
+  reporter.report(1);
+  reporter.report(1);
+  assert.deepEqual(heard.attribute, [0, 0.5, 65535 / 65536, 1]);
+  assert.deepEqual(heard.listener, heard.attribute);
+  const aborted = new DownloadReporter((monitor) => {
+    monitor.ondownloadprogress = () => assert.fail('it is closed');
+  });
+  aborted.close();
+  aborted.report(0.5);
 });
 
 test('failures of webgguf have names of the DOM; the signal of create destroys the session', async () => {

@@ -189,6 +189,14 @@ test('extension: the side panel summarises the page that is shown', async () => 
     await panel.setViewportSize({ width: 400, height: 640 });
     await panel.screenshot({ path: path.join(CACHE, 'screenshots', 'example-extension.png') });
     assert.equal(await panel.locator('#error').innerText(), '');
+    await panel.bringToFront(); // itself is no page to read
+    await panel.evaluate(() => document.querySelector('#summarise').click());
+    await textOf(panel, '#error', /./);
+    await article.bringToFront();
+    await panel.evaluate(() => document.querySelector('#summarise').click());
+    await panel.waitForFunction(() => document.querySelector('#error').innerText === '');
+    await textOf(panel, '#summary', /.{60}/s);
+    assert.equal(panel.workers().length, 1, 'the model is loaded once, whatever fails');
     assert.deepEqual(panel.crashes, []);
   } finally {
     await close();

@@ -2,7 +2,14 @@
 // `any` shows up here.
 
 import { Gpu, Tokenizer, WasmModel } from 'webgguf';
+import type { CreateMonitor } from 'webgguf/prompt-api';
 import { useChat, useModel } from 'webgguf/react';
+
+export function misuseOfMonitors(monitor: CreateMonitor): void {
+  monitor.addEventListener('downloadprogress', ({ loaded }) => console.log(loaded.toFixed(2)));
+  // @ts-expect-error progress events have loaded, not fraction
+  monitor.addEventListener('downloadprogress', ({ fraction }) => console.log(fraction));
+}
 
 export async function misuse(model: WasmModel): Promise<void> {
   // @ts-expect-error a number is no source

@@ -508,6 +508,120 @@ test('answers and code can be copied, the last answer written again', async () =
   );
 });
 
+// ---- thoughts -------------------------------------------------------------------------------------------------------
+
+/** Loads another scripted model, whose template has thoughts; with the setting it begins within one. */
+async function loadThinker(page) {
+  await page.evaluate(() => {
+    globalThis.scriptedInfo = { chatTemplate: "{{ content.split('</think>')[-1] }}" };
+    globalThis.opensThought = true;
+  });
+  await loadUrl(page, `${site.url}/thinker.gguf`);
+  await page.waitForFunction(() => document.querySelector('#model-name').innerText === 'thinker.gguf');
+  await waitForState(page, ['ready']);
+}
+
+/** Notes what the page says about thoughts, and what it shows as answer meanwhile. */
+const watchThoughts = (page) =>
+  page.evaluate(() => {
+    globalThis.seen = [];
+    new MutationObserver(() => {
+      const [box, answer] = ['.thoughts', '.assistant'].map((name) => [...document.querySelectorAll(name)].at(-1));
+      if (box?.classList.contains('thinking')) {
+        globalThis.seen.push({ says: box.querySelector('summary').textContent, answer: answer.textContent });
+      }
+    }).observe(document.querySelector('#log'), { childList: true, subtree: true, characterData: true });
+  });
+
+for (const colorScheme of ['light', 'dark']) {
+  test(`thoughts are folded above the answer, in ${colorScheme} mode`, async () => {
+    await withScripted(
+      async (page) => {
+        await loadThinker(page);
+        await watchThoughts(page);
+        await script(page, { text: '<think>\nFirst, **one**.\n\n- two\n</think>\n\nThe *answer*.', size: 3 });
+        assert.equal(await say(page, 'How many?'), 'The answer.');
+        const seen = await page.evaluate(() => globalThis.seen);
+        assert.ok(seen.length > 3, 'it says that the model thinks');
+        for (const { says, answer } of seen) {
+          assert.match(says, /^Thinking · \d+ tokens$/);
+          assert.equal(answer, '', 'no thought is in the answer');
+        }
+        const summary = page.locator('.thoughts > summary');
+        assert.match(await summary.innerText(), /^Thought for \d+ tokens, \d+\.\d s$/);
+        assert.equal(await page.locator('.thought strong').isVisible(), false, 'folded');
+        await summary.focus();
+        await page.keyboard.press('Enter');
+        assert.equal(await page.locator('.thought strong').innerText(), 'one');
+        assert.equal(await page.locator('.thought li').innerText(), 'two');
+        assert.deepEqual(await page.evaluate(() => globalThis.asked.showSpecial), ['<think>', '</think>']);
+        await screenshot(page, `demo-thoughts-${colorScheme}`);
+        assert.deepEqual(await violations(page), []);
+        await visitAgain(page);
+        assert.match(await summary.innerText(), /^Thought for/, 'thoughts are kept');
+        assert.equal(await page.innerText('.assistant'), 'The answer.');
+      },
+      { colorScheme },
+    );
+  });
+}
+
+test('a prompt that ends within a thought, an answer without one, and a stop while the model thinks', async () => {
+  await withScripted(async (page) => {
+    await loadThinker(page);
+    const boxes = page.locator('.thoughts:visible');
+    await script(page, { text: 'Just this.' });
+    assert.equal(await say(page, 'One?'), 'Just this.');
+    assert.equal(await boxes.count(), 0, 'no thoughts, no box');
+    await page.click('#settings > summary');
+    await page.check('#thinking');
+    await script(page, { text: 'Hm.</think>Two.', size: 2 });
+    assert.equal(await say(page, 'And now?'), 'Two.');
+    assert.equal((await page.locator('.thought').last().textContent()).trim(), 'Hm.');
+    await script(page, { text: 'word '.repeat(2000), wait: 5 });
+    await send(page, 'And then?');
+    await page.locator('.thinking').waitFor();
+    await page.keyboard.press('Escape');
+    await waitForState(page, ['ready']);
+    assert.equal(await boxes.count(), 2);
+    assert.match(await boxes.last().locator('summary').innerText(), /^Thought for/);
+    assert.equal(await page.locator('.assistant').last().innerText(), '');
+    await script(page, { text: 'Three.</think>Four.' });
+    await page.getByRole('button', { name: 'Regenerate' }).click();
+    await page.locator('.assistant', { hasText: 'Four.' }).waitFor();
+  });
+});
+
+test('thoughts are told apart however the text is cut, for all marks', async () => {
+  await withScripted(async (page) => {
+    const wrong = await page.evaluate(async () => {
+      const { marksOf, splitThoughts } = await import('./demo-thoughts.js');
+      const texts = [
+        ['</think>', '<think>\nA < b.\n</think>\n\nYes.'],
+        ['[THINK]', '[THINK]A < b.[/THINK]Yes.'],
+        ['<|channel>', '<|channel>thought\nA < b.<channel|>Yes.'],
+        ['<|channel|>', '<|channel|>analysis<|message|>A < b.assistant<|channel|>final<|message|>Yes.'],
+        ['<|channel|>', '<|channel|>final<|message|>Yes.', ''],
+        ['</think>', 'Yes.', ''],
+        ['nothing', '<think>Yes.', '', '<think>Yes.'],
+      ];
+      const wrong = [];
+      for (const [chatTemplate, text, thoughts = 'A < b.', answer = 'Yes.'] of texts) {
+        const model = { info: { chatTemplate }, applyChatTemplate: async () => '' };
+        const marks = await marksOf(model);
+        for (let at = 0; at <= text.length; at += 1) {
+          const part = splitThoughts(text.slice(0, at), marks);
+          if (!thoughts.startsWith(part.thoughts) || !answer.startsWith(part.answer)) wrong.push([text, at, part]);
+        }
+        const whole = splitThoughts(text, marks, { isOver: true });
+        if (whole.thoughts !== thoughts || whole.answer !== answer) wrong.push([text, whole]);
+      }
+      return wrong;
+    });
+    assert.deepEqual(wrong, []);
+  });
+});
+
 // ---- what is kept between visits ------------------------------------------------------------------------------------
 
 /** Opens the page afresh, without what its address said. */

@@ -89,7 +89,12 @@ class Session {
 }
 
 export class WasmModel {
-  info = info;
+  info = { ...info, ...globalThis.scriptedInfo };
+
+  /** As templates of models that think: `globalThis.opensThought` ends the prompt within a thought. */
+  async applyChatTemplate(_messages, { enableThinking }) {
+    return enableThinking && globalThis.opensThought ? '<user>?<assistant><think>\n' : '<user>?<assistant>';
+  }
 
   static async inspect(source) {
     globalThis.inspected = source;
