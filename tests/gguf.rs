@@ -580,7 +580,7 @@ fn a_large_vocabulary_reads_in_linear_time() {
         .pair("scores", Value::Array(scores))
         .zeros("t", GgmlType::F32, &[1])
         .build();
-    for (piece, limit_ms) in [(64 << 10, 1000), (usize::MAX, 1000), (1, 5000)] {
+    for (piece, limit_ms) in [(64 << 10, 20_000), (usize::MAX, 20_000), (1, 60_000)] {
         for size in [None, Some(bytes.len() as u64)] {
             let start = Instant::now();
             let gguf = read_in(&bytes, piece, size).unwrap();

@@ -1,10 +1,8 @@
 // Drives the demo page as a person would. The page tells its state in `data-state` of its root element:
 // loading, ready, generating or error.
 
+import { PATIENCE_MS } from './browser.mjs';
 import { Stop } from './common.mjs';
-
-const LOAD_MS = 120_000;
-const WRITE_MS = 180_000;
 
 /**
  * Opens a page that keeps everything the console said in `page.log`, and every uncaught error in `page.crashes`.
@@ -23,12 +21,12 @@ export async function openPage(browser, url, { serviceWorkers = 'block' } = {}) 
 /** Opens the demo and waits until its model is loaded. */
 export async function openDemo(browser, url) {
   const page = await openPage(browser, url);
-  await waitForState(page, ['ready'], LOAD_MS);
+  await waitForState(page, ['ready']);
   return page;
 }
 
 /** Waits until the page is in one of `states`; an error it shows meanwhile, unless waited for, ends the wait. */
-export async function waitForState(page, states, timeout = LOAD_MS) {
+export async function waitForState(page, states, timeout = PATIENCE_MS) {
   const seen = await page
     .waitForFunction(
       (wanted) => {
@@ -56,7 +54,7 @@ export async function waitForState(page, states, timeout = LOAD_MS) {
 /** Sends a message and waits for the whole answer. */
 export async function say(page, prompt) {
   await send(page, prompt);
-  await waitForState(page, ['ready'], WRITE_MS);
+  await waitForState(page, ['ready']);
   return page.locator('.message.assistant').last().innerText();
 }
 
@@ -65,7 +63,5 @@ export async function send(page, prompt) {
   const before = await page.locator('.message.assistant').count();
   await page.fill('#prompt', prompt);
   await page.click('#send');
-  await page.waitForFunction((count) => document.querySelectorAll('.message.assistant').length > count, before, {
-    timeout: 10_000,
-  });
+  await page.waitForFunction((count) => document.querySelectorAll('.message.assistant').length > count, before);
 }

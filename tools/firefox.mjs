@@ -13,7 +13,7 @@ import { CACHE, Stop, which } from './common.mjs';
 export const DRIVER = path.join(CACHE, 'lavapipe');
 export const MANIFEST = path.join(DRIVER, 'driver.json');
 
-const START_MS = 60_000;
+const START_MS = 240_000;
 const PREFERENCES = {
   'dom.webgpu.enabled': true,
   // A driver without a GPU is on the list of those that are not trusted.
@@ -107,7 +107,7 @@ async function connect(child, profile) {
   const port = await portOf(child, path.join(profile, 'MarionetteActivePort'));
   const send = await openSocket(port);
   await send('WebDriver:NewSession', { capabilities: { alwaysMatch: { pageLoadStrategy: 'normal' } } });
-  await send('WebDriver:SetTimeouts', { script: 900_000, pageLoad: 60_000 });
+  await send('WebDriver:SetTimeouts', { script: 900_000, pageLoad: 240_000 });
   return {
     open: (url) => send('WebDriver:Navigate', { url }),
     evaluate: async (work, ...args) => {

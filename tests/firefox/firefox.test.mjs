@@ -39,7 +39,7 @@ async function reported(pathname, parameters, timeoutMs) {
 }
 
 test('kernels compute right values', async (t) => {
-  const { cases, passed, skipped } = await reported('kernels.html', { each: EACH, seed: 1 }, 400_000);
+  const { cases, passed, skipped } = await reported('kernels.html', { each: EACH, seed: 1 }, 1_000_000);
   t.diagnostic(`${passed} cases passed, ${skipped} skipped`);
   const wrong = cases.filter(({ status }) => status !== 'passed' && status !== 'skipped');
   assert.deepEqual(wrong.slice(0, 5), [], `${wrong.length} failed`);
@@ -50,7 +50,7 @@ test('kernels compute right values', async (t) => {
 });
 
 test('models answer like llama.cpp', async (t) => {
-  const { adapter, passed, models } = await reported('answers.html', { only: MODELS.join() }, 200_000);
+  const { adapter, passed, models } = await reported('answers.html', { only: MODELS.join() }, 600_000);
   t.diagnostic(`${passed} answers on ${adapter}`);
   const wrong = models.filter(({ status }) => status !== 'passed');
   assert.deepEqual(wrong, []);
@@ -70,15 +70,15 @@ async function waitFor(wanted, timeoutMs) {
 
 test('the demo tells a story', async () => {
   await firefox.open(`${url}/?backend=webgpu`);
-  await waitFor('ready', 60_000);
+  await waitFor('ready', 240_000);
   await firefox.evaluate(() => {
     document.querySelector('#max-tokens').value = 60;
     document.querySelector('#seed').value = 1;
     document.querySelector('#prompt').value = 'Tell me a story about a hedgehog who finds a silver key.';
     document.querySelector('#send').click();
   });
-  await waitFor('generating', 30_000);
-  await waitFor('ready', 60_000);
+  await waitFor('generating', 240_000);
+  await waitFor('ready', 240_000);
   const file = path.join(CACHE, 'screenshots', 'firefox-demo.png');
   fs.mkdirSync(path.dirname(file), { recursive: true });
   fs.writeFileSync(file, await firefox.screenshot());

@@ -77,6 +77,10 @@ class FakeDirectory {
 class FakeLocks {
   #held = new Map();
 
+  async query() {
+    return { held: [...this.#held].filter(([, queue]) => queue.length > 0).map(([name]) => ({ name })) };
+  }
+
   request(name, { ifAvailable, steal, signal } = {}, work) {
     return new Promise((resolve, reject) => {
       const holder = { reject };

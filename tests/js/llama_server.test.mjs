@@ -36,7 +36,7 @@ async function startServer() {
   const child = spawn(PYTHON, [SERVER, MODEL, TWIN, `${port}`], { stdio: 'ignore' });
   after(() => child.kill());
   const baseURL = `http://127.0.0.1:${port}/v1`;
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let tries = 0; tries < 1200; tries += 1) {
     if (await fetch(`${baseURL}/models`).catch(() => undefined)) return baseURL;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }

@@ -19,6 +19,7 @@ export function resetMock() {
     others: [],
     templates: [],
     recovered: 0,
+    nexts: 0,
   });
   for (const key of Object.keys(plan)) delete plan[key];
 }
@@ -189,6 +190,7 @@ export class WasmModel {
 
   next() {
     return this.#alone(async () => {
+      seen.nexts += 1;
       await sleep(plan.tokenMs ?? 1);
       if (plan.nextFails) throw plan.nextFails;
       if (plan.loseAt === this.#ids.length) {

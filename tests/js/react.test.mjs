@@ -96,8 +96,8 @@ test('stop keeps what was written; another message ends the answer before it', a
   plan.tokenMs = 1;
   const store = await chat();
   const sent = store.send('Hi');
-  await new Promise((resolve) => setTimeout(resolve, 60));
-  assert.equal(store.state().status, 'writing');
+  const isWriting = () => store.state().status === 'writing' && store.state().messages.at(-1).content !== '';
+  while (!isWriting()) await new Promise((resolve) => setTimeout(resolve, 5));
   await store.stop();
   await sent;
   assert.equal(store.state().status, 'idle');

@@ -140,9 +140,9 @@ for (const worker of [false, true]) {
     const generation = model.generate('a');
     const first = generation.next();
     await new Promise((resolve) => setTimeout(resolve, 50));
-    const start = now.call(performance);
+    const { length } = seen.loads;
     await generation.stop();
-    assert.ok(now.call(performance) - start < 900, 'the load ends at its next report');
+    assert.equal(seen.loads.length, length, 'the load ends at its next report');
     assert.equal((await first).done, true);
     assert.equal((await generation).finishReason, 'abort');
     const embedding = model.embed('ab', { signal: AbortSignal.timeout(50) });

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { browserFlags, findBrowser, openBrowser } from '../../tools/browser.mjs';
+import { browserFlags, findBrowser, openBrowser, patient } from '../../tools/browser.mjs';
 import { CACHE, must, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
@@ -39,7 +39,6 @@ after(async () => {
 /** Opens an example, lets `use` use it, takes a picture of it, and wants no error in it. */
 async function withExample(name, query, use) {
   const page = await openPage(browser, `${site.url}/${name}/${query}`);
-  page.setDefaultTimeout(40_000);
   try {
     await use(page);
     await picture(page, name);
@@ -129,7 +128,6 @@ test('next: a chat as static files, with its model in a worker', async () => {
   await must(process.execPath, args, { cwd: SOURCE, env: { NEXT_TELEMETRY_DISABLED: '1' }, quiet: true });
   const own = await serve({ mounts: { ...MOUNTS, '/': path.join(SOURCE, 'next', 'out') } });
   const page = await openPage(browser, `${own.url}/?model=${STORYTELLER}`);
-  page.setDefaultTimeout(40_000);
   try {
     await page.getByRole('button', { name: 'Load the model' }).click();
     await page.getByRole('button', { name: 'Tell me a story about a lighthouse' }).click();
@@ -156,7 +154,6 @@ test('next: a chat as static files, with its model in a worker', async () => {
 test('offline: page and model are there when the server is gone', async () => {
   const own = await serve({ mounts: MOUNTS });
   const page = await openPage(browser, `${own.url}/offline/?model=${STORYTELLER}`, { serviceWorkers: 'allow' });
-  page.setDefaultTimeout(40_000);
   try {
     await page.getByRole('button', { name: 'Keep the model here' }).click();
     await textOf(page, '#model', /6\.8 MB/);
@@ -208,16 +205,16 @@ async function openExtension() {
   const folder = path.join(SOURCE, 'extension', 'dist');
   const flags = [`--disable-extensions-except=${folder}`, `--load-extension=${folder}`];
   const feature = '--disable-features=DisableLoadExtensionCommandLineSwitch';
-  const context = await chromium.launchPersistentContext('', {
+  const launched = await chromium.launchPersistentContext('', {
     executablePath: findBrowser(),
     headless: true,
     ignoreDefaultArgs: ['--disable-extensions'],
     args: [...browserFlags(), ...flags, feature],
   });
+  const context = patient(launched);
   const [background = await context.waitForEvent('serviceworker')] = context.serviceWorkers();
   const { host } = new URL(background.url());
   const panel = await openPage(context, `chrome-extension://${host}/panel.html?model=${site.url}${STORYTELLER}`);
-  panel.setDefaultTimeout(40_000);
   const article = await context.newPage();
   await article.goto(`${site.url}/hare`);
   return { panel, article, close: () => context.close() };

@@ -8,7 +8,7 @@ import { CACHE, must, readJson, ROOT } from '../../tools/common.mjs';
 const HERE = path.join(ROOT, 'tests', 'package');
 const BASE = path.join(CACHE, 'package');
 const MODEL = path.join(ROOT, 'www', 'models', 'storyteller.gguf');
-const NPM_FLAGS = ['--no-audit', '--no-fund', '--prefer-offline'];
+const NPM_FLAGS = ['--no-audit', '--no-fund', '--prefer-offline', '--fetch-retries=6'];
 
 /** The folder with the apps. */
 export const APPS = path.join(BASE, 'apps');

@@ -11,7 +11,7 @@ export async function outcomeOf(browser, url) {
   const log = () => [...page.log, ...page.crashes].join('\n');
   try {
     await page
-      .waitForFunction(() => /^(done|failed)/.test(document.title), null, { timeout: 90_000 })
+      .waitForFunction(() => /^(done|failed)/.test(document.title))
       .catch(() => assert.fail(`nothing happened on ${url}:\n${log()}`));
     return { title: await page.title(), text: await page.locator('#output').innerText(), log: log() };
   } finally {

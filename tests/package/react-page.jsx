@@ -42,7 +42,7 @@ function show(list) {
 
 async function until(condition) {
   for (const start = performance.now(); !condition(); ) {
-    if (performance.now() - start > 20_000) throw new Error(`waited in vain: ${condition}`);
+    if (performance.now() - start > 240_000) throw new Error(`waited in vain: ${condition}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import path from 'node:path';
 import { readJson } from '../../tools/common.mjs';
-import { MODELS, openSite, screenshot } from './site.mjs';
+import { MODELS, openSite, reportOf, screenshot } from './site.mjs';
 
 const MODEL = 'qwen3-q4_0';
 let deliver = () => {};
@@ -35,7 +35,7 @@ async function reported(from, parameters, look = () => {}) {
   });
   const page = await from.open(`/answers.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
   try {
-    const result = await arrived;
+    const result = await reportOf(page, arrived);
     await page.waitForFunction(() => !document.documentElement.hidden);
     await look(page);
     return result;

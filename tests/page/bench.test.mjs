@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { markdown } from '../../www/bench-report.js';
-import { openSite, screenshot } from './site.mjs';
+import { openSite, reportOf, screenshot } from './site.mjs';
 
 const MODEL = '/fixtures/models/qwen3-q4_0.gguf';
 const SMALL_RUN = { model: MODEL, prompt: 32, predict: 16, runs: 1, backend: 'webgpu' };
@@ -25,12 +25,8 @@ async function bench(parameters, look = () => {}) {
     deliver = resolve;
   });
   const page = await site.open(`/bench.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
-  const late = new Promise((resolve, reject) => {
-    const said = () => [...page.log, ...page.crashes].join('\n');
-    setTimeout(() => reject(new Error(`no report; the page said:\n${said()}`)), 60_000).unref();
-  });
   try {
-    const result = await Promise.race([arrived, late]);
+    const result = await reportOf(page, arrived);
     await page.waitForFunction(() => ['done', 'error'].includes(document.documentElement.dataset.state));
     return { result, seen: await look(page), shown: await page.locator('main').innerText() };
   } finally {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import path from 'node:path';
 import { readJson, ROOT } from '../../tools/common.mjs';
-import { openSite, SMALL } from './site.mjs';
+import { openSite, reportOf, SMALL } from './site.mjs';
 
 const EMBEDDERS = path.join(ROOT, 'tests', 'fixtures', 'embedders');
 const expected = (name) => readJson(path.join(EMBEDDERS, `${name}.json`));
@@ -22,10 +22,7 @@ async function evaluate(parameters) {
   });
   const page = await site.open(`/evaluate.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
   try {
-    const late = new Promise((_, reject) => {
-      setTimeout(() => reject(new Error(`no report: ${page.log}, ${page.crashes}`)), 120_000).unref();
-    });
-    return await Promise.race([arrived, late]);
+    return await reportOf(page, arrived);
   } finally {
     await page.close();
   }

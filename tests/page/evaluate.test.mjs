@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import path from 'node:path';
 import { readJson } from '../../tools/common.mjs';
-import { agree, expectations, MODELS, openSite, PREDICT, sameGreedy, SMALL, STORYTELLER } from './site.mjs';
+import { agree, expectations, MODELS, openSite, PREDICT, reportOf, sameGreedy, SMALL, STORYTELLER } from './site.mjs';
 
 const MODELS_HERE = ['qwen3-q4_0', 'llama-q4_1-split'];
 
@@ -19,14 +19,8 @@ async function evaluate(parameters) {
     deliver = resolve;
   });
   const page = await site.open(`/evaluate.html?${query}`);
-  const late = new Promise((resolve, reject) => {
-    setTimeout(
-      () => reject(new Error(`no report; the page said:\n${[...page.log, ...page.crashes].join('\n')}`)),
-      120_000,
-    ).unref();
-  });
   try {
-    const result = await Promise.race([arrived, late]);
+    const result = await reportOf(page, arrived);
     const shown = await page.locator('body').innerText();
     return { result, shown };
   } finally {

@@ -27,13 +27,14 @@ class Generation {
     this.#over = resolve;
   });
 
-  constructor({ text, size = 7, wait = 2 }) {
-    Object.assign(this, { text, size, wait });
+  constructor({ text, size = 7, wait = 2, holdAt = Infinity }) {
+    Object.assign(this, { text, size, wait, holdAt });
   }
 
   async *[Symbol.asyncIterator]() {
     for (let at = 0; at < this.text.length && !this.#cancelled; at += this.size) {
       await pause(this.wait);
+      while (at >= this.holdAt && !globalThis.goesOn) await pause(5);
       const text = this.text.slice(at, at + this.size);
       this.#text += text;
       yield { text, ids: new Uint32Array(2) };

@@ -79,7 +79,8 @@ test('models on the device of a Gpu: one device, hidden states as tensors, each 
     const gone = await failure(WasmModel.load(url, { gpu }));
     await second.free();
     await own.free();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    const late = new Promise((resolve) => setTimeout(resolve, 60_000));
+    await Promise.race([late, Promise.all(devices.map(({ device }) => device.lost))]);
     return {
       ids: [alone, shared, again, after].map(({ ids }) => [...ids].join()),
       shape: states.shape,

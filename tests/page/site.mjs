@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after } from 'node:test';
-import { openBrowser } from '../../tools/browser.mjs';
+import { openBrowser, PATIENCE_MS } from '../../tools/browser.mjs';
 import { copyLibraries } from '../../tools/build.mjs';
 import { CACHE, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
@@ -33,6 +33,23 @@ export async function openSite(options = {}) {
   return { url, browser, open: (pathname) => openPage(browser, url + pathname) };
 }
 
+/** Waits until `condition` holds, looking again and again; `what` it was goes into the error. */
+export async function until(condition, what) {
+  for (const start = performance.now(); !(await condition()); ) {
+    assert.ok(performance.now() - start < PATIENCE_MS, `waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** What `arrived` gives: the report of `page`. Fails with what the page said where none comes. */
+export function reportOf(page, arrived) {
+  const late = new Promise((_, reject) => {
+    const said = () => [...page.log, ...page.crashes].join('\n');
+    setTimeout(() => reject(new Error(`no report; the page said:\n${said()}`)), PATIENCE_MS).unref();
+  });
+  return Promise.race([arrived, late]);
+}
+
 /** Expectations from llama.cpp by model name, `same_as` resolved. */
 export function expectations() {
   return readExpectations(MODELS).map((entry) => ({ ...entry, url: `/fixtures/models/${entry.files[0]}` }));
@@ -55,11 +72,18 @@ export const badRoutes = {
     response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes.length });
     response.write(bytes.subarray(0, bytes.length / 2), () => setTimeout(() => response.destroy(), 50));
   },
-  /** Sends all but the last bytes, which are weights, then hangs up, every time. */
-  late: (file) => (request, response) => {
-    const bytes = fs.readFileSync(file);
-    response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes.length });
-    response.write(bytes.subarray(0, bytes.length - 100), () => setTimeout(() => response.destroy(), 500));
+  /** Sends all but the last bytes, which are weights; hangs up once its `hangUp()` is called, and from then on. */
+  late: (file) => {
+    let hangUp;
+    const isTime = new Promise((resolve) => {
+      hangUp = resolve;
+    });
+    const route = (request, response) => {
+      const bytes = fs.readFileSync(file);
+      response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes.length });
+      response.write(bytes.subarray(0, bytes.length - 100), () => isTime.then(() => response.destroy()));
+    };
+    return Object.assign(route, { hangUp });
   },
   /** Knows no ranges, and does not say how long the file is. */
   plain: (file) => (request, response) => {
