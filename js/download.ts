@@ -83,7 +83,7 @@ export class Download implements ByteSource {
   async #openWhole(): Promise<Response> {
     const response = await this.#fetch(new Request(this.#request.clone(), { signal: this.#signal }));
     if (!response.ok) {
-      void response.body?.cancel();
+      drop(response);
       throw this.#failed(statusOf(response));
     }
     const size = announcedSize(response);
@@ -108,7 +108,7 @@ export class Download implements ByteSource {
       this.#size = announcedSize(response);
       return response;
     }
-    void response.body?.cancel();
+    drop(response);
     return undefined;
   }
 
@@ -207,7 +207,7 @@ export class Download implements ByteSource {
   #checkRest(response: Response, cause: unknown): void {
     const problem = this.#problemOf(response, this.#facts);
     if (!problem) return;
-    void response.body?.cancel();
+    drop(response);
     throw this.#cut(problem, cause);
   }
 
@@ -318,7 +318,7 @@ export async function fetchRange(
   try {
     const response = await fetch(new Request(request.clone(), { headers }));
     if (response.status !== 206) {
-      void response.body?.cancel();
+      drop(response);
       throw failed(response.ok ? 'the server takes no range requests' : statusOf(response));
     }
     const bytes = new Uint8Array(await response.arrayBuffer());
@@ -328,6 +328,11 @@ export async function fetchRange(
     if (cause instanceof WebggufError) throw cause;
     throw failed('could not be fetched', cause);
   }
+}
+
+/** Ends a response that nobody reads; its connection may have broken meanwhile. */
+function drop(response: Response): void {
+  response.body?.cancel().catch(() => {});
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

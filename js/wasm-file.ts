@@ -101,7 +101,7 @@ export async function openWasm(input: WasmInput, of: PackageFile = ENGINE): Prom
 function checkResponse(response: Response, of: PackageFile): Response {
   const isPage = response.headers.get('content-type')?.startsWith('text/html');
   if (response.ok && !isPage) return response;
-  void response.body?.cancel();
+  response.body?.cancel().catch(() => {});
   const what = isPage && response.ok ? 'a web page instead of WebAssembly' : `HTTP status ${response.status}`;
   throw new WebggufError('download_failed', `${response.url}: ${what}; ${giveUrl(of)}`);
 }
