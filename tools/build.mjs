@@ -74,7 +74,10 @@ export function copyLibraries() {
     const text = fs.readFileSync(path.join(ROOT, 'node_modules', source), 'utf8');
     fs.mkdirSync(VENDOR, { recursive: true });
     // The source maps are not copied.
-    fs.writeFileSync(path.join(VENDOR, name), text.replace(/^\/\/# sourceMappingURL=.*$/m, ''));
+    const wanted = text.replace(/^\/\/# sourceMappingURL=.*$/m, '');
+    const file = path.join(VENDOR, name);
+    // Another page may be reading it.
+    if (!fs.existsSync(file) || fs.readFileSync(file, 'utf8') !== wanted) fs.writeFileSync(file, wanted);
   }
 }
 

@@ -89,15 +89,21 @@ function killGroup(child) {
   }
 }
 
+/** Programs that run now. */
+const running = new Set();
+
+function endAll() {
+  running.forEach(killGroup);
+  process.exit(130);
+}
+
 /** Ends `child` and its children when this process is interrupted; returns how to forget about it. */
 function endWithUs(child) {
-  const end = () => {
-    killGroup(child);
-    process.exit(130);
-  };
-  process.once('SIGINT', end).once('SIGTERM', end);
+  if (running.size === 0) process.once('SIGINT', endAll).once('SIGTERM', endAll);
+  running.add(child);
   return () => {
-    process.off('SIGINT', end).off('SIGTERM', end);
+    running.delete(child);
+    if (running.size === 0) process.off('SIGINT', endAll).off('SIGTERM', endAll);
   };
 }
 

@@ -1,7 +1,10 @@
 // `npm test`: prepares, builds, runs every suite, and counts. The last line is `N passed, N failed`, with
 // `, N skipped` where tests were skipped. `npm test -- --only host,page` runs some suites, `--list` names them.
+// Two suites run at a time, unless the machine is small or `--lanes 1` says otherwise; each prints its output in one
+// block when it is over.
 
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { findBrowser, findDriver } from './browser.mjs';
 import { build, buildHarness, core, GRAMMAR_BUDGET, isForGrammars, SIZE_BUDGET, sizes, sum } from './build.mjs';
@@ -19,17 +22,21 @@ import {
   which,
   writeJson,
 } from './common.mjs';
+import { inLanes } from './lanes.mjs';
 import { prepare } from './prepare.mjs';
 import { option } from './serve.mjs';
 import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
 import { style } from './style.mjs';
 import { findToolchain, findWasmPack, rustEnv } from './toolchain.mjs';
 
-const SUITE_MS = 45 * 60_000;
-/** What the slowest file of tests, the one of mutants, takes twice. */
-const FILE_MS = 20 * 60_000;
+const SUITE_MS = 80 * 60_000;
+/** What the slowest file of tests, the one of mutants, takes four times. */
+const FILE_MS = 40 * 60_000;
+/** A browser and what it does in software beside a compiler: two suites at a time need a core and this much each. */
+const LANE_BYTES = 3e9;
+const LONGEST = 'browser';
 
-/** Suites in the order they run; `needsBuild` ones are failed without a run when the package does not build. */
+/** Suites as they are listed; `needsBuild` ones are failed without a run when the package does not build. */
 const SUITES = [
   { name: 'style', about: 'rustfmt, clippy, Biome, width of lines', work: style },
   { name: 'host', about: 'cargo test: everything that needs no browser', work: host },
@@ -85,7 +92,7 @@ async function browser() {
   const env = {
     ...rustEnv(bin),
     WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile,
-    WASM_BINDGEN_TEST_TIMEOUT: '2400',
+    WASM_BINDGEN_TEST_TIMEOUT: '4500',
   };
   const args = [
     'test',
@@ -108,7 +115,7 @@ async function browser() {
 
 async function nodeTests(folder) {
   const files = filesUnder(folder).filter((file) => file.endsWith('.test.mjs'));
-  // One file at a time: each drives a browser, and timings are part of what is tested.
+  // One file at a time: each drives a browser of its own.
   // A file that does not end is failed and the next one runs.
   const args = ['--test', '--test-reporter=spec', '--test-concurrency=1', `--test-timeout=${FILE_MS}`, ...files];
   return countNode(await run(process.execPath, args, { timeoutMs: SUITE_MS }));
@@ -181,12 +188,12 @@ function withExitCode(counts, code) {
 
 // ---- the run --------------------------------------------------------------------------------------------------------
 
-async function runSuite(suite, buildError) {
+async function runSuite(suite, building) {
   console.log(`\n==== ${suite.name}: ${suite.about}`);
   const start = performance.now();
   let counts;
   try {
-    if (suite.needsBuild && buildError) throw new Stop('the package did not build');
+    if (suite.needsBuild && (await building)) throw new Stop('the package did not build');
     counts = await suite.work();
     if (counts.passed + counts.failed + counts.skipped === 0) throw new Stop('the suite ran no test');
   } catch (error) {
@@ -215,6 +222,28 @@ function chooseSuites() {
   return SUITES.filter(({ name }) => !only || only.includes(name));
 }
 
+function laneCount() {
+  const fitting = Math.min(os.availableParallelism(), Math.floor(os.totalmem() / LANE_BYTES), 2);
+  return Math.max(1, Number(option('lanes', fitting)));
+}
+
+/** Runs the suites; their rows, in the order of `chosen`. */
+async function runSuites(chosen) {
+  const lanes = Math.min(laneCount(), chosen.length);
+  let built;
+  const building = new Promise((resolve) => {
+    built = resolve;
+  });
+  // With two lanes the suite that takes longest, which needs no build, begins beside that.
+  const order = lanes > 1 ? chosen.toSorted((a, b) => (b.name === LONGEST) - (a.name === LONGEST)) : chosen;
+  const jobs = order.map((suite) => ({ name: suite.name, work: () => runSuite(suite, building) }));
+  const at = lanes > 1 && order[0].name === LONGEST ? 1 : 0;
+  const build = { name: 'build', work: async () => built(await tryBuild()) };
+  if (chosen.some((suite) => suite.needsBuild)) jobs.splice(at, 0, build);
+  const rows = await inLanes(lanes, jobs);
+  return chosen.map((suite) => rows.find((row) => row?.name === suite.name));
+}
+
 function printTable(rows) {
   const line = ({ name, passed, failed, skipped, time }) =>
     `${name.padEnd(10)}${[passed, failed, skipped].map((n) => String(n).padStart(9)).join('')}${time.padStart(11)}`;
@@ -231,9 +260,7 @@ async function main() {
   const chosen = chooseSuites();
   fs.mkdirSync(CACHE, { recursive: true });
   await prepare({ tests: true });
-  const buildError = chosen.some((suite) => suite.needsBuild) ? await tryBuild() : null;
-  const rows = [];
-  for (const suite of chosen) rows.push(await runSuite(suite, buildError));
+  const rows = await runSuites(chosen);
   printTable(rows);
   const [passed, failed, skipped] = ['passed', 'failed', 'skipped'].map((key) => sum(rows, key));
   if (failed > 0) process.exitCode = 1;
