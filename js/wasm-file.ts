@@ -51,9 +51,15 @@ export function setGrammarFile(input: WasmInput | Promise<WasmInput> | undefined
   grammarInput ??= input;
 }
 
+/** What {@link setGrammarFile} was given first. A response can be read once, so each gets a copy. @internal */
+export async function givenGrammarFile(): Promise<WasmInput | undefined> {
+  const input = await grammarInput;
+  return input instanceof Response ? input.clone() : input;
+}
+
 /** The file for grammars. @internal */
 export async function grammarFile(): Promise<WasmFile> {
-  const input = await grammarInput;
+  const input = await givenGrammarFile();
   return input === undefined ? besideScript(GRAMMAR) : openWasm(input, GRAMMAR);
 }
 

@@ -4,7 +4,7 @@
 import { WebggufError, fromWasm } from './errors.js';
 import { show } from './options.js';
 import type { WasmInput } from './types.js';
-import { openWasm, setGrammarFile, wasmBesideScript } from './wasm-file.js';
+import { givenGrammarFile, openWasm, setGrammarFile, wasmBesideScript } from './wasm-file.js';
 import glue, { inspect, TensorEngine, VocabularyHandle, WasmModel } from './wasm/webgguf.js';
 
 /** Options of {@link init}. */
@@ -27,7 +27,7 @@ export interface InitOptions {
 
 let started: Promise<void> | undefined;
 /** What the last `init` was given, for workers. */
-let settings: Omit<InitOptions, 'wasm'> & { wasm?: WasmInput | undefined } = {};
+let settings: { wasm?: WasmInput | undefined; worker?: string | URL | undefined } = {};
 
 /**
  * Starts WebAssembly. Only needed where `webgguf_bg.wasm` is served from elsewhere, or to do this work early:
@@ -69,7 +69,7 @@ export async function wasmClasses(): Promise<WasmClasses> {
 /** What `init` has to be given in a worker of this page; waits for an `init` that is on. @internal */
 export async function initForWorker(): Promise<InitOptions> {
   await started?.catch(() => {});
-  const [wasm, grammarWasm] = await Promise.all([settings.wasm, settings.grammarWasm].map(forWorker));
+  const [wasm, grammarWasm] = await Promise.all([settings.wasm, givenGrammarFile()].map(forWorker));
   return { wasm, grammarWasm };
 }
 
@@ -91,11 +91,11 @@ function baseUrl(): string {
   return globalThis.document?.baseURI ?? location.href;
 }
 
-async function start({ wasm, worker, grammarWasm }: InitOptions): Promise<void> {
+async function start({ wasm, worker }: InitOptions): Promise<void> {
   checkWebAssembly();
   const input = await wasm;
   // A response can be read once.
-  settings = { wasm: input instanceof Response ? input.clone() : input, worker, grammarWasm };
+  settings = { wasm: input instanceof Response ? input.clone() : input, worker };
   const file = input === undefined ? await wasmBesideScript() : await openWasm(input);
   try {
     await glue({ module_or_path: file });

@@ -221,6 +221,31 @@ test('a worker that fails rejects all that waits, with a code', async () => {
   assert.deepEqual(unhandled, []);
 });
 
+/** The bytes of the file for grammars in a message to a worker. */
+function grammarBytesIn(value) {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return undefined;
+  if (value.grammarWasm) return [...new Uint8Array(value.grammarWasm)];
+  return Object.values(value).map(grammarBytesIn).find(Boolean);
+}
+
+test('each worker gets the file for grammars that the page names, also after WebAssembly has started', async () => {
+  const found = [];
+  globalThis.Worker = class extends MockWorker {
+    postMessage(message, transfer) {
+      const bytes = grammarBytesIn(message);
+      if (bytes) found.push(bytes);
+      super.postMessage(message, transfer);
+    }
+  };
+  await init({ grammarWasm: new Response(Uint8Array.of(7, 8, 9)) });
+  for (const model of [await load(), await load()]) await model.free();
+  globalThis.Worker = MockWorker;
+  assert.deepEqual(found, [
+    [7, 8, 9],
+    [7, 8, 9],
+  ]);
+});
+
 test('where there are no workers, or the script does not run, load says so', async () => {
   globalThis.Worker = undefined;
   await assert.rejects(load(), withCode('feature_missing', /no workers here/));
