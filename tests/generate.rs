@@ -76,7 +76,9 @@ impl Session for InFlight {
         KvType::F16
     }
 
-    fn configure(&mut self, _: &SamplingOptions, _: &RunIds, _: &[u32]) {}
+    fn configure(&mut self, _: &SamplingOptions, _: &RunIds, _: &[u32]) {
+        self.mask = None;
+    }
 
     fn rewind(&mut self, position: usize) -> usize {
         position
@@ -312,8 +314,49 @@ impl Constraint for Numbers {
     }
 }
 
+/// A grammar whose masks stay for some tokens, then lose ids and at last become others: as of white space, digits or
+/// strings. Few of the ids that a model draws among all are allowed.
+#[derive(Clone)]
+struct Ranges {
+    vocab: u32,
+    taken: u32,
+    length: u32,
+    /// Ids of a range, at most; it loses one id in so many tokens, and begins anew after eight times as many.
+    ids: u32,
+    stays: u32,
+}
+
+impl Ranges {
+    fn may_be(&self, id: u32) -> bool {
+        let (range, at) = (self.taken / (8 * self.stays), self.taken % (8 * self.stays));
+        (id % self.vocab).wrapping_sub(20 * range) < self.ids - at / self.stays
+    }
+}
+
+impl Constraint for Ranges {
+    fn mask(&mut self) -> Result<Vec<u32>> {
+        let mut mask = vec![0; self.vocab.div_ceil(32) as usize];
+        (0..self.vocab).filter(|&id| self.may_be(id)).for_each(|id| mask[id as usize / 32] |= 1 << (id % 32));
+        Ok(mask)
+    }
+
+    fn commit(&mut self, id: u32) -> Result<bool> {
+        let may_be = self.may_be(id) && !self.is_stopped();
+        self.taken += u32::from(may_be);
+        Ok(may_be)
+    }
+
+    fn commit_forced(&mut self) -> Result<Vec<u32>> {
+        Ok(Vec::new())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.taken >= self.length
+    }
+}
+
 /// Token by token, each under its mask.
-fn by_hand(prompt: &[u32], mut grammar: Numbers) -> Vec<u32> {
+fn by_hand(prompt: &[u32], vocab: u32, mut grammar: impl Constraint) -> Vec<u32> {
     let mut ids = Vec::new();
     loop {
         ids.extend(grammar.commit_forced().expect("tokens"));
@@ -321,13 +364,19 @@ fn by_hand(prompt: &[u32], mut grammar: Numbers) -> Vec<u32> {
             return ids;
         }
         let text: Vec<u32> = prompt.iter().chain(&ids).copied().collect();
-        let id = best(&text, grammar.vocab, |id| grammar.may_be(id));
+        let mask = grammar.mask().expect("a mask");
+        let id = best(&text, vocab, |id| is_allowed(&mask, id));
         assert!(grammar.commit(id).expect("a token"));
         ids.push(id);
     }
 }
 
-fn constrained_run(engine: &mut Engine<InFlight>, prompt: &[u32], grammar: &Numbers, most: usize) -> Vec<u32> {
+fn constrained_run(
+    engine: &mut Engine<InFlight>,
+    prompt: &[u32],
+    grammar: &(impl Constraint + Clone + 'static),
+    most: usize,
+) -> Vec<u32> {
     engine.start(prompt.to_vec(), options(most), 0.0).expect("a good prompt");
     let grammar = grammar.clone();
     engine.constrain(Box::pin(async move { Ok(Box::new(grammar) as Box<dyn Constraint>) }));
@@ -348,13 +397,32 @@ fn tokens_drawn_ahead_of_their_masks_are_those_that_the_masks_leave() {
                 engine.session.draws_ahead = draws_ahead;
                 let vocab = engine.session.config.vocab as u32;
                 let grammar = Numbers { text: vec![first], vocab, strict, forces, length: 40 };
-                let expected = by_hand(&[first, 2, 3], grammar.clone());
+                let expected = by_hand(&[first, 2, 3], vocab, grammar.clone());
                 assert_eq!(constrained_run(&mut engine, &[first, 2, 3], &grammar, 100), expected);
                 let cut = constrained_run(&mut engine, &[first, 2, 3], &grammar, 17);
                 assert_eq!(cut, expected[..17], "strict {strict}, forces {forces}, ahead {draws_ahead}");
             }
         }
     }
+}
+
+#[test]
+fn tokens_drawn_under_the_last_mask_are_those_that_their_own_masks_leave() {
+    for (ids, stays) in [(20, 1), (20, 3), (60, 2), (9, 1), (40, 9)] {
+        for first in 0..8 {
+            let mut engine = engine(None);
+            let vocab = engine.session.config.vocab as u32;
+            let grammar = Ranges { vocab, taken: 0, length: 100, ids, stays };
+            let expected = by_hand(&[first, 2, 3], vocab, grammar.clone());
+            let found = constrained_run(&mut engine, &[first, 2, 3], &grammar, 120);
+            assert_eq!(found, expected, "{ids} ids that stay for {stays} tokens");
+        }
+    }
+    let mut engine = engine(None);
+    let vocab = engine.session.config.vocab as u32;
+    let same = Ranges { vocab, taken: 0, length: 100, ids: 20, stays: 100 };
+    constrained_run(&mut engine, &[1, 2, 3], &same, 120);
+    assert!(engine.session.waves.len() < 30, "{} waves of 100 tokens", engine.session.waves.len());
 }
 
 #[test]

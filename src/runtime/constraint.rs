@@ -2,8 +2,8 @@
 //!
 //! Nothing in flight, a *wave* starts: the tokens that the cache lacks are read, among them those that the grammar
 //! forces, and while the GPU is at their layers the mask of the next token is computed. Then that token is drawn, and
-//! others [ahead of their masks](super::speculation). A wave ends with a token that the grammar refuses, or where it
-//! forces others than the model drew.
+//! others [ahead of their masks](super::speculation), among all ids or under a guess of their masks. A wave ends with a
+//! token that the grammar refuses, where it forces others than the model drew, or where a guess was too narrow.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -11,7 +11,7 @@ use std::pin::Pin;
 
 use super::generate::{Engine, FinishReason, Piece, Run};
 use super::session::{Session, Token};
-use super::speculation::Speculation;
+use super::speculation::{Ahead, Drawn, Speculation};
 use crate::time_slice::TimeSlice;
 use crate::{Error, ErrorCode, Result};
 
@@ -51,6 +51,9 @@ pub(super) struct Guide {
     restart: bool,
     /// The next token in flight was drawn under a mask, since then.
     masked_since: Option<f64>,
+    /// What tokens ahead are drawn under in this wave; none where any id may be.
+    guess: Option<Vec<u32>>,
+    ahead: Ahead,
     /// Whether the session draws tokens ahead at all.
     can_draw_ahead: bool,
     speculation: Speculation,
@@ -67,6 +70,21 @@ impl Guide {
     pub(super) fn start_again(&mut self) {
         self.restart = true;
         self.masked_since = None;
+    }
+
+    /// Takes a token that was drawn under its mask (`is_masked`) or ahead of it, where it is the one that its mask
+    /// leaves.
+    ///
+    /// A token that was drawn among the ids of a guess and that the mask allows is this one if the guess has all ids of
+    /// the mask: the sampler takes the best of those that it may, and to leave out others changes nothing (see
+    /// [`sample_allowed`](crate::sampler::sample_allowed)). If it lacks one, that might have been better.
+    fn allows(&mut self, id: u32, is_masked: bool) -> Result<bool> {
+        if let Some(guess) = self.guess.as_ref().filter(|_| !is_masked)
+            && !is_within(&self.constraint.mask()?, guess)
+        {
+            return Ok(false);
+        }
+        self.constraint.commit(id)
     }
 }
 
@@ -101,7 +119,17 @@ impl<S: Session> Engine<S> {
         let forced = constraint.commit_forced()?.into();
         let speculation = Speculation::default();
         let can_draw_ahead = self.session.draws_ahead();
-        Ok(Box::new(Guide { constraint, forced, restart: false, masked_since: None, can_draw_ahead, speculation }))
+        let (guess, ahead) = (None, Ahead::default());
+        Ok(Box::new(Guide {
+            constraint,
+            forced,
+            restart: false,
+            masked_since: None,
+            guess,
+            ahead,
+            can_draw_ahead,
+            speculation,
+        }))
     }
 
     async fn advance_with(
@@ -186,7 +214,9 @@ impl<S: Session> Engine<S> {
         };
         self.session.allow(Some(&mask));
         self.session.step()?;
-        self.session.allow(None);
+        guide.ahead = guide.speculation.after(&mask);
+        guide.guess = (guide.ahead.drawn == Drawn::Guessed).then_some(mask);
+        self.session.allow(guide.guess.as_deref());
         guide.masked_since = Some(clock());
         self.draw_ahead(run, guide)
     }
@@ -205,9 +235,9 @@ impl<S: Session> Engine<S> {
         Ok(())
     }
 
-    /// Keeps passes in flight whose tokens are drawn without a mask.
+    /// Keeps passes in flight whose tokens are drawn ahead of their masks.
     fn draw_ahead(&mut self, run: &mut Run, guide: &Guide) -> Result<()> {
-        let ahead = if guide.can_draw_ahead { guide.speculation.ahead() } else { 0 };
+        let ahead = if guide.can_draw_ahead { guide.speculation.count(guide.ahead) } else { 0 };
         let depth = (1 + ahead).min(run.limit - run.ids.len());
         while self.session.in_flight() < depth && self.session.step()? {}
         Ok(())
@@ -228,11 +258,11 @@ impl<S: Session> Engine<S> {
         let known = run.prompt.len() + run.ids.len();
         let allowed = match guide.forced.front() {
             Some(&forced) => forced == token.id && guide.forced.pop_front().is_some(),
-            None => guide.constraint.commit(token.id)?,
+            None => guide.allows(token.id, masked_since.is_some())?,
         };
         match masked_since {
-            Some(since) => guide.speculation.drawn_masked(now - since),
-            None => guide.speculation.drawn_ahead(allowed),
+            Some(since) => guide.speculation.drawn_masked(guide.ahead, now - since),
+            None => guide.speculation.drawn_ahead(guide.ahead, allowed),
         }
         if !allowed {
             guide.restart = true;
@@ -281,6 +311,11 @@ impl<S: Session> Engine<S> {
     }
 }
 
+/// Whether all ids of a mask are in another.
+fn is_within(mask: &[u32], other: &[u32]) -> bool {
+    mask.iter().zip(0..).all(|(word, at)| word & !other.get(at).copied().unwrap_or(0) == 0)
+}
+
 /// A mask of one id.
 fn mask_of(id: u32) -> Vec<u32> {
     let mut mask = vec![0; id as usize / 32 + 1];
@@ -303,7 +338,16 @@ fn inconsistent(id: u32) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{mask_of, only_id};
+    use super::{is_within, mask_of, only_id};
+
+    #[test]
+    fn a_mask_is_within_another_where_that_has_all_its_ids() {
+        assert!(is_within(&[5, 0], &[7, 1]));
+        assert!(is_within(&[5], &[5]));
+        assert!(is_within(&[5, 0], &[5]));
+        assert!(!is_within(&[5, 8], &[7, 7]));
+        assert!(!is_within(&[5, 8], &[7]));
+    }
 
     #[test]
     fn the_only_id_of_a_mask() {

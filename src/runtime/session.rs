@@ -50,7 +50,7 @@ pub trait Session {
     /// What keys and values are in it.
     fn kv_type(&self) -> KvType;
 
-    /// Sets how the tokens of the next run are chosen. `prompt` counts for penalties.
+    /// Sets how the tokens of the next run are chosen, any of them at first. `prompt` counts for penalties.
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]);
 
     /// Drops the cache from `position` on, which must not be past its end. Returns the position at which
