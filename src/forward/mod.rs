@@ -12,6 +12,7 @@ mod embedder;
 mod experts;
 mod fusion;
 mod growth;
+mod placement;
 mod plan;
 mod prefill;
 mod recurrent;
@@ -24,9 +25,10 @@ pub use buffers::{Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, S
 pub use embedder::BatchLists;
 pub use experts::{ExpertPart, ExpertScratch};
 pub use growth::{Growth, Moved, START_CONTEXT, grown_lengths};
+pub use placement::place;
 pub use plan::{BufferSpec, Plan};
 pub use row_cache::RowCache;
-pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights, place};
+pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights};
 
 use fusion::{Attend, OfHeads, Step};
 

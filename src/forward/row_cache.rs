@@ -4,7 +4,8 @@
 //! `find_rows` looks up the token's slot, and where there is none the sequence waits until the host has read the token
 //! back. `runtime/row_cache.rs` does the host's part.
 
-use super::weights::{Placer, RowRun, Target};
+use super::placement::Placer;
+use super::weights::{RowRun, Target};
 use super::{CHUNK, EVALUATE_CHUNK};
 use crate::Result;
 use crate::gguf::TensorInfo;
