@@ -366,6 +366,45 @@ test('inspect says why a model does not run', async () => {
   assert.match(reason.message, /clara/);
 });
 
+test('an unknown architecture is refused by its name before any weight is read', async () => {
+  const names = ['rwkv7', 't5', 'gemma3n', 'deepseek2', 'minicpm3', 'exaone4', 'command-r', 'glm4'];
+  const found = await api(
+    async ({ WasmModel }, [url, names]) => {
+      const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
+      // Behind the key and the type of its value: the length of `llama` in eight bytes, and `llama`.
+      const key = 'general.architecture';
+      const at = new TextDecoder('latin1').decode(bytes).indexOf(key) + key.length + 4;
+      const refusal = async (name) => {
+        const length = new BigUint64Array([BigInt(name.length)]);
+        const file = new Blob([bytes.slice(0, at), length, name, bytes.slice(at + 8 + 5)]);
+        let read = 0;
+        const source = {
+          size: file.size + 200_000_000, // as if there were many more weights
+          async read(offset, length) {
+            read += length;
+            const piece = new Uint8Array(length);
+            piece.set(new Uint8Array(await file.slice(offset, offset + length).arrayBuffer()));
+            return piece;
+          },
+        };
+        const { supported, reason } = await WasmModel.inspect(source);
+        const error = await WasmModel.load(source).catch((error) => error);
+        return { supported, reason, code: error.code, message: error.message, share: read / source.size };
+      };
+      return Promise.all(names.map(refusal));
+    },
+    [STORYTELLER, names],
+  );
+  for (const [i, { supported, reason, code, message, share }] of found.entries()) {
+    const said = new RegExp(`architecture "${names[i]}" is not supported, the nearest known is "[a-z]`);
+    assert.equal(supported, false);
+    assert.match(reason.message, said);
+    assert.deepEqual([reason.code, code], ['unsupported_architecture', 'unsupported_architecture']);
+    assert.match(message, said);
+    assert.ok(share < 0.1, `${names[i]}: ${share} of the file was read`);
+  }
+});
+
 // ---- wrong use ------------------------------------------------------------------------------------------------------
 
 test('wrong sources are refused with their code', async () => {
