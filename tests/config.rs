@@ -110,6 +110,13 @@ fn yarn_scales_some_pairs_and_grows() {
     assert_eq!(of(&[("yarn_log_multiplier", 1.0)]).unwrap().rope_scaling.magnitude, 1.0);
     refused(of(&[("yarn_beta_fast", -1.0)]), BadFile, &["yarn_beta_fast", "found -1"]);
     refused(of(&[("factor", 0.0)]), BadFile, &["factor", "found 0"]);
+    // OLMo 3's file says YaRN's magnitude, Grok's 1: both are what is computed anyway.
+    for (key, value) in [("yarn_attn_factor", 1.277_259), ("yarn_attn_factor", 1.0), ("yarn_ext_factor", 1.0)] {
+        assert_eq!(of(&[(key, value)]).unwrap().rope_scaling, of(&[]).unwrap().rope_scaling, "{key} {value}");
+    }
+    let said = ["yarn_attn_factor", "expected 1.27", "or 1, found 1.3"];
+    refused(of(&[("yarn_attn_factor", 1.3)]), UnsupportedArchitecture, &said);
+    refused(of(&[("yarn_ext_factor", 0.0)]), UnsupportedArchitecture, &["yarn_ext_factor", "expected 1", "found 0"]);
 }
 
 #[test]
@@ -174,6 +181,10 @@ fn refuses_what_it_does_not_run() {
     for (name, nearest) in [("qwen", "qwen2"), ("gemma-3", "gemma3"), ("phi3small", "phi3"), ("granite2", "granite")] {
         let said = format!("{name:?} is not supported, the nearest known is {nearest:?} of llama, qwen2, qwen3");
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &[&said]);
+    }
+    for name in ["rwkv7", "t5", "gemma3n", "deepseek2", "minicpm3", "exaone4", "command-r", "glm4"] {
+        let said = [&format!("architecture {name:?} is not supported, the nearest known is"), "llama, qwen2, qwen3"];
+        refused(with("general.architecture", text(name)), UnsupportedArchitecture, &said);
     }
     refused(with("llama.rope.scaling.type", text("su")), UnsupportedArchitecture, &["su", "linear", "yarn"]);
     let mut with_experts = metadata("gemma");
@@ -313,11 +324,26 @@ fn refuses_twins_stray_biases_and_stray_scales() {
     let mut twins = tensors(&config);
     twins.push(twins[3].clone());
     refused(match_tensors(&config, &twins), BadFile, &["twice"]);
-    for name in ["blk.0.attn_q.bias", "blk.1.attn_output.bias", "blk.0.attn_q.scale"] {
+    for name in ["blk.0.attn_q.bias", "blk.1.attn_output.bias", "blk.0.attn_q.scale", "blk.0.ffn_up_exps.scale"] {
         let mut stray = tensors(&config);
         stray.push(tensor(name, &[32]));
         refused(match_tensors(&config, &stray), UnsupportedArchitecture, &[name, "qwen3"]);
     }
+}
+
+#[test]
+fn refuses_files_of_older_converters_by_name() {
+    let config = config("qwen3moe");
+    let mut all: Vec<_> = tensors(&config).into_iter().filter(|t| !t.name.contains("_exps")).collect();
+    refused(match_tensors(&config, &all), BadFile, &["blk.0.ffn_gate_exps.weight", "missing"]);
+    all.push(tensor("blk.0.ffn_gate.0.weight", &[32, 48]));
+    let said = ["blk.0.ffn_gate_exps.weight", "blk.0.ffn_gate.0.weight", "take a newer file"];
+    refused(match_tensors(&config, &all), UnsupportedArchitecture, &said);
+
+    let config = self::config("qwen3next");
+    let mut all: Vec<_> = tensors(&config).into_iter().filter(|t| t.name != "blk.0.attn_qkv.weight").collect();
+    all.push(tensor("blk.0.ssm_in.weight", &[32, 64]));
+    refused(match_tensors(&config, &all), UnsupportedArchitecture, &["blk.0.ssm_in.weight", "take a newer file"]);
 }
 
 #[test]
@@ -358,12 +384,17 @@ fn numbers_of_recurrent_layers_are_checked() {
 #[test]
 fn sections_of_a_head_leave_no_pair_over() {
     // 4 pairs.
-    let with_sections = |sections: [i32; 4]| {
-        let mut metadata = metadata("qwen35");
-        metadata.insert("qwen35.rope.dimension_sections", Value::Array(Array::I32(sections.to_vec())));
+    let of = |architecture: &str, sections: [i32; 4]| {
+        let mut metadata = metadata(architecture);
+        let sections = Value::Array(Array::I32(sections.to_vec()));
+        metadata.insert(format!("{architecture}.rope.dimension_sections"), sections);
         webgguf::model::config(&header(metadata))
     };
+    let with_sections = |sections| of("qwen35", sections);
     assert!(with_sections([2, 1, 1, 0]).is_ok());
+    // One after the other: the fourth section has positions of its own.
+    assert!(of("qwen2vl", [1, 1, 2, 0]).is_ok());
+    refused(of("qwen2vl", [1, 1, 1, 1]), UnsupportedArchitecture, &["qwen2vl.rope.dimension_sections", "pair 3 of 4"]);
     refused(with_sections([1, 1, 1, 1]), UnsupportedArchitecture, &["dimension_sections", "pair 3 of 4"]);
     refused(with_sections([-1, 0, 0, 0]), UnsupportedArchitecture, &["pair 0 of 4"]);
 }

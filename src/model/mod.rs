@@ -9,12 +9,14 @@ mod experts;
 mod families;
 pub mod program;
 mod recurrent;
+mod roles;
 mod tensors;
 
 pub use config::{EmbedderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, Ssm, YarnRamp};
 pub use experts::ExpertConfig;
 pub use families::{architectures, program};
-pub use tensors::{Role, WeightKey, WeightSpec, match_tensors, weight_specs};
+pub use roles::{Role, WeightKey};
+pub use tensors::{WeightSpec, match_tensors, weight_specs};
 
 use crate::Result;
 use crate::gguf::Gguf;

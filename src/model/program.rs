@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use super::experts::{ExpertActivation, Experts, GateUp, Gating, MAX_EXPERTS, MAX_USED, Routing};
 pub use super::recurrent::{ConvSpec, DeltaSpec, ScanSpec};
-use super::tensors::{Role, WeightKey};
+use super::roles::{Role, WeightKey};
 use super::{ActivationKind, GateKind, ModelConfig, RopeScaling, RopeStyle};
 use crate::{Error, ErrorCode, Result};
 

@@ -9,7 +9,8 @@ use webgguf::reference::{CacheFormat, CpuModel};
 pub const VOCAB: usize = 37;
 
 /// Families whose models have experts.
-const EXPERTS: &[&str] = &["qwen3moe", "qwen2moe", "gpt-oss", "granitemoe", "lfm2moe", "qwen35moe", "qwen3next"];
+const EXPERTS: &[&str] =
+    &["qwen3moe", "qwen2moe", "olmoe", "gpt-oss", "granitemoe", "lfm2moe", "qwen35moe", "qwen3next"];
 
 /// The metadata of a model of 2 layers, 4 heads of 8 and 2 kv heads.
 pub fn metadata(architecture: &str) -> Metadata {

@@ -14,7 +14,7 @@ pub use rope::{RopeScaling, YarnRamp};
 pub use embedder::{EmbedderConfig, Pooling};
 
 use super::experts::ExpertConfig;
-use super::tensors::{EMBEDDING, HEAD};
+use super::roles::{EMBEDDING, HEAD};
 use crate::error::{Error, ErrorCode, Result};
 use crate::formats::file_type_label;
 use crate::gguf::{GgmlType, Gguf, Metadata, TensorInfo};
@@ -34,8 +34,8 @@ const MAX_CONV_KERNEL: usize = 8;
 const MAX_CONTEXT: usize = 1 << 27;
 const MAX_VOCAB: usize = 1 << 24;
 
-/// Architectures whose heads share out pairs by turns among positions in time, height and width.
-const INTERLEAVED_SECTIONS: [&str; 2] = ["qwen35", "qwen35moe"];
+/// Architectures whose heads share out pairs among positions in time, height and width; whether by turns.
+const SECTIONS: [(&str, bool); 4] = [("qwen35", true), ("qwen35moe", true), ("qwen2vl", false), ("qwen3vl", true)];
 
 /// Which layers have a sliding window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,8 +198,8 @@ impl ModelConfig {
         let head_dim = head_dim(&keys, hidden, heads.max())?;
         let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
         let rope_dims = rope_dims(&keys, head_dim)?;
-        if INTERLEAVED_SECTIONS.contains(&architecture) {
-            rope::check_sections(&keys, rope_dims)?;
+        if let Some((_, by_turns)) = SECTIONS.iter().find(|(name, _)| *name == architecture) {
+            rope::check_sections(&keys, rope_dims, *by_turns)?;
         }
         let experts = ExpertConfig::from_keys(&keys, layers)?;
         // Experts may have a key of their own.

@@ -29,7 +29,12 @@ impl RopeScaling {
             None | Some("linear" | "longrope") => Ok(Self { scale: scale(keys)?, yarn: None, magnitude }),
             Some("yarn") => {
                 let scale = scale(keys)?;
-                let magnitude = magnitude * yarn_magnitude(keys, scale)?;
+                let own = yarn_magnitude(keys, scale)?;
+                // By itself, or on top of YaRN's own.
+                agrees(keys, "rope.scaling.yarn_attn_factor", [own, 1.0])?;
+                // Below 0: not set.
+                agrees(keys, "rope.scaling.yarn_ext_factor", [1.0, -1.0])?;
+                let magnitude = magnitude * own;
                 Ok(Self { scale, yarn: Some(YarnRamp::from_keys(keys, original_context)?), magnitude })
             }
             Some(other) => {
@@ -85,17 +90,37 @@ fn yarn_magnitude(keys: &Keys, scale: f32) -> Result<f32> {
     Ok(of(1.0) / if divisor == 0.0 { 1.0 } else { of(divisor) })
 }
 
+/// Whether a key that converters copy from a model's configuration says what is computed anyway: llama.cpp reads these
+/// for none of the families here, and converters do not tell what they mean.
+///
+/// # Errors
+/// `unsupported_architecture` for any other number.
+fn agrees(keys: &Keys, key: &str, expected: [f32; 2]) -> Result<()> {
+    let name = keys.name(key);
+    let is_near = |found: f32| expected.iter().any(|expected| (found - expected).abs() < 1e-3);
+    match keys.metadata.f32(&name)? {
+        Some(found) if !is_near(found) => {
+            let [first, second] = expected;
+            Err(unsupported(format!("metadata `{name}`: expected {first} or {second}, found {found}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether every pair of a head turns by the position of a token in text, where `rope.dimension_sections` share out the
-/// pairs among positions in time, height and width by turns: in text these are the same.
+/// pairs among positions in time, height and width, by turns or one section after the other: in text these are the same.
 ///
 /// # Errors
 /// `unsupported_architecture` for sections that leave pairs over.
-pub(super) fn check_sections(keys: &Keys, rope_dims: usize) -> Result<()> {
+pub(super) fn check_sections(keys: &Keys, rope_dims: usize, by_turns: bool) -> Result<()> {
     let name = keys.name("rope.dimension_sections");
     let Some(sections) = keys.metadata.i32s(&name)? else { return Ok(()) };
     let all = sections.iter().fold(0, |sum: usize, &pairs| sum.saturating_add(pairs.max(0) as usize)).max(1);
     let is_in = |pair: usize| {
         let pair = pair % all;
+        if !by_turns {
+            return pair < all - sections.get(3).map_or(0, |&pairs| pairs.max(0) as usize);
+        }
         sections.get(pair % 3).is_some_and(|&pairs| pair / 3 < pairs.max(0) as usize)
     };
     match (0..rope_dims / 2).find(|&pair| !is_in(pair)) {

@@ -7,11 +7,19 @@ use super::builder::{AttentionBlock, Bias, Builder};
 
 /// Learned positions, layer norms, GELU, biases everywhere.
 pub fn gpt2(config: &ModelConfig) -> Program {
-    let block = AttentionBlock::new(config, RopeStyle::SplitHalf).unrotated();
-    let block = AttentionBlock { bias: Bias::Required, out_bias: Bias::Required, ..block };
     let mut builder = Builder::new(config, 1.0);
-    builder.layer_norms = true;
     builder.embed_place(Role::PositionEmbedding, TableRow::Position(config.context_length));
+    decoder(builder, AttentionBlock::new(config, RopeStyle::SplitHalf).unrotated())
+}
+
+/// StarCoder 2 (<https://arxiv.org/abs/2402.19173>): the same with rotations instead of learned positions.
+pub fn starcoder2(config: &ModelConfig) -> Program {
+    decoder(Builder::new(config, 1.0), AttentionBlock::new(config, RopeStyle::SplitHalf))
+}
+
+fn decoder(mut builder: Builder, block: AttentionBlock) -> Program {
+    let block = AttentionBlock { bias: Bias::Required, out_bias: Bias::Required, ..block };
+    builder.layer_norms = true;
     let layers = builder.layers(|b, _| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);

@@ -5,7 +5,9 @@ use super::super::program::{Activation, Op, Program, RopeFactors, Temperature, o
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
-/// Llama 1 to 3, Mistral, SmolLM, TinyLlama; InternLM's conversions bring biases.
+/// Llama 1 to 3, Mistral, SmolLM, TinyLlama; InternLM's conversions bring biases. InternLM 2
+/// (<https://arxiv.org/abs/2403.17297>) and ERNIE 4.5 (<https://ernie.baidu.com/blog/publication/ERNIE_Technical_Report.pdf>)
+/// have names of their own.
 pub fn llama(config: &ModelConfig) -> Program {
     let block = AttentionBlock {
         bias: Bias::Optional,
@@ -15,12 +17,22 @@ pub fn llama(config: &ModelConfig) -> Program {
     decoder(config, block)
 }
 
-/// Qwen 2 and 2.5 (<https://arxiv.org/abs/2412.15115>).
+/// EXAONE 3 and 3.5 (<https://arxiv.org/abs/2412.04862>).
+pub fn exaone(config: &ModelConfig) -> Program {
+    decoder(config, AttentionBlock::new(config, RopeStyle::SplitHalf))
+}
+
+/// OLMoE (<https://arxiv.org/abs/2409.02060>): norms over q and k as a whole.
+pub fn olmoe(config: &ModelConfig) -> Program {
+    decoder(config, AttentionBlock { whole_qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
+}
+
+/// Qwen 2 and 2.5 (<https://arxiv.org/abs/2412.15115>), and the text of Qwen 2 and 2.5 VL.
 pub fn qwen2(config: &ModelConfig) -> Program {
     decoder(config, AttentionBlock { bias: Bias::Required, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
 }
 
-/// Qwen 3, dense and with experts (<https://arxiv.org/abs/2505.09388>).
+/// Qwen 3, dense and with experts (<https://arxiv.org/abs/2505.09388>), and the text of Qwen 3 VL.
 pub fn qwen3(config: &ModelConfig) -> Program {
     decoder(config, AttentionBlock { qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
 }
@@ -46,6 +58,15 @@ pub fn granite(config: &ModelConfig) -> Program {
     }
     .program();
     divide_logits(program, config)
+}
+
+/// MiniCPM (<https://arxiv.org/abs/2404.06395>): Granite's factors, which older files do not say.
+pub fn minicpm(config: &ModelConfig) -> Program {
+    let mut config = ModelConfig { rope_unused: false, ..config.clone() };
+    config.embedding_scale.get_or_insert(12.0);
+    config.residual_scale.get_or_insert(1.4 / (config.layers as f32).sqrt());
+    config.logit_scale.get_or_insert(256.0 / config.hidden as f32);
+    granite(&config)
 }
 
 /// Granite's attention: with the file's scale of scores, and not rotated where the file says so.
@@ -117,8 +138,8 @@ pub fn feed_forward(b: &mut Builder, normed: Activation, residual_scale: f32) {
         return b.add_scaled(update, residual_scale);
     }
     let mut block = ExpertBlock::new(b.config);
-    // Qwen 2's weights do not add up to 1.
-    block.routing.normalise &= b.config.architecture != "qwen2moe";
+    // The weights of these do not add up to 1.
+    block.routing.normalise &= !["qwen2moe", "olmoe"].contains(&b.config.architecture);
     block.routing.scale *= residual_scale;
     let update = b.experts(normed, block);
     b.add(update);

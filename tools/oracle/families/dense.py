@@ -29,7 +29,7 @@ class Shape:
     centred: bool = False
     """LayerNorm with a bias in place of RMS norm."""
     qk_norm: str = ""
-    """`whole`: over all heads together; `each`: a weight for each head."""
+    """`whole`: over all heads together; `each`: a weight for each head; `one`: a weight for all heads."""
     biases: tuple[str, ...] = ()
     tied: bool = False
     output_bias: bool = False
@@ -106,6 +106,9 @@ def attention(shape: Shape) -> Iterator[Tensor]:
     if shape.qk_norm == "whole":
         yield norm("attn_q_norm.weight", q, 1.5)
         yield norm("attn_k_norm.weight", kv, 1.5)
+    if shape.qk_norm == "one":
+        yield norm("attn_q_norm.weight", shape.head_dim, 1.5)
+        yield norm("attn_k_norm.weight", shape.head_dim, 1.5)
     if shape.qk_norm == "each":
         for name, heads in (("attn_q_norm", shape.heads), ("attn_k_norm", shape.kv_heads)):
             weight = norm(f"{name}.weight", heads * shape.head_dim, 1.5)
@@ -216,4 +219,20 @@ MODELS = [
     model("gpt2-f16", Type.F16, bpe(307, "gpt-2"), Shape(36, 3, 3, 100, positions=512, **GPT2)),
     model("gpt2-q8_0", Type.Q8_0, bpe(309, "gpt-2"),
           Shape(64, 1, 1, 96, layers=1, positions=512, position_type=Type.Q8_0, **{**GPT2, "tied": False})),
+    model("starcoder2-f16", Type.F16, bpe(307, "gpt-2"),
+          Shape(48, 2, 1, 76, centred=True, gate="none",
+                biases=("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down"))),
+    model("internlm2-f16", Type.F16, spm(307), Shape(40, 2, 1, 68)),
+    model("ernie4_5-f16", Type.F16, spm(309), Shape(40, 3, 1, 60, head_dim=16, tied=True), rope__freq_base=5e5),
+    model("exaone-f16", Type.F16, bpe(307, "gpt-2"),
+          Shape(44, 2, 2, 60, tied=True), rope__freq_base=1e6),
+    model("minicpm-f16", Type.F16, spm(307),
+          Shape(36, 3, 1, 52, tied=True, stream_std=0.6, logit_std=3.6 * 256 / 36)),
+    # llama.cpp 0.3.36 does not read this family's epsilon and takes 0.
+    model("qwen2vl-f16", Type.F16, bpe(307, "qwen2"),
+          Shape(40, 2, 1, 60, layers=1, biases=("attn_q", "attn_k", "attn_v")), eps=1e-10, rope__freq_base=1e6,
+          rope__dimension_sections=[4, 3, 3, 0]),
+    model("qwen3vl-f16", Type.F16, bpe(309, "qwen2"),
+          Shape(44, 3, 1, 60, layers=1, head_dim=20, qk_norm="one", tied=True), eps=1e-6, rope__freq_base=5e6,
+          rope__dimension_sections=[4, 3, 3, 0]),
 ]

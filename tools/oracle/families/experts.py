@@ -37,6 +37,8 @@ class Spec:
     layers: int = 2
     shared_ffn: int = 0
     head_norms: bool = False
+    whole_norms: bool = False
+    """Of q and k, all heads together."""
     biases: bool = False
     """Of q, k, v, the attention's output, the router and the experts."""
     sinks: bool = False
@@ -64,6 +66,7 @@ SPECS = [
     Spec("qwen2moe-q8_0", "qwen2moe", Type.Q8_0, 64, 2, 1, 32, 32, experts=7, used=2, layers=1, shared_ffn=64,
          shared_gate=True, qkv_biases=True, keys={"expert_feed_forward_length": 32, "feed_forward_length": 64,
                                                   "expert_shared_feed_forward_length": 64}),
+    Spec("olmoe-f16", "olmoe", Type.F16, 36, 2, 2, 18, 28, experts=6, used=2, layers=1, whole_norms=True, pre="gpt-2"),
     Spec("granitemoe-f16", "granitemoe", Type.F16, 40, 2, 1, 20, 28, experts=6, used=2, shared_ffn=36,
          keys={"expert_shared_feed_forward_length": 36, "embedding_scale": 6.0, "residual_scale": 0.4,
                "attention.scale": 0.15, "logit_scale": 2.0}, update=2.5 * 6.0, embedding_std=0.05, pre="gpt-2"),
@@ -88,7 +91,7 @@ def tensors(spec: Spec, vocabulary: Vocabulary) -> Iterator[Tensor]:
         yield from feed_forward(spec, layer)
     logits = LOGIT_STD * spec.keys.get("logit_scale", 1.0)
     yield output_norm(spec.hidden, logits / spec.hidden**0.5 / spec.embedding_std)
-    if spec.architecture in ("gpt-oss", "qwen2moe"):
+    if spec.architecture in ("gpt-oss", "qwen2moe", "olmoe"):
         yield token_matrix("output.weight", tokens, spec.hidden, spec.embedding_std)
 
 
@@ -105,6 +108,9 @@ def attention(spec: Spec, layer: int) -> Iterator[Tensor]:
         if spec.biases or spec.qkv_biases and role != "attn_output":
             size = spec.embedding_std if role == "attn_output" else 1.0
             yield bias(f"{start}{role}.bias", rows, 0.4 * size)
+    if spec.whole_norms:
+        yield norm(f"{start}attn_q_norm.weight", q, 1.5)
+        yield norm(f"{start}attn_k_norm.weight", kv, 1.5)
     if spec.head_norms:
         yield norm(f"{start}attn_q_norm.weight", spec.head_dim, 1.5)
         yield norm(f"{start}attn_k_norm.weight", spec.head_dim, 1.5)

@@ -1,0 +1,328 @@
+//! What tensors are for, and their names in a GGUF.
+
+/// The embedding table's name.
+pub(super) const EMBEDDING: &str = "token_embd.weight";
+/// The output head's name. A file without it uses the embedding table as head.
+pub(super) const HEAD: &str = "output.weight";
+
+/// What a tensor is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// One row per token: the start of the residual stream. Also the head, where there is no [`Role::Output`].
+    TokenEmbedding,
+    /// One row per position.
+    PositionEmbedding,
+    /// One row per kind of text segment.
+    TokenTypes,
+    /// The norm after the embeddings.
+    EmbeddingNorm,
+    /// Bias of that.
+    EmbeddingNormBias,
+    /// The hidden layer of a classifier.
+    Classifier,
+    /// Bias of that.
+    ClassifierBias,
+    /// The norm after it.
+    ClassifierNorm,
+    /// A row per label of a classifier.
+    ClassifierOut,
+    /// Bias of that.
+    ClassifierOutBias,
+    /// The first product after pooling.
+    Dense2,
+    /// The second.
+    Dense3,
+    /// The RMS norm before the head.
+    OutputNorm,
+    /// The same as [`Role::OutputNorm`] under LFM2's name.
+    OutputNormOfEmbedding,
+    /// Bias of that.
+    OutputNormBias,
+    /// The head: one row per token.
+    Output,
+    /// Bias of the head.
+    OutputBias,
+    /// One divisor per rotated pair, applied to its frequency (Llama 3's long context).
+    RopeFreqs,
+    /// The same for contexts up to the original one (long RoPE).
+    RopeFactorsShort,
+    /// For longer contexts.
+    RopeFactorsLong,
+    /// The RMS norm before attention.
+    AttnNorm,
+    /// Bias of that.
+    AttnNormBias,
+    /// Queries.
+    AttnQ,
+    /// Keys.
+    AttnK,
+    /// Values.
+    AttnV,
+    /// Queries, keys and values in one tensor.
+    AttnQkv,
+    /// Their bias.
+    AttnQkvBias,
+    /// Attention back to the residual stream.
+    AttnOut,
+    /// Bias of that.
+    AttnOutBias,
+    /// z of a gated delta rule: what gates its heads.
+    AttnGate,
+    /// What the state of a delta rule takes in of a token, before its sigmoid.
+    SsmBeta,
+    /// What the state of a delta rule keeps, before softplus.
+    SsmAlpha,
+    /// Rows of [`Role::SsmBeta`] and [`Role::SsmAlpha`] for each head of k.
+    SsmBetaAlpha,
+    /// What gates the heads after attention: in Qwen 3.5 rows of [`Role::AttnQ`]'s tensor.
+    AttnQGate,
+    /// Bias of the queries.
+    AttnQBias,
+    /// Bias of the keys.
+    AttnKBias,
+    /// Bias of the values.
+    AttnVBias,
+    /// RMS norm of each query head.
+    AttnQNorm,
+    /// RMS norm of each key head.
+    AttnKNorm,
+    /// The RMS norm after the output projection of attention.
+    AttnPostNorm,
+    /// The norm of the sum after attention.
+    AttnOutNorm,
+    /// Bias of that.
+    AttnOutNormBias,
+    /// The norm of the sum after the feed-forward.
+    LayerOutNorm,
+    /// Bias of that.
+    LayerOutNormBias,
+    /// The norm before the feed-forward.
+    FfnNorm,
+    /// Bias of that.
+    FfnNormBias,
+    /// The half of the feed-forward that goes through the activation.
+    FfnGate,
+    /// The half of the feed-forward that is multiplied with it.
+    FfnUp,
+    /// The second half of a tensor that has both halves.
+    FfnUpHalf,
+    /// Bias of the half that goes through the activation.
+    FfnGateBias,
+    /// Bias of what goes into the feed-forward.
+    FfnUpBias,
+    /// Feed-forward back to the residual stream.
+    FfnDown,
+    /// Bias of that.
+    FfnDownBias,
+    /// The RMS norm after the feed-forward.
+    FfnPostNorm,
+    /// The same as [`Role::FfnNorm`] under Falcon-H1's name.
+    FfnNormBare,
+    /// b, c and x of a gated convolution.
+    ShortConvIn,
+    /// Its gate b.
+    ShortConvB,
+    /// Its gate c.
+    ShortConvC,
+    /// Its input.
+    ShortConvX,
+    /// Its taps.
+    ShortConv,
+    /// Gated convolution back to the residual stream.
+    ShortConvOut,
+    /// z, then x, B and C, then dt of a Mamba-2 layer.
+    SsmIn,
+    /// Its gate z.
+    SsmZ,
+    /// Its x, B and C, before the convolution.
+    SsmXbc,
+    /// Its time steps.
+    SsmDt,
+    /// Its convolution's taps.
+    SsmConv,
+    /// Its convolution's bias.
+    SsmConvBias,
+    /// Bias of its time steps.
+    SsmDtBias,
+    /// Decay of its heads.
+    SsmA,
+    /// How much of x goes past the state.
+    SsmD,
+    /// The RMS norm after the scan.
+    SsmNorm,
+    /// Mamba-2 back to the residual stream.
+    SsmOut,
+    /// Per token and layer a few values (Gemma 3n and 4).
+    PerLayerTokenEmbedding,
+    /// The residual stream's part in these.
+    PerLayerModelProj,
+    /// The RMS norm of that, for each layer by itself.
+    PerLayerProjNorm,
+    /// What of the residual stream goes through the activation before it meets the layer's values.
+    PerLayerGate,
+    /// From there back to the residual stream.
+    PerLayerProj,
+    /// The RMS norm after that.
+    PerLayerPostNorm,
+    /// A factor of the residual stream after the layer.
+    LayerOutputScale,
+    /// The router: one row per expert.
+    Router,
+    /// Its bias.
+    RouterBias,
+    /// Factors of the normalised residual stream before it (Gemma 4).
+    RouterScale,
+    /// The RMS norm before the experts, beside a dense feed-forward (Gemma 4).
+    ExpertPreNorm,
+    /// The RMS norm after the dense feed-forward beside experts.
+    DensePostNorm,
+    /// The RMS norm after the experts.
+    ExpertPostNorm,
+    /// Added to experts' weights for their choice alone.
+    RouterChoiceBias,
+    /// [`Role::FfnGate`] of every expert.
+    ExpertGate,
+    /// Its bias, for every expert.
+    ExpertGateBias,
+    /// [`Role::FfnUp`] of every expert.
+    ExpertUp,
+    /// Its bias, for every expert.
+    ExpertUpBias,
+    /// Gate and up of every expert in one tensor.
+    ExpertGateUp,
+    /// [`Role::FfnDown`] of every expert.
+    ExpertDown,
+    /// Its bias, for every expert.
+    ExpertDownBias,
+    /// What each expert's result is multiplied by.
+    ExpertDownScale,
+    /// One row: the logit of the gate of the expert of all tokens.
+    SharedRouter,
+    /// [`Role::FfnGate`] of the expert of all tokens.
+    SharedGate,
+    /// [`Role::FfnUp`] of it.
+    SharedUp,
+    /// [`Role::FfnDown`] of it.
+    SharedDown,
+    /// One logit per attention head that takes part in its softmax without a value.
+    AttnSinks,
+}
+
+/// A tensor of a model: what it is for, and the layer it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WeightKey {
+    /// The layer, or `None` for the model's own.
+    pub layer: Option<usize>,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// Names of the model's own tensors.
+const MODEL: &[(Role, &str)] = &[
+    (Role::TokenEmbedding, EMBEDDING),
+    (Role::PositionEmbedding, "position_embd.weight"),
+    (Role::TokenTypes, "token_types.weight"),
+    (Role::EmbeddingNorm, "token_embd_norm.weight"),
+    (Role::EmbeddingNormBias, "token_embd_norm.bias"),
+    (Role::Classifier, "cls.weight"),
+    (Role::ClassifierBias, "cls.bias"),
+    (Role::ClassifierNorm, "cls.norm.weight"),
+    (Role::ClassifierOut, "cls.output.weight"),
+    (Role::ClassifierOutBias, "cls.output.bias"),
+    (Role::Dense2, "dense_2.weight"),
+    (Role::Dense3, "dense_3.weight"),
+    (Role::OutputNorm, "output_norm.weight"),
+    (Role::OutputNormOfEmbedding, "token_embd_norm.weight"),
+    (Role::OutputNormBias, "output_norm.bias"),
+    (Role::Output, HEAD),
+    (Role::OutputBias, "output.bias"),
+    (Role::RopeFreqs, "rope_freqs.weight"),
+    (Role::RopeFactorsShort, "rope_factors_short.weight"),
+    (Role::RopeFactorsLong, "rope_factors_long.weight"),
+    (Role::PerLayerTokenEmbedding, "per_layer_token_embd.weight"),
+    (Role::PerLayerModelProj, "per_layer_model_proj.weight"),
+    (Role::PerLayerProjNorm, "per_layer_proj_norm.weight"),
+];
+
+/// Names of the tensors of a layer; `blk.N.` comes before them.
+const LAYER: &[(Role, &str)] = &[
+    (Role::AttnNorm, "attn_norm.weight"),
+    (Role::AttnNormBias, "attn_norm.bias"),
+    (Role::AttnQ, "attn_q.weight"),
+    (Role::AttnK, "attn_k.weight"),
+    (Role::AttnV, "attn_v.weight"),
+    (Role::AttnQkv, "attn_qkv.weight"),
+    (Role::AttnQkvBias, "attn_qkv.bias"),
+    (Role::AttnGate, "attn_gate.weight"),
+    (Role::SsmBeta, "ssm_beta.weight"),
+    (Role::SsmAlpha, "ssm_alpha.weight"),
+    (Role::SsmBetaAlpha, "ssm_ba.weight"),
+    (Role::AttnOut, "attn_output.weight"),
+    (Role::AttnOutBias, "attn_output.bias"),
+    (Role::AttnQBias, "attn_q.bias"),
+    (Role::AttnKBias, "attn_k.bias"),
+    (Role::AttnVBias, "attn_v.bias"),
+    (Role::AttnQNorm, "attn_q_norm.weight"),
+    (Role::AttnKNorm, "attn_k_norm.weight"),
+    (Role::AttnPostNorm, "post_attention_norm.weight"),
+    (Role::AttnOutNorm, "attn_output_norm.weight"),
+    (Role::AttnOutNormBias, "attn_output_norm.bias"),
+    (Role::LayerOutNorm, "layer_output_norm.weight"),
+    (Role::LayerOutNormBias, "layer_output_norm.bias"),
+    (Role::FfnNorm, "ffn_norm.weight"),
+    (Role::FfnNormBias, "ffn_norm.bias"),
+    (Role::FfnGate, "ffn_gate.weight"),
+    (Role::FfnUp, "ffn_up.weight"),
+    (Role::FfnGateBias, "ffn_gate.bias"),
+    (Role::FfnUpBias, "ffn_up.bias"),
+    (Role::FfnDown, "ffn_down.weight"),
+    (Role::FfnDownBias, "ffn_down.bias"),
+    (Role::FfnPostNorm, "post_ffw_norm.weight"),
+    (Role::FfnNormBare, "ffn_norm"),
+    (Role::ShortConvIn, "shortconv.in_proj.weight"),
+    (Role::ShortConv, "shortconv.conv.weight"),
+    (Role::ShortConvOut, "shortconv.out_proj.weight"),
+    (Role::SsmIn, "ssm_in.weight"),
+    (Role::SsmConv, "ssm_conv1d.weight"),
+    (Role::SsmConvBias, "ssm_conv1d.bias"),
+    (Role::SsmDtBias, "ssm_dt.bias"),
+    (Role::SsmA, "ssm_a"),
+    (Role::SsmD, "ssm_d"),
+    (Role::SsmNorm, "ssm_norm.weight"),
+    (Role::SsmOut, "ssm_out.weight"),
+    (Role::PerLayerGate, "inp_gate.weight"),
+    (Role::PerLayerProj, "proj.weight"),
+    (Role::PerLayerPostNorm, "post_norm.weight"),
+    (Role::LayerOutputScale, "layer_output_scale.weight"),
+    (Role::Router, "ffn_gate_inp.weight"),
+    (Role::RouterBias, "ffn_gate_inp.bias"),
+    (Role::RouterScale, "ffn_gate_inp.scale"),
+    (Role::ExpertPreNorm, "pre_ffw_norm_2.weight"),
+    (Role::DensePostNorm, "post_ffw_norm_1.weight"),
+    (Role::ExpertPostNorm, "post_ffw_norm_2.weight"),
+    (Role::RouterChoiceBias, "exp_probs_b.bias"),
+    (Role::ExpertGate, "ffn_gate_exps.weight"),
+    (Role::ExpertGateBias, "ffn_gate_exps.bias"),
+    (Role::ExpertUp, "ffn_up_exps.weight"),
+    (Role::ExpertUpBias, "ffn_up_exps.bias"),
+    (Role::ExpertGateUp, "ffn_gate_up_exps.weight"),
+    (Role::ExpertDown, "ffn_down_exps.weight"),
+    (Role::ExpertDownBias, "ffn_down_exps.bias"),
+    (Role::ExpertDownScale, "ffn_down_exps.scale"),
+    (Role::SharedRouter, "ffn_gate_inp_shexp.weight"),
+    (Role::SharedGate, "ffn_gate_shexp.weight"),
+    (Role::SharedUp, "ffn_up_shexp.weight"),
+    (Role::SharedDown, "ffn_down_shexp.weight"),
+    (Role::AttnSinks, "attn_sinks.weight"),
+];
+
+impl WeightKey {
+    /// The tensor's name in a GGUF.
+    pub fn name(self) -> String {
+        let of = |rows: &[(Role, &'static str)]| rows.iter().find(|row| row.0 == self.role).map_or("", |row| row.1);
+        match self.layer {
+            Some(layer) => format!("blk.{layer}.{}", of(LAYER)),
+            None => of(MODEL).to_owned(),
+        }
+    }
+}
