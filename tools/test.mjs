@@ -189,11 +189,12 @@ function withExitCode(counts, code) {
 // ---- the run --------------------------------------------------------------------------------------------------------
 
 async function runSuite(suite, building) {
+  const buildError = suite.needsBuild && (await building);
   console.log(`\n==== ${suite.name}: ${suite.about}`);
   const start = performance.now();
   let counts;
   try {
-    if (suite.needsBuild && (await building)) throw new Stop('the package did not build');
+    if (buildError) throw new Stop('the package did not build');
     counts = await suite.work();
     if (counts.passed + counts.failed + counts.skipped === 0) throw new Stop('the suite ran no test');
   } catch (error) {
