@@ -111,13 +111,16 @@ export function watchBlocks() {
     if (!document.hidden) gaps.push([last, now - last - TICK_MS]);
     last = now;
   }, TICK_MS);
-  const longest = (list, from, to) =>
-    list.reduce((most, [start, ms]) => (start + ms > from && start < to ? Math.max(most, ms) : most), 0);
+  const within = (list, from, to) => list.filter(([start, ms]) => start + ms > from && start < to).map(([, ms]) => ms);
   return {
-    /** The longest of both kinds between two times of `performance.now()`, in milliseconds. */
+    /** The longest of both kinds between two times of `performance.now()`, in milliseconds; how many long tasks. */
     between(from, to) {
       if (observer) note(observer.takeRecords());
-      return { longtask_ms: knowsTasks ? longest(tasks, from, to) : null, timer_gap_ms: longest(gaps, from, to) };
+      const [long, late] = [tasks, gaps].map((list) => within(list, from, to));
+      const [longtask_ms, timer_gap_ms] = [long, late].map((list) => list.reduce((most, ms) => Math.max(most, ms), 0));
+      return knowsTasks
+        ? { longtask_ms, longtasks: long.length, timer_gap_ms }
+        : { longtask_ms: null, longtasks: null, timer_gap_ms };
     },
     stop() {
       observer?.disconnect();
