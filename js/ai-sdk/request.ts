@@ -2,6 +2,7 @@
  * Calls of the AI SDK as requests of OpenAI's face. What a model here cannot do is a warning.
  */
 import type { ChatRequest } from '../openai/types.js';
+import { schemaGuide } from '../schema-guide.js';
 import type { Message, Tool } from '../types.js';
 import { messagesOf } from './prompt.js';
 import type { CallOptions, ToolDefinition, Warning } from './types.js';
@@ -50,7 +51,7 @@ function choiceOf(choice: CallOptions['toolChoice']): NonNullable<ChatRequest['t
   return choice?.type ?? 'auto';
 }
 
-/** Models write better JSON where they know what it is for, so the schema is in the prompt, too. */
+/** The schema is in the prompt, too. */
 function formatOf(
   { responseFormat, toolChoice }: CallOptions,
   hasTools: boolean,
@@ -58,9 +59,7 @@ function formatOf(
 ): { format?: ChatRequest['response_format']; guide?: string } {
   if (responseFormat?.type !== 'json') return {};
   const { schema, name = 'answer' } = responseFormat;
-  const guide = schema
-    ? `Answer with JSON that follows this JSON Schema: ${JSON.stringify(schema)}`
-    : 'Answer in JSON.';
+  const guide = schema ? schemaGuide(JSON.stringify(schema)) : 'Answer in JSON.';
   if (hasTools && toolChoice?.type !== 'none') {
     const details = 'where there are tools, the model is asked for JSON and not kept to it';
     warnings.push({ type: 'compatibility', feature: 'responseFormat', details });

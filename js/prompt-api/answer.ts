@@ -6,6 +6,7 @@ import type { WasmModel } from '../model.js';
 import { type Prepared, prepare } from '../openai/prepare.js';
 import type { Delta, Reader } from '../openai/reader.js';
 import type { Session } from '../session.js';
+import { resultOf } from '../tool-result.js';
 import type { Grammar, Message, ToolCall } from '../types.js';
 import type { CallableTool } from './input.js';
 import type { Sampling } from './sampling.js';
@@ -42,13 +43,14 @@ export interface Question {
 export async function answerTo(answerer: Answerer, question: Question): Promise<Message[]> {
   const { messages, grammar, signal } = question;
   const { tools } = answerer;
+  const callable = new Map(tools.map(({ tool, execute }) => [tool.function.name, execute]));
   const added: Message[] = [];
   const isLater = tools.length > 0 && grammar !== undefined;
   const free: Question = isLater ? { ...question, grammar: undefined, write: () => {} } : question;
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
     const said = await writeOnce(answerer, { ...free, messages: [...messages, ...added] }, tools);
     if (!said.tool_calls) return [...added, isLater ? await last(answerer, question, added) : said];
-    const results = Promise.all(said.tool_calls.map((call) => callTool(tools, call)));
+    const results = Promise.all(said.tool_calls.map((call) => resultOf(call, callable)));
     added.push(said, ...(await abortable(results, signal)));
   }
   throw new DOMException(`the model called tools ${MOST_ROUNDS} times in a row`, 'OperationError');
@@ -146,19 +148,4 @@ class Said {
     }
     return content.slice(at);
   }
-}
-
-/** The result of a call. What goes wrong is told to the model. */
-async function callTool(tools: readonly CallableTool[], { id, function: called }: ToolCall): Promise<Message> {
-  const { name } = called;
-  const callable = tools.find(({ tool }) => tool.function.name === name);
-  let content: string;
-  try {
-    if (!callable) throw new Error(`there is no tool '${name}'`);
-    const result: unknown = await callable.execute(JSON.parse(called.arguments || '{}'));
-    content = typeof result === 'object' ? JSON.stringify(result) : String(result);
-  } catch (error) {
-    content = `error: ${(error as Error)?.message ?? error}`;
-  }
-  return { role: 'tool', tool_call_id: id, name, content };
 }

@@ -1,6 +1,7 @@
 /**
  * `responseConstraint`: a JSON Schema or a regular expression.
  */
+import { schemaGuide } from '../schema-guide.js';
 import type { Grammar, Message } from '../types.js';
 import { notSupported } from './errors.js';
 import { regexText } from './regex.js';
@@ -26,8 +27,7 @@ export function constraintOf(options: LanguageModelPromptOptions): Constraint | 
     return { grammar: { regex: regexText(wanted) }, guide: omits ? '' : guide };
   }
   const schema = schemaText(wanted);
-  const guide = `Answer with JSON that follows this JSON Schema: ${schema}`;
-  return { grammar: { jsonSchema: schema }, guide: omits ? '' : guide };
+  return { grammar: { jsonSchema: schema }, guide: omits ? '' : schemaGuide(schema) };
 }
 
 function schemaText(schema: object): string {

@@ -7,6 +7,7 @@ import { nextTurn } from '../conversation.js';
 import { invalidArgument, WebggufError } from '../errors.js';
 import type { WasmModel } from '../model.js';
 import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
+import { resultOf } from '../tool-result.js';
 import type { Message, ToolCall } from '../types.js';
 
 /** A tool that the model may call, in the shape of the Prompt API. */
@@ -146,7 +147,7 @@ export class ChatStore {
       for (let step = 0; step < maxSteps && !signal.aborted; step += 1) {
         const calls = await this.#fittingAnswer(request, signal);
         if (calls.length === 0) break;
-        for (const call of calls) this.#append(await resultOf(call, tools, signal));
+        for (const call of calls) this.#append(await resultOf(call, callable(tools, signal)));
         // A call that was asked for has been made: now it may answer.
         if (request.tool_choice !== 'none') request = { ...request, tool_choice: 'auto' };
       }
@@ -276,21 +277,11 @@ function extend(answer: Draft, { content, reasoning_content: thought, tool_calls
   }
 }
 
-/** The message with the result of a call. A tool that fails is a result that says so. */
-async function resultOf(
-  { id, function: { name, arguments: text } }: ToolCall,
-  tools: readonly ChatTool[],
-  signal: AbortSignal,
-): Promise<Omit<ChatMessage, 'id'>> {
-  const answer = (content: string) => ({ role: 'tool' as const, name, tool_call_id: id, content });
-  try {
-    const tool = tools.find((candidate) => candidate.name === name);
-    if (!tool) throw new Error(`there is no tool ${name}, only ${tools.map((known) => known.name).join(', ')}`);
-    const input: unknown = JSON.parse(text || '{}');
+/** What runs each tool, until `signal` fires. */
+function callable(tools: readonly ChatTool[], signal: AbortSignal): Map<string, (input: unknown) => unknown> {
+  const run = (tool: ChatTool) => (input: unknown) => {
     signal.throwIfAborted();
-    const result = await abortable(Promise.resolve(tool.execute(input, { signal })), signal);
-    return answer(typeof result === 'string' ? result : (JSON.stringify(result) ?? 'null'));
-  } catch (error) {
-    return answer(`error: ${error instanceof Error ? error.message : String(error)}`);
-  }
+    return abortable(Promise.resolve(tool.execute(input, { signal })), signal);
+  };
+  return new Map(tools.map((tool) => [tool.name, run(tool)]));
 }

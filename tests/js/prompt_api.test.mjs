@@ -283,7 +283,7 @@ test('a tool that throws, or that is not there, is told to the model; an endless
   const results = seen.templates.at(-1).messages.filter(({ role }) => role === 'tool');
   assert.deepEqual(
     results.map(({ content }) => content),
-    ['error: no network', "error: there is no tool 'get_time'"],
+    ['error: no network', "error: there is no tool 'get_time', only get_weather"],
   );
   plan.writes = CALL;
   const endless = await create({ tools: [{ ...WEATHER, execute: () => 'again' }] });

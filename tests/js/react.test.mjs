@@ -88,7 +88,7 @@ test('a tool that throws, and one that is not there, are results; steps are boun
   ]);
   const other = await chat({ tools: [{ ...adder(fails), name: 'subtract' }], maxSteps: 1 });
   await other.send('?');
-  assert.match(said(other).at(-1), /^tool: error: there is no tool add, only subtract$/);
+  assert.match(said(other).at(-1), /^tool: error: there is no tool 'add', only subtract$/);
 });
 
 test('stop keeps what was written; another message ends the answer before it', async () => {
