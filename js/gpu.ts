@@ -5,7 +5,7 @@
 import { type DType, type PlainDType, type TensorData, checkDType, describe, dtypeOf, toBytes } from './dtypes.js';
 import { fromWasm, guarded, invalidArgument } from './errors.js';
 import { tensorsIn } from './gpu-core.js';
-import { ModelOperations } from './gpu-model.js';
+import { ShaderOperations } from './gpu-shader.js';
 import { show } from './options.js';
 import { Tensor } from './tensor.js';
 import { wasmClasses } from './wasm.js';
@@ -27,11 +27,12 @@ export type { DeviceFacts } from './wasm/webgguf.js';
  * console.log(await gpu.softmax(gpu.matmul(x, w)).data());
  * gpu.destroy();
  */
-export class Gpu extends ModelOperations {
+export class Gpu extends ShaderOperations {
   /** What the device is and can do. */
   readonly info: DeviceFacts;
 
-  private constructor(engine: TensorEngine) {
+  /** @internal */
+  protected constructor(engine: TensorEngine) {
     super(engine);
     this.info = Object.freeze(engine.facts());
   }
@@ -45,7 +46,7 @@ export class Gpu extends ModelOperations {
   static async create(): Promise<Gpu> {
     const { TensorEngine } = await wasmClasses();
     try {
-      return new Gpu(await TensorEngine.open());
+      return new this(await TensorEngine.open()); // `webgguf/compute` has a subclass
     } catch (error) {
       throw fromWasm(error);
     }

@@ -9,6 +9,8 @@
 //! Only `gpu` knows the browser's device and only `web` what JavaScript hands over: these two and the parts of
 //! `runtime` that run models on the GPU exist on wasm32 alone, the rest compiles on any host.
 
+#[cfg(feature = "harness")]
+pub mod compute;
 mod digest;
 pub mod error;
 pub mod formats;

@@ -71,6 +71,8 @@ groups! {
     reductions_of_tensors: ["reduce", "argmax_axis", "top_k", "cumsum"],
     gated_delta_rule: ["delta_net", "output_gate"],
     recurrent_layers: ["conv_causal", "ssm_chunk_products", "ssm_chunk_scan", "ssm_scan"],
+    convolutions: ["compute/conv", "compute/conv_direct"],
+    pooling_and_images: ["compute/group_norm", "compute/pad", "compute/pool", "compute/upsample"],
     scans_and_projections_of_tensors: ["selective_scan", "sinkhorn", "sinkhorn_rows"],
 }
 

@@ -3,6 +3,7 @@
 //   src, shaders ──cargo──► .wasm ──wasm-bindgen, wasm-opt──► pkg/;  grammar/src ──the same──► pkg/grammar/
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
+//   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js
 //
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
 
@@ -24,6 +25,7 @@ import {
   withLock,
   writeJson,
 } from './common.mjs';
+import { writeShaders } from './shaders.mjs';
 import { withoutExports } from './wasm_exports.mjs';
 import { findBindgen, findToolchain, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 
@@ -106,7 +108,8 @@ export async function build({ quiet = false } = {}) {
       toolchain.version,
     );
     await stage('grammars', grammar, stamps, ['pkg/grammar'], () => buildGrammar(toolchain), say);
-    const script = hashOf(filesUnder('js', 'tools/react.d.ts', 'tsconfig.json', 'package-lock.json'), wasm, grammar);
+    const scripts = filesUnder('js', 'tools/react.d.ts', 'tools/shaders.mjs', 'tsconfig.json', 'package-lock.json');
+    const script = hashOf(scripts, wasm, grammar);
     await stage('JavaScript', script, stamps, ['dist'], buildScript, say);
   });
   say(describeSizes(sizes()));
@@ -210,6 +213,7 @@ async function buildScript() {
   const tsc = [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.'];
   await must(process.execPath, tsc);
   await withoutComments(tsc);
+  writeShaders();
   // tsc leaves hand-written declarations where they are.
   for (const file of sources.filter((name) => name.endsWith('.d.ts'))) {
     const place = path.join(DIST, path.relative('js', file));

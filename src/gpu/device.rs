@@ -11,6 +11,7 @@ use super::pipeline::Pipeline;
 use super::shim;
 use super::unpack_f16::keeps_subnormals;
 use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings};
+use crate::kernels::spec::Kernel;
 use crate::{Error, ErrorCode, Result};
 
 /// What the browser says about the adapter.
@@ -35,6 +36,8 @@ struct Reports {
     first: Option<Error>,
     /// Why the device was lost; every later check repeats it.
     lost: Option<Error>,
+    /// Ids of shaders that a page gave and that do not compile: errors that name them follow from that.
+    broken: Vec<String>,
 }
 
 type Mailbox = Arc<Mutex<Reports>>;
@@ -124,6 +127,21 @@ impl Device {
         first.or(reports.lost.clone()).map_or(Ok(()), Err)
     }
 
+    /// Reports what is wrong with a shader that a page gave.
+    pub(super) fn blame_page(&self, error: impl Future<Output = Option<wgpu::Error>> + 'static, kernel: &Kernel) {
+        let (errors, id, label) = (self.errors.clone(), kernel.id.clone(), kernel.spec.kernel_name);
+        wasm_bindgen_futures::spawn_local(async move {
+            let (Some(error), Ok(mut reports)) = (error.await, errors.lock()) else { return };
+            reports.first = Some(Error::invalid_argument(format!("shader '{label}': {error}")));
+            reports.broken.push(id);
+        });
+    }
+
+    /// Whether it did not compile.
+    pub(super) fn is_broken(&self, kernel: &Kernel) -> bool {
+        self.errors.lock().is_ok_and(|reports| reports.broken.contains(&kernel.id))
+    }
+
     /// Bytes that a buffer may have to be bound whole.
     pub fn largest_binding(&self) -> u64 {
         self.caps.max_binding.min(self.caps.max_buffer)
@@ -160,8 +178,10 @@ fn listen(device: &wgpu::Device) -> Mailbox {
             wgpu::Error::OutOfMemory { .. } => ErrorCode::OutOfMemory,
             _ => ErrorCode::DeviceLost,
         };
-        if let Ok(mut reports) = mailbox.lock() {
-            reports.first.get_or_insert(Error::new(code, format!("the GPU reported: {error}")));
+        let message = format!("the GPU reported: {error}");
+        let Ok(mut reports) = mailbox.lock() else { return };
+        if !reports.broken.iter().any(|id| message.contains(id)) {
+            reports.first.get_or_insert(Error::new(code, message));
         }
     }));
     let mailbox = errors.clone();

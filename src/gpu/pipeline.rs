@@ -30,8 +30,10 @@ impl Device {
     /// out of [`Device::check_pipelines`].
     pub(super) fn pipeline(&self, kernel: &Kernel) -> Rc<Pipeline> {
         let key = kernel.key();
-        if let Some(found) = self.pipelines.borrow().get(&key) {
-            return found.clone();
+        let found = self.pipelines.borrow().get(&key).cloned();
+        // A page's shader that does not compile is tried again, so that each use of it says so.
+        if let Some(found) = found.filter(|_| !kernel.is_text() || !self.is_broken(kernel)) {
+            return found;
         }
         let made = Rc::new(self.compile(kernel));
         self.pipelines.borrow_mut().insert(key, made.clone());
@@ -77,6 +79,8 @@ impl Device {
             bind_group_layouts: &[Some(&layout)],
             immediate_size: 0,
         });
+        // What is wrong with a shader that came as text is the page's mistake.
+        let scope = kernel.is_text().then(|| self.raw.push_error_scope(wgpu::ErrorFilter::Validation));
         let compiled = self.compiled.borrow_mut().remove(&kernel.key());
         if let (Some(device), Some(compiled)) = (self.raw.as_webgpu(), compiled) {
             shim::answer_next_calls(device.as_ref(), &compiled);
@@ -96,6 +100,9 @@ impl Device {
             },
             cache: None,
         });
+        if let Some(scope) = scope {
+            self.blame_page(scope.pop(), kernel);
+        }
         Pipeline { pipeline, layout, module, kernel: kernel.clone(), checked: Cell::new(false) }
     }
 

@@ -248,6 +248,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(selective_scan::cases(caps, random));
     cases.extend(sinkhorn::cases(caps, random));
     cases.extend(unpack_f16::cases());
+    cases.extend(crate::compute::cases(caps));
     cases.extend(grid_2d::cases(&cases));
     cases
 }

@@ -69,6 +69,18 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::DECODE,
     &attention::MERGE,
     &attention_batch::SPEC,
+    #[cfg(feature = "harness")]
+    &crate::compute::conv::DIRECT,
+    #[cfg(feature = "harness")]
+    &crate::compute::conv::SPEC,
+    #[cfg(feature = "harness")]
+    &crate::compute::group_norm::SPEC,
+    #[cfg(feature = "harness")]
+    &crate::compute::pad::SPEC,
+    #[cfg(feature = "harness")]
+    &crate::compute::pool::SPEC,
+    #[cfg(feature = "harness")]
+    &crate::compute::upsample::SPEC,
     &delta_net::SPEC,
     &elementwise::SPEC,
     &elementwise::IN_PLACE,

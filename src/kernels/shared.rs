@@ -131,7 +131,13 @@ files![
     "x_floats",
 ];
 
+/// Files that the kernels of `webgguf/compute` alone import, which the WebAssembly of pages does not hold.
+#[cfg(feature = "harness")]
+const COMPUTE_FILES: &[SharedFile] = &[("convolution", wgsl!("shared/convolution"))];
+#[cfg(not(feature = "harness"))]
+const COMPUTE_FILES: &[SharedFile] = &[];
+
 /// Every file, (name, text); some come twice.
 pub fn files() -> impl Iterator<Item = SharedFile> {
-    FILES.iter().copied().chain(shared_files())
+    FILES.iter().chain(COMPUTE_FILES).copied().chain(shared_files())
 }

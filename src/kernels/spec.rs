@@ -148,6 +148,11 @@ impl Kernel {
         self
     }
 
+    /// Whether it came as text, not with this crate: see [`shader`](crate::tensor::shader).
+    pub fn is_text(&self) -> bool {
+        self.id.contains('@')
+    }
+
     /// What a pipeline cache keys on: the id with every constant.
     pub fn key(&self) -> String {
         let mut key = self.id.clone();

@@ -20,6 +20,7 @@ pub mod reduce;
 pub mod reshape;
 pub mod rope;
 pub mod scan;
+pub mod shader;
 
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;

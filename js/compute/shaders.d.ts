@@ -1,0 +1,20 @@
+/**
+ * The shaders of this folder, as `tools/shaders.mjs` writes them from `shaders/compute/`.
+ */
+
+/** A shader. */
+export interface Shader {
+  /** Names it in messages. */
+  readonly label: string;
+  /** WGSL. */
+  readonly code: string;
+  /** Fields of its `params` in order: their type, or how many words they are. */
+  readonly params: Readonly<Record<string, 'u32' | 'i32' | 'f32' | number>>;
+}
+
+export const conv: Shader;
+export const convDirect: Shader;
+export const groupNorm: Shader;
+export const pad: Shader;
+export const pool: Shader;
+export const upsample: Shader;

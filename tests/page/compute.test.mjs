@@ -1,0 +1,168 @@
+// `webgguf/compute` as a page uses it, on a real device: every operation against its definition in double precision,
+// wrong use, lifetimes, shaders of a page's own.
+
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { ROOT } from '../../tools/common.mjs';
+import { openSite } from './site.mjs';
+
+const BLANK = '<!doctype html><title>compute</title>';
+const site = await openSite({
+  mounts: { '/page-tests/': path.join(ROOT, 'tests', 'page') },
+  routes: { '/blank.html': (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end(BLANK) },
+});
+const page = await site.open('/blank.html');
+after(() => page.close());
+
+/** Runs `work` in the page with an open `Gpu` and the package. */
+async function onGpu(work) {
+  const run = `(async () => {
+    const compute = await import('/dist/compute/index.js');
+    globalThis.gpu ??= await compute.Gpu.create();
+    return (${work})(globalThis.gpu, { ...(await import('/dist/index.js')), ComputeGpu: compute.Gpu });
+  })()`;
+  const result = await page.evaluate(run);
+  assert.deepEqual(page.crashes, []);
+  return result;
+}
+
+test('every operation computes what its definition says', async () => {
+  const failures = await onGpu(async (gpu) => {
+    const { CASES, failure } = await import('/page-tests/compute_cases.mjs');
+    const found = [];
+    for (const item of CASES) {
+      try {
+        found.push(await failure(gpu, item));
+      } catch (error) {
+        found.push(`${item[0]}: ${error.code} ${error.message}`);
+      }
+    }
+    return found.filter(Boolean);
+  });
+  assert.deepEqual(failures, []);
+});
+
+test('every operation has a case', async () => {
+  const missing = await onGpu(async (_, { Gpu, ComputeGpu }) => {
+    const { CASES } = await import('/page-tests/compute_cases.mjs');
+    const called = new Set([...CASES.map(([method]) => method), 'constructor', 'dispatch']);
+    const names = [];
+    for (let proto = ComputeGpu.prototype; proto !== Gpu.prototype; proto = Object.getPrototypeOf(proto)) {
+      names.push(...Object.getOwnPropertyNames(proto));
+    }
+    return names.filter((name) => !called.has(name));
+  });
+  assert.deepEqual(missing, []);
+});
+
+test('wrong shapes, types and options name the operation and both numbers', async () => {
+  const messages = await onGpu(async (gpu, { WebggufError }) => {
+    const [image, line] = [gpu.zeros([1, 3, 5, 5]), gpu.zeros([2, 3, 7])];
+    const [kernel, words] = [gpu.zeros([4, 2, 3, 3]), gpu.zeros([1, 3, 5, 5], 'u32')];
+    const calls = {
+      channels: () => gpu.conv2d(image, kernel),
+      groups: () => gpu.conv2d(gpu.zeros([1, 6, 5, 5]), kernel, { groups: 3 }),
+      rank: () => gpu.conv2d(line, kernel),
+      kernel: () => gpu.conv2d(image, gpu.zeros([4, 3, 7, 1]), { padding: 0 }),
+      bias: () => gpu.conv1d(line, gpu.zeros([4, 3, 1]), { bias: gpu.zeros([3]) }),
+      option: () => gpu.conv1d(line, gpu.zeros([4, 3, 1]), { strides: 2 }),
+      stride: () => gpu.conv1d(line, gpu.zeros([4, 3, 1]), { stride: 0 }),
+      axes: () => gpu.conv1d(line, gpu.zeros([4, 3, 1]), { stride: [1, 1] }),
+      activation: () => gpu.conv1d(line, gpu.zeros([4, 3, 1]), { activation: 'tanh' }),
+      type: () => gpu.maxPool2d(words, { kernel: 2 }),
+      window: () => gpu.maxPool1d(line, { kernel: 8 }),
+      padding: () => gpu.avgPool1d(line, { kernel: 3, padding: 2 }),
+      reflect: () => gpu.pad(line, [[7, 0]], { mode: 'reflect' }),
+      size: () => gpu.upsample(line, {}),
+      divide: () => gpu.groupNorm(line, { groups: 2 }),
+      tensor: () => gpu.hardSwish([1, 2]),
+    };
+    const outcome = (call) => {
+      try {
+        return `gave ${call()}`;
+      } catch (error) {
+        return error instanceof WebggufError ? `${error.code}: ${error.message}` : `not ours: ${error.stack}`;
+      }
+    };
+    return Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, outcome(call)]));
+  });
+  const expected = {
+    channels: /conv2d: x is \[1, 3, 5, 5\] f32 and w \[4, 2, 3, 3\] f32; x has 3 channels, w takes 2/,
+    groups: /conv2d: .* 3 groups do not divide 4 channels/,
+    rank: /conv2d: x is \[2, 3, 7\] f32, 3 axes; \[N, C, H, W\] has 4/,
+    kernel: /conv2d: .* 5 elements with padding 0 are fewer than the 7 of the kernel/,
+    bias: /conv1d: bias is \[3\] f32; \[4\] f32 is needed/,
+    option: /conv1d: there is no option 'strides'; there are bias, stride, padding/,
+    stride: /conv1d: stride must be an integer of at least 1, found 0/,
+    axes: /conv1d: stride has 2 numbers for 1 spatial axes/,
+    activation: /conv1d: activation must be one of none, relu, silu, gelu, found 'tanh'/,
+    type: /maxPool2d: x is \[1, 3, 5, 5\] u32; f32, f16 or bf16 is needed/,
+    window: /maxPool1d: x is \[2, 3, 7\] f32; 7 elements with padding 0 are fewer than kernel 8/,
+    padding: /avgPool1d: padding 2 is more than half of kernel 3/,
+    reflect: /pad: x is \[2, 3, 7\] f32; along its axis 2 a padding of 7 reflects at most 6/,
+    size: /upsample: one of the options size and scale is needed/,
+    divide: /groupNorm: x is \[2, 3, 7\] f32; 2 groups do not divide 3 channels/,
+    tensor: /hardSwish: x must be a tensor, found an array of 2/,
+  };
+  for (const [name, pattern] of Object.entries(expected)) {
+    assert.match(messages[name], /^invalid_argument: /, name);
+    assert.match(messages[name], pattern, name);
+  }
+});
+
+test('what an operation makes on its way is freed', async () => {
+  const kept = await onGpu(async (gpu) => {
+    const x = gpu.zeros([1, 8, 5, 5]);
+    const w = gpu.zeros([8, 8, 3, 3]);
+    const made = [];
+    const keep = gpu.keep;
+    gpu.keep = (tensor) => {
+      made.push(tensor);
+      return keep.call(gpu, tensor);
+    };
+    const results = [gpu.conv2d(x, w), gpu.globalAvgPool(x), gpu.batchNorm(x, gpu.zeros([8]), gpu.zeros([8]))];
+    delete gpu.keep;
+    const zeros = 2;
+    return made.filter((tensor) => !tensor.freed).length - results.length - zeros;
+  });
+  assert.equal(kept, 0);
+});
+
+test("a page's own shader runs, and one that does not compile is the page's mistake", async () => {
+  const [values, wrong, after, same] = await onGpu(async (_, { ComputeGpu }) => {
+    const gpu = await ComputeGpu.create();
+    const code = (formula) => `@group(0) @binding(0) var<uniform> params: vec4<u32>;
+      @group(0) @binding(1) var<storage, read> x: array<f32>;
+      @group(0) @binding(2) var<storage, read_write> y: array<f32>;
+      override OFFSET: f32;
+      @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+        if id.x < params.x { y[id.x] = ${formula}; }
+      }`;
+    const x = gpu.tensor([1, 2, 3]);
+    const run = (formula) =>
+      gpu.shader({
+        label: 'mine',
+        code: code(formula),
+        inputs: [x],
+        outputs: [{ shape: [3] }],
+        params: Uint32Array.of(3, 0, 0, 0),
+        constants: { OFFSET: 0.5 },
+        workgroups: [1],
+      })[0];
+    const values = [...(await run('x[id.x] * x[id.x] + OFFSET').data())];
+    const wrong = await run('nothing[id.x]')
+      .data()
+      .then(String, (error) => `${error.code}: ${error.message}`);
+    const after = [...(await run('x[id.x] - OFFSET').data())];
+    const again = await run('nothing[id.x]')
+      .data()
+      .then(String, (error) => error.message);
+    gpu.destroy();
+    return [values, wrong, after, again === wrong.replace('invalid_argument: ', '')];
+  });
+  assert.deepEqual(values, [1.5, 4.5, 9.5]);
+  assert.match(wrong, /^invalid_argument: shader 'mine': .*nothing/s);
+  assert.deepEqual(after, [0.5, 1.5, 2.5]);
+  assert.ok(same, 'the second time says it, too');
+});

@@ -1,0 +1,248 @@
+// In the page of compute.test.mjs: calls of every operation of `webgguf/compute` with odd shapes and every option,
+// against compute_reference.mjs. A case is `[method, call]`; `call` gives pairs of a tensor and what it should be.
+
+import * as reference from './compute_reference.mjs';
+
+/** Numbers between -1 and 1, the same for a shape each time, as f16 and bf16 hold them. */
+function numbers(shape, salt = 0) {
+  let state = 12345 + salt;
+  const values = Array.from({ length: reference.size(shape) }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.round((state / 2 ** 31 - 1) * 128) / 128;
+  });
+  return { shape, values };
+}
+
+const upload = (gpu, { shape, values }, dtype = 'f32') => gpu.tensor(values, shape, dtype);
+const vector = (length, salt) => numbers([length], salt).values;
+
+function unary(method, options, formula) {
+  return [
+    method,
+    (gpu) => {
+      const x = numbers([3, 5, 7]);
+      const values = x.values.map((value) => 4 * value);
+      return [[gpu[method](gpu.tensor(values, x.shape), options), { shape: x.shape, values: values.map(formula) }]];
+    },
+  ];
+}
+
+function pooled(method, shape, options, dtype) {
+  return [
+    method,
+    (gpu) => {
+      const x = numbers(shape);
+      return [[gpu[method](upload(gpu, x, dtype), options), reference.pool(method.slice(0, 3), x, options)]];
+    },
+  ];
+}
+
+function globally(method) {
+  return [
+    method,
+    (gpu) => {
+      const x = numbers([2, 3, 5, 7]);
+      const expected = reference.pool(method === 'globalMaxPool' ? 'max' : 'avg', x, { kernel: [5, 7] });
+      return [[gpu[method](upload(gpu, x, 'f16')), expected]];
+    },
+  ];
+}
+
+/** Shapes of x and w, options (`bias` says whether there is one), types of x and w. */
+function convolved(method, [of_x, of_w], { bias = false, ...options } = {}, [x_type, w_type] = ['f32', 'f32']) {
+  return [
+    method,
+    (gpu) => {
+      const [x, w] = [numbers(of_x), numbers(of_w, 1)];
+      const isTransposed = method.startsWith('convTranspose');
+      const outputs = isTransposed ? of_w[1] * (options.groups ?? 1) : of_w[0];
+      const offsets = bias ? vector(outputs, 2) : undefined;
+      const given = { ...options, bias: offsets && gpu.tensor(offsets) };
+      const found = gpu[method](upload(gpu, x, x_type), upload(gpu, w, w_type), given);
+      const compute = isTransposed ? reference.convTranspose : reference.conv;
+      return [[found, compute(x, w, { ...options, bias: offsets })]];
+    },
+  ];
+}
+
+function normalised(method, shape, given) {
+  return [
+    method,
+    (gpu) => {
+      const x = numbers(shape);
+      const { eps, groups, weight, bias } = given;
+      const moments = { mean: vector(shape[1], 3), variance: vector(shape[1], 4).map((value) => value ** 2) };
+      const vectors = { weight: weight && vector(shape[1], 5), bias: bias && vector(shape[1], 6) };
+      const tensors = Object.fromEntries(
+        Object.entries(vectors).map(([name, list]) => [name, list && gpu.tensor(list)]),
+      );
+      if (method === 'groupNorm') {
+        const found = gpu.groupNorm(upload(gpu, x, 'f16'), { groups, eps, ...tensors });
+        return [[found, reference.normalise(x, { groups, eps, ...vectors })]];
+      }
+      const [mean, variance] = [gpu.tensor(moments.mean), gpu.tensor(moments.variance)];
+      const found = gpu.batchNorm(upload(gpu, x), mean, variance, { eps, ...tensors });
+      return [[found, reference.normalise(x, { eps, ...moments, ...vectors })]];
+    },
+  ];
+}
+
+function padded(shape, pairs, options, dtype) {
+  return [
+    'pad',
+    (gpu) => {
+      const x = numbers(shape);
+      const whole = [...Array(shape.length - pairs.length).fill([0, 0]), ...pairs];
+      return [[gpu.pad(upload(gpu, x, dtype), pairs, options), reference.pad(x, whole, options)]];
+    },
+  ];
+}
+
+function resized(shape, to, options, given = {}) {
+  return [
+    'upsample',
+    (gpu) => {
+      const x = numbers(shape);
+      return [[gpu.upsample(upload(gpu, x), { ...given, ...options }), reference.upsample(x, to, options)]];
+    },
+  ];
+}
+
+export const CASES = [
+  unary('hardSwish', undefined, (x) => (x * Math.min(Math.max(x + 3, 0), 6)) / 6),
+  unary('leakyRelu', undefined, (x) => (x > 0 ? x : 0.01 * x)),
+  unary('leakyRelu', { slope: 0.3 }, (x) => (x > 0 ? x : 0.3 * x)),
+  unary('elu', { alpha: 0.7 }, (x) => (x > 0 ? x : 0.7 * Math.expm1(x))),
+  normalised('batchNorm', [2, 3, 5, 7], { weight: true, bias: true }),
+  normalised('batchNorm', [2, 3], { bias: true, eps: 0.1 }),
+  normalised('batchNorm', [1, 9, 4], {}),
+  normalised('groupNorm', [2, 6, 5, 7], { groups: 3, weight: true, bias: true }),
+  normalised('groupNorm', [3, 4, 31], { groups: 1, eps: 0.1, weight: true }),
+  pooled('maxPool1d', [2, 3, 31], { kernel: 4 }),
+  pooled('avgPool1d', [2, 3, 31], { kernel: 3, stride: 2, padding: 1 }, 'f16'),
+  pooled('maxPool2d', [1, 5, 9, 7], { kernel: [3, 2], stride: [2, 1], padding: [1, 0] }, 'bf16'),
+  pooled('avgPool2d', [1, 5, 9, 7], { kernel: 3, stride: 2, padding: 1, countIncludePad: false }),
+  pooled('maxPool3d', [2, 1, 4, 5, 6], { kernel: 2, stride: 1, padding: 1 }),
+  pooled('avgPool3d', [2, 1, 4, 5, 6], { kernel: [2, 3, 5], stride: 2, padding: [1, 0, 2] }),
+  globally('globalMaxPool'),
+  globally('globalAvgPool'),
+  padded(
+    [2, 3, 4],
+    [
+      [1, 2],
+      [0, 3],
+    ],
+    { value: 0.5 },
+  ),
+  padded(
+    [2, 3, 5],
+    [
+      [1, 2],
+      [4, 3],
+    ],
+    { mode: 'reflect' },
+    'f16',
+  ),
+  padded([5], [[7, 9]], { mode: 'edge' }),
+  padded(
+    [1, 2, 3, 2, 3],
+    [
+      [1, 0],
+      [0, 1],
+      [1, 1],
+      [2, 0],
+      [0, 0],
+    ],
+  ),
+  resized([2, 3, 5], [15], {}, { scale: 3 }),
+  resized([1, 2, 3, 4], [7, 9], {}, { size: [7, 9] }),
+  resized([1, 2, 3, 4], [6, 4], { mode: 'linear' }, { scale: [2, 1] }),
+  resized([2, 1, 5, 4], [3, 11], { mode: 'linear', alignCorners: true }, { size: [3, 11] }),
+  convolved(
+    'conv1d',
+    [
+      [2, 3, 31],
+      [5, 3, 4],
+    ],
+    { stride: 3 },
+  ),
+  convolved(
+    'conv1d',
+    [
+      [1, 40, 100],
+      [70, 40, 5],
+    ],
+    { padding: 2, bias: true, activation: 'gelu' },
+    ['f16', 'f32'],
+  ),
+  convolved(
+    'conv2d',
+    [
+      [2, 3, 9, 11],
+      [16, 3, 3, 3],
+    ],
+    { padding: 1, bias: true, activation: 'relu' },
+  ),
+  convolved(
+    'conv2d',
+    [
+      [1, 6, 9, 8],
+      [18, 3, 3, 2],
+    ],
+    { stride: [2, 1], padding: [2, 0], dilation: [1, 2], groups: 2 },
+  ),
+  convolved(
+    'conv2d',
+    [
+      [2, 9, 8, 7],
+      [9, 1, 3, 3],
+    ],
+    { padding: 1, groups: 9, activation: 'silu' },
+    ['f32', 'f16'],
+  ),
+  convolved(
+    'conv3d',
+    [
+      [2, 2, 4, 5, 6],
+      [9, 2, 2, 3, 2],
+    ],
+    { stride: [1, 2, 3], padding: [1, 0, 1], bias: true },
+  ),
+  convolved(
+    'convTranspose1d',
+    [
+      [2, 3, 7],
+      [3, 5, 4],
+    ],
+    { stride: 2, padding: 1, outputPadding: 1 },
+  ),
+  convolved(
+    'convTranspose2d',
+    [
+      [1, 4, 5, 3],
+      [4, 9, 3, 3],
+    ],
+    { stride: [2, 3], padding: 1, groups: 2, bias: true },
+  ),
+  convolved(
+    'convTranspose3d',
+    [
+      [1, 2, 3, 2, 2],
+      [2, 8, 2, 1, 3],
+    ],
+    { dilation: [2, 1, 1], activation: 'relu' },
+  ),
+];
+
+/** Runs a case; what is wrong with it. */
+export async function failure(gpu, [method, call]) {
+  const pairs = call(gpu);
+  for (const [found, { shape, values, limit = 1e-5 }] of pairs) {
+    if (`${found.shape}` !== `${shape}`) return `${method}: the shape is [${found.shape}], expected [${shape}]`;
+    const data = await found.data();
+    const scale = Math.max(1, ...values.map(Math.abs));
+    const odd = values.findIndex((value, i) => !(Math.abs(data[i] - value) <= limit * scale));
+    if (odd >= 0) return `${method} of ${found}: element ${odd} is ${data[odd]}, expected ${values[odd]}`;
+  }
+  return undefined;
+}

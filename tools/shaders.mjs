@@ -1,0 +1,63 @@
+// The shaders of `webgguf/compute` as a module: shaders/compute/*.wgsl with their imports, without comments, and the
+// types of their `params`. js/compute/shaders.d.ts says what is in it.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import zlib from 'node:zlib';
+import { isMain, ROOT, runMain, Stop } from './common.mjs';
+
+const FOLDER = path.join(ROOT, 'shaders');
+/** Where the module is. */
+export const SHADERS = path.join(ROOT, 'dist', 'compute', 'shaders.js');
+
+const read = (name) => fs.readFileSync(path.join(FOLDER, `${name}.wgsl`), 'utf8');
+
+/** A file with what it imports, without comments, indentation and empty lines: src/kernels/wgsl.rs cuts the same. */
+function expand(name) {
+  const lines = read(name)
+    .split('\n')
+    .map((line) => line.replace(/\/\/.*$/, '').trim());
+  return lines
+    .filter(Boolean)
+    .map((line) => (line.startsWith('#import ') ? expand(`shared/${line.slice(8).trim()}`) : line))
+    .join('\n');
+}
+
+/** Fields of `struct Params` by name: 'u32', 'i32', 'f32', or a number of words that are given as they are. */
+function paramsOf(name, code) {
+  const body = /struct Params \{([^}]*)\}/.exec(code)?.[1];
+  if (body === undefined) throw new Stop(`shaders/${name}.wgsl has no struct Params`);
+  const fields = [...body.matchAll(/(\w+): (?:([uif]32)|array<vec4<u32>, (\d+)>),/g)];
+  if (fields.length !== body.split(':').length - 1) throw new Stop(`shaders/${name}.wgsl: a field of Params is odd`);
+  return Object.fromEntries(fields.map(([, field, type, count]) => [field, type ?? 4 * Number(count)]));
+}
+
+/** Every shader: its name in the module, and what the module says of it. */
+export function computeShaders() {
+  const files = fs.readdirSync(path.join(FOLDER, 'compute')).filter((file) => file.endsWith('.wgsl'));
+  return files.sort().map((file) => {
+    const label = `compute/${path.basename(file, '.wgsl')}`;
+    const code = expand(label);
+    const name = path.basename(label).replaceAll(/_(\w)/g, (_, letter) => letter.toUpperCase());
+    return { name, shader: { label, code, params: paramsOf(label, code) } };
+  });
+}
+
+/** Writes the module. */
+export function writeShaders(file = SHADERS) {
+  const lines = computeShaders().map(({ name, shader }) => `export const ${name} = ${JSON.stringify(shader)};\n`);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, lines.join(''));
+}
+
+if (isMain(import.meta.url)) {
+  await runMain(async () => {
+    writeShaders();
+    for (const { name, shader } of computeShaders()) {
+      const gzip = zlib.gzipSync(shader.code, { level: 9 }).length;
+      console.log(
+        `${name.padEnd(24)}${String(shader.code.length).padStart(6)} B  ${String(gzip).padStart(6)} B gzipped`,
+      );
+    }
+  });
+}
