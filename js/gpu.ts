@@ -5,7 +5,7 @@
 import { type DType, type PlainDType, type TensorData, checkDType, describe, dtypeOf, toBytes } from './dtypes.js';
 import { fromWasm, guarded, invalidArgument } from './errors.js';
 import { tensorsIn } from './gpu-core.js';
-import { ShaderOperations } from './gpu-shader.js';
+import { ModelOperations } from './gpu-model.js';
 import { show } from './options.js';
 import { Tensor } from './tensor.js';
 import { wasmClasses } from './wasm.js';
@@ -27,7 +27,7 @@ export type { DeviceFacts } from './wasm/webgguf.js';
  * console.log(await gpu.softmax(gpu.matmul(x, w)).data());
  * gpu.destroy();
  */
-export class Gpu extends ShaderOperations {
+export class Gpu extends ModelOperations {
   /** What the device is and can do. */
   readonly info: DeviceFacts;
 

@@ -72,6 +72,7 @@ groups! {
     gated_delta_rule: ["delta_net", "output_gate"],
     recurrent_layers: ["conv_causal", "ssm_chunk_products", "ssm_chunk_scan", "ssm_scan"],
     convolutions: ["compute/conv", "compute/conv_direct"],
+    fourier_transforms: ["compute/fft"],
     pooling_and_images: ["compute/group_norm", "compute/pad", "compute/pool", "compute/upsample"],
     scans_and_projections_of_tensors: ["selective_scan", "sinkhorn", "sinkhorn_rows"],
 }

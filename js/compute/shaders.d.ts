@@ -14,6 +14,7 @@ export interface Shader {
 
 export const conv: Shader;
 export const convDirect: Shader;
+export const fft: Shader;
 export const groupNorm: Shader;
 export const pad: Shader;
 export const pool: Shader;

@@ -197,6 +197,19 @@ export class TensorEngine {
   device(): DeviceHandle;
   upload(bytes: Uint8Array, dtype: string, shape: number[]): TensorHandle;
   run(op: string, inputs: (number | undefined)[], options: object): TensorHandle[];
+  /**
+   * Runs a shader: `names` of `override` constants with commas between, `outputs` as type (0 f32, 1 f16, 2 bf16, 3 u32,
+   * 4 i32), number of axes and lengths of each, `words` as three counts of workgroups and the words of `params`.
+   */
+  shader(
+    label: string,
+    code: string,
+    names: string,
+    constants: Float64Array,
+    inputs: Uint32Array,
+    outputs: Uint32Array,
+    words: Uint32Array,
+  ): TensorHandle[];
   read(id: number): Promise<Uint8Array>;
   /** Never throws for a tensor that is free already, nor on a device that was destroyed. */
   free_tensor(id: number): void;

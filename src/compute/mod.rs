@@ -6,6 +6,7 @@
 //! contract, its reference in plain Rust and its cases, by which it is tested as every other kernel is.
 
 pub mod conv;
+pub mod fft;
 pub mod group_norm;
 pub mod pad;
 pub mod pool;
@@ -26,6 +27,7 @@ pub fn cases(caps: &Caps) -> Vec<Case> {
     cases.extend(upsample::cases(caps, random));
     cases.extend(group_norm::cases(caps, random));
     cases.extend(conv::cases(caps, random));
+    cases.extend(fft::cases(caps, random));
     cases
 }
 

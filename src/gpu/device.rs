@@ -36,8 +36,6 @@ struct Reports {
     first: Option<Error>,
     /// Why the device was lost; every later check repeats it.
     lost: Option<Error>,
-    /// Ids of shaders that a page gave and that do not compile: errors that name them follow from that.
-    broken: Vec<String>,
 }
 
 type Mailbox = Arc<Mutex<Reports>>;
@@ -52,7 +50,7 @@ pub struct Device {
     pub caps: Caps,
     /// For people.
     pub adapter: AdapterFacts,
-    pub(super) pipelines: RefCell<HashMap<String, Rc<Pipeline>>>,
+    pub(super) pipelines: Rc<RefCell<HashMap<String, Rc<Pipeline>>>>,
     /// Compiled ahead and not yet asked for, by [`crate::kernels::spec::Kernel::key`].
     pub(super) compiled: RefCell<HashMap<String, JsValue>>,
     /// Whether shaders convert f16 in integers: see `kernels/unpack_f16.rs`.
@@ -109,14 +107,14 @@ impl Device {
             queue,
             caps,
             adapter,
-            pipelines: RefCell::default(),
+            pipelines: Rc::default(),
             compiled: RefCell::default(),
             f16_in_integers: false,
             in_use: Rc::default(),
             errors,
         };
         device.f16_in_integers = !keeps_subnormals(&device).await?;
-        device.pipelines.get_mut().clear();
+        device.pipelines.borrow_mut().clear();
         Ok(device)
     }
 
@@ -127,19 +125,15 @@ impl Device {
         first.or(reports.lost.clone()).map_or(Ok(()), Err)
     }
 
-    /// Reports what is wrong with a shader that a page gave.
+    /// Reports what is wrong with a shader that a page gave, and forgets it, so that each use of it says so.
     pub(super) fn blame_page(&self, error: impl Future<Output = Option<wgpu::Error>> + 'static, kernel: &Kernel) {
-        let (errors, id, label) = (self.errors.clone(), kernel.id.clone(), kernel.spec.kernel_name);
+        let (errors, pipelines) = (self.errors.clone(), self.pipelines.clone());
+        let (key, label) = (kernel.key(), kernel.spec.kernel_name);
         wasm_bindgen_futures::spawn_local(async move {
             let (Some(error), Ok(mut reports)) = (error.await, errors.lock()) else { return };
             reports.first = Some(Error::invalid_argument(format!("shader '{label}': {error}")));
-            reports.broken.push(id);
+            pipelines.borrow_mut().remove(&key);
         });
-    }
-
-    /// Whether it did not compile.
-    pub(super) fn is_broken(&self, kernel: &Kernel) -> bool {
-        self.errors.lock().is_ok_and(|reports| reports.broken.contains(&kernel.id))
     }
 
     /// Bytes that a buffer may have to be bound whole.
@@ -178,10 +172,8 @@ fn listen(device: &wgpu::Device) -> Mailbox {
             wgpu::Error::OutOfMemory { .. } => ErrorCode::OutOfMemory,
             _ => ErrorCode::DeviceLost,
         };
-        let message = format!("the GPU reported: {error}");
-        let Ok(mut reports) = mailbox.lock() else { return };
-        if !reports.broken.iter().any(|id| message.contains(id)) {
-            reports.first.get_or_insert(Error::new(code, message));
+        if let Ok(mut reports) = mailbox.lock() {
+            reports.first.get_or_insert(Error::new(code, format!("the GPU reported: {error}")));
         }
     }));
     let mailbox = errors.clone();

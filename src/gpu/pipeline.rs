@@ -30,10 +30,8 @@ impl Device {
     /// out of [`Device::check_pipelines`].
     pub(super) fn pipeline(&self, kernel: &Kernel) -> Rc<Pipeline> {
         let key = kernel.key();
-        let found = self.pipelines.borrow().get(&key).cloned();
-        // A page's shader that does not compile is tried again, so that each use of it says so.
-        if let Some(found) = found.filter(|_| !kernel.is_text() || !self.is_broken(kernel)) {
-            return found;
+        if let Some(found) = self.pipelines.borrow().get(&key) {
+            return found.clone();
         }
         let made = Rc::new(self.compile(kernel));
         self.pipelines.borrow_mut().insert(key, made.clone());

@@ -9,7 +9,7 @@ use super::list::{Step, UNIFORM_ALIGN};
 use crate::kernels::pass::Pass;
 use crate::kernels::spec::{BufferId, Dispatch};
 use crate::tensor::{DType, DUMMY, Made, PASS, Tape, Tensor};
-use crate::{Error, Result};
+use crate::{Error, ErrorCode, Result};
 
 /// Dispatches between submits: their parameters share one uniform buffer.
 const BATCH: usize = 256;
@@ -117,7 +117,14 @@ impl TensorGpu {
         self.flush();
         let (device, buffer) = (self.device.clone(), self.buffers.get(tensor.buffer).clone());
         let bytes = tensor.dtype.bytes(&tensor.shape);
-        async move { device.read(&buffer, 0, bytes).await }
+        async move {
+            let found = device.read(&buffer, 0, bytes).await;
+            if found.as_ref().is_err_and(|error| error.code() == ErrorCode::InvalidArgument) {
+                // A page's shader did not compile. What WebGPU says of the commands that use it comes before this.
+                let _ = device.finish().await;
+            }
+            found
+        }
     }
 
     /// Returns the tensor's buffer to the pool. Operations that are queued already still see its contents.

@@ -74,6 +74,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     #[cfg(feature = "harness")]
     &crate::compute::conv::SPEC,
     #[cfg(feature = "harness")]
+    &crate::compute::fft::SPEC,
+    #[cfg(feature = "harness")]
     &crate::compute::group_norm::SPEC,
     #[cfg(feature = "harness")]
     &crate::compute::pad::SPEC,

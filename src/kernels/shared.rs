@@ -133,7 +133,8 @@ files![
 
 /// Files that the kernels of `webgguf/compute` alone import, which the WebAssembly of pages does not hold.
 #[cfg(feature = "harness")]
-const COMPUTE_FILES: &[SharedFile] = &[("convolution", wgsl!("shared/convolution"))];
+const COMPUTE_FILES: &[SharedFile] =
+    &[("convolution", wgsl!("shared/convolution")), ("fft_stages", wgsl!("shared/fft_stages"))];
 #[cfg(not(feature = "harness"))]
 const COMPUTE_FILES: &[SharedFile] = &[];
 

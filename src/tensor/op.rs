@@ -14,7 +14,6 @@ use super::reduce::{argmax, reduce, top_k};
 use super::reshape::reshape;
 use super::rope::{rope, rope_table};
 use super::scan::{ScanInputs, cumsum, selective_scan};
-use super::shader::shader;
 use super::{Tape, Tensor, elementwise, gather, movement};
 use crate::{Error, Result};
 
@@ -122,7 +121,6 @@ where
             };
             selective_scan(tape, &scan).map(Vec::from)
         }
-        "shader" => shader(tape, &inputs.all()?, &decode(name, options)?),
         "sinkhorn" => one(sinkhorn(tape, inputs.need(0)?, &decode(name, options)?)),
         "softmax" => one(softmax(tape, inputs.need(0)?, inputs.maybe(1), &decode(name, options)?)),
         "scale" => one(elementwise::run_scale(tape, inputs.need(0)?, &decode(name, options)?)),

@@ -12,6 +12,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::promise::promise;
 use crate::gpu::{Buffer, Device, TensorGpu};
 use crate::kernels::caps::Caps;
+use crate::tensor::shader::{Shader, shader};
 use crate::tensor::{DType, Tensor, op};
 use crate::{Error, Result};
 
@@ -122,6 +123,25 @@ impl TensorEngine {
         to_value(&handles)
     }
 
+    /// Queues a shader that comes as text; the tensors it makes. See [`shader`](crate::tensor::shader).
+    #[allow(clippy::too_many_arguments, reason = "plain slices take less code than a structure from JavaScript")]
+    pub fn shader(
+        &self,
+        label: &str,
+        code: &str,
+        names: &str,
+        constants: &[f64],
+        inputs: &[u32],
+        outputs: &[u32],
+        words: &[u32],
+    ) -> std::result::Result<JsValue, JsValue> {
+        let mut tensors = self.tensors().map_err(to_js)?;
+        let given = Shader { label, code, names, constants, words };
+        let made = tensors.shader(&given, inputs, outputs).map_err(to_js)?;
+        let handles: Vec<Handle> = made.iter().map(handle).collect();
+        to_value(&handles)
+    }
+
     /// Waits for a tensor's values: little-endian elements in order, padded to whole words.
     pub async fn read(&self, id: u32) -> std::result::Result<Vec<u8>, JsValue> {
         let reading = {
@@ -181,6 +201,13 @@ impl Tensors {
         let inputs: Vec<Option<&Tensor>> = inputs.iter().map(Option::as_ref).collect();
         let options = Options(options.into());
         let made = self.gpu.record(|tape| op::run(tape, name, &inputs, options))?;
+        self.live.extend(made.iter().map(|tensor| (tensor.buffer.0, tensor.clone())));
+        Ok(made)
+    }
+
+    fn shader(&mut self, given: &Shader, inputs: &[u32], outputs: &[u32]) -> Result<Vec<Tensor>> {
+        let inputs = inputs.iter().map(|&id| self.tensor("shader", id).cloned()).collect::<Result<Vec<_>>>()?;
+        let made = self.gpu.record(|tape| shader(tape, given, &inputs, outputs))?;
         self.live.extend(made.iter().map(|tensor| (tensor.buffer.0, tensor.clone())));
         Ok(made)
     }

@@ -131,25 +131,6 @@ export const SAMPLES = [
         }),
       ),
   ],
-  [
-    'shader',
-    (gpu) =>
-      gpu.shader({
-        label: 'a constant',
-        code: `override VALUE: f32;
-          @group(0) @binding(0) var<uniform> params: vec4<u32>;
-          @group(0) @binding(1) var<storage, read> x: array<f32>;
-          @group(0) @binding(2) var<storage, read_write> y: array<f32>;
-          @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) {
-            y[id.x] = x[id.x] + VALUE + f32(params.x);
-          }`,
-        inputs: [f32(gpu, 3)],
-        outputs: [{ shape: [3], dtype: 'f32' }],
-        params: Uint32Array.of(1, 2, 3, 4),
-        constants: { VALUE: 0.5 },
-        workgroups: [3, 1, 1],
-      }),
-  ],
   ['sinkhorn', (gpu) => gpu.sinkhorn(f32(gpu, 3, 3), { iterations: 10, tolerance: 1e-3 })],
   [
     'ropeTable',

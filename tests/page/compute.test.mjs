@@ -46,7 +46,7 @@ test('every operation computes what its definition says', async () => {
 test('every operation has a case', async () => {
   const missing = await onGpu(async (_, { Gpu, ComputeGpu }) => {
     const { CASES } = await import('/page-tests/compute_cases.mjs');
-    const called = new Set([...CASES.map(([method]) => method), 'constructor', 'dispatch']);
+    const called = new Set([...CASES.map(([method]) => method), 'constructor', 'dispatch', 'shader', 'transform']);
     const names = [];
     for (let proto = ComputeGpu.prototype; proto !== Gpu.prototype; proto = Object.getPrototypeOf(proto)) {
       names.push(...Object.getOwnPropertyNames(proto));
@@ -77,6 +77,9 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
       size: () => gpu.upsample(line, {}),
       divide: () => gpu.groupNorm(line, { groups: 2 }),
       tensor: () => gpu.hardSwish([1, 2]),
+      pairs: () => gpu.fft(line),
+      bins: () => gpu.irfft(gpu.zeros([5, 2]), { length: 7 }),
+      long: () => gpu.rfft(gpu.zeros([2 ** 21])),
     };
     const outcome = (call) => {
       try {
@@ -103,6 +106,9 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
     reflect: /pad: x is \[2, 3, 7\] f32; along its axis 2 a padding of 7 reflects at most 6/,
     size: /upsample: one of the options size and scale is needed/,
     divide: /groupNorm: x is \[2, 3, 7\] f32; 2 groups do not divide 3 channels/,
+    pairs: /fft: x is \[2, 3, 7\] f32; the last axis of \[\.\., N, 2\] has a real and an imaginary part/,
+    bins: /irfft: x is \[5, 2\] f32, of 5 bins; a length of 7 has 4/,
+    long: /rfft: x is \[2097152\] f32; 2097152 elements are too many, powers of two go up to 1048576/,
     tensor: /hardSwish: x must be a tensor, found an array of 2/,
   };
   for (const [name, pattern] of Object.entries(expected)) {

@@ -108,6 +108,55 @@ function resized(shape, to, options, given = {}) {
   ];
 }
 
+/** Transforms of rows, there and back; `fft` and `ifft` of pairs, `rfft` and `irfft` of real numbers. */
+function transformed(shape, dtype) {
+  const length = shape.at(-1);
+  const bins = Math.floor(length / 2) + 1;
+  const limit = 3e-6;
+  const pairs = numbers([...shape, 2]);
+  const real = numbers(shape);
+  const whole = reference.dft(
+    real.values.flatMap((value) => [value, 0]),
+    length,
+  );
+  const half = whole.filter((_, i) => (i >> 1) % length < bins);
+  return [
+    ...['fft', 'ifft'].map((method) => [
+      method,
+      (gpu) => {
+        const values = reference.dft(pairs.values, length, method === 'ifft');
+        return [[gpu[method](upload(gpu, pairs, dtype)), { ...pairs, values, limit }]];
+      },
+    ]),
+    [
+      'rfft',
+      (gpu) => [[gpu.rfft(upload(gpu, real, dtype)), { shape: [...shape.slice(0, -1), bins, 2], values: half, limit }]],
+    ],
+    [
+      'irfft',
+      (gpu) => {
+        const spectrum = gpu.tensor(half, [...shape.slice(0, -1), bins, 2]);
+        return [[gpu.irfft(spectrum, { length }), { ...real, limit }]];
+      },
+    ],
+  ];
+}
+
+/** A long transform against that of the CPU, relative to its largest element. */
+function long(length) {
+  return [
+    'fft',
+    async (gpu) => {
+      const { transform } = await import('/dist/compute/fourier-tables.js');
+      const pairs = numbers([length, 2]);
+      const [re, im] = [0, 1].map((part) => Float64Array.from(pairs.values.filter((_, i) => i % 2 === part)));
+      transform(re, im);
+      const values = pairs.values.map((_, i) => (i % 2 === 0 ? re : im)[i >> 1]);
+      return [[gpu.fft(gpu.tensor(pairs.values, [length, 2])), { ...pairs, values, limit: 3e-6 }]];
+    },
+  ];
+}
+
 export const CASES = [
   unary('hardSwish', undefined, (x) => (x * Math.min(Math.max(x + 3, 0), 6)) / 6),
   unary('leakyRelu', undefined, (x) => (x > 0 ? x : 0.01 * x)),
@@ -232,15 +281,21 @@ export const CASES = [
     ],
     { dilation: [2, 1, 1], activation: 'relu' },
   ),
+  ...[1, 2, 3, 8, 31].flatMap((length) => transformed([2, 3, length])),
+  ...transformed([5, 64], 'f16'),
+  ...transformed([2, 1000]),
+  ...transformed([2048]),
+  long(2 ** 16),
+  long(2 ** 20),
 ];
 
 /** Runs a case; what is wrong with it. */
 export async function failure(gpu, [method, call]) {
-  const pairs = call(gpu);
+  const pairs = await call(gpu);
   for (const [found, { shape, values, limit = 1e-5 }] of pairs) {
     if (`${found.shape}` !== `${shape}`) return `${method}: the shape is [${found.shape}], expected [${shape}]`;
     const data = await found.data();
-    const scale = Math.max(1, ...values.map(Math.abs));
+    const scale = values.reduce((most, value) => Math.max(most, Math.abs(value)), 1);
     const odd = values.findIndex((value, i) => !(Math.abs(data[i] - value) <= limit * scale));
     if (odd >= 0) return `${method} of ${found}: element ${odd} is ${data[odd]}, expected ${values[odd]}`;
   }

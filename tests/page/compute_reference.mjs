@@ -167,3 +167,23 @@ export function normalise(x, { groups, mean, variance, weight, bias, eps = 1e-5 
   });
   return { shape: x.shape, values };
 }
+
+/** The Fourier transform of pairs by its definition: rows of `length` pairs. */
+export function dft(values, length, isInverse = false) {
+  const result = [];
+  const angles = Array.from({ length }, (_, i) => ((isInverse ? 2 : -2) * Math.PI * i) / length);
+  const [cosines, sines] = [angles.map(Math.cos), angles.map(Math.sin)];
+  for (let row = 0; row < values.length; row += 2 * length) {
+    for (let k = 0; k < length; k += 1) {
+      let [re, im] = [0, 0];
+      for (let i = 0; i < length; i += 1) {
+        const [a, b] = [values[row + 2 * i], values[row + 2 * i + 1]];
+        const [c, s] = [cosines[(i * k) % length], sines[(i * k) % length]];
+        re += a * c - b * s;
+        im += a * s + b * c;
+      }
+      result.push(isInverse ? re / length : re, isInverse ? im / length : im);
+    }
+  }
+  return result;
+}

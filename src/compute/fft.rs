@@ -1,0 +1,274 @@
+//! Discrete Fourier transforms: `fft`, `ifft`, `rfft`, `irfft`, `stft`.
+
+use std::f64::consts::PI;
+
+use super::{Numbers, Run};
+use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::kernels::caps::Caps;
+use crate::kernels::mat_mul_dense::Stored;
+use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, grid_1d, params, read, write};
+use crate::kernels::wgsl::wgsl;
+use crate::tensor::Tensor;
+
+params! {
+    /// Per-dispatch numbers.
+    pub struct Params {
+        /// Transforms of this dispatch.
+        pub transforms: u32,
+        /// Transforms of a row.
+        pub columns: u32,
+        /// Elements of a row's whole transform.
+        pub length: u32,
+        /// Of these, those that are not 0.
+        pub given: u32,
+        /// Rows that overlap each other in one row of x.
+        pub frames: u32,
+        /// From frame to frame.
+        pub hop: u32,
+        /// Elements of a row of x.
+        pub of_x: u32,
+        /// Elements of a row of y.
+        pub of_y: u32,
+        /// Between elements of a transform in x.
+        pub load_step: u32,
+        /// Between columns of x.
+        pub load_skip: u32,
+        /// Between elements of a transform in y.
+        pub store_step: u32,
+        /// Between columns of y.
+        pub store_skip: u32,
+        /// Of the results.
+        pub scale: f32,
+    }
+}
+
+/// The contract with `shaders/compute/fft.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    kernel_name: "compute/fft",
+    source: wgsl!("compute/fft"),
+    bindings: &[PARAMS, read("x"), read("table"), read("far"), read("before"), read("after"), write("y")],
+    params: Params::LAYOUT,
+    overrides: &["N", "INVERSE", "LOAD", "STORE", "BEFORE", "AFTER", "BETWEEN", "LOAD_ACROSS", "STORE_ACROSS"],
+};
+
+/// Elements of a workgroup.
+const ELEMENTS: u32 = 1024;
+
+/// Complex, real, or the first half of what is symmetric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Form {
+    Complex,
+    Real,
+    Half,
+}
+
+/// Transforms of rows.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    rows: u32,
+    length: u32,
+    given: u32,
+    frames: u32,
+    hop: u32,
+    load: Form,
+    store: Form,
+    factors: bool,
+    inverse: bool,
+}
+
+const FORWARD: Shape = Shape {
+    rows: 1,
+    length: 1,
+    given: 1,
+    frames: 1,
+    hop: 0,
+    load: Form::Complex,
+    store: Form::Complex,
+    factors: false,
+    inverse: false,
+};
+
+pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+    let whole = |rows, length| Shape { rows, length, given: length, ..FORWARD };
+    let shapes = [
+        whole(3, 1),
+        whole(5, 2),
+        whole(700, 4),
+        Shape { inverse: true, ..whole(31, 8) },
+        Shape { load: Form::Real, store: Form::Half, ..whole(9, 32) },
+        Shape { load: Form::Half, store: Form::Real, inverse: true, ..whole(9, 64) },
+        Shape { factors: true, given: 77, ..whole(5, 128) },
+        Shape { load: Form::Real, store: Form::Half, factors: true, frames: 4, hop: 50, given: 200, ..whole(8, 256) },
+        whole(3, 1024),
+        whole(2, 2048),
+        Shape { load: Form::Half, store: Form::Real, inverse: true, ..whole(1, 4096) },
+        Shape { factors: true, given: 1025, ..whole(1, 2048) },
+    ];
+    shapes.iter().map(|shape| case(caps, random, shape)).collect()
+}
+
+/// e^(−2π√−1 · turns)
+fn turn(turns: f64) -> [f64; 2] {
+    [(2.0 * PI * turns).cos(), -(2.0 * PI * turns).sin()]
+}
+
+fn times(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
+}
+
+/// The bench of a case and what its dispatches have in common.
+struct Work<'a> {
+    shape: &'a Shape,
+    bench: OpBench,
+    x: Numbers,
+    before: Numbers,
+    after: Numbers,
+    far: Tensor,
+    of_x: u32,
+    of_y: u32,
+}
+
+impl<'a> Work<'a> {
+    fn new(caps: &Caps, random: &mut Random, shape: &'a Shape) -> Self {
+        let &Shape { rows, length, given, frames, hop, load, store, .. } = shape;
+        let mut bench = OpBench::new(caps);
+        let of_x = if load == Form::Half { length / 2 + 1 } else { given + (frames - 1) * hop };
+        let width = if load == Form::Real { 1 } else { 2 };
+        let of_y = if store == Form::Half { length / 2 + 1 } else { length };
+        let mut numbers = |shape: &[u32]| Numbers::new(&mut bench, random, Stored::F32, shape);
+        let (x, before, after) = (numbers(&[rows / frames, of_x, width]), numbers(&[given, 2]), numbers(&[of_y, 2]));
+        let fine = (0..1024).map(|i| f64::from(i) / f64::from(length));
+        let coarse = (0..length.div_ceil(1024)).map(|i| f64::from(i) * 1024.0 / f64::from(length));
+        let far = turns(&mut bench, fine.chain(coarse));
+        Self { shape, bench, x, before, after, far, of_x, of_y }
+    }
+
+    /// Transforms of `n`; `params` are those of a whole transform but for what a dispatch of two changes.
+    fn push(&mut self, n: u32, x: &Tensor, [load, store]: [Form; 2], part: Part, params: &Params) -> Tensor {
+        let Shape { factors, inverse, rows, .. } = *self.shape;
+        let table = turns(&mut self.bench, (0..n).map(|i| f64::from(i) / f64::from(n)));
+        let width = if store == Form::Real { 1 } else { 2 };
+        let run = Run {
+            spec: &SPEC,
+            variant: &n.to_string(),
+            constants: &[
+                ("N", n.into()),
+                ("INVERSE", bool_override(inverse)),
+                ("LOAD", f64::from(load as u32)),
+                ("STORE", bool_override(store == Form::Real)),
+                ("BEFORE", bool_override(factors && part != Part::Last)),
+                ("AFTER", bool_override(factors && part != Part::First)),
+                ("BETWEEN", bool_override(part == Part::First)),
+                ("LOAD_ACROSS", bool_override(part == Part::First)),
+                ("STORE_ACROSS", bool_override(part != Part::Whole)),
+            ],
+            inputs: &[x, &table, &self.far, &self.before.tensor, &self.after.tensor],
+            shape: &[rows, params.of_y, width],
+            grid: grid_1d(params.transforms.div_ceil(ELEMENTS / n)),
+        };
+        run.push(&mut self.bench, params)
+    }
+
+    /// What turns the numbers of x into y.
+    fn run(&mut self) -> Tensor {
+        let &Shape { rows, length, given, frames, hop, load, store, .. } = self.shape;
+        let (of_x, of_y, x) = (self.of_x, self.of_y, self.x.tensor.clone());
+        let whole = Params {
+            transforms: rows,
+            columns: 1,
+            length,
+            given,
+            frames,
+            hop,
+            of_x,
+            of_y,
+            load_step: 1,
+            ..Params::default()
+        };
+        let whole = Params { store_step: 1, scale: 0.5, ..whole };
+        if length <= ELEMENTS {
+            return self.push(length, &x, [load, store], Part::Whole, &whole);
+        }
+        let down = 1 << length.ilog2().div_ceil(2);
+        let across = length / down;
+        let first = Params {
+            transforms: rows * across,
+            columns: across,
+            of_y: length,
+            load_step: across,
+            load_skip: 1,
+            store_step: across,
+            store_skip: 1,
+            scale: 1.0,
+            ..whole
+        };
+        let between = self.push(down, &x, [load, Form::Complex], Part::First, &first);
+        let last = Params {
+            transforms: rows * down,
+            columns: down,
+            given: length,
+            frames: 1,
+            of_x: length,
+            load_skip: across,
+            store_step: down,
+            store_skip: 1,
+            ..whole
+        };
+        self.push(across, &between, [Form::Complex, store], Part::Last, &last)
+    }
+
+    /// The definition.
+    fn expected(&self) -> Vec<f64> {
+        let &Shape { rows, length, given, frames, hop, load, store, factors, inverse } = self.shape;
+        let pair = |values: &[f64], i: u32| [values[2 * i as usize], values[2 * i as usize + 1]];
+        let element = |row: u32, i: u32| {
+            let start = row / frames * self.of_x + row % frames * hop;
+            let value = match load {
+                Form::Real => [self.x.values[(start + i) as usize], 0.0],
+                Form::Half if i >= self.of_x => {
+                    let [re, im] = pair(&self.x.values, start + length - i);
+                    [re, -im]
+                }
+                _ => pair(&self.x.values, start + i),
+            };
+            if factors { times(value, pair(&self.before.values, i)) } else { value }
+        };
+        let mut y = Vec::new();
+        for row in 0..rows {
+            let elements: Vec<[f64; 2]> = (0..given).map(|i| element(row, i)).collect();
+            for k in 0..self.of_y {
+                let mut sum = [0.0, 0.0];
+                for (i, &value) in (0u64..).zip(&elements) {
+                    let turns = (i * u64::from(k) % u64::from(length)) as f64 / f64::from(length);
+                    let [re, im] = times(value, turn(if inverse { -turns } else { turns }));
+                    sum = [sum[0] + 0.5 * re, sum[1] + 0.5 * im];
+                }
+                let value = if factors { times(sum, pair(&self.after.values, k)) } else { sum };
+                y.extend_from_slice(if store == Form::Real { &value[..1] } else { &value });
+            }
+        }
+        y
+    }
+}
+
+/// Which dispatch of a transform.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Part {
+    Whole,
+    First,
+    Last,
+}
+
+fn turns(bench: &mut OpBench, turns: impl Iterator<Item = f64>) -> Tensor {
+    let values: Vec<f32> = turns.flat_map(|turns| turn(turns).map(|value| value as f32)).collect();
+    bench.floats(&[values.len() as u32 / 2, 2], &values)
+}
+
+fn case(caps: &Caps, random: &mut Random, shape: &Shape) -> Case {
+    let mut work = Work::new(caps, random, shape);
+    let y = work.run();
+    let expected: Vec<f32> = work.expected().into_iter().map(|value| value as f32).collect();
+    let largest = expected.iter().fold(0f32, |largest, value| largest.max(value.abs()));
+    let tolerance = Tolerance { abs: 2e-6 * largest, rel: 0.0 };
+    work.bench.case(SPEC.kernel_name, format!("{shape:?}"), &y, Expected::Close(expected, tolerance))
+}
