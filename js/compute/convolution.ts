@@ -105,7 +105,7 @@ export abstract class ConvolutionOperations extends PoolingOperations {
   convTranspose2d(x: Tensor, w: Tensor, options?: ConvTransposeOptions): FloatTensor {
     return this.#transposed('convTranspose2d', x, w, 2, options);
   }
-  /** The transpose of {@link conv3d}: x [N, C, D, H, W], w [C, O / groups, K, K, K]; else as {@link convTranspose1d}. */
+  /** The transpose of {@link conv3d}: x [N, C, D, H, W], w [C, O / groups, K, K, K]. */
   convTranspose3d(x: Tensor, w: Tensor, options?: ConvTransposeOptions): FloatTensor {
     return this.#transposed('convTranspose3d', x, w, 3, options);
   }

@@ -3,7 +3,7 @@
  */
 import { guarded, invalidArgument } from '../errors.js';
 import { type FloatTensor, Tensor } from '../tensor.js';
-import { at, floats, integer, known } from './checks.js';
+import { at, floats, integer, known, ranked } from './checks.js';
 import { ConvolutionOperations } from './convolution.js';
 import { grid } from './dispatch.js';
 import { bluestein, farRoots, roots } from './fourier-tables.js';
@@ -13,6 +13,14 @@ import * as shaders from './shaders.js';
 export interface IrfftOptions {
   /** Elements of the result: 2 · (bins − 1) or one more. Default: 2 · (bins − 1) */
   length?: number | undefined;
+}
+
+/** Options of {@link FourierOperations.stft}. */
+export interface StftOptions {
+  /** f32 [n]: factors of each frame, such as a Hann window; its length is that of a frame. */
+  window: Tensor;
+  /** Elements from frame to frame. */
+  hop: number;
 }
 
 /** Elements that one workgroup transforms in its memory. */
@@ -51,9 +59,9 @@ export interface Transform {
 }
 
 /**
- * Transforms of the last axis; complex numbers are pairs in an axis behind it. X[k] = Σ x[i] · e^(−2π√−1 · i · k / N), the
- * inverse divided by N. Powers of two up to 2^20 take one dispatch up to 1,024 and two above; other lengths, up to
- * 2^19, are a convolution and take twice that of the next power of two behind 2N.
+ * Transforms of the last axis; complex numbers are pairs in an axis behind it. X[k] = Σ x[i] · e^(−2π√−1 · i · k / N),
+ * the inverse divided by N. Powers of two up to 2^20 take one dispatch up to 1,024 and two above; other lengths, up to
+ * 2^19, are a convolution: two transforms of the next power of two of at least 2N − 1.
  */
 export abstract class FourierOperations extends ConvolutionOperations {
   readonly #tables = new Map<string, Tensor>();
@@ -124,6 +132,41 @@ export abstract class FourierOperations extends ConvolutionOperations {
       length,
       ofY: length,
       shape: [...shape.slice(0, -2), length],
+    });
+  }
+
+  /**
+   * Transforms of short frames, one for each step along the signal: a spectrogram is the size of its elements. The frames
+   * are never stored.
+   *
+   * @param x [.., L]; frames begin at 0, hop, .. as long as they are whole
+   * @returns f32 [.., ⌊(L − n) / hop⌋ + 1, ⌊n / 2⌋ + 1, 2]
+   * @throws {WebggufError} `invalid_argument` where the signal is shorter than the window
+   */
+  stft(x: Tensor, options: StftOptions): FloatTensor {
+    const { window, hop } = known('stft', options, ['window', 'hop']);
+    const shape = floats('stft', 'x', x).shape;
+    const [ofX, length] = [
+      lengthOf('stft', x, shape.at(-1), true),
+      at(ranked('stft', 'window', window, ['n']).shape, 0),
+    ];
+    lengthOf('stft', window, length);
+    integer('stft', 'hop', hop, 1);
+    if (ofX < length) throw invalidArgument(`stft: x is ${x}, ${ofX} elements; the window has ${length}`);
+    const [frames, bins] = [Math.floor((ofX - length) / hop) + 1, Math.floor(length / 2) + 1];
+    return this.scope(() => {
+      const column = this.reshape(window.dtype === 'f32' ? window : this.cast(window, 'f32'), [length, 1]);
+      const before = this.concat([column, this.scale(column, 0)], { axis: 1 });
+      const work = { load: 'real', store: 'complex', inverse: false, scale: 1, frames, hop, before } as const;
+      const rows = (x.size / ofX) * frames;
+      return this.transform('stft', x, {
+        ...work,
+        rows,
+        ofX,
+        length,
+        ofY: bins,
+        shape: [...shape.slice(0, -1), frames, bins, 2],
+      });
     });
   }
 
@@ -295,8 +338,9 @@ function pairs(call: string, x: Tensor): readonly number[] {
 }
 
 /** A length that can be transformed. */
-function lengthOf(call: string, x: Tensor, length: number | undefined): number {
+function lengthOf(call: string, x: Tensor, length: number | undefined, isAny = false): number {
   if (length === undefined) throw invalidArgument(`${call}: x is ${x}; it has no axis`);
+  if (isAny) return length;
   const isPower = (length & (length - 1)) === 0;
   const most = isPower ? LONGEST : LONGEST / 2;
   if (length <= most) return length;

@@ -21,6 +21,6 @@ export class Gpu extends FourierOperations {
 export type { BatchNormOptions } from './activations.js';
 export type { ConvOptions, ConvTransposeOptions } from './convolution.js';
 export type { ShaderOptions, ShaderOutput } from './dispatch.js';
-export type { IrfftOptions } from './fourier.js';
+export type { IrfftOptions, StftOptions } from './fourier.js';
 export type { PerAxis } from './checks.js';
 export type { AvgPoolOptions, GroupNormOptions, PadOptions, PoolOptions, UpsampleOptions } from './pooling.js';

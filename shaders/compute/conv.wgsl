@@ -1,9 +1,9 @@
 // y[n, o, p] = activation(Σ_k w[k, o] · x[n, channel(k), place(p, tap(k))] + bias[o])          convolution as a product
 //
-// The matrix of x's elements at the places of the kernel is never stored. One workgroup of 8 × 8 threads computes a tile
-// of 64 rows (channels of y) and 64 columns (samples and places): DEPTH steps of k at a time it puts both operands into
-// workgroup memory, and every thread adds to 8 × 8 sums in registers. A thread fetches the same four columns throughout,
-// and where their elements are changes only from tap to tap.
+// The matrix of x's elements at the places of the kernel is never stored. One workgroup of 8 × 8 threads computes a
+// tile of 64 rows (channels of y) and 64 columns (samples and places): DEPTH steps of k at a time it puts both operands
+// into workgroup memory, and every thread adds to 8 × 8 sums in registers. A thread fetches the same four columns
+// throughout, and where their elements are changes only from tap to tap.
 
 const THREADS = 64u;
 const DEPTH = 16u;

@@ -1,4 +1,5 @@
-// y[n, o, p] = activation(Σ_k w[k, o] · x[n, channel(k), place(p, tap(k))] + bias[o])          for groups of few channels
+// y[n, o, p] = activation(Σ_k w[k, o] · x[n, channel(k), place(p, tap(k))] + bias[o])
+// for groups of few channels
 //
 // One thread computes one element of y: a depthwise convolution has no two that share a product's operands.
 

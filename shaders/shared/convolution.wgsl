@@ -68,7 +68,7 @@ fn place_in_x(place: vec3<i32>, tap: u32) -> vec3<i32> {
     let from_first = vec3<i32>(of_kernel * vec3<u32>(params.dilation_0, params.dilation_1, params.dilation_2));
     let stride = vec3<i32>(vec3<u32>(params.stride_0, params.stride_1, params.stride_2));
     let pad = vec3<i32>(vec3<u32>(params.pad_0, params.pad_1, params.pad_2));
-    // mutant (compute/conv, compute/conv_direct): place * stride - pad + from_first => place * stride - pad - from_first
+    // mutant (compute/conv, compute/conv_direct): pad + from_first => pad - from_first
     if !TRANSPOSED { return place * stride - pad + from_first; }
     // mutant (compute/conv, compute/conv_direct): place + pad - from_first => place - pad - from_first
     let there = place + pad - from_first;

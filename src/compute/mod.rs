@@ -1,9 +1,9 @@
 //! The kernels of `webgguf/compute`: operations of `Gpu` that no model uses, so that neither they nor their shaders are
 //! in the WebAssembly that pages load.
 //!
-//! Their shaders (`shaders/compute/`) go into the package as text, and TypeScript (`js/compute/`) checks shapes and runs
-//! them through [`shader`](crate::tensor::shader). What is here exists in tests alone: one file per kernel with its
-//! contract, its reference in plain Rust and its cases, by which it is tested as every other kernel is.
+//! Their shaders (`shaders/compute/`) go into the package as text, and TypeScript (`js/compute/`) checks shapes and
+//! runs them through [`shader`](crate::tensor::shader). What is here exists in tests alone: one file per kernel with
+//! its contract, its reference in plain Rust and its cases, by which it is tested as every other kernel is.
 
 pub mod conv;
 pub mod fft;

@@ -78,6 +78,7 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
       divide: () => gpu.groupNorm(line, { groups: 2 }),
       tensor: () => gpu.hardSwish([1, 2]),
       pairs: () => gpu.fft(line),
+      short: () => gpu.stft(line, { window: gpu.zeros([8]), hop: 2 }),
       bins: () => gpu.irfft(gpu.zeros([5, 2]), { length: 7 }),
       long: () => gpu.rfft(gpu.zeros([2 ** 21])),
     };
@@ -106,6 +107,7 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
     reflect: /pad: x is \[2, 3, 7\] f32; along its axis 2 a padding of 7 reflects at most 6/,
     size: /upsample: one of the options size and scale is needed/,
     divide: /groupNorm: x is \[2, 3, 7\] f32; 2 groups do not divide 3 channels/,
+    short: /stft: x is \[2, 3, 7\] f32, 7 elements; the window has 8/,
     pairs: /fft: x is \[2, 3, 7\] f32; the last axis of \[\.\., N, 2\] has a real and an imaginary part/,
     bins: /irfft: x is \[5, 2\] f32, of 5 bins; a length of 7 has 4/,
     long: /rfft: x is \[2097152\] f32; 2097152 elements are too many, powers of two go up to 1048576/,

@@ -142,6 +142,26 @@ function transformed(shape, dtype) {
   ];
 }
 
+/** Frames of `length` times a window. */
+function framed(shape, length, hop) {
+  return [
+    'stft',
+    (gpu) => {
+      const [x, window] = [numbers(shape), vector(length, 7)];
+      const [frames, bins] = [Math.floor((shape.at(-1) - length) / hop) + 1, Math.floor(length / 2) + 1];
+      const pairs = [];
+      for (let row = 0; row < x.values.length; row += shape.at(-1)) {
+        for (let frame = 0; frame < frames; frame += 1) {
+          window.forEach((factor, i) => pairs.push(factor * x.values[row + frame * hop + i], 0));
+        }
+      }
+      const values = reference.dft(pairs, length).filter((_, i) => (i >> 1) % length < bins);
+      const found = gpu.stft(upload(gpu, x), { window: gpu.tensor(window), hop });
+      return [[found, { shape: [...shape.slice(0, -1), frames, bins, 2], values, limit: 3e-6 }]];
+    },
+  ];
+}
+
 /** A long transform against that of the CPU, relative to its largest element. */
 function long(length) {
   return [
@@ -285,6 +305,9 @@ export const CASES = [
   ...transformed([5, 64], 'f16'),
   ...transformed([2, 1000]),
   ...transformed([2048]),
+  framed([2, 3, 100], 32, 10),
+  framed([200], 30, 7),
+  framed([2, 2500], 2048, 100),
   long(2 ** 16),
   long(2 ** 20),
 ];
