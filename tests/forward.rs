@@ -1,6 +1,8 @@
 //! Whole models on a WebGPU device against the CPU reference: logits of forced decoding, greedy and sampled text.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
+mod forward_lanes;
+
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -983,7 +985,7 @@ async fn grown_caches_are_counted_and_the_old_ones_freed() {
     let device = session.model().device().clone();
     let bytes = |engine: &Engine| match &engine.session {
         AnySession::Gpu(session) => session.bytes(),
-        AnySession::Cpu(_) => 0,
+        _ => 0,
     };
     let whole = Room::one(600);
     let [still, mut growing] =

@@ -5,13 +5,15 @@ use super::activations::{self, AllPlaces};
 use super::experts::ExpertScratch;
 use super::growth::START_CONTEXT;
 use super::plan::Plan;
+use super::weights::Weights;
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
-use crate::kernels::pass::Pass;
+use crate::kernels::mat_vec::MAX_COLUMNS;
+use crate::kernels::pass::{MAX_SEQUENCES, Pass};
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::kernels::sample::{Options, mask_words, scratch_bytes};
 use crate::kernels::spec::Slice;
@@ -96,6 +98,19 @@ impl Room {
     pub fn one(context: usize) -> Self {
         let kv_type = KvType::default();
         Self { context, allocated: context.min(START_CONTEXT), sequences: 1, rows: 1, kv_type }
+    }
+
+    /// The same for so many requests that run together, as rows of the same passes.
+    pub fn for_requests(self, count: usize) -> Self {
+        let count = count.clamp(1, MAX_SEQUENCES.min(MAX_COLUMNS as usize));
+        Self { sequences: count, rows: count, ..self }
+    }
+
+    /// The same for one request where the model's cannot run together: recurrent states are copied for all sequences
+    /// at once, and rows on the host are fetched for one.
+    pub fn as_far_as_runs(self, program: &Program, weights: &Weights) -> Self {
+        let is_alone = !program.states().is_empty() || weights.row_cache.is_some();
+        if is_alone { self.for_requests(1) } else { self }
     }
 
     /// The same with the whole context at once.

@@ -89,7 +89,9 @@ impl<'a> GpuModelBuilder<'a> {
             pace: Pace::default(),
         };
         let run = match model.program.output {
-            Output::Logits => RunPlan::Session(SessionPlan::new(&model, room)?),
+            Output::Logits => {
+                RunPlan::Session(SessionPlan::new(&model, room.as_far_as_runs(&model.program, &model.weights))?)
+            }
             _ => RunPlan::Batches(BatchPlan::new(&model, room.context)?),
         };
         let mut run_table = model.table.clone();

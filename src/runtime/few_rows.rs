@@ -9,12 +9,18 @@ use crate::gpu::{CommandList, Part};
 use crate::kernels::pass::{Header, Pass, Row, Sequence};
 use crate::{Error, Result};
 
-/// The lists for one number of rows.
+/// The lists for one number of rows: those of [`Lists`](super::lists::Lists) that a decode pass takes.
 pub(super) struct FewRows {
-    /// All layers and the head.
     pub decode: CommandList,
-    /// The largest logit of each row, committed as its next token.
+    pub bias: CommandList,
     pub greedy: CommandList,
+    pub sample: CommandList,
+}
+
+impl FewRows {
+    pub fn all(&self) -> [&CommandList; 4] {
+        [&self.decode, &self.bias, &self.greedy, &self.sample]
+    }
 }
 
 impl GpuSession {
@@ -44,7 +50,7 @@ impl GpuSession {
     pub async fn logits_of_rows(&mut self, rows: &[Row]) -> Result<Vec<f32>> {
         self.make_room(end_of(rows)).await?;
         self.ensure_rows_of(rows.iter().map(|row| row.token)).await?;
-        let count = self.start_rows(rows)?;
+        let count = self.start_rows(rows).await?;
         self.submit_rows(count, false);
         let bytes = rows.len() * self.model.config.vocab * 4;
         let logits = self.buffers.logits;
@@ -58,7 +64,7 @@ impl GpuSession {
     /// As [`GpuSession::logits_of_rows`].
     pub async fn decode_rows(&mut self, rows: &[Row], steps: usize) -> Result<Vec<Vec<Sequence>>> {
         self.make_room(end_of(rows) + steps).await?;
-        let count = self.start_rows(rows)?;
+        let count = self.start_rows(rows).await?;
         let mut all: Vec<Vec<Sequence>> = Vec::with_capacity(steps);
         for _ in 0..steps {
             match all.last() {
@@ -79,7 +85,7 @@ impl GpuSession {
     }
 
     /// Writes the pass, and makes its lists where they are not made yet.
-    fn start_rows(&mut self, rows: &[Row]) -> Result<u32> {
+    async fn start_rows(&mut self, rows: &[Row]) -> Result<u32> {
         let room = self.buffers.room;
         if rows.is_empty() || rows.len() > room.rows {
             return Err(Error::invalid_argument(format!(
@@ -93,15 +99,24 @@ impl GpuSession {
             return Err(Error::invalid_argument(message));
         }
         let count = rows.len() as u32;
-        if !self.few_rows.contains_key(&count) {
-            let model = &self.model;
-            let forward = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers);
-            let record = |list: Vec<_>| CommandList::record(&model.device, &list, &self.table);
-            let lists = FewRows { decode: record(forward.decode(count))?, greedy: record(forward.greedy(count))? };
-            self.few_rows.insert(count, lists);
-        }
+        self.record_rows(count).await?;
         self.write(self.buffers.pass, &Pass::decode(rows).bytes());
         Ok(count)
+    }
+
+    /// Makes the lists for passes of so many rows, where they are not made yet.
+    pub(super) async fn record_rows(&mut self, count: u32) -> Result<()> {
+        if self.few_rows.contains_key(&count) {
+            return Ok(());
+        }
+        let model = &self.model;
+        let forward = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers);
+        let lists = [forward.decode(count), forward.bias(count), forward.greedy(count), forward.sample(count)];
+        let pipelines = model.device.compile_ahead(lists.iter().flatten().map(|dispatch| &dispatch.kernel));
+        model.device.finish_ahead(pipelines).await;
+        let [decode, bias, greedy, sample] = lists.map(|list| CommandList::record(&model.device, &list, &self.table));
+        self.few_rows.insert(count, FewRows { decode: decode?, bias: bias?, greedy: greedy?, sample: sample? });
+        Ok(())
     }
 
     fn submit_rows(&self, count: u32, greedy: bool) {

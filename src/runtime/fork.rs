@@ -45,6 +45,11 @@ impl Engine {
 
     /// Whether another session that has so many tokens of `ids` is worth copying.
     pub fn gains_from(&self, other: &Self, ids: &[u32]) -> Option<usize> {
+        // A request gets the lane that has most of its prompt.
+        #[cfg(target_arch = "wasm32")]
+        if matches!(self.session, AnySession::Lane(_)) {
+            return None;
+        }
         let theirs = other.run.is_none().then(|| other.common_prefix(ids))?;
         (theirs >= self.common_prefix(ids) + WORTH).then_some(theirs)
     }
@@ -65,6 +70,8 @@ impl AnySession {
         Ok(match self {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu(session) => Self::Gpu(session.another(with_cache).await?.into()),
+            #[cfg(target_arch = "wasm32")]
+            Self::Lane(lane) => Self::Lane(lane.another()?.into()),
             Self::Cpu(session) => Self::Cpu(session.another(with_cache).into()),
         })
     }
@@ -78,7 +85,7 @@ impl AnySession {
         match self {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu(session) => session.make_room(tokens).await,
-            Self::Cpu(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 }

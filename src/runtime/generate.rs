@@ -213,6 +213,9 @@ impl<S: Session> Engine<S> {
         if !matches!(code, None | Some(ErrorCode::OutOfMemory)) {
             self.cached.clear();
         }
+        if code.is_some() {
+            self.rest();
+        }
         self.run = Some(run).filter(|_| matches!(code, None | Some(ErrorCode::DeviceLost)));
         outcome
     }
@@ -331,6 +334,7 @@ impl<S: Session> Engine<S> {
     /// Ends the run, also one that is not through, and gives what came of it.
     pub fn finish(&mut self) -> Result<Outcome> {
         let run = self.run.take().ok_or_else(|| Error::invalid_argument("no generation is running"))?;
+        self.rest();
         let first = run.first.unwrap_or(run.started);
         Ok(Outcome {
             reason: run.reason.unwrap_or(FinishReason::Abort),
@@ -341,6 +345,11 @@ impl<S: Session> Engine<S> {
             first_token_ms: first - run.started,
             decode_ms: run.last - first,
         })
+    }
+
+    fn rest(&mut self) {
+        let held = self.session.rest();
+        self.cached.truncate(held);
     }
 
     /// Whether a run is on.
@@ -377,6 +386,7 @@ impl<S: Session> Engine<S> {
     /// Forgets the KV cache and any run.
     pub fn reset(&mut self) {
         self.run = None;
+        self.session.rest();
         self.cached.clear();
     }
 
@@ -407,16 +417,21 @@ impl Engine {
             return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
         }
         self.check_ids(ids)?;
-        let session = match &mut self.session {
-            AnySession::Gpu(session) if Rc::ptr_eq(session.model().device(), device) => session,
-            AnySession::Gpu(_) => {
-                return Err(Error::invalid_argument("the model is on another device: load it with the option 'gpu'"));
-            }
+        let model = match &self.session {
+            AnySession::Gpu(session) => session.model(),
+            AnySession::Lane(lane) => lane.model(),
             AnySession::Cpu(_) => return Err(Error::invalid_argument("the model runs on the CPU: it has no tensors")),
         };
+        if !Rc::ptr_eq(model.device(), device) {
+            return Err(Error::invalid_argument("the model is on another device: load it with the option 'gpu'"));
+        }
         self.cached.clear();
-        session.rewind(0);
-        session.hidden_states(ids, 0, target).await?;
+        self.session.rewind(0);
+        match &mut self.session {
+            AnySession::Gpu(session) => session.hidden_states(ids, 0, target).await?,
+            AnySession::Lane(lane) => lane.hidden_states(ids, target).await?,
+            AnySession::Cpu(_) => {}
+        }
         self.cached.extend_from_slice(ids);
         Ok(())
     }

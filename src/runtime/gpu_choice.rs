@@ -13,6 +13,8 @@ use crate::sampler::{Counts, SamplingOptions, count_answer};
 /// How the tokens of a run are chosen.
 #[derive(Default)]
 pub(super) struct Choice {
+    /// Which cache the tokens of the next passes go to.
+    pub sequence: u32,
     /// The largest logit, whatever came before.
     pub greedy: bool,
     /// Some ids have a bias.
@@ -40,6 +42,7 @@ impl Choice {
             is_biased: !ids.biases.is_empty(),
             wants_logits: ids.logits,
             logits: self.logits,
+            sequence: self.sequence,
             ..Self::default()
         }
     }
@@ -59,7 +62,7 @@ impl Choice {
 
     /// A pass over tokens that the host knows.
     pub fn pass(&self, ids: &[u32], position: usize) -> Pass {
-        let mut pass = Pass::chunk(0, position as u32, ids);
+        let mut pass = Pass::chunk(self.sequence, position as u32, ids);
         pass.header.sequences[0].steps = self.steps;
         pass
     }

@@ -79,7 +79,8 @@ impl GpuSession {
     /// A session whose buffers are in `table`.
     pub(super) async fn assemble(model: Rc<GpuModel>, plan: SessionPlan, table: BufferTable) -> Result<Self> {
         let lists = Lists::record(&model.device, &plan.lists, &table).await?;
-        let ring = Ring::new(&model.device, MAX_DEPTH, READ_BYTES)?;
+        let read_bytes = if plan.buffers.room.sequences > 1 { size_of::<Header>() as u64 } else { READ_BYTES };
+        let ring = Ring::new(&model.device, MAX_DEPTH, read_bytes)?;
         let copies = plan.buffers.checkpoints.len();
         let session = Self {
             model,
@@ -124,7 +125,7 @@ impl GpuSession {
 
     fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
         let evaluation = self.evaluation.iter().flat_map(|it| it.exact.iter().chain([&it.head]));
-        let few_rows = self.few_rows.values().flat_map(|lists| [&lists.decode, &lists.greedy]);
+        let few_rows = self.few_rows.values().flat_map(FewRows::all);
         self.lists.all().into_iter().chain(evaluation).chain(few_rows)
     }
 

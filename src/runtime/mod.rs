@@ -19,6 +19,8 @@ mod gpu_evaluation;
 #[cfg(target_arch = "wasm32")]
 mod gpu_growth;
 #[cfg(target_arch = "wasm32")]
+mod gpu_lanes;
+#[cfg(target_arch = "wasm32")]
 mod gpu_model;
 #[cfg(target_arch = "wasm32")]
 mod gpu_session;
@@ -26,6 +28,8 @@ mod gpu_session;
 mod gpu_snapshot;
 #[cfg(target_arch = "wasm32")]
 mod gpu_states;
+#[cfg(any(target_arch = "wasm32", test))]
+mod lanes;
 #[cfg(target_arch = "wasm32")]
 mod lists;
 mod logprobs;
@@ -45,6 +49,8 @@ mod snapshot;
 mod speculation;
 #[cfg(target_arch = "wasm32")]
 mod staging;
+#[cfg(any(target_arch = "wasm32", test))]
+mod turns;
 
 #[cfg(target_arch = "wasm32")]
 pub use builder::{GpuModelBuilder, GpuRun, TensorSlice};
@@ -54,6 +60,8 @@ pub use embed::{AnyEmbedder, CpuEmbedder, EmbedEngine, EmbedOptions};
 #[cfg(target_arch = "wasm32")]
 pub use embedder::GpuEmbedder;
 pub use generate::{Engine, FinishReason, GenerateOptions, Outcome, Piece};
+#[cfg(target_arch = "wasm32")]
+pub use gpu_lanes::GpuLane;
 #[cfg(target_arch = "wasm32")]
 pub use gpu_model::GpuModel;
 #[cfg(target_arch = "wasm32")]

@@ -4,6 +4,8 @@ use std::cell::Cell;
 
 use super::cpu::CpuSession;
 #[cfg(target_arch = "wasm32")]
+use super::gpu_lanes::GpuLane;
+#[cfg(target_arch = "wasm32")]
 use super::gpu_session::GpuSession;
 use crate::Result;
 use crate::kernels::kv_type::KvType;
@@ -94,6 +96,11 @@ pub trait Session {
     /// The oldest token in flight, if it is there.
     fn next_if_ready(&mut self) -> Result<Option<Token>>;
 
+    /// A run is over: its tokens in flight are of no use. Returns how many tokens its cache holds, at most.
+    fn rest(&mut self) -> usize {
+        usize::MAX
+    }
+
     /// Logits `[ids, vocab]` of up to [`crate::forward::EVALUATE_CHUNK`] ids at `position` and after.
     async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>>;
 }
@@ -103,8 +110,22 @@ pub enum AnySession {
     /// On WebGPU.
     #[cfg(target_arch = "wasm32")]
     Gpu(Box<GpuSession>),
+    /// On WebGPU, with others in one session.
+    #[cfg(target_arch = "wasm32")]
+    Lane(Box<GpuLane>),
     /// On the CPU.
     Cpu(Box<CpuSession>),
+}
+
+#[cfg(target_arch = "wasm32")]
+impl AnySession {
+    /// Of a session on the GPU; with room for several sequences the first of its lanes.
+    pub fn of_gpu(session: GpuSession) -> Self {
+        match session.buffers.room.sequences {
+            0 | 1 => Self::Gpu(session.into()),
+            _ => Self::Lane(GpuLane::first(session).into()),
+        }
+    }
 }
 
 /// Calls the same method of whichever session it is.
@@ -113,6 +134,8 @@ macro_rules! either {
         match $self {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu($session) => $call,
+            #[cfg(target_arch = "wasm32")]
+            Self::Lane($session) => $call,
             Self::Cpu($session) => $call,
         }
     };
@@ -181,6 +204,10 @@ impl Session for AnySession {
 
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
         either!(self, session => session.next_if_ready())
+    }
+
+    fn rest(&mut self) -> usize {
+        either!(self, session => session.rest())
     }
 
     async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {

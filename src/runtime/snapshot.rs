@@ -215,7 +215,7 @@ pub(super) fn unsealed(found: &[u8], expected: u64) -> Result<&[u8]> {
 /// model: [`Engine::check_saved`], then [`Engine::restore_head`], then [`Engine::write_part`] for all parts. Whoever
 /// calls moves the bytes, so that few of them are in memory at a time.
 impl Engine {
-    /// The session without its caches. On the CPU that is all of it.
+    /// The session without its caches. On the CPU and of a lane that is all of it.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on, `limit_exceeded` for notes of more than 64 MiB.
@@ -231,6 +231,9 @@ impl Engine {
         let head = match &mut self.session {
             #[cfg(target_arch = "wasm32")]
             AnySession::Gpu(session) => session.with_caches(head),
+            // What is in a lane is of whoever had it last.
+            #[cfg(target_arch = "wasm32")]
+            AnySession::Lane(_) => Head { written: 0, tokens: Vec::new(), ..head },
             AnySession::Cpu(_) => head,
         };
         head.bytes()
@@ -246,7 +249,7 @@ impl Engine {
         match &self.session {
             #[cfg(target_arch = "wasm32")]
             AnySession::Gpu(session) => Ok(session.read_part(self.cached.len(), number).await?.map(sealed)),
-            AnySession::Cpu(_) => Ok(None),
+            _ => Ok(None),
         }
     }
 
@@ -273,7 +276,7 @@ impl Engine {
         let fits = match &mut self.session {
             #[cfg(target_arch = "wasm32")]
             AnySession::Gpu(session) => session.restore(&head)?,
-            AnySession::Cpu(_) => false,
+            _ => false,
         };
         if !fits {
             return Ok((head.notes, 0));
@@ -291,7 +294,7 @@ impl Engine {
         match &self.session {
             #[cfg(target_arch = "wasm32")]
             AnySession::Gpu(session) => session.write_part(self.cached.len(), number, file),
-            AnySession::Cpu(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 

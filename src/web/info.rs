@@ -6,7 +6,7 @@ use super::load::Loaded;
 use crate::gpu::Device;
 use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
-use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, Session};
+use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, GpuSession, Session};
 use crate::tokenizer::Tokenizer;
 
 /// Mirrors `ModelInfo` in `js/types.ts`.
@@ -20,6 +20,7 @@ pub struct Info {
     layers: usize,
     context_length: usize,
     kv_type: Option<KvType>,
+    parallel: Option<usize>,
     vocabulary_size: usize,
     has_chat_template: bool,
     chat_template: Option<String>,
@@ -41,6 +42,16 @@ struct OnGpu {
     dispatches_per_token: usize,
 }
 
+impl OnGpu {
+    fn of(session: &GpuSession) -> Self {
+        Self {
+            bytes: session.bytes(),
+            variants: session.variants(),
+            dispatches_per_token: session.dispatches_per_token(),
+        }
+    }
+}
+
 impl Info {
     /// Of a loaded model.
     pub fn of(loaded: &Loaded) -> Self {
@@ -53,18 +64,13 @@ impl Info {
     fn of_text(engine: &Engine) -> Self {
         let (config, context) = (engine.session.config(), engine.session.context_length());
         let (device, on_gpu) = match &engine.session {
-            AnySession::Gpu(session) => (
-                Some(session.model().device()),
-                OnGpu {
-                    bytes: session.bytes(),
-                    variants: session.variants(),
-                    dispatches_per_token: session.dispatches_per_token(),
-                },
-            ),
+            AnySession::Gpu(session) => (Some(session.model().device()), OnGpu::of(session)),
+            AnySession::Lane(lane) => (Some(lane.model().device()), lane.of_session(OnGpu::of)),
             AnySession::Cpu(_) => (None, OnGpu::default()),
         };
         let info = Self::new(config, context, &engine.tokenizer, device.map(|device| &**device), on_gpu);
-        Self { kv_type: Some(engine.session.kv_type()), ..info }
+        let parallel = Some(if let AnySession::Lane(lane) = &engine.session { lane.lanes() } else { 1 });
+        Self { kv_type: Some(engine.session.kv_type()), parallel, ..info }
     }
 
     fn of_embedder(engine: &EmbedEngine) -> Self {
@@ -97,6 +103,7 @@ impl Info {
             layers: config.layers,
             context_length,
             kv_type: None,
+            parallel: None,
             vocabulary_size: config.vocab,
             has_chat_template: tokenizer.chat_template().is_some(),
             chat_template: tokenizer.chat_template().map(str::to_owned),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
-use super::load::{context_length, per_layer_embeddings, read_header, read_tokenizer};
+use super::load::{context_length, one, per_layer_embeddings, read_header, read_tokenizer};
 use super::promise::promise;
 use super::source::{ByteSource, PartReader};
 use crate::forward::{Buffers, Plan, Room, place};
@@ -23,6 +23,8 @@ struct Options {
     per_layer_embeddings: JsValue,
     #[serde(default)]
     kv_type: KvType,
+    #[serde(default = "one")]
+    parallel: usize,
 }
 
 /// Mirrors `Inspection` in `js/types.ts`.
@@ -95,7 +97,7 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
         Ok(config) => {
             found.supported = true;
             let context = context_length(options.context_length, &config).map_err(to_js)?;
-            let room = Room { kv_type: options.kv_type, ..Room::one(context) }.whole();
+            let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).whole();
             // No adapter is an answer too: the model runs on the CPU then.
             if let Ok(device) = Device::open().await {
                 let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
@@ -163,7 +165,8 @@ async fn try_memory(
 ) -> Result<()> {
     let program = crate::model::program(config);
     let mut plan = Plan::default();
-    place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
+    let placement = place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
+    let room = room.as_far_as_runs(&program, &placement.weights);
     gpu.weight_bytes = plan.bytes();
     let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
     gpu.session_bytes = plan.bytes() - gpu.weight_bytes;

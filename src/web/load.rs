@@ -42,9 +42,16 @@ pub struct LoadOptions {
     precision: Precision,
     #[serde(default)]
     kv_type: KvType,
+    #[serde(default = "one")]
+    parallel: usize,
     pooling: Option<Pooling>,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
+}
+
+/// Requests that run at once where nothing is said.
+pub fn one() -> usize {
+    1
 }
 
 /// Where embeddings per layer are to lie: a word, or how many rows are to be on the GPU.
@@ -140,7 +147,7 @@ pub async fn load(
     }
     let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
     let context = context_length(options.context_length, &config).map_err(to_js)?;
-    let room = Room { kv_type: options.kv_type, ..Room::one(context) };
+    let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel);
     let job = Job { config, tensors: &gguf.tensors, matched, room };
     let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
@@ -242,7 +249,7 @@ impl Job<'_> {
         let run = builder.finish_any().await.map_err(to_js)?;
         progress.stage("compile", 1, 1)?;
         Ok(match run {
-            GpuRun::Session(session) => Run::Text(AnySession::Gpu(session)),
+            GpuRun::Session(session) => Run::Text(AnySession::of_gpu(*session)),
             GpuRun::Embedder(embedder) => Run::Embed(AnyEmbedder::Gpu(embedder)),
         })
     }

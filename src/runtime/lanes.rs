@@ -1,0 +1,338 @@
+//! Requests that share the passes of one session: each has a *lane*, a sequence with a cache and a sampler of its own.
+//!
+//! A pass has a row for each lane whose request wants tokens. As long as these are the same lanes, passes follow each
+//! other without the host. Where others join or some leave, what is in flight is read first, and the pass is written
+//! anew. This file says who is in the next pass; `gpu_lanes.rs` runs it.
+
+use std::collections::VecDeque;
+
+use super::session::Token;
+use crate::Error;
+use crate::kernels::pass::{Header, Pass, Row, Sequence};
+use crate::kernels::spec::Slice;
+
+/// Tokens of a lane that nobody has asked for yet, at most: passes go on without it then.
+const MOST_AHEAD: usize = 32;
+
+/// What choosing the tokens of a pass takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choosing {
+    /// The largest logits.
+    pub greedy: bool,
+    /// There are biases.
+    pub biased: bool,
+    /// The logits are wanted, too.
+    pub logits: bool,
+}
+
+/// A token and, where they are wanted, the logits that it was chosen from.
+pub type Drawn = (Token, Option<Vec<f32>>);
+
+/// A request's place.
+#[derive(Debug, Default)]
+pub struct Lane {
+    /// Its prompt is read, and its text not over.
+    pub is_on: bool,
+    /// Each token has a mask of its own: none is drawn ahead.
+    pub is_masked: bool,
+    /// Tokens that were asked for and not taken yet.
+    pub wanted: usize,
+    /// Its next row, where none is in flight: the last token, which the cache lacks, and its position.
+    pub next: Sequence,
+    /// Positions that passes have written since the cache was empty.
+    pub written: usize,
+    /// How its tokens are chosen.
+    pub choosing: Option<Choosing>,
+    /// They end it.
+    pub ends: Vec<u32>,
+    /// What its next pass finds in these buffers.
+    pub writes: Vec<(Slice, Vec<u8>)>,
+    inbox: VecDeque<Drawn>,
+    error: Option<Error>,
+}
+
+impl Lane {
+    /// Whether a token waits to be taken.
+    pub fn has_token(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+}
+
+/// All lanes of a session.
+#[derive(Debug)]
+pub struct Lanes {
+    lanes: Vec<Lane>,
+    context: usize,
+    /// The lanes of the passes in flight, in the order of their rows.
+    rows: Vec<usize>,
+    /// How many these are.
+    in_flight: usize,
+}
+
+impl Lanes {
+    /// So many lanes for texts of up to `context` tokens.
+    pub fn new(count: usize, context: usize) -> Self {
+        Self { lanes: (0..count).map(|_| Lane::default()).collect(), context, rows: Vec::new(), in_flight: 0 }
+    }
+
+    /// One of them.
+    pub fn lane(&mut self, number: usize) -> &mut Lane {
+        &mut self.lanes[number]
+    }
+
+    /// The lanes that are to be in the next pass. One that is in passes now stays, also when it has enough tokens: each
+    /// change takes a wait.
+    pub fn members(&self) -> Vec<usize> {
+        let is_member = |&number: &usize| {
+            let lane = &self.lanes[number];
+            let (ahead, in_flight) = (self.ahead(number), self.in_flight_of(number));
+            let stays = !lane.is_masked && self.rows.contains(&number) && ahead < MOST_AHEAD;
+            let fits = (lane.next.position as usize) + in_flight < self.context;
+            lane.is_on && fits && (stays || lane.wanted > ahead)
+        };
+        (0..self.lanes.len()).filter(is_member).collect()
+    }
+
+    /// Whether the next pass can follow those in flight.
+    pub fn go_on(&self) -> bool {
+        self.rows == self.members() && self.rows.iter().all(|&number| self.lanes[number].writes.is_empty())
+    }
+
+    /// Whether there is to be one more pass.
+    pub fn is_due(&self) -> bool {
+        self.go_on() && self.rows.iter().any(|&number| self.lanes[number].wanted > self.ahead(number))
+    }
+
+    /// Whether a pass in flight has a token of this lane.
+    pub fn is_coming(&self, number: usize) -> bool {
+        self.in_flight_of(number) > 0
+    }
+
+    /// Makes passes of those who are to be in them, and gives the first. Nothing may be in flight.
+    pub fn start(&mut self) -> Pass {
+        debug_assert_eq!(self.in_flight, 0, "what is in flight has other rows");
+        self.rows = self.members();
+        let row = |&number: &usize| {
+            let Sequence { token, position, .. } = self.lanes[number].next;
+            Row { token, position, sequence: number as u32, flags: 0 }
+        };
+        let rows: Vec<Row> = self.rows.iter().map(row).collect();
+        let mut pass = Pass::decode(&rows);
+        for &number in &self.rows {
+            pass.header.sequences[number] = self.lanes[number].next;
+        }
+        pass
+    }
+
+    /// What the buffers of the lanes in the next pass are to hold.
+    pub fn take_writes(&mut self) -> Vec<(Slice, Vec<u8>)> {
+        let Self { lanes, rows, .. } = self;
+        rows.iter().flat_map(|&number| std::mem::take(&mut lanes[number].writes)).collect()
+    }
+
+    /// How many rows passes have.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What one more pass takes of the caches, in positions.
+    pub fn positions(&self) -> usize {
+        let end = |&number: &usize| self.lanes[number].next.position as usize + self.in_flight + 1;
+        self.rows.iter().map(end).max().unwrap_or(0)
+    }
+
+    /// How the tokens of all rows are chosen at once.
+    pub fn choosing(&self) -> Choosing {
+        let all = || self.rows.iter().filter_map(|&number| self.lanes[number].choosing);
+        Choosing {
+            greedy: all().all(|of| of.greedy),
+            biased: all().any(|of| of.biased),
+            logits: all().any(|of| of.logits),
+        }
+    }
+
+    /// One more pass is in flight.
+    pub fn submitted(&mut self) {
+        for &number in &self.rows {
+            let lane = &mut self.lanes[number];
+            lane.written = lane.written.max(lane.next.position as usize + self.in_flight + 1);
+        }
+        self.in_flight += 1;
+    }
+
+    /// The oldest pass in flight was read: how it left the sequences, and the logits of its rows, if they were wanted.
+    pub fn received(&mut self, header: &Header, logits: Option<&[f32]>) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let of_row =
+            |index| logits.map(|all| &all[index * (all.len() / self.rows.len())..][..all.len() / self.rows.len()]);
+        for (index, &number) in self.rows.iter().enumerate() {
+            let lane = &mut self.lanes[number];
+            if !lane.is_on {
+                continue;
+            }
+            lane.next = header.sequences[number];
+            let id = lane.next.token;
+            let end = lane.ends.contains(&id);
+            lane.is_on = !end;
+            let wants_logits = lane.choosing.is_some_and(|of| of.logits);
+            lane.inbox.push_back((Token { id, end }, of_row(index).filter(|_| wants_logits).map(<[f32]>::to_vec)));
+        }
+    }
+
+    /// The pass is written over: who goes on has a row of the next that is written.
+    pub fn leave_pass(&mut self) {
+        self.rows.clear();
+        self.in_flight = 0;
+    }
+
+    /// Ends all texts that are on, or those alone whose next position is not before `positions`.
+    pub fn fail(&mut self, error: &Error, positions: usize) {
+        for lane in self.lanes.iter_mut().filter(|lane| lane.is_on && lane.next.position as usize >= positions) {
+            lane.is_on = false;
+            lane.error = Some(error.clone());
+        }
+    }
+
+    /// Whether [`Lanes::take`] has something.
+    pub fn has_news(&self, number: usize) -> bool {
+        self.lanes[number].has_token() || self.lanes[number].error.is_some()
+    }
+
+    /// The oldest token of a lane, or why there is none.
+    pub fn take(&mut self, number: usize) -> Option<Result<Drawn, Error>> {
+        let lane = &mut self.lanes[number];
+        let Some(drawn) = lane.inbox.pop_front() else { return lane.error.take().map(Err) };
+        lane.wanted = lane.wanted.saturating_sub(1);
+        Some(Ok(drawn))
+    }
+
+    /// The text of a lane is over. Returns how many tokens its cache holds.
+    pub fn rest(&mut self, number: usize) -> usize {
+        let lane = &mut self.lanes[number];
+        (lane.is_on, lane.is_masked, lane.wanted, lane.error) = (false, false, 0, None);
+        lane.inbox.clear();
+        lane.next.position as usize
+    }
+
+    fn in_flight_of(&self, number: usize) -> usize {
+        if self.rows.contains(&number) { self.in_flight } else { 0 }
+    }
+
+    /// Tokens of a lane that nobody has taken yet, those in flight included.
+    fn ahead(&self, number: usize) -> usize {
+        self.lanes[number].inbox.len() + self.in_flight_of(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A lane whose prompt of so many tokens is read.
+    fn begin(lanes: &mut Lanes, number: usize, prompt: u32) {
+        let lane = lanes.lane(number);
+        (lane.is_on, lane.wanted) = (true, 1);
+        lane.next = Sequence { token: 100 * number as u32, done: 0, steps: 0, position: prompt - 1 };
+    }
+
+    /// What a GPU does: each row gives the number after it.
+    fn run(pass: &mut Pass) {
+        for row in &mut pass.rows {
+            (row.token, row.position) = (row.token + 1, row.position + 1);
+            let steps = pass.header.sequences[row.sequence as usize].steps + 1;
+            pass.header.sequences[row.sequence as usize] =
+                Sequence { token: row.token, done: 0, steps, position: row.position };
+        }
+    }
+
+    /// Submits what is due, and reads it; gives how many passes that were.
+    fn go(lanes: &mut Lanes) -> usize {
+        let mut pass = lanes.start();
+        let mut headers = Vec::new();
+        while lanes.is_due() {
+            run(&mut pass);
+            lanes.submitted();
+            headers.push(pass.header);
+        }
+        headers.iter().for_each(|header| lanes.received(header, None));
+        headers.len()
+    }
+
+    fn tokens(lanes: &mut Lanes, number: usize) -> Vec<u32> {
+        std::iter::from_fn(|| lanes.take(number)).map(|drawn| drawn.expect("a token").0.id).collect()
+    }
+
+    #[test]
+    fn passes_are_as_many_as_one_lane_wants() {
+        let mut lanes = Lanes::new(4, 64);
+        begin(&mut lanes, 1, 5);
+        begin(&mut lanes, 3, 9);
+        lanes.lane(3).wanted = 4;
+        assert_eq!((lanes.members(), go(&mut lanes)), (vec![1, 3], 4));
+        assert_eq!([1, 3].map(|lane| tokens(&mut lanes, lane)), [vec![101, 102, 103, 104], vec![301, 302, 303, 304]]);
+        assert_eq!((lanes.lane(1).next.position, lanes.lane(3).next.position), (8, 12));
+        assert_eq!((lanes.lane(1).written, lanes.lane(3).written), (8, 12));
+    }
+
+    #[test]
+    fn a_lane_that_nobody_reads_waits() {
+        let mut lanes = Lanes::new(2, 1000);
+        begin(&mut lanes, 0, 1);
+        begin(&mut lanes, 1, 1);
+        let mut read = 0;
+        for _ in 0..200 {
+            lanes.lane(0).wanted = 1;
+            go(&mut lanes);
+            read += tokens(&mut lanes, 0).len();
+        }
+        assert_eq!((read, lanes.members()), (200, vec![]));
+        assert_eq!(tokens(&mut lanes, 1), (101..101 + MOST_AHEAD as u32).collect::<Vec<_>>());
+        lanes.lane(1).wanted = 1;
+        assert_eq!((lanes.members(), go(&mut lanes), tokens(&mut lanes, 1)), (vec![1], 1, vec![133]));
+    }
+
+    #[test]
+    fn a_text_ends_at_its_own_tokens_and_at_the_context() {
+        let mut lanes = Lanes::new(2, 8);
+        begin(&mut lanes, 0, 2);
+        begin(&mut lanes, 1, 5);
+        lanes.lane(0).ends = vec![3, 103];
+        lanes.lane(1).wanted = 9;
+        // Positions 4 to 7.
+        assert_eq!(go(&mut lanes), 4);
+        assert_eq!(tokens(&mut lanes, 0), [1, 2, 3], "nothing of it after its end");
+        assert_eq!(tokens(&mut lanes, 1), [101, 102, 103, 104], "which ends the other alone");
+        assert_eq!(lanes.members(), [0; 0]);
+        assert_eq!(lanes.rest(0), 4, "tokens before its end are cached");
+    }
+
+    #[test]
+    fn a_mask_is_for_one_token() {
+        let mut lanes = Lanes::new(2, 64);
+        begin(&mut lanes, 0, 1);
+        begin(&mut lanes, 1, 1);
+        (lanes.lane(0).wanted, lanes.lane(1).is_masked) = (3, true);
+        assert_eq!(go(&mut lanes), 1, "the next pass has other rows");
+        assert_eq!((lanes.members(), go(&mut lanes)), (vec![0], 2));
+        assert_eq!((tokens(&mut lanes, 0), tokens(&mut lanes, 1)), (vec![1, 2, 3], vec![101]));
+    }
+
+    #[test]
+    fn what_is_in_flight_of_a_text_that_is_over_is_nobodys() {
+        let mut lanes = Lanes::new(2, 64);
+        begin(&mut lanes, 0, 1);
+        begin(&mut lanes, 1, 7);
+        let mut pass = lanes.start();
+        run(&mut pass);
+        lanes.submitted();
+        assert!(lanes.is_coming(1) && !lanes.is_due());
+        assert_eq!(lanes.rest(1), 6, "the last token of the prompt has not come through");
+        lanes.received(&pass.header, None);
+        assert!(!lanes.has_news(1) && lanes.has_news(0) && !lanes.go_on());
+        let error = Error::invalid_argument("a reason");
+        lanes.fail(&error, 1);
+        assert_eq!(lanes.take(0).map(|drawn| drawn.map(|(token, _)| token.id)), Some(Ok(1)), "first what came before");
+        assert!(matches!(lanes.take(0), Some(Err(found)) if found == error));
+        assert!(lanes.take(0).is_none() && lanes.take(1).is_none());
+    }
+}

@@ -1,0 +1,247 @@
+//! Requests that share the passes of one session: each gets what it gets alone.
+
+use std::task::Poll;
+
+use webgguf::Result;
+use webgguf::runtime::Constraint;
+
+use super::*;
+
+/// Engines of so many lanes of a new session of the model.
+async fn lanes(engine: &Engine, file: &[u8], room: Room) -> Vec<Engine> {
+    let AnySession::Gpu(session) = &engine.session else { panic!("not on the GPU") };
+    let session = GpuSession::with_room(session.model().clone(), room).await.expect("room");
+    let mut all = vec![engine_of(AnySession::of_gpu(session), file)];
+    for _ in 1..room.sequences {
+        let made = all[0].another(false).await.expect("a lane");
+        all.push(made);
+    }
+    assert!(all[0].another(false).await.is_err(), "there are no more");
+    all
+}
+
+/// All futures at once.
+async fn together<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut running: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(|context| {
+        for (future, found) in running.iter_mut().filter(|(_, found)| found.is_none()) {
+            if let Poll::Ready(value) = future.as_mut().poll(context) {
+                *found = Some(value);
+            }
+        }
+        if running.iter().all(|(_, found)| found.is_some()) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    running.into_iter().filter_map(|(_, found)| found).collect()
+}
+
+/// A request: its prompt and options, and how many tokens the one before it has when it begins.
+#[derive(Clone)]
+struct Request {
+    prompt: Vec<u32>,
+    options: GenerateOptions,
+    grammar: Option<Every>,
+}
+
+impl Request {
+    fn new(prompt: &[u32], max_tokens: usize, sampling: SamplingOptions) -> Self {
+        Self { prompt: prompt.to_vec(), options: options(max_tokens, sampling), grammar: None }
+    }
+
+    /// The tokens, the text, and of each token what it was chosen from.
+    async fn run(&self, engine: &mut Engine) -> (Vec<u32>, String, Vec<f32>) {
+        engine.start(self.prompt.clone(), self.options.clone(), now()).expect("a good prompt");
+        if let Some(grammar) = self.grammar.clone() {
+            let made: Box<dyn Constraint> = Box::new(grammar);
+            engine.constrain(Box::pin(async move { Ok(made) }));
+        }
+        let mut logprobs = Vec::new();
+        while let Some(piece) = engine.next(now).await.expect("a working device") {
+            logprobs.extend(piece.tokens.iter().map(|token| token.logprob));
+        }
+        let outcome = engine.finish().expect("a run");
+        (outcome.ids, outcome.text, logprobs)
+    }
+}
+
+/// Allows ids of some remainder, another one at each token; the ids divisible by 3 are followed by two that are forced.
+#[derive(Clone)]
+struct Every {
+    vocab: u32,
+    text: Vec<u32>,
+}
+
+impl Constraint for Every {
+    fn mask(&mut self) -> Result<Vec<u32>> {
+        let mut mask = vec![0; self.vocab.div_ceil(32) as usize];
+        let wanted = self.text.len() as u32 % 5;
+        (0..self.vocab).filter(|id| id % 5 == wanted).for_each(|id| mask[id as usize / 32] |= 1 << (id % 32));
+        Ok(mask)
+    }
+
+    fn commit(&mut self, id: u32) -> Result<bool> {
+        let fits = id % 5 == self.text.len() as u32 % 5;
+        self.text.extend(Some(id).filter(|_| fits));
+        Ok(fits)
+    }
+
+    fn commit_forced(&mut self) -> Result<Vec<u32>> {
+        let forced = if self.text.last().is_some_and(|id| id % 3 == 0) { vec![7, 11] } else { Vec::new() };
+        self.text.extend(&forced);
+        Ok(forced)
+    }
+
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Prompts of odd lengths and options of all kinds.
+fn requests(vocab: usize) -> Vec<Request> {
+    let prompt = |length: usize| ids(length + 9, vocab)[9..].to_vec();
+    let warm = SamplingOptions { temperature: 0.9, top_k: 40, top_p: 0.95, seed: 11, ..Default::default() };
+    let penalised = SamplingOptions {
+        temperature: 0.7,
+        repetition_penalty: 1.3,
+        frequency_penalty: 0.4,
+        presence_penalty: 0.2,
+        seed: 5,
+        ..warm
+    };
+    let greedy = SamplingOptions::default();
+    let mut biased = Request::new(&prompt(70), 21, penalised);
+    biased.options.biases = vec![(3, 4.0), (8, -6.0)];
+    vec![
+        Request::new(&prompt(5), 24, greedy),
+        Request::new(&prompt(41), 9, warm),
+        biased,
+        Request::new(&prompt(1), 17, SamplingOptions { seed: 12, ..warm }),
+    ]
+}
+
+async fn alone(engine: &mut Engine, requests: &[Request]) -> Vec<(Vec<u32>, String, Vec<f32>)> {
+    let mut all = Vec::new();
+    for request in requests {
+        engine.reset();
+        all.push(request.run(engine).await);
+    }
+    all
+}
+
+async fn all_at_once(engines: &mut [Engine], requests: &[Request]) -> Vec<(Vec<u32>, String, Vec<f32>)> {
+    together(engines.iter_mut().zip(requests).map(|(engine, request)| request.run(engine))).await
+}
+
+#[wasm_bindgen_test]
+async fn lanes_write_what_each_writes_alone() {
+    let mixture = include_bytes!("../fixtures/models/qwen3moe-q8_0.gguf").as_slice();
+    for file in [FILES[0], FILES[1], mixture] {
+        let [mut engine, _] = both(file).await;
+        let requests = requests(engine.session.config().vocab);
+        let expected = alone(&mut engine, &requests).await;
+        let mut engines = lanes(&engine, file, Room::one(CONTEXT).for_requests(4)).await;
+        assert_eq!(all_at_once(&mut engines, &requests).await, expected);
+        // In other lanes, whose caches hold other texts; two of them alike.
+        engines.reverse();
+        let others = [&requests[2..], &requests[..1], &requests[..1]].concat();
+        let found = all_at_once(&mut engines, &others).await;
+        assert_eq!(found, [&expected[2..], &expected[..1], &expected[..1]].concat());
+        // Alone in its lane.
+        assert_eq!(requests[1].run(&mut engines[3]).await, expected[1]);
+    }
+}
+
+/// A run that is left after some tokens: what came until then, and what the cache then holds of it.
+async fn leave_after(engine: &mut Engine, request: &Request, tokens: usize) -> Vec<u32> {
+    engine.start(request.prompt.clone(), request.options.clone(), now()).expect("a good prompt");
+    let mut found = Vec::new();
+    while found.len() < tokens {
+        found.extend(engine.next(now).await.expect("a working device").expect("more tokens").ids);
+    }
+    engine.stop.set(true);
+    assert_eq!(engine.next(now).await.expect("a working device"), None);
+    assert_eq!(engine.finish().expect("a run").reason, FinishReason::Abort);
+    found
+}
+
+#[wasm_bindgen_test]
+async fn lanes_join_and_leave_while_others_go_on() {
+    let file = FILES[0];
+    let [mut engine, _] = both(file).await;
+    let vocab = engine.session.config().vocab;
+    let mut requests = requests(vocab);
+    requests[0].options.max_tokens = Some(40);
+    requests[3].prompt = ids(333, vocab);
+    let expected = alone(&mut engine, &requests).await;
+    let mut engines = lanes(&engine, file, Room { allocated: 32, ..Room::one(CONTEXT).for_requests(3) }).await;
+    let [first, second, third] = engines.as_mut_slice() else { panic!("three lanes") };
+    // The third joins when the second has left in the middle, and its prompt takes the caches more room.
+    let [a, b, c, d] = requests.as_slice() else { panic!("four requests") };
+    let then = Box::pin(async {
+        let found = leave_after(second, b, 3).await;
+        assert_eq!(found, expected[1].0[..found.len()]);
+        let (after, long) = (c.run(second), d.run(third));
+        let outcomes = together([Box::pin(after) as Pin<Box<dyn Future<Output = _>>>, Box::pin(long)]).await;
+        assert_eq!(outcomes, expected[2..]);
+        expected[0].clone()
+    });
+    let both = [Box::pin(a.run(first)) as Pin<Box<dyn Future<Output = _>>>, then];
+    for found in together(both).await {
+        assert_eq!(found, expected[0]);
+    }
+    // What a lane has read is not read again.
+    let (_, cached, _) = generate(first, &[&a.prompt[..], &expected[0].0[..20]].concat(), &a.options).await;
+    assert_eq!(cached, a.prompt.len() + 19);
+    engines[1].start(b.prompt.clone(), b.options.clone(), now()).expect("a good prompt");
+    let held = engines[1].finish().expect("a run");
+    assert_eq!((held.cached_tokens, held.ids.len()), (b.prompt.len() - 1, 0), "the text since begins alike");
+}
+
+#[wasm_bindgen_test]
+async fn lanes_have_their_own_grammars_and_log_probabilities() {
+    let file = FILES[0];
+    let [mut engine, _] = both(file).await;
+    let vocab = engine.session.config().vocab;
+    let mut requests = requests(vocab);
+    requests[0].options.logprobs = Some(2);
+    requests[1].grammar = Some(Every { vocab: vocab as u32, text: Vec::new() });
+    requests[3].grammar = requests[1].grammar.clone();
+    requests[3].options.logprobs = Some(0);
+    let expected = alone(&mut engine, &requests).await;
+    assert!(expected[1].0.iter().any(|id| id % 3 == 0), "nothing was forced");
+    let mut engines = lanes(&engine, file, Room::one(CONTEXT).for_requests(4)).await;
+    for (found, expected) in all_at_once(&mut engines, &requests).await.iter().zip(&expected) {
+        assert_eq!((&found.0, &found.1), (&expected.0, &expected.1));
+        assert_eq!(found.2.len(), expected.2.len());
+        for (found, expected) in found.2.iter().zip(&expected.2) {
+            assert!((found - expected).abs() < 1e-3, "{found} {expected}");
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn memory_that_is_missing_ends_one_lane() {
+    let file = FILES[0];
+    let [mut engine, _] = both(file).await;
+    let vocab = engine.session.config().vocab;
+    let requests = requests(vocab);
+    let expected = alone(&mut engine, &requests[..1]).await;
+    let mut engines = lanes(&engine, file, Room { allocated: 32, ..Room::one(CONTEXT).for_requests(2) }).await;
+    let [first, second] = engines.as_mut_slice() else { panic!("two lanes") };
+    out_of_memory(1000);
+    let failing = Box::pin(async {
+        second.start(ids(20, vocab), options(40, SamplingOptions::default()), now()).expect("a good prompt");
+        let mut found = 0;
+        loop {
+            match second.next(now).await {
+                Ok(piece) => found += piece.expect("not the end").ids.len(),
+                Err(error) => break assert_eq!((found, error.code()), (13, ErrorCode::OutOfMemory)),
+            }
+        }
+        Default::default()
+    });
+    let found = together([Box::pin(requests[0].run(first)) as Pin<Box<dyn Future<Output = _>>>, failing]).await;
+    out_of_memory(0);
+    assert_eq!(found[0], expected[0], "which fits");
+    assert_eq!(requests[0].run(second).await, expected[0], "the lane goes on");
+}
