@@ -62,6 +62,12 @@ export interface Engine extends TextEngine {
   hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle>;
   /** How many tokens a prompt has. */
   count(prompt: Prompt): Promise<number>;
+  /**
+   * Where a request with this prompt is to run: of the model's engines that are free, the one that has read most of it,
+   * if that is half of it, else the one that is free for longest.
+   * It is taken until `finish`, or a `start` that fails.
+   */
+  lane(prompt: Prompt): Promise<Engine>;
   /** Another session on the same weights: with a copy of what this one has read, or empty. */
   another(withCache: boolean): Promise<Engine>;
   /** What this session has read, as bytes, with notes in their midst. */

@@ -10,6 +10,8 @@ import type { ChosenToken, GenerationResult, Piece } from './types.js';
 export interface Run {
   readonly queue: Queue;
   readonly signal: AbortSignal | undefined;
+  /** Its texts are written one after the other. */
+  readonly owner?: object;
   /** Encodes the prompt and starts on an engine. */
   start(): Promise<TextEngine>;
   /** Takes note of the result before the next request has its turn. */
@@ -93,6 +95,11 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   [Symbol.asyncIterator](): this {
     return this;
+  }
+
+  /** @internal */
+  get owner(): object | undefined {
+    return this.#run.owner;
   }
 
   /** The next piece; `done` at the end. Throws a `WebggufError`, once. */

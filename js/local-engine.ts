@@ -31,14 +31,18 @@ export class LocalEngine implements Engine {
   readonly #handle: WasmHandle;
   readonly #grammars: Grammars;
   readonly #recovery: Recovery;
+  /** All engines of a model whose requests run together. */
+  #lanes: readonly LocalEngine[] = [this];
+  /** Of these, those that no request has: the one that is free for longest first. */
+  #free: LocalEngine[] = [];
   /** Of the text that is being written. */
   #run = new AbortController();
 
-  private constructor(handle: WasmHandle, recovery: Recovery) {
+  private constructor(handle: WasmHandle, recovery: Recovery, info = handle.info()) {
     this.#handle = handle;
     this.#recovery = recovery;
     this.#grammars = new Grammars(handle);
-    this.info = handle.info();
+    this.info = info;
   }
 
   /** `options` are checked; see {@link WasmModel.load}. */
@@ -59,7 +63,7 @@ export class LocalEngine implements Engine {
       });
       try {
         report('ready', 1, 1);
-        return new LocalEngine(handle, recovery);
+        return await new LocalEngine(handle, recovery).#withLanes();
       } catch (error) {
         handle.free();
         throw error;
@@ -79,7 +83,40 @@ export class LocalEngine implements Engine {
     return guarded(() => this.#handle.applyChatTemplate(conversation));
   }
 
-  async start(prompt: Prompt, { grammar, ...options }: StartOptions): Promise<void> {
+  /** Makes an engine for each request that may run. */
+  async #withLanes(): Promise<this> {
+    const others = Array.from({ length: (this.info.parallel ?? 1) - 1 }, async () => {
+      return new LocalEngine(await this.#handle.another(false, 0), this.#recovery, this.info);
+    });
+    this.#lanes = [this, ...(await Promise.all(others))];
+    const free = [...this.#lanes];
+    for (const lane of this.#lanes) lane.#free = free;
+    return this;
+  }
+
+  #release(): void {
+    if (!this.#free.includes(this)) this.#free.push(this);
+  }
+
+  async lane(prompt: Prompt): Promise<Engine> {
+    if (this.#free.length < 2) return this.#free.pop() ?? this;
+    const ids = guarded(() => this.#encode(prompt));
+    const known = this.#free.map((lane) => lane.#handle.commonPrefix(ids));
+    const most = Math.max(...known);
+    // Texts that merely begin alike are not worth what the lane has read besides.
+    return this.#free.splice(2 * most >= ids.length ? known.indexOf(most) : 0, 1)[0] as Engine;
+  }
+
+  async start(prompt: Prompt, options: StartOptions): Promise<void> {
+    try {
+      await this.#start(prompt, options);
+    } catch (error) {
+      this.#release();
+      throw error;
+    }
+  }
+
+  async #start(prompt: Prompt, { grammar, ...options }: StartOptions): Promise<void> {
     const ids = guarded(() => this.#encode(prompt));
     this.#run = new AbortController();
     await this.#kept(() => this.#handle.adopt(ids));
@@ -100,7 +137,11 @@ export class LocalEngine implements Engine {
   }
 
   async finish(): Promise<GenerationResult> {
-    return translated(this.#handle.finish());
+    try {
+      return await translated(this.#handle.finish());
+    } finally {
+      this.#release();
+    }
   }
 
   async evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation> {
@@ -170,6 +211,8 @@ export class LocalEngine implements Engine {
     return this.#kept(async () => {
       const [end = 0, tokens = 0] = this.#handle.checkSaved(await bytesOf(saved, 0, SHORTEST_HEAD), size);
       const head = await bytesOf(saved, 0, end);
+      // What is in a lane is of whoever had it last, so nothing was saved of it.
+      if (this.#lanes.length > 1) return { engine: this, notes: this.#handle.restoreHead(head, size)[0] };
       const handle = await this.#handle.another(false, tokens);
       try {
         const [notes, part] = handle.restoreHead(head, size);
@@ -185,7 +228,7 @@ export class LocalEngine implements Engine {
   }
 
   async reset(): Promise<void> {
-    guarded(() => this.#handle.reset());
+    for (const lane of this.#lanes) guarded(() => lane.#handle.reset());
   }
 
   async wasmMemoryBytes(): Promise<number> {
@@ -193,8 +236,10 @@ export class LocalEngine implements Engine {
   }
 
   async free(): Promise<void> {
-    this.#grammars.free();
-    this.#handle.free();
+    for (const lane of this.#lanes) {
+      lane.#grammars.free();
+      lane.#handle.free();
+    }
   }
 
   /** Does `work`, and again where the device was lost meanwhile. */

@@ -59,7 +59,7 @@ export class WasmModel {
   /** What the model is and where it runs. */
   readonly info: ModelInfo;
   readonly #engine: Engine;
-  readonly #queue = new Queue();
+  readonly #queue: Queue;
   /** The engines of sessions. */
   readonly #sessions = new Set<Engine>();
   #freeing: Promise<void> | undefined;
@@ -67,6 +67,7 @@ export class WasmModel {
   private constructor(engine: Engine) {
     this.#engine = engine;
     this.info = Object.freeze(engine.info);
+    this.#queue = new Queue(this.info.parallel);
   }
 
   /**
@@ -140,7 +141,8 @@ export class WasmModel {
   }
 
   /**
-   * Writes text after a prompt. While another request uses the model, it waits for that; meanwhile it can be stopped.
+   * Writes text after a prompt. While other requests use the model, as many as `info.parallel`, it waits for one of
+   * them; meanwhile it can be stopped.
    *
    * @param prompt a string, in which special tokens are parsed, and before which BOS is put where the model wants it
    *   and the text does not begin with it; messages, which go through the model's chat template; or token ids as they
@@ -160,8 +162,9 @@ export class WasmModel {
     const engine = this.#use('generate');
     const checked = promptOf(prompt, this.info.vocabularySize);
     const start = async (): Promise<Engine> => {
-      await engine.start(checked, checkedOptions);
-      return engine;
+      const lane = await engine.lane(checked);
+      await lane.start(checked, checkedOptions);
+      return lane;
     };
     return new Generation({ queue: this.#queue, signal, start });
   }
@@ -195,19 +198,20 @@ export class WasmModel {
   #sessionHost(): SessionHost {
     const use = (call: string): Engine => this.#use(call);
     const inTurn = <T>(call: string, work: () => Promise<T>): Promise<T> => this.#inTurn(call, work);
-    return { info: this.info, queue: this.#queue, engines: this.#sessions, use, inTurn };
+    const shares = (this.info.parallel ?? 1) > 1;
+    return { info: this.info, queue: this.#queue, engines: this.#sessions, shares, use, inTurn };
   }
 
   /**
-   * Ends the running generation early, if there is one: its iteration ends without throwing, and its `finishReason` is
-   * `abort`. Resolves when the model is free for the next call. Requests that wait are not stopped.
+   * Ends the generations that run early, if there are any: their iterations end without throwing, and their
+   * `finishReason` is `abort`. Resolves when the model is free for the next call. Requests that wait are not stopped.
    *
    * @throws {WebggufError} `invalid_argument` where the model was freed
    */
   async stop(): Promise<void> {
     this.#use('stop');
-    const { holder } = this.#queue;
-    if (holder instanceof Generation) await holder.stop();
+    const running = this.#queue.holders.filter((holder) => holder instanceof Generation);
+    await Promise.all(running.map((generation) => generation.stop()));
   }
 
   /**
@@ -374,7 +378,7 @@ export class WasmModel {
   ): Promise<T> {
     return cancellable(signal, async (scope) => {
       const end = new AbortController();
-      const request: Request = { stop: () => end.abort(freed(call)) };
+      const request: Request = { alone: true, stop: () => end.abort(freed(call)) };
       const onAbort = (): void => {
         this.#queue.withdraw(request);
         end.abort(scope.reason);

@@ -93,6 +93,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   backend: oneOf('auto', 'webgpu', 'cpu'),
   precision: oneOf('auto', 'exact', 'fast'),
   kvType: oneOf('f16', 'q8_0', 'q4_0'),
+  parallel: integer(1, 4, 'an integer from 1 to 4'),
   pooling: oneOf('mean', 'cls', 'last'),
   perLayerEmbeddings: PER_LAYER,
   gpu,
@@ -103,6 +104,7 @@ const INSPECT: Record<keyof InspectOptions, Check> = {
   ...FOUND,
   contextLength: LOAD.contextLength,
   kvType: LOAD.kvType,
+  parallel: LOAD.parallel,
   perLayerEmbeddings: PER_LAYER,
   signal: abortSignal,
 };

@@ -19,6 +19,9 @@ export class Recovery {
   readonly #reload: Reload | string;
   readonly #warn: (warning: LoadWarning) => void;
   #last = -Infinity;
+  /** How often the model was loaded again, and that it is now. */
+  #times = 0;
+  #recovering: Promise<void> | undefined;
 
   /** @param reload or why the model cannot be loaded again */
   constructor(reload: Reload | string, warn: (warning: LoadWarning) => void) {
@@ -32,27 +35,42 @@ export class Recovery {
    */
   async during<T>(handle: WasmHandle, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     for (;;) {
+      const times = this.#times;
       try {
         return await work();
       } catch (error) {
         if (signal?.aborted) throw fromWasm(error);
-        const reload = this.check(error);
-        try {
-          await handle.recover(await reload(signal));
-          this.#last = performance.now();
-        } catch (cause) {
-          this.#last = -Infinity;
-          if (!signal?.aborted)
-            throw refused(error, `the model could not be loaded again: ${(cause as Error).message}`);
+        if (isLoss(fromWasm(error)) && (this.#recovering || this.#times !== times)) {
+          await this.#recovering; // of another request of the model
+          continue;
         }
+        const reload = this.check(error);
+        const recovered = this.#recover(handle, reload, signal);
+        this.#recovering = recovered.catch(() => {}).finally(() => (this.#recovering = undefined));
+        await recovered.catch((cause: Error) => {
+          if (!signal?.aborted) throw refused(error, `the model could not be loaded again: ${cause.message}`);
+        });
       }
     }
+  }
+
+  async #recover(handle: WasmHandle, reload: Reload, signal: AbortSignal | undefined): Promise<void> {
+    this.#last = await reload(signal)
+      .then((fresh) => handle.recover(fresh))
+      .then(
+        () => performance.now(),
+        (error) => {
+          this.#last = -Infinity;
+          throw error;
+        },
+      );
+    this.#times += 1;
   }
 
   /** Throws `error` unless the model is to be loaded again, of which the page is told. */
   check(error: unknown): Reload {
     const lost = fromWasm(error);
-    if (!(lost instanceof WebggufError && lost.code === 'device_lost')) throw lost;
+    if (!isLoss(lost)) throw lost;
     const reload = this.#reload;
     if (typeof reload === 'string') throw refused(lost, reload);
     const now = performance.now();
@@ -61,6 +79,10 @@ export class Recovery {
     this.#warn({ code: 'device_lost', message: `${lost.message}; the model is loaded again` });
     return reload;
   }
+}
+
+function isLoss(error: unknown): error is WebggufError {
+  return error instanceof WebggufError && error.code === 'device_lost';
 }
 
 function refused(lost: unknown, why: string): WebggufError {

@@ -20,6 +20,7 @@ export function serve(port: Port): void {
   const engines = new Map<number, Served>();
   let count = 0;
   const add = (engine: Engine): number => {
+    for (const [number, served] of engines) if (served.engine === engine) return number;
     engines.set((count += 1), { engine, last: Promise.resolve() });
     return count;
   };
@@ -71,6 +72,7 @@ function engineHandlers(engines: Map<number, Served>, add: (engine: Engine) => n
     next: inOrder((engine) => engine.next()),
     finish: inOrder((engine) => engine.finish()),
     cancel: on((engine) => engine.cancel()),
+    lane: on(async (engine, [prompt]) => add(await engine.lane(prompt))),
     another: on(async (engine, [withCache]) => add(await engine.another(withCache))),
     save: on((engine, [notes]) => engine.save(notes)),
     restore: on(async (engine, [saved]) => {

@@ -3,7 +3,7 @@
  * A conversation with a model: its messages, and a cache of its own of what the model has read of them.
  */
 import { conversationOf, nextTurn } from './conversation.js';
-import type { Engine } from './engine.js';
+import type { Engine, Prompt } from './engine.js';
 import { WebggufError, invalidArgument } from './errors.js';
 import { Generation } from './generation.js';
 import { sessionOptions, show } from './options.js';
@@ -18,6 +18,8 @@ export interface SessionHost {
   readonly queue: Queue;
   /** The engines of sessions, which go with the model. */
   readonly engines: Set<Engine>;
+  /** Sessions have no engines: requests run together on those of the model. */
+  readonly shares: boolean;
   /** The model's own engine; throws where the model was freed. */
   use(call: string): Engine;
   /** Does `work` while no other request uses the model. */
@@ -86,12 +88,13 @@ export class Session {
     const added = messagesOf(input);
     this.#conversation('send', added);
     const begin = async (): Promise<Engine> => {
-      const engine = await this.#open('send');
-      await engine.start(await this.#fitting(engine, added, options.maxTokens), start);
+      const conversation = await this.#fitting(added, options.maxTokens);
+      const engine = await this.#open('send', conversation);
+      await engine.start(conversation, start);
       return engine;
     };
     const done = (result: GenerationResult): void => this.#note(added, result);
-    return new Generation({ queue: this.#host.queue, signal, start: begin, done });
+    return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin, done });
   }
 
   /** How many tokens these messages have in the model's template, with the session's tools. Default: all so far. */
@@ -111,11 +114,11 @@ export class Session {
     this.#use('generate');
     const grammar = start.grammar && { ...start.grammar, prefix };
     const begin = async (): Promise<Engine> => {
-      const engine = await this.#open('generate');
+      const engine = await this.#open('generate', prompt);
       await engine.start(prompt, { ...start, ...(grammar && { grammar }) });
       return engine;
     };
-    return new Generation({ queue: this.#host.queue, signal, start: begin });
+    return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin });
   }
 
   /** How many tokens a prompt has, BOS included where the model wants it. @internal */
@@ -161,13 +164,14 @@ export class Session {
     }
     return host.inTurn('restoreSession', async () => {
       const { engine, notes } = await host.use('restoreSession').restore(saved);
+      const own = host.shares ? undefined : engine;
       try {
         const { options, tokens } = JSON.parse(notes);
-        const session = new Session(host, options, { engine, tokens: Number(tokens) });
-        host.engines.add(engine);
+        const session = new Session(host, options, { engine: own, tokens: Number(tokens) });
+        if (own) host.engines.add(own);
         return session;
       } catch (cause) {
-        await engine.free();
+        await own?.free();
         throw new WebggufError('bad_file', 'the saved session holds no conversation', { cause });
       }
     });
@@ -196,9 +200,13 @@ export class Session {
     return model;
   }
 
-  /** The session's engine, which is made when it is first needed: it takes memory for a cache. */
-  async #open(call: string): Promise<Engine> {
+  /**
+   * The session's engine, which is made when it is first needed: it takes memory for a cache. Where requests run
+   * together, it is the model's for a request: the one that has read most of the prompt.
+   */
+  async #open(call: string, prompt?: Prompt): Promise<Engine> {
     const model = this.#use(call);
+    if (this.#host.shares) return prompt === undefined ? model : model.lane(prompt);
     this.#engine ??= await model.another(false);
     this.#host.engines.add(this.#engine);
     return this.#engine;
@@ -210,7 +218,8 @@ export class Session {
   }
 
   /** The conversation with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */
-  async #fitting(engine: Engine, added: readonly Message[], maxTokens: number | undefined): Promise<Conversation> {
+  async #fitting(added: readonly Message[], maxTokens: number | undefined): Promise<Conversation> {
+    const engine = this.#use('send');
     const { contextLength } = this.#host.info;
     const answer = Math.min(maxTokens ?? Math.floor(contextLength / 4), Math.floor(contextLength / 2));
     for (;;) {

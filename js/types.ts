@@ -100,6 +100,12 @@ export interface LoadOptions extends SourceOptions {
    * or `q4_0`, a bit more than a quarter. `q8_0` hardly changes a text; with `q4_0` small models lose some quality.
    */
   kvType?: 'f16' | 'q8_0' | 'q4_0' | undefined;
+  /**
+   * Requests whose texts are written at the same time, 1 to 4: each step reads the weights once for all of them. Each
+   * takes a KV cache of `contextLength` tokens, so the memory of so many. More requests wait. Default 1. See
+   * {@link ModelInfo.parallel} for models that run one at a time whatever this says.
+   */
+  parallel?: number | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
   backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
   /**
@@ -186,6 +192,8 @@ export interface InspectOptions extends Pick<SourceOptions, 'cacheKey' | 'hub' |
   contextLength?: number | undefined;
   /** As in {@link LoadOptions}. */
   kvType?: LoadOptions['kvType'];
+  /** As {@link LoadOptions.parallel}: the memory of so many requests at once. */
+  parallel?: LoadOptions['parallel'];
   /** As {@link LoadOptions.perLayerEmbeddings}. */
   perLayerEmbeddings?: LoadOptions['perLayerEmbeddings'];
   /** Cancels. */
@@ -208,6 +216,12 @@ export interface ModelInfo {
   readonly contextLength: number;
   /** What keys and values are kept as; absent for an embedder, which keeps none. */
   readonly kvType?: 'f16' | 'q8_0' | 'q4_0';
+  /**
+   * Requests that run at the same time; absent for an embedder. 1 on the CPU, and for models with recurrent states
+   * (Qwen 3.5, Mamba, LFM2, …) or with embeddings per layer that are not all on the GPU: their requests wait for each
+   * other.
+   */
+  readonly parallel?: number;
   /** Number of token ids. */
   readonly vocabularySize: number;
   /**

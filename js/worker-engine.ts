@@ -82,6 +82,11 @@ export class WorkerEngine implements Engine {
     return this.#call('applyChatTemplate', conversation);
   }
 
+  async lane(prompt: Prompt): Promise<Engine> {
+    if ((this.info.parallel ?? 1) === 1) return this;
+    return new WorkerEngine(this.#connection, await this.#call('lane', prompt), this.info);
+  }
+
   start(prompt: Prompt, options: WasmGenerateOptions): Promise<void> {
     this.#ahead.length = 0;
     return this.#call('start', prompt, options);

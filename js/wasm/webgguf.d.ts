@@ -44,6 +44,7 @@ export interface WasmLoadOptions {
   contextLength?: number;
   precision?: 'auto' | 'exact' | 'fast';
   kvType?: 'f16' | 'q8_0' | 'q4_0';
+  parallel?: number;
   pooling?: 'mean' | 'cls' | 'last';
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;
 }
@@ -71,7 +72,7 @@ export default function init(options?: { module_or_path: WasmInput | Promise<Was
 /** What the headers of these parts say, and whether a GPU here can hold the model. */
 export function inspect(
   sources: ByteSource[],
-  options: Pick<WasmLoadOptions, 'contextLength' | 'kvType' | 'perLayerEmbeddings'>,
+  options: Pick<WasmLoadOptions, 'contextLength' | 'kvType' | 'parallel' | 'perLayerEmbeddings'>,
 ): Promise<Inspection>;
 
 /** A loaded model; the public class of this name wraps it. */
@@ -143,6 +144,8 @@ export class WasmModel {
    */
   restoreHead(head: Uint8Array, size: number): [notes: string, part: number];
   writePart(number: number, part: Uint8Array): void;
+  /** How many of these ids are cached, from the first on; nothing may be running. */
+  commonPrefix(ids: Uint32Array): number;
   reset(): void;
   free(): void;
   wasmMemoryBytes(): number;

@@ -280,6 +280,12 @@ impl WasmModel {
         Ok(())
     }
 
+    /// How many tokens of `ids` are cached, from the first on.
+    #[wasm_bindgen(js_name = commonPrefix)]
+    pub fn common_prefix(&self, ids: &[u32]) -> usize {
+        self.borrow().map_or(0, |engine| engine.common_prefix(ids))
+    }
+
     /// Bytes of WebAssembly memory.
     #[wasm_bindgen(js_name = wasmMemoryBytes)]
     pub fn wasm_memory_bytes(&self) -> f64 {

@@ -13,6 +13,7 @@ export function resetMock() {
     freed: 0,
     loads: [],
     started: [],
+    handles: [],
     finished: 0,
     reads: 0,
     embeds: [],
@@ -20,6 +21,8 @@ export function resetMock() {
     templates: [],
     recovered: 0,
     nexts: 0,
+    running: 0,
+    most: 0,
   });
   for (const key of Object.keys(plan)) delete plan[key];
 }
@@ -68,6 +71,8 @@ export class WasmModel {
   #prompt = 0;
   #reason = 'length';
   #logprobs = false;
+  #running = false;
+  #known = [];
 
   static async load(sources, options, onProgress, device) {
     const total = sources.reduce((sum, { size }) => sum + (size ?? NaN), 0) || 0;
@@ -120,6 +125,7 @@ export class WasmModel {
       features: [],
       gpuBytes: 0,
       variants: [],
+      ...(plan.parallel && { parallel: plan.parallel }),
     };
   }
 
@@ -179,12 +185,17 @@ export class WasmModel {
     if (ids.length > (plan.contextLength ?? 64))
       throw codeError('context_full', `prompt of ${ids.length} tokens, context of 64`);
     seen.started.push({ ids: [...ids], options });
+    seen.handles.push(this);
     this.#stopped = false;
     this.#left = Math.min(options.maxTokens ?? 5e9, plan.writes?.length ?? options.maxTokens ?? 5);
     this.#reason = this.#left === plan.writes?.length ? 'stop' : 'length';
     this.#logprobs = options.logprobs !== undefined;
     this.#prompt = ids.length;
+    this.#known = [...ids];
     this.#ids = [];
+    seen.running += this.#running ? 0 : 1;
+    this.#running = true;
+    seen.most = Math.max(seen.most, seen.running);
     return { promptTokens: ids.length, cachedTokens: 0 };
   }
 
@@ -211,6 +222,9 @@ export class WasmModel {
   finish() {
     return this.#alone(async () => {
       seen.finished += 1;
+      seen.running -= this.#running ? 1 : 0;
+      this.#running = false;
+      this.#known.push(...this.#ids);
       const ids = Uint32Array.from(this.#ids);
       const finishReason = this.#left === 0 ? this.#reason : 'abort';
       this.#left = 0;
@@ -286,6 +300,13 @@ export class WasmModel {
   }
 
   async adopt() {}
+
+  commonPrefix(ids) {
+    if (this.#running) throw new Error('its caches are in use');
+    const other = ids.findIndex((id, i) => id !== this.#known[i]);
+    return other < 0 ? ids.length : other;
+  }
+
   reset() {}
   wasmMemoryBytes() {
     return 65536;
