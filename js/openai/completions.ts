@@ -70,7 +70,7 @@ export class LocalCompletions implements Completions {
   }
 }
 
-/** All answers, one after the other, and a last chunk with the counts. */
+/** All answers, at once where the model runs requests together, and a last chunk with the counts. */
 async function* chunksOf(
   model: WasmModel,
   prepared: Prepared,
@@ -83,19 +83,42 @@ async function* chunksOf(
   const usage = emptyUsage();
   let timings: CompletionTimings | undefined;
   try {
-    for (let index = 0; index < n; index += 1) {
-      const answer = new Answer(model, prepared, index, signal);
-      for await (const choice of answer.choices()) {
+    const answers = Array.from({ length: n }, (_, index) => new Answer(model, prepared, index, signal));
+    for (const group of (model.info.parallel ?? 1) > 1 ? [answers] : answers.map((answer) => [answer])) {
+      for await (const choice of merged(group.map((answer) => answer.choices()))) {
         yield { ...frame, choices: [choice], ...(stream && wantsUsage && { usage: null }) };
       }
-      if (!answer.result || signal.aborted) return;
-      count(usage, answer, index === 0);
-      timings ??= timingsOf(answer.result);
+      for (const answer of group) {
+        if (!answer.result || signal.aborted) return;
+        count(usage, answer, answer === answers[0]);
+        timings ??= timingsOf(answer.result);
+      }
     }
   } finally {
     done();
   }
   if (!stream || wantsUsage) yield { ...frame, choices: [], usage, ...(request.timings && timings && { timings }) };
+}
+
+/** What all of these give, as it comes. */
+async function* merged<T>(sources: AsyncGenerator<T>[]): AsyncGenerator<T> {
+  const next = (source: AsyncGenerator<T>) => {
+    const step = source.next().then((result) => ({ source, result }));
+    step.catch(() => {}); // others may fail, too
+    return step;
+  };
+  const steps = new Map(sources.map((source) => [source, next(source)]));
+  try {
+    while (steps.size > 0) {
+      const { source, result } = await Promise.race(steps.values());
+      steps.delete(source);
+      if (result.done) continue;
+      yield result.value;
+      steps.set(source, next(source));
+    }
+  } finally {
+    await Promise.allSettled(sources.map((source) => source.return(undefined)));
+  }
 }
 
 type Choice = ChatChunk['choices'][number];

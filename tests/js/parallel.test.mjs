@@ -43,8 +43,17 @@ for (const worker of [false, true]) {
     );
     assert.equal(seen.most, 3);
     assert.deepEqual(started(), prompts);
-    const { choices } = await model.chat.completions.create({ messages: [{ role: 'user', content: 'x' }], n: 3 });
-    assert.deepEqual([choices.length, seen.most, seen.running], [3, 3, 0]);
+    seen.most = 0;
+    const messages = [{ role: 'user', content: 'x' }];
+    const { choices, usage } = await model.chat.completions.create({ messages, n: 4, max_tokens: 2 });
+    assert.deepEqual([seen.most, seen.running, usage.completion_tokens], [3, 0, 8]);
+    assert.deepEqual(
+      choices.map(({ index, message }) => `${index} ${message.content}`),
+      ['0 ab', '1 ab', '2 ab', '3 ab'],
+    );
+    const stream = await model.chat.completions.create({ messages, n: 2, stream: true });
+    for await (const chunk of stream) if (chunk.choices[0].delta.content === 'c') break;
+    assert.equal(seen.running, 0, 'leaving the loop ends both');
     await model.free();
     assert.equal(seen.freed, worker ? seen.freed : 3);
   });

@@ -50,7 +50,9 @@ test('four requests at once write what each writes alone, with the passes of one
   assert.deepEqual(together.texts, alone.texts);
   assert.deepEqual([alone.parallel, together.parallel], [1, 4]);
   const ms = [alone, together].map((found) => Math.round(found.ms));
-  t.diagnostic(`${alone.submits} submits and ${ms[0]} ms one after the other, ${together.submits} and ${ms[1]} at once`);
+  t.diagnostic(
+    `${alone.submits} submits and ${ms[0]} ms one after the other, ${together.submits} and ${ms[1]} at once`,
+  );
   // A pass is a submit, a prompt one or two more; a few passes are of some rows alone, or of texts that are over.
   assert.ok(alone.submits >= 4 * MANY, `${alone.submits} submits for ${4 * MANY} tokens`);
   assert.ok(together.submits <= 2 * MANY, `${together.submits} submits for ${MANY} tokens of four texts`);
@@ -78,38 +80,41 @@ test('inspect counts the caches of all requests', async () => {
 });
 
 test('one of four is stopped, another begins, and sessions go on where they were', async () => {
-  const found = await api(async ({ WasmModel }, { url, prompts }) => {
-    const options = { maxTokens: 30, ignoreEos: true };
-    const one = await WasmModel.load(url, { backend: 'webgpu', contextLength: 256 });
-    const alone = [];
-    for (const prompt of prompts) alone.push((await one.generate(prompt, options)).text);
-    const session = one.session({ system: 'Stories.' });
-    const said = [(await session.send('A hare.', options)).text, (await session.send('More.', options)).text];
-    await one.free();
+  const found = await api(
+    async ({ WasmModel }, { url, prompts }) => {
+      const options = { maxTokens: 30, ignoreEos: true };
+      const one = await WasmModel.load(url, { backend: 'webgpu', contextLength: 256 });
+      const alone = [];
+      for (const prompt of prompts) alone.push((await one.generate(prompt, options)).text);
+      const session = one.session({ system: 'Stories.' });
+      const said = [(await session.send('A hare.', options)).text, (await session.send('More.', options)).text];
+      await one.free();
 
-    const model = await WasmModel.load(url, { backend: 'webgpu', contextLength: 256, parallel: 2 });
-    const [a, b, c] = prompts.map((prompt) => model.generate(prompt, options));
-    const waiting = c.result;
-    await Promise.all([a.next(), b.next()]);
-    await b.next();
-    await b.stop();
-    const stopped = await b;
-    const [first, third] = await Promise.all([a, waiting]);
-    const chat = model.session({ system: 'Stories.' });
-    const other = model.session({ system: 'Other stories.' });
-    const [turn] = await Promise.all([chat.send('A hare.', options), other.send('A fox.', options)]);
-    const [next] = await Promise.all([chat.send('More.', options), other.send('More.', options)]);
-    await model.free();
-    const cached = next.usage.cachedTokens >= turn.usage.totalTokens - 1;
-    return {
-      alone,
-      found: [first.text, stopped.text, third.text],
-      reason: stopped.finishReason,
-      said,
-      heard: [turn.text, next.text],
-      cached,
-    };
-  }, { url: STORYTELLER, prompts: PROMPTS.slice(0, 3) });
+      const model = await WasmModel.load(url, { backend: 'webgpu', contextLength: 256, parallel: 2 });
+      const [a, b, c] = prompts.map((prompt) => model.generate(prompt, options));
+      const waiting = c.result;
+      await Promise.all([a.next(), b.next()]);
+      await b.next();
+      await b.stop();
+      const stopped = await b;
+      const [first, third] = await Promise.all([a, waiting]);
+      const chat = model.session({ system: 'Stories.' });
+      const other = model.session({ system: 'Other stories.' });
+      const [turn] = await Promise.all([chat.send('A hare.', options), other.send('A fox.', options)]);
+      const [next] = await Promise.all([chat.send('More.', options), other.send('More.', options)]);
+      await model.free();
+      const cached = next.usage.cachedTokens >= turn.usage.totalTokens - 1;
+      return {
+        alone,
+        found: [first.text, stopped.text, third.text],
+        reason: stopped.finishReason,
+        said,
+        heard: [turn.text, next.text],
+        cached,
+      };
+    },
+    { url: STORYTELLER, prompts: PROMPTS.slice(0, 3) },
+  );
   assert.equal(found.reason, 'abort');
   assert.equal(found.found[0], found.alone[0]);
   assert.ok(found.found[1].length > 0 && found.alone[1].startsWith(found.found[1]), found.found[1]);
