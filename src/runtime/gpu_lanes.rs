@@ -109,7 +109,7 @@ impl GpuLane {
     #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer) -> Result<()> {
         let _turn = self.turn().await?;
-        self.state(|lane| lane.written = ids.len());
+        self.state(|lane| lane.has_read(ids.len()));
         self.shared.session.borrow_mut().hidden_states(ids, 0, target).await
     }
 
@@ -147,6 +147,7 @@ impl GpuLane {
                     return Ok(done);
                 }
                 done += chunk.len();
+                self.state(|lane| lane.has_read(position + done));
                 if self.shared.turns.are_wanted() {
                     queue.finish().await;
                     break;
@@ -341,11 +342,12 @@ impl Session for GpuLane {
     fn rewind(&mut self, position: usize) -> usize {
         self.state(|lane| {
             let is_there = lane.written.saturating_sub(position) <= self.rewindable;
-            if position > 0 && is_there {
-                return position;
+            let reached = if is_there { position } else { 0 };
+            if reached == 0 {
+                lane.written = 0;
             }
-            lane.written = 0;
-            0
+            lane.next.position = reached as u32;
+            reached
         })
     }
 
@@ -435,7 +437,7 @@ impl Session for GpuLane {
     #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
         let _turn = self.turn().await?;
-        self.state(|lane| lane.written = lane.written.max(position + ids.len()));
+        self.state(|lane| lane.has_read(position + ids.len()));
         self.shared.session.borrow_mut().evaluate(ids, position).await
     }
 }

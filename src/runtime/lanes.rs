@@ -52,6 +52,12 @@ pub struct Lane {
 }
 
 impl Lane {
+    /// The cache holds the tokens before `position`.
+    pub fn has_read(&mut self, position: usize) {
+        self.written = self.written.max(position);
+        self.next.position = position as u32;
+    }
+
     /// Whether a token waits to be taken.
     pub fn has_token(&self) -> bool {
         !self.inbox.is_empty()

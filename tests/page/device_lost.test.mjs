@@ -94,6 +94,39 @@ test('lost idle, before the first token and between tokens: the text is the same
   assert.match(warnings[0].message, /^the GPU device was lost: .*; the model is loaded again$/);
 });
 
+test('lost while several requests run: the model is loaded once, and all texts are the same', async () => {
+  const { expected, found, warnings } = await withDevices(async ({ load, greedy, lose, ...others }) => {
+    const prompts = [5, 17, 40].map((length) => Array.from({ length }, (_, i) => (i * 37 + length) % 200));
+    const model = await load({ parallel: 3 });
+    const write = async (seen = () => {}) => {
+      await model.reset();
+      const one = async (prompt, i) => {
+        const generation = model.generate(prompt, { ...greedy, temperature: i, seed: 5, maxTokens: 20 });
+        const ids = [];
+        for await (const piece of generation) {
+          ids.push(...piece.ids);
+          seen(i, ids.length);
+        }
+        return ids;
+      };
+      return Promise.all(prompts.map(one));
+    };
+    const expected = await write();
+    let isLost = false;
+    const found = await write((i, count) => {
+      if (i === 1 && count >= 6 && !isLost) lose();
+      isLost ||= i === 1 && count >= 6;
+    });
+    await model.free();
+    return { expected, found, warnings: others.warnings };
+  });
+  assert.deepEqual(found, expected);
+  assert.deepEqual(
+    warnings.map(({ code }) => code),
+    ['device_lost'],
+  );
+});
+
 test('lost a second time within a minute: device_lost, and a minute later the model works', async () => {
   const result = await withDevices(async ({ load, greedy, failure, devices, lose, later }) => {
     const options = { ...greedy, maxTokens: 200 };
