@@ -100,13 +100,18 @@ impl<'a> Forward<'a> {
 
     /// Everything that runs a model.
     pub fn lists(&self) -> Lists {
+        Lists { prefill: self.prefill(), head: self.head(1), ..self.lists_of_rows(1) }
+    }
+
+    /// The lists of a decode pass of so many rows.
+    pub fn lists_of_rows(&self, rows: u32) -> Lists {
         Lists {
-            prefill: self.prefill(),
-            head: self.head(1),
-            decode: self.decode(1),
-            bias: self.bias(1),
-            greedy: self.greedy(1),
-            sample: self.sample(1),
+            prefill: Vec::new(),
+            head: Vec::new(),
+            decode: self.decode(rows),
+            bias: self.bias(rows),
+            greedy: self.greedy(rows),
+            sample: self.sample(rows),
         }
     }
 

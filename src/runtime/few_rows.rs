@@ -3,25 +3,12 @@
 use std::cell::Cell;
 
 use super::gpu_session::GpuSession;
+use super::lists::Lists;
 use super::queue::{Queue, Work};
 use crate::forward::Forward;
-use crate::gpu::{CommandList, Part};
+use crate::gpu::Part;
 use crate::kernels::pass::{Header, Pass, Row, Sequence};
 use crate::{Error, Result};
-
-/// The lists for one number of rows: those of [`Lists`](super::lists::Lists) that a decode pass takes.
-pub(super) struct FewRows {
-    pub decode: CommandList,
-    pub bias: CommandList,
-    pub greedy: CommandList,
-    pub sample: CommandList,
-}
-
-impl FewRows {
-    pub fn all(&self) -> [&CommandList; 4] {
-        [&self.decode, &self.bias, &self.greedy, &self.sample]
-    }
-}
 
 impl GpuSession {
     /// Reads the tokens of a sequence at `position` and after into its cache.
@@ -99,28 +86,26 @@ impl GpuSession {
             return Err(Error::invalid_argument(message));
         }
         let count = rows.len() as u32;
-        self.record_rows(count).await?;
+        self.record_rows(rows.len()).await?;
         self.write(self.buffers.pass, &Pass::decode(rows).bytes());
         Ok(count)
     }
 
     /// Makes the lists for passes of so many rows, where they are not made yet.
-    pub(super) async fn record_rows(&mut self, count: u32) -> Result<()> {
-        if self.few_rows.contains_key(&count) {
+    pub(super) async fn record_rows(&mut self, rows: usize) -> Result<()> {
+        if self.few_rows.get(rows).is_some_and(Option::is_some) {
             return Ok(());
         }
-        let model = &self.model;
-        let forward = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers);
-        let lists = [forward.decode(count), forward.bias(count), forward.greedy(count), forward.sample(count)];
-        let pipelines = model.device.compile_ahead(lists.iter().flatten().map(|dispatch| &dispatch.kernel));
-        model.device.finish_ahead(pipelines).await;
-        let [decode, bias, greedy, sample] = lists.map(|list| CommandList::record(&model.device, &list, &self.table));
-        self.few_rows.insert(count, FewRows { decode: decode?, bias: bias?, greedy: greedy?, sample: sample? });
+        let model = self.model.clone();
+        let lists = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers).lists_of_rows(rows as u32);
+        let recorded = Lists::compile(&model.device, &lists, &self.table).await?;
+        self.few_rows.resize_with(self.few_rows.len().max(rows + 1), || None);
+        self.few_rows[rows] = Some(recorded);
         Ok(())
     }
 
     fn submit_rows(&self, count: u32, greedy: bool) {
-        let Some(lists) = self.few_rows.get(&count) else { return };
+        let Some(Some(lists)) = self.few_rows.get(count as usize) else { return };
         let parts = [&lists.decode, &lists.greedy].into_iter().take(if greedy { 2 } else { 1 }).map(Part::from);
         self.model.device.submit(parts, count, None);
     }

@@ -124,7 +124,7 @@ impl GpuSession {
     pub(super) fn submit_one(&mut self) -> bool {
         let Some(read) = self.ring.reserve() else { return false };
         let layers = (!self.choice.started).then_some(&self.lists.decode).into_iter().map(Part::from);
-        let choosing = self.lists.choosing(&self.choice).map(Part::from);
+        let choosing = self.lists.choosing(self.choice.greedy, self.choice.is_biased).map(Part::from);
         let copy = read_copy(self.table.get(self.buffers.pass.buffer), &read);
         let device = &self.model.device;
         let wants_logits = self.choice.wants_logits;

@@ -50,9 +50,7 @@ impl GpuSession {
         let model = self.model.clone();
         let Growth { buffers, moved, .. } = growth;
         let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();
-        let pipelines = model.device.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
-        model.device.finish_ahead(pipelines).await;
-        let lists = Lists::record(&model.device, &lists, &table).await?;
+        let lists = Lists::compile(&model.device, &lists, &table).await?;
         let copies = moved.iter().map(|of| Copy {
             source: self.table.get(of.buffer),
             source_offset: of.from,

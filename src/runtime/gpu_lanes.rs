@@ -7,7 +7,6 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::few_rows::FewRows;
 use super::gpu_model::GpuModel;
 use super::gpu_session::{GpuSession, read_copy};
 use super::lanes::{Choosing, Lane, Lanes};
@@ -241,7 +240,7 @@ impl Shared {
                 break;
             }
             if rows > 1 {
-                session.record_rows(rows as u32).await?;
+                session.record_rows(rows).await?;
             }
             if !self.submit(session)? {
                 break;
@@ -279,14 +278,10 @@ impl Shared {
             return Ok(false);
         }
         let Some(read) = session.ring.reserve() else { return Ok(false) };
-        let GpuSession { model, table, buffers, lists, few_rows, .. } = &*session;
-        let (decode, bias, choose) = match few_rows.get(&(rows as u32)) {
-            Some(FewRows { decode, bias, greedy: largest, sample }) => {
-                (decode, bias, if greedy { largest } else { sample })
-            }
-            None => (&lists.decode, &lists.bias, if greedy { &lists.greedy } else { &lists.sample }),
-        };
-        let choosing = biased.then_some(bias).into_iter().chain([choose]).map(Part::from);
+        let GpuSession { model, table, buffers, few_rows, .. } = &*session;
+        let lists = few_rows.get(rows).and_then(Option::as_ref).unwrap_or(&session.lists);
+        let decode = &lists.decode;
+        let choosing = lists.choosing(greedy, biased).map(Part::from);
         let copy = read_copy(table.get(buffers.pass.buffer), &read);
         match ring.and_then(|ring| Some((ring.reserve()?, ring))) {
             Some((raw, ring)) => {

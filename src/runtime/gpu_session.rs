@@ -1,11 +1,10 @@
 //! A session on the GPU: its KV cache, its command lists made once, and the passes that run them.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::checkpoints::Checkpoints;
-use super::few_rows::FewRows;
 use super::gpu_choice::Choice;
 use super::gpu_evaluation::Evaluation;
 use super::gpu_model::{GpuModel, SessionPlan};
@@ -47,7 +46,7 @@ pub struct GpuSession {
     /// Of the recurrent states, where the model has any.
     pub(super) checkpoints: Option<Checkpoints>,
     /// Lists for passes of several rows, by their number.
-    pub(super) few_rows: BTreeMap<u32, FewRows>,
+    pub(super) few_rows: Vec<Option<Lists>>,
     /// The sequence, where it waits for a row of a table: its pass was read back, and nothing in flight does anything.
     pub(super) waiting: Option<Sequence>,
     /// A pass waits for room in the caches ...
@@ -93,7 +92,7 @@ impl GpuSession {
             choice: Choice::default(),
             written: Cell::new(0),
             next: Cell::new(0),
-            few_rows: BTreeMap::new(),
+            few_rows: Vec::new(),
             waiting: None,
             all_logits: None,
             wants_room: false,
@@ -125,8 +124,8 @@ impl GpuSession {
 
     fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
         let evaluation = self.evaluation.iter().flat_map(|it| it.exact.iter().chain([&it.head]));
-        let few_rows = self.few_rows.values().flat_map(FewRows::all);
-        self.lists.all().into_iter().chain(evaluation).chain(few_rows)
+        let lists = [&self.lists].into_iter().chain(self.few_rows.iter().flatten());
+        lists.flat_map(Lists::all).chain(evaluation)
     }
 
     /// Dispatches of one decoded token that is the likeliest.
@@ -169,7 +168,7 @@ impl GpuSession {
         let read = if choose { Some(ring.reserve().ok_or_else(no_read_back)?) } else { None };
         let copy = read.as_ref().map(|read| read_copy(table.get(buffers.pass.buffer), read));
         let then: Vec<&CommandList> = match choose {
-            true => std::iter::once(&lists.head).chain(lists.choosing(choice)).collect(),
+            true => std::iter::once(&lists.head).chain(lists.choosing(choice.greedy, choice.is_biased)).collect(),
             false => Vec::new(),
         };
         write(queue.device(), table, buffers.pass, &choice.pass(ids, position).bytes());

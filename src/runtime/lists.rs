@@ -1,6 +1,5 @@
 //! The command lists of a session.
 
-use super::gpu_choice::Choice;
 use crate::Result;
 use crate::forward;
 use crate::gpu::{BufferTable, CommandList, Device};
@@ -34,13 +33,20 @@ impl Lists {
         })
     }
 
+    /// As [`Lists::record`], once the pipelines are compiled, all at once.
+    pub async fn compile(device: &Device, lists: &forward::Lists, table: &BufferTable) -> Result<Self> {
+        let pipelines = device.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
+        device.finish_ahead(pipelines).await;
+        Self::record(device, lists, table).await
+    }
+
     pub fn all(&self) -> [&CommandList; 6] {
         [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample]
     }
 
     /// What chooses a token from the logits.
-    pub fn choosing<'a>(&'a self, choice: &Choice) -> impl Iterator<Item = &'a CommandList> + use<'a> {
-        let sampling = if choice.greedy { &self.greedy } else { &self.sample };
-        choice.is_biased.then_some(&self.bias).into_iter().chain([sampling])
+    pub fn choosing(&self, greedy: bool, is_biased: bool) -> impl Iterator<Item = &CommandList> {
+        let sampling = if greedy { &self.greedy } else { &self.sample };
+        is_biased.then_some(&self.bias).into_iter().chain([sampling])
     }
 }

@@ -13,22 +13,21 @@ pub struct Turns(Rc<Line>);
 #[derive(Default)]
 struct Line {
     is_taken: Cell<bool>,
-    waiting: RefCell<VecDeque<Sender<Turn>>>,
+    waiting: RefCell<VecDeque<Sender<()>>>,
 }
 
-/// Nobody else has one. The next in line gets it when it is dropped.
+/// Nobody else has one. The next in line has its turn when it is dropped.
 pub struct Turn(Rc<Line>);
 
 impl Turns {
     /// Resolves when all who came before are through.
     pub async fn take(&self) -> Turn {
-        if !self.0.is_taken.replace(true) {
-            return Turn(self.0.clone());
+        if self.0.is_taken.replace(true) {
+            let (sender, receiver) = channel();
+            self.0.waiting.borrow_mut().push_back(sender);
+            let _ = receiver.await;
         }
-        let (sender, receiver) = channel();
-        self.0.waiting.borrow_mut().push_back(sender);
-        // A sender goes with the line alone, which lives as long as this.
-        receiver.await.unwrap_or_else(|_| Turn(self.0.clone()))
+        Turn(self.0.clone())
     }
 
     /// Whether somebody waits.
@@ -39,12 +38,10 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let next = self.0.waiting.borrow_mut().pop_front();
-        match next {
-            // Where nobody receives it any more, it is dropped in turn.
-            Some(next) => drop(next.send(Self(self.0.clone()))),
-            None => self.0.is_taken.set(false),
-        }
+        // Calls from JavaScript run to their end: who waits takes its turn.
+        let mut waiting = self.0.waiting.borrow_mut();
+        let is_taken = std::iter::from_fn(|| waiting.pop_front()).any(|next| next.send(()).is_ok());
+        self.0.is_taken.set(is_taken);
     }
 }
 
@@ -64,10 +61,9 @@ mod tests {
         let mut third = pin!(turns.take());
         assert!(second.as_mut().poll(context).is_pending() && third.as_mut().poll(context).is_pending());
         assert!(turns.are_wanted());
-        drop(first);
-        assert!(third.as_mut().poll(context).is_pending(), "the second is before it");
-        // It has the turn, and never learns of it.
+        // It waits no more.
         drop(second);
+        drop(first);
         let Poll::Ready(third) = third.as_mut().poll(context) else { panic!("its turn") };
         assert!(!turns.are_wanted());
         drop(third);
