@@ -255,8 +255,9 @@ impl Shared {
         match session.make_room(positions).await {
             Err(error) if error.code() == ErrorCode::OutOfMemory => {
                 // Tokens in flight come first: where these lanes are is known once they are read.
-                self.drain(session).await?;
-                self.lanes.borrow_mut().fail(&error, session.buffers.room.allocated);
+                if session.ring.in_flight() == 0 {
+                    self.lanes.borrow_mut().fail(&error, session.buffers.room.allocated);
+                }
                 Ok(false)
             }
             other => other.map(|()| true),

@@ -89,14 +89,16 @@ impl Lanes {
     /// The lanes that are to be in the next pass. One that is in passes now stays, also when it has enough tokens: each
     /// change takes a wait.
     pub fn members(&self) -> Vec<usize> {
-        let is_member = |&number: &usize| {
-            let lane = &self.lanes[number];
+        let mut members = Vec::new();
+        for (number, lane) in self.lanes.iter().enumerate() {
             let (ahead, in_flight) = (self.ahead(number), self.in_flight_of(number));
             let stays = !lane.is_masked && self.rows.contains(&number) && ahead < MOST_AHEAD;
             let fits = (lane.next.position as usize) + in_flight < self.context;
-            lane.is_on && fits && (stays || lane.wanted > ahead)
-        };
-        (0..self.lanes.len()).filter(is_member).collect()
+            if lane.is_on && fits && (stays || lane.wanted > ahead) {
+                members.push(number);
+            }
+        }
+        members
     }
 
     /// Whether the next pass can follow those in flight.
@@ -132,8 +134,11 @@ impl Lanes {
 
     /// What the buffers of the lanes in the next pass are to hold.
     pub fn take_writes(&mut self) -> Vec<(Slice, Vec<u8>)> {
-        let Self { lanes, rows, .. } = self;
-        rows.iter().flat_map(|&number| std::mem::take(&mut lanes[number].writes)).collect()
+        let mut writes = Vec::new();
+        for &number in &self.rows {
+            writes.append(&mut self.lanes[number].writes);
+        }
+        writes
     }
 
     /// How many rows passes have.
@@ -149,12 +154,14 @@ impl Lanes {
 
     /// How the tokens of all rows are chosen at once.
     pub fn choosing(&self) -> Choosing {
-        let all = || self.rows.iter().filter_map(|&number| self.lanes[number].choosing);
-        Choosing {
-            greedy: all().all(|of| of.greedy),
-            biased: all().any(|of| of.biased),
-            logits: all().any(|of| of.logits),
+        let mut all = Choosing { greedy: true, biased: false, logits: false };
+        for &number in &self.rows {
+            let Some(of) = self.lanes[number].choosing else { continue };
+            all.greedy &= of.greedy;
+            all.biased |= of.biased;
+            all.logits |= of.logits;
         }
+        all
     }
 
     /// One more pass is in flight.
