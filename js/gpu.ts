@@ -31,7 +31,7 @@ export class Gpu extends ModelOperations {
   /** What the device is and can do. */
   readonly info: DeviceFacts;
 
-  /** @internal */
+  /** Not for pages: {@link Gpu.create} opens a device. */
   protected constructor(engine: TensorEngine) {
     super(engine);
     this.info = Object.freeze(engine.facts());

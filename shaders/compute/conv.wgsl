@@ -85,7 +85,7 @@ fn stage_x(columns: ptr<function, Columns>, first_k: u32, first: u32, lane: u32)
 
 fn write(group: u32, row: u32, column: u32, sums: vec4<f32>) {
     for (var i = 0u; i < 4u; i += 1u) {
-        // mutant: column + i < params.columns => column + i <= params.columns
+        // mutant: column + i < params.columns => column + i + 1 < params.columns
         if row < params.rows && column + i < params.columns {
             write_one(group * params.rows + row, column + i, sums[i]);
         }

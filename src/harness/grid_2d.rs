@@ -16,7 +16,7 @@ pub fn cases(cases: &[Case]) -> Vec<Case> {
         for dispatch in &case.dispatches {
             let kernel_name = dispatch.kernel.spec.kernel_name;
             // A kernel supports this if it asks for the number of workgroups along the first axis.
-            let can = *folds.entry(kernel_name).or_insert_with(|| dispatch.kernel.wgsl().contains(".x + group.x"));
+            let can = *folds.entry(kernel_name).or_insert_with(|| asks_for_width(&dispatch.kernel.wgsl()));
             if can && matches!(dispatch.grid, [Extent::Fixed(3..), Extent::Fixed(1), Extent::Fixed(1)]) {
                 let best = smallest.entry(kernel_name).or_insert(case);
                 let rank = |case: &Case| (case.dispatches.len() > 1, case.traffic());
@@ -25,6 +25,10 @@ pub fn cases(cases: &[Case]) -> Vec<Case> {
         }
     }
     smallest.into_iter().map(|(kernel_name, case)| folded(kernel_name, case)).collect()
+}
+
+fn asks_for_width(wgsl: &str) -> bool {
+    [".x + group.x", ".x + group_id.x"].iter().any(|sum| wgsl.contains(sum))
 }
 
 /// The case with the grids of this kernel in two dimensions.
