@@ -1,4 +1,4 @@
-// How long a page is blocked while a model is loaded and while it writes: in the page's thread and in a worker, in turn.
+// How long a page is blocked while a model is loaded and while it writes: in the page's thread and in a worker.
 //
 //   node tools/longtasks.mjs [--model FILE] [--rounds N] [--prompt N] [--predict N] [--backend auto, webgpu or cpu]
 //

@@ -136,8 +136,8 @@ export abstract class FourierOperations extends ConvolutionOperations {
   }
 
   /**
-   * Transforms of short frames, one for each step along the signal: a spectrogram is the size of its elements. The frames
-   * are never stored.
+   * Transforms of short frames, one for each step along the signal: a spectrogram is the size of its elements. The
+   * frames are never stored.
    *
    * @param x [.., L]; frames begin at 0, hop, .. as long as they are whole
    * @returns f32 [.., ⌊(L − n) / hop⌋ + 1, ⌊n / 2⌋ + 1, 2]

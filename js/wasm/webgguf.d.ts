@@ -135,7 +135,7 @@ export class WasmModel {
   saveHead(notes: string): Uint8Array<ArrayBuffer>;
   /** After `saveHead`, before anything else: a part of the caches, which follow it; `undefined` after the last. */
   readPart(number: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** Given the first 64 bytes of a saved session of `size` bytes: the bytes of its head, and the tokens in its caches. */
+  /** Given the first 64 bytes of a saved session of `size` bytes: bytes of its head, and tokens in its caches. */
   checkSaved(start: Uint8Array, size: number): Uint32Array;
   /**
    * Of a session that is empty and has room for the tokens: it goes on with what the head says. Returns the notes, and

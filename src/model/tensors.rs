@@ -203,8 +203,8 @@ pub fn match_tensors(config: &ModelConfig, tensors: &[TensorInfo]) -> Result<Vec
     Ok(found)
 }
 
-/// What files of older converters have in place of the first tensor that a layer lacks: experts one by one (before April
-/// 2024; llama.cpp has dropped them, too), and Qwen 3 Next's q, k, v and z in turn for each head of k.
+/// What files of older converters have in place of the first tensor that a layer lacks: experts one by one (before
+/// April 2024; llama.cpp has dropped them, too), and Qwen 3 Next's q, k, v and z in turn for each head of k.
 const OLD_NAMES: [(Role, &str); 2] = [(Role::ExpertGate, "ffn_gate.0.weight"), (Role::AttnQkv, "ssm_in.weight")];
 
 fn missing(spec: &WeightSpec, by_name: &HashMap<&str, usize>) -> Error {

@@ -5,8 +5,8 @@
 //! that the mask would have left (see [`sample_allowed`](crate::sampler::sample_allowed)); where it does not, the
 //! passes behind it were for nothing, and one is done again.
 //!
-//! A model that knows JSON seldom draws what a schema refuses. One that does not knows neither when white space ends nor
-//! that a number has digits. Its passes go ahead under a guess, the last mask: white space follows white space, and
+//! A model that knows JSON seldom draws what a schema refuses. One that does not knows neither when white space ends
+//! nor that a number has digits. Its passes go ahead under a guess, the last mask: white space follows white space, and
 //! digits follow digits. What is drawn under a guess counts where that has all ids of the mask.
 
 /// What waiting for a token costs in a browser whatever the work, in milliseconds.
@@ -83,8 +83,8 @@ impl Speculation {
         }
     }
 
-    /// Tokens to draw ahead of the next mask. The n-th is of use with the probability `kept`ⁿ, and then saves a wait; if
-    /// not, it costs its own pass and one that is done again. More than the GPU needs to be busy while one waits for
+    /// Tokens to draw ahead of the next mask. The n-th is of use with the probability `kept`ⁿ, and then saves a wait;
+    /// if not, it costs its own pass and one that is done again. More than the GPU needs to be busy while one waits for
     /// the first would only be longer in its way once that is refused.
     pub fn count(&self, Ahead { drawn, class }: Ahead) -> usize {
         let worth = 2.0 * self.pass_ms / (WAIT_MS + 2.0 * self.pass_ms);

@@ -469,7 +469,7 @@ test('a model of 700 MB: the second load makes no request, and reads each byte o
   const { count, bytes } = await page.evaluate(() => window.reads);
   t.diagnostic(`without cache ${show(plain)}, while it is stored ${show(storing)}, stored ${show(stored)}`);
   t.diagnostic(`${count} reads of ${bytes} bytes`);
-  // Other programs take their share of the machine, so the times above prove nothing; these numbers are always the same.
+  // Other programs take their share of the machine, so the times above prove nothing; these numbers stay the same.
   assert.ok(bytes >= large.bytes && bytes < 1.01 * large.bytes, `${bytes} bytes are read of ${large.bytes}`);
   assert.ok(count < large.bytes / (2 * MB), `${count} reads`);
   await page.context().close();

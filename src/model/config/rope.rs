@@ -108,7 +108,7 @@ fn agrees(keys: &Keys, key: &str, expected: [f32; 2]) -> Result<()> {
 }
 
 /// Whether every pair of a head turns by the position of a token in text, where `rope.dimension_sections` share out the
-/// pairs among positions in time, height and width, by turns or one section after the other: in text these are the same.
+/// pairs among positions in time, height and width, by turns or section after section: in text these are the same.
 ///
 /// # Errors
 /// `unsupported_architecture` for sections that leave pairs over.

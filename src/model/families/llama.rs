@@ -6,8 +6,8 @@ use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// Llama 1 to 3, Mistral, SmolLM, TinyLlama; InternLM's conversions bring biases. InternLM 2
-/// (<https://arxiv.org/abs/2403.17297>) and ERNIE 4.5 (<https://ernie.baidu.com/blog/publication/ERNIE_Technical_Report.pdf>)
-/// have names of their own.
+/// (<https://arxiv.org/abs/2403.17297>) and ERNIE 4.5
+/// (<https://ernie.baidu.com/blog/publication/ERNIE_Technical_Report.pdf>) have names of their own.
 pub fn llama(config: &ModelConfig) -> Program {
     let block = AttentionBlock {
         bias: Bias::Optional,
