@@ -3,7 +3,7 @@
  */
 import type { DType } from './dtypes.js';
 import { guarded, invalidArgument } from './errors.js';
-import { show } from './options.js';
+import { objectOf, show } from './options.js';
 import { Tensor } from './tensor.js';
 import type { TensorEngine } from './wasm/webgguf.js';
 
@@ -60,7 +60,7 @@ export abstract class GpuCore {
   /** The tensors that Rust made for `op`, called as `call` with the caller's `options`. @internal */
   protected run(call: string, op: string, inputs: Inputs, options: object = {}, extra: Extra = {}): Tensor[] {
     const { tensors = [], fixed } = extra;
-    const rest: Record<string, unknown> = { ...checked(call, options), ...fixed };
+    const rest: Record<string, unknown> = { ...objectOf(call, options), ...fixed };
     const list = Object.entries(inputs);
     for (const name of tensors) {
       list.push([name, rest[name] as Tensor | undefined]);
@@ -102,10 +102,4 @@ export function tensorsIn(value: unknown): Tensor[] {
   if (value instanceof Tensor) return [value];
   if (typeof value !== 'object' || value === null) return [];
   return Object.values(value).filter((item) => item instanceof Tensor);
-}
-
-/** Options are objects; Rust checks what is in them. */
-function checked(call: string, options: unknown): object {
-  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
-  throw invalidArgument(`${call}: the options must be an object, found ${show(options)}`);
 }

@@ -239,13 +239,16 @@ export function templateOptions(call: string, options: ChatTemplateOptions): Cha
   return checked(call, options, TEMPLATE);
 }
 
+/** Options, whatever is in them. */
+export function objectOf(call: string, options: unknown): object {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
+  throw invalidArgument(`${call}: the options must be an object, found ${show(options)}`);
+}
+
 /** Copies the options that are given, or throws `invalid_argument` with the name of the first wrong one. */
 function checked<T extends object>(call: string, options: T, checks: Record<string, Check>): T {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw invalidArgument(`${call}: the options must be an object, found ${show(options)}`);
-  }
   const copy: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries(objectOf(call, options))) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
     if (!check) throw invalidArgument(`${call}: unknown option '${name}'${suggestion(name, Object.keys(checks))}`);
     if (value === undefined) continue;

@@ -2,7 +2,7 @@
  * What the operations of this folder check of tensors and options.
  */
 import { invalidArgument } from '../errors.js';
-import { show } from '../options.js';
+import { objectOf, show } from '../options.js';
 import { Tensor } from '../tensor.js';
 
 /** How floats are stored, by the numbers of `shaders/shared/stored.wgsl`. */
@@ -37,10 +37,7 @@ export function vector(call: string, name: string, tensor: Tensor | undefined, l
 /** Options as an object that has no others than `names`. */
 export function known<T extends object>(call: string, options: T | undefined, names: readonly (keyof T & string)[]): T {
   if (options === undefined) return {} as T;
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw invalidArgument(`${call}: the options must be an object, found ${show(options)}`);
-  }
-  const odd = Object.keys(options).find((name) => !(names as readonly string[]).includes(name));
+  const odd = Object.keys(objectOf(call, options)).find((name) => !(names as readonly string[]).includes(name));
   if (odd === undefined) return options;
   throw invalidArgument(`${call}: there is no option '${odd}'; there are ${names.join(', ')}`);
 }
