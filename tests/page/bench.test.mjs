@@ -125,3 +125,21 @@ test('errors are posted and shown with their code', async () => {
     assert.ok(shown.includes(code) && shown.includes(result.error.message), shown);
   }
 });
+
+test('operations of webgguf/compute: a row for each shape, with the rate that its time gives', async () => {
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
+  const query = new URLSearchParams({ small: 1, batches: 3, batch_ms: 1, report: '/result' });
+  const page = await site.open(`/bench-compute.html?${query}`);
+  const { error, rows, peak, wait_ms: wait } = await reportOf(page, arrived);
+  await page.close();
+  assert.equal(error, undefined, JSON.stringify(error));
+  positive(wait, 'wait');
+  assert.deepEqual([...new Set(rows.map(({ operation }) => operation))], ['conv2d', 'fft']);
+  for (const { operation, ms, best, worst, gflops, of_flops: share } of rows) {
+    positive(share, operation);
+    assert.ok(best <= ms && ms <= worst, `${operation}: ${best}, ${ms}, ${worst}`);
+    assert.ok(Math.abs(share * peak.gflops - gflops) < 1e-6 * gflops, operation);
+  }
+});

@@ -1,0 +1,176 @@
+// How fast the operations of `webgguf/compute` are; bench-compute.html says what the query may ask for. The result is
+// `{device, wait_ms, peak: {gflops, gbps}, rows}` or `{error}`, a row being `{operation, shape, ms, best, worst, calls,
+// batches}` with `gflops`, `gbps` and their shares of the peak, `of_flops` and `of_bandwidth`, where they were counted.
+// `data-state` of the root element becomes `done` or `error`.
+
+import { Gpu } from '../dist/compute/index.js';
+import { checkNames, wrong } from './address.js';
+import { errorReport, postReport } from './post-report.js';
+
+const MOST_CALLS = 1 << 14;
+
+const query = new URLSearchParams(location.search);
+const isSmall = query.get('small') === '1';
+const status = document.getElementById('status');
+
+/** A positive number of the query. */
+function numberOf(name, otherwise) {
+  const value = Number(query.get(name) || otherwise);
+  if (value > 0) return value;
+  throw wrong(`'${name}' is '${query.get(name)}', not a number above 0`);
+}
+
+const random = (length) => Float32Array.from({ length }, () => Math.random() * 2 - 1);
+
+/** Sums of products in registers, 32 chains of them for each thread. */
+const MULTIPLY = `
+  @group(0) @binding(0) var<uniform> params: vec4<u32>;
+  @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+  @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let a = vec4<f32>(f32(params.y) * 0.5);
+    var s0 = vec4<f32>(f32(id.x)); var s1 = s0 + 1.0; var s2 = s0 + 2.0; var s3 = s0 + 3.0;
+    var s4 = s0 + 4.0; var s5 = s0 + 5.0; var s6 = s0 + 6.0; var s7 = s0 + 7.0;
+    for (var i = 0u; i < params.x; i += 1u) {
+      s0 = s0 * a + a; s1 = s1 * a + a; s2 = s2 * a + a; s3 = s3 * a + a;
+      s4 = s4 * a + a; s5 = s5 * a + a; s6 = s6 * a + a; s7 = s7 * a + a;
+    }
+    let sum = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7;
+    y[id.x] = sum.x + sum.y + sum.z + sum.w;
+  }`;
+
+const COPY = `
+  @group(0) @binding(0) var<uniform> params: vec4<u32>;
+  @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
+  @group(0) @binding(2) var<storage, read_write> y: array<vec4<f32>>;
+  @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) { y[id.x] = x[id.x]; }`;
+
+/** Arithmetic alone. */
+function multiply(gpu) {
+  const [groups, steps] = isSmall ? [8, 64] : [4096, 4096];
+  const work = { label: 'multiply', code: MULTIPLY, outputs: [{ shape: [groups * 256] }], workgroups: [groups] };
+  return {
+    operation: 'multiply',
+    shape: `${groups * 256} threads`,
+    inputs: [],
+    flops: groups * 256 * steps * 64,
+    call: () => gpu.shader({ ...work, params: Uint32Array.of(steps, 1, 0, 0) })[0],
+  };
+}
+
+/** Reading and writing alone. */
+function copy(gpu) {
+  const length = isSmall ? 1 << 16 : 1 << 25;
+  const x = gpu.zeros([length]);
+  const work = { label: 'copy', code: COPY, inputs: [x], outputs: [{ shape: [length] }], workgroups: [length / 1024] };
+  const [shape, bytes] = [`${length * 4} bytes`, length * 8];
+  return { operation: 'copy', shape, inputs: [x], bytes, call: () => gpu.shader(work)[0] };
+}
+
+function conv2d(gpu, n, channels, height, width) {
+  const x = gpu.tensor(random(n * channels * height * width), [n, channels, height, width]);
+  const w = gpu.tensor(random(channels * channels * 9), [channels, channels, 3, 3]);
+  return {
+    operation: 'conv2d',
+    shape: `[${x.shape}], 3 × 3`,
+    inputs: [x, w],
+    flops: 2 * n * channels * channels * 9 * height * width,
+    call: () => gpu.conv2d(x, w, { padding: 1 }),
+  };
+}
+
+/** Transforms of pairs; two dispatches each read and write all of them. */
+function fft(gpu, rows, length) {
+  const x = gpu.tensor(random(rows * length * 2), [rows, length, 2]);
+  const passes = length > 1024 ? 2 : 1;
+  return {
+    operation: 'fft',
+    shape: `${rows} × ${length}`,
+    inputs: [x],
+    flops: 5 * rows * length * Math.log2(length),
+    bytes: passes * 16 * rows * length,
+    call: () => gpu.fft(x),
+  };
+}
+
+/** What is measured, each made when its turn comes. */
+const OPERATIONS = isSmall
+  ? { conv2d: [(gpu) => conv2d(gpu, 1, 16, 12, 12)], fft: [(gpu) => fft(gpu, 2, 2048)] }
+  : {
+      conv2d: [(gpu) => conv2d(gpu, 1, 256, 128, 128), (gpu) => conv2d(gpu, 8, 256, 56, 56)],
+      fft: [(gpu) => fft(gpu, 1, 2 ** 20), (gpu) => fft(gpu, 16, 2 ** 20)],
+    };
+
+/** Milliseconds of `calls` calls and the wait behind them. */
+async function timed(gpu, call, calls) {
+  const begun = performance.now();
+  for (let i = 1; i < calls; i += 1) gpu.free(call());
+  const last = call();
+  const part = gpu.scope(() => gpu.narrow(gpu.reshape(last, [last.size]), 0, 0, 1));
+  await part.data();
+  const ms = performance.now() - begun;
+  gpu.free(last, part);
+  return ms;
+}
+
+/** The row of `work`: batches that are long enough, and the median of their times for a call. */
+async function measure(gpu, work) {
+  const [batches, least] = [numberOf('batches', 12), numberOf('batch_ms', 250)];
+  await timed(gpu, work.call, 1); // compiles
+  let calls = 1;
+  for (;;) {
+    const ms = await timed(gpu, work.call, calls);
+    if (ms >= least || calls >= MOST_CALLS) break;
+    calls = Math.min(Math.max(2 * calls, Math.ceil((1.2 * calls * least) / Math.max(ms, 1))), MOST_CALLS);
+  }
+  const times = [];
+  for (let i = 0; i < batches; i += 1) times.push((await timed(gpu, work.call, calls)) / calls);
+  times.sort((a, b) => a - b);
+  const ms = (times[(batches - 1) >> 1] + times[batches >> 1]) / 2;
+  const rates = { gflops: work.flops && work.flops / ms / 1e6, gbps: work.bytes && work.bytes / ms / 1e6 };
+  const { operation, shape } = work;
+  return { operation, shape, ms, best: times[0], worst: times.at(-1), calls, batches, ...rates };
+}
+
+/** The row of what `make` makes; its tensors are freed. */
+async function row(gpu, make) {
+  const work = make(gpu);
+  status.textContent = `measuring ${work.operation}, ${work.shape}`;
+  const found = await measure(gpu, work);
+  gpu.free(work.inputs);
+  return found;
+}
+
+/** Milliseconds from a call to its result where there is nearly nothing to compute. */
+async function waitOf(gpu) {
+  const call = () => gpu.zeros([1]);
+  const times = [];
+  for (let i = 0; i < 21; i += 1) times.push(await timed(gpu, call, 1));
+  return times.sort((a, b) => a - b)[10];
+}
+
+async function run() {
+  checkNames(query, ['only', 'batches', 'batch_ms', 'small', 'report']);
+  const only = query.get('only')?.split(',') ?? Object.keys(OPERATIONS);
+  const unknown = only.find((name) => !Object.hasOwn(OPERATIONS, name));
+  if (unknown) throw wrong(`'only' has '${unknown}'; there are ${Object.keys(OPERATIONS).join(', ')}`);
+  const gpu = await Gpu.create();
+  const [most, fastest] = [await row(gpu, multiply), await row(gpu, copy)];
+  const rows = [];
+  for (const make of only.flatMap((name) => OPERATIONS[name])) {
+    const found = await row(gpu, make);
+    rows.push({ ...found, of_flops: found.gflops / most.gflops, of_bandwidth: found.gbps / fastest.gbps });
+  }
+  const result = { device: gpu.info, wait_ms: await waitOf(gpu), peak: { gflops: most.gflops, gbps: fastest.gbps } };
+  gpu.destroy();
+  return { ...result, rows };
+}
+
+/** Shows and reports what came out. */
+async function finish(result) {
+  document.getElementById('result').textContent = JSON.stringify(result, null, 2);
+  const refused = query.get('report') ? await postReport(query.get('report'), result) : undefined;
+  status.textContent = refused ? `not reported: ${refused}` : result.error ? 'failed' : 'done';
+  document.documentElement.dataset.state = result.error ? 'error' : 'done';
+}
+
+run().catch(errorReport).then(finish);
