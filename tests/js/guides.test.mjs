@@ -70,7 +70,7 @@ const CONFIG = {
     skipLibCheck: true,
     paths: Object.fromEntries([
       ['webgguf', [path.join(ROOT, 'dist', 'index.d.ts')]],
-      ...['openai', 'react', 'prompt-api', 'ai-sdk', 'compute'].map((entry) => [
+      ...['openai', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((entry) => [
         `webgguf/${entry}`,
         [path.join(ROOT, 'dist', entry, 'index.d.ts')],
       ]),

@@ -29,6 +29,8 @@ test('the package holds what it should and nothing else', () => {
     'dist/compute/index.d.ts',
     'dist/compute/shaders.js',
     'dist/compute/shaders.d.ts',
+    'dist/training/index.js',
+    'dist/training/index.d.ts',
     'dist/prompt-api/index.js',
     'dist/prompt-api/index.d.ts',
     'dist/wasm/webgguf_bg.wasm',

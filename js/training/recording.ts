@@ -1,0 +1,349 @@
+/**
+ * Reverse-mode differentiation: calls of operations are recorded, and their rules applied from the last to the first.
+ */
+import { invalidArgument, WebggufError } from '../errors.js';
+import type { Extra, Inputs } from '../gpu-core.js';
+import { Gpu as CoreGpu } from '../gpu.js';
+import { show } from '../options.js';
+import { type FloatTensor, Tensor } from '../tensor.js';
+import type { TensorEngine } from '../wasm/webgguf.js';
+import { fitted } from './fit.js';
+import { Holds } from './holds.js';
+import { Loss } from './loss.js';
+import { ruleFor } from './rules.js';
+import { type Entry, type Place, type Rule, Tape } from './tape.js';
+import { type Gradients, type Leaf, type TensorTree, leavesOf, rebuilt } from './tree.js';
+
+/** A loss with its gradients. */
+export interface ValueAndGradients<T extends TensorTree> {
+  /** What the function returned; `await value.item()` throws where it is NaN or infinite. */
+  readonly value: FloatTensor;
+  /** f32, in the form of the inputs. */
+  readonly gradients: Gradients<T>;
+}
+
+/** Operations that write into their first input. */
+const WRITING = new Set(['kvWrite']);
+
+/** `Gpu` with gradients. */
+export class RecordingGpu extends CoreGpu {
+  readonly #holds: Holds;
+  /** Where calls are recorded, if they are. */
+  #tape: Tape | undefined;
+
+  /** @internal */
+  protected constructor(engine: TensorEngine) {
+    super(engine);
+    this.#holds = new Holds(this);
+  }
+
+  /**
+   * The gradients of a number with respect to tensors.
+   *
+   * @param f computes a tensor of one element, such as a loss. It must not be async. It gets `inputs`, but may use them
+   *   directly, too. What it makes is freed once the gradients need it no more
+   * @param inputs tensors of f32, f16 or bf16: one, or several in arrays and objects
+   * @returns f32 tensors in the form of `inputs`; zeros where the result does not depend on an input
+   * @throws {WebggufError} `invalid_argument` where an operation on the way has no gradient
+   *
+   * @example
+   * const { weight } = gpu.grad(() => gpu.mean(gpu.matmul(x, weight)), { weight });
+   */
+  grad<const T extends TensorTree>(f: (inputs: T) => Tensor, inputs: T): Gradients<T> {
+    const { value, gradients } = this.#differentiate('grad', f as (inputs: TensorTree) => Tensor, inputs);
+    value.free();
+    return gradients as Gradients<T>;
+  }
+
+  /**
+   * {@link Gpu.grad}, with the number itself.
+   *
+   * @example
+   * const { value, gradients } = gpu.valueAndGrad(() => loss(batch), parameters);
+   * optimizer.step(gradients);
+   * gpu.freeAll(gradients);
+   * console.log(await value.item());
+   */
+  valueAndGrad<const T extends TensorTree>(f: (inputs: T) => Tensor, inputs: T): ValueAndGradients<T> {
+    const made = this.#differentiate('valueAndGrad', f as (inputs: TensorTree) => Tensor, inputs);
+    return made as ValueAndGradients<T>;
+  }
+
+  /**
+   * f(...inputs), of which `grad` keeps nothing but the inputs: what f computes in between is computed again when its
+   * gradients are due. Memory then grows with the number of such calls, not with all that happens in them.
+   *
+   * @param f makes one tensor of `inputs` and of tensors that outlive `grad`, such as parameters. It is called twice,
+   *   and must do the same both times
+   *
+   * @example
+   * for (const layer of layers) x = gpu.checkpoint((x) => block(x, layer), x);
+   */
+  checkpoint(f: (...inputs: Tensor[]) => Tensor, ...inputs: Tensor[]): FloatTensor {
+    const around = this.#tape;
+    if (!around) return this.scope(() => madeBy(f, inputs)) as FloatTensor;
+    const probe = new Tape(around);
+    // Other handles of the inputs, so that what f takes from elsewhere is seen apart from them.
+    const given = inputs.map((tensor) => {
+      const handle = this.keep(this.#holds.share(tensor));
+      if (around.valueOf(tensor) !== undefined) probe.add(handle);
+      return handle;
+    });
+    const y = this.#recordedOn(probe, () => this.scope(() => madeBy(f, given)));
+    const isKnown = probe.valueOf(y) !== undefined;
+    probe.release();
+    for (const handle of given) if (handle !== y) handle.free();
+    if (!isKnown) return y as FloatTensor;
+    const outside = [...probe.imports];
+    const all = [...inputs, ...outside];
+    const named = Object.fromEntries(all.map((tensor, index) => [`input ${index}`, tensor]));
+    this.#record(around, 'checkpoint', named, {}, [y], ({ save, wants }) => {
+      const kept = inputs.map(save);
+      const leaves = Object.fromEntries([...kept, ...outside].map((tensor, index) => [`input ${index}`, tensor]));
+      return (dy) => this.replay(() => f(...kept), only(leaves, wants), dy as Tensor);
+    });
+    return y as FloatTensor;
+  }
+
+  /**
+   * Frees the tensors of a tree: `gpu.free` goes no deeper than the fields of an object.
+   */
+  freeAll(...trees: TensorTree[]): void {
+    for (const tree of trees) for (const { tensor } of leavesOf('freeAll', tree, 'tree')) tensor.free();
+  }
+
+  /** Computes a result again and gives the gradients of `leaves`; for rules. @internal */
+  replay(work: () => Tensor, leaves: Record<string, Tensor>, dy: Tensor): Record<string, Tensor> {
+    const tape = new Tape();
+    const places = Object.entries(leaves).map(([name, tensor]) => [name, tape.valueOf(tensor) ?? tape.add(tensor)]);
+    try {
+      const y = this.#recordedOn(tape, () => this.scope(work));
+      const value = tape.valueOf(y);
+      if (value === undefined) return {};
+      const totals = this.#backward(tape, value, this.#holds.share(dy));
+      for (const tensor of totals.values()) this.keep(tensor);
+      const found = places.map(([name, at]) => [name, totals.get(at as number)]);
+      return Object.fromEntries(found.filter(([, tensor]) => tensor));
+    } finally {
+      tape.release();
+    }
+  }
+
+  /** A tensor with the same number everywhere. @internal */
+  filled(shape: readonly number[], number: number): FloatTensor {
+    return this.scope(() => this.expand(this.tensor([number], []), shape));
+  }
+
+  /** Runs what is no operation of the engine, with a rule of its own. @internal */
+  protected custom(call: string, inputs: Record<string, Tensor>, work: () => Tensor, rule: Rule): FloatTensor {
+    const around = this.#tape;
+    const y = this.#recordedOn(undefined, () => this.scope(work));
+    if (around) this.#record(around, call, inputs, {}, [y], rule);
+    return y as FloatTensor;
+  }
+
+  /** @internal */
+  protected override run(call: string, op: string, inputs: Inputs, options: object = {}, extra: Extra = {}): Tensor[] {
+    const tape = this.#tape;
+    if (!tape) return super.run(call, op, inputs, options, extra);
+    const { tensors = [], fixed } = extra;
+    const { ...plain }: Record<string, unknown> = { ...options, ...fixed };
+    const given: Record<string, Tensor> = {};
+    const all = [...Object.entries(inputs), ...tensors.map((name) => [name, plain[name]] as const)];
+    for (const [name, tensor] of all) if (tensor instanceof Tensor) given[name.replace('?', '')] = tensor;
+    for (const name of tensors) delete plain[name];
+    if (plain.inPlace || WRITING.has(op)) this.#checkWrite(tape, call, Object.entries(given)[0]);
+    const isRecorded = Object.values(given).some((tensor) => tape.valueOf(tensor) !== undefined);
+    const rule = isRecorded ? ruleFor(op, plain) : 'none';
+    if (rule === undefined) throw invalidArgument(`${call}: this operation has no gradient`);
+    const outputs = super.run(call, op, inputs, options, extra);
+    if (typeof rule === 'function') this.#record(tape, call, given, plain, outputs, rule);
+    else if (rule === 'stop') {
+      for (const { value } of placesOf(tape, given)) tape.stops.push({ call, value });
+    }
+    return outputs;
+  }
+
+  #differentiate(
+    call: string,
+    f: (inputs: TensorTree) => Tensor,
+    inputs: TensorTree,
+  ): { value: FloatTensor; gradients: unknown } {
+    if (this.#tape) throw invalidArgument(`${call}: within another ${call}; gradients of gradients are not possible`);
+    const leaves = leavesOf(call, inputs, 'inputs');
+    for (const { path, tensor } of leaves) {
+      tensor.idFor(call, path, this);
+      if (!/^(f32|b?f16)$/.test(tensor.dtype)) {
+        throw invalidArgument(`${call}: ${path} is ${tensor}; there are gradients of f32, f16 and bf16`);
+      }
+    }
+    const tape = new Tape();
+    const values = leaves.map(({ tensor }) => tape.valueOf(tensor) ?? tape.add(tensor));
+    let kept: Tensor | undefined;
+    try {
+      const value = this.#recordedOn(tape, () =>
+        this.scope(() => {
+          const loss = this.#lossOf(call, f(inputs));
+          kept = this.#holds.share(loss, Loss);
+          return tape.valueOf(loss);
+        }),
+      );
+      if (value === undefined) throw independent(call, tape.stops[0]?.call);
+      const totals = this.#backward(tape, value, this.filled((kept as unknown as Tensor).shape, 1));
+      const gradients = this.#gradients(call, tape, leaves, values, totals);
+      return { value: this.keep(kept as unknown as FloatTensor), gradients: rebuilt(inputs, gradients.values()) };
+    } catch (error) {
+      kept?.free();
+      throw error;
+    } finally {
+      tape.release();
+    }
+  }
+
+  /** The gradients of `leaves`, in tensors that nothing else has a part in. */
+  #gradients(call: string, tape: Tape, leaves: Leaf[], values: number[], totals: Map<number, Tensor>): Tensor[] {
+    try {
+      return this.scope(() =>
+        values.map((value, index) => {
+          const total = totals.get(value);
+          if (total) return this.copy(total);
+          const stop = tape.stopBehind(value);
+          if (stop) throw independent(`${call}: ${leaves[index]?.path}`, stop);
+          return this.filled(tape.shapes[value] as readonly number[], 0);
+        }),
+      );
+    } finally {
+      for (const tensor of totals.values()) tensor.free();
+    }
+  }
+
+  #lossOf(call: string, loss: unknown): Tensor {
+    if (loss instanceof Promise) throw invalidArgument(`${call}: the function must not be async`);
+    if (loss instanceof Tensor && loss.size === 1) return loss;
+    const found = loss instanceof Tensor ? String(loss) : show(loss);
+    throw invalidArgument(`${call}: the function must return a tensor of one element, found ${found}`);
+  }
+
+  /** Runs `work` with another tape, or none. */
+  #recordedOn<T>(tape: Tape | undefined, work: () => T): T {
+    const before = this.#tape;
+    this.#tape = tape;
+    try {
+      return work();
+    } catch (error) {
+      tape?.release();
+      throw error;
+    } finally {
+      this.#tape = before;
+    }
+  }
+
+  #record(
+    tape: Tape,
+    call: string,
+    given: Record<string, Tensor>,
+    options: Record<string, unknown>,
+    outputs: readonly Tensor[],
+    rule: Rule,
+  ): void {
+    const places = placesOf(tape, given);
+    if (places.length === 0) return;
+    const saved: Tensor[] = [];
+    const save = (tensor: Tensor): Tensor => {
+      const held = this.#holds.share(tensor);
+      saved.push(held);
+      return held;
+    };
+    const wants = (name: string): boolean => places.some((place) => place.name === name);
+    const backward = rule({ gpu: this, inputs: given, options, outputs, wants, save });
+    tape.entries.push({ call, inputs: places, outputs: outputs.map((y) => tape.add(y)), backward, saved });
+  }
+
+  /** Gradients of all values that nothing on the tape made. Takes `dy` over. */
+  #backward(tape: Tape, of: number, dy: Tensor): Map<number, Tensor> {
+    const totals = new Map([[of, dy]]);
+    try {
+      for (let at = tape.entries.length - 1; at >= 0; at -= 1) {
+        this.#backwardOf(tape, tape.entries[at] as Entry, totals);
+        tape.release(at);
+      }
+      return totals;
+    } catch (error) {
+      for (const tensor of totals.values()) tensor.free();
+      throw error;
+    }
+  }
+
+  #backwardOf(tape: Tape, { call, inputs, outputs, backward }: Entry, totals: Map<number, Tensor>): void {
+    const arrived = outputs.map((value) => totals.get(value));
+    if (arrived.every((dy) => dy === undefined)) return;
+    for (const value of outputs) totals.delete(value);
+    const shapeOf = (value: number): readonly number[] => tape.shapes[value] as readonly number[];
+    const work = (): void => {
+      const dy = arrived.map((own, index) => own ?? this.filled(shapeOf(outputs[index] as number), 0));
+      const given = backward(...dy);
+      for (const { name, value } of inputs) {
+        const gradient = given[name];
+        const made = typeof gradient === 'function' ? gradient() : gradient;
+        if (made) this.#collect(totals, value, fitted(this, made, shapeOf(value)));
+      }
+    };
+    try {
+      this.#recordedOn(undefined, () => this.scope(work));
+    } catch (error) {
+      throw inBackwardOf(call, error);
+    } finally {
+      for (const dy of arrived) dy?.free();
+    }
+  }
+
+  /** Adds a gradient that somebody else frees to what there is. */
+  #collect(totals: Map<number, Tensor>, value: number, gradient: Tensor): void {
+    const before = totals.get(value);
+    if (!before) {
+      totals.set(value, this.#holds.share(gradient));
+    } else if (this.#holds.isShared(before)) {
+      totals.set(value, this.#holds.share(this.add(before, gradient)));
+      before.free();
+    } else {
+      this.add(before, gradient, { inPlace: true });
+    }
+  }
+
+  /** What a gradient depends on must stay as it is. */
+  #checkWrite(tape: Tape, call: string, input: [string, Tensor] | undefined): void {
+    if (!input) return;
+    const [name, tensor] = input;
+    if (tape.valueOf(tensor) === undefined && !this.#holds.isShared(tensor)) return;
+    throw invalidArgument(`${call}: ${name} (${tensor}) is needed for a gradient and cannot be changed in place`);
+  }
+}
+
+/** The tensor that the function of a checkpoint makes. */
+function madeBy(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[]): Tensor {
+  const y: unknown = f(...inputs);
+  if (y instanceof Tensor) return y;
+  throw invalidArgument(`checkpoint: the function must return a tensor, found ${show(y)}`);
+}
+
+/** The inputs that a gradient depends on. */
+function placesOf(tape: Tape, given: Record<string, Tensor>): Place[] {
+  return Object.entries(given).flatMap(([name, tensor]) => {
+    const value = tape.valueOf(tensor);
+    return value === undefined ? [] : [{ name, value }];
+  });
+}
+
+const only = (tensors: Record<string, Tensor>, wants: (name: string) => boolean): Record<string, Tensor> =>
+  Object.fromEntries(Object.entries(tensors).filter(([name]) => wants(name)));
+
+function independent(what: string, stop: string | undefined): Error {
+  if (stop) return invalidArgument(`${what}: the result depends on it only through ${stop}, which has no gradient`);
+  return invalidArgument(`${what}: the result does not depend on the inputs`);
+}
+
+/** Says of which call the gradient failed. */
+function inBackwardOf(call: string, error: unknown): unknown {
+  if (!(error instanceof WebggufError)) return error;
+  return new WebggufError(error.code, `gradient of ${call}: ${error.message}`, { cause: error });
+}

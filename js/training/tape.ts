@@ -1,0 +1,91 @@
+/**
+ * What was computed while gradients are recorded, in order.
+ */
+import type { Tensor } from '../tensor.js';
+import type { RecordingGpu } from './recording.js';
+
+/** Gradients by the names of inputs, f32; of another shape where the input was broadcast. A function is called last. */
+export type Given = Readonly<Record<string, Tensor | (() => Tensor) | undefined>>;
+
+/** The gradients of a call's inputs from those of its results, at least one of which there is. */
+export type Backward = (...dy: Tensor[]) => Given;
+
+/** A call, as the rule for its operation sees it. */
+export interface Call {
+  readonly gpu: RecordingGpu;
+  /** Inputs and options that are tensors, by name. */
+  readonly inputs: Readonly<Record<string, Tensor>>;
+  /** Options that are no tensors. */
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly outputs: readonly Tensor[];
+  /** Whether the input's gradient is wanted. */
+  wants(name: string): boolean;
+  /** Keeps a tensor until the backward pass is past this call. */
+  save(tensor: Tensor): Tensor;
+}
+
+/** Says what a call's backward pass is; what it needs it saves. */
+export type Rule = (call: Call) => Backward;
+
+/** A call that is differentiated. */
+export interface Entry {
+  readonly call: string;
+  /** Inputs whose gradients are wanted. */
+  readonly inputs: readonly Place[];
+  /** Results by number. */
+  readonly outputs: readonly number[];
+  readonly backward: Backward;
+  readonly saved: readonly Tensor[];
+}
+
+/** A value of a tape under the name that a call has for it. */
+export interface Place {
+  readonly name: string;
+  readonly value: number;
+}
+
+/** Values by number, and the calls that made them. */
+export class Tape {
+  readonly entries: Entry[] = [];
+  /** Calls that let no gradient through, with their inputs. */
+  readonly stops: { call: string; value: number }[] = [];
+  /** Tensors of the tape around this one that were used here. */
+  readonly imports = new Set<Tensor>();
+  readonly shapes: (readonly number[])[] = [];
+  readonly #values = new WeakMap<Tensor, number>();
+  readonly #around: Tape | undefined;
+
+  /** @param around the tape whose values can be used here */
+  constructor(around?: Tape) {
+    this.#around = around;
+  }
+
+  /** Gives a tensor a number. */
+  add(tensor: Tensor): number {
+    const value = this.shapes.push(tensor.shape) - 1;
+    this.#values.set(tensor, value);
+    return value;
+  }
+
+  /** The number of a tensor, if the gradient depends on it. */
+  valueOf(tensor: Tensor): number | undefined {
+    const own = this.#values.get(tensor);
+    if (own !== undefined || this.#around?.valueOf(tensor) === undefined) return own;
+    this.imports.add(tensor);
+    return this.add(tensor);
+  }
+
+  /** The call that stands between a value and everything else, if there is one. */
+  stopBehind(value: number): string | undefined {
+    const reached = new Set([value]);
+    for (const { inputs, outputs } of this.entries) {
+      if (inputs.some((input) => reached.has(input.value))) for (const output of outputs) reached.add(output);
+    }
+    return this.stops.find((stop) => reached.has(stop.value))?.call;
+  }
+
+  /** Frees what was kept for the calls from number `start` on. */
+  release(start = 0): void {
+    for (const { saved } of this.entries.splice(start)) for (const tensor of saved) tensor.free();
+  }
+}

@@ -1,0 +1,287 @@
+// Gradients on a real device: every rule against central differences in double precision, models against PyTorch,
+// optimizers, memory and wrong use.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { ROOT } from '../../tools/common.mjs';
+import * as references from '../../www/kernels-references.js';
+import { CASES, differences } from '../js/gradient_cases.mjs';
+import { openSite } from './site.mjs';
+
+const BLANK = '<!doctype html><title>training</title>';
+const site = await openSite({
+  mounts: { '/js-tests/': path.join(ROOT, 'tests', 'js') },
+  routes: { '/blank.html': (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end(BLANK) },
+});
+const page = await site.open('/blank.html');
+
+/** Runs `work` in the page with the entry and an open `Gpu`. */
+async function onGpu(work, argument) {
+  const run = `(async () => {
+    const training = await import('/dist/training/index.js');
+    globalThis.gpu ??= await training.Gpu.create();
+    return (${work})(globalThis.gpu, training, ${JSON.stringify(argument)});
+  })()`;
+  const result = await page.evaluate(run);
+  assert.deepEqual(page.crashes, []);
+  return result;
+}
+
+test('every rule gives what central differences give', async () => {
+  const found = await onGpu(async (gpu) => {
+    const { CASES, gradientsOn } = await import('/js-tests/gradient_cases.mjs');
+    // All are queued before the first is read.
+    const work = CASES.map(async (item) => {
+      const made = gradientsOn(gpu, item).catch((error) => ({
+        error: `${error.code}: ${error.message} ${error.stack}`,
+      }));
+      return [item.name, await made];
+    });
+    return Object.fromEntries(await Promise.all(work));
+  });
+  const wrong = [];
+  for (const item of CASES) {
+    const { error, shapes, gradients } = found[item.name];
+    if (error) {
+      wrong.push(`${item.name}: ${error}`);
+      continue;
+    }
+    assert.deepEqual(
+      shapes,
+      item.inputs.map(([shape]) => String(shape)),
+      item.name,
+    );
+    differences(references, item).forEach((expected, input) => {
+      const most = expected.reduce((a, b) => Math.max(a, Math.abs(b)), 1);
+      const at = expected.findIndex(
+        (value, i) => !(Math.abs(gradients[input][i] - value) <= 2e-5 * most + 2e-4 * Math.abs(value)),
+      );
+      if (at >= 0) wrong.push(`${item.name}, input ${input}: [${at}] is ${gradients[input][at]}, not ${expected[at]}`);
+    });
+  }
+  assert.deepEqual(wrong, []);
+});
+
+const FIXTURE = JSON.parse(fs.readFileSync(path.join(ROOT, 'tests', 'fixtures', 'gradients.json'), 'utf8'));
+
+/** Whether all numbers are near, as far as the largest allows. */
+function near(found, expected, what) {
+  assert.equal(found.length, expected.length, what);
+  const limit = 1e-4 * expected.reduce((a, b) => Math.max(a, Math.abs(b)), 1e-2);
+  const at = expected.findIndex((value, i) => !(Math.abs(found[i] - value) <= limit));
+  assert.equal(at, -1, `${what}: [${at}] is ${found[at]}, not ${expected[at]}`);
+}
+
+test("a transformer's gradients are PyTorch's, and so are its parameters after some steps", async () => {
+  const found = await onGpu(async (gpu, { AdamW, Sgd }, fixture) => {
+    const { lossOf, parametersOf, trained } = await import('/js-tests/tiny_transformer.mjs');
+    const p = parametersOf(gpu, fixture);
+    const { value, gradients } = gpu.valueAndGrad(() => lossOf(gpu, p, fixture), { deep: [p] });
+    const values = Object.entries(gradients.deep[0]).map(async ([name, tensor]) => [name, [...(await tensor.data())]]);
+    const made = { loss: await value.item(), gradients: Object.fromEntries(await Promise.all(values)) };
+    gpu.freeAll(gradients, p, value);
+    const adam = { learningRate: 0.05, betas: [0.8, 0.95], weightDecay: 0.1 };
+    const sgd = { learningRate: 0.1, momentum: 0.9, nesterov: true, weightDecay: 0.01 };
+    made.AdamW = await trained(gpu, fixture, (p) => new AdamW(gpu, p, adam));
+    made.Sgd = await trained(gpu, fixture, (p) => new Sgd(gpu, p, sgd));
+    return made;
+  }, FIXTURE);
+  near([found.loss], [FIXTURE.loss], 'loss');
+  for (const [name, expected] of Object.entries(FIXTURE.gradients)) near(found.gradients[name], expected, name);
+  for (const optimizer of ['AdamW', 'Sgd']) {
+    const { parameters, losses, norms } = FIXTURE[optimizer];
+    near(found[optimizer].losses, losses, `${optimizer}'s losses`);
+    near(found[optimizer].norms, norms, `norms of ${optimizer}'s gradients`);
+    for (const [name, expected] of Object.entries(parameters)) {
+      near(found[optimizer].parameters[name], expected, `${name} after ${optimizer}`);
+    }
+  }
+});
+
+test('a quantised matrix lets the gradient through, half precision gets it in f32', async () => {
+  const found = await onGpu(async (gpu) => {
+    // Two rows of q8_0: scale 0.5, quants 1 to 32 and their negatives.
+    const rows = [1, -1].flatMap((sign) => [0, 0x38, ...Array.from({ length: 32 }, (_, i) => (sign * (i + 1)) & 255)]);
+    const w = gpu.tensor(Uint8Array.from(rows), [2, 32], 'q8_0');
+    const x = gpu.tensor(new Float32Array(32).fill(1), [1, 32]);
+    const half = gpu.tensor([1, 2], [2], 'f16');
+    const scaled = () => gpu.sum(gpu.mul(gpu.matmul(x, w, { transposeB: true }), half));
+    const [dx, dHalf] = gpu.grad(scaled, [x, half]);
+    const loss = () => gpu.crossEntropy(x, gpu.tensor(Uint32Array.of(1)), { weights: w });
+    const [dStates] = gpu.grad(loss, [x]);
+    return [dHalf.dtype, ...(await Promise.all([dx, dHalf, dStates].map(async (t) => [...(await t.data())])))];
+  });
+  const [dtype, dx, dHalf, dStates] = found;
+  assert.equal(dtype, 'f32');
+  near(
+    dx,
+    Array.from({ length: 32 }, (_, i) => -(i + 1) / 2),
+    'dx',
+  );
+  near(dHalf, [264, -264], 'd half');
+  near(
+    dStates,
+    Array.from({ length: 32 }, (_, i) => i + 1),
+    'dx of the loss',
+  );
+});
+
+test('memory: nothing is left, a checkpoint needs less, and scopes and errors free all', async () => {
+  const found = await onGpu(async (_, { Gpu }) => {
+    const { TensorEngine } = await import('/dist/wasm/webgguf.js');
+    const { prototype } = TensorEngine;
+    const [live, own] = [new Set(), { ...Object.getOwnPropertyDescriptors(prototype) }];
+    let most = 0;
+    const note = (handles) => {
+      for (const { id } of handles) live.add(id);
+      most = Math.max(most, live.size);
+    };
+    prototype.run = function (...args) {
+      const handles = own.run.value.apply(this, args);
+      note(handles);
+      return handles;
+    };
+    prototype.upload = function (...args) {
+      const handle = own.upload.value.apply(this, args);
+      note([handle]);
+      return handle;
+    };
+    prototype.free_tensor = function (id) {
+      live.delete(id);
+      own.free_tensor.value.call(this, id);
+    };
+    const gpu = await Gpu.create();
+    const x = gpu.tensor([1, 2, 3, 4], [2, 2]);
+    const counts = {};
+    const count = (name, work) => {
+      most = 0;
+      const before = live.size;
+      let thrown = '';
+      try {
+        work();
+      } catch (error) {
+        thrown = error.message;
+      }
+      counts[name] = { left: live.size - before, most: most - before, thrown };
+    };
+    const block = (h) => gpu.tanh(gpu.matmul(gpu.silu(gpu.matmul(gpu.gelu(h), x)), x));
+    const deep = (around) => () => {
+      let h = gpu.scale(x, 0.1);
+      for (let layer = 0; layer < 12; layer += 1) h = around(h);
+      return gpu.sum(h);
+    };
+    count('grad', () => gpu.grad(deep(block), x).free());
+    count('checkpoint', () =>
+      gpu
+        .grad(
+          deep((h) => gpu.checkpoint(block, h)),
+          x,
+        )
+        .free(),
+    );
+    count('valueAndGrad', () => gpu.freeAll(gpu.valueAndGrad(deep(block), [x, { x }])));
+    count('in a scope', () => gpu.scope(() => void gpu.valueAndGrad(deep(block), { x })));
+    count('freed inside', () => {
+      const loss = () => {
+        const y = gpu.scope(() => gpu.exp(gpu.exp(x)));
+        const z = gpu.sum(gpu.mul(y, x));
+        y.free();
+        return z;
+      };
+      gpu.grad(loss, x).free();
+    });
+    count('an error in the function', () =>
+      gpu.grad(() => {
+        gpu.checkpoint((h) => gpu.exp(gpu.exp(h)), gpu.exp(x));
+        throw new Error('mine');
+      }, x),
+    );
+    count('no gradient', () => gpu.grad(() => gpu.sum(gpu.sinkhorn(gpu.exp(x))), x));
+    count('an error in the backward pass', () => {
+      let calls = 0;
+      const odd = (h) => {
+        calls += 1;
+        return calls > 1 ? gpu.matmul(gpu.exp(h), gpu.zeros([3, 3])) : gpu.exp(h);
+      };
+      gpu.grad(() => gpu.sum(gpu.exp(gpu.checkpoint(odd, gpu.exp(x)))), x);
+    });
+    const after = [...(await x.data())];
+    gpu.destroy();
+    Object.defineProperties(prototype, own);
+    return { counts, after };
+  });
+  const { counts } = found;
+  for (const [name, { left }] of Object.entries(counts)) assert.equal(left, 0, `${name} leaves ${left} tensors`);
+  assert.ok(counts.checkpoint.most < counts.grad.most * 0.6, JSON.stringify(counts));
+  for (const name of ['grad', 'checkpoint', 'valueAndGrad', 'in a scope', 'freed inside']) {
+    assert.equal(counts[name].thrown, '', name);
+  }
+  assert.equal(counts['an error in the function'].thrown, 'mine');
+  assert.match(counts['no gradient'].thrown, /^sinkhorn: this operation has no gradient/);
+  assert.match(counts['an error in the backward pass'].thrown, /^gradient of checkpoint: matmul: .*\[3, 3\] f32/);
+  assert.deepEqual(found.after, [1, 2, 3, 4]);
+});
+
+test('wrong use says what is wrong', async () => {
+  const messages = await onGpu(async (gpu, { AdamW, Sgd }) => {
+    const [x, ids] = [gpu.tensor([1, 2, 3, 4], [2, 2]), gpu.tensor(Uint32Array.of(0, 1))];
+    const w = gpu.tensor([1, 2], [2], 'f16');
+    const loss = () => gpu.sum(x);
+    const calls = {
+      several: () => gpu.grad(() => gpu.exp(x), x),
+      nothing: () => gpu.grad(() => 3, x),
+      asynchronous: () => gpu.grad(async () => gpu.sum(x), x),
+      integers: () => gpu.grad(loss, [x, ids]),
+      number: () => gpu.grad(loss, { x, deep: [3] }),
+      jumps: () => gpu.grad(() => gpu.sum(gpu.greater(x, 2)), x),
+      among: () => gpu.grad(() => gpu.sum(gpu.add(gpu.exp(w), gpu.cast(gpu.argmax(x, { axis: 0 }), 'f32'))), { w, x }),
+      independent: () => gpu.grad(() => gpu.sum(gpu.exp(w)), x),
+      nested: () => gpu.grad(() => gpu.grad(loss, x), x),
+      written: () => gpu.grad(() => gpu.sum(gpu.exp(gpu.scale(x, 2), { inPlace: true })), x),
+      shapes: () => gpu.grad(() => gpu.sum(gpu.matmul(x, gpu.zeros([3, 3]))), x),
+      classes: () => gpu.crossEntropy(x, gpu.zeros([3], 'u32')),
+      option: () => gpu.crossEntropy(x, ids, { weight: x }),
+      rate: () => new Sgd(gpu, x, { learningRate: -1 }),
+      betas: () => new AdamW(gpu, x, { betas: [0.9, 1] }),
+      gradients: () => new AdamW(gpu, { x }).step({ x: w }),
+      limit: () => gpu.clipGradNorm([x], 0),
+    };
+    const outcome = async (call) => {
+      try {
+        return `gave ${await call()}`;
+      } catch (error) {
+        return `${error.code}: ${error.message}`;
+      }
+    };
+    const found = {};
+    for (const [name, call] of Object.entries(calls)) found[name] = await outcome(call);
+    const { value } = gpu.valueAndGrad(() => gpu.log(gpu.sum(gpu.neg(x))), x);
+    found.nan = await outcome(() => value.item());
+    const unused = gpu.grad(loss, { x, w });
+    found.unused = `${[...(await unused.w.data())]} ${unused.w}`;
+    return found;
+  });
+  const wrong = (name, pattern) => assert.match(messages[name], new RegExp(`^invalid_argument: ${pattern}`), name);
+  wrong('several', 'grad: the function must return a tensor of one element, found \\[2, 2\\] f32');
+  wrong('nothing', 'grad: the function must return a tensor of one element, found 3');
+  wrong('asynchronous', 'grad: the function must not be async');
+  wrong('integers', 'grad: inputs\\[1\\] is \\[2\\] u32');
+  wrong('number', 'grad: inputs.deep\\[0\\] must be a tensor, found 3');
+  wrong('jumps', 'grad: .* only through greater, which has no gradient');
+  wrong('among', 'grad: inputs.x: .* only through argmax, which has no gradient');
+  wrong('independent', 'grad: the result does not depend on the inputs');
+  wrong('nested', 'grad: within another grad');
+  wrong('written', 'exp: x \\(\\[2, 2\\] f32\\) is needed for a gradient');
+  wrong('shapes', 'matmul: a is \\[2, 2\\] f32 and b \\[3, 3\\] f32');
+  wrong('classes', 'crossEntropy: x is \\[2, 2\\] f32 and targets \\[3\\] u32');
+  wrong('option', "crossEntropy: there is no option 'weight'");
+  wrong('rate', 'Sgd: learningRate must be a number from 0 .*found -1');
+  wrong('betas', 'AdamW: betas\\[1\\] must be a number from 0 to below 1, found 1');
+  wrong('gradients', 'AdamW.step: parameters.x is \\[2, 2\\] f32, gradients.x \\[2\\] f16');
+  wrong('limit', 'clipGradNorm: the limit must be above 0, found 0');
+  wrong('nan', 'item: the loss is NaN');
+  assert.equal(messages.unused, '0,0 [2] f32');
+  await page.close();
+});
