@@ -2,7 +2,8 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
-const pages = ['index', 'react-chat/index', 'search/index', 'extract/index', 'worker/index', 'offline/index'];
+const names = ['react-chat', 'search', 'extract', 'worker', 'offline', 'digits'];
+const pages = ['index', ...names.map((name) => `${name}/index`)];
 const input = { ...Object.fromEntries(pages.map((page) => [page, `${page}.html`])), 'offline/sw': 'offline/sw.js' };
 // A service worker is registered by its address, so that must not change.
 const entryFileNames = ({ name }) => (name === 'offline/sw' ? '[name].js' : 'assets/[name]-[hash].js');

@@ -112,6 +112,16 @@ test('extract: what comes follows the schema, whatever the model is', () =>
     assert.equal(await page.locator('#table tr').count(), 6);
   }));
 
+test('digits: the loss falls, and the network reads most of what it has not seen', () =>
+  withExample('digits', '', async (page) => {
+    await page.getByRole('button', { name: 'Train' }).click();
+    const text = await textOf(page, '#status', /^200 steps/);
+    const [, loss, share] = /loss ([\d.]+), reads (\d+) %$/.exec(text) ?? [];
+    assert.ok(Number(loss) < 1.2 && Number(share) >= 60, text);
+    assert.equal(await page.locator('#digits li').count(), 20);
+    assert.equal(await page.locator('#error').innerText(), '');
+  }));
+
 test('worker: a story from the worker and from the page', () =>
   withExample('worker', `?model=${STORYTELLER}`, async (page) => {
     for (const place of ['in the page', 'in a worker']) {
