@@ -2,8 +2,10 @@
  * Reverse-mode differentiation: calls of operations are recorded, and their rules applied from the last to the first.
  */
 import { invalidArgument, WebggufError } from '../errors.js';
+import type { ShaderOptions, Work } from '../compute/dispatch.js';
+import { Gpu as ComputeGpu } from '../compute/index.js';
+import type { Shader } from '../compute/shaders.js';
 import type { Extra, Inputs } from '../gpu-core.js';
-import { Gpu as CoreGpu } from '../gpu.js';
 import { show } from '../options.js';
 import { type FloatTensor, Tensor } from '../tensor.js';
 import type { TensorEngine } from '../wasm/webgguf.js';
@@ -26,7 +28,7 @@ export interface ValueAndGradients<T extends TensorTree> {
 const WRITING = new Set(['kvWrite']);
 
 /** `Gpu` with gradients. */
-export class RecordingGpu extends CoreGpu {
+export class RecordingGpu extends ComputeGpu {
   readonly #holds: Holds;
   /** Where calls are recorded, if they are. */
   #tape: Tape | undefined;
@@ -155,13 +157,29 @@ export class RecordingGpu extends CoreGpu {
     if (plain.inPlace || WRITING.has(op)) this.#checkWrite(tape, call, Object.entries(given)[0]);
     const isRecorded = Object.values(given).some((tensor) => tape.valueOf(tensor) !== undefined);
     const rule = isRecorded ? ruleFor(op, plain) : 'none';
-    if (rule === undefined) throw invalidArgument(`${call}: this operation has no gradient`);
+    if (rule === undefined) throw noGradient(call);
     const outputs = super.run(call, op, inputs, options, extra);
     if (typeof rule === 'function') this.#record(tape, call, given, plain, outputs, rule);
     else if (rule === 'stop') {
       for (const { value } of placesOf(tape, given)) tape.stops.push({ call, value });
     }
     return outputs;
+  }
+
+  /** What gets here has no rule of its own. @internal */
+  protected override dispatch(call: string, shader: Shader, work: Work): Tensor<'f32'> {
+    this.#refuse(call, Object.values(work.inputs));
+    return super.dispatch(call, shader, work);
+  }
+
+  override shader(options: ShaderOptions): Tensor[] {
+    this.#refuse(`shader '${options?.label}'`, options?.inputs ?? []);
+    return super.shader(options);
+  }
+
+  #refuse(call: string, inputs: readonly (Tensor | undefined)[]): void {
+    const isRecorded = inputs.some((tensor) => tensor && this.#tape?.valueOf(tensor) !== undefined);
+    if (isRecorded) throw noGradient(call);
   }
 
   #differentiate(
@@ -318,6 +336,8 @@ export class RecordingGpu extends CoreGpu {
     throw invalidArgument(`${call}: ${name} (${tensor}) is needed for a gradient and cannot be changed in place`);
   }
 }
+
+const noGradient = (call: string): Error => invalidArgument(`${call}: this operation has no gradient`);
 
 /** The tensor that the function of a checkpoint makes. */
 function madeBy(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[]): Tensor {

@@ -58,8 +58,8 @@ const ELEMENTWISE = [
   {
     name: 'where',
     inputs: [[[4, 1]], [[1, 5]], [[4, 5]]],
-    gpu: (gpu, c, a, b) => gpu.where(gpu.greater(c, 0), a, b),
-    plain: ({ map }, c, a, b) => map((c, a, b) => (c > 0 ? a : b), [4, 5], c, a, b),
+    gpu: (gpu, c, a, b) => gpu.add(gpu.where(gpu.greater(c, 0), a, b), c),
+    plain: ({ map }, c, a, b) => map((c, a, b) => (c > 0 ? a : b) + c, [4, 5], c, a, b),
   },
   {
     name: 'a formula of 16 steps over six broadcast tensors',
