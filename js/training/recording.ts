@@ -137,10 +137,12 @@ export class RecordingGpu extends ComputeGpu {
   }
 
   /** Runs what is no operation of the engine, with a rule of its own. @internal */
-  protected custom(call: string, inputs: Record<string, Tensor>, work: () => Tensor, rule: Rule): FloatTensor {
+  protected custom(call: string, inputs: Inputs, work: () => Tensor, rule: Rule): FloatTensor {
     const around = this.#tape;
+    if (!around) return this.scope(work) as FloatTensor;
     const y = this.#recordedOn(undefined, () => this.scope(work));
-    if (around) this.#record(around, call, inputs, {}, [y], rule);
+    const given = Object.entries(inputs).filter((input): input is [string, Tensor] => input[1] !== undefined);
+    this.#record(around, call, Object.fromEntries(given), {}, [y], rule);
     return y as FloatTensor;
   }
 

@@ -1,6 +1,8 @@
 // Cases of gradients: what `Gpu` computes, and the same in plain JavaScript and double precision, of which the tests
 // take central differences. Both sides make the same numbers of a case's name.
 
+import { COMPUTE_CASES } from './gradient_cases_compute.mjs';
+
 /** Uniform f32 numbers from a name (Mulberry32). */
 export function numbers(name, count, low = -1, high = 1) {
   let state = [...name].reduce((hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193), 7) >>> 0;
@@ -428,7 +430,7 @@ const MODELS = [
   },
 ];
 
-export const CASES = [...ELEMENTWISE, ...MATRICES, ...MOVEMENT, ...ROWS, ...MODELS];
+export const CASES = [...ELEMENTWISE, ...MATRICES, ...MOVEMENT, ...ROWS, ...MODELS, ...COMPUTE_CASES];
 
 /** The gradients that `gpu` has for a case, an array of numbers for each input. */
 export async function gradientsOn(gpu, item) {

@@ -12,7 +12,7 @@ import { openSite } from './site.mjs';
 
 const BLANK = '<!doctype html><title>training</title>';
 const site = await openSite({
-  mounts: { '/js-tests/': path.join(ROOT, 'tests', 'js') },
+  mounts: { '/tests/': path.join(ROOT, 'tests') },
   routes: { '/blank.html': (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end(BLANK) },
 });
 const page = await site.open('/blank.html');
@@ -31,7 +31,7 @@ async function onGpu(work, argument) {
 
 test('every rule gives what central differences give', async () => {
   const found = await onGpu(async (gpu) => {
-    const { CASES, gradientsOn } = await import('/js-tests/gradient_cases.mjs');
+    const { CASES, gradientsOn } = await import('/tests/js/gradient_cases.mjs');
     // All are queued before the first is read.
     const work = CASES.map(async (item) => {
       const made = gradientsOn(gpu, item).catch((error) => ({
@@ -76,7 +76,7 @@ function near(found, expected, what) {
 
 test("a transformer's gradients are PyTorch's, and so are its parameters after some steps", async () => {
   const found = await onGpu(async (gpu, { AdamW, Sgd }, fixture) => {
-    const { lossOf, parametersOf, trained } = await import('/js-tests/tiny_transformer.mjs');
+    const { lossOf, parametersOf, trained } = await import('/tests/js/tiny_transformer.mjs');
     const p = parametersOf(gpu, fixture);
     const { value, gradients } = gpu.valueAndGrad(() => lossOf(gpu, p, fixture), { deep: [p] });
     const values = Object.entries(gradients.deep[0]).map(async ([name, tensor]) => [name, [...(await tensor.data())]]);
