@@ -337,8 +337,8 @@ function pairs(call: string, x: Tensor): readonly number[] {
   throw invalidArgument(`${call}: x is ${x}; the last axis of [.., N, 2] has a real and an imaginary part`);
 }
 
-/** A length that can be transformed. */
-function lengthOf(call: string, x: Tensor, length: number | undefined, isAny = false): number {
+/** A length that can be transformed. @internal */
+export function lengthOf(call: string, x: Tensor, length: number | undefined, isAny = false): number {
   if (length === undefined) throw invalidArgument(`${call}: x is ${x}; it has no axis`);
   if (isAny) return length;
   const isPower = (length & (length - 1)) === 0;

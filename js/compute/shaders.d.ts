@@ -19,3 +19,5 @@ export const groupNorm: Shader;
 export const pad: Shader;
 export const pool: Shader;
 export const upsample: Shader;
+export const welchPower: Shader;
+export const welchSegments: Shader;

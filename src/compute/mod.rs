@@ -11,6 +11,7 @@ pub mod group_norm;
 pub mod pad;
 pub mod pool;
 pub mod upsample;
+pub mod welch;
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
@@ -28,6 +29,7 @@ pub fn cases(caps: &Caps) -> Vec<Case> {
     cases.extend(group_norm::cases(caps, random));
     cases.extend(conv::cases(caps, random));
     cases.extend(fft::cases(caps, random));
+    cases.extend(welch::cases(caps, random));
     cases
 }
 

@@ -83,6 +83,10 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &crate::compute::pool::SPEC,
     #[cfg(feature = "harness")]
     &crate::compute::upsample::SPEC,
+    #[cfg(feature = "harness")]
+    &crate::compute::welch::POWER,
+    #[cfg(feature = "harness")]
+    &crate::compute::welch::SEGMENTS,
     &delta_net::SPEC,
     &elementwise::SPEC,
     &elementwise::IN_PLACE,

@@ -81,6 +81,10 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
       short: () => gpu.stft(line, { window: gpu.zeros([8]), hop: 2 }),
       bins: () => gpu.irfft(gpu.zeros([5, 2]), { length: 7 }),
       long: () => gpu.rfft(gpu.zeros([2 ** 21])),
+      segment: () => gpu.welch(line, { segmentLength: 8 }),
+      overlap: () => gpu.welch(line, { segmentLength: 4, overlap: 4 }),
+      factors: () => gpu.welch(line, { segmentLength: 4, window: [1, 2, 1] }),
+      detrend: () => gpu.welch(line, { detrend: 'mean' }),
     };
     const outcome = (call) => {
       try {
@@ -111,6 +115,10 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
     pairs: /fft: x is \[2, 3, 7\] f32; the last axis of \[\.\., N, 2\] has a real and an imaginary part/,
     bins: /irfft: x is \[5, 2\] f32, of 5 bins; a length of 7 has 4/,
     long: /rfft: x is \[2097152\] f32; 2097152 elements are too many, powers of two go up to 1048576/,
+    segment: /welch: x is \[2, 3, 7\] f32, 7 elements; a segment has 8/,
+    overlap: /welch: overlap must be an integer from 0 to 3, found 4/,
+    factors: /welch: the window has 3 numbers, a segment 4 elements/,
+    detrend: /welch: detrend must be one of none, constant, linear, found 'mean'/,
     tensor: /hardSwish: x must be a tensor, found an array of 2/,
   };
   for (const [name, pattern] of Object.entries(expected)) {

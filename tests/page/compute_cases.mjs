@@ -16,6 +16,36 @@ function numbers(shape, salt = 0) {
 const upload = (gpu, { shape, values }, dtype = 'f32') => gpu.tensor(values, shape, dtype);
 const vector = (length, salt) => numbers([length], salt).values;
 
+/** What SciPy says of signals: tools/make_signal_fixtures.py. */
+const SCIPY = await (await fetch('/fixtures/signal.json')).json();
+
+/** A signal of the fixture. */
+function signalOf({ x }) {
+  const shape = Array.isArray(x[0]) ? [x.length, x[0].length] : [x.length];
+  return { shape, values: x.flat().map((value) => value / SCIPY.unit) };
+}
+
+function welched(item) {
+  return [
+    'welch',
+    (gpu) => {
+      const signal = signalOf(item);
+      const { frequencies, power } = gpu.welch(upload(gpu, signal), item.options);
+      const odd = frequencies.findIndex((value, k) => Math.abs(value - item.frequencies[k]) > 1e-8 * value);
+      if (odd >= 0) throw new Error(`bin ${odd} is ${frequencies[odd]}, expected ${item.frequencies[odd]}`);
+      // Each row has its own scale: one may have an offset of hundreds.
+      const bins = item.frequencies.length;
+      return Array.from({ length: item.power.length / bins }, (_, row) => {
+        const values = item.power.slice(row * bins, (row + 1) * bins);
+        const most = Math.max(...values);
+        const rows = gpu.reshape(power, [-1, bins]);
+        const found = gpu.scale(gpu.narrow(rows, 0, row, 1), 1 / most);
+        return [found, { shape: [1, bins], values: values.map((value) => value / most), limit: 2e-6 }];
+      });
+    },
+  ];
+}
+
 function unary(method, options, formula) {
   return [
     method,
@@ -310,6 +340,7 @@ export const CASES = [
   framed([2, 2500], 2048, 100),
   long(2 ** 16),
   long(2 ** 20),
+  ...SCIPY.welch.map(welched),
 ];
 
 /** Runs a case; what is wrong with it. */
