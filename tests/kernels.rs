@@ -73,7 +73,8 @@ groups! {
     recurrent_layers: ["conv_causal", "ssm_chunk_products", "ssm_chunk_scan", "ssm_scan"],
     convolutions: ["compute/conv", "compute/conv_direct"],
     fourier_transforms: ["compute/fft"],
-    power_spectra: ["compute/welch_power", "compute/welch_segments"],
+    power_spectra: ["compute/peaks", "compute/welch_power", "compute/welch_segments"],
+    neighbours: ["compute/knn_distances"],
     pooling_and_images: ["compute/group_norm", "compute/pad", "compute/pool", "compute/upsample"],
     scans_and_projections_of_tensors: ["selective_scan", "sinkhorn", "sinkhorn_rows"],
 }

@@ -62,8 +62,35 @@ def welch(x, ours, theirs):
     return {"x": x.tolist(), "options": ours, "frequencies": floats(frequencies), "power": floats(power)}
 
 
+# Signals for `find_peaks` with options; names and meanings are the same.
+STEPS = RANDOM.integers(-2, 3, (3, 137)) / 4
+PLATEAUS = np.repeat([0, 2, 1, 3, 3, 1, 2, 0, 5, 1, 1, 4, 2, 6], [1, 4, 3, 1, 2, 2, 300, 1, 1, 1, 270, 2, 1, 9])
+PEAKS = [
+    (tones(600), {}),
+    (STEPS, {}),
+    (STEPS, {"height": 0.25, "prominence": 0.75}),
+    (PLATEAUS, {}),
+    # No two are equal: which of two equally high ones goes depends on how NumPy happens to sort.
+    (np.stack([RANDOM.permutation(701) for _ in range(2)]) / 16, {"distance": 7.5}),
+    (RANDOM.permutation(530) / 16, {"height": 5, "distance": 20, "prominence": 18}),
+    (tones(1000), {"prominence": 0.9}),
+    (np.arange(10), {}),
+    (np.zeros((2, 2)), {}),
+]
+
+
+def peaks(x, options):
+    x = whole(x)
+    rows = []
+    for row in np.atleast_2d(x) / UNIT:
+        found = signal.find_peaks(row, **{"height": -np.inf, "prominence": 0, **options})
+        indices, heights = found[0], found[1]["peak_heights"]
+        rows.append([indices.tolist(), heights.tolist(), found[1]["prominences"].tolist()])
+    return {"x": x.tolist(), "options": options, "rows": rows}
+
+
 def main():
-    fixture = {"unit": UNIT, "welch": [welch(*case) for case in WELCH]}
+    fixture = {"unit": UNIT, "welch": [welch(*case) for case in WELCH], "peaks": [peaks(*case) for case in PEAKS]}
     path = ROOT / "tests" / "fixtures" / "signal.json"
     path.write_text(json.dumps(fixture, separators=(",", ":")) + "\n")
 

@@ -92,12 +92,33 @@ function fft(gpu, rows, length) {
   };
 }
 
+/** Neighbours: a difference and a product for each number of each pair of points. */
+function knn(gpu, points, width, k) {
+  const x = gpu.tensor(random(points * width), [points, width]);
+  return {
+    operation: 'knn',
+    shape: `${points} × ${width}, k = ${k}`,
+    inputs: [x],
+    flops: 3 * points * points * width,
+    call: () => {
+      const { indices, distances } = gpu.knn(x, { k });
+      gpu.free(indices);
+      return distances;
+    },
+  };
+}
+
 /** What is measured, each made when its turn comes. */
 const OPERATIONS = isSmall
-  ? { conv2d: [(gpu) => conv2d(gpu, 1, 16, 12, 12)], fft: [(gpu) => fft(gpu, 2, 2048)] }
+  ? {
+      conv2d: [(gpu) => conv2d(gpu, 1, 16, 12, 12)],
+      fft: [(gpu) => fft(gpu, 2, 2048)],
+      knn: [(gpu) => knn(gpu, 100, 20, 5)],
+    }
   : {
       conv2d: [(gpu) => conv2d(gpu, 1, 256, 128, 128), (gpu) => conv2d(gpu, 8, 256, 56, 56)],
       fft: [(gpu) => fft(gpu, 1, 2 ** 20), (gpu) => fft(gpu, 16, 2 ** 20)],
+      knn: [(gpu) => knn(gpu, 10_000, 128, 15)],
     };
 
 /** Milliseconds of `calls` calls and the wait behind them. */

@@ -8,10 +8,10 @@
  * const gpu = await Gpu.create();
  * const y = gpu.maxPool2d(gpu.hardSwish(image), { kernel: 2 });
  */
-import { SpectrumOperations } from './spectra.js';
+import { NeighbourOperations } from './neighbours.js';
 
 /** A GPU device with the operations of `Gpu` of `webgguf`, and those of this entry. Models take it as `gpu`, too. */
-export class Gpu extends SpectrumOperations {
+export class Gpu extends NeighbourOperations {
   static override async create(): Promise<Gpu> {
     // biome-ignore lint/complexity/noThisInStatic: it makes an instance of the class that it is called on
     return (await super.create()) as Gpu;
@@ -23,5 +23,7 @@ export type { ConvOptions, ConvTransposeOptions } from './convolution.js';
 export type { ShaderOptions, ShaderOutput } from './dispatch.js';
 export type { IrfftOptions, StftOptions } from './fourier.js';
 export type { PerAxis } from './checks.js';
+export type { KnnOptions, Neighbours } from './neighbours.js';
+export type { PeakOptions, Peaks, SpectralPeaks } from './peaks.js';
 export type { PowerSpectrum, WelchOptions } from './spectra.js';
 export type { AvgPoolOptions, GroupNormOptions, PadOptions, PoolOptions, UpsampleOptions } from './pooling.js';

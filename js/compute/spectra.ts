@@ -38,7 +38,16 @@ export interface PowerSpectrum {
   readonly power: FloatTensor;
 }
 
-const NAMES = ['sampleRate', 'segmentLength', 'overlap', 'window', 'fftLength', 'detrend', 'scaling'] as const;
+/** The options of {@link SpectrumOperations.welch}. @internal */
+export const WELCH_NAMES = [
+  'sampleRate',
+  'segmentLength',
+  'overlap',
+  'window',
+  'fftLength',
+  'detrend',
+  'scaling',
+] as const;
 const DETREND = ['none', 'constant', 'linear'] as const;
 
 /** Segments and bins that a workgroup of `welch_power.wgsl` adds up. */
@@ -73,7 +82,7 @@ export abstract class SpectrumOperations extends FourierOperations {
    */
   welch(x: Tensor, options?: WelchOptions): PowerSpectrum {
     const signal = floats('welch', 'x', x);
-    const plan = planOf(signal, known('welch', options, NAMES));
+    const plan = planOf(signal, known('welch', options, WELCH_NAMES));
     const bins = Math.floor(plan.fftLength / 2) + 1;
     const frequencies = Float64Array.from({ length: bins }, (_, k) => (k * plan.sampleRate) / plan.fftLength);
     return { frequencies, power: this.scope(() => this.#power(this.#segments(signal, plan), signal, plan, bins)) };

@@ -8,7 +8,9 @@
 pub mod conv;
 pub mod fft;
 pub mod group_norm;
+pub mod knn;
 pub mod pad;
+pub mod peaks;
 pub mod pool;
 pub mod upsample;
 pub mod welch;
@@ -30,6 +32,8 @@ pub fn cases(caps: &Caps) -> Vec<Case> {
     cases.extend(conv::cases(caps, random));
     cases.extend(fft::cases(caps, random));
     cases.extend(welch::cases(caps, random));
+    cases.extend(peaks::cases(caps, random));
+    cases.extend(knn::cases(caps, random));
     cases
 }
 

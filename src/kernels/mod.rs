@@ -78,7 +78,11 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     #[cfg(feature = "harness")]
     &crate::compute::group_norm::SPEC,
     #[cfg(feature = "harness")]
+    &crate::compute::knn::SPEC,
+    #[cfg(feature = "harness")]
     &crate::compute::pad::SPEC,
+    #[cfg(feature = "harness")]
+    &crate::compute::peaks::SPEC,
     #[cfg(feature = "harness")]
     &crate::compute::pool::SPEC,
     #[cfg(feature = "harness")]

@@ -84,6 +84,9 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
       segment: () => gpu.welch(line, { segmentLength: 8 }),
       overlap: () => gpu.welch(line, { segmentLength: 4, overlap: 4 }),
       factors: () => gpu.welch(line, { segmentLength: 4, window: [1, 2, 1] }),
+      neighbours: () => gpu.knn(gpu.zeros([5, 2]), { k: 5 }),
+      metric: () => gpu.knn(gpu.zeros([5, 2]), { k: 2, metric: 'manhattan' }),
+      points: () => gpu.knn(line, { k: 2 }),
       detrend: () => gpu.welch(line, { detrend: 'mean' }),
     };
     const outcome = (call) => {
@@ -119,12 +122,33 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
     overlap: /welch: overlap must be an integer from 0 to 3, found 4/,
     factors: /welch: the window has 3 numbers, a segment 4 elements/,
     detrend: /welch: detrend must be one of none, constant, linear, found 'mean'/,
+    neighbours: /knn: k must be an integer from 1 to 4, found 5/,
+    metric: /knn: metric must be one of euclidean, cosine, found 'manhattan'/,
+    points: /knn: points is \[2, 3, 7\] f32, 3 axes; \[N, D\] has 2/,
     tensor: /hardSwish: x must be a tensor, found an array of 2/,
   };
   for (const [name, pattern] of Object.entries(expected)) {
     assert.match(messages[name], /^invalid_argument: /, name);
     assert.match(messages[name], pattern, name);
   }
+});
+
+test('peaks with wrong options are refused by the promise', async () => {
+  const messages = await onGpu(async (gpu) => {
+    const x = gpu.zeros([2, 300]);
+    const calls = [{ distance: 0 }, { height: 'high' }, { threshold: 1 }].map((options) => gpu.findPeaks(x, options));
+    calls.push(gpu.welchPeaks(x, { width: 3 }), gpu.welchPeaks(x, { segmentLength: 301 }));
+    return (await Promise.allSettled(calls)).map(({ reason }) => `${reason?.code}: ${reason?.message}`);
+  });
+  const expected = [
+    /^invalid_argument: findPeaks: distance must be at least 1, found 0/,
+    /^invalid_argument: findPeaks: height must be a finite number, found 'high'/,
+    /^invalid_argument: findPeaks: there is no option 'threshold'; there are height, distance, prominence/,
+    /^invalid_argument: welchPeaks: there is no option 'width'/,
+    /^invalid_argument: welch: x is \[2, 300\] f32, 300 elements; a segment has 301/,
+  ];
+  assert.equal(messages.length, expected.length);
+  for (const [i, pattern] of expected.entries()) assert.match(messages[i], pattern);
 });
 
 test('what an operation makes on its way is freed', async () => {
@@ -138,8 +162,11 @@ test('what an operation makes on its way is freed', async () => {
       return keep.call(gpu, tensor);
     };
     const results = [gpu.conv2d(x, w), gpu.globalAvgPool(x), gpu.batchNorm(x, gpu.zeros([8]), gpu.zeros([8]))];
+    results.push(gpu.welch(x, { segmentLength: 5 }).power);
+    results.push(...Object.values(gpu.knn(gpu.zeros([70, 3]), { k: 2, metric: 'cosine' })));
+    await gpu.welchPeaks(gpu.reshape(x, [-1]));
     delete gpu.keep;
-    const zeros = 2;
+    const zeros = 4; // and the reshaped x
     return made.filter((tensor) => !tensor.freed).length - results.length - zeros;
   });
   assert.equal(kept, 0);

@@ -46,6 +46,83 @@ function welched(item) {
   ];
 }
 
+/** Lists of numbers, and how many they are, as pairs for `failure`. */
+const lists = (gpu, found, expected) =>
+  found.map((list, i) => [
+    gpu.tensor([list.length, ...list]),
+    { shape: [1 + expected[i].length], values: [expected[i].length, ...expected[i]], limit: 1e-6 },
+  ]);
+
+function peaked({ options, rows, ...item }) {
+  return [
+    'findPeaks',
+    async (gpu) => {
+      const found = await gpu.findPeaks(upload(gpu, signalOf(item)), options);
+      if (found.length !== rows.length) throw new Error(`${found.length} rows, expected ${rows.length}`);
+      return found.flatMap(({ indices, heights, prominences }, row) =>
+        lists(gpu, [indices, heights, prominences], rows[row]),
+      );
+    },
+  ];
+}
+
+/** Tones in two channels: their frequencies are where SciPy's peaks of SciPy's spectrum would be. */
+const TONES = [
+  'welchPeaks',
+  async (gpu) => {
+    const tones = [
+      [440, 1000],
+      [700, 2500.5],
+    ];
+    const wave = (i) => (f) => Math.sin((2 * Math.PI * f * i) / 8000);
+    const rows = tones.map((row) =>
+      Float32Array.from({ length: 8192 }, (_, i) => 3 + wave(i)(row[0]) + wave(i)(row[1])),
+    );
+    const x = gpu.tensor(Float32Array.from(rows.flatMap((row) => [...row])), [2, 8192], 'f16');
+    const found = await gpu.welchPeaks(x, { sampleRate: 8000, segmentLength: 2048, prominence: 1e-3, distance: 5 });
+    const bin = 8000 / 2048;
+    return tones.flatMap((row, i) => {
+      const nearest = row.map((f) => Math.round(f / bin));
+      const { indices, frequencies } = found[i];
+      return lists(gpu, [indices, frequencies], [nearest, nearest.map((k) => k * bin)]);
+    });
+  },
+];
+
+/** Neighbours of these points: distances of the k nearest, and of those that were named. */
+function neighbours({ shape, values }, options, isSame = false) {
+  return [
+    'knn',
+    async (gpu) => {
+      const { indices, distances } = gpu.knn(gpu.tensor(values, shape), options);
+      const expected = reference.knn({ shape, values: Array.from(Float32Array.from(values)) }, options);
+      const named = Array.from(await indices.data(), (b, i) => expected.between(Math.floor(i / options.k), b));
+      const own = Array.from(await indices.data()).some((b, i) => b === Math.floor(i / options.k));
+      const twice = expected.rows(await indices.data()).some((row) => new Set(row).size < row.length);
+      if (own || twice) throw new Error(own ? 'a point is its own neighbour' : 'a neighbour comes twice');
+      const all = { shape: [shape[0], options.k], limit: 1e-6 };
+      return [
+        [distances, { ...all, values: expected.distances }],
+        [gpu.tensor(named, all.shape), { ...all, values: expected.distances }],
+        // With numbers whose squares have no error, equals are in their order, too.
+        ...(isSame ? [[indices, { ...all, values: expected.indices }]] : []),
+      ];
+    },
+  ];
+}
+
+/** Points with few different numbers, many of which are equally near. */
+const grainy = (shape) => {
+  const { values } = numbers(shape, 3);
+  return { shape, values: values.map((value) => Math.round(value * 1.5)) };
+};
+
+/** Points far from the origin and near to each other. */
+const offCentre = (shape) => {
+  const { values } = numbers(shape, 4);
+  return { shape, values: values.map((value) => 500 + value / 32) };
+};
+
 function unary(method, options, formula) {
   return [
     method,
@@ -341,6 +418,14 @@ export const CASES = [
   long(2 ** 16),
   long(2 ** 20),
   ...SCIPY.welch.map(welched),
+  ...SCIPY.peaks.map(peaked),
+  TONES,
+  neighbours(numbers([203, 37]), { k: 15 }),
+  neighbours(numbers([203, 37]), { k: 15, metric: 'cosine' }),
+  neighbours(grainy([131, 5]), { k: 9 }, true),
+  neighbours(grainy([131, 3]), { k: 130, metric: 'cosine' }),
+  neighbours(offCentre([77, 20]), { k: 7 }),
+  neighbours(numbers([2, 1]), { k: 1 }, true),
 ];
 
 /** Runs a case; what is wrong with it. */

@@ -187,3 +187,23 @@ export function dft(values, length, isInverse = false) {
   }
   return result;
 }
+
+/** The k nearest others of each point, in order; equals by their index. */
+export function knn({ shape: [count, width], values }, { k, metric = 'euclidean' }) {
+  const point = (i) => values.slice(i * width, (i + 1) * width);
+  const dot = (a, b) => a.reduce((sum, value, c) => sum + value * b[c], 0);
+  const points = Array.from({ length: count }, (_, i) => point(i));
+  const norms = points.map((a) => Math.sqrt(dot(a, a)));
+  const between = (i, j) => {
+    const [a, b] = [points[i], points[j]];
+    if (metric === 'euclidean') return Math.sqrt(a.reduce((sum, value, c) => sum + (value - b[c]) ** 2, 0));
+    if (norms[i] === 0 || norms[j] === 0) return norms[i] === norms[j] ? 0 : 1;
+    return 1 - dot(a, b) / norms[i] / norms[j];
+  };
+  const nearest = points.flatMap((_, i) => {
+    const others = Array.from({ length: count }, (_, j) => [between(i, j), j]).filter(([, j]) => j !== i);
+    return others.sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, k);
+  });
+  const rows = (list) => Array.from({ length: count }, (_, i) => Array.from(list.slice(i * k, (i + 1) * k)));
+  return { distances: nearest.map(([d]) => d), indices: nearest.map(([, j]) => j), between, rows };
+}
