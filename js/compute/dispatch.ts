@@ -41,6 +41,8 @@ export interface Work {
   inputs: Readonly<Record<string, Tensor | undefined>>;
   /** Shape of the result, which is f32. */
   shape: readonly number[];
+  /** Shapes of the results behind it. */
+  more?: readonly (readonly number[])[];
   /** Every field of its `params`. */
   params: Readonly<Record<string, number | readonly number[]>>;
   /** Its `override` constants. */
@@ -116,12 +118,17 @@ export abstract class Dispatcher extends Gpu {
 
   /** Queues a dispatch for `call`; its result. @internal */
   protected dispatch(call: string, shader: Shader, work: Work): Tensor<'f32'> {
-    const { inputs, shape, params, constants = {}, workgroups } = work;
+    return this.dispatchAll(call, shader, work)[0] as Tensor<'f32'>;
+  }
+
+  /** Queues a dispatch for `call`; all its results. @internal */
+  protected dispatchAll(call: string, shader: Shader, work: Work): Tensor[] {
+    const { inputs, shape, more = [], params, constants = {}, workgroups } = work;
     const [first] = Object.values(inputs);
     const bound = Object.entries(inputs).map(([name, tensor]): [string, unknown] => [name, tensor ?? first]);
     const words = [...workgroups, ...wordsOf(shader, params)];
-    const [y] = this.#run(call, shader, bound, { outputs: [0, shape.length, ...shape], constants, words });
-    return y as Tensor<'f32'>;
+    const outputs = [shape, ...more].flatMap((sizes) => [0, sizes.length, ...sizes]);
+    return this.#run(call, shader, bound, { outputs, constants, words });
   }
 
   #run(call: string, { label, code }: Pick<Shader, 'label' | 'code'>, inputs: [string, unknown][], run: Run): Tensor[] {

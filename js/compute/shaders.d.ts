@@ -12,6 +12,8 @@ export interface Shader {
   readonly params: Readonly<Record<string, 'u32' | 'i32' | 'f32' | number>>;
 }
 
+export const attentionForward: Shader;
+export const attentionGrad: Shader;
 export const conv: Shader;
 export const convDirect: Shader;
 export const fft: Shader;
@@ -20,6 +22,7 @@ export const knnDistances: Shader;
 export const pad: Shader;
 export const peaks: Shader;
 export const pool: Shader;
+export const poolGrad: Shader;
 export const upsample: Shader;
 export const welchPower: Shader;
 export const welchSegments: Shader;

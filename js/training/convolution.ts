@@ -56,10 +56,11 @@ interface Numbers {
 
 /**
  * y = w ∗ x + bias: dx is the transposed convolution of dy with w (or the convolution, where y came by a transposed
- * one), dw the convolution of the longer of x and dy with the shorter, db the sum of dy. An activation is taken apart.
+ * one), dw the convolution of the longer of x and dy with the shorter, db the sum of dy. Through `relu` dy goes where y
+ * is above 0; for other activations the convolution is computed again.
  */
 function ruleOf(call: Method, { activation = 'none', bias: _, ...options }: ConvTransposeOptions): Rule {
-  if (activation !== 'none') {
+  if (activation === 'silu' || activation === 'gelu') {
     return composed((gpu, { x, w, bias }) =>
       gpu[activation](gpu[call](x as Tensor, w as Tensor, { ...options, bias })),
     );
@@ -72,11 +73,12 @@ function ruleOf(call: Method, { activation = 'none', bias: _, ...options }: Conv
       typeof value === 'number' ? Array<number>(axes).fill(value) : value;
     const { stride = 1, padding = 0, dilation = 1, groups = 1 } = options;
     const numbers = { stride: all(stride), padding: all(padding), dilation: all(dilation), groups };
+    const y = activation === 'relu' ? recorded.save(recorded.outputs[0] as Tensor) : undefined;
     const w = recorded.wants('x') ? recorded.save(input(recorded, 'w')) : undefined;
     const x = recorded.wants('w') ? recorded.save(input(recorded, 'x')) : undefined;
     const isForward = call.startsWith('conv') && !call.startsWith('convT');
     return (gradient): Given => {
-      const dy = gradient as Tensor;
+      const dy = y ? gpu.fuse([gradient as Tensor, y], (d, v) => v.greater(0).mul(d)) : (gradient as Tensor);
       return {
         x: w && (() => (isForward ? ofInput : ofTransposedInput)(gpu, dy, w, shape, numbers)),
         w: x && (() => (isForward ? ofKernel(gpu, x, dy, kernel, numbers) : ofKernel(gpu, dy, x, kernel, numbers))),

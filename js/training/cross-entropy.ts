@@ -7,7 +7,7 @@ import type { Expression } from '../expression.js';
 import { show } from '../options.js';
 import { type FloatTensor, Tensor } from '../tensor.js';
 import { shaped } from './fit.js';
-import { FourierGradients } from './fourier.js';
+import { AttentionGradients } from './attention.js';
 import type { RecordingGpu } from './recording.js';
 import { unpackedProduct } from './rules-matrix.js';
 import type { Call, Given } from './tape.js';
@@ -50,7 +50,7 @@ interface Part {
 const LAST = { axis: -1, keepDims: true } as const;
 
 /** Losses of their own rules. */
-export class LossOperations extends FourierGradients {
+export class LossOperations extends AttentionGradients {
   /**
    * The mean of −log softmax(x)[target] over all rows whose target is a class; rows with another one, such as −1, are
    * left out. 0 where all are.

@@ -1,7 +1,10 @@
 /**
  * Gradients of operations on images and other grids.
  */
-import type { GroupNormOptions, PadOptions, UpsampleOptions } from '../compute/pooling.js';
+import { fields, kindOf, type PerAxis, three } from '../compute/checks.js';
+import { gridOf } from '../compute/dispatch.js';
+import type { AvgPoolOptions, GroupNormOptions, PadOptions, PoolOptions, UpsampleOptions } from '../compute/pooling.js';
+import * as shaders from '../compute/shaders.js';
 import type { FloatTensor, Tensor } from '../tensor.js';
 import { ConvolutionGradients } from './convolution.js';
 import { shaped } from './fit.js';
@@ -17,9 +20,54 @@ export class GridGradients extends ConvolutionGradients {
   override upsample(x: Tensor, options: UpsampleOptions): FloatTensor {
     return this.custom('upsample', { x }, () => super.upsample(x, options), upsampleRule(options));
   }
+  override maxPool1d(x: Tensor, options: PoolOptions): FloatTensor {
+    return this.#pooled('maxPool1d', x, options, () => super.maxPool1d(x, options));
+  }
+  override maxPool2d(x: Tensor, options: PoolOptions): FloatTensor {
+    return this.#pooled('maxPool2d', x, options, () => super.maxPool2d(x, options));
+  }
+  override maxPool3d(x: Tensor, options: PoolOptions): FloatTensor {
+    return this.#pooled('maxPool3d', x, options, () => super.maxPool3d(x, options));
+  }
+  override avgPool1d(x: Tensor, options: AvgPoolOptions): FloatTensor {
+    return this.#pooled('avgPool1d', x, options, () => super.avgPool1d(x, options));
+  }
+  override avgPool2d(x: Tensor, options: AvgPoolOptions): FloatTensor {
+    return this.#pooled('avgPool2d', x, options, () => super.avgPool2d(x, options));
+  }
+  override avgPool3d(x: Tensor, options: AvgPoolOptions): FloatTensor {
+    return this.#pooled('avgPool3d', x, options, () => super.avgPool3d(x, options));
+  }
   override groupNorm(x: Tensor, options: GroupNormOptions): FloatTensor {
     const { weight, bias } = options ?? {};
     return this.custom('groupNorm', { x, weight, bias }, () => super.groupNorm(x, options), groupNormRule(options));
+  }
+
+  /** Largest elements that are equal share the gradient; a mean needs no x. */
+  #pooled(call: string, x: Tensor, options: AvgPoolOptions, work: () => Tensor): FloatTensor {
+    return this.custom(call, { x }, work, ({ inputs, outputs, save }) => {
+      const [{ shape, size }, out] = [inputs.x as Tensor, (outputs[0] as Tensor).shape.slice(2)];
+      const isMean = call.startsWith('avg');
+      const kept = isMean ? {} : { y: save(outputs[0] as Tensor), x: save(inputs.x as Tensor) };
+      const { kernel, stride = kernel, padding = 0, countIncludePad = true } = options;
+      const axes = (value: PerAxis): readonly number[] => (typeof value === 'number' ? out.map(() => value) : value);
+      return (dy) => ({
+        x: this.dispatch(call, shaders.poolGrad, {
+          inputs: { dy, y: kept.y, x: kept.x },
+          shape,
+          params: {
+            len: size,
+            ...fields('in', three(shape.slice(2), 1)),
+            ...fields('out', three(out, 1)),
+            ...fields('kernel', three(axes(kernel), 1)),
+            ...fields('stride', three(axes(stride), 1)),
+            ...fields('pad', three(axes(padding), 0)),
+          },
+          constants: { KIND: kept.x ? kindOf(kept.x) : 0, MEAN: isMean, COUNT_PAD: countIncludePad },
+          workgroups: gridOf(size),
+        }),
+      });
+    });
   }
 }
 

@@ -137,13 +137,25 @@ export class RecordingGpu extends ComputeGpu {
   }
 
   /** Runs what is no operation of the engine, with a rule of its own. @internal */
-  protected custom(call: string, inputs: Inputs, work: () => Tensor, rule: Rule): FloatTensor {
+  protected custom(
+    call: string,
+    inputs: Inputs,
+    work: () => Tensor | [y: Tensor, ...forRule: Tensor[]],
+    rule: Rule,
+  ): FloatTensor {
     const around = this.#tape;
-    if (!around) return this.scope(work) as FloatTensor;
-    const y = this.#recordedOn(undefined, () => this.scope(work));
-    const given = Object.entries(inputs).filter((input): input is [string, Tensor] => input[1] !== undefined);
-    this.#record(around, call, Object.fromEntries(given), {}, [y], rule);
-    return y as FloatTensor;
+    return this.scope(() => {
+      const outputs = [this.#recordedOn(undefined, () => this.scope(work))].flat() as [Tensor, ...Tensor[]];
+      const given = Object.entries(inputs).filter((input): input is [string, Tensor] => input[1] !== undefined);
+      const whole: Rule = (recorded) => rule({ ...recorded, outputs });
+      if (around) this.#record(around, call, Object.fromEntries(given), {}, [outputs[0]], whole);
+      return outputs[0];
+    }) as FloatTensor;
+  }
+
+  /** Whether a gradient goes through one of these. @internal */
+  protected isRecorded(...tensors: (Tensor | undefined)[]): boolean {
+    return tensors.some((tensor) => tensor && this.#tape?.valueOf(tensor) !== undefined);
   }
 
   /** @internal */
@@ -169,19 +181,14 @@ export class RecordingGpu extends ComputeGpu {
   }
 
   /** What gets here has no rule of its own. @internal */
-  protected override dispatch(call: string, shader: Shader, work: Work): Tensor<'f32'> {
-    this.#refuse(call, Object.values(work.inputs));
-    return super.dispatch(call, shader, work);
+  protected override dispatchAll(call: string, shader: Shader, work: Work): Tensor[] {
+    if (this.isRecorded(...Object.values(work.inputs))) throw noGradient(call);
+    return super.dispatchAll(call, shader, work);
   }
 
   override shader(options: ShaderOptions): Tensor[] {
-    this.#refuse(`shader '${options?.label}'`, options?.inputs ?? []);
+    if (this.isRecorded(...(options?.inputs ?? []))) throw noGradient(`shader '${options.label}'`);
     return super.shader(options);
-  }
-
-  #refuse(call: string, inputs: readonly (Tensor | undefined)[]): void {
-    const isRecorded = inputs.some((tensor) => tensor && this.#tape?.valueOf(tensor) !== undefined);
-    if (isRecorded) throw noGradient(call);
   }
 
   #differentiate(

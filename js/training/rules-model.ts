@@ -1,7 +1,7 @@
 /**
  * Gradients of operations of language models.
  */
-import type { AttentionOptions, RopeOptions } from '../gpu-model.js';
+import type { AttentionOptions, HeadLayout, RopeOptions } from '../gpu-model.js';
 import type { Tensor } from '../tensor.js';
 import { shaped } from './fit.js';
 import type { RecordingGpu } from './recording.js';
@@ -21,7 +21,7 @@ export const ropeRule: Rule = (call) => {
   const { layout = 'bhsd', pairing, position = 0, ...frequencies } = call.options as RopeOptions;
   const { shape } = input(call, 'x');
   const rank = shape.length;
-  const tokens = shape[layout === 'bhsd' ? rank - 2 : rank - 3] ?? 1;
+  const tokens = shape[layout === 'bhsd' || rank === 2 ? rank - 2 : rank - 3] as number;
   const given = call.inputs.table && call.save(call.inputs.table);
   return (dy) => {
     const { dims = shape.at(-1) as number, ...rest } = frequencies;
@@ -53,10 +53,16 @@ export const attentionRule = composed((gpu, { q, k, v, mask }, { options }) => {
   return shaped(gpu, own, (q as Tensor).shape);
 });
 
-function heads(gpu: RecordingGpu, x: Tensor, layout: string): Tensor {
-  const shape = [...Array<number>(4 - x.shape.length).fill(1), ...x.shape];
-  const whole = shaped(gpu, x, shape);
+/** x as [batch, head, position, dim]. */
+export function heads(gpu: RecordingGpu, x: Tensor, layout: HeadLayout): Tensor {
+  const whole = shaped(gpu, x, withFour(x, layout));
   return layout === 'bhsd' ? whole : gpu.transpose(whole, SWAPPED);
+}
+
+/** Batch, heads, positions and dim of x. */
+export function axesOfHeads(x: Tensor, layout: HeadLayout): [number, number, number, number] {
+  const [batch, a, b, dim] = withFour(x, layout) as [number, number, number, number];
+  return layout === 'bhsd' ? [batch, a, b, dim] : [batch, b, a, dim];
 }
 
 /** Softmax wants a mask with the last axis in full. */
@@ -74,3 +80,9 @@ function windowMask(gpu: RecordingGpu, rows: number, columns: number, window: nu
   const keys = gpu.tensor(Float32Array.from({ length: columns }, (_, column) => column));
   return gpu.fuse([keys, gpu.tensor(first, [rows, 1])], (key, least) => key.less(least).where(HIDDEN, 0));
 }
+
+const withFour = ({ shape }: Tensor, layout: HeadLayout): number[] => {
+  // A single head has no axis: it stands before the positions, or behind them.
+  if (shape.length === 2 && layout === 'bshd') return [1, shape[0] as number, 1, shape[1] as number];
+  return [...Array<number>(4 - shape.length).fill(1), ...shape];
+};

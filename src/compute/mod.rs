@@ -5,6 +5,7 @@
 //! runs them through [`shader`](crate::tensor::shader). What is here exists in tests alone: one file per kernel with
 //! its contract, its reference in plain Rust and its cases, by which it is tested as every other kernel is.
 
+pub mod attention;
 pub mod conv;
 pub mod fft;
 pub mod group_norm;
@@ -12,6 +13,7 @@ pub mod knn;
 pub mod pad;
 pub mod peaks;
 pub mod pool;
+pub mod pool_grad;
 pub mod upsample;
 pub mod welch;
 
@@ -34,6 +36,8 @@ pub fn cases(caps: &Caps) -> Vec<Case> {
     cases.extend(welch::cases(caps, random));
     cases.extend(peaks::cases(caps, random));
     cases.extend(knn::cases(caps, random));
+    cases.extend(pool_grad::cases(caps, random));
+    cases.extend(attention::cases(caps, random));
     cases
 }
 

@@ -70,6 +70,10 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &attention::MERGE,
     &attention_batch::SPEC,
     #[cfg(feature = "harness")]
+    &crate::compute::attention::FORWARD,
+    #[cfg(feature = "harness")]
+    &crate::compute::attention::GRAD,
+    #[cfg(feature = "harness")]
     &crate::compute::conv::DIRECT,
     #[cfg(feature = "harness")]
     &crate::compute::conv::SPEC,
@@ -85,6 +89,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &crate::compute::peaks::SPEC,
     #[cfg(feature = "harness")]
     &crate::compute::pool::SPEC,
+    #[cfg(feature = "harness")]
+    &crate::compute::pool_grad::SPEC,
     #[cfg(feature = "harness")]
     &crate::compute::upsample::SPEC,
     #[cfg(feature = "harness")]

@@ -133,8 +133,11 @@ files![
 
 /// Files that the kernels of `webgguf/compute` alone import, which the WebAssembly of pages does not hold.
 #[cfg(feature = "harness")]
-const COMPUTE_FILES: &[SharedFile] =
-    &[("convolution", wgsl!("shared/convolution")), ("fft_stages", wgsl!("shared/fft_stages"))];
+const COMPUTE_FILES: &[SharedFile] = &[
+    ("attention_tiles", wgsl!("shared/attention_tiles")),
+    ("convolution", wgsl!("shared/convolution")),
+    ("fft_stages", wgsl!("shared/fft_stages")),
+];
 #[cfg(not(feature = "harness"))]
 const COMPUTE_FILES: &[SharedFile] = &[];
 

@@ -375,6 +375,26 @@ const MODELS = [
       return out;
     },
   },
+  {
+    name: 'attention of single heads, in the other layout',
+    inputs: [
+      [[3, 5], -2, 2],
+      [[4, 5], -2, 2],
+      [[4, 5], -2, 2],
+    ],
+    gpu: (gpu, q, k, v) => gpu.attention(q, k, v, { layout: 'bshd', mask: gpu.tensor([0, -Infinity, 1, 2]) }),
+    plain: ({ softmax }, q, k, v) => {
+      const scores = [0, 1, 2].flatMap((i) =>
+        [0, -Infinity, 1, 2].map(
+          (m, j) => m + sum([0, 1, 2, 3, 4].map((d) => q.values[i * 5 + d] * k.values[j * 5 + d])) / Math.sqrt(5),
+        ),
+      );
+      const shares = softmax(Float64Array.from(scores), 4);
+      return Float64Array.from({ length: 15 }, (_, i) =>
+        sum([0, 1, 2, 3].map((j) => shares[Math.floor(i / 5) * 4 + j] * v.values[j * 5 + (i % 5)])),
+      );
+    },
+  },
   ...[true, false].map((interleaved) => ({
     ...one(`rope${interleaved ? ', interleaved' : ''}`, [2, 3, 2, 6]),
     gpu: (gpu, x) =>

@@ -17,7 +17,7 @@ const convolution = (method, [ofX, ofW, bias], options = {}) => ({
 });
 
 const CONVOLUTIONS = [
-  convolution('conv1d', [[2, 3, 9], [4, 3, 3], 4], { stride: 2, padding: 1 }),
+  convolution('conv1d', [[2, 3, 9], [4, 3, 3], 4], { stride: 2, padding: 1, activation: 'relu' }),
   convolution('conv2d', [[2, 2, 5, 4], [9, 2, 3, 2], 9], { padding: [1, 0] }),
   convolution(
     'conv2d',
@@ -81,6 +81,10 @@ const resizing = (shape, size, options) => ({
 const norm = (name, gpu, plain) => ({ name, inputs: [[[2, 4, 3]], [[4], 0.5, 1.5], [[4]]], gpu, plain });
 
 const GRIDS = [
+  pooling('maxPool1d', [2, 3, 9], { kernel: 3, padding: 1, stride: 2 }),
+  pooling('maxPool2d', [1, 2, 5, 6], { kernel: [2, 3], stride: 1 }),
+  pooling('avgPool2d', [1, 2, 5, 4], { kernel: 3, stride: 2, padding: 1, countIncludePad: false }),
+  pooling('avgPool3d', [1, 1, 3, 4, 5], { kernel: 2, padding: [1, 0, 1] }),
   padding(PAIRS, { value: 3 }),
   padding(PAIRS, { mode: 'reflect' }),
   padding(PAIRS, { mode: 'edge' }),
@@ -167,4 +171,3 @@ const FOURIER = [
 ];
 
 export const COMPUTE_CASES = [...CONVOLUTIONS, ...GRIDS, ...FOURIER];
-export { pooling };

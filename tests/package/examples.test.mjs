@@ -113,11 +113,12 @@ test('extract: what comes follows the schema, whatever the model is', () =>
   }));
 
 test('digits: the loss falls, and the network reads most of what it has not seen', () =>
-  withExample('digits', '', async (page) => {
+  withExample('digits', '?steps=20', async (page) => {
     await page.getByRole('button', { name: 'Train' }).click();
-    const text = await textOf(page, '#status', /^200 steps/);
+    const text = await textOf(page, '#status', /^20 steps/);
     const [, loss, share] = /loss ([\d.]+), reads (\d+) %$/.exec(text) ?? [];
-    assert.ok(Number(loss) < 1.2 && Number(share) >= 60, text);
+    // It begins at about 2.5, and by chance it would read every tenth.
+    assert.ok(Number(loss) < 1.8 && Number(share) >= 30, text);
     assert.equal(await page.locator('#digits li').count(), 20);
     assert.equal(await page.locator('#error').innerText(), '');
   }));

@@ -46,7 +46,14 @@ test('every operation computes what its definition says', async () => {
 test('every operation has a case', async () => {
   const missing = await onGpu(async (_, { Gpu, ComputeGpu }) => {
     const { CASES } = await import('/page-tests/compute_cases.mjs');
-    const called = new Set([...CASES.map(([method]) => method), 'constructor', 'dispatch', 'shader', 'transform']);
+    const called = new Set([
+      ...CASES.map(([method]) => method),
+      'constructor',
+      'dispatch',
+      'dispatchAll',
+      'shader',
+      'transform',
+    ]);
     const names = [];
     for (let proto = ComputeGpu.prototype; proto !== Gpu.prototype; proto = Object.getPrototypeOf(proto)) {
       names.push(...Object.getOwnPropertyNames(proto));
