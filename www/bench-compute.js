@@ -1,9 +1,10 @@
-// How fast the operations of `webgguf/compute` are; bench-compute.html says what the query may ask for. The result is
-// `{device, wait_ms, peak: {gflops, gbps}, rows}` or `{error}`, a row being `{operation, shape, ms, best, worst, calls,
-// batches}` with `gflops`, `gbps` and their shares of the peak, `of_flops` and `of_bandwidth`, where they were counted.
-// `data-state` of the root element becomes `done` or `error`.
+// How fast the operations of `webgguf/compute` are, and the gradient of attention; bench-compute.html says what the query
+// may ask for. The result is `{device, wait_ms, peak: {gflops, gbps}, rows}` or `{error}`, a row being `{operation,
+// shape, ms, best, worst, calls, batches}` with `gflops`, `gbps` and their shares of the peak, `of_flops` and
+// `of_bandwidth`, where they were counted. `data-state` of the root element becomes `done` or `error`.
 
-import { Gpu } from '../dist/compute/index.js';
+import * as shaders from '../dist/compute/shaders.js';
+import { Gpu } from '../dist/training/index.js';
 import { checkNames, wrong } from './address.js';
 import { errorReport, postReport } from './post-report.js';
 
@@ -108,17 +109,66 @@ function knn(gpu, points, width, k) {
   };
 }
 
+/** Attention of `heads` over `n` positions each: the parts of its gradient, and all together. */
+function attentions(heads, n, dim, causal) {
+  const shape = [1, heads, n, dim];
+  const options = `${heads} heads of ${dim}, ${n} positions${causal ? ', causal' : ''}`;
+  const inputs = (gpu) => Array.from({ length: 4 }, () => gpu.tensor(random(heads * n * dim), shape));
+  // A product of n × n × dim for each head; each query of causal ones sees half of the keys.
+  const product = (2 * heads * n * n * dim) / (causal ? 2 : 1);
+  const part = (operation, products, make) => (gpu) => {
+    const [q, k, v, dy] = inputs(gpu);
+    return {
+      operation,
+      shape: options,
+      inputs: [q, k, v, dy],
+      flops: products * product,
+      call: make(gpu, q, k, v, dy),
+    };
+  };
+  const zeros = { masked: 0, mask_batch: 0, mask_head: 0, mask_row: 0, mask_key: 0, window: 0, soft_cap: 0 };
+  const numbers = { batch: 1, heads, group: 1, queries: n, keys: n, causal: Number(causal), scale: dim ** -0.5 };
+  const work = { params: { ...zeros, ...numbers }, workgroups: [heads * Math.ceil(n / 64), 1, 1] };
+  const gradient = (isKeys) => (gpu, q, k, v, dy) => () => {
+    const rows = gpu.filled([1, heads, n], 1);
+    const given = { inputs: { q, k, v, dy, lse: rows, delta: rows, mask: undefined }, shape: [2, ...shape] };
+    const constants = { HEAD_DIM: dim, OF_KEYS: isKeys };
+    const d = gpu.dispatch('bench', shaders.attentionGrad, { ...work, ...given, constants });
+    rows.free();
+    return d;
+  };
+  return [
+    part('attention', 2, (gpu, q, k, v) => () => gpu.attention(q, k, v, { causal })),
+    part('attention with lse', 2, (gpu, q, k, v) => () => {
+      const given = { inputs: { q, k, v, mask: undefined }, shape, more: [[1, heads, n]] };
+      const constants = { HEAD_DIM: dim };
+      const [y, lse] = gpu.dispatchAll('bench', shaders.attentionForward, { ...work, ...given, constants });
+      lse.free();
+      return y;
+    }),
+    part('attention: dq', 3, gradient(false)),
+    part('attention: dk and dv', 4, gradient(true)),
+    part('attention and its gradient', 9, (gpu, q, k, v, dy) => () => {
+      const [of_q, ...others] = gpu.grad(() => gpu.sum(gpu.mul(gpu.attention(q, k, v, { causal }), dy)), [q, k, v]);
+      gpu.free(others);
+      return of_q;
+    }),
+  ];
+}
+
 /** What is measured, each made when its turn comes. */
 const OPERATIONS = isSmall
   ? {
       conv2d: [(gpu) => conv2d(gpu, 1, 16, 12, 12)],
       fft: [(gpu) => fft(gpu, 2, 2048)],
       knn: [(gpu) => knn(gpu, 100, 20, 5)],
+      attention: attentions(2, 70, 32, true),
     }
   : {
       conv2d: [(gpu) => conv2d(gpu, 1, 256, 128, 128), (gpu) => conv2d(gpu, 8, 256, 56, 56)],
       fft: [(gpu) => fft(gpu, 1, 2 ** 20), (gpu) => fft(gpu, 16, 2 ** 20)],
       knn: [(gpu) => knn(gpu, 10_000, 128, 15)],
+      attention: [false, true].flatMap((causal) => attentions(16, 2048, 64, causal)),
     };
 
 /** Milliseconds of `calls` calls and the wait behind them. */

@@ -136,7 +136,8 @@ test('operations of webgguf/compute: a row for each shape, with the rate that it
   await page.close();
   assert.equal(error, undefined, JSON.stringify(error));
   positive(wait, 'wait');
-  assert.deepEqual([...new Set(rows.map(({ operation }) => operation))], ['conv2d', 'fft', 'knn']);
+  const attention = ['', ' with lse', ': dq', ': dk and dv', ' and its gradient'].map((part) => `attention${part}`);
+  assert.deepEqual([...new Set(rows.map(({ operation }) => operation))], ['conv2d', 'fft', 'knn', ...attention]);
   for (const { operation, ms, best, worst, gflops, of_flops: share } of rows) {
     positive(share, operation);
     assert.ok(best <= ms && ms <= worst, `${operation}: ${best}, ${ms}, ${worst}`);
