@@ -123,6 +123,46 @@ test('digits: the loss falls, and the network reads most of what it has not seen
     assert.equal(await page.locator('#error').innerText(), '');
   }));
 
+/** One second of a tone as a file of 16-bit samples. */
+function wav(hertz, sampleRate = 44_100) {
+  const data = Buffer.alloc(44 + 2 * sampleRate);
+  data.write('RIFF');
+  data.writeUInt32LE(data.length - 8, 4);
+  data.write('WAVEfmt ', 8);
+  for (const [at, value] of [16, 0x10001, sampleRate, 2 * sampleRate, 0x100002].entries()) {
+    data.writeUInt32LE(value, 16 + 4 * at);
+  }
+  data.write('data', 36);
+  data.writeUInt32LE(2 * sampleRate, 40);
+  for (let i = 0; i < sampleRate; i += 1) {
+    data.writeInt16LE(Math.round(8000 * Math.sin((2 * Math.PI * hertz * i) / sampleRate)), 44 + 2 * i);
+  }
+  return data;
+}
+
+test('spectrum: peaks are where the tones of a recording are', () =>
+  withExample('spectrum', '', async (page) => {
+    const peaks = async () => (await page.locator('#peaks li').allInnerTexts()).map((text) => Number.parseFloat(text));
+    const near = (found, tones, bin) =>
+      assert.ok(
+        found.length === tones.length && found.every((hertz, i) => Math.abs(hertz - tones[i]) <= bin),
+        `${found} for ${tones}`,
+      );
+    await textOf(page, '#status', /^four notes.* computed in/);
+    near(await peaks(), [440, 554.37, 659.26, 1760], 16_000 / 4096);
+    await picture(page, 'spectrum-generated');
+    await page.locator('#file').setInputFiles({ name: 'tone.wav', mimeType: 'audio/wav', buffer: wav(3000) });
+    await textOf(page, '#status', /^tone.wav: 1.0 s, 44100 samples a second; computed/);
+    near((await peaks()).slice(0, 1), [3000], 44_100 / 4096);
+    await page
+      .locator('#file')
+      .setInputFiles({ name: 'words.wav', mimeType: 'audio/wav', buffer: Buffer.from('words') });
+    await textOf(page, '#error', /^words.wav is no sound that this browser can read$/);
+    await page.getByRole('button', { name: 'Generated recording' }).click();
+    await textOf(page, '#status', /^four notes.* computed in/);
+    assert.equal(await page.locator('#error').innerText(), '');
+  }));
+
 test('worker: a story from the worker and from the page', () =>
   withExample('worker', `?model=${STORYTELLER}`, async (page) => {
     for (const place of ['in the page', 'in a worker']) {
