@@ -16,7 +16,7 @@ pub mod error;
 pub mod formats;
 pub mod forward;
 pub mod gguf;
-#[cfg(target_arch = "wasm32")]
+#[cfg(any(target_arch = "wasm32", feature = "native"))]
 pub mod gpu;
 #[cfg(feature = "harness")]
 pub mod harness;

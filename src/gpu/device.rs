@@ -5,23 +5,21 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use wasm_bindgen::JsValue;
-
 use super::pipeline::Pipeline;
-use super::shim;
+use super::platform::{self, Compiled, Request};
 use super::unpack_f16::keeps_subnormals;
-use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings};
+use crate::kernels::caps::Caps;
 use crate::kernels::spec::Kernel;
 use crate::{Error, ErrorCode, Result};
 
-/// What the browser says about the adapter.
+/// What the browser or the driver says about the adapter.
 #[derive(Debug, Clone, Default)]
 pub struct AdapterFacts {
-    /// The best name the browser gives: description, or vendor and architecture.
+    /// The driver's name, or the best that the browser gives: description, or vendor and architecture.
     pub name: String,
     /// `GPUAdapterInfo.vendor`.
     pub vendor: String,
-    /// `GPUAdapterInfo.architecture`.
+    /// `GPUAdapterInfo.architecture`; empty outside browsers.
     pub architecture: String,
     /// A software adapter, which computes on the CPU: correct, but far slower than the CPU path.
     pub software: bool,
@@ -51,8 +49,7 @@ pub struct Device {
     /// For people.
     pub adapter: AdapterFacts,
     pub(super) pipelines: Rc<RefCell<HashMap<String, Rc<Pipeline>>>>,
-    /// Compiled ahead and not yet asked for, by [`crate::kernels::spec::Kernel::key`].
-    pub(super) compiled: RefCell<HashMap<String, JsValue>>,
+    pub(super) compiled: Compiled,
     /// Whether shaders convert f16 in integers: see `kernels/unpack_f16.rs`.
     pub(super) f16_in_integers: bool,
     /// Bytes of all buffers.
@@ -66,49 +63,40 @@ impl Drop for Device {
     }
 }
 
-/// The optional WebGPU features that some variant uses.
-const WANTED: [&str; 3] = ["shader-f16", "subgroups", SUBGROUP_MATRIX];
-
-/// Behind a flag of Chromium, and so is its name.
-const SUBGROUP_MATRIX: &str = "chromium-experimental-subgroup-matrix";
-
 impl Device {
-    /// Opens a device on the browser's high-performance adapter, with the adapter's own limits.
+    /// Opens a device on the high-performance adapter of the browser or, outside, of the machine.
     ///
     /// # Errors
-    /// `webgpu_unavailable` where the browser has no WebGPU or no adapter, `device_lost` where the device fails at
+    /// `webgpu_unavailable` where there is no WebGPU, no driver or no adapter, `device_lost` where the device fails at
     /// once.
     pub async fn open() -> Result<Self> {
         let unavailable = |what: String| Error::new(ErrorCode::WebgpuUnavailable, what);
-        if !shim::has_webgpu() {
-            return Err(unavailable("WebGPU is not available here: navigator.gpu is missing".into()));
-        }
-        let descriptor = wgpu::InstanceDescriptor {
-            backends: wgpu::Backends::BROWSER_WEBGPU,
-            ..wgpu::InstanceDescriptor::new_without_display_handle()
-        };
-        let instance = wgpu::Instance::new(descriptor);
+        let instance = platform::instance()?;
         let options = wgpu::RequestAdapterOptions {
             power_preference: wgpu::PowerPreference::HighPerformance,
             ..Default::default()
         };
         let adapter = instance.request_adapter(&options).await;
-        let adapter = adapter.map_err(|_| unavailable("this browser offers no WebGPU adapter".into()))?;
-        let facts = shim::arm_request_device(WANTED.iter().map(|&name| name.to_owned()).collect());
-        let descriptor =
-            wgpu::DeviceDescriptor { label: Some("webgguf"), required_limits: adapter.limits(), ..Default::default() };
+        let adapter = adapter.map_err(|e| unavailable(platform::no_adapter(&e)))?;
+        let request = Request::new(&adapter);
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("webgguf"),
+            required_features: request.features(),
+            required_limits: adapter.limits(),
+            ..Default::default()
+        };
         let device = adapter.request_device(&descriptor).await;
         let (device, queue) = device.map_err(|e| unavailable(format!("the adapter gave no device: {e}")))?;
         let errors = listen(&device);
-        let caps = caps(&device, &instance, &facts);
-        let adapter = adapter_facts(&facts);
+        let caps = request.caps(&device, &instance);
+        let adapter = request.facts();
         let mut device = Self {
             raw: device,
             queue,
             caps,
             adapter,
             pipelines: Rc::default(),
-            compiled: RefCell::default(),
+            compiled: Compiled::new(),
             f16_in_integers: false,
             in_use: Rc::default(),
             errors,
@@ -129,11 +117,16 @@ impl Device {
     pub(super) fn blame_page(&self, error: impl Future<Output = Option<wgpu::Error>> + 'static, kernel: &Kernel) {
         let (errors, pipelines) = (self.errors.clone(), self.pipelines.clone());
         let (key, label) = (kernel.key(), kernel.spec.kernel_name);
-        wasm_bindgen_futures::spawn_local(async move {
+        platform::run(async move {
             let (Some(error), Ok(mut reports)) = (error.await, errors.lock()) else { return };
             reports.first = Some(Error::invalid_argument(format!("shader '{label}': {error}")));
             pipelines.borrow_mut().remove(&key);
         });
+    }
+
+    /// The interface of the driver: `vulkan`, `metal`, `dx12`; `webgpu` in a browser.
+    pub fn backend(&self) -> &'static str {
+        self.raw.adapter_info().backend.to_str()
     }
 
     /// Bytes that a buffer may have to be bound whole.
@@ -160,6 +153,7 @@ impl Device {
         self.queue.on_submitted_work_done(move || {
             let _ = sender.send(());
         });
+        platform::respond(&self.raw);
         receiver
     }
 }
@@ -184,36 +178,4 @@ fn listen(device: &wgpu::Device) -> Mailbox {
         }
     });
     errors
-}
-
-fn caps(device: &wgpu::Device, instance: &wgpu::Instance, facts: &js_sys::Object) -> Caps {
-    let features = shim::texts(facts, "features");
-    let limits = device.limits();
-    let has = |name: &str| features.iter().any(|feature| feature == name);
-    let language = instance.wgsl_language_features();
-    let subgroup_size = (shim::number(facts, "subgroupMinSize"), shim::number(facts, "subgroupMaxSize"));
-    let one_size = subgroup_size.0 > 0 && subgroup_size.0 == subgroup_size.1;
-    let has_matrices = has(SUBGROUP_MATRIX) && has("shader-f16") && one_size;
-    let matrices = shim::texts(facts, "subgroupMatrices");
-    let offered = |shape: &MatrixShape| has_matrices && matrices.contains(&format!("f16 f32 {}", shape.name()));
-    Caps {
-        f16: has("shader-f16"),
-        subgroups: has("subgroups"),
-        subgroup_size,
-        subgroup_matrix: MatrixShape::ALL.into_iter().find(offered),
-        dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
-        vendor: shim::text(facts, "vendor").to_lowercase(),
-        activation_format: ActivationFormat::F32,
-        max_binding: limits.max_storage_buffer_binding_size,
-        max_buffer: limits.max_buffer_size,
-        per_layer_embeddings: PerLayerEmbeddings::Auto,
-    }
-}
-
-fn adapter_facts(facts: &js_sys::Object) -> AdapterFacts {
-    let (vendor, architecture) = (shim::text(facts, "vendor"), shim::text(facts, "architecture"));
-    let description = shim::text(facts, "description");
-    let name = if description.is_empty() { format!("{vendor} {architecture}").trim().to_owned() } else { description };
-    let features = shim::texts(facts, "features").into_iter().filter(|name| WANTED.contains(&name.as_str())).collect();
-    AdapterFacts { name, vendor, architecture, software: shim::flag(facts, "software"), features }
 }

@@ -1,5 +1,5 @@
-//! The only place that knows wgpu and the browser's device: opening it, buffers, pipelines, and running the
-//! command lists that `forward` writes.
+//! The only place that knows wgpu: opening a device, buffers, pipelines, and running the command lists that `forward`
+//! writes. What differs in browsers and outside is in `platform`.
 
 mod buffer;
 #[cfg(feature = "harness")]
@@ -9,10 +9,10 @@ mod device;
 mod large;
 mod list;
 mod pipeline;
+mod platform;
 mod readback;
 #[cfg(feature = "harness")]
 mod run;
-mod shim;
 mod submit;
 mod tensors;
 mod unpack_f16;
@@ -24,7 +24,8 @@ pub use device::{AdapterFacts, Device};
 #[cfg(feature = "harness")]
 pub use large::LargeRun;
 pub use list::CommandList;
-pub use pipeline::Ahead;
+#[cfg(target_arch = "wasm32")]
+pub use platform::Ahead;
 pub use readback::{ReadBack, Ring};
 pub use submit::{Copy, Part};
 pub use tensors::TensorGpu;

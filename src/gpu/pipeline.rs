@@ -1,14 +1,10 @@
 //! (variant, constants) → compiled pipeline, made once per device.
 
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::rc::Rc;
 
-use wasm_bindgen::JsValue;
-use wasm_bindgen_futures::JsFuture;
-
 use super::device::Device;
-use super::shim;
+use super::platform;
 use crate::kernels::spec::{Access, Kernel, KernelSpec};
 use crate::kernels::unpack_f16::in_integers;
 use crate::{Error, ErrorCode, Result};
@@ -38,32 +34,9 @@ impl Device {
         made
     }
 
-    /// Starts compiling the pipelines of these kernels, all at once; see `compile_pipelines.js`.
-    pub fn compile_ahead<'k>(&self, kernels: impl Iterator<Item = &'k Kernel>) -> Ahead {
-        let mut seen = HashSet::new();
-        let known = self.pipelines.borrow();
-        let is_new = |kernel: &&Kernel| seen.insert(kernel.key()) && !known.contains_key(&kernel.key());
-        let new: Vec<&Kernel> = kernels.filter(is_new).collect();
-        let Some(device) = self.raw.as_webgpu() else { return Ahead::default() };
-        let promise = shim::compile_pipelines(
-            device.as_ref(),
-            new.iter().map(|kernel| describe(kernel, self.wgsl(kernel))).collect(),
-        );
-        Ahead { keys: new.iter().map(|kernel| kernel.key()).collect(), promise: Some(promise) }
-    }
-
-    /// Waits for what was started, which the first use of each kernel then takes.
-    pub async fn finish_ahead(&self, Ahead { keys, promise }: Ahead) {
-        let Some(promise) = promise else { return };
-        let made = JsFuture::from(promise).await.unwrap_or_else(|_| js_sys::Array::new().into());
-        let made = js_sys::Array::from(&made);
-        let good = keys.into_iter().zip(made.iter()).filter(|(_, made)| made.is_object());
-        self.compiled.borrow_mut().extend(good);
-    }
-
     /// The shader of `kernel` for this device.
-    fn wgsl(&self, kernel: &Kernel) -> String {
-        let text = kernel.wgsl();
+    pub(super) fn wgsl(&self, kernel: &Kernel) -> String {
+        let text = platform::accepted(kernel.wgsl());
         if self.f16_in_integers { in_integers(&text) } else { text }
     }
 
@@ -79,10 +52,7 @@ impl Device {
         });
         // What is wrong with a shader that came as text is the page's mistake.
         let scope = kernel.is_text().then(|| self.raw.push_error_scope(wgpu::ErrorFilter::Validation));
-        let compiled = self.compiled.borrow_mut().remove(&kernel.key());
-        if let (Some(device), Some(compiled)) = (self.raw.as_webgpu(), compiled) {
-            shim::answer_next_calls(device.as_ref(), &compiled);
-        }
+        self.compiled.answer(&self.raw, kernel);
         let module = self.raw.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(&kernel.id),
             source: wgpu::ShaderSource::Wgsl(self.wgsl(kernel).into()),
@@ -150,31 +120,6 @@ impl Pipeline {
         let text = format!("{}: {}\n{}", self.kernel.key(), message.message, around(&device.wgsl(&self.kernel), line));
         Err(Error::new(ErrorCode::DeviceLost, text))
     }
-}
-
-/// Pipelines that the browser compiles in the background.
-#[derive(Default)]
-pub struct Ahead {
-    /// Of the kernels, in order.
-    keys: Vec<String>,
-    promise: Option<js_sys::Promise>,
-}
-
-/// A kernel as `compile_pipelines.js` takes it.
-fn describe(kernel: &Kernel, wgsl: String) -> js_sys::Object {
-    let binding = |binding: &crate::kernels::spec::Binding| match binding.access {
-        Access::Uniform => JsValue::from("uniform"),
-        Access::Read => "read-only-storage".into(),
-        Access::ReadWrite => "storage".into(),
-    };
-    let constants: Vec<(&str, JsValue)> =
-        kernel.constants.iter().map(|(name, value)| (*name, (*value).into())).collect();
-    shim::object(&[
-        ("label", kernel.id.as_str().into()),
-        ("code", wgsl.into()),
-        ("bindings", kernel.spec.bindings.iter().map(binding).collect::<js_sys::Array>().into()),
-        ("constants", shim::object(&constants).into()),
-    ])
 }
 
 fn layout_entries(spec: &KernelSpec) -> Vec<wgpu::BindGroupLayoutEntry> {

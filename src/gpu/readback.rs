@@ -6,6 +6,7 @@ use futures_channel::oneshot::{Receiver, channel};
 
 use super::buffer::Buffer;
 use super::device::Device;
+use super::platform;
 use crate::{Error, ErrorCode, Result};
 
 /// A mapping that is under way.
@@ -106,6 +107,7 @@ fn map(buffer: &wgpu::Buffer) -> Mapped {
 }
 
 async fn take(device: &Device, buffer: &wgpu::Buffer, mapped: Mapped) -> Result<Vec<u8>> {
+    platform::respond(&device.raw);
     let outcome = mapped.await;
     device.check()?;
     outcome.map_err(|e| lost(e.to_string()))?.map_err(|e| lost(e.to_string()))?;

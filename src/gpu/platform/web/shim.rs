@@ -2,7 +2,7 @@
 
 use wasm_bindgen::prelude::*;
 
-#[wasm_bindgen(module = "/src/gpu/request_device.js")]
+#[wasm_bindgen(module = "/src/gpu/platform/web/request_device.js")]
 extern "C" {
     /// Wraps `GPUAdapter.requestDevice` for its next call, and returns an object that this call fills with facts about
     /// the adapter.
@@ -10,7 +10,7 @@ extern "C" {
     pub fn arm_request_device(wanted: Vec<String>) -> js_sys::Object;
 }
 
-#[wasm_bindgen(module = "/src/gpu/compile_pipelines.js")]
+#[wasm_bindgen(module = "/src/gpu/platform/web/compile_pipelines.js")]
 extern "C" {
     /// Starts compiling `kernels`; the promise holds the pipelines.
     #[wasm_bindgen(js_name = compilePipelines)]

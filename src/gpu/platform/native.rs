@@ -1,0 +1,124 @@
+//! Outside browsers: Vulkan, Metal and DirectX 12.
+
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+use crate::Result;
+use crate::gpu::device::AdapterFacts;
+use crate::kernels::caps::{ActivationFormat, Caps, PerLayerEmbeddings};
+use crate::kernels::spec::Kernel;
+
+/// The optional features that some variant uses, by their names in WebGPU.
+const WANTED: [(&str, wgpu::Features); 2] =
+    [("shader-f16", wgpu::Features::SHADER_F16), ("subgroups", wgpu::Features::SUBGROUP)];
+
+/// Names of vendors, as browsers give them, by the ids of PCI.
+const VENDORS: [(u32, &str); 7] = [
+    (0x10de, "nvidia"),
+    (0x1002, "amd"),
+    (0x8086, "intel"),
+    (0x106b, "apple"),
+    (0x13b5, "arm"),
+    (0x5143, "qualcomm"),
+    (0x10005, "mesa"),
+];
+
+/// wgpu with every backend of this system, or the one of `WGPU_BACKEND`.
+pub fn instance() -> Result<wgpu::Instance> {
+    Ok(wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env()))
+}
+
+/// Says that there is no adapter.
+pub fn no_adapter(error: &wgpu::RequestAdapterError) -> String {
+    format!("this machine offers no GPU adapter: {error}")
+}
+
+/// What a device is asked for, and what its adapter says.
+pub struct Request {
+    adapter: wgpu::AdapterInfo,
+    features: wgpu::Features,
+}
+
+impl Request {
+    /// For a device of this adapter.
+    pub fn new(adapter: &wgpu::Adapter) -> Self {
+        let wanted = WANTED.iter().fold(wgpu::Features::empty(), |all, (_, feature)| all | *feature);
+        Self { adapter: adapter.get_info(), features: wanted & adapter.features() }
+    }
+
+    /// The features to require.
+    pub fn features(&self) -> wgpu::Features {
+        self.features
+    }
+
+    /// What the choice of variants depends on.
+    pub fn caps(&self, device: &wgpu::Device, instance: &wgpu::Instance) -> Caps {
+        let limits = device.limits();
+        let language = instance.wgsl_language_features();
+        Caps {
+            f16: self.features.contains(wgpu::Features::SHADER_F16),
+            subgroups: self.features.contains(wgpu::Features::SUBGROUP),
+            subgroup_size: (self.adapter.subgroup_min_size, self.adapter.subgroup_max_size),
+            subgroup_matrix: None,
+            dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
+            vendor: self.vendor().to_owned(),
+            activation_format: ActivationFormat::F32,
+            max_binding: limits.max_storage_buffer_binding_size,
+            max_buffer: limits.max_buffer_size,
+            per_layer_embeddings: PerLayerEmbeddings::Auto,
+        }
+    }
+
+    /// What the adapter is.
+    pub fn facts(&self) -> AdapterFacts {
+        let offered = WANTED.iter().filter(|(_, feature)| self.features.contains(*feature));
+        AdapterFacts {
+            name: self.adapter.name.clone(),
+            vendor: self.vendor().to_owned(),
+            architecture: String::new(),
+            software: self.adapter.device_type == wgpu::DeviceType::Cpu,
+            features: offered.map(|(name, _)| (*name).to_owned()).collect(),
+        }
+    }
+
+    fn vendor(&self) -> &'static str {
+        VENDORS.iter().find(|(id, _)| *id == self.adapter.vendor).map_or("", |(_, name)| name)
+    }
+}
+
+/// A shader as wgpu's compiler takes it, which has subgroups but not their `enable` line yet (gfx-rs/wgpu issue 5555),
+/// nor that diagnostic.
+pub fn accepted(wgsl: String) -> String {
+    let unknown = ["enable subgroups;\n", "diagnostic(off, subgroup_uniformity);\n"];
+    unknown.iter().fold(wgsl, |text, line| text.replacen(line, "", 1))
+}
+
+/// Nothing is compiled ahead.
+pub struct Compiled;
+
+impl Compiled {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self
+    }
+
+    /// Does nothing.
+    pub fn answer(&self, _: &wgpu::Device, _: &Kernel) {}
+}
+
+/// Runs what answers at once, as wgpu's error scopes do here.
+pub fn run(future: impl Future<Output = ()> + 'static) {
+    let _ = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
+}
+
+/// Lets the callbacks of what was submitted run. wgpu runs them while somebody polls, which is a thread here, so that
+/// the futures of this crate block no thread of an executor.
+pub fn respond(device: &wgpu::Device) {
+    let waiting = device.clone();
+    let thread = std::thread::Builder::new().name("webgguf".into());
+    // A device that is lost answers its callbacks, too.
+    let poll = move |device: &wgpu::Device| drop(device.poll(wgpu::PollType::wait_indefinitely()));
+    if thread.spawn(move || poll(&waiting)).is_err() {
+        poll(device);
+    }
+}

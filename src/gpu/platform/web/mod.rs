@@ -1,0 +1,103 @@
+//! In a browser: its WebGPU.
+
+mod ahead;
+mod shim;
+
+pub use ahead::{Ahead, Compiled};
+
+use crate::gpu::device::AdapterFacts;
+use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings};
+use crate::{Error, ErrorCode, Result};
+
+/// The optional WebGPU features that some variant uses.
+const WANTED: [&str; 3] = ["shader-f16", "subgroups", SUBGROUP_MATRIX];
+
+/// Behind a flag of Chromium, and so is its name.
+const SUBGROUP_MATRIX: &str = "chromium-experimental-subgroup-matrix";
+
+/// wgpu over the browser's WebGPU.
+///
+/// # Errors
+/// `webgpu_unavailable` where the browser has none.
+pub fn instance() -> Result<wgpu::Instance> {
+    if !shim::has_webgpu() {
+        let message = "WebGPU is not available here: navigator.gpu is missing";
+        return Err(Error::new(ErrorCode::WebgpuUnavailable, message));
+    }
+    Ok(wgpu::Instance::new(wgpu::InstanceDescriptor {
+        backends: wgpu::Backends::BROWSER_WEBGPU,
+        ..wgpu::InstanceDescriptor::new_without_display_handle()
+    }))
+}
+
+/// Says that there is no adapter.
+pub fn no_adapter(_: &wgpu::RequestAdapterError) -> String {
+    "this browser offers no WebGPU adapter".into()
+}
+
+/// What a device is asked for, and what its adapter says: an object that the request fills.
+pub struct Request(js_sys::Object);
+
+impl Request {
+    /// For a device of this adapter, which is to be requested next.
+    pub fn new(_: &wgpu::Adapter) -> Self {
+        Self(shim::arm_request_device(WANTED.iter().map(|&name| name.to_owned()).collect()))
+    }
+
+    /// None: `request_device.js` adds those that are wanted.
+    pub fn features(&self) -> wgpu::Features {
+        wgpu::Features::empty()
+    }
+
+    /// What the choice of variants depends on.
+    pub fn caps(&self, device: &wgpu::Device, instance: &wgpu::Instance) -> Caps {
+        let facts = &self.0;
+        let features = shim::texts(facts, "features");
+        let limits = device.limits();
+        let has = |name: &str| features.iter().any(|feature| feature == name);
+        let language = instance.wgsl_language_features();
+        let subgroup_size = (shim::number(facts, "subgroupMinSize"), shim::number(facts, "subgroupMaxSize"));
+        let one_size = subgroup_size.0 > 0 && subgroup_size.0 == subgroup_size.1;
+        let has_matrices = has(SUBGROUP_MATRIX) && has("shader-f16") && one_size;
+        let matrices = shim::texts(facts, "subgroupMatrices");
+        let offered = |shape: &MatrixShape| has_matrices && matrices.contains(&format!("f16 f32 {}", shape.name()));
+        Caps {
+            f16: has("shader-f16"),
+            subgroups: has("subgroups"),
+            subgroup_size,
+            subgroup_matrix: MatrixShape::ALL.into_iter().find(offered),
+            dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
+            vendor: shim::text(facts, "vendor").to_lowercase(),
+            activation_format: ActivationFormat::F32,
+            max_binding: limits.max_storage_buffer_binding_size,
+            max_buffer: limits.max_buffer_size,
+            per_layer_embeddings: PerLayerEmbeddings::Auto,
+        }
+    }
+
+    /// What the adapter is.
+    pub fn facts(&self) -> AdapterFacts {
+        let facts = &self.0;
+        let (vendor, architecture) = (shim::text(facts, "vendor"), shim::text(facts, "architecture"));
+        let description = shim::text(facts, "description");
+        let name =
+            if description.is_empty() { format!("{vendor} {architecture}").trim().to_owned() } else { description };
+        let features =
+            shim::texts(facts, "features").into_iter().filter(|name| WANTED.contains(&name.as_str())).collect();
+        let software = shim::flag(facts, "software");
+        AdapterFacts { name, vendor, architecture, software, features }
+    }
+}
+
+/// A shader as the browser's compiler takes it: as it is.
+pub fn accepted(wgsl: String) -> String {
+    wgsl
+}
+
+/// Runs it in the background.
+pub fn run(future: impl Future<Output = ()> + 'static) {
+    wasm_bindgen_futures::spawn_local(future);
+}
+
+/// Does nothing: browsers run the callbacks of what was submitted by themselves.
+pub fn respond(_: &wgpu::Device) {}
