@@ -1,4 +1,7 @@
-//! **webgguf**: GGUF language models in the browser on WebGPU.
+//! **webgguf**: GGUF language models in the browser on WebGPU, and tensors on the GPU from Rust.
+#![cfg_attr(any(target_arch = "wasm32", feature = "native"), doc = "", doc = include_str!("api/tensors.md"))]
+//!
+//! # Inside
 //!
 //! Bytes of a GGUF file come from a source in pieces; `gguf` reads the header, `formats` says what blocks are, `config`
 //! turns metadata into numbers, `model` says which tensor plays which role, `forward` writes the command lists of one
@@ -6,9 +9,11 @@
 //! turns ids into text. `kernels` describes the shaders as data, `tensor` the operations on tensors that they make,
 //! `reference` is their twin on the CPU and the way without a GPU.
 //!
-//! Only `gpu` knows the browser's device and only `web` what JavaScript hands over: these two and the parts of
-//! `runtime` that run models on the GPU exist on wasm32 alone, the rest compiles on any host.
+//! Only `gpu` knows wgpu and only `web` what JavaScript hands over. `web` and the parts of `runtime` that run models on
+//! the GPU exist on wasm32 alone, `gpu` and `api` also with the feature `native`; the rest compiles on any host.
 
+#[cfg(any(target_arch = "wasm32", feature = "native"))]
+mod api;
 #[cfg(feature = "harness")]
 pub mod compute;
 mod digest;
@@ -32,4 +37,6 @@ pub mod tokenizer;
 pub mod web;
 mod yielding;
 
+#[cfg(any(target_arch = "wasm32", feature = "native"))]
+pub use api::*;
 pub use error::{Error, ErrorCode, Result};

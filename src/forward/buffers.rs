@@ -83,7 +83,7 @@ pub const MAX_STOPS: usize = 64;
 pub struct Room {
     /// Positions of each sequence, at most.
     pub context: usize,
-    /// Positions that the caches have room for now: they [grow](super::growth). Rings have their own size.
+    /// Positions that the caches have room for now: they grow (`growth`). Rings have their own size.
     pub allocated: usize,
     /// Sequences, each with a cache of its own: at most [`MAX_SEQUENCES`](crate::kernels::pass::MAX_SEQUENCES).
     pub sequences: usize,

@@ -2,7 +2,7 @@
 //!
 //! A model's [`Program`] is lowered twice over one set of buffers. *Prefill* runs a chunk of up to [`CHUNK`] tokens
 //! through all layers; *decode* runs the rows that the sampler left in the pass through all layers and the head. Each
-//! turns the operations into [steps](fusion) by its own table of rules, and every step into dispatches. What changes
+//! turns the operations into steps (`fusion`) by its own table of rules, and every step into dispatches. What changes
 //! from token to token is in the pass on the GPU, so the lists never change.
 
 mod activations;

@@ -86,7 +86,7 @@ impl MatrixShape {
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// Activations of prefill: to f16 where there are subgroup matrices, or to 8 bits on the GPUs where that was
-    /// measured to be faster ([`INT8_VENDORS`]).
+    /// measured to be faster (`INT8_VENDORS`).
     #[default]
     Auto,
     /// Nothing: matrix products of prefill take activations in f32.

@@ -1,6 +1,6 @@
 //! A model as a program: the operations of each layer, in order, over named activations and weights.
 //!
-//! A family ([`super::families`]) writes a program that reads like its paper; it knows no kernels, no buffers and no
+//! A family (`families`) writes a program that reads like its paper; it knows no kernels, no buffers and no
 //! file offsets. Three lowerings run it: `forward` writes command lists for prefill and for decode, `reference`
 //! interprets it on the CPU. Numbers that may differ from layer to layer (heads, windows, scales, caps, norms, widths)
 //! are fields of the operations.

@@ -13,7 +13,7 @@ use crate::kernels::kv_write;
 use crate::kernels::rope_kv::{Cache, Heads};
 use crate::{Error, Result};
 
-/// Options of [`kv_write`].
+/// Options of [`kv_write()`].
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct KvWriteOptions {

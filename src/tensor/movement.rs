@@ -36,7 +36,7 @@ pub struct NarrowOptions {
     pub length: u32,
 }
 
-/// Options of [`concat`].
+/// Options of [`concat()`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConcatOptions {

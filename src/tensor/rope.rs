@@ -100,7 +100,7 @@ pub struct RopeTableOptions {
     pub yarn: Option<YarnOptions>,
 }
 
-/// Options of [`rope`]. The last four are for rotations without a table.
+/// Options of [`rope()`]. The last four are for rotations without a table.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RopeOptions {

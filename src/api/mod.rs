@@ -1,0 +1,36 @@
+//! Tensors on the GPU for Rust: what `Gpu` is for JavaScript. The crate's root has all of it.
+//!
+//! An operation checks its inputs and queues its dispatches through `tensor`, which holds the checks and their
+//! messages; these name operations as JavaScript does (`rmsNorm`). Here is only what Rust needs besides: tensors that
+//! free themselves, and the way from slices to the GPU and back.
+
+mod device;
+mod elementwise;
+mod expression;
+mod matrix;
+mod model;
+mod movement;
+mod rows;
+mod shape;
+mod tensor;
+
+pub use device::{Device, DeviceInfo, Element};
+pub use elementwise::Operand;
+pub use expression::{Expression, Value};
+pub use model::SelectiveScan;
+pub use rows::NormInputs;
+pub use shape::Shape;
+pub use tensor::Tensor;
+
+pub use crate::gguf::GgmlType;
+pub use crate::kernels::mat_mul_dense::{Activation, Precision};
+pub use crate::kernels::swiglu::Gate;
+pub use crate::tensor::DType;
+pub use crate::tensor::attention::AttentionOptions;
+pub use crate::tensor::fused::{GateUpOptions, GatedOptions, ProjectOptions};
+pub use crate::tensor::kv_cache::{AttentionDecodeOptions, KvWriteOptions};
+pub use crate::tensor::matmul::MatmulOptions;
+pub use crate::tensor::norm::{NormOptions, SinkhornOptions, SoftmaxOptions};
+pub use crate::tensor::reduce::{ArgmaxOptions, ReduceOp, ReduceOptions};
+pub use crate::tensor::rope::{Layout, Pairing, RopeOptions, RopeTableOptions, YarnOptions};
+pub use crate::tensor::scan::CumsumOptions;
