@@ -79,8 +79,8 @@ export async function openFirefox() {
   }
 }
 
-/** What makes Firefox's Vulkan loader take the unpacked driver and nothing else. */
-function driverEnv() {
+/** What makes a program's Vulkan loader take that driver and nothing else; empty when there is none. */
+export function driverEnv() {
   const manifest = findDriverManifest();
   if (!manifest) return {};
   const libraries = manifest === MANIFEST ? libraryFolders(DRIVER) : [];

@@ -25,6 +25,7 @@ import {
 import { inLanes } from './lanes.mjs';
 import { prepare } from './prepare.mjs';
 import { option } from './serve.mjs';
+import { driverEnv, findDriverManifest } from './firefox.mjs';
 import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
 import { style } from './style.mjs';
 import { findToolchain, findWasmPack, rustEnv } from './toolchain.mjs';
@@ -67,9 +68,17 @@ const SUITES = [
 async function host() {
   const cargo = which('cargo', [path.join(cargoHome(), 'bin')]);
   const env = { ...rustEnv(path.dirname(cargo)), RUST_BACKTRACE: '1' };
-  return countCargo(
-    await run(cargo, ['test', '--features', 'harness', '--no-fail-fast'], { env, timeoutMs: SUITE_MS }),
+  const hasDriver = findDriverManifest() !== null;
+  const args = ['test', '--features', hasDriver ? 'harness,native' : 'harness'];
+  // The driver's libraries are for the tests alone, not for the compiler.
+  await run(cargo, [...args, '--no-run'], { env, timeoutMs: SUITE_MS });
+  const options = { env: { ...env, ...driverEnv() }, timeoutMs: SUITE_MS };
+  const counts = countCargo(await run(cargo, [...args, '--no-fail-fast'], options));
+  if (hasDriver) return counts;
+  const { skipped: tensors } = skipped(
+    'tensors from Rust: no Vulkan driver; run `npm run setup`, or set VK_DRIVER_FILES',
   );
+  return { ...counts, skipped: counts.skipped + tensors };
 }
 
 /** The crate alone, then the schemas of JSON Schema's test suite with a model. */
