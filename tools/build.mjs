@@ -26,7 +26,7 @@ import {
   writeJson,
 } from './common.mjs';
 import { writeShaders } from './shaders.mjs';
-import { withoutExports } from './wasm_exports.mjs';
+import { withoutExports, withShortImports } from './wasm_names.mjs';
 import { findBindgen, findToolchain, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 
 export const DIST = path.join(ROOT, 'dist');
@@ -92,19 +92,21 @@ export async function build({ quiet = false } = {}) {
     if (!toolchain) throw new Stop(`no Rust toolchain builds for ${TARGET}`, 'run `npm run setup`');
     const stamps = readJson(STAMPS, {});
     const wasm = hashOf(
-      filesUnder('src', 'shaders', 'Cargo.toml', 'Cargo.lock', 'tools/build.mjs', 'package-lock.json'),
+      filesUnder(
+        'src',
+        'shaders',
+        'Cargo.toml',
+        'Cargo.lock',
+        'tools/build.mjs',
+        'tools/wasm_names.mjs',
+        'package-lock.json',
+      ),
       toolchain.version,
       ...WASM_FEATURES,
     );
     await stage('WebAssembly', wasm, stamps, ENGINE_FILES, () => buildWasm(toolchain), say);
     const grammar = hashOf(
-      filesUnder(
-        'grammar/src',
-        'grammar/Cargo.toml',
-        'grammar/Cargo.lock',
-        'tools/build.mjs',
-        'tools/wasm_exports.mjs',
-      ),
+      filesUnder('grammar/src', 'grammar/Cargo.toml', 'grammar/Cargo.lock', 'tools/build.mjs', 'tools/wasm_names.mjs'),
       toolchain.version,
     );
     await stage('grammars', grammar, stamps, ['pkg/grammar'], () => buildGrammar(toolchain), say);
@@ -182,11 +184,13 @@ async function buildWasm({ bin }) {
   await optimise(path.join(PKG, 'webgguf_bg.wasm'), '-O1');
 }
 
-/** Writes wasm-bindgen's JavaScript and module, without the comments: they are those of the Rust. */
+/** Writes wasm-bindgen's JavaScript and module, without the comments, which are those of the Rust, and long names. */
 async function bind(built, folder) {
   await must(bindgen(), [...GLUE, '--out-dir', folder, built], { quiet: true });
-  const script = path.join(folder, `${path.basename(built, '.wasm')}.js`);
-  fs.writeFileSync(script, fs.readFileSync(script, 'utf8').replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, ''));
+  const name = path.join(folder, path.basename(built, '.wasm'));
+  const [module, script] = withShortImports(fs.readFileSync(`${name}_bg.wasm`), fs.readFileSync(`${name}.js`, 'utf8'));
+  fs.writeFileSync(`${name}_bg.wasm`, module);
+  fs.writeFileSync(`${name}.js`, script.replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, ''));
 }
 
 async function optimise(module, level) {
