@@ -3,7 +3,7 @@
  * Arithmetic on tensors on the GPU, with the kernels that language models run on.
  */
 import { type DType, type PlainDType, type TensorData, checkDType, describe, dtypeOf, toBytes } from './dtypes.js';
-import { fromWasm, guarded, invalidArgument } from './errors.js';
+import { fromWasm, guarded, invalidArgument, WebggufError } from './errors.js';
 import { tensorsIn } from './gpu-core.js';
 import { ModelOperations } from './gpu-model.js';
 import { show } from './options.js';
@@ -41,12 +41,12 @@ export class Gpu extends ModelOperations {
    * Opens a device.
    *
    * @throws {WebggufError} `webgpu_unavailable` where the browser has no WebGPU or no adapter; `download_failed` where
-   *   the WebAssembly is not found
+   *   the WebAssembly or the module of shaders is not found
    */
   static async create(): Promise<Gpu> {
-    const { TensorEngine } = await wasmClasses();
+    const [{ TensorEngine }, shaders] = await Promise.all([wasmClasses(), fetchShaders()]);
     try {
-      return new this(await TensorEngine.open()); // `webgguf/compute` has a subclass
+      return new this(await TensorEngine.open(shaders)); // `webgguf/compute` has a subclass
     } catch (error) {
       throw fromWasm(error);
     }
@@ -124,6 +124,16 @@ export class Gpu extends ModelOperations {
   /** `using gpu = await Gpu.create()` destroys it at the end of the block. */
   [Symbol.dispose](): void {
     this.destroy();
+  }
+}
+
+/** The shaders that models do not use. Pages without tensors need not load them, so they are a module of their own. */
+async function fetchShaders(): Promise<string> {
+  try {
+    return (await import('./tensor-shaders.js')).tensorShaders;
+  } catch (cause) {
+    const message = `tensor-shaders.js, which has the shaders of tensors, could not be imported (${String(cause)})`;
+    throw new WebggufError('download_failed', message, { cause });
   }
 }
 

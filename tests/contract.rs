@@ -17,6 +17,7 @@ use webgguf::gguf::GgmlType;
 use webgguf::harness::all_cases;
 use webgguf::kernels::CATALOGUE;
 use webgguf::kernels::caps::{Caps, MatrixShape};
+use webgguf::kernels::fetched::FETCHED;
 use webgguf::kernels::layout::{Matrix, PackedLayout};
 use webgguf::kernels::mat_mul::{MatMul, mat_mul};
 use webgguf::kernels::mat_vec::{Epilogue, MatVec, RULES, choose, mat_vec};
@@ -299,6 +300,34 @@ fn files_catalogue_and_cases_agree() {
         let lines = code.lines().map(|line| line.split("//").next().unwrap().trim()).filter(|line| !line.is_empty());
         assert!(lines.eq(spec.source.lines()), "{} has another source", spec.kernel_name);
     }
+}
+
+/// The files that `kernel` is made of: its own, and what they import.
+fn files_of(kernel: &Kernel) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![kernel.spec.kernel_name.to_owned()];
+    while let Some(file) = open.pop() {
+        let text = shader_file(&file);
+        let imports = text.lines().filter_map(|line| line.trim().strip_prefix("#import ")).map(str::trim);
+        let chosen = |name| kernel.imports.iter().find(|(from, _)| *from == name).map_or(name, |(_, file)| *file);
+        open.extend(imports.map(|name| format!("shared/{}", chosen(name))).filter(|file| !found.contains(file)));
+        found.insert(file);
+    }
+    found
+}
+
+/// A wasm of a page without a `Gpu` has no other text than its own.
+#[test]
+fn kernels_in_the_wasm_import_files_in_the_wasm() {
+    let is_fetched = |file: &str| FETCHED.contains(&file);
+    let mut needed: BTreeSet<&str> = BTreeSet::new();
+    for kernel in pipelines().into_values() {
+        let name = kernel.spec.kernel_name;
+        let fetched: Vec<String> = files_of(kernel).into_iter().filter(|file| is_fetched(file)).collect();
+        assert!(is_fetched(name) || name.starts_with("compute/") || fetched.is_empty(), "{}: {fetched:?}", kernel.id);
+        needed.extend(FETCHED.iter().filter(|file| fetched.iter().any(|found| found == *file)));
+    }
+    assert!(needed.iter().copied().eq(FETCHED.iter().copied().collect::<BTreeSet<_>>()), "fetched: {needed:?}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use webgguf::forward::{Buffers, Forward, Plan, Room, place};
 use webgguf::gguf::{GgmlType, Value};
 use webgguf::kernels::caps::{Caps, Precision};
+use webgguf::kernels::fetched::FETCHED;
 use webgguf::kernels::spec::{BufferId, Dispatch, Extent};
 use webgguf::model::ModelConfig;
 use webgguf::model::program::Output;
@@ -53,6 +54,7 @@ fn line(text: &mut String, dispatch: &Dispatch, labels: &HashMap<BufferId, &str>
         Extent::Tiles { of_row, tile, most_open } => format!("tokens*{of_row}/{tile}+{most_open}"),
     });
     let buffers: Vec<&str> = dispatch.buffers.iter().map(|slice| labels[&slice.buffer]).collect();
+    assert!(!FETCHED.contains(&dispatch.kernel.spec.kernel_name), "{}: models cannot run it", dispatch.kernel.id);
     let _ = writeln!(text, "  {} [{}] {}", dispatch.kernel.id, grid.join(", "), buffers.join(", "));
 }
 

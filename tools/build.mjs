@@ -3,7 +3,7 @@
 //   src, shaders ──cargo──► .wasm ──wasm-bindgen, wasm-opt──► pkg/;  grammar/src ──the same──► pkg/grammar/
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
-//   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js
+//   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js;  shaders/ of tensors ──the same──► dist/tensor-shaders.js
 //
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
 
@@ -252,7 +252,10 @@ export function sizes() {
     });
 }
 
-/** The files that an entry point such as `dist/index.js` imports or fetches, itself included. */
+/**
+ * The files that an entry point such as `dist/index.js` imports or fetches, itself included, but for those that a page
+ * asks for with `import()`: only a page that opens a `Gpu` fetches their shaders.
+ */
 export function filesOf(entry) {
   const found = new Set();
   const follow = (file) => {
@@ -260,7 +263,7 @@ export function filesOf(entry) {
     if (found.has(file) || !fs.existsSync(whole)) return;
     found.add(file);
     const text = file.endsWith('.js') ? fs.readFileSync(whole, 'utf8') : '';
-    for (const [, target] of text.matchAll(/(?:\bfrom|\bimport\(?|\bURL\()\s*['"](\.[^'"]+)['"]/g)) {
+    for (const [, target] of text.matchAll(/(?:\bfrom|\bimport|\bURL\()\s*['"](\.[^'"]+)['"]/g)) {
       follow(path.posix.join(path.posix.dirname(file), target));
     }
   };
@@ -268,7 +271,7 @@ export function filesOf(entry) {
   return found;
 }
 
-/** What of the package a page loads that imports `webgguf` alone, and what the other entry points add to that. */
+/** What of the package a page loads that imports `webgguf` alone; what other entry points and `import()` add to that. */
 export function core(list = sizes()) {
   const files = filesOf('dist/index.js');
   const inCore = list.filter((item) => files.has(item.file) && !isForGrammars(item));
@@ -283,7 +286,7 @@ export function describeSizes(list) {
   const { inCore, others } = core(list);
   const total = (file, some) => ({ file, raw: sum(some, 'raw'), gzip: sum(some, 'gzip') });
   const row = ({ file, raw, gzip }) => `${file.padEnd(32)}${format(raw)} B  ${format(gzip)} B gzipped`;
-  const totals = [total('core, without grammars', inCore), total('other entry points', others)];
+  const totals = [total('core, without grammars', inCore), total('other entries, import()', others)];
   return [...list, ...totals].map(row).join('\n');
 }
 

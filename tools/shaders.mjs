@@ -1,5 +1,6 @@
-// The shaders of `webgguf/compute` as a module: shaders/compute/*.wgsl with their imports, without comments, and the
-// types of their `params`. js/compute/shaders.d.ts says what is in it.
+// The shaders that are not in the WebAssembly, as two modules, without comments. Those of `webgguf/compute`:
+// shaders/compute/*.wgsl with their imports, and the types of their `params` (js/compute/shaders.d.ts says what is in
+// it). And those of operations that no model uses, which the WebAssembly asks for by name (js/tensor-shaders.d.ts).
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -7,18 +8,22 @@ import zlib from 'node:zlib';
 import { isMain, ROOT, runMain, Stop } from './common.mjs';
 
 const FOLDER = path.join(ROOT, 'shaders');
-/** Where the module is. */
+/** Where the modules are. */
 export const SHADERS = path.join(ROOT, 'dist', 'compute', 'shaders.js');
+const TENSOR_SHADERS = path.join(ROOT, 'dist', 'tensor-shaders.js');
+/** Has the list of the second module's files. */
+const FETCHED = path.join(ROOT, 'src', 'kernels', 'fetched.rs');
 
-const read = (name) => fs.readFileSync(path.join(FOLDER, `${name}.wgsl`), 'utf8');
+/** The lines of a file without comments, indentation and empty lines: src/kernels/wgsl.rs cuts the same. */
+function stripped(name) {
+  const text = fs.readFileSync(path.join(FOLDER, `${name}.wgsl`), 'utf8');
+  const lines = text.split('\n').map((line) => line.replace(/\/\/.*$/, '').trim());
+  return lines.filter(Boolean);
+}
 
-/** A file with what it imports, without comments, indentation and empty lines: src/kernels/wgsl.rs cuts the same. */
+/** A file with what it imports. */
 function expand(name) {
-  const lines = read(name)
-    .split('\n')
-    .map((line) => line.replace(/\/\/.*$/, '').trim());
-  return lines
-    .filter(Boolean)
+  return stripped(name)
     .map((line) => (line.startsWith('#import ') ? expand(`shared/${line.slice(8).trim()}`) : line))
     .join('\n');
 }
@@ -43,11 +48,20 @@ export function computeShaders() {
   });
 }
 
-/** Writes the module. */
-export function writeShaders(file = SHADERS) {
+/** The files that the WebAssembly of pages asks for by name, one after the other: see src/kernels/fetched.rs. */
+export function tensorShaders() {
+  const list = /FETCHED: &\[&str\] = &\[([^\]]*)\]/.exec(fs.readFileSync(FETCHED, 'utf8'))?.[1];
+  const names = [...(list ?? '').matchAll(/"([^"]+)"/g)].map(([, name]) => name);
+  if (names.length === 0) throw new Stop('src/kernels/fetched.rs has no list of files');
+  return names.map((name) => [`#file ${name}`, ...stripped(name), ''].join('\n')).join('');
+}
+
+/** Writes the modules. */
+export function writeShaders() {
   const lines = computeShaders().map(({ name, shader }) => `export const ${name} = ${JSON.stringify(shader)};\n`);
-  fs.mkdirSync(path.dirname(file), { recursive: true });
-  fs.writeFileSync(file, lines.join(''));
+  fs.mkdirSync(path.dirname(SHADERS), { recursive: true });
+  fs.writeFileSync(SHADERS, lines.join(''));
+  fs.writeFileSync(TENSOR_SHADERS, `export const tensorShaders = ${JSON.stringify(tensorShaders())};\n`);
 }
 
 if (isMain(import.meta.url)) {

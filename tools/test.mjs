@@ -158,7 +158,7 @@ function size() {
     ['core', sum(inCore, 'gzip'), SIZE_BUDGET],
     ['grammars', sum(sizes().filter(isForGrammars), 'gzip'), GRAMMAR_BUDGET],
   ];
-  console.log(`other entry points: ${sum(others, 'gzip').toLocaleString('en')} bytes, gzipped`);
+  console.log(`other entry points, shaders of tensors: ${sum(others, 'gzip').toLocaleString('en')} bytes, gzipped`);
   const fitting = checks.filter(([name, total, budget]) => {
     console.log(`${name}: ${total.toLocaleString('en')} of ${budget.toLocaleString('en')} bytes, gzipped`);
     return total > 0 && total <= budget;

@@ -194,7 +194,8 @@ export class DeviceHandle {
 /** A device with tensors by number and operations by name (`src/tensor/op.rs`). */
 export class TensorEngine {
   private constructor();
-  static open(): Promise<TensorEngine>;
+  /** `shaders`: those of `tensor-shaders.js`. */
+  static open(shaders: string): Promise<TensorEngine>;
   facts(): DeviceFacts;
   /** Throws once the `Gpu` is destroyed. */
   device(): DeviceHandle;

@@ -9,6 +9,7 @@
 pub mod wgsl;
 
 pub mod caps;
+pub mod fetched;
 pub mod pass;
 pub mod shared;
 pub mod spec;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::fetched::fetched;
 use super::kv_type::KvType;
 
 /// One shader file and everything the host must agree on with it. `tests/contract.rs` proves it with naga.
@@ -9,7 +10,7 @@ use super::kv_type::KvType;
 pub struct KernelSpec {
     /// The name of the shader, its Rust file, its reference, its cases and its pipeline label.
     pub kernel_name: &'static str,
-    /// The WGSL text, without comments and `enable` lines, with `#import name` lines.
+    /// The WGSL text, without comments and `enable` lines, with `#import name` lines; or `#fetched name`.
     pub source: &'static str,
     /// Binding 0 is the uniform `params`, then inputs, outputs last.
     pub bindings: &'static [Binding],
@@ -179,8 +180,9 @@ impl Kernel {
         text
     }
 
-    fn expand(&self, source: &str, text: &mut String, depth: usize) {
+    fn expand(&self, source: &'static str, text: &mut String, depth: usize) {
         assert!(depth < 6, "imports of {} nest too deep", self.id);
+        let source = source.strip_prefix("#fetched ").map_or(source, fetched);
         for line in source.lines() {
             match line.strip_prefix("#import ") {
                 Some(name) => self.expand(self.shared(name.trim()), text, depth + 1),

@@ -1,5 +1,5 @@
 //! Shader files as the wasm carries them: without comments, blank lines and indentation, which are cut while this crate
-//! compiles.
+//! compiles. Those that only operations of `Gpu` use are not in a page's wasm: see [`fetched`](super::fetched).
 
 /// `text` without comments, blanks at both ends of a line and empty lines, and the number of its bytes; the array's
 /// rest is zero.
@@ -52,9 +52,10 @@ const fn code_end(text: &[u8], start: usize, end: usize) -> usize {
     code_end
 }
 
-/// The file `shaders/$name.wgsl`, stripped by [`strip`].
+/// The file `shaders/$name.wgsl`, stripped by [`strip`], or `#fetched $name` where it is not in this wasm.
 macro_rules! wgsl {
     ($($name:expr),+) => {{
+        const NAME: &str = concat!($($name),+);
         const TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $($name,)+ ".wgsl"));
         const LEN: usize = $crate::kernels::wgsl::strip::<{ TEXT.len() }>(TEXT).1;
         const BYTES: [u8; LEN] = $crate::kernels::wgsl::strip::<LEN>(TEXT).0;
@@ -62,7 +63,7 @@ macro_rules! wgsl {
             Ok(stripped) => stripped,
             Err(_) => panic!("a shader is not UTF-8"),
         };
-        STRIPPED
+        if $crate::kernels::fetched::is_fetched(NAME) { concat!("#fetched ", $($name),+) } else { STRIPPED }
     }};
 }
 

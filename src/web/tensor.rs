@@ -12,6 +12,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::promise::promise;
 use crate::gpu::{Buffer, Device, TensorGpu};
 use crate::kernels::caps::Caps;
+use crate::kernels::fetched;
 use crate::tensor::shader::{Shader, shader};
 use crate::tensor::{DType, Tensor, op};
 use crate::{Error, Result};
@@ -87,8 +88,9 @@ impl DeviceFacts {
 
 #[wasm_bindgen]
 impl TensorEngine {
-    /// Opens a device.
-    pub fn open() -> js_sys::Promise {
+    /// Opens a device. `shaders` are the texts of [`fetched`](crate::kernels::fetched).
+    pub fn open(shaders: String) -> js_sys::Promise {
+        fetched::give(shaders);
         promise(async {
             let device = Device::open().await.map_err(to_js)?;
             let gpu = TensorGpu::new(device.into()).map_err(to_js)?;
