@@ -20,9 +20,9 @@ after(() => browser.close());
 
 let firstText;
 
-/** The app at `url` runs to its end, in the page's thread and in a worker, and writes what the others wrote. */
+/** The app at `url` runs to its end, in the page's thread, with tensors, and in a worker; it writes what others wrote. */
 async function checkStory(url, backend = 'cpu', more = '') {
-  for (const place of ['', '&worker']) {
+  for (const place of ['&tensors', '&worker']) {
     const { title, text, log } = await outcomeOf(browser, `${url}?backend=${backend}${place}${more}`);
     assert.equal(title, `done on ${backend}`, `${place}: ${log}`);
     assert.ok(text.trim().split(/\s+/).length >= 8, text);

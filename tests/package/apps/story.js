@@ -1,10 +1,10 @@
 // What every app here does: the model writes a text, and the title of the page says how that went.
 
-import { init, WasmModel } from 'webgguf';
+import { Gpu, init, WasmModel } from 'webgguf';
 
 /**
  * With `?backend=webgpu` on the GPU, else on the CPU; with `?worker` in a worker; with `?wasm=URL` and `?script=URL`
- * the WebAssembly and the worker's script come from there.
+ * the WebAssembly and the worker's script come from there. With `?tensors` a `Gpu` adds up, too.
  */
 export async function writeStory(wasm) {
   const output = document.querySelector('#output');
@@ -17,8 +17,17 @@ export async function writeStory(wasm) {
     const options = { maxTokens: 24, temperature: 0, ignoreEos: true };
     for await (const piece of model.generate('Once upon a time', options)) output.textContent += piece.text;
     await model.free();
+    if (query.has('tensors')) await addUp();
     document.title = `done on ${model.info.backend}`;
   } catch (error) {
     document.title = `failed: ${error.name} ${error.code} ${error.message}`;
   }
+}
+
+/** Its shaders are a module that bundlers make a file of. */
+async function addUp() {
+  const gpu = await Gpu.create();
+  const [sum] = await gpu.sum(gpu.tensor([1, 2, 3, 4])).data();
+  gpu.destroy();
+  if (sum !== 10) throw new Error(`1 + 2 + 3 + 4 is ${sum}`);
 }
