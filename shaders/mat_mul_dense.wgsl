@@ -5,14 +5,15 @@
 // innermost, and every thread adds to MICRO × MICRO sums in registers. a and b are addressed by strides; a transposed
 // operand only changes which elements neighbouring threads fetch.
 
-const THREADS = 64u;
+const SIDE = 8u;
+const THREADS = SIDE * SIDE;
 const DEPTH = 16u;
 
 #import real
 #import dense
 #import micro
 
-const TILE = 8u * MICRO;
+const TILE = SIDE * MICRO;
 const QUADS = TILE / 4u;
 const STRIDE = QUADS + 1u; // one more than a row has, so that threads that go down a column use different banks
 
@@ -68,8 +69,8 @@ fn main(
     let row = index % tiles / columns * TILE;
     let col = index % columns * TILE;
     let start = starts(z);
-    let tx = lane % 8u;
-    let ty = lane / 8u;
+    let tx = lane % SIDE;
+    let ty = lane / SIDE;
     var sums = Sums();
     var totals = Totals();
     // mutant: c < params.k; c += DEPTH => c + DEPTH <= params.k; c += DEPTH

@@ -29,9 +29,11 @@ struct Params {
 
 #import experts
 #import expert_x
+const SIDE = 8u; // threads along a tile
+
 #import micro
 
-const TILE = 8u * MICRO;
+const TILE = SIDE * MICRO;
 const DEPTH = 1024u / TILE; // steps of c: 4 × 4 elements of either operand for each of 64 threads
 const STRIDE = TILE / 4u + 1u; // quads, and one more, so that threads that go down a column use different banks
 
@@ -113,11 +115,11 @@ fn main(
         stage(e * params.n, col, c, lane);
         workgroupBarrier();
         for (var d = 0u; d < DEPTH; d += 1u) {
-            multiply(&sums, d, lane % 8u, lane / 8u);
+            multiply(&sums, d, lane % SIDE, lane / SIDE);
         }
         workgroupBarrier();
     }
     var totals = Totals();
     flush(&sums, &totals);
-    write_all(&totals, count, 4u * (lane / 8u), col + 4u * (lane % 8u));
+    write_all(&totals, count, 4u * (lane / SIDE), col + 4u * (lane % SIDE));
 }

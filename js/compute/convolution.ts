@@ -46,8 +46,12 @@ export interface ConvTransposeOptions extends ConvOptions {
 const ACTIVATIONS = ['none', 'relu', 'silu', 'gelu'] as const;
 const NAMES = ['bias', 'stride', 'padding', 'dilation', 'groups', 'activation'] as const;
 
-/** Rows and columns that a workgroup of `conv.wgsl` computes. */
+/** Rows and columns that a workgroup of `conv.wgsl` computes, and one of `conv_large.wgsl`. */
 const TILE = 64;
+const LARGE_TILE = 128;
+
+/** Large tiles are taken where there are so many: fewer leave most of a GPU idle. */
+const ENOUGH_TILES = 128;
 
 /** Groups with fewer channels of the result leave most of a tile empty: each element is computed by itself. */
 const FEWEST_ROWS = 8;
@@ -168,6 +172,13 @@ export abstract class ConvolutionOperations extends PoolingOperations {
     });
   }
 
+  /** What tiles read: f32, with rows [.., rows] in whole quads. */
+  #inQuads(packed: Tensor): Tensor {
+    const plain = packed.dtype === 'f32' ? packed : this.cast(packed, 'f32');
+    const missing = -at(packed.shape, 3) & 3;
+    return missing === 0 ? plain : this.pad(plain, [[0, missing]]);
+  }
+
   /** `packed` is w as [taps, channels, groups, rows]. */
   #run(
     call: string,
@@ -181,10 +192,13 @@ export abstract class ConvolutionOperations extends PoolingOperations {
     const [taps, channels, , rows] = packed.shape as [number, number, number, number];
     const shape = [at(x.shape, 0), groups * rows, ...out];
     const columns = out.reduce((product, length) => product * length, at(x.shape, 0));
-    const tiles = groups * Math.ceil(rows / TILE) * Math.ceil(columns / TILE);
+    const tiles = (side: number) => groups * Math.ceil(rows / side) * Math.ceil(columns / side);
     const isDirect = rows < FEWEST_ROWS;
-    return this.dispatch(call, isDirect ? shaders.convDirect : shaders.conv, {
-      inputs: { x, w: packed, bias },
+    const isLarge = rows > TILE && tiles(LARGE_TILE) >= ENOUGH_TILES;
+    const [side, tiled] = isLarge ? [LARGE_TILE, shaders.convLarge] : [TILE, shaders.conv];
+    const weights = isDirect ? packed : this.#inQuads(packed);
+    return this.dispatch(call, isDirect ? shaders.convDirect : tiled, {
+      inputs: { x, w: weights, bias },
       shape,
       params: {
         rows,
@@ -201,12 +215,12 @@ export abstract class ConvolutionOperations extends PoolingOperations {
       },
       constants: {
         X_KIND: kindOf(x),
-        W_KIND: kindOf(w),
+        ...(isDirect && { W_KIND: kindOf(w) }),
         TRANSPOSED: isTransposed,
         BIAS: bias !== undefined,
         ACTIVATION: plan.activation,
       },
-      workgroups: isDirect ? gridOf(columns * groups * rows) : grid(tiles),
+      workgroups: isDirect ? gridOf(columns * groups * rows) : grid(tiles(side)),
     });
   }
 }

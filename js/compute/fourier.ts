@@ -29,6 +29,12 @@ const LOCAL = 1024;
 /** The longest transform of a power of two. */
 const LONGEST = 2 ** 20;
 
+/**
+ * Transforms up to this length, longer than {@link LOCAL}, take two dispatches, longer ones three: of up to 128 elements
+ * a workgroup holds so many columns that it reads and writes memory in runs of at least 64 bytes.
+ */
+const LONGEST_OF_TWO = 2 ** 16;
+
 /** Tables for lengths that are no powers of two that are kept: they are as large as what they are for. */
 const KEPT = 8;
 
@@ -60,8 +66,8 @@ export interface Transform {
 
 /**
  * Transforms of the last axis; complex numbers are pairs in an axis behind it. X[k] = Σ x[i] · e^(−2π√−1 · i · k / N),
- * the inverse divided by N. Powers of two up to 2^20 take one dispatch up to 1,024 and two above; other lengths, up to
- * 2^19, are a convolution: two transforms of the next power of two of at least 2N − 1.
+ * the inverse divided by N. Powers of two up to 2^20 take one dispatch up to 1,024, two up to 2^16 and three above;
+ * other lengths, up to 2^19, are a convolution: two transforms of the next power of two of at least 2N − 1.
  */
 export abstract class FourierOperations extends ConvolutionOperations {
   readonly #tables = new Map<string, Tensor>();
@@ -208,57 +214,71 @@ export abstract class FourierOperations extends ConvolutionOperations {
   /** Transforms rows of a power of two; x is f32. */
   #powerOfTwo(call: string, x: Tensor, work: Transform & { mirror?: number }): FloatTensor {
     const { length, rows, ofX, ofY, frames = 1, hop = 0, given = length, before, after, scale, store, shape } = work;
-    const common = {
-      length: work.mirror ?? length,
-      given,
-      frames,
-      hop,
-      of_x: ofX,
-      of_y: ofY,
-      load_step: 1,
-      load_skip: 0,
-      store_step: 1,
-      store_skip: 0,
-      scale,
-    };
-    if (length <= LOCAL) {
-      const params = { ...common, transforms: rows, columns: 1 };
-      return this.#dispatch(call, x, length, { ...work, params });
+    const whole = { length: work.mirror ?? length, given, frames, hop, of_x: ofX };
+    const factors = factorsOf(length);
+    const last = factors.pop() as number;
+    let [source, rest, parts] = [x, length, rows];
+    for (const n of factors) {
+      const isFirst = rest === length;
+      const columns = rest / n;
+      const stepped = { load_step: columns, load_fold: columns, load_skip: 1, load_far: 0, store_step: columns };
+      const next = this.#dispatch(call, source, n, {
+        inverse: work.inverse,
+        load: isFirst ? work.load : 'complex',
+        store: 'complex',
+        shape: [rows, length, 2],
+        before: isFirst ? before : undefined,
+        after: undefined,
+        far: rest,
+        params: {
+          ...(isFirst ? whole : partOf(rest)),
+          ...stepped,
+          store_skip: 1,
+          columns,
+          transforms: parts * columns,
+          of_y: rest,
+          scale: 1,
+        },
+      });
+      if (!isFirst) source.free();
+      [source, rest, parts] = [next, columns, parts * n];
     }
-    const down = 2 ** Math.ceil(Math.log2(length) / 2);
-    const across = length / down;
-    const strided = { columns: across, load_step: across, load_skip: 1, store_step: across, store_skip: 1 };
-    const between = this.#dispatch(call, x, down, {
-      ...work,
-      store: 'complex',
-      shape: [rows, length, 2],
-      after: undefined,
-      before,
-      far: length,
-      params: { ...common, ...strided, transforms: rows * across, of_y: length, scale: 1 },
-    });
-    const last = { columns: down, load_skip: across, store_step: down, store_skip: 1, frames: 1, hop: 0 };
-    const y = this.#dispatch(call, between, across, {
-      ...work,
-      load: 'complex',
+    const columns = length / last;
+    const isWhole = factors.length === 0;
+    const first = factors[0] ?? 1;
+    const y = this.#dispatch(call, source, last, {
+      inverse: work.inverse,
+      load: isWhole ? work.load : 'complex',
       store,
       shape,
-      before: undefined,
+      before: isWhole ? before : undefined,
       after,
-      isLast: true,
-      params: { ...common, ...last, transforms: rows * down, length, given: length, of_x: length },
+      isLast: !isWhole,
+      params: {
+        ...(isWhole ? whole : partOf(length)),
+        columns,
+        transforms: rows * columns,
+        load_step: 1,
+        load_fold: first,
+        load_skip: length / first,
+        load_far: last,
+        store_step: columns,
+        store_skip: 1,
+        of_y: ofY,
+        scale,
+      },
     });
-    between.free();
+    if (!isWhole) source.free();
     return y;
   }
 
-  /** One dispatch of transforms of `n`; the first of two has `far`, their whole length. */
+  /** One dispatch of transforms of `n`; all but the last have `far`, the length of which they are the first part. */
   #dispatch(call: string, x: Tensor, n: number, work: Part): FloatTensor {
     const { params, shape, far, before, after, isLast = false } = work;
-    const isFirst = far !== undefined;
+    const isBetween = far !== undefined;
     const table = this.#table(`${n}`, () => roots(n));
     return this.dispatch(call, shaders.fft, {
-      inputs: { x, table, far: isFirst ? this.#table(`far ${far}`, () => farRoots(far)) : table, before, after },
+      inputs: { x, table, far: isBetween ? this.#table(`far ${far}`, () => farRoots(far)) : table, before, after },
       shape,
       params,
       constants: {
@@ -268,9 +288,9 @@ export abstract class FourierOperations extends ConvolutionOperations {
         STORE: FORMS[work.store],
         BEFORE: before !== undefined,
         AFTER: after !== undefined,
-        BETWEEN: isFirst,
-        LOAD_ACROSS: isFirst,
-        STORE_ACROSS: isFirst || isLast,
+        BETWEEN: isBetween,
+        LOAD_ACROSS: isBetween,
+        STORE_ACROSS: isBetween || isLast,
       },
       workgroups: grid(Math.ceil((params.transforms as number) / (LOCAL / n))),
     });
@@ -329,6 +349,16 @@ interface Part extends Pick<Transform, 'load' | 'store' | 'inverse' | 'shape' | 
   far?: number;
   isLast?: boolean;
 }
+
+/** Lengths of the transforms whose product a power of two is, as equal as can be. */
+function factorsOf(length: number): number[] {
+  const count = length <= LOCAL ? 1 : length <= LONGEST_OF_TWO ? 2 : 3;
+  const bits = Math.log2(length);
+  return Array.from({ length: count }, (_, i) => 2 ** Math.ceil((bits - i) / count));
+}
+
+/** `params` of rows of `length` pairs that an earlier dispatch has made. */
+const partOf = (length: number) => ({ length, given: length, frames: 1, hop: 0, of_x: length });
 
 /** The shape of x, whose last axis has pairs. */
 function pairs(call: string, x: Tensor): readonly number[] {

@@ -7,6 +7,14 @@ const WG_SIZE = 256u;
 
 #import convolution
 
+override W_KIND: u32; // how w is stored: see stored.wgsl
+
+@group(0) @binding(2) var<storage, read> w: array<u32>; // [taps, channels, groups · rows]
+
+fn load_w(i: u32) -> f32 {
+    return stored_value(w[stored_word(i, W_KIND)], i, W_KIND);
+}
+
 @compute @workgroup_size(WG_SIZE)
 fn main(
     @builtin(workgroup_id) group_id: vec3<u32>,

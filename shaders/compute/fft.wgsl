@@ -2,8 +2,9 @@
 //
 // Stockham's form, with radix 4 and one stage of radix 2 where n is no power of 4. One workgroup transforms 1024
 // elements, 1024 / n rows, in its memory. Sines and cosines come from a table that the host makes in double precision.
-// Longer transforms are two dispatches: columns of a matrix, times the twiddles between them, then rows. What stands
-// before and after (windows, chirps, spectra, halves of real signals) is done on the way in and out.
+// Longer transforms are two or three dispatches: columns of a matrix, times the twiddles between them, then the rows in
+// the same way. What stands before and after (windows, chirps, spectra, halves of real signals) is done on the way in
+// and out.
 
 const WG_SIZE = 256u;
 const ELEMENTS = 1024u;
@@ -14,7 +15,7 @@ override LOAD: u32;         // x is 0 complex, 1 real, 2 the first half of what 
 override STORE: u32;        // y is 0 complex, 1 its real part
 override BEFORE: bool;      // x[i] · before[i]
 override AFTER: bool;       // y[k] · after[k]
-override BETWEEN: bool;     // of the first of two dispatches: times e^(∓2π√−1 · j · k / length) in column j
+override BETWEEN: bool;     // of a dispatch before the last: times e^(∓2π√−1 · j · k / length) in column j
 override LOAD_ACROSS: bool; // neighbouring threads take neighbouring transforms
 override STORE_ACROSS: bool;
 
@@ -28,7 +29,9 @@ struct Params {
     of_x: u32,      // elements of a row of x
     of_y: u32,      // elements of a row of y; those behind are left out
     load_step: u32, // between elements of a transform
-    load_skip: u32, // between columns
+    load_fold: u32, // columns that are load_skip apart
+    load_skip: u32,
+    load_far: u32,  // between those and the next ones
     store_step: u32,
     store_skip: u32,
     scale: f32,
@@ -101,7 +104,9 @@ fn main(
         var value: vec2<f32>;
         if transform < params.transforms {
             let column = transform % params.columns;
-            value = load(transform / params.columns, at.y * params.load_step + column * params.load_skip);
+            // mutant: column / params.load_fold * params.load_far => 0u
+            let start = column % params.load_fold * params.load_skip + column / params.load_fold * params.load_far;
+            value = load(transform / params.columns, at.y * params.load_step + start);
         }
         data[at.x * N + at.y] = value;
     }

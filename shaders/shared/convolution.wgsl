@@ -1,9 +1,8 @@
 // What the convolutions share: constants, parameters, bindings, places and the epilogue. A step k of their sums is a
 // tap of the kernel and a channel: k = tap · channels + channel. A column is a sample and a place of y. Missing spatial
-// axes have length 1.
+// axes have length 1. Binding 2 is w.
 
 override X_KIND: u32;      // how x is stored: see stored.wgsl
-override W_KIND: u32;      // how w is stored
 override TRANSPOSED: bool; // x is what the convolution of y would be: strides are those of y
 override BIAS: bool;
 override ACTIVATION: u32;  // see activation.wgsl
@@ -39,16 +38,11 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<u32>;       // [samples, groups · channels, in_0, in_1, in_2]
-@group(0) @binding(2) var<storage, read> w: array<u32>;       // [taps, channels, groups · rows]
 @group(0) @binding(3) var<storage, read> bias: array<f32>;    // [groups · rows]
 @group(0) @binding(4) var<storage, read_write> y: array<f32>; // [samples, groups · rows, out_0, out_1, out_2]
 
 fn load_x(i: u32) -> f32 {
     return stored_value(x[stored_word(i, X_KIND)], i, X_KIND);
-}
-
-fn load_w(i: u32) -> f32 {
-    return stored_value(w[stored_word(i, W_KIND)], i, W_KIND);
 }
 
 fn places_of_y() -> u32 {

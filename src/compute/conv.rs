@@ -60,12 +60,21 @@ params! {
 }
 
 const BINDINGS: &[Binding] = &[PARAMS, read("x"), read("w"), read("bias"), write("y")];
-const OVERRIDES: &[&str] = &["X_KIND", "W_KIND", "TRANSPOSED", "BIAS", "ACTIVATION"];
+const OVERRIDES: &[&str] = &["X_KIND", "TRANSPOSED", "BIAS", "ACTIVATION"];
 
 /// The contract with `shaders/compute/conv.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/conv",
     source: wgsl!("compute/conv"),
+    bindings: BINDINGS,
+    params: Params::LAYOUT,
+    overrides: OVERRIDES,
+};
+
+/// The contract with `shaders/compute/conv_large.wgsl`.
+pub static LARGE: KernelSpec = KernelSpec {
+    kernel_name: "compute/conv_large",
+    source: wgsl!("compute/conv_large"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: OVERRIDES,
@@ -77,13 +86,11 @@ pub static DIRECT: KernelSpec = KernelSpec {
     source: wgsl!("compute/conv_direct"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
-    overrides: OVERRIDES,
+    overrides: &["X_KIND", "W_KIND", "TRANSPOSED", "BIAS", "ACTIVATION"],
 };
 
-/// Rows and columns of a tile of `conv.wgsl`.
-const TILE: u32 = 64;
-
-/// A convolution; x is `[samples, groups · channels, size]`, the kernel `[taps, channels, groups · rows]`.
+/// A convolution; x is `[samples, groups · channels, size]`, the kernel `[taps, channels, groups · rows]`, whose rows
+/// tiles take in whole quads and as f32.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     samples: u32,
@@ -174,7 +181,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     for ((shape, x), (w, activation)) in
         SHAPES.iter().zip(kinds).zip(weights.zip([None, Silu, Relu, Gelu].into_iter().cycle()))
     {
-        for spec in [&SPEC, &DIRECT] {
+        for spec in [&SPEC, &LARGE, &DIRECT] {
             cases.push(case(caps, random, spec, shape, ([x, w], activation)));
         }
     }
@@ -193,25 +200,28 @@ fn case(
     let mut bench = OpBench::new(caps);
     let x = Numbers::new(&mut bench, random, x_stored, &[samples, groups * channels, size[0], size[1], size[2]]);
     let w = Numbers::new(&mut bench, random, w_stored, &[taps, channels, groups * rows]);
+    let quads = bench.floats(&[taps, channels, groups, rows.next_multiple_of(4)], &in_quads(&w.values, rows));
     let bias = Numbers::new(&mut bench, random, Stored::F32, &[groups * rows]);
     let has_bias = activation != Activation::None;
     let columns = samples * out.iter().product::<u32>();
-    let workgroups = if spec.kernel_name == SPEC.kernel_name {
-        groups * rows.div_ceil(TILE) * columns.div_ceil(TILE)
-    } else {
-        (columns * groups * rows).div_ceil(WG_SIZE)
+    let tiles = |side| groups * rows.div_ceil(side) * columns.div_ceil(side);
+    let w_kind = ("W_KIND", w_stored.kind().into());
+    let (packed, w_kind, workgroups) = match spec.kernel_name {
+        "compute/conv_direct" => (&w.tensor, Some(w_kind), (columns * groups * rows).div_ceil(WG_SIZE)),
+        "compute/conv_large" => (&quads, None, tiles(128)),
+        _ => (&quads, None, tiles(64)),
     };
+    let constants = [
+        ("X_KIND", x_stored.kind().into()),
+        ("TRANSPOSED", bool_override(shape.transposed)),
+        ("BIAS", bool_override(has_bias)),
+        ("ACTIVATION", (activation as u32).into()),
+    ];
     let run = Run {
         spec,
         variant: &format!("{}.{}", x_stored.id(), w_stored.id()),
-        constants: &[
-            ("X_KIND", x_stored.kind().into()),
-            ("W_KIND", w_stored.kind().into()),
-            ("TRANSPOSED", bool_override(shape.transposed)),
-            ("BIAS", bool_override(has_bias)),
-            ("ACTIVATION", (activation as u32).into()),
-        ],
-        inputs: &[&x.tensor, &w.tensor, &bias.tensor],
+        constants: &constants.into_iter().chain(w_kind).collect::<Vec<_>>(),
+        inputs: &[&x.tensor, packed, &bias.tensor],
         shape: &[samples, groups * rows, out[0], out[1], out[2]],
         grid: grid_1d(workgroups),
     };
@@ -224,6 +234,13 @@ fn case(
         bench.case(spec.kernel_name, name, &y, Expected::Close(expected, Tolerance { abs: 2e-5, rel: 2e-5 }));
     case.flops = 2 * u64::from(columns * groups * rows) * u64::from(taps * channels);
     case
+}
+
+/// Rows of each group, of which `rows` are next to each other, padded to whole quads.
+fn in_quads(w: &[f64], rows: u32) -> Vec<f32> {
+    let padding = (rows.next_multiple_of(4) - rows) as usize;
+    let padded = |row: &[f64]| row.iter().map(|&value| value as f32).chain(vec![0.0; padding]).collect::<Vec<_>>();
+    w.chunks(rows as usize).flat_map(padded).collect()
 }
 
 fn params_of(shape: &Shape, columns: u32, taps: u32) -> Params {

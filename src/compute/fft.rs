@@ -31,8 +31,12 @@ params! {
         pub of_y: u32,
         /// Between elements of a transform in x.
         pub load_step: u32,
-        /// Between columns of x.
+        /// Columns of x that are `load_skip` apart.
+        pub load_fold: u32,
+        /// Between these.
         pub load_skip: u32,
+        /// Between them and the next ones.
+        pub load_far: u32,
         /// Between elements of a transform in y.
         pub store_step: u32,
         /// Between columns of y.
@@ -74,6 +78,8 @@ struct Shape {
     store: Form,
     factors: bool,
     inverse: bool,
+    /// Lengths of the transforms that it is made of, their product.
+    parts: &'static [u32],
 }
 
 const FORWARD: Shape = Shape {
@@ -86,6 +92,7 @@ const FORWARD: Shape = Shape {
     store: Form::Complex,
     factors: false,
     inverse: false,
+    parts: &[],
 };
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
@@ -100,9 +107,21 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
         Shape { factors: true, given: 77, ..whole(5, 128) },
         Shape { load: Form::Real, store: Form::Half, factors: true, frames: 4, hop: 50, given: 200, ..whole(8, 256) },
         whole(3, 1024),
-        whole(2, 2048),
-        Shape { load: Form::Half, store: Form::Real, inverse: true, ..whole(1, 4096) },
-        Shape { factors: true, given: 1025, ..whole(1, 2048) },
+        Shape { parts: &[64, 32], ..whole(2, 2048) },
+        Shape { load: Form::Half, store: Form::Real, inverse: true, parts: &[64, 64], ..whole(1, 4096) },
+        Shape { factors: true, given: 1025, parts: &[64, 32], ..whole(1, 2048) },
+        Shape { parts: &[8, 4, 2], ..whole(3, 64) },
+        Shape {
+            load: Form::Real,
+            store: Form::Half,
+            factors: true,
+            frames: 2,
+            hop: 9,
+            given: 1000,
+            parts: &[8, 16, 8],
+            ..whole(4, 1024)
+        },
+        Shape { load: Form::Half, store: Form::Real, inverse: true, parts: &[16, 8, 16], ..whole(1, 2048) },
     ];
     shapes.iter().map(|shape| case(caps, random, shape)).collect()
 }
@@ -123,7 +142,6 @@ struct Work<'a> {
     x: Numbers,
     before: Numbers,
     after: Numbers,
-    far: Tensor,
     of_x: u32,
     of_y: u32,
 }
@@ -137,15 +155,14 @@ impl<'a> Work<'a> {
         let of_y = if store == Form::Half { length / 2 + 1 } else { length };
         let mut numbers = |shape: &[u32]| Numbers::new(&mut bench, random, Stored::F32, shape);
         let (x, before, after) = (numbers(&[rows / frames, of_x, width]), numbers(&[given, 2]), numbers(&[of_y, 2]));
-        let fine = (0..1024).map(|i| f64::from(i) / f64::from(length));
-        let coarse = (0..length.div_ceil(1024)).map(|i| f64::from(i) * 1024.0 / f64::from(length));
-        let far = turns(&mut bench, fine.chain(coarse));
-        Self { shape, bench, x, before, after, far, of_x, of_y }
+        Self { shape, bench, x, before, after, of_x, of_y }
     }
 
     /// Transforms of `n`; `params` are those of a whole transform but for what a dispatch of two changes.
     fn push(&mut self, n: u32, x: &Tensor, [load, store]: [Form; 2], part: Part, params: &Params) -> Tensor {
-        let Shape { factors, inverse, rows, .. } = *self.shape;
+        let Shape { factors, inverse, rows, length, .. } = *self.shape;
+        let far = far(&mut self.bench, params.length);
+        let elements = if matches!(part, Part::First | Part::Middle) { length } else { self.of_y };
         let table = turns(&mut self.bench, (0..n).map(|i| f64::from(i) / f64::from(n)));
         let width = if store == Form::Real { 1 } else { 2 };
         let run = Run {
@@ -156,14 +173,14 @@ impl<'a> Work<'a> {
                 ("INVERSE", bool_override(inverse)),
                 ("LOAD", f64::from(load as u32)),
                 ("STORE", bool_override(store == Form::Real)),
-                ("BEFORE", bool_override(factors && part != Part::Last)),
-                ("AFTER", bool_override(factors && part != Part::First)),
-                ("BETWEEN", bool_override(part == Part::First)),
-                ("LOAD_ACROSS", bool_override(part == Part::First)),
+                ("BEFORE", bool_override(factors && matches!(part, Part::Whole | Part::First))),
+                ("AFTER", bool_override(factors && matches!(part, Part::Whole | Part::Last))),
+                ("BETWEEN", bool_override(matches!(part, Part::First | Part::Middle))),
+                ("LOAD_ACROSS", bool_override(matches!(part, Part::First | Part::Middle))),
                 ("STORE_ACROSS", bool_override(part != Part::Whole)),
             ],
-            inputs: &[x, &table, &self.far, &self.before.tensor, &self.after.tensor],
-            shape: &[rows, params.of_y, width],
+            inputs: &[x, &table, &far, &self.before.tensor, &self.after.tensor],
+            shape: &[rows, elements, width],
             grid: grid_1d(params.transforms.div_ceil(ELEMENTS / n)),
         };
         run.push(&mut self.bench, params)
@@ -171,55 +188,58 @@ impl<'a> Work<'a> {
 
     /// What turns the numbers of x into y.
     fn run(&mut self) -> Tensor {
-        let &Shape { rows, length, given, frames, hop, load, store, .. } = self.shape;
-        let (of_x, of_y, x) = (self.of_x, self.of_y, self.x.tensor.clone());
-        let whole = Params {
-            transforms: rows,
-            columns: 1,
-            length,
-            given,
-            frames,
-            hop,
-            of_x,
+        let &Shape { rows, length, given, frames, hop, load, store, parts, .. } = self.shape;
+        let (of_x, of_y, mut x) = (self.of_x, self.of_y, self.x.tensor.clone());
+        let whole = Params { length, given, frames, hop, of_x, ..Params::default() };
+        let of_part = |rest| Params { length: rest, given: rest, frames: 1, of_x: rest, ..Params::default() };
+        let (&last, parts) = parts.split_last().unwrap_or((&length, &[]));
+        let (mut rest, mut part) = (length, Part::Whole);
+        for &n in parts {
+            part = if rest == length { Part::First } else { Part::Middle };
+            let columns = rest / n;
+            let params = Params {
+                transforms: rows * (length / rest) * columns,
+                columns,
+                of_y: rest,
+                load_step: columns,
+                load_fold: columns,
+                load_skip: 1,
+                store_step: columns,
+                store_skip: 1,
+                scale: 1.0,
+                ..if part == Part::First { whole } else { of_part(rest) }
+            };
+            x = self.push(
+                n,
+                &x,
+                [if part == Part::First { load } else { Form::Complex }, Form::Complex],
+                part,
+                &params,
+            );
+            rest = columns;
+        }
+        let is_whole = part == Part::Whole;
+        let (columns, first) = (length / last, parts.first().copied().unwrap_or(1));
+        let params = Params {
+            transforms: rows * columns,
+            columns,
             of_y,
             load_step: 1,
-            ..Params::default()
-        };
-        let whole = Params { store_step: 1, scale: 0.5, ..whole };
-        if length <= ELEMENTS {
-            return self.push(length, &x, [load, store], Part::Whole, &whole);
-        }
-        let down = 1 << length.ilog2().div_ceil(2);
-        let across = length / down;
-        let first = Params {
-            transforms: rows * across,
-            columns: across,
-            of_y: length,
-            load_step: across,
-            load_skip: 1,
-            store_step: across,
+            load_fold: first,
+            load_skip: length / first,
+            load_far: last,
+            store_step: columns,
             store_skip: 1,
-            scale: 1.0,
-            ..whole
+            scale: 0.5,
+            ..if is_whole { whole } else { of_part(length) }
         };
-        let between = self.push(down, &x, [load, Form::Complex], Part::First, &first);
-        let last = Params {
-            transforms: rows * down,
-            columns: down,
-            given: length,
-            frames: 1,
-            of_x: length,
-            load_skip: across,
-            store_step: down,
-            store_skip: 1,
-            ..whole
-        };
-        self.push(across, &between, [Form::Complex, store], Part::Last, &last)
+        let (form, part) = if is_whole { (load, Part::Whole) } else { (Form::Complex, Part::Last) };
+        self.push(last, &x, [form, store], part, &params)
     }
 
     /// The definition.
     fn expected(&self) -> Vec<f64> {
-        let &Shape { rows, length, given, frames, hop, load, store, factors, inverse } = self.shape;
+        let &Shape { rows, length, given, frames, hop, load, store, factors, inverse, .. } = self.shape;
         let pair = |values: &[f64], i: u32| [values[2 * i as usize], values[2 * i as usize + 1]];
         let element = |row: u32, i: u32| {
             let start = row / frames * self.of_x + row % frames * hop;
@@ -256,12 +276,20 @@ impl<'a> Work<'a> {
 enum Part {
     Whole,
     First,
+    Middle,
     Last,
 }
 
 fn turns(bench: &mut OpBench, turns: impl Iterator<Item = f64>) -> Tensor {
     let values: Vec<f32> = turns.flat_map(|turns| turn(turns).map(|value| value as f32)).collect();
     bench.floats(&[values.len() as u32 / 2, 2], &values)
+}
+
+/// Twiddles between two dispatches of a transform of `length`: fine and coarse.
+fn far(bench: &mut OpBench, length: u32) -> Tensor {
+    let fine = (0..1024).map(|i| f64::from(i) / f64::from(length));
+    let coarse = (0..length.div_ceil(1024)).map(|i| f64::from(i) * 1024.0 / f64::from(length));
+    turns(bench, fine.chain(coarse))
 }
 
 fn case(caps: &Caps, random: &mut Random, shape: &Shape) -> Case {

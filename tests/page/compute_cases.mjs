@@ -351,6 +351,16 @@ export const CASES = [
     { padding: 2, bias: true, activation: 'gelu' },
     ['f16', 'f32'],
   ),
+  // Enough for large tiles.
+  convolved(
+    'conv1d',
+    [
+      [3, 3, 5500],
+      [73, 3, 2],
+    ],
+    { bias: true },
+    ['f32', 'f16'],
+  ),
   convolved(
     'conv2d',
     [
@@ -416,6 +426,7 @@ export const CASES = [
   framed([200], 30, 7),
   framed([2, 2500], 2048, 100),
   long(2 ** 16),
+  long(2 ** 17),
   long(2 ** 20),
   ...SCIPY.welch.map(welched),
   ...SCIPY.peaks.map(peaked),
