@@ -67,3 +67,4 @@ export type { CrossEntropyOptions } from './cross-entropy.js';
 export { AdamW, type AdamWOptions, Sgd, type SgdOptions } from './optimizers.js';
 export type { ValueAndGradients } from './recording.js';
 export type { Gradients, TensorTree } from './tree.js';
+export { Variable } from './variable.js';

@@ -7,6 +7,7 @@ import { show } from '../options.js';
 import type { Tensor } from '../tensor.js';
 import type { RecordingGpu } from './recording.js';
 import { type TensorTree, leavesOf, pairs } from './tree.js';
+import { Variable } from './variable.js';
 
 /** Options of {@link Sgd}. */
 export interface SgdOptions {
@@ -52,16 +53,32 @@ abstract class Optimizer {
   /**
    * Changes the parameters.
    *
-   * @param gradients in the form of the parameters; they stay as they are
+   * @param gradients in the form of the parameters; they stay as they are. Default: `grad` of parameters that are
+   *   variables; where there is none, a parameter stays as it is
    * @throws {WebggufError} `invalid_argument` where shapes do not fit, or something was freed
    */
-  step(gradients: TensorTree): void {
+  step(gradients?: TensorTree): void {
     const call = `${this.constructor.name}.step`;
-    const all = pairs(call, this.parameters, gradients, ['parameters', 'gradients']);
-    this.begin();
-    all.forEach(([{ tensor }, gradient], index) => {
-      this.update(tensor, gradient.tensor, this.#states[index] as Tensor[]);
+    const given = gradients && pairs(call, this.parameters, gradients, ['parameters', 'gradients']);
+    const all = leavesOf(call, this.parameters, 'parameters').map(({ tensor }, index): [Tensor, Tensor | undefined] => {
+      return [tensor, given ? given[index]?.[1].tensor : tensor instanceof Variable ? tensor.grad : undefined];
     });
+    if (all.length > 0 && all.every(([, gradient]) => !gradient)) throw invalidArgument(`${call}: no gradients yet`);
+    this.begin();
+    this.gpu.noGrad(() => {
+      all.forEach(([tensor, gradient], index) => {
+        if (gradient) this.update(tensor, gradient, this.#states[index] as Tensor[]);
+      });
+    });
+  }
+
+  /** Frees `grad` of the parameters that are variables: the next `backward` begins anew. */
+  zeroGrad(): void {
+    for (const { tensor } of leavesOf('zeroGrad', this.parameters, 'parameters')) {
+      if (!(tensor instanceof Variable)) continue;
+      tensor.grad?.free();
+      tensor.grad = undefined;
+    }
   }
 
   /** Frees what it keeps for each parameter, not the parameters. */

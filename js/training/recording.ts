@@ -1,7 +1,7 @@
 /**
  * Reverse-mode differentiation: calls of operations are recorded, and their rules applied from the last to the first.
  */
-import { invalidArgument, WebggufError } from '../errors.js';
+import { invalidArgument } from '../errors.js';
 import type { ShaderOptions, Work } from '../compute/dispatch.js';
 import { Gpu as ComputeGpu } from '../compute/index.js';
 import type { Shader } from '../compute/shaders.js';
@@ -9,12 +9,13 @@ import type { Extra, Inputs } from '../gpu-core.js';
 import { show } from '../options.js';
 import { type FloatTensor, Tensor } from '../tensor.js';
 import type { TensorEngine } from '../wasm/webgguf.js';
-import { fitted } from './fit.js';
+import { backwardOn } from './backward.js';
 import { Holds } from './holds.js';
 import { Loss } from './loss.js';
 import { ruleFor } from './rules.js';
-import { type Entry, type Place, type Rule, Tape } from './tape.js';
+import { type Place, type Rule, Tape } from './tape.js';
 import { type Gradients, type Leaf, type TensorTree, leavesOf, rebuilt } from './tree.js';
+import { Variable } from './variable.js';
 
 /** A loss with its gradients. */
 export interface ValueAndGradients<T extends TensorTree> {
@@ -30,8 +31,11 @@ const WRITING = new Set(['kvWrite']);
 /** `Gpu` with gradients. */
 export class RecordingGpu extends ComputeGpu {
   readonly #holds: Holds;
-  /** Where calls are recorded, if they are. */
-  #tape: Tape | undefined;
+  /** Where calls are recorded: null is nowhere, and without one, those of variables are on a tape of their own. */
+  #tape: Tape | null | undefined;
+  readonly #variables = new WeakSet<Tensor>();
+  /** That tape, as long as a result on it is reachable. */
+  #open: WeakRef<Tape> | undefined;
 
   /** @internal */
   protected constructor(engine: TensorEngine) {
@@ -82,7 +86,7 @@ export class RecordingGpu extends ComputeGpu {
    * for (const layer of layers) x = gpu.checkpoint((x) => block(x, layer), x);
    */
   checkpoint(f: (...inputs: Tensor[]) => Tensor, ...inputs: Tensor[]): FloatTensor {
-    const around = this.#tape;
+    const around = this.#tapeOf(inputs, true);
     if (!around) return this.scope(() => madeBy(f, inputs)) as FloatTensor;
     const probe = new Tape(around);
     // Other handles of the inputs, so that what f takes from elsewhere is seen apart from them.
@@ -99,12 +103,12 @@ export class RecordingGpu extends ComputeGpu {
     const outside = [...probe.imports];
     const all = [...inputs, ...outside];
     const named = Object.fromEntries(all.map((tensor, index) => [`input ${index}`, tensor]));
-    this.#record(around, 'checkpoint', named, {}, [y], ({ save, wants }) => {
+    const [result] = this.#record(around, 'checkpoint', named, {}, [y], ({ save, wants }) => {
       const kept = inputs.map(save);
       const leaves = Object.fromEntries([...kept, ...outside].map((tensor, index) => [`input ${index}`, tensor]));
       return (dy) => this.replay(() => f(...kept), only(leaves, wants), dy as Tensor);
     });
-    return y as FloatTensor;
+    return result as FloatTensor;
   }
 
   /**
@@ -112,6 +116,54 @@ export class RecordingGpu extends ComputeGpu {
    */
   freeAll(...trees: TensorTree[]): void {
     for (const tree of trees) for (const { tensor } of leavesOf('freeAll', tree, 'tree')) tensor.free();
+  }
+
+  /**
+   * Marks a tensor: what is computed from it is remembered until `backward`.
+   *
+   * @param x f32, f16 or bf16; its memory goes on in the result, and it is freed itself
+   * @throws {WebggufError} `invalid_argument` for other types
+   *
+   * @example
+   * const w = gpu.variable(gpu.tensor([1, 2]));
+   * gpu.sum(gpu.mul(w, w)).backward();
+   * console.log(await w.grad.data()); // 2, 4
+   */
+  variable(x: Tensor): Variable {
+    checkFloats('variable', 'x', x, this);
+    const variable = this.#asVariable(x);
+    this.#variables.add(variable);
+    return variable;
+  }
+
+  /**
+   * Adds the gradients of a number to `grad` of the variables that it was computed from, and forgets how. TypeScript
+   * does not know `backward` of results; this is the same.
+   *
+   * @param loss a tensor of one element
+   * @throws {WebggufError} `invalid_argument` where it was not computed from variables, and a second time
+   */
+  backward(loss: Tensor): void {
+    if (this.#tape !== undefined) throw invalidArgument('backward: within grad or noGrad nothing is remembered');
+    const [tape, value] = [this.#open?.deref(), this.#open?.deref()?.valueOf(lossOf('backward', loss))];
+    if (!tape?.variables || value === undefined) {
+      throw invalidArgument(`backward: ${loss} was not computed from variables, or only before the last backward`);
+    }
+    this.#open = undefined;
+    this.scope(() => {
+      const totals = backwardOn(this, this.#holds, tape, value, this.#holds.share(this.filled(loss.shape, 1)));
+      for (const [at, total] of totals) {
+        this.keep(total);
+        const variable = tape.variables?.get(at);
+        if (variable?.grad) this.add(variable.grad, total, { inPlace: true });
+        else if (variable) variable.grad = this.#holds.share(this.copy(total)) as FloatTensor;
+      }
+    });
+  }
+
+  /** What `work` computes from variables is not remembered. */
+  noGrad<T>(work: () => T): T {
+    return this.#recordedOn(null, work);
   }
 
   /** Computes a result again and gives the gradients of `leaves`; for rules. @internal */
@@ -122,7 +174,7 @@ export class RecordingGpu extends ComputeGpu {
       const y = this.#recordedOn(tape, () => this.scope(work));
       const value = tape.valueOf(y);
       if (value === undefined) return {};
-      const totals = this.#backward(tape, value, this.#holds.share(dy));
+      const totals = backwardOn(this, this.#holds, tape, value, this.#holds.share(dy));
       for (const tensor of totals.values()) this.keep(tensor);
       const found = places.map(([name, at]) => [name, totals.get(at as number)]);
       return Object.fromEntries(found.filter(([, tensor]) => tensor));
@@ -143,29 +195,40 @@ export class RecordingGpu extends ComputeGpu {
     work: () => Tensor | [y: Tensor, ...forRule: Tensor[]],
     rule: Rule,
   ): FloatTensor {
-    const around = this.#tape;
+    const around = this.#tapeOf(Object.values(inputs));
     return this.scope(() => {
-      const outputs = [this.#recordedOn(undefined, () => this.scope(work))].flat() as [Tensor, ...Tensor[]];
+      const [y, ...forRule] = [this.noGrad(() => this.scope(work))].flat() as [Tensor, ...Tensor[]];
+      if (!around) return y;
       const given = Object.entries(inputs).filter((input): input is [string, Tensor] => input[1] !== undefined);
-      const whole: Rule = (recorded) => rule({ ...recorded, outputs });
-      if (around) this.#record(around, call, Object.fromEntries(given), {}, [outputs[0]], whole);
-      return outputs[0];
+      const whole: Rule = (recorded) => rule({ ...recorded, outputs: [...recorded.outputs, ...forRule] });
+      return this.#record(around, call, Object.fromEntries(given), {}, [y], whole)[0];
     }) as FloatTensor;
   }
 
   /** Whether a gradient goes through one of these. @internal */
   protected isRecorded(...tensors: (Tensor | undefined)[]): boolean {
-    return tensors.some((tensor) => tensor && this.#tape?.valueOf(tensor) !== undefined);
+    const tape = this.#tapeOf(tensors);
+    return tensors.some((tensor) => tensor && tape?.valueOf(tensor) !== undefined);
+  }
+
+  /** Where a call with these inputs is recorded; `isAny`: variables may also come from elsewhere. */
+  #tapeOf(inputs: readonly unknown[], isAny = false): Tape | undefined {
+    if (this.#tape !== undefined) return this.#tape ?? undefined;
+    const open = this.#open?.deref();
+    if (open || !(isAny || inputs.some((input) => input instanceof Variable))) return open;
+    const made = new Tape(undefined, this.#variables);
+    this.#open = new WeakRef(made);
+    return made;
   }
 
   /** @internal */
   protected override run(call: string, op: string, inputs: Inputs, options: object = {}, extra: Extra = {}): Tensor[] {
-    const tape = this.#tape;
-    if (!tape) return super.run(call, op, inputs, options, extra);
     const { tensors = [], fixed } = extra;
     const { ...plain }: Record<string, unknown> = { ...options, ...fixed };
     const given: Record<string, Tensor> = {};
     const all = [...Object.entries(inputs), ...tensors.map((name) => [name, plain[name]] as const)];
+    const tape = this.#tapeOf(all.map(([, tensor]) => tensor));
+    if (!tape) return super.run(call, op, inputs, options, extra);
     for (const [name, tensor] of all) if (tensor instanceof Tensor) given[name.replace('?', '')] = tensor;
     for (const name of tensors) delete plain[name];
     if (plain.inPlace || WRITING.has(op)) this.#checkWrite(tape, call, Object.entries(given)[0]);
@@ -173,8 +236,8 @@ export class RecordingGpu extends ComputeGpu {
     const rule = isRecorded ? ruleFor(op, plain) : 'none';
     if (rule === undefined) throw noGradient(call);
     const outputs = super.run(call, op, inputs, options, extra);
-    if (typeof rule === 'function') this.#record(tape, call, given, plain, outputs, rule);
-    else if (rule === 'stop') {
+    if (typeof rule === 'function') return this.#record(tape, call, given, plain, outputs, rule);
+    if (rule === 'stop') {
       for (const { value } of placesOf(tape, given)) tape.stops.push({ call, value });
     }
     return outputs;
@@ -198,25 +261,20 @@ export class RecordingGpu extends ComputeGpu {
   ): { value: FloatTensor; gradients: unknown } {
     if (this.#tape) throw invalidArgument(`${call}: within another ${call}; gradients of gradients are not possible`);
     const leaves = leavesOf(call, inputs, 'inputs');
-    for (const { path, tensor } of leaves) {
-      tensor.idFor(call, path, this);
-      if (!/^(f32|b?f16)$/.test(tensor.dtype)) {
-        throw invalidArgument(`${call}: ${path} is ${tensor}; there are gradients of f32, f16 and bf16`);
-      }
-    }
+    for (const { path, tensor } of leaves) checkFloats(call, path, tensor, this);
     const tape = new Tape();
     const values = leaves.map(({ tensor }) => tape.valueOf(tensor) ?? tape.add(tensor));
     let kept: Tensor | undefined;
     try {
       const value = this.#recordedOn(tape, () =>
         this.scope(() => {
-          const loss = this.#lossOf(call, f(inputs));
+          const loss = lossOf(call, f(inputs));
           kept = this.#holds.share(loss, Loss);
           return tape.valueOf(loss);
         }),
       );
       if (value === undefined) throw independent(call, tape.stops[0]?.call);
-      const totals = this.#backward(tape, value, this.filled((kept as unknown as Tensor).shape, 1));
+      const totals = backwardOn(this, this.#holds, tape, value, this.filled((kept as unknown as Tensor).shape, 1));
       const gradients = this.#gradients(call, tape, leaves, values, totals);
       return { value: this.keep(kept as unknown as FloatTensor), gradients: rebuilt(inputs, gradients.values()) };
     } catch (error) {
@@ -244,15 +302,8 @@ export class RecordingGpu extends ComputeGpu {
     }
   }
 
-  #lossOf(call: string, loss: unknown): Tensor {
-    if (loss instanceof Promise) throw invalidArgument(`${call}: the function must not be async`);
-    if (loss instanceof Tensor && loss.size === 1) return loss;
-    const found = loss instanceof Tensor ? String(loss) : show(loss);
-    throw invalidArgument(`${call}: the function must return a tensor of one element, found ${found}`);
-  }
-
   /** Runs `work` with another tape, or none. */
-  #recordedOn<T>(tape: Tape | undefined, work: () => T): T {
+  #recordedOn<T>(tape: Tape | null, work: () => T): T {
     const before = this.#tape;
     this.#tape = tape;
     try {
@@ -265,16 +316,18 @@ export class RecordingGpu extends ComputeGpu {
     }
   }
 
+  /** Notes a call; its results, which are variables where the tape is that of variables. */
   #record(
     tape: Tape,
     call: string,
     given: Record<string, Tensor>,
     options: Record<string, unknown>,
-    outputs: readonly Tensor[],
+    made: Tensor[],
     rule: Rule,
-  ): void {
+  ): Tensor[] {
     const places = placesOf(tape, given);
-    if (places.length === 0) return;
+    if (places.length === 0) return made;
+    const outputs = tape.variables ? made.map((y) => this.#asVariable(y, tape)) : made;
     const saved: Tensor[] = [];
     const save = (tensor: Tensor): Tensor => {
       const held = this.#holds.share(tensor);
@@ -284,57 +337,16 @@ export class RecordingGpu extends ComputeGpu {
     const wants = (name: string): boolean => places.some((place) => place.name === name);
     const backward = rule({ gpu: this, inputs: given, options, outputs, wants, save });
     tape.entries.push({ call, inputs: places, outputs: outputs.map((y) => tape.add(y)), backward, saved });
+    return outputs;
   }
 
-  /** Gradients of all values that nothing on the tape made. Takes `dy` over. */
-  #backward(tape: Tape, of: number, dy: Tensor): Map<number, Tensor> {
-    const totals = new Map([[of, dy]]);
-    try {
-      for (let at = tape.entries.length - 1; at >= 0; at -= 1) {
-        this.#backwardOf(tape, tape.entries[at] as Entry, totals);
-        tape.release(at);
-      }
-      return totals;
-    } catch (error) {
-      for (const tensor of totals.values()) tensor.free();
-      throw error;
-    }
-  }
-
-  #backwardOf(tape: Tape, { call, inputs, outputs, backward }: Entry, totals: Map<number, Tensor>): void {
-    const arrived = outputs.map((value) => totals.get(value));
-    if (arrived.every((dy) => dy === undefined)) return;
-    for (const value of outputs) totals.delete(value);
-    const shapeOf = (value: number): readonly number[] => tape.shapes[value] as readonly number[];
-    const work = (): void => {
-      const dy = arrived.map((own, index) => own ?? this.filled(shapeOf(outputs[index] as number), 0));
-      const given = backward(...dy);
-      for (const { name, value } of inputs) {
-        const gradient = given[name];
-        const made = typeof gradient === 'function' ? gradient() : gradient;
-        if (made) this.#collect(totals, value, fitted(this, made, shapeOf(value)));
-      }
-    };
-    try {
-      this.#recordedOn(undefined, () => this.scope(work));
-    } catch (error) {
-      throw inBackwardOf(call, error);
-    } finally {
-      for (const dy of arrived) dy?.free();
-    }
-  }
-
-  /** Adds a gradient that somebody else frees to what there is. */
-  #collect(totals: Map<number, Tensor>, value: number, gradient: Tensor): void {
-    const before = totals.get(value);
-    if (!before) {
-      totals.set(value, this.#holds.share(gradient));
-    } else if (this.#holds.isShared(before)) {
-      totals.set(value, this.#holds.share(this.add(before, gradient)));
-      before.free();
-    } else {
-      this.add(before, gradient, { inPlace: true });
-    }
+  /** Another handle in the place of y. */
+  #asVariable(y: Tensor, tape?: Tape): Variable {
+    const variable = this.#holds.share(y, Variable) as Variable;
+    variable.tape = tape;
+    y.free();
+    this.keep(variable);
+    return variable;
   }
 
   /** What a gradient depends on must stay as it is. */
@@ -347,6 +359,21 @@ export class RecordingGpu extends ComputeGpu {
 }
 
 const noGradient = (call: string): Error => invalidArgument(`${call}: this operation has no gradient`);
+
+/** The tensor of one element that a function returned. */
+function lossOf(call: string, loss: unknown): Tensor {
+  if (loss instanceof Promise) throw invalidArgument(`${call}: the function must not be async`);
+  if (loss instanceof Tensor && loss.size === 1) return loss;
+  const found = loss instanceof Tensor ? String(loss) : show(loss);
+  throw invalidArgument(`${call}: the function must return a tensor of one element, found ${found}`);
+}
+
+function checkFloats(call: string, name: string, tensor: Tensor, gpu: RecordingGpu): void {
+  if (!(tensor instanceof Tensor)) throw invalidArgument(`${call}: ${name} must be a tensor, found ${show(tensor)}`);
+  tensor.idFor(call, name, gpu);
+  if (/^(f32|b?f16)$/.test(tensor.dtype)) return;
+  throw invalidArgument(`${call}: ${name} is ${tensor}; there are gradients of f32, f16 and bf16`);
+}
 
 /** The tensor that the function of a checkpoint makes. */
 function madeBy(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[]): Tensor {
@@ -369,10 +396,4 @@ const only = (tensors: Record<string, Tensor>, wants: (name: string) => boolean)
 function independent(what: string, stop: string | undefined): Error {
   if (stop) return invalidArgument(`${what}: the result depends on it only through ${stop}, which has no gradient`);
   return invalidArgument(`${what}: the result does not depend on the inputs`);
-}
-
-/** Says of which call the gradient failed. */
-function inBackwardOf(call: string, error: unknown): unknown {
-  if (!(error instanceof WebggufError)) return error;
-  return new WebggufError(error.code, `gradient of ${call}: ${error.message}`, { cause: error });
 }

@@ -3,6 +3,7 @@
  */
 import type { Tensor } from '../tensor.js';
 import type { RecordingGpu } from './recording.js';
+import type { Variable } from './variable.js';
 
 /** Gradients by the names of inputs, f32; of another shape where the input was broadcast. A function is called last. */
 export type Given = Readonly<Record<string, Tensor | (() => Tensor) | undefined>>;
@@ -52,12 +53,20 @@ export class Tape {
   /** Tensors of the tape around this one that were used here. */
   readonly imports = new Set<Tensor>();
   readonly shapes: (readonly number[])[] = [];
+  /** Of the tape of variables: those that were used, by their values. */
+  readonly variables: Map<number, Variable> | undefined;
   readonly #values = new WeakMap<Tensor, number>();
   readonly #around: Tape | undefined;
+  readonly #known: WeakSet<Tensor> | undefined;
 
-  /** @param around the tape whose values can be used here */
-  constructor(around?: Tape) {
+  /**
+   * @param around the tape whose values can be used here
+   * @param known variables: each gets a number when it is used
+   */
+  constructor(around?: Tape, known?: WeakSet<Tensor>) {
     this.#around = around;
+    this.#known = known;
+    this.variables = known && new Map();
   }
 
   /** Gives a tensor a number. */
@@ -70,6 +79,11 @@ export class Tape {
   /** The number of a tensor, if the gradient depends on it. */
   valueOf(tensor: Tensor): number | undefined {
     const own = this.#values.get(tensor);
+    if (own === undefined && this.#known?.has(tensor)) {
+      const value = this.add(tensor);
+      this.variables?.set(value, tensor as Variable);
+      return value;
+    }
     if (own !== undefined || this.#around?.valueOf(tensor) === undefined) return own;
     this.imports.add(tensor);
     return this.add(tensor);

@@ -128,18 +128,92 @@ test('a quantised matrix lets the gradient through, half precision gets it in f3
   );
 });
 
+test('variables: backward adds up what grad gives, and what is forgotten is not recorded', async () => {
+  const found = await onGpu(async (gpu, { Sgd }) => {
+    const numbers = Array.from({ length: 12 }, (_, i) => Math.sin(i));
+    const x = gpu.tensor(numbers, [3, 4]);
+    const lossOf = ({ w, b }) => {
+      const kernel = gpu.reshape(gpu.narrow(w, 0, 0, 3), [4, 3, 1]);
+      const y = gpu.conv1d(gpu.reshape(gpu.matmul(x, w, { bias: b }), [1, 3, 4]), kernel);
+      const deep = gpu.checkpoint((h) => gpu.attention(gpu.tanh(h), h, gpu.mul(h, b)), gpu.reshape(y, [4, 4]));
+      return gpu.sum(gpu.mul(deep, deep));
+    };
+    const make = () => ({ w: gpu.tensor(numbers.concat(1, 2, 3, 4), [4, 4]), b: gpu.tensor([1, 2, 3, 4]) });
+    const read = async (tensors) => Promise.all(Object.values(tensors).map(async (t) => [...(await t.data())]));
+    const expected = await read(gpu.grad(lossOf, make()));
+    const plain = make();
+    const p = { w: gpu.variable(plain.w), b: gpu.variable(plain.b) };
+    const grads = () => ({ w: p.w.grad, b: p.b.grad });
+    const failure = (call) => {
+      try {
+        return `gave ${call()}`;
+      } catch ({ code, message }) {
+        return `${code}: ${message}`;
+      }
+    };
+    const loss = gpu.scope(() => lossOf(p));
+    loss.backward();
+    const once = await read(grads());
+    const again = failure(() => loss.backward());
+    gpu.scope(() => gpu.backward(lossOf(p)));
+    const twice = await read(grads());
+    const optimizer = new Sgd(gpu, p, { learningRate: 0.01 });
+    const before = await read(p);
+    optimizer.step();
+    const after = await read(p);
+    optimizer.zeroGrad();
+    return {
+      freed: plain.w.freed,
+      ...{ expected, once, twice, before, after, again },
+      cleared: p.w.grad === undefined,
+      early: failure(() => optimizer.step()),
+      unknown: failure(() => gpu.backward(gpu.noGrad(() => lossOf(p)))),
+      place: failure(() => gpu.exp(p.w, { inPlace: true })),
+      type: failure(() => gpu.variable(gpu.tensor(Uint32Array.of(1)))),
+      inside: failure(() => gpu.grad(() => gpu.backward(lossOf(p)), x)),
+      missed: failure(() => gpu.backward(gpu.sum(x))),
+    };
+  });
+  assert.ok(found.freed && found.cleared);
+  found.expected.forEach((values, i) => {
+    near(found.once[i], values, `gradient ${i}`);
+    near(
+      found.twice[i],
+      values.map((value) => 2 * value),
+      `gradient ${i} of two calls`,
+    );
+    near(
+      found.after[i],
+      found.before[i].map((value, at) => value - 0.02 * values[at]),
+      `parameter ${i} after a step`,
+    );
+  });
+  const computed = /^invalid_argument: backward: \[\] f32 was not computed from variables, or only before the last/;
+  for (const name of ['again', 'unknown', 'missed']) assert.match(found[name], computed, name);
+  assert.match(found.early, /^invalid_argument: Sgd.step: no gradients yet$/);
+  assert.match(found.place, /^invalid_argument: exp: x \(\[4, 4\] f32\) is needed for a gradient/);
+  assert.match(found.type, /^invalid_argument: variable: x is \[1\] u32; there are gradients of f32, f16 and bf16$/);
+  assert.match(found.inside, /^invalid_argument: backward: within grad or noGrad/);
+});
+
 test('memory: nothing is left, a checkpoint needs less, and scopes and errors free all', async () => {
   const found = await onGpu(async (_, { Gpu }) => {
     const { TensorEngine } = await import('/dist/wasm/webgguf.js');
     const { prototype } = TensorEngine;
-    const [live, own] = [new Set(), { ...Object.getOwnPropertyDescriptors(prototype) }];
+    const [live, own] = [new Map(), { ...Object.getOwnPropertyDescriptors(prototype) }];
     let most = 0;
+    const bytes = () => [...live.values()].reduce((sum, size) => sum + size, 0);
     const note = (handles) => {
-      for (const { id } of handles) live.add(id);
-      most = Math.max(most, live.size);
+      for (const { id, shape } of handles) live.set(id, 4 * shape.reduce((product, length) => product * length, 1));
+      most = Math.max(most, bytes());
     };
     prototype.run = function (...args) {
       const handles = own.run.value.apply(this, args);
+      note(handles);
+      return handles;
+    };
+    prototype.shader = function (...args) {
+      const handles = own.shader.value.apply(this, args);
       note(handles);
       return handles;
     };
@@ -157,14 +231,14 @@ test('memory: nothing is left, a checkpoint needs less, and scopes and errors fr
     const counts = {};
     const count = (name, work) => {
       most = 0;
-      const before = live.size;
+      const [before, size] = [live.size, bytes()];
       let thrown = '';
       try {
         work();
       } catch (error) {
         thrown = error.message;
       }
-      counts[name] = { left: live.size - before, most: most - before, thrown };
+      counts[name] = { left: live.size - before, most: most - size, thrown };
     };
     const block = (h) => gpu.tanh(gpu.matmul(gpu.silu(gpu.matmul(gpu.gelu(h), x)), x));
     const deep = (around) => () => {
@@ -181,6 +255,37 @@ test('memory: nothing is left, a checkpoint needs less, and scopes and errors fr
         )
         .free(),
     );
+    // Layers of five activations of 4 KiB, with weights of 256 bytes.
+    const [h, w] = [gpu.filled([128, 8], 0.1), gpu.filled([8, 8], 0.1)];
+    const wide = (y) => gpu.tanh(gpu.matmul(gpu.silu(gpu.matmul(gpu.gelu(y), w)), w));
+    const layers = (number, around) => () => {
+      let y = h;
+      for (let layer = 0; layer < number; layer += 1) y = around(y);
+      return gpu.sum(y);
+    };
+    const kept = (y) => gpu.checkpoint(wide, y);
+    for (const number of [4, 12]) {
+      count(`all of ${number} layers`, () => gpu.grad(layers(number, wide), w).free());
+      count(`inputs of ${number} layers`, () => gpu.grad(layers(number, kept), w).free());
+    }
+    count('backward', () => {
+      const v = gpu.variable(gpu.copy(w));
+      gpu.scope(() => gpu.backward(gpu.sum(wide(gpu.checkpoint(wide, gpu.matmul(h, v))))));
+      gpu.free(v, v.grad);
+    });
+    count('backward with an error', () => {
+      const v = gpu.variable(gpu.copy(w));
+      let calls = 0;
+      const odd = (y) => {
+        calls += 1;
+        return calls > 1 ? gpu.matmul(y, gpu.zeros([3, 3])) : gpu.exp(y);
+      };
+      try {
+        gpu.scope(() => gpu.backward(gpu.sum(gpu.exp(gpu.checkpoint(odd, gpu.mul(v, gpu.exp(v)))))));
+      } finally {
+        v.free();
+      }
+    });
     count('valueAndGrad', () => gpu.freeAll(gpu.valueAndGrad(deep(block), [x, { x }])));
     count('in a scope', () => gpu.scope(() => void gpu.valueAndGrad(deep(block), { x })));
     count('freed inside', () => {
@@ -214,12 +319,15 @@ test('memory: nothing is left, a checkpoint needs less, and scopes and errors fr
   });
   const { counts } = found;
   for (const [name, { left }] of Object.entries(counts)) assert.equal(left, 0, `${name} leaves ${left} tensors`);
-  assert.ok(counts.checkpoint.most < counts.grad.most * 0.6, JSON.stringify(counts));
-  for (const name of ['grad', 'checkpoint', 'valueAndGrad', 'in a scope', 'freed inside']) {
+  const grown = (what) => (counts[`${what} of 12 layers`].most - counts[`${what} of 4 layers`].most) / 8;
+  assert.equal(grown('inputs'), 4096, 'a layer whose inputs are kept');
+  assert.ok(grown('all') >= 4 * 4096, `a layer of which all is kept takes ${grown('all')} bytes`);
+  for (const name of ['grad', 'checkpoint', 'backward', 'valueAndGrad', 'in a scope', 'freed inside']) {
     assert.equal(counts[name].thrown, '', name);
   }
   assert.equal(counts['an error in the function'].thrown, 'mine');
   assert.match(counts['no gradient'].thrown, /^sinkhorn: this operation has no gradient/);
+  assert.match(counts['backward with an error'].thrown, /^gradient of checkpoint: matmul: .*\[3, 3\] f32/);
   assert.match(counts['an error in the backward pass'].thrown, /^gradient of checkpoint: matmul: .*\[3, 3\] f32/);
   assert.deepEqual(found.after, [1, 2, 3, 4]);
 });
@@ -283,5 +391,32 @@ test('wrong use says what is wrong', async () => {
   wrong('limit', 'clipGradNorm: the limit must be above 0, found 0');
   wrong('nan', 'item: the loss is NaN');
   assert.equal(messages.unused, '0,0 [2] f32');
+});
+
+test('memory that does not suffice and a lost device: what is read next says so', async () => {
+  const found = await onGpu(async (_, { AdamW, Gpu }) => {
+    const request = GPUAdapter.prototype.requestDevice;
+    const devices = [];
+    GPUAdapter.prototype.requestDevice = async function (...args) {
+      devices.push(await request.apply(this, args));
+      return devices.at(-1);
+    };
+    const after = async (happens) => {
+      const gpu = await Gpu.create();
+      const w = gpu.tensor([1, 2, 3]);
+      const optimizer = new AdamW(gpu, w);
+      const { value, gradients } = gpu.valueAndGrad(() => gpu.sum(gpu.exp(w)), w);
+      optimizer.step(gradients);
+      await happens(devices.at(-1));
+      const error = await value.item().catch(({ code }) => code);
+      gpu.destroy();
+      return error;
+    };
+    const full = new GPUUncapturedErrorEvent('uncapturederror', { error: new GPUOutOfMemoryError('no room') });
+    const codes = [await after((device) => device.dispatchEvent(full)), await after((device) => device.destroy())];
+    GPUAdapter.prototype.requestDevice = request;
+    return codes;
+  });
+  assert.deepEqual(found, ['out_of_memory', 'device_lost']);
   await page.close();
 });

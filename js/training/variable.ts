@@ -1,0 +1,32 @@
+/**
+ * Tensors whose gradients are remembered.
+ */
+import type { DType } from '../dtypes.js';
+import { type FloatTensor, type Owner, Tensor } from '../tensor.js';
+import type { TensorHandle } from '../wasm/webgguf.js';
+import type { Tape } from './tape.js';
+
+/** What computes gradients. @internal */
+export interface Differentiator extends Owner {
+  backward(loss: Tensor): void;
+}
+
+/** What `gpu.variable` gives, and what is computed from it. */
+export class Variable<D extends DType = DType> extends Tensor<D> {
+  /** Of what `gpu.variable` gave: the sum of the gradients that `backward` found, f32. */
+  grad: FloatTensor | undefined;
+  /** What it was computed on: as long as a result is reachable, so is what its gradient needs. @internal */
+  tape: Tape | undefined;
+  readonly #owner: Differentiator;
+
+  /** @internal */
+  constructor(owner: Owner, handle: TensorHandle) {
+    super(owner, handle);
+    this.#owner = owner as Differentiator;
+  }
+
+  /** As `gpu.backward` of this tensor. */
+  backward(): void {
+    this.#owner.backward(this);
+  }
+}
