@@ -3,7 +3,7 @@
 
 import { WasmModel } from '../dist/index.js';
 import { checkNames, wrong } from './address.js';
-import { compareForced, compareGreedy } from './answers-compare.js';
+import { compareForced, compareGreedy, nearTieWhereRounded } from './answers-compare.js';
 import { element } from './kernels-table.js';
 import { errorReport, postReport } from './post-report.js';
 
@@ -60,14 +60,15 @@ function showCounts() {
 // ---- running --------------------------------------------------------------------------------------------------------
 
 /** The model's answers on this device, compared with llama.cpp's. */
-async function answer({ url, precision, prompt, forced: given, exact }) {
+async function answer({ url, precision, prompt, forced: given, exact, rounding }) {
   const begun = performance.now();
   const model = await WasmModel.load(url, { backend, precision, cache: false });
   try {
     adapter = model.info.adapter || model.info.backend;
     const options = { temperature: 0, ignoreEos: true, maxTokens: exact.greedy.length };
     const { ids } = await model.generate(prompt, options).result;
-    const greedy = compareGreedy([...ids], exact);
+    const nearTie = precision === 'exact' ? undefined : nearTieWhereRounded({ rounding });
+    const greedy = compareGreedy([...ids], exact, { nearTie });
     // Log-probabilities are computed without rounding whatever the precision: once is enough.
     const forced = precision === 'exact' ? compareForced(await model.evaluate(given), exact) : undefined;
     const agrees = greedy.agrees && (forced?.agrees ?? true);

@@ -135,6 +135,6 @@ export function agree({ top1, logprobs }, wanted) {
 /** Greedy ids are equal up to the first near tie. */
 export function sameGreedy(generated, wanted) {
   isIntegers(generated, PREDICT);
-  const { equal, agrees } = compareGreedy(generated, wanted, PREDICT);
+  const { equal, agrees } = compareGreedy(generated, wanted, { count: PREDICT });
   assert.ok(agrees, `greedy text differs at ${equal}: ${generated[equal]}, not ${wanted.greedy[equal]}`);
 }
