@@ -56,9 +56,13 @@ export function tensorShaders() {
   return names.map((name) => [`#file ${name}`, ...stripped(name), ''].join('\n')).join('');
 }
 
+/** Functions that shaders of formulas have: js/compute/region-code.ts. */
+const libraries = () => ({ math: expand('shared/math') });
+
 /** Writes the modules. */
 export function writeShaders() {
-  const lines = computeShaders().map(({ name, shader }) => `export const ${name} = ${JSON.stringify(shader)};\n`);
+  const made = [...computeShaders().map(({ name, shader }) => [name, shader]), ...Object.entries(libraries())];
+  const lines = made.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`);
   fs.mkdirSync(path.dirname(SHADERS), { recursive: true });
   fs.writeFileSync(SHADERS, lines.join(''));
   fs.writeFileSync(TENSOR_SHADERS, `export const tensorShaders = ${JSON.stringify(tensorShaders())};\n`);

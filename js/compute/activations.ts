@@ -3,7 +3,7 @@
  */
 import type { FloatTensor, Tensor } from '../tensor.js';
 import { finite, floats, known, vector } from './checks.js';
-import { Dispatcher } from './dispatch.js';
+import { RegionOperations } from './regions.js';
 import { invalidArgument } from '../errors.js';
 
 /** Options of {@link ActivationOperations.batchNorm}. */
@@ -17,7 +17,7 @@ export interface BatchNormOptions {
 }
 
 /** Operations on each element. */
-export abstract class ActivationOperations extends Dispatcher {
+export abstract class ActivationOperations extends RegionOperations {
   /** x · min(max(x + 3, 0), 6) / 6 (Howard et al. 2019, arXiv 1905.02244). */
   hardSwish(x: Tensor): FloatTensor {
     return this.fuse([floats('hardSwish', 'x', x)], (x) => x.mul(x.add(3).max(0).min(6)).mul(1 / 6));

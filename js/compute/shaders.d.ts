@@ -27,3 +27,6 @@ export const poolGrad: Shader;
 export const upsample: Shader;
 export const welchPower: Shader;
 export const welchSegments: Shader;
+
+/** shaders/shared/math.wgsl. */
+export const math: string;

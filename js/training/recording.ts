@@ -4,7 +4,9 @@
 import { invalidArgument } from '../errors.js';
 import type { ShaderOptions, Work } from '../compute/dispatch.js';
 import { Gpu as ComputeGpu } from '../compute/index.js';
+import type { Leaf as Operand } from '../compute/region-code.js';
 import type { Shader } from '../compute/shaders.js';
+import type { Expression } from '../expression.js';
 import type { Extra, Inputs } from '../gpu-core.js';
 import { show } from '../options.js';
 import { type FloatTensor, Tensor } from '../tensor.js';
@@ -12,6 +14,7 @@ import type { TensorEngine } from '../wasm/webgguf.js';
 import { backwardOn } from './backward.js';
 import { Holds } from './holds.js';
 import { Loss } from './loss.js';
+import { evaluate } from './regions.js';
 import { ruleFor } from './rules.js';
 import { type Place, type Rule, Tape } from './tape.js';
 import { type Gradients, type Leaf, type TensorTree, leavesOf, rebuilt } from './tree.js';
@@ -241,6 +244,14 @@ export class RecordingGpu extends ComputeGpu {
       for (const { value } of placesOf(tape, given)) tape.stops.push({ call, value });
     }
     return outputs;
+  }
+
+  /** A formula that is too large for a rule is recorded in parts, each of which has its own. @internal */
+  protected override region(result: Expression, given: readonly Operand[]): FloatTensor {
+    const isRecorded = given.some(({ tensor }) => this.#tape?.valueOf(tensor) !== undefined);
+    if (!isRecorded) return super.region(result, given);
+    const tensors = Object.fromEntries(given.map(({ expression, tensor }) => [expression.op, tensor]));
+    return evaluate(this, result, tensors) as FloatTensor;
   }
 
   /** What gets here has no rule of its own. @internal */

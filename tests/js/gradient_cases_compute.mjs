@@ -16,6 +16,14 @@ const convolution = (method, [ofX, ofW, bias], options = {}) => ({
   },
 });
 
+/** More tensors and operations than one dispatch of `fuse` of the core takes. */
+const REGION = {
+  name: 'a formula of 23 steps over eight tensors',
+  inputs: [[[2, 3]], [[3]], [[2, 1]], [[2, 3]], [[1]], [[3]], [[2, 3]], [[2, 1]]],
+  gpu: (gpu, ...x) => gpu.fuse(x, (...x) => x.map((v, i) => v.mul(x[(i + 3) % 8]).sin()).reduce((a, b) => a.add(b))),
+  plain: ({ map }, ...x) => map((...x) => x.reduce((sum, v, i) => sum + Math.sin(v * x[(i + 3) % 8]), 0), [2, 3], ...x),
+};
+
 const CONVOLUTIONS = [
   convolution('conv1d', [[2, 3, 9], [4, 3, 3], 4], { stride: 2, padding: 1, activation: 'relu' }),
   convolution('conv2d', [[2, 2, 5, 4], [9, 2, 3, 2], 9], { padding: [1, 0] }),
@@ -170,4 +178,4 @@ const FOURIER = [
   },
 ];
 
-export const COMPUTE_CASES = [...CONVOLUTIONS, ...GRIDS, ...FOURIER];
+export const COMPUTE_CASES = [REGION, ...CONVOLUTIONS, ...GRIDS, ...FOURIER];

@@ -53,6 +53,7 @@ test('every operation has a case', async () => {
       'dispatchAll',
       'shader',
       'transform',
+      'region',
     ]);
     const names = [];
     for (let proto = ComputeGpu.prototype; proto !== Gpu.prototype; proto = Object.getPrototypeOf(proto)) {
@@ -94,6 +95,15 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
       neighbours: () => gpu.knn(gpu.zeros([5, 2]), { k: 5 }),
       metric: () => gpu.knn(gpu.zeros([5, 2]), { k: 2, metric: 'manhattan' }),
       points: () => gpu.knn(line, { k: 2 }),
+      formula: () => gpu.fuse(Array(17).fill(line), (x) => x),
+      steps: () =>
+        gpu.fuse([line], (x) =>
+          Array(257)
+            .fill(x)
+            .reduce((sum, value) => sum.add(value).neg()),
+        ),
+      broadcast: () => gpu.fuse([...Array(6).fill(line), gpu.zeros([4, 7])], (x) => x),
+      inPlace: () => gpu.fuse(Array(7).fill(line), (x) => x, { inPlace: true }),
       detrend: () => gpu.welch(line, { detrend: 'mean' }),
     };
     const outcome = (call) => {
@@ -132,12 +142,39 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
     neighbours: /knn: k must be an integer from 1 to 4, found 5/,
     metric: /knn: metric must be one of euclidean, cosine, found 'manhattan'/,
     points: /knn: points is \[2, 3, 7\] f32, 3 axes; \[N, D\] has 2/,
+    formula: /fuse: 17 tensors are given, at most 16 are possible/,
+    steps: /fuse: the expression has 512 steps, at most 256 are possible/,
+    broadcast: /fuse: .*\[4, 7\] f32 do not broadcast: along an axis, 3 and 4/,
+    inPlace: /fuse: inPlace takes up to 6 tensors and 16 steps, found more/,
     tensor: /hardSwish: x must be a tensor, found an array of 2/,
   };
   for (const [name, pattern] of Object.entries(expected)) {
     assert.match(messages[name], /^invalid_argument: /, name);
     assert.match(messages[name], pattern, name);
   }
+});
+
+test('a large formula is one dispatch, or as few as the buffers of the device allow', async () => {
+  const counts = await onGpu(async (gpu) => {
+    const { info, dispatch } = gpu;
+    const count = (slots, shapes) => {
+      const made = [];
+      gpu.info = { ...info, limits: { ...info.limits, maxStorageBuffersPerShaderStage: slots + 1 } };
+      gpu.dispatch = (call, shader, work) => {
+        made.push(Object.keys(work.inputs).length);
+        return dispatch.call(gpu, call, shader, work);
+      };
+      const tensors = shapes.map((shape) => gpu.zeros(shape));
+      gpu.fuse(tensors, (...x) => x.reduce((sum, value) => sum.add(value)));
+      delete gpu.dispatch;
+      gpu.info = info;
+      return made;
+    };
+    const [large, small] = [Array(16).fill([70, 50]), [[70, 50], ...Array(15).fill([50])]];
+    return { enough: count(9, large.slice(7)), large: count(7, large), small: count(7, small) };
+  });
+  // Seven tensors, then their sum and six more, then that and the last three; or six and all others in one buffer.
+  assert.deepEqual(counts, { enough: [9], large: [7, 7, 4], small: [7] });
 });
 
 test('peaks with wrong options are refused by the promise', async () => {

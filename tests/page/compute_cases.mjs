@@ -123,6 +123,61 @@ const offCentre = (shape) => {
   return { shape, values: values.map((value) => 500 + value / 32) };
 };
 
+/**
+ * A formula over tensors of these shapes and types, on a device that binds `slots` tensors and a result at once. The
+ * same function computes with numbers.
+ */
+function fused(given, shape, formula, { dtype, limit = 1e-5, slots } = {}) {
+  return [
+    'fuse',
+    (gpu) => {
+      const whole = (x, type) => (/32$/.test(type) && type !== 'f32' ? { ...x, values: x.values.map(Math.round) } : x);
+      const inputs = given.map(([of, type = 'f32'], i) => whole(numbers(of, i), type));
+      const tensors = inputs.map((x, i) => upload(gpu, x, given[i][1]));
+      const { info } = gpu;
+      if (slots) gpu.info = { ...info, limits: { ...info.limits, maxStorageBuffersPerShaderStage: slots + 1 } };
+      const y = gpu.fuse(tensors, formula, { dtype });
+      gpu.info = info;
+      const onNumbers = (...values) => formula(...values.map(reference.numeric)).value;
+      return [[y, { ...reference.broadcast(inputs, shape, onNumbers), limit }]];
+    },
+  ];
+}
+
+/** Every operation of expressions. */
+const everything = (x, y) => {
+  const positive = x.abs().add(0.25);
+  const smooth = [x.neg(), x.exp(), positive.log(), positive.sqrt(), positive.rsqrt(), x.sin(), x.cos(), x.tanh()];
+  const bent = [x.sigmoid(), x.relu(), x.silu(), x.gelu(), x.geluErf(), positive.pow(y), x.min(y), x.max(y)];
+  const yesNo = [x.equal(y), x.notEqual(y), x.less(y), x.lessEqual(y), x.greater(y), x.greaterEqual(y)];
+  const all = [...smooth, ...bent, ...yesNo, x.div(y.abs().add(1)), x.greater(0).where(y, x.mul(3))];
+  return all.reduce((sum, value, i) => sum.add(value.mul(i + 1)));
+};
+
+/** Σ cos(x + x · the next) · a number, over as many tensors as are given: none can be done without. */
+const chained = (...x) =>
+  x
+    .map((value, i) =>
+      value
+        .add(value.mul(x[(i + 1) % x.length]))
+        .cos()
+        .mul(i + 1.5),
+    )
+    .reduce((sum, value) => sum.add(value));
+
+const SUM = (...x) => x.reduce((sum, value) => sum.add(value));
+const FULL = [[3, 5, 7]];
+const MIXED = [
+  [[3, 5, 7]],
+  [[5, 7], 'f16'],
+  [[3, 1, 1], 'bf16'],
+  [[1, 5, 1], 'i32'],
+  [[], 'f32'],
+  [[7], 'f16'],
+  [[3, 5, 1]],
+  [[1, 5, 7], 'bf16'],
+];
+
 function unary(method, options, formula) {
   return [
     method,
@@ -429,6 +484,15 @@ export const CASES = [
   long(2 ** 17),
   long(2 ** 20),
   ...SCIPY.welch.map(welched),
+  fused([FULL, [[5, 1]]], FULL[0], everything, { limit: 1e-6 }),
+  fused(MIXED, FULL[0], chained),
+  fused([...MIXED, ...MIXED], FULL[0], chained),
+  fused([...MIXED, ...MIXED], FULL[0], chained, { slots: 7 }),
+  fused(Array(16).fill(FULL), FULL[0], SUM, { slots: 7 }),
+  fused(Array(16).fill([[3, 5, 7], 'bf16']), FULL[0], SUM, { slots: 7, limit: 1e-2 }),
+  fused(Array(7).fill([[2, 1, 3, 1, 2], 'f16']), [2, 1, 3, 1, 2], chained, { dtype: 'f32' }),
+  fused([...Array(4).fill([[129], 'i32']), ...Array(4).fill([[129], 'f16'])], [129], SUM),
+  fused([[[4, 1]], [[1, 3]], [[1]], [[1, 1]], [[]], [[3]], [[4, 3]]], [4, 3], (a, b, c) => a.mul(b).sub(c)),
   ...SCIPY.peaks.map(peaked),
   TONES,
   neighbours(numbers([203, 37]), { k: 15 }),

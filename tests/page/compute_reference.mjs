@@ -207,3 +207,63 @@ export function knn({ shape: [count, width], values }, { k, metric = 'euclidean'
   const rows = (list) => Array.from({ length: count }, (_, i) => Array.from(list.slice(i * k, (i + 1) * k)));
   return { distances: nearest.map(([d]) => d), indices: nearest.map(([, j]) => j), between, rows };
 }
+
+/** A formula over tensors that broadcast, whose shape is `shape`; `formula` takes an element of each. */
+export function broadcast(tensors, shape, formula) {
+  const values = from(shape, (place) =>
+    formula(
+      ...tensors.map((x) => {
+        const own = place.slice(shape.length - x.shape.length);
+        return x.values[
+          index(
+            x.shape,
+            own.map((at, axis) => (x.shape[axis] === 1 ? 0 : at)),
+          )
+        ];
+      }),
+    ),
+  );
+  return { shape, values };
+}
+
+/** (1 + erf(x / √2)) / 2 by its series, for x near 0. */
+function normalBelow(x) {
+  let [sum, term] = [0, x / Math.SQRT2];
+  for (let n = 0; n < 60; n += 1) {
+    sum += term / (2 * n + 1);
+    term *= -(x * x) / 2 / (n + 1);
+  }
+  return 0.5 + sum / Math.sqrt(Math.PI);
+}
+
+/** The operations of expressions on numbers. */
+const OPERATIONS = {
+  neg: (x) => -x,
+  ...Object.fromEntries(
+    ['abs', 'exp', 'log', 'sqrt', 'sin', 'cos', 'tanh', 'min', 'max', 'pow'].map((n) => [n, Math[n]]),
+  ),
+  rsqrt: (x) => 1 / Math.sqrt(x),
+  sigmoid: (x) => 1 / (1 + Math.exp(-x)),
+  ...ACTIVATIONS,
+  geluErf: (x) => x * normalBelow(x),
+  add: (x, y) => x + y,
+  sub: (x, y) => x - y,
+  mul: (x, y) => x * y,
+  div: (x, y) => x / y,
+  equal: (x, y) => Number(x === y),
+  notEqual: (x, y) => Number(x !== y),
+  less: (x, y) => Number(x < y),
+  lessEqual: (x, y) => Number(x <= y),
+  greater: (x, y) => Number(x > y),
+  greaterEqual: (x, y) => Number(x >= y),
+  where: (x, y, z) => (x === 0 ? z : y),
+};
+
+/** A number that has the methods of an expression. */
+export function numeric(value) {
+  const own = { value };
+  for (const [name, operation] of Object.entries(OPERATIONS)) {
+    own[name] = (...others) => numeric(operation(value, ...others.map((other) => other.value ?? other)));
+  }
+  return own;
+}
