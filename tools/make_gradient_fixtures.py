@@ -1,4 +1,5 @@
-"""Writes tests/fixtures/gradients.json: a small transformer's loss, gradients and optimizer steps, by PyTorch.
+"""Writes tests/fixtures/gradients.json: a small transformer's loss, gradients and optimizer steps, and loss and
+gradients of a net of convolutions, pooling and transforms, by PyTorch.
 
     python tools/make_gradient_fixtures.py    # torch 2.15, CPU, double precision
 
@@ -53,6 +54,30 @@ def loss_of(p):
     return F.cross_entropy(x @ p["embedding"].T, torch.tensor(TARGETS))
 
 
+NET = {
+    "x": (2, 4, 7, 8),
+    "w1": (6, 2, 3, 3),
+    "b1": (6,),
+    "weight": (6,),
+    "bias": (6,),
+    "w2": (6, 3, 2, 2),
+    "w3": (3, 3, 3),
+}
+
+
+def net_loss(p):
+    y = F.conv2d(p["x"], p["w1"], p["b1"], stride=(1, 2), padding=(2, 1), dilation=(2, 1), groups=2)
+    y = F.group_norm(F.silu(y), 3, p["weight"], p["bias"], eps=1e-5)
+    y = F.conv_transpose2d(y, p["w2"], stride=2, padding=1, output_padding=1, groups=1)
+    y = F.max_pool2d(F.leaky_relu(y), 3, stride=2, padding=1)
+    y = F.interpolate(y, size=(5, 6), mode="bilinear", align_corners=False)
+    y = F.avg_pool2d(F.elu(y), (2, 3), stride=1, padding=1, count_include_pad=False)
+    y = F.conv1d(F.pad(y, (1, 2, 1, 0), mode="reflect").flatten(2), p["w3"], padding=1)
+    z = torch.view_as_real(torch.fft.rfft(y))
+    back = torch.fft.irfft(torch.view_as_complex(z * z), n=y.shape[-1])
+    return (F.hardswish(back) * y).mean()
+
+
 def trained(initial, optimizer, steps=3):
     p = {name: value.clone().requires_grad_() for name, value in initial.items()}
     made = optimizer(p.values())
@@ -80,6 +105,10 @@ def main():
     p = {name: value.clone().requires_grad_() for name, value in initial.items()}
     loss = loss_of(p)
     loss.backward()
+    net = {name: torch.randn(shape).float().double() for name, shape in NET.items()}
+    parts = {name: value.clone().requires_grad_() for name, value in net.items()}
+    of_net = net_loss(parts)
+    of_net.backward()
     fixture = {
         "torch": torch.__version__.split("+")[0],
         "ids": IDS,
@@ -90,6 +119,12 @@ def main():
         "gradients": rounded({name: value.grad for name, value in p.items()}),
         "AdamW": trained(initial, lambda p: torch.optim.AdamW(p, lr=0.05, betas=(0.8, 0.95), weight_decay=0.1)),
         "Sgd": trained(initial, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)),
+        "net": {
+            "shapes": NET,
+            "parameters": {name: value.float().flatten().tolist() for name, value in net.items()},
+            "loss": of_net.item(),
+            "gradients": rounded({name: value.grad for name, value in parts.items()}),
+        },
     }
     OUT.write_text(json.dumps(fixture) + "\n")
 

@@ -192,7 +192,7 @@ export class RecordingGpu extends ComputeGpu {
   }
 
   /** Runs what is no operation of the engine, with a rule of its own. @internal */
-  protected custom(
+  custom(
     call: string,
     inputs: Inputs,
     work: () => Tensor | [y: Tensor, ...forRule: Tensor[]],

@@ -3,6 +3,7 @@
  */
 import type { Step } from '../expression.js';
 import { fuseRule, selectRule, scaleRule, stepRule } from './rules-elementwise.js';
+import { matmulGroupedRule } from './rules-experts.js';
 import { gatedRule, gateUpRule, matmulRule, projectRule } from './rules-matrix.js';
 import { attentionRule, ropeRule } from './rules-model.js';
 import {
@@ -15,6 +16,7 @@ import {
   transposeRule,
 } from './rules-movement.js';
 import { cumsumRule, layerNormRule, reduceRule, rmsNormRule, softmaxRule, topKRule } from './rules-rows.js';
+import { selectiveScanRule } from './rules-scan.js';
 import type { Rule } from './tape.js';
 
 const RULES: Record<string, Rule> = {
@@ -33,6 +35,7 @@ const RULES: Record<string, Rule> = {
   scatterAdd: scatterAddRule,
   embedding: embeddingRule,
   matmul: matmulRule,
+  matmulGrouped: matmulGroupedRule,
   project: projectRule,
   gateUp: gateUpRule,
   gated: gatedRule,
@@ -44,6 +47,7 @@ const RULES: Record<string, Rule> = {
   layerNorm: layerNormRule,
   attention: attentionRule,
   rope: ropeRule,
+  selectiveScan: selectiveScanRule,
 };
 
 const COMPARISONS = new Set(['equal', 'notEqual', 'less', 'lessEqual', 'greater', 'greaterEqual']);

@@ -16,7 +16,7 @@ export function numbers(name, count, low = -1, high = 1) {
 
 export const size = (shape) => shape.reduce((product, n) => product * n, 1);
 
-/** The inputs of a case, `{values, shape}`. */
+/** The inputs of a case, `{values, shape}`; of the last `fixed` no gradient is taken. */
 export const inputsOf = ({ name, inputs }) =>
   inputs.map(([shape, low, high], at) => ({ shape, values: numbers(`${name} ${at}`, size(shape), low, high) }));
 
@@ -65,6 +65,7 @@ const ELEMENTWISE = [
   },
   {
     name: 'a formula of 16 steps over six broadcast tensors',
+    fixed: 4, // each gradient is some shaders, which take SwiftShader half a second each
     inputs: [[[2, 3], 0.5, 1], [[3]], [[2, 1]], [[2, 3]], [[1]], [[3]]],
     gpu: (gpu, ...x) =>
       gpu.fuse(x, (a, b, c, d, e, f) => {
@@ -352,7 +353,66 @@ const logLoss = (rows, targets, width) => {
 const TARGETS = [4, -1, 0, 2, 4];
 const targets = (gpu) => gpu.tensor(Int32Array.from(TARGETS));
 
+/** By the definition; `of` says what of y and the last state. */
+function scanned({ x, delta, a, b, c, d, state }) {
+  const [[batch, length, channels], n] = [x.shape, a.shape[1]];
+  const h = state ? Float64Array.from(state.values) : new Float64Array(batch * channels * n);
+  const y = new Float64Array(batch * length * channels);
+  for (let i = 0; i < y.length; i += 1) {
+    const [row, channel] = [Math.floor(i / channels), i % channels];
+    y[i] = d ? d.values[channel] * x.values[i] : 0;
+    for (let j = 0; j < n; j += 1) {
+      const at = (Math.floor(row / length) * channels + channel) * n + j;
+      const kept = Math.exp(delta.values[i] * a.values[channel * n + j]) * h[at];
+      h[at] = kept + delta.values[i] * b.values[row * n + j] * x.values[i];
+      y[i] += c.values[row * n + j] * h[at];
+    }
+  }
+  return { y, h };
+}
+
+const scan = (name, [batch, length, channels, n], isWhole) => {
+  const rows = [batch, length, channels];
+  const all = [[rows], [rows, 0.1, 1], [[channels, n], -2, -0.1], [[batch, length, n]], [[batch, length, n]]];
+  const named = ([x, delta, a, b, c, d, state]) => ({ x, delta, a, b, c, d, state });
+  return {
+    name: `selectiveScan, ${name}`,
+    inputs: isWhole ? [...all, [[channels]], [[batch, channels, n]]] : all,
+    gpu: (gpu, ...inputs) => {
+      const { y, state } = gpu.selectiveScan(named(inputs));
+      return isWhole ? gpu.concat([gpu.reshape(y, [-1]), gpu.reshape(state, [-1])]) : y;
+    },
+    plain: (_, ...inputs) => {
+      const { y, h } = scanned(named(inputs));
+      return isWhole ? Float64Array.of(...y, ...h) : y;
+    },
+  };
+};
+
+/** Three experts; token 2 has one that does not exist. */
+const IDS = [0, 2, 1, 0, 2, 9, 1, 2];
+const experts = (ofX, isWeighted) => ({
+  name: `matmulGrouped of [${ofX}]${isWeighted ? ' with weights' : ''}`,
+  inputs: [[ofX], [[3, 5, 3]], ...(isWeighted ? [[[4, 2]]] : [])],
+  gpu: (gpu, x, w, weights) => gpu.matmulGrouped(x, w, u32(gpu, IDS, [4, 2]), weights),
+  plain: (_, x, w, weights) => {
+    const y = new Float64Array(isWeighted ? 20 : 40);
+    IDS.forEach((expert, slot) => {
+      const from = (ofX.length === 2 ? Math.floor(slot / 2) : slot) * 3;
+      for (let row = 0; row < 5 && expert < 3; row += 1) {
+        const product = sum([0, 1, 2].map((i) => w.values[(expert * 5 + row) * 3 + i] * x.values[from + i]));
+        y[(isWeighted ? Math.floor(slot / 2) : slot) * 5 + row] += product * (weights?.values[slot] ?? 1);
+      }
+    });
+    return y;
+  },
+});
+
 const MODELS = [
+  scan('y alone', [1, 1, 2, 1], false),
+  scan('with d, a state and the last state', [2, 4, 3, 2], true),
+  experts([4, 3], true),
+  experts([4, 2, 3], false),
   attention('four heads over two', {}),
   attention('causal with a window and a cap', { causal: true, window: 2, softCap: 3 }),
   {
@@ -455,10 +515,11 @@ export const CASES = [...ELEMENTWISE, ...MATRICES, ...MOVEMENT, ...ROWS, ...MODE
 /** The gradients that `gpu` has for a case, an array of numbers for each input. */
 export async function gradientsOn(gpu, item) {
   const inputs = inputsOf(item).map(({ values, shape }) => gpu.tensor(values, shape));
-  const gradients = gpu.grad(() => {
+  const loss = () => {
     const y = item.gpu(gpu, ...inputs);
     return gpu.sum(gpu.mul(y, gpu.tensor(weightsOf(item, y.size), y.shape)));
-  }, inputs);
+  };
+  const gradients = gpu.grad(loss, inputs.slice(0, inputs.length - (item.fixed ?? 0)));
   const found = await Promise.all(gradients.map((gradient) => gradient.data()));
   const shapes = gradients.map(({ shape }) => String(shape));
   gpu.free(inputs, gradients);
@@ -474,7 +535,7 @@ export function differences(references, item) {
     return y.reduce((total, value, i) => total + value * weights[i], 0);
   };
   const step = 1e-5;
-  return inputs.map(({ values }) =>
+  return inputs.slice(0, inputs.length - (item.fixed ?? 0)).map(({ values }) =>
     [...values].map((value, at) => {
       const [up, down] = [value + step, value - step].map((moved) => {
         values[at] = moved;
