@@ -629,28 +629,40 @@ async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
     assert_eq!(refused.code().as_str(), "invalid_argument");
 }
 
-/// What a page waits for after Stop.
+/// What a page waits for after Stop: 250 ms at most, or what that is on a busier machine than one that reads the whole
+/// prompt in six seconds. The middle of three, since others use the processors, too.
 #[wasm_bindgen_test]
 async fn a_cancel_within_a_long_prompt_takes_effect_soon() {
     let file = include_bytes!("../www/models/storyteller.gguf");
     let device = Rc::new(Device::open().await.expect("a WebGPU device"));
     let mut session = on_gpu(device.clone(), device.caps.clone(), file, 2048).await;
     let prompt = ids(1500, 3072);
-    let stop = Rc::new(Cell::new(false));
-    let (when, setter) = (Rc::new(Cell::new(0.0)), stop.clone());
-    let noted = when.clone();
-    wasm_bindgen_futures::spawn_local(async move {
-        sleep(150.0).await;
-        setter.set(true);
-        noted.set(now());
-    });
     let start = now();
-    let fed = session.feed(&prompt, 0, &stop).await.expect("a working device");
-    let (whole, after) = (now() - start, now() - when.get());
-    console_log!("{fed} of {} tokens in {whole:.0} ms; stopped {after:.0} ms after the cancel", prompt.len());
-    assert!(fed < prompt.len(), "the prompt takes longer than 150 ms here");
-    // On a busy machine a pass takes longer than ever; the whole prompt takes many times this.
-    assert!(after < 5000.0, "{after} ms from the cancel to the end");
+    session.feed(&prompt, 0, &Rc::new(Cell::new(false))).await.expect("a working device");
+    let whole = now() - start;
+    let mut waits = Vec::new();
+    for attempt in 1..=3u8 {
+        let stop = Rc::new(Cell::new(false));
+        let (when, setter) = (Rc::new(Cell::new(0.0)), stop.clone());
+        let noted = when.clone();
+        let into = whole * f64::from(attempt) / 8.0;
+        wasm_bindgen_futures::spawn_local(async move {
+            sleep(into).await;
+            setter.set(true);
+            noted.set(now());
+        });
+        let fed = session.feed(&prompt, 0, &stop).await.expect("a working device");
+        let wait = now() - when.get();
+        console_log!("{fed} of {} tokens; stopped {wait:.0} ms after the cancel at {into:.0} ms", prompt.len());
+        assert!(fed < prompt.len(), "the prompt takes longer than {into:.0} ms: {whole:.0} ms before");
+        waits.push(wait);
+    }
+    waits.sort_by(f64::total_cmp);
+    let most = 250f64.max(250.0 * whole / 6000.0);
+    assert!(
+        waits[1] < most,
+        "{waits:?} ms from cancels to their ends, {most:.0} wanted; the prompt takes {whole:.0} ms"
+    );
 }
 
 async fn sleep(ms: f64) {
