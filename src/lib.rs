@@ -1,5 +1,5 @@
 //! **webgguf**: GGUF language models in the browser on WebGPU, and tensors on the GPU from Rust.
-#![cfg_attr(any(target_arch = "wasm32", feature = "native"), doc = "", doc = include_str!("api/tensors.md"))]
+#![cfg_attr(feature = "tensors", doc = "", doc = include_str!("api/tensors.md"))]
 //!
 //! # Inside
 //!
@@ -10,9 +10,10 @@
 //! `reference` is their twin on the CPU and the way without a GPU.
 //!
 //! Only `gpu` knows wgpu and only `web` what JavaScript hands over. `web` and the parts of `runtime` that run models on
-//! the GPU exist on wasm32 alone, `gpu` and `api` also with the feature `native`; the rest compiles on any host.
+//! the GPU exist on wasm32 alone, `gpu` there and with the feature `tensors`, which `api` needs; the rest compiles on
+//! any host.
 
-#[cfg(any(target_arch = "wasm32", feature = "native"))]
+#[cfg(feature = "tensors")]
 mod api;
 #[cfg(feature = "harness")]
 pub mod compute;
@@ -21,7 +22,7 @@ pub mod error;
 pub mod formats;
 pub mod forward;
 pub mod gguf;
-#[cfg(any(target_arch = "wasm32", feature = "native"))]
+#[cfg(any(target_arch = "wasm32", feature = "tensors"))]
 pub mod gpu;
 #[cfg(feature = "harness")]
 pub mod harness;
@@ -37,6 +38,6 @@ pub mod tokenizer;
 pub mod web;
 mod yielding;
 
-#[cfg(any(target_arch = "wasm32", feature = "native"))]
+#[cfg(feature = "tensors")]
 pub use api::*;
 pub use error::{Error, ErrorCode, Result};

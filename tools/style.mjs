@@ -11,7 +11,7 @@ const MEASURED = /\.(rs|wgsl|js|mjs|ts|css|html|md|toml)$/;
 /** Written by programs. */
 const FOREIGN = /(^|\/)fixtures\//;
 
-const CLIPPY = ['clippy', '--quiet', '--all-targets', '--features', 'harness,native'];
+const CLIPPY = ['clippy', '--quiet', '--all-targets', '--features', 'harness,tensors'];
 const CHECKS = [
   { name: 'width', work: width },
   { name: 'biome ci', work: biome },

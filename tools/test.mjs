@@ -69,7 +69,7 @@ async function host() {
   const cargo = which('cargo', [path.join(cargoHome(), 'bin')]);
   const env = { ...rustEnv(path.dirname(cargo)), RUST_BACKTRACE: '1' };
   const hasDriver = findDriverManifest() !== null;
-  const args = ['test', '--features', hasDriver ? 'harness,native' : 'harness'];
+  const args = ['test', '--features', hasDriver ? 'harness,tensors' : 'harness'];
   // The driver's libraries are for the tests alone, not for the compiler.
   await run(cargo, [...args, '--no-run'], { env, timeoutMs: SUITE_MS });
   const options = { env: { ...env, ...driverEnv() }, timeoutMs: SUITE_MS };

@@ -1,5 +1,5 @@
 //! Shaders that models do not use: the WebAssembly of pages has their names, and a page fetches their text with its
-//! first `Gpu`. Builds for the host and with the feature `harness` have the text as that of all others.
+//! first `Gpu`. Builds for the host and with the features `harness` and `tensors` have the text as that of all others.
 
 use std::sync::OnceLock;
 
@@ -61,7 +61,7 @@ pub const FETCHED: &[&str] = &[
 /// Whether this build lacks the file.
 pub const fn is_fetched(file: &str) -> bool {
     let mut i = 0;
-    while cfg!(all(target_arch = "wasm32", not(feature = "harness"))) && i < FETCHED.len() {
+    while cfg!(all(target_arch = "wasm32", not(any(feature = "harness", feature = "tensors")))) && i < FETCHED.len() {
         if same(FETCHED[i].as_bytes(), file.as_bytes()) {
             return true;
         }

@@ -1,6 +1,6 @@
 //! Tensors from Rust: every operation against its reference, on odd shapes. Natively:
-//! `cargo test --features harness,native --test tensors`; in a browser as the other tests for wasm32.
-#![cfg(all(feature = "harness", any(target_arch = "wasm32", feature = "native")))]
+//! `cargo test --features harness,tensors --test tensors`; in a browser as the other tests for wasm32.
+#![cfg(all(feature = "harness", feature = "tensors"))]
 
 mod bench;
 mod elementwise;
