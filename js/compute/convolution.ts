@@ -1,8 +1,9 @@
 /**
  * Convolutions and their transposes.
  */
+import { isQuantised } from '../dtypes.js';
 import { invalidArgument } from '../errors.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import { type FloatTensor, Tensor } from '../tensor.js';
 import {
   at,
   axesOf,
@@ -20,6 +21,7 @@ import {
 import { grid, gridOf } from './dispatch.js';
 import { PoolingOperations } from './pooling.js';
 import * as shaders from './shaders.js';
+import { unfold } from './unfold.js';
 
 /** Options of convolutions. */
 export interface ConvOptions {
@@ -35,10 +37,12 @@ export interface ConvOptions {
   groups?: number | undefined;
   /** Applied at the end. Default: `'none'` */
   activation?: 'none' | 'relu' | 'silu' | 'gelu' | undefined;
+  /** Where w is quantised, a matrix [O, C · K · ..]: the lengths of its kernels. Default: 1 */
+  kernel?: PerAxis | undefined;
 }
 
 /** Options of transposed convolutions. */
-export interface ConvTransposeOptions extends ConvOptions {
+export interface ConvTransposeOptions extends Omit<ConvOptions, 'kernel'> {
   /** Elements more behind the result: fewer than `stride` or `dilation`. Default: 0 */
   outputPadding?: PerAxis | undefined;
 }
@@ -75,7 +79,7 @@ export abstract class ConvolutionOperations extends PoolingOperations {
    * Convolution along one axis.
    *
    * @param x [N, C, L]
-   * @param w [O, C / groups, K]
+   * @param w [O, C / groups, K]; or quantised [O, C · K] with `kernel: K`, for which x is stored K times
    * @returns f32 [N, O, ..]
    * @throws {WebggufError} `invalid_argument` where shapes, types or options do not fit
    *
@@ -116,6 +120,7 @@ export abstract class ConvolutionOperations extends PoolingOperations {
 
   #forward(call: string, x: Tensor, w: Tensor, axes: number, options?: ConvOptions): FloatTensor {
     ranked(call, 'x', x, axesOf(axes));
+    if (w instanceof Tensor && isQuantised(w.dtype)) return this.#quantised(call, x, w, axes, options);
     ranked(call, 'w', w, ['O', 'C / groups', ...axesOf(axes).slice(2)]);
     const plan = planOf(call, known(call, options, NAMES), axes, at(w.shape, 0));
     const [inputs, outputs, wanted] = [at(x.shape, 1), at(w.shape, 0), at(w.shape, 1) * plan.groups];
@@ -125,17 +130,34 @@ export abstract class ConvolutionOperations extends PoolingOperations {
     if (outputs % plan.groups !== 0) {
       throw invalidArgument(`${call}: w is ${w}; ${plan.groups} groups do not divide ${outputs} channels`);
     }
-    const out = x.shape.slice(2).map((size, axis) => {
-      const reach = at(plan.dilation, axis) * (at(w.shape, 2 + axis) - 1) + 1;
-      const places = size + 2 * at(plan.padding, axis) - reach;
-      if (places >= 0) return Math.floor(places / at(plan.stride, axis)) + 1;
-      const padded = `${size} elements with padding ${at(plan.padding, axis)}`;
-      throw invalidArgument(`${call}: x is ${x} and w ${w}; ${padded} are fewer than the ${reach} of the kernel`);
-    });
+    const out = placesOf(call, [x, w], w.shape.slice(2), plan);
     return this.scope(() => {
       const [taps, rows] = [w.size / outputs / at(w.shape, 1), outputs / plan.groups];
       const grouped = this.reshape(w, [plan.groups, rows, at(w.shape, 1), taps]);
       return this.#run(call, x, this.transpose(grouped, [3, 2, 0, 1]), w, { ...plan, out });
+    });
+  }
+
+  /** A product of matrices: w stays as it is, and x becomes rows. */
+  #quantised(call: string, x: Tensor, w: Tensor, axes: number, options?: ConvOptions): FloatTensor {
+    const { kernel: lengths = 1, ...rest } = known(call, options, [...NAMES, 'kernel']);
+    const [samples, channels] = x.shape as [number, number];
+    const [outputs, width] = w.shape as [number, number];
+    const [plan, kernel] = [planOf(call, rest, axes, outputs), perAxis(call, 'kernel', lengths, axes, 1)];
+    const wanted = kernel.reduce((product, length) => product * length, channels);
+    if (width !== wanted) throw invalidArgument(`${call}: x is ${x} and w ${w}; w must be [O, ${wanted}]`);
+    if (plan.groups > 1)
+      throw invalidArgument(`${call}: w is ${w}; ${plan.groups} groups need a w that is not quantised`);
+    const out = placesOf(call, [x, w], kernel, plan);
+    return this.scope(() => {
+      const rows = unfold(this, x.dtype === 'f32' ? x : this.cast(x, 'f32'), { ...plan, kernel, out });
+      const { bias, activation = 'none' } = rest;
+      const y = this.matmul(rows, w, {
+        transposeB: true,
+        bias,
+        ...(activation === 'none' ? {} : { activation }),
+      });
+      return this.reshape(this.transpose(this.reshape(y, [samples, -1, outputs])), [samples, outputs, ...out]);
     });
   }
 
@@ -223,6 +245,17 @@ export abstract class ConvolutionOperations extends PoolingOperations {
       workgroups: isDirect ? gridOf(columns * groups * rows) : grid(tiles(side)),
     });
   }
+}
+
+/** Places of the result along each axis. */
+function placesOf(call: string, [x, w]: [Tensor, Tensor], kernel: readonly number[], plan: Plan): number[] {
+  return x.shape.slice(2).map((size, axis) => {
+    const reach = at(plan.dilation, axis) * (at(kernel, axis) - 1) + 1;
+    const places = size + 2 * at(plan.padding, axis) - reach;
+    if (places >= 0) return Math.floor(places / at(plan.stride, axis)) + 1;
+    const padded = `${size} elements with padding ${at(plan.padding, axis)}`;
+    throw invalidArgument(`${call}: x is ${x} and w ${w}; ${padded} are fewer than the ${reach} of the kernel`);
+  });
 }
 
 /** Options with defaults, checked; y has `outputs` channels. */

@@ -3,7 +3,8 @@
  */
 import type { PerAxis } from '../compute/checks.js';
 import type { ConvOptions, ConvTransposeOptions } from '../compute/convolution.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import { isQuantised } from '../dtypes.js';
+import { type FloatTensor, Tensor } from '../tensor.js';
 import { fitted } from './fit.js';
 import { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';
@@ -42,6 +43,8 @@ export class ConvolutionGradients extends RecordingGpu {
     options: ConvTransposeOptions | undefined,
     work: () => Tensor,
   ): FloatTensor {
+    // A product, which is recorded with what is around it.
+    if (w instanceof Tensor && isQuantised(w.dtype)) return work() as FloatTensor;
     return this.custom(call, { x, w, bias: options?.bias }, work, ruleOf(call, options ?? {}));
   }
 }

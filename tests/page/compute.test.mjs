@@ -68,6 +68,7 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
   const messages = await onGpu(async (gpu, { WebggufError }) => {
     const [image, line] = [gpu.zeros([1, 3, 5, 5]), gpu.zeros([2, 3, 7])];
     const [kernel, words] = [gpu.zeros([4, 2, 3, 3]), gpu.zeros([1, 3, 5, 5], 'u32')];
+    const quantised = gpu.tensor(new Uint8Array(4 * 34), [2, 64], 'q8_0');
     const calls = {
       channels: () => gpu.conv2d(image, kernel),
       groups: () => gpu.conv2d(gpu.zeros([1, 6, 5, 5]), kernel, { groups: 3 }),
@@ -95,6 +96,9 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
       neighbours: () => gpu.knn(gpu.zeros([5, 2]), { k: 5 }),
       metric: () => gpu.knn(gpu.zeros([5, 2]), { k: 2, metric: 'manhattan' }),
       points: () => gpu.knn(line, { k: 2 }),
+      matrix: () => gpu.conv2d(gpu.zeros([1, 32, 5, 5]), quantised, { kernel: 3 }),
+      grouped: () => gpu.conv2d(gpu.zeros([1, 64, 5, 5]), quantised, { groups: 2 }),
+      lengths: () => gpu.conv2d(image, kernel, { kernel: 3 }),
       formula: () => gpu.fuse(Array(17).fill(line), (x) => x),
       steps: () =>
         gpu.fuse([line], (x) =>
@@ -142,6 +146,9 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
     neighbours: /knn: k must be an integer from 1 to 4, found 5/,
     metric: /knn: metric must be one of euclidean, cosine, found 'manhattan'/,
     points: /knn: points is \[2, 3, 7\] f32, 3 axes; \[N, D\] has 2/,
+    matrix: /conv2d: x is \[1, 32, 5, 5\] f32 and w \[2, 64\] q8_0; w must be \[O, 288\]/,
+    grouped: /conv2d: w is \[2, 64\] q8_0; 2 groups need a w that is not quantised/,
+    lengths: /conv2d: there is no option 'kernel'; there are bias/,
     formula: /fuse: 17 tensors are given, at most 16 are possible/,
     steps: /fuse: the expression has 512 steps, at most 256 are possible/,
     broadcast: /fuse: .*\[4, 7\] f32 do not broadcast: along an axis, 3 and 4/,

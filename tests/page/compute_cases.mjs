@@ -46,6 +46,37 @@ function welched(item) {
   ];
 }
 
+/** Weights in blocks of 32 bytes with the scale 2^-7: Q8_0, which holds them without an error. */
+function blocks(gpu, { shape, values }) {
+  const bytes = values.map((value) => Math.min(Math.round(value * 128), 127));
+  const blocked = Array.from({ length: values.length / 32 }, (_, i) => [
+    0x00,
+    0x20,
+    ...bytes.slice(32 * i, 32 * i + 32),
+  ]);
+  const matrix = [shape[0], values.length / shape[0]];
+  return [
+    gpu.tensor(Uint8Array.from(blocked.flat()), matrix, 'q8_0'),
+    { shape, values: bytes.map((byte) => byte / 128) },
+  ];
+}
+
+/** A convolution whose weights are quantised: shapes of x and of w as if it were not. */
+function multiplied(method, ofX, ofW, { bias, ...options } = {}, type = 'f32') {
+  return [
+    method,
+    (gpu) => {
+      const x = numbers(ofX);
+      const [w, plain] = blocks(gpu, numbers(ofW, 1));
+      const offsets = bias ? vector(ofW[0], 2) : undefined;
+      const given = { ...options, kernel: ofW.slice(2), bias: offsets && gpu.tensor(offsets) };
+      const like = { ...options, bias: offsets };
+      for (const name of ['stride', 'padding', 'dilation']) like[name] &&= [like[name]].flat();
+      return [[gpu[method](upload(gpu, x, type), w, given), reference.conv(x, plain, like)]];
+    },
+  ];
+}
+
 /** Lists of numbers, and how many they are, as pairs for `failure`. */
 const lists = (gpu, found, expected) =>
   found.map((list, i) => [
@@ -483,6 +514,10 @@ export const CASES = [
   long(2 ** 16),
   long(2 ** 17),
   long(2 ** 20),
+  multiplied('conv2d', [2, 64, 5, 7], [9, 64, 1, 1], { bias: true, activation: 'relu' }),
+  multiplied('conv2d', [1, 32, 9, 8], [70, 32, 3, 2], { stride: [2, 3], padding: [1, 2], dilation: [1, 2] }, 'f16'),
+  multiplied('conv1d', [3, 32, 31], [5, 32, 3], { stride: [2], activation: 'silu' }),
+  multiplied('conv3d', [1, 16, 3, 4, 5], [3, 16, 2, 1, 2], { padding: [1, 0, 0], stride: [1, 1, 2] }),
   ...SCIPY.welch.map(welched),
   fused([FULL, [[5, 1]]], FULL[0], everything, { limit: 1e-6 }),
   fused(MIXED, FULL[0], chained),
