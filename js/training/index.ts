@@ -65,6 +65,5 @@ export class Gpu extends LossOperations {
 
 export type { CrossEntropyOptions } from './cross-entropy.js';
 export { AdamW, type AdamWOptions, Sgd, type SgdOptions } from './optimizers.js';
-export type { ValueAndGradients } from './recording.js';
-export type { Gradients, TensorTree } from './tree.js';
+export type { Gradients, TensorTree, ValueAndGradients } from './tree.js';
 export { Variable } from './variable.js';

@@ -17,16 +17,8 @@ import { Loss } from './loss.js';
 import { evaluate } from './regions.js';
 import { ruleFor } from './rules.js';
 import { type Place, type Rule, Tape } from './tape.js';
-import { type Gradients, type Leaf, type TensorTree, leavesOf, rebuilt } from './tree.js';
+import { type Gradients, type Leaf, type TensorTree, type ValueAndGradients, leavesOf, rebuilt } from './tree.js';
 import { Variable } from './variable.js';
-
-/** A loss with its gradients. */
-export interface ValueAndGradients<T extends TensorTree> {
-  /** What the function returned; `await value.item()` throws where it is NaN or infinite. */
-  readonly value: FloatTensor;
-  /** f32, in the form of the inputs. */
-  readonly gradients: Gradients<T>;
-}
 
 /** Operations that write into their first input. */
 const WRITING = new Set(['kvWrite']);
@@ -109,7 +101,8 @@ export class RecordingGpu extends ComputeGpu {
     const [result] = this.#record(around, 'checkpoint', named, {}, [y], ({ save, wants }) => {
       const kept = inputs.map(save);
       const leaves = Object.fromEntries([...kept, ...outside].map((tensor, index) => [`input ${index}`, tensor]));
-      return (dy) => this.replay(() => f(...kept), only(leaves, wants), dy as Tensor);
+      const wanted = Object.fromEntries(Object.entries(leaves).filter(([name]) => wants(name)));
+      return (dy) => this.replay(() => f(...kept), wanted, dy as Tensor);
     });
     return result as FloatTensor;
   }
@@ -248,8 +241,7 @@ export class RecordingGpu extends ComputeGpu {
 
   /** A formula that is too large for a rule is recorded in parts, each of which has its own. @internal */
   protected override region(result: Expression, given: readonly Operand[]): FloatTensor {
-    const isRecorded = given.some(({ tensor }) => this.#tape?.valueOf(tensor) !== undefined);
-    if (!isRecorded) return super.region(result, given);
+    if (!this.isRecorded(...given.map(({ tensor }) => tensor))) return super.region(result, given);
     const tensors = Object.fromEntries(given.map(({ expression, tensor }) => [expression.op, tensor]));
     return evaluate(this, result, tensors) as FloatTensor;
   }
@@ -400,9 +392,6 @@ function placesOf(tape: Tape, given: Record<string, Tensor>): Place[] {
     return value === undefined ? [] : [{ name, value }];
   });
 }
-
-const only = (tensors: Record<string, Tensor>, wants: (name: string) => boolean): Record<string, Tensor> =>
-  Object.fromEntries(Object.entries(tensors).filter(([name]) => wants(name)));
 
 function independent(what: string, stop: string | undefined): Error {
   if (stop) return invalidArgument(`${what}: the result depends on it only through ${stop}, which has no gradient`);

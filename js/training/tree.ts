@@ -11,6 +11,14 @@ export type TensorTree = Tensor | readonly TensorTree[] | { readonly [name: stri
 /** A tree of the same form, with the gradient in the place of each tensor. */
 export type Gradients<T> = T extends Tensor ? FloatTensor : { -readonly [K in keyof T]: Gradients<T[K]> };
 
+/** A loss with its gradients. */
+export interface ValueAndGradients<T extends TensorTree> {
+  /** What the function returned; `await value.item()` throws where it is NaN or infinite. */
+  readonly value: FloatTensor;
+  /** f32, in the form of the inputs. */
+  readonly gradients: Gradients<T>;
+}
+
 /** A tensor and where it lies, such as `inputs.layers[2].weight`. */
 export interface Leaf {
   readonly path: string;

@@ -19,6 +19,7 @@ const convolution = (method, [ofX, ofW, bias], options = {}) => ({
 /** More tensors and operations than one dispatch of `fuse` of the core takes. */
 const REGION = {
   name: 'a formula of 23 steps over eight tensors',
+  fixed: 6,
   inputs: [[[2, 3]], [[3]], [[2, 1]], [[2, 3]], [[1]], [[3]], [[2, 3]], [[2, 1]]],
   gpu: (gpu, ...x) => gpu.fuse(x, (...x) => x.map((v, i) => v.mul(x[(i + 3) % 8]).sin()).reduce((a, b) => a.add(b))),
   plain: ({ map }, ...x) => map((...x) => x.reduce((sum, v, i) => sum + Math.sin(v * x[(i + 3) % 8]), 0), [2, 3], ...x),
