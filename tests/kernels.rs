@@ -71,7 +71,7 @@ groups! {
     reductions_of_tensors: ["reduce", "argmax_axis", "top_k", "cumsum"],
     gated_delta_rule: ["delta_net", "output_gate"],
     recurrent_layers: ["conv_causal", "ssm_chunk_products", "ssm_chunk_scan", "ssm_scan"],
-    convolutions: ["compute/conv", "compute/conv_large", "compute/conv_direct"],
+    convolutions: ["compute/conv", "compute/conv_direct"],
     fourier_transforms: ["compute/fft"],
     power_spectra: ["compute/peaks", "compute/welch_power", "compute/welch_segments"],
     neighbours: ["compute/knn_distances"],

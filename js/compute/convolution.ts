@@ -50,12 +50,8 @@ export interface ConvTransposeOptions extends Omit<ConvOptions, 'kernel'> {
 const ACTIVATIONS = ['none', 'relu', 'silu', 'gelu'] as const;
 const NAMES = ['bias', 'stride', 'padding', 'dilation', 'groups', 'activation'] as const;
 
-/** Rows and columns that a workgroup of `conv.wgsl` computes, and one of `conv_large.wgsl`. */
+/** Rows and columns that a workgroup of `conv.wgsl` computes. */
 const TILE = 64;
-const LARGE_TILE = 128;
-
-/** Large tiles are taken where there are so many: fewer leave most of a GPU idle. */
-const ENOUGH_TILES = 128;
 
 /** Groups with fewer channels of the result leave most of a tile empty: each element is computed by itself. */
 const FEWEST_ROWS = 8;
@@ -214,12 +210,10 @@ export abstract class ConvolutionOperations extends PoolingOperations {
     const [taps, channels, , rows] = packed.shape as [number, number, number, number];
     const shape = [at(x.shape, 0), groups * rows, ...out];
     const columns = out.reduce((product, length) => product * length, at(x.shape, 0));
-    const tiles = (side: number) => groups * Math.ceil(rows / side) * Math.ceil(columns / side);
+    const tiles = groups * Math.ceil(rows / TILE) * Math.ceil(columns / TILE);
     const isDirect = rows < FEWEST_ROWS;
-    const isLarge = rows > TILE && tiles(LARGE_TILE) >= ENOUGH_TILES;
-    const [side, tiled] = isLarge ? [LARGE_TILE, shaders.convLarge] : [TILE, shaders.conv];
     const weights = isDirect ? packed : this.#inQuads(packed);
-    return this.dispatch(call, isDirect ? shaders.convDirect : tiled, {
+    return this.dispatch(call, isDirect ? shaders.convDirect : shaders.conv, {
       inputs: { x, w: weights, bias },
       shape,
       params: {
@@ -242,7 +236,7 @@ export abstract class ConvolutionOperations extends PoolingOperations {
         BIAS: bias !== undefined,
         ACTIVATION: plan.activation,
       },
-      workgroups: isDirect ? gridOf(columns * groups * rows) : grid(tiles(side)),
+      workgroups: isDirect ? gridOf(columns * groups * rows) : grid(tiles),
     });
   }
 }

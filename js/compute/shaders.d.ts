@@ -16,7 +16,6 @@ export const attentionForward: Shader;
 export const attentionGrad: Shader;
 export const conv: Shader;
 export const convDirect: Shader;
-export const convLarge: Shader;
 export const fft: Shader;
 export const groupNorm: Shader;
 export const knnDistances: Shader;

@@ -71,15 +71,6 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: OVERRIDES,
 };
 
-/// The contract with `shaders/compute/conv_large.wgsl`.
-pub static LARGE: KernelSpec = KernelSpec {
-    kernel_name: "compute/conv_large",
-    source: wgsl!("compute/conv_large"),
-    bindings: BINDINGS,
-    params: Params::LAYOUT,
-    overrides: OVERRIDES,
-};
-
 /// The contract with `shaders/compute/conv_direct.wgsl`.
 pub static DIRECT: KernelSpec = KernelSpec {
     kernel_name: "compute/conv_direct",
@@ -88,6 +79,9 @@ pub static DIRECT: KernelSpec = KernelSpec {
     params: Params::LAYOUT,
     overrides: &["X_KIND", "W_KIND", "TRANSPOSED", "BIAS", "ACTIVATION"],
 };
+
+/// Rows and columns of a tile of `conv.wgsl`.
+const TILE: u32 = 64;
 
 /// A convolution; x is `[samples, groups · channels, size]`, the kernel `[taps, channels, groups · rows]`, whose rows
 /// tiles take in whole quads and as f32.
@@ -181,7 +175,7 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     for ((shape, x), (w, activation)) in
         SHAPES.iter().zip(kinds).zip(weights.zip([None, Silu, Relu, Gelu].into_iter().cycle()))
     {
-        for spec in [&SPEC, &LARGE, &DIRECT] {
+        for spec in [&SPEC, &DIRECT] {
             cases.push(case(caps, random, spec, shape, ([x, w], activation)));
         }
     }
@@ -204,12 +198,11 @@ fn case(
     let bias = Numbers::new(&mut bench, random, Stored::F32, &[groups * rows]);
     let has_bias = activation != Activation::None;
     let columns = samples * out.iter().product::<u32>();
-    let tiles = |side| groups * rows.div_ceil(side) * columns.div_ceil(side);
+    let tiles = groups * rows.div_ceil(TILE) * columns.div_ceil(TILE);
     let w_kind = ("W_KIND", w_stored.kind().into());
     let (packed, w_kind, workgroups) = match spec.kernel_name {
         "compute/conv_direct" => (&w.tensor, Some(w_kind), (columns * groups * rows).div_ceil(WG_SIZE)),
-        "compute/conv_large" => (&quads, None, tiles(128)),
-        _ => (&quads, None, tiles(64)),
+        _ => (&quads, None, tiles),
     };
     let constants = [
         ("X_KIND", x_stored.kind().into()),

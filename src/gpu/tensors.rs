@@ -1,6 +1,5 @@
 //! Runs the tapes of `tensor`: their buffers, from a pool, and their dispatches, many to a submit.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::buffer::{Buffer, BufferTable};
@@ -8,6 +7,7 @@ use super::device::Device;
 use super::list::{Step, UNIFORM_ALIGN};
 use crate::kernels::pass::Pass;
 use crate::kernels::spec::{BufferId, Dispatch};
+use crate::tensor::pool::Pool;
 use crate::tensor::{DType, DUMMY, Made, PASS, Tape, Tensor};
 use crate::{Error, ErrorCode, Result};
 
@@ -22,8 +22,7 @@ pub struct TensorGpu {
     device: Rc<Device>,
     tape: Tape,
     buffers: BufferTable,
-    free: HashMap<u64, Vec<Rc<Buffer>>>,
-    free_bytes: u64,
+    pool: Pool<Rc<Buffer>>,
     uniform: Buffer,
     params: Vec<u8>,
     steps: Vec<Step>,
@@ -44,16 +43,7 @@ impl TensorGpu {
         buffers.insert(PASS, device.buffer("constant rows", rows.len() as u64, usage)?);
         device.queue.write_buffer(buffers.get(PASS), 0, &rows);
         let tape = Tape::new(device.caps.clone());
-        Ok(Self {
-            device,
-            tape,
-            buffers,
-            free: HashMap::new(),
-            free_bytes: 0,
-            uniform,
-            params: Vec::new(),
-            steps: Vec::new(),
-        })
+        Ok(Self { device, tape, buffers, pool: Pool::new(POOL_BYTES), uniform, params: Vec::new(), steps: Vec::new() })
     }
 
     /// The device.
@@ -148,11 +138,8 @@ impl TensorGpu {
 
     fn make(&mut self, made: &Made) -> Result<()> {
         let size = made.bytes.next_multiple_of(256);
-        let buffer = match self.free.get_mut(&size).and_then(Vec::pop) {
-            Some(buffer) => {
-                self.free_bytes -= size;
-                buffer
-            }
+        let buffer = match self.pool.take(size) {
+            Some(buffer) => buffer,
             None => self.device.storage_buffer("tensor", size)?.into(),
         };
         self.buffers.insert(made.buffer, buffer);
@@ -186,11 +173,10 @@ impl TensorGpu {
 
     fn recycle(&mut self, id: BufferId) {
         let Some(buffer) = self.buffers.remove(id) else { return };
-        if self.free_bytes + buffer.size() > POOL_BYTES {
+        let leaving = self.pool.put(buffer.size(), buffer);
+        if !leaving.is_empty() {
+            // Queued operations may use them.
             self.flush();
-            return;
         }
-        self.free_bytes += buffer.size();
-        self.free.entry(buffer.size()).or_default().push(buffer);
     }
 }

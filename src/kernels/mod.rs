@@ -77,8 +77,6 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     #[cfg(feature = "harness")]
     &crate::compute::conv::DIRECT,
     #[cfg(feature = "harness")]
-    &crate::compute::conv::LARGE,
-    #[cfg(feature = "harness")]
     &crate::compute::conv::SPEC,
     #[cfg(feature = "harness")]
     &crate::compute::fft::SPEC,

@@ -136,7 +136,6 @@ files![
 const COMPUTE_FILES: &[SharedFile] = &[
     ("attention_tiles", wgsl!("shared/attention_tiles")),
     ("convolution", wgsl!("shared/convolution")),
-    ("conv_tile", wgsl!("shared/conv_tile")),
     ("fft_stages", wgsl!("shared/fft_stages")),
 ];
 #[cfg(not(feature = "harness"))]

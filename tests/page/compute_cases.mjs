@@ -437,16 +437,6 @@ export const CASES = [
     { padding: 2, bias: true, activation: 'gelu' },
     ['f16', 'f32'],
   ),
-  // Enough for large tiles.
-  convolved(
-    'conv1d',
-    [
-      [3, 3, 5500],
-      [73, 3, 2],
-    ],
-    { bias: true },
-    ['f32', 'f16'],
-  ),
   convolved(
     'conv2d',
     [
