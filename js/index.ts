@@ -33,6 +33,7 @@ export type {
   LoadOptions,
   Message,
   ModelInfo,
+  SelfCheck,
   Piece,
   Progress,
   RangedSource,

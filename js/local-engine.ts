@@ -10,6 +10,7 @@ import { Grammars } from './grammar.js';
 import { progressReporter } from './progress.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
 import { splitSourceOptions } from './options.js';
+import { Verdicts } from './self-check.js';
 import { withSources } from './sources.js';
 import type { Gpu } from './gpu.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Source, SourceOptions } from './types.js';
@@ -48,9 +49,9 @@ export class LocalEngine implements Engine {
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
     const { source: from, rest: others } = splitSourceOptions(options);
-    const { signal, onProgress, backend = 'auto', gpu, worker: _, ...rest } = others;
+    const { signal, onProgress, backend = 'auto', gpu, worker: _, selfCheck = true, ...rest } = others;
     return cancellable(signal, async (scope) => {
-      const load = loader(source, from, rest, gpu);
+      const load = loader(source, from, { ...rest, selfCheck }, gpu);
       const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
       const reload: Reload = (signal) =>
         cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
@@ -275,13 +276,19 @@ export class LocalEngine implements Engine {
 function loader(
   source: Source,
   from: SourceOptions,
-  options: Omit<WasmLoadOptions, 'backend'>,
+  { selfCheck, ...options }: Omit<WasmLoadOptions, 'backend' | 'selfCheck'> & { selfCheck: boolean },
   gpu: Gpu | undefined,
 ): (scope: AbortSignal, report: Report, backend: WasmLoadOptions['backend']) => Promise<WasmHandle> {
   return async (scope, report, backend) => {
     const { WasmModel: Handle } = await wasmClasses();
-    const start = async (sources: ByteSource[]): Promise<WasmHandle> =>
-      Handle.load(sources, { backend, ...options }, report, gpu && guarded(() => gpu.engine.device()));
+    const start = async (sources: ByteSource[]): Promise<WasmHandle> => {
+      const verdicts = selfCheck && backend !== 'cpu' ? await Verdicts.read() : undefined;
+      const known = verdicts && { selfCheck: verdicts.known };
+      const device = gpu && guarded(() => gpu.engine.device());
+      const handle = await Handle.load(sources, { backend, ...options, ...known }, report, device);
+      verdicts?.note(handle.info(), warner(from.onWarning));
+      return handle;
+    };
     return withSources(source, from, {
       signal: scope,
       work: (sources) => settled(start(sources), scope),

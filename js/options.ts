@@ -98,6 +98,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   perLayerEmbeddings: PER_LAYER,
   gpu,
   worker: FLAG,
+  selfCheck: FLAG,
 };
 
 const INSPECT: Record<keyof InspectOptions, Check> = {

@@ -141,6 +141,30 @@ export interface LoadOptions extends SourceOptions {
    * on the GPU, at least 16. `auto` (default) is `host` where they take 64 MiB or more. Other models do not have them.
    */
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number | undefined;
+  /**
+   * At the first load on a device and browser the kernels that the model is to run are checked against the CPU, which
+   * takes up to a second; the verdict is kept, and {@link ModelInfo.selfCheck} has it. `false` leaves that out.
+   * Default true.
+   */
+  selfCheck?: boolean | undefined;
+}
+
+/** Whether the GPU computes what it should: drivers have bugs. */
+export interface SelfCheck {
+  /**
+   * `passed`; `replaced`: some kernels computed wrong values, and plainer variants of them, which do not, run in their
+   * place; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an earlier
+   * load; `skipped`: on the CPU, for an embedder, or as `selfCheck: false` says.
+   */
+  readonly verdict: 'passed' | 'replaced' | 'failed' | 'remembered' | 'skipped';
+  /** Ids of the variants that others have replaced. */
+  readonly replaced: readonly string[];
+  /** Ids of the variants of a step that computes wrong values and run all the same. */
+  readonly wrong: readonly string[];
+  /** How many variants were checked at this load: fewer than all on slow devices, where time is limited. */
+  readonly checked: number;
+  /** How long that took. */
+  readonly milliseconds: number;
 }
 
 /** What {@link WasmModel.inspect} finds out from the header of a file. */
@@ -250,6 +274,8 @@ export interface ModelInfo {
   readonly pooling?: 'mean' | 'cls' | 'last' | 'rank';
   /** Of an embedder: values of a vector. */
   readonly embeddingLength?: number;
+  /** Whether its kernels compute what they should on this device. */
+  readonly selfCheck: SelfCheck;
 }
 
 /** One message of a conversation, as the OpenAI API has it. Further fields reach the model's template as they are. */

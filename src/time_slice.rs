@@ -22,6 +22,11 @@ impl TimeSlice {
         Self { since: now() }
     }
 
+    /// The same as what interpreters await: one type, so that the code of an interpreter is there once.
+    pub fn turns(&mut self) -> impl AsyncFnMut() {
+        async || self.yield_if_over().await
+    }
+
     /// Yields to the event loop where this work has held the thread for longer than a time slice.
     pub async fn yield_if_over(&mut self) {
         if now() - self.since > SLICE_MS {

@@ -122,7 +122,11 @@ export async function removeStrays(folder: FileSystemDirectoryHandle, segments: 
 
 const segmentName = (index: number): string => `${String(index).padStart(5, '0')}.bin`;
 
-async function openWritable(folder: FileSystemDirectoryHandle, name: string): Promise<FileSystemWritableFileStream> {
+/** A stream that replaces a file when it is closed. @internal */
+export async function openWritable(
+  folder: FileSystemDirectoryHandle,
+  name: string,
+): Promise<FileSystemWritableFileStream> {
   const handle = await folder.getFileHandle(name, { create: true });
   if (typeof handle.createWritable === 'function') return handle.createWritable();
   throw new NoStorage('this browser cannot write to its private file system from here: Safari can since version 26');

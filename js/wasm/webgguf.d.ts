@@ -47,6 +47,8 @@ export interface WasmLoadOptions {
   parallel?: number;
   pooling?: 'mean' | 'cls' | 'last';
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;
+  /** Variants that a check has found wrong before, by what names device and kernels. Without it nothing is checked. */
+  selfCheck?: (key: string) => string[] | undefined;
 }
 
 export interface WasmGenerateOptions {

@@ -1,7 +1,7 @@
 //! Few rows, of one sequence or several, through all layers and the head, with whatever stands between products folded
 //! into them.
 
-use super::fusion::{DECODE, Gated, Input, Step, Then, Update, steps};
+use super::fusion::{DECODE, Fused, Gated, Input, Step, Then, Update, steps};
 use super::recurrent::Pass;
 use super::{Forward, Lowering, Part, Place, Places};
 use crate::kernels::attention::{Limits, Splits, attention_decode, attention_rotated, can_rotate, split_count};
@@ -20,16 +20,25 @@ pub(super) fn in_a_row(program: &Program) -> (Vec<Op>, Vec<usize>) {
     ops.unzip()
 }
 
+/// Takes a step, the places before it and those of its results, and its dispatches.
+pub(super) type EachStep<'e> = dyn FnMut(&Fused, [&Places; 2], Vec<Dispatch>) + 'e;
+
 impl Forward<'_> {
     /// The `rows` rows of the pass, up to [`MAX_COLUMNS`](crate::kernels::mat_vec::MAX_COLUMNS), through all layers and
     /// the head: `logits` holds `[rows, vocab]`.
     pub fn decode(&self, rows: u32) -> Vec<Dispatch> {
+        let mut list = Vec::new();
+        self.decode_steps(rows, &mut |_, _, dispatches| list.extend(dispatches));
+        list
+    }
+
+    /// The steps of [`Forward::decode`], one after the other.
+    pub(super) fn decode_steps(&self, rows: u32, each: &mut EachStep) {
         let (ops, part_of) = in_a_row(self.program);
         let all = &self.buffers.places;
         let parts: Vec<&Places> = [&all.embed].into_iter().chain(&all.layers).chain([&all.head]).collect();
         let residual = self.program.residual();
         let moved: Vec<Places> = parts.iter().map(|places| places.moved(residual, self.buffers.spare)).collect();
-        let mut list = Vec::new();
         let mut is_moved = false;
         for fused in steps(&ops, DECODE) {
             // An update that reaches over parts has the same place in all.
@@ -37,10 +46,10 @@ impl Forward<'_> {
             let [places, others] = if is_moved { [&moved[part], parts[part]] } else { [parts[part], &moved[part]] };
             let spare = (rows == 1).then(|| others.of(residual).slice);
             let step = Lowering { spare, ..self.few_rows(rows, places) }.step(&fused.step, part + 1 == parts.len());
-            is_moved ^= step.iter().any(|dispatch| dispatch.buffers.last().copied() == spare && spare.is_some());
-            list.extend(step);
+            let moves = step.iter().any(|dispatch| dispatch.buffers.last().copied() == spare && spare.is_some());
+            is_moved ^= moves;
+            each(&fused, [places, if moves { others } else { places }], step);
         }
-        list
     }
 
     /// The last `rows` rows of the pass → logits `[rows, vocab]`.

@@ -151,7 +151,7 @@ pub fn steps<'p>(ops: &'p [Op], rules: &[Rule]) -> Vec<Fused<'p>> {
 }
 
 /// Whether nobody reads `activation` in `rest` before it is written anew.
-fn is_dead(activation: Activation, rest: &[Op]) -> bool {
+pub(super) fn is_dead(activation: Activation, rest: &[Op]) -> bool {
     let next = rest.iter().find(|op| op.reads().contains(&activation) || op.writes() == activation);
     next.is_none_or(|op| !op.reads().contains(&activation))
 }

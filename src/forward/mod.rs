@@ -17,6 +17,7 @@ mod plan;
 mod prefill;
 mod recurrent;
 mod row_cache;
+mod trace;
 mod weights;
 
 pub use activations::widest_row;
@@ -28,6 +29,7 @@ pub use growth::{Growth, Moved, START_CONTEXT, grown_lengths};
 pub use placement::place;
 pub use plan::{BufferSpec, Plan};
 pub use row_cache::RowCache;
+pub use trace::{Traced, ops_in_a_row};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights};
 
 use fusion::{Attend, OfHeads, Step};

@@ -1,6 +1,6 @@
 //! Many rows: a chunk of tokens through all layers, and the head for several rows.
 
-use super::fusion::{Input, PREFILL, Step, Then, steps};
+use super::fusion::{Fused, Input, PREFILL, Step, Then, steps};
 use super::recurrent::Pass;
 use super::{Forward, Lowering, Place, Places};
 use crate::kernels::attention::attention;
@@ -48,6 +48,11 @@ impl Places {
 impl Lowering<'_> {
     /// The dispatches of operations whose products take activations in `format`.
     pub(super) fn lower_many(&self, ops: &[Op], format: ActivationFormat) -> Vec<Dispatch> {
+        self.steps_many(ops, format).into_iter().flat_map(|(_, dispatches)| dispatches).collect()
+    }
+
+    /// The same step by step.
+    pub(super) fn steps_many<'o>(&self, ops: &'o [Op], format: ActivationFormat) -> Vec<(Fused<'o>, Vec<Dispatch>)> {
         let step = |(step, rest): (Step, &[Op])| match step {
             Step::Linears { input: Input { x, norm: None, .. }, linears, then } => {
                 let format = if self.feeds_cache(linears, rest) { format_of_keys(format) } else { format };
@@ -63,7 +68,11 @@ impl Lowering<'_> {
             Step::Experts { op, to } => self.many_by_experts(op, to),
             other => self.simple(&other),
         };
-        steps(ops, PREFILL).into_iter().map(|fused| (fused.step, &ops[fused.end..])).flat_map(step).collect()
+        let lowered = |fused: Fused<'o>| {
+            let dispatches = step((fused.step.clone(), &ops[fused.end..]));
+            (fused, dispatches)
+        };
+        steps(ops, PREFILL).into_iter().map(lowered).collect()
     }
 
     /// Whether a cache or a recurrent state among `rest` takes what these products write.

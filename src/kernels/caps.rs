@@ -1,5 +1,7 @@
 //! What a device offers, as far as the choice of a variant depends on it. Plain data: tests make their own.
 
+use super::spec::Kernel;
+
 /// Features and limits of one device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Caps {
@@ -110,6 +112,24 @@ impl Caps {
             _ => ActivationFormat::F32,
         };
         self
+    }
+
+    /// The same device without what these kernels need beyond what every device has; `None` where they need nothing.
+    pub fn without_needs_of<'k>(&self, kernels: impl Iterator<Item = &'k Kernel>) -> Option<Self> {
+        let mut caps = self.clone();
+        for kernel in kernels {
+            if kernel.enables.contains(&"f16") {
+                caps.subgroup_matrix = None;
+                caps.activation_format = ActivationFormat::F32;
+            } else if kernel.enables.contains(&"subgroups") {
+                caps.subgroups = false;
+            }
+            if kernel.wgsl().contains("dot4I8Packed") {
+                caps.dot4 = false;
+                caps.activation_format = ActivationFormat::F32;
+            }
+        }
+        (caps != *self).then_some(caps)
     }
 
     /// Smallest and largest size of a subgroup, a guess where the device does not say.

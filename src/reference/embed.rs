@@ -1,31 +1,32 @@
 //! An embedder on the CPU: one input after the other, without a cache.
 
-use std::cell::Cell;
-
 use super::interpreter::Activations;
 use super::{CpuModel, pool};
 use crate::error::{Error, Result};
 use crate::model::program::{Op, Output};
 
 impl CpuModel {
-    /// What the model gives for one input: a vector, or a score for each label. `turn` is awaited every millisecond or
-    /// two; where it gives false the work ends without a result.
+    /// What the model gives for one input: a vector, or a score for each label. `yield_now` is awaited every millisecond
+    /// or two; once `is_over` the work ends without a result.
     ///
     /// # Errors
     /// `invalid_argument` for no ids, ids outside the vocabulary, and for a model that writes text.
-    pub async fn embed(&mut self, ids: &[u32], mut turn: impl AsyncFnMut() -> bool) -> Result<Option<Vec<f32>>> {
+    pub async fn embed(
+        &mut self,
+        ids: &[u32],
+        mut yield_now: impl AsyncFnMut(),
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<f32>>> {
         if self.program().output == Output::Logits {
             return Err(Error::invalid_argument("the model writes text and gives no embeddings"));
         }
         if ids.is_empty() {
             return Err(Error::invalid_argument("no tokens to run"));
         }
-        let stopped = Cell::new(false);
-        let mut yield_now = async || stopped.set(stopped.get() || !turn().await);
         let mut run = Activations::new(self.program(), ids.len());
         let (program, mut interpreter) = self.interpreter(&mut run, ids);
         for ops in [&program.embed].into_iter().chain(&program.layers) {
-            if stopped.get() {
+            if is_over() {
                 return Ok(None);
             }
             for op in ops {
@@ -33,7 +34,7 @@ impl CpuModel {
             }
         }
         let found = self.embedder_head(run, &mut yield_now).await?;
-        Ok((!stopped.get()).then_some(found))
+        Ok((!is_over()).then_some(found))
     }
 
     /// Norm, pooling and what comes after it.

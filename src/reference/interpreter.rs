@@ -4,7 +4,7 @@ use super::cache::LayerCache;
 use super::weights::Weights;
 use super::{
     AttentionShape, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, attention_batch,
-    attention_over, conv_causal, delta_net, gather, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, silu,
+    attention_over, conv_causal, delta_net, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, silu,
     ssm_scan, swiglu,
 };
 use crate::error::Result;
@@ -81,7 +81,7 @@ impl Interpreter<'_> {
         match *op {
             Op::Embed { table, scale, y } => {
                 let mut out = self.run.take(y);
-                gather(&self.weights.tensor(table).matrix(), self.ids, &mut out)?;
+                self.weights.tensor(table).gather(self.ids, &mut out)?;
                 out.iter_mut().for_each(|x| *x *= scale);
                 self.run.put(y, out);
             }
@@ -90,7 +90,7 @@ impl Interpreter<'_> {
                     TableRow::First(_) => vec![0; self.ids.len()],
                     TableRow::Position(_) => (self.position as u32..).take(self.ids.len()).collect(),
                 };
-                gather(&self.weights.tensor(table).matrix(), &rows, &mut self.run.values[y.0])?;
+                self.weights.tensor(table).gather(&rows, &mut self.run.values[y.0])?;
             }
             // The caller's: it changes the number of rows.
             Op::Pool { .. } => {}

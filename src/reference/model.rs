@@ -137,6 +137,14 @@ impl CpuModel {
         self.states_at
     }
 
+    /// What comes next is at `position`, whatever was before.
+    pub(super) fn go_to(&mut self, position: usize) {
+        self.cached = position;
+        if position == 0 {
+            self.states.iter_mut().for_each(|state| state.fill(0.0));
+        }
+    }
+
     /// Brings back recurrent states as they were at `position`, which must be cached.
     pub fn restore(&mut self, states: &[Vec<f32>], position: usize) {
         self.states.clone_from_slice(states);

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::CpuModel;
 use super::cache::CacheFormat;
+use super::gather::gather;
 use super::mat_mul::mat_mul_rows;
 use super::mat_vec::{Matrix, mat_vec};
 use crate::error::{Error, Result};
@@ -16,14 +17,43 @@ const STEP: usize = 4 << 20;
 
 /// A tensor in its block format; the shape fits the bytes.
 #[derive(Debug)]
-pub(super) struct Tensor {
+pub struct Tensor {
     ty: GgmlType,
     rows: usize,
     cols: usize,
     bytes: Vec<u8>,
+    /// Which rows the bytes are, where not all, in ascending order.
+    known: Option<Vec<usize>>,
 }
 
 impl Tensor {
+    /// `out[t] = self[ids[t]]`, NaN for rows that are not known.
+    pub fn gather(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
+        let Some(known) = &self.known else { return gather(&self.matrix(), ids, out) };
+        let matrix = Matrix { rows: known.len(), ..self.matrix() };
+        for (id, out) in ids.iter().zip(out.chunks_exact_mut(self.cols)) {
+            match known.binary_search(&(*id as usize)) {
+                Ok(row) => dequantize(self.ty, matrix.row(row), out)?,
+                Err(_) => out.fill(f32::NAN),
+            }
+        }
+        Ok(())
+    }
+
+    /// `out[t] = self[rows] · x[t]`, NaN for rows that are not known.
+    fn apply_known(&self, known: &[usize], rows: Range<usize>, x: &[f32], out: &mut [f32]) -> Result<()> {
+        let [from, to] = [rows.start, rows.end].map(|end| known.partition_point(|&row| row < end));
+        let matrix = Matrix { rows: known.len(), ..self.matrix() }.rows(from..to);
+        let mut found = vec![0.0; x.len() / self.cols * matrix.rows];
+        mat_mul_rows(&matrix, 0..matrix.rows, x, &mut found)?;
+        out.fill(f32::NAN);
+        for (token, out) in out.chunks_exact_mut(rows.len()).enumerate() {
+            let found = &found[token * matrix.rows..][..matrix.rows];
+            known[from..to].iter().zip(found).for_each(|(row, found)| out[row - rows.start] = *found);
+        }
+        Ok(())
+    }
+
     /// Rows of all experts together.
     pub fn rows(&self) -> usize {
         self.rows
@@ -46,6 +76,9 @@ impl Tensor {
         out: &mut [f32],
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<()> {
+        if let Some(known) = &self.known {
+            return self.apply_known(known, rows, x, out);
+        }
         let matrix = self.matrix().rows(rows);
         let at_a_time = (STEP / x.len()).max(1);
         for start in (0..matrix.rows).step_by(at_a_time) {
@@ -94,6 +127,66 @@ impl Weights {
     }
 }
 
+impl Weights {
+    /// Of a model of which not all is known. `None` where a weight is missing of which `is_needed`.
+    pub fn sampled(
+        config: &ModelConfig,
+        mut samples: Samples,
+        is_needed: impl Fn(&WeightSpec) -> bool,
+    ) -> Option<Self> {
+        let mut weights = Self { tensors: HashMap::new(), vectors: HashMap::new() };
+        for spec in weight_specs(config).into_iter().filter(is_needed) {
+            let key = spec.key();
+            match samples.remove(&key) {
+                Some(tensor) if spec.values => drop(weights.vectors.insert(key, tensor.vector().ok()?)),
+                Some(tensor) => drop(weights.tensors.insert(key, tensor)),
+                None if spec.optional => {}
+                None => return None,
+            }
+        }
+        Some(weights)
+    }
+}
+
+/// Weights that are not whole: see [`take_sample`].
+pub type Samples = HashMap<WeightKey, Tensor>;
+
+/// Keeps some rows of a weight, `rows` of its own numbers, as far as they are among these of its tensor, the first of
+/// which is row `first`; of values, all. Slices of a tensor come in order.
+pub fn take_sample(
+    samples: &mut Samples,
+    spec: &WeightSpec,
+    ty: GgmlType,
+    rows: &[usize],
+    (first, bytes): (usize, &[u8]),
+) {
+    let (own_rows_of, cols) = (spec.rows(), spec.cols());
+    let tensor = samples.entry(spec.key()).or_insert_with(|| Tensor {
+        ty,
+        rows: own_rows_of,
+        cols,
+        bytes: Vec::new(),
+        known: Some(Vec::new()),
+    });
+    if spec.values {
+        let tensor_rows = spec.tensor_dims()[1..].iter().map(|&rows| rows as usize).product();
+        tensor.bytes = own_rows(spec, tensor_rows, bytes);
+        return;
+    }
+    let row_bytes = cols / ty.block_len() * ty.block_bytes();
+    let mut own = 0;
+    for (start, count) in spec.runs() {
+        for &row in rows.iter().filter(|row| (own..own + count).contains(row)) {
+            let at = (start + row - own).checked_sub(first).map(|at| at * row_bytes);
+            if let (Some(found), Some(known)) = (at.and_then(|at| bytes.get(at..at + row_bytes)), &mut tensor.known) {
+                tensor.bytes.extend(found);
+                known.push(row);
+            }
+        }
+        own += count;
+    }
+}
+
 /// Takes the tensors of a model as they arrive, in any order. Made by [`CpuModel::builder`].
 #[derive(Debug)]
 pub struct CpuModelBuilder {
@@ -118,7 +211,7 @@ impl CpuModelBuilder {
         Matrix::new(ty, tensor_rows, tensor_cols, &bytes)
             .map_err(|error| Error::new(error.code(), format!("tensor {}: {}", spec.name, error.message())))?;
         let bytes = if spec.part.is_some() { own_rows(spec, tensor_rows, &bytes) } else { bytes };
-        self.tensors.insert(spec.key(), Tensor { ty, rows, cols, bytes });
+        self.tensors.insert(spec.key(), Tensor { ty, rows, cols, bytes, known: None });
         Ok(())
     }
 

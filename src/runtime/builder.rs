@@ -9,6 +9,7 @@ use super::gpu_model::{BatchPlan, GpuModel, RunPlan, SessionPlan};
 use super::gpu_session::GpuSession;
 use super::pace::Pace;
 use super::row_cache::{RowSource, Rows};
+use super::self_check::{Sampler, SelfCheck, check_key};
 use super::slots::Slots;
 use super::staging::{RowRange, Staging};
 use crate::forward::{Plan, Room, RowRun, Target, place};
@@ -52,6 +53,17 @@ pub struct GpuModelBuilder<'a> {
     run_table: BufferTable,
     /// The session's pipelines compile while tensors arrive.
     pipelines: Ahead,
+    matched: Vec<(usize, WeightSpec)>,
+    check: Check,
+}
+
+/// What is done about kernels that are wrong on this device.
+enum Check {
+    Skipped,
+    /// They are looked for.
+    Sampled(Sampler),
+    /// These were found before.
+    Known(Vec<String>),
 }
 
 impl<'a> GpuModelBuilder<'a> {
@@ -72,7 +84,7 @@ impl<'a> GpuModelBuilder<'a> {
         let room = room.into();
         let mut plan = Plan::default();
         let program = crate::model::program(&config);
-        let placement = place(&program, &caps, tensors, matched, &mut plan)?;
+        let placement = place(&program, &caps, tensors, matched.clone(), &mut plan)?;
         let mut table = BufferTable::default();
         table.make(&device, &plan.buffers)?;
         let mut model = GpuModel {
@@ -87,6 +99,7 @@ impl<'a> GpuModelBuilder<'a> {
             repacks: BTreeSet::new(),
             rows: None,
             pace: Pace::default(),
+            self_check: SelfCheck::default(),
         };
         let run = match model.program.output {
             Output::Logits => {
@@ -100,7 +113,24 @@ impl<'a> GpuModelBuilder<'a> {
         let pipelines = model.device.compile_ahead(run.dispatches().into_iter().map(|dispatch| &dispatch.kernel));
         let targets = placement.targets;
         let (context, rope_factors) = (room.context, HashMap::new());
-        Ok(Self { model, tensors, targets, staging, rope_factors, context, run, run_table, pipelines })
+        let check = Check::Skipped;
+        Ok(Self { model, tensors, targets, staging, rope_factors, context, run, run_table, pipelines, matched, check })
+    }
+
+    /// What a verdict on the model's kernels is remembered by.
+    pub fn check_key(&self) -> String {
+        check_key(&self.model.device, &self.run.dispatches())
+    }
+
+    /// Has the kernels checked once the model is there, or replaces those that a check has `found` wrong before. To be
+    /// called before anything is put; embedders are not checked.
+    pub fn check_kernels(&mut self, found: Option<Vec<String>>) {
+        let matched = std::mem::take(&mut self.matched);
+        self.check = match (&self.run, found) {
+            (RunPlan::Batches(_), _) => Check::Skipped,
+            (RunPlan::Session(_), Some(found)) => Check::Known(found),
+            (RunPlan::Session(plan), None) => Check::Sampled(Sampler::new(&self.model, &plan.buffers, matched)),
+        };
     }
 
     /// The slices in which tensor `index` is to be put; none for a tensor that the model does not use.
@@ -124,6 +154,9 @@ impl<'a> GpuModelBuilder<'a> {
     /// `bad_file` for bytes that are no such tensor.
     pub fn put(&mut self, index: usize, slice: &TensorSlice, bytes: &[u8]) -> Result<()> {
         let tensor = &self.tensors[index];
+        if let Check::Sampled(sampler) = &mut self.check {
+            sampler.take(index, tensor, slice, bytes);
+        }
         match &self.targets[index] {
             None => Ok(()),
             Some(Target::RopeFactors(key)) => {
@@ -188,7 +221,7 @@ impl<'a> GpuModelBuilder<'a> {
                 "a table of which some rows are on the GPU has no source of the others",
             ));
         }
-        let Self { mut model, staging, rope_factors, context, run, run_table, pipelines, .. } = self;
+        let Self { mut model, staging, rope_factors, context, run, run_table, pipelines, check, .. } = self;
         model.device.finish_ahead(pipelines).await;
         model.table.remove(staging);
         let frequencies = |table: &RopeTable| {
@@ -198,13 +231,20 @@ impl<'a> GpuModelBuilder<'a> {
         model.frequencies = model.program.rope_tables.iter().map(frequencies).collect();
         let device = model.device.clone();
         let model = model.into();
-        let run = match run {
+        let mut run = match run {
             RunPlan::Session(plan) => GpuRun::Session(GpuSession::assemble(model, plan, run_table).await?.into()),
             RunPlan::Batches(plan) => GpuRun::Embedder(GpuEmbedder::assemble(model, plan, run_table)?.into()),
         };
         device.check_pipelines().await?;
-        match &run {
-            GpuRun::Session(session) => session.measure_pace().await?,
+        match &mut run {
+            GpuRun::Session(session) => {
+                session.measure_pace().await?;
+                match check {
+                    Check::Skipped => {}
+                    Check::Sampled(sampler) => session.check_kernels(sampler).await?,
+                    Check::Known(found) => session.run_without(found).await?,
+                }
+            }
             GpuRun::Embedder(embedder) => embedder.measure_pace().await?,
         }
         Ok(run)

@@ -73,7 +73,7 @@ impl CpuSession {
         stop: &Cell<bool>,
     ) -> Result<Option<Vec<f32>>> {
         let mut pass = self.model.begin(ids, position, logits)?;
-        while pass.step_yielding(async || self.time_slice.yield_if_over().await).await? {
+        while pass.step_yielding(self.time_slice.turns()).await? {
             if stop.get() {
                 return Ok(None);
             }

@@ -38,11 +38,8 @@ impl CpuEmbedder {
         let Self { model, time_slice } = self;
         let mut found = Vec::new();
         for ids in inputs {
-            let turn = async || {
-                time_slice.yield_if_over().await;
-                !stop.get()
-            };
-            let Some(values) = model.embed(ids, turn).await? else { return Ok(None) };
+            let is_over = || stop.get();
+            let Some(values) = model.embed(ids, time_slice.turns(), &is_over).await? else { return Ok(None) };
             found.extend(values);
         }
         Ok(Some(found))

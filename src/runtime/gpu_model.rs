@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::embedder::{SMALL_BATCH, batch_rows};
 use super::pace::Pace;
 use super::row_cache::Rows;
+use super::self_check::SelfCheck;
 use crate::Result;
 use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, widest_row};
 use crate::gpu::{BufferTable, Device};
@@ -31,6 +32,7 @@ pub struct GpuModel {
     /// Ids of the kernels that took the weights apart.
     pub(super) repacks: BTreeSet<String>,
     pub(super) pace: Pace,
+    pub(super) self_check: SelfCheck,
     /// Of a table that is not whole on the GPU.
     pub(super) rows: Option<Rows>,
 }
@@ -44,6 +46,11 @@ impl GpuModel {
     /// The model's numbers.
     pub fn config(&self) -> &ModelConfig {
         &self.config
+    }
+
+    /// Whether its kernels compute what they should.
+    pub fn self_check(&self) -> &SelfCheck {
+        &self.self_check
     }
 
     /// Bytes of the weights on the GPU.

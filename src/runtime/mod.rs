@@ -43,6 +43,8 @@ mod recovery;
 mod regions;
 #[cfg(target_arch = "wasm32")]
 mod row_cache;
+#[cfg(target_arch = "wasm32")]
+mod self_check;
 mod session;
 #[cfg(any(target_arch = "wasm32", test))]
 mod slots;
@@ -70,5 +72,7 @@ pub use gpu_session::{GpuSession, MAX_DEPTH};
 pub use logprobs::ChosenToken;
 #[cfg(target_arch = "wasm32")]
 pub use row_cache::RowSource;
+#[cfg(target_arch = "wasm32")]
+pub use self_check::SelfCheck;
 pub use session::{AnySession, NO_TOKEN, RunIds, Session, Token};
 pub use snapshot::{Fits, Head, START};

@@ -6,7 +6,7 @@ use super::load::Loaded;
 use crate::gpu::Device;
 use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
-use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, GpuSession, Session};
+use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, GpuSession, SelfCheck, Session};
 use crate::tokenizer::Tokenizer;
 
 /// Mirrors `ModelInfo` in `js/types.ts`.
@@ -32,6 +32,7 @@ pub struct Info {
     dispatches_per_token: usize,
     pooling: Option<&'static str>,
     embedding_length: Option<usize>,
+    self_check: SelfCheck,
 }
 
 /// What of it is on the GPU.
@@ -40,6 +41,7 @@ struct OnGpu {
     bytes: u64,
     variants: Vec<String>,
     dispatches_per_token: usize,
+    self_check: SelfCheck,
 }
 
 impl OnGpu {
@@ -48,6 +50,7 @@ impl OnGpu {
             bytes: session.bytes(),
             variants: session.variants(),
             dispatches_per_token: session.dispatches_per_token(),
+            self_check: session.model().self_check().clone(),
         }
     }
 }
@@ -78,7 +81,7 @@ impl Info {
         let (device, on_gpu) = match &engine.embedder {
             AnyEmbedder::Gpu(embedder) => (
                 Some(embedder.model().device()),
-                OnGpu { bytes: embedder.bytes(), variants: embedder.variants(), dispatches_per_token: 0 },
+                OnGpu { bytes: embedder.bytes(), variants: embedder.variants(), ..OnGpu::default() },
             ),
             AnyEmbedder::Cpu(_) => (None, OnGpu::default()),
         };
@@ -115,6 +118,7 @@ impl Info {
             dispatches_per_token: on_gpu.dispatches_per_token,
             pooling: None,
             embedding_length: None,
+            self_check: on_gpu.self_check,
         }
     }
 }

@@ -47,6 +47,10 @@ pub struct LoadOptions {
     pooling: Option<Pooling>,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
+    /// A function: the variants that a check has found wrong before, by what names device and kernels; `undefined`
+    /// where there was none. Without the function nothing is checked.
+    #[serde(default, with = "serde_wasm_bindgen::preserve")]
+    self_check: JsValue,
 }
 
 /// Requests that run at once where nothing is said.
@@ -148,7 +152,8 @@ pub async fn load(
     let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
     let context = context_length(options.context_length, &config).map_err(to_js)?;
     let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel);
-    let job = Job { config, tensors: &gguf.tensors, matched, room };
+    let known_verdict = options.self_check.dyn_into::<Function>().ok();
+    let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict };
     let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
@@ -228,6 +233,8 @@ struct Job<'a> {
     tensors: &'a [TensorInfo],
     matched: Vec<(usize, WeightSpec)>,
     room: Room,
+    /// See [`LoadOptions::self_check`].
+    known_verdict: Option<Function>,
 }
 
 impl Job<'_> {
@@ -238,9 +245,14 @@ impl Job<'_> {
         readers: Vec<PartReader>,
         progress: &mut Progress,
     ) -> Result<Run, JsValue> {
-        let Self { config, tensors, matched, room } = self;
+        let Self { config, tensors, matched, room, known_verdict } = self;
         let builder = GpuModelBuilder::new(device.clone(), caps, config, room, tensors, matched);
         let mut builder = builder.map_err(to_js)?;
+        if let Some(known) = known_verdict {
+            let found = known.call1(&JsValue::NULL, &builder.check_key().into())?;
+            let names = found.dyn_ref::<js_sys::Array>().map(|names| names.iter().filter_map(|it| it.as_string()));
+            builder.check_kernels(names.map(Iterator::collect));
+        }
         let upload = Upload { device: device.clone(), tensors, readers, progress: &mut *progress };
         upload.run(&mut builder).await?;
         progress.stage("upload", progress.loaded, progress.loaded)?;

@@ -126,6 +126,7 @@ export class WasmModel {
       gpuBytes: 0,
       variants: [],
       ...(plan.parallel && { parallel: plan.parallel }),
+      selfCheck: { verdict: 'skipped', replaced: [], wrong: [], checked: 0, milliseconds: 0 },
     };
   }
 

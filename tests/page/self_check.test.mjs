@@ -1,0 +1,89 @@
+// Kernels that compute wrong values on a device: a load notices them, runs plainer variants in their place and says so.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openSite, STORYTELLER } from './site.mjs';
+
+const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
+const site = await openSite({ routes: { '/blank': blank } });
+
+/**
+ * Loads a model where the shaders in whose text `planted.where` stands have `planted.to` for `planted.from`, as if the
+ * driver compiled them wrong; writes a text. All loads with the same shaders are on one device, so that each of these
+ * is compiled once.
+ */
+const LOAD = async ({ url, planted, options = {} }) => {
+  globalThis.original ??= GPUDevice.prototype.createShaderModule;
+  const { original } = globalThis;
+  GPUDevice.prototype.createShaderModule = function (descriptor) {
+    const { code } = descriptor;
+    if (!planted || !code.includes(planted.where)) return original.call(this, descriptor);
+    const wrong = code.replace(planted.from, planted.to);
+    if (wrong === code) throw new Error(`nothing planted in ${descriptor.label}`);
+    return original.call(this, { ...descriptor, code: wrong });
+  };
+  const { Gpu, WasmModel } = await import('/dist/index.js');
+  globalThis.gpus ??= {};
+  globalThis.gpus[planted?.where] ??= await Gpu.create();
+  const gpu = globalThis.gpus[planted?.where];
+  const warnings = [];
+  const onWarning = ({ code, message }) => warnings.push({ code, message });
+  const model = await WasmModel.load(url, { gpu, contextLength: 128, onWarning, ...options });
+  const { selfCheck, variants } = model.info;
+  const ids = [];
+  for await (const piece of model.generate('Once upon a time', { maxTokens: 4, temperature: 0 }))
+    ids.push(...piece.ids);
+  await model.free();
+  return { selfCheck, variants, ids, warnings };
+};
+
+async function load(page, options) {
+  const result = await page.evaluate(LOAD, { url: STORYTELLER, ...options });
+  assert.deepEqual(page.crashes, []);
+  return result;
+}
+
+/** Only in variants with subgroups: each lane keeps its own sum. */
+const SUM = '(*sums)[i] = subgroupAdd((*sums)[i]);';
+const SUBGROUPS = { where: SUM, from: SUM, to: '(*sums)[i] = (*sums)[i];' };
+
+const forget = async () => (await navigator.storage.getDirectory()).removeEntry('webgguf', { recursive: true });
+
+test('what is right passes, a wrong variant is replaced by the plain one, and both are remembered', async (t) => {
+  const page = await site.open('/blank');
+  const first = await load(page);
+  const { milliseconds, checked, ...verdict } = first.selfCheck;
+  t.diagnostic(`${checked} variants in ${milliseconds} ms`);
+  assert.deepEqual(verdict, { verdict: 'passed', replaced: [], wrong: [] });
+  assert.ok(checked > 5 && milliseconds > 0);
+  assert.deepEqual(first.warnings, []);
+  const second = await load(page);
+  assert.equal(second.selfCheck.verdict, 'remembered');
+  assert.deepEqual(second.ids, first.ids);
+
+  const garbage = await load(page, { planted: SUBGROUPS, options: { selfCheck: false } });
+  assert.equal(garbage.selfCheck.verdict, 'skipped');
+  assert.notDeepEqual(garbage.ids, first.ids, 'without the check the text is wrong');
+  await page.evaluate(forget);
+  const mended = await load(page, { planted: SUBGROUPS });
+  assert.equal(mended.selfCheck.verdict, 'replaced', JSON.stringify(mended.selfCheck));
+  assert.match(mended.selfCheck.replaced.join(), /mat_vec\w*\.\w+\.subgroup/);
+  assert.deepEqual(mended.ids, first.ids);
+  assert.ok(!mended.variants.some((id) => id.includes('.subgroup')), mended.variants.join());
+  assert.equal(mended.warnings[0]?.code, 'self_check');
+  const again = await load(page, { planted: SUBGROUPS });
+  assert.equal(again.selfCheck.verdict, 'remembered');
+  assert.deepEqual(again.selfCheck.replaced, mended.selfCheck.replaced);
+  assert.deepEqual(again.ids, first.ids);
+  await page.close();
+});
+
+test('a wrong kernel that has no other variant is told', async () => {
+  const page = await site.open('/blank');
+  const planted = { where: 'fn advance(', from: 'sum += weight;', to: 'sum += 3.0 * weight;' };
+  const { selfCheck, warnings } = await load(page, { planted });
+  assert.equal(selfCheck.verdict, 'failed', JSON.stringify(selfCheck));
+  assert.match(selfCheck.wrong.join(), /attention/);
+  assert.match(warnings[0]?.message, /attention.*backend: 'cpu'/);
+  await page.close();
+});
