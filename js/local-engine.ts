@@ -286,7 +286,7 @@ function loader(
       const known = verdicts && { selfCheck: verdicts.known };
       const device = gpu && guarded(() => gpu.engine.device());
       const handle = await Handle.load(sources, { backend, ...options, ...known }, report, device);
-      verdicts?.note(handle.info(), warner(from.onWarning));
+      await verdicts?.note(handle.info(), warner(from.onWarning));
       return handle;
     };
     return withSources(source, from, {

@@ -37,7 +37,7 @@ export class Verdicts {
   };
 
   /** Keeps what a check has found, and says what is wrong. */
-  note({ adapter, selfCheck }: ModelInfo, warn: (warning: LoadWarning) => void): void {
+  async note({ adapter, selfCheck }: ModelInfo, warn: (warning: LoadWarning) => void): Promise<void> {
     const { verdict, replaced, wrong } = selfCheck;
     const names = (verdict === 'failed' ? wrong : replaced).join(', ');
     if (verdict === 'failed' || verdict === 'replaced') {
@@ -46,7 +46,7 @@ export class Verdicts {
     }
     if (this.#key !== undefined && (verdict === 'passed' || verdict === 'replaced')) {
       const verdicts = Object.entries({ ...this.#stored, [this.#key]: replaced }).slice(-MOST);
-      writeStored({ agent: navigator.userAgent, verdicts: Object.fromEntries(verdicts) }).catch(() => {});
+      await writeStored({ agent: navigator.userAgent, verdicts: Object.fromEntries(verdicts) }).catch(() => {});
     }
   }
 }
