@@ -65,7 +65,7 @@ test('wrong options are refused by name before anything is read', async () => {
 
 test('a model is loaded on the device of a Gpu, and leaves its hidden states there', async () => {
   const gpu = await api.Gpu.create();
-  const model = await load({ gpu });
+  const model = await load({ gpu, selfCheck: false });
   assert.equal(seen.loads[0].device.of, gpu.engine);
   assert.deepEqual(seen.loads[0].options, { backend: 'auto' });
   const states = await model.hiddenStates([1, 2, 3], gpu);
