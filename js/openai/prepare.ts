@@ -52,6 +52,8 @@ export async function prepare(
   });
   const hasTools = tools.length > 0;
   const { begun, grammar: constraint } = beginningOf(family, templated, request, { grammar, prefix });
+  const mayCall = hasTools && choice === 'auto' && !isConstrained;
+  const followed = constraint ?? (mayCall ? await grammarOfCalls(model, family, templated, tools) : undefined);
   const schemas = hasTools ? schemasOf(tools) : undefined;
   return {
     request,
@@ -59,7 +61,7 @@ export async function prepare(
     begun,
     options: {
       ...samplingOf(request),
-      ...(constraint && { grammar: constraint }),
+      ...(followed && { grammar: followed }),
       showSpecial: specialOf(family, hasTools),
     },
     reader: () => readerOf(family, templated, schemas),
@@ -142,6 +144,14 @@ function forcedCall(format: Format, tools: readonly Tool[], several: boolean): B
   const items = calls.length === 1 ? (calls[0] as object) : { anyOf: calls };
   const jsonSchema = object.isList ? { type: 'array', items, minItems: 1, ...(!several && { maxItems: 1 }) } : items;
   return { begun: object.before, grammar: { jsonSchema } };
+}
+
+/** Fetched when it is first needed, as the WebAssembly is that follows it. */
+async function grammarOfCalls(
+  ...args: Parameters<typeof import('./call-grammar.js').callGrammar>
+): Promise<Grammar | undefined> {
+  const { callGrammar } = await import('./call-grammar.js');
+  return callGrammar(...args);
 }
 
 /** Arguments are an object, whatever else the schema says. */

@@ -181,6 +181,11 @@ export class WasmModel {
     return this.embed(ids, lengths, false, 1);
   }
 
+  /** Texts follow no grammar here: `plan.writes` is written. */
+  constrain(matcher) {
+    seen.constrained = matcher;
+  }
+
   start(ids, options) {
     if (this.#borrowed) throw new Error('recursive use of an object');
     if (ids.length > (plan.contextLength ?? 64))

@@ -18,6 +18,8 @@ const FENCE = '```';
 /** @internal */
 export const deepseek: Format = {
   opens: [CALLS, CALL],
+  marks: [CALL],
+  body: (name, json, sign) => `"function" ${sign(SEPARATOR)} ${name} "\\n${FENCE}json\\n" ${json} "\\n${FENCE}"`,
   special: [CALLS, CALLS_END, CALL, CALL_END, SEPARATOR],
   isJson: true,
   read(cursor) {
@@ -43,6 +45,7 @@ function callText({ name, arguments: text }: Pick<Call, 'name' | 'arguments'>): 
 /** @internal */
 export const deepseek31: Format = {
   ...deepseek,
+  body: (name, json, sign) => `${name} ${sign(SEPARATOR)} ${json}`,
   force: (name) => `${CALLS}${CALL}${name === undefined ? '' : `${name}${SEPARATOR}`}`,
 };
 

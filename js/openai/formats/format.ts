@@ -19,6 +19,15 @@ export interface Format {
   write?(calls: readonly Pick<Call, 'name' | 'arguments'>[]): string;
   /** What follows `force(name)` is the JSON of the arguments. */
   readonly isJson?: boolean;
+  /** Signs of calls after which a grammar can follow them, where that is possible. */
+  readonly marks?: readonly string[];
+  /** Calls begin with the answer, too, and nothing else that begins with a brace. */
+  readonly isBare?: boolean;
+  /**
+   * Where a call is no JSON object: the Lark of what follows the sign, from that of the name and the arguments. `sign`
+   * writes a sign.
+   */
+  body?(name: string, json: string, sign: (text: string) => string): string;
   /** Where a call is a JSON object: what stands before it, the key of its arguments, and whether calls are an array. */
   readonly object?: { readonly before: string; readonly key: 'arguments' | 'parameters'; readonly isList?: boolean };
 }

@@ -9,6 +9,7 @@ const OPENS = ['<|tool_call|>', '<tool_call>'];
 /** @internal */
 export const granite: Format = {
   opens: OPENS,
+  marks: OPENS,
   special: [...OPENS, '<|/tool_call|>', '</tool_call>'],
   isJson: true,
   object: { before: OPENS[0] ?? '', key: 'arguments', isList: true },

@@ -12,6 +12,7 @@ const CLOSE = '</tool_call>';
 /** @internal */
 export const hermes: Format = {
   opens: [OPEN],
+  marks: [OPEN],
   special: [OPEN, CLOSE],
   isJson: true,
   object: { before: `${OPEN}\n`, key: 'arguments' },

@@ -10,6 +10,8 @@ const TAG = '<|python_tag|>';
 /** @internal */
 export const llama: Format = {
   opens: [TAG],
+  marks: [TAG],
+  isBare: true,
   atStart: ['{'],
   special: [TAG],
   isJson: true,

@@ -19,6 +19,7 @@ function takeNamed(cursor: Cursor): void {
 /** @internal */
 export const mistral: Format = {
   opens: [OPEN],
+  marks: [OPEN],
   special: [OPEN, '[ARGS]', '[CALL_ID]'],
   isJson: true,
   object: { before: OPEN, key: 'arguments', isList: true },
@@ -34,6 +35,8 @@ export const mistral: Format = {
 /** @internal */
 export const mistralArgs: Format = {
   opens: mistral.opens,
+  marks: [OPEN],
+  body: (name, json, sign) => `${name} ${sign('[ARGS]')} ${json}`,
   special: mistral.special ?? [],
   isJson: true,
   read: mistral.read,

@@ -1,0 +1,169 @@
+// Answers that may call tools, by the real grammars: text is free, and a call goes only as its tool's schema says.
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { dist } from './api.mjs';
+
+const MODULE = new URL(`${dist}grammar/webgguf_grammar.js`);
+const WASM = new URL(`${dist}grammar/webgguf_grammar_bg.wasm`);
+const skip = !existsSync(WASM) && 'no WebAssembly of grammars: run `npm run build`';
+const { familyOf, specialOf } = await import(`${dist}openai/families.js`);
+const { callGrammar } = await import(`${dist}openai/call-grammar.js`);
+const grammars = skip ? undefined : await import(MODULE);
+if (grammars) await grammars.default({ module_or_path: readFileSync(WASM) });
+
+const TOOLS = [
+  [
+    'get_weather',
+    { properties: { place: { type: 'string' }, days: { type: 'integer' } }, required: ['place', 'days'] },
+  ],
+  ['ping', { properties: {}, additionalProperties: false }],
+].map(([name, parameters]) => ({
+  type: 'function',
+  function: { name, parameters: { additionalProperties: false, ...parameters } },
+}));
+const GOOD = '{"place": "Rome", "days": 2}';
+
+/** A vocabulary of bytes, some words, and signs; `isControl`: these are control tokens. */
+class Tokens {
+  constructor(signs, isControl) {
+    const words = ['{"', '": "', '":', '<tool', '_call>', 'the', ' a', '\n\n', '}}'].map((word) => Buffer.from(word));
+    const single = Array.from({ length: 256 }, (_, byte) => Buffer.from([byte]));
+    this.signs = isControl ? signs : [];
+    this.words = [...single, ...words];
+    this.end = this.words.length + this.signs.length;
+    const all = [...this.words, ...this.signs.map((sign) => Buffer.from(sign)), Buffer.from('<|end|>')];
+    const ends = [];
+    for (const word of all) ends.push((ends.at(-1) ?? 0) + word.length);
+    const kinds = all.map((_, id) => (id >= this.words.length ? 1 : 0));
+    const inside = (text) => Uint32Array.from(Buffer.from(text));
+    const parts = [
+      Buffer.concat(all),
+      Uint32Array.from(ends),
+      Uint8Array.from(kinds),
+      Uint32Array.of(this.end),
+      inside,
+    ];
+    this.vocabulary = new grammars.Vocabulary(...parts);
+  }
+
+  /** The longest tokens first; signs where `parseSpecial`. */
+  async tokenize(text) {
+    const ids = [];
+    let rest = Buffer.from(text);
+    while (rest.length > 0) {
+      const sign = this.signs.findIndex((each) => rest.indexOf(each) === 0);
+      const word = this.words.findLastIndex((each) => rest.indexOf(each) === 0);
+      ids.push(sign < 0 ? word : this.words.length + sign);
+      rest = rest.subarray(Buffer.byteLength(sign < 0 ? '' : this.signs[sign]) || this.words[word].length);
+    }
+    return ids;
+  }
+
+  async detokenize([id]) {
+    return id >= this.words.length ? '' : this.words[id].toString();
+  }
+}
+
+/** The number of characters that the grammar takes before it refuses; `undefined` where the text may be all. */
+async function refusedAt(template, isControl, prompt, text) {
+  const family = familyOf(template);
+  const tokens = new Tokens([...new Set([...specialOf(family, true), ...(family.format.marks ?? [])])], isControl);
+  const { lark } = await callGrammar(tokens, family, prompt, TOOLS);
+  const matcher = tokens.vocabulary.compile('lark', lark).matcher();
+  const taken = [];
+  for (const id of [...(await tokens.tokenize(text)), tokens.end]) {
+    const mask = matcher.mask();
+    // Of tokens that spell what must come, the mask has one.
+    const isInMask = Boolean((mask[id >> 5] >>> (id & 31)) & 1);
+    const isAllowed = matcher.commit(id);
+    assert.ok(isAllowed || !isInMask, `${lark}\n${text}`);
+    if (!isAllowed) return Buffer.concat(taken).toString();
+    taken.push(tokens.words[id] ?? Buffer.from(tokens.signs[id - tokens.words.length] ?? ''));
+  }
+  return undefined;
+}
+
+const object = (key) => (name, json) => `{"name": "${name}", "${key}": ${json}}`;
+const R1 = '<｜tool▁call▁end｜>';
+const FORMATS = {
+  hermes: ['{{ tools }}<tool_call>', (name, json) => `<tool_call>\n${object('arguments')(name, json)}\n</tool_call>`],
+  thinking: ['{{ tools }}<tool_call><think></think>', (name, json) => `<tool_call>${object('arguments')(name, json)}`],
+  plain: ['', (name, json) => `<tool_call>${object('arguments')(name, json)}</tool_call>`],
+  mistral: ['{{ tools }}[TOOL_CALLS]', (name, json) => `[TOOL_CALLS][${object('arguments')(name, json)}]`],
+  mistralArgs: ['{{ tools }}[TOOL_CALLS] [ARGS]', (name, json) => `[TOOL_CALLS]${name}[ARGS]${json}`],
+  granite: ['{{ tools }}<|tool_call|>', (name, json) => `<|tool_call|>[${object('arguments')(name, json)}]`],
+  deepseek: [
+    `{{ tools }}\`\`\`json${R1}`,
+    (name, json) => `<｜tool▁call▁begin｜>function<｜tool▁sep｜>${name}\n\`\`\`json\n${json}\n\`\`\`${R1}`,
+  ],
+  deepseek31: [
+    `{{ tools }}<｜tool▁calls▁begin｜>`,
+    (name, json) => `<｜tool▁call▁begin｜>${name}<｜tool▁sep｜>${json}${R1}`,
+  ],
+};
+
+for (const [name, [template, call]] of Object.entries(FORMATS)) {
+  for (const isControl of [false, true]) {
+    test(`${name}, signs are ${isControl ? 'control tokens' : 'text'}`, { skip }, async () => {
+      const at = (text) => refusedAt(template, isControl, '', text);
+      assert.equal(await at('Just {"text"}: [1] <b>é</b> 🦙\n'), undefined);
+      assert.equal(await at(''), undefined);
+      assert.equal(await at(call('get_weather', GOOD)), undefined);
+      assert.equal(await at(`Let me see. ${call('ping', '{}')}\n${call('get_weather', GOOD)} and more`), undefined);
+      // Each is refused at the token that begins here; `{"` is a token.
+      const cases = [
+        [call('get_weather', '{"place": "Rome"}'), '"Rome"}', 6],
+        [call('get_weather', '{"place": 5, "days": 2}'), '5,'],
+        [call('get_weather', '{"place": "Rome", "days": "2"}'), '"2"'],
+        [`No. ${call('ping', '{"a": 1}')}`, '{"a"'],
+        [call('pong', '{}'), 'ong'],
+        [`${call('ping', '{}')} ${call('get_weather', '[]')}`, '[]'],
+      ];
+      for (const [text, where, later = 0] of cases) {
+        assert.equal(await at(text), text.slice(0, text.indexOf(where) + later), text);
+      }
+    });
+  }
+}
+
+test('Llama 3: a call from the first character on, or behind the tag', { skip }, async () => {
+  const call = (name, json) => object('parameters')(name, json);
+  for (const isControl of [false, true]) {
+    const at = (text) => refusedAt('ipython', isControl, '', text);
+    assert.equal(await at('Just {"text"}: [1]; é'), undefined);
+    assert.equal(await at(`${call('get_weather', GOOD)}; ${call('ping', '{}')}`), undefined);
+    assert.equal(await at('{"name": "pong"'), '{"name": "p');
+    assert.equal(await at(call('get_weather', '{"place": 5}')), '{"name": "get_weather", "parameters": {"place": ');
+  }
+  assert.equal(await refusedAt('ipython', true, '', `<|python_tag|>${call('ping', '{}')}`), undefined);
+  assert.equal(await refusedAt('ipython', true, '', '<|python_tag|>print()'), '<|python_tag|>');
+});
+
+test('a call that is only thought of is text', { skip }, async () => {
+  const [template] = FORMATS.thinking;
+  const call = '<tool_call>{"name": "ping", "arguments": {}}';
+  for (const [prompt, opened] of [
+    ['<think>\n', ''],
+    ['', '<think>'],
+  ]) {
+    const thought = `${opened}Write <tool_call> and what?`;
+    assert.equal(await refusedAt(template, false, prompt, thought), undefined);
+    assert.equal(await refusedAt(template, false, prompt, `${thought}</think>\n\n${call}`), undefined);
+    const wrong = `${thought}</think><tool_call>`;
+    assert.equal(await refusedAt(template, false, prompt, `${wrong}pong`), wrong);
+  }
+});
+
+test('formats that are no JSON stay free', { skip }, async () => {
+  for (const template of ['{{ tools }}<|tool_call_start|>', '{{ tools }}<|tool_call>', '{{ tools }}<function=']) {
+    assert.equal(await callGrammar(undefined, familyOf(template), '', TOOLS), undefined);
+  }
+});
+
+test('long texts are taken', { skip }, async () => {
+  for (const isControl of [false, true]) {
+    assert.equal(await refusedAt(FORMATS.hermes[0], isControl, '', 'the long text. '.repeat(400)), undefined);
+  }
+});
