@@ -153,8 +153,8 @@ export interface LoadOptions extends SourceOptions {
 export interface SelfCheck {
   /**
    * `passed`; `replaced`: some kernels computed wrong values, and plainer variants of them, which do not, run in their
-   * place; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an earlier
-   * load; `skipped`: on the CPU, for an embedder, or as `selfCheck: false` says.
+   * place; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an
+   * earlier load; `skipped`: on the CPU, for an embedder, or as `selfCheck: false` says.
    */
   readonly verdict: 'passed' | 'replaced' | 'failed' | 'remembered' | 'skipped';
   /** Ids of the variants that others have replaced. */

@@ -3,7 +3,7 @@
 //   src, shaders ──cargo──► .wasm ──wasm-bindgen, wasm-opt──► pkg/;  grammar/src ──the same──► pkg/grammar/
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
-//   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js;  shaders/ of tensors ──the same──► dist/tensor-shaders.js
+//   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/ of tensors ──the same──► dist/tensor-shaders.js
 //
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
 
@@ -271,7 +271,7 @@ export function filesOf(entry) {
   return found;
 }
 
-/** What of the package a page loads that imports `webgguf` alone; what other entry points and `import()` add to that. */
+/** What of the package a page loads that imports `webgguf` alone; what other entry points and `import()` add. */
 export function core(list = sizes()) {
   const files = filesOf('dist/index.js');
   const inCore = list.filter((item) => files.has(item.file) && !isForGrammars(item));

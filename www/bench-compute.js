@@ -1,7 +1,7 @@
-// How fast the operations of `webgguf/compute` are, and the gradient of attention; bench-compute.html says what the query
-// may ask for. The result is `{device, wait_ms, peak: {gflops, gbps}, rows}` or `{error}`, a row being `{operation,
-// shape, ms, best, worst, calls, batches}` with `gflops`, `gbps` and their shares of the peak, `of_flops` and
-// `of_bandwidth`, where they were counted. `data-state` of the root element becomes `done` or `error`.
+// How fast the operations of `webgguf/compute` are, and the gradient of attention; bench-compute.html says what the
+// query may ask for. The result is `{device, wait_ms, peak: {gflops, gbps}, rows}` or `{error}`, a row being
+// `{operation, shape, ms, best, worst, calls, batches}` with `gflops`, `gbps` and their shares of the peak, `of_flops`
+// and `of_bandwidth`, where they were counted. `data-state` of the root element becomes `done` or `error`.
 
 import * as shaders from '../dist/compute/shaders.js';
 import { Gpu } from '../dist/training/index.js';

@@ -30,8 +30,8 @@ const LOCAL = 1024;
 const LONGEST = 2 ** 20;
 
 /**
- * Transforms up to this length, longer than {@link LOCAL}, take two dispatches, longer ones three: of up to 128 elements
- * a workgroup holds so many columns that it reads and writes memory in runs of at least 64 bytes.
+ * Transforms up to this length, longer than {@link LOCAL}, take two dispatches, longer ones three: of up to 128
+ * elements a workgroup holds so many columns that it reads and writes memory in runs of at least 64 bytes.
  */
 const LONGEST_OF_TWO = 2 ** 16;
 

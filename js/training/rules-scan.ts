@@ -74,7 +74,7 @@ const scanRule: Rule = (call) => {
   };
 };
 
-/** The engine's operation with one state for each channel: its steps are −rate, and what it takes in is given / step. */
+/** The engine's operation with one state for each channel: its steps are −rate, and it takes in given / step. */
 function plainScan(gpu: RecordingGpu, rates: Tensor, given: Tensor): Tensor {
   const [batch, length] = rates.shape as [number, number];
   const channels = rates.size / batch / length;

@@ -2,8 +2,8 @@
 //
 // The distances of some points to all, negative so that the largest are the nearest. They are sums of squared
 // differences rather than |a|² + |b|² − 2ab: that takes one instruction more for each element, and near points far from
-// the origin keep their digits. One workgroup of 8 × 8 threads computes a tile of 64 rows and 64 columns: DEPTH steps of
-// c at a time it puts both operands into workgroup memory, and every thread adds to 8 × 8 sums in registers.
+// the origin keep their digits. One workgroup of 8 × 8 threads computes a tile of 64 rows and 64 columns: DEPTH steps
+// of c at a time it puts both operands into workgroup memory, and every thread adds to 8 × 8 sums in registers.
 
 const THREADS = 64u;
 const DEPTH = 16u;

@@ -51,7 +51,9 @@ macro_rules! unary {
 
 macro_rules! binary {
     ($($(#[$doc:meta])* $name:ident: $op:ident,)*) => {
-        $($(#[$doc])* pub fn $name(&self, y: impl Into<Value>) -> Self { Self::step(Op::$op, [self.into(), y.into()]) })*
+        $($(#[$doc])* pub fn $name(&self, y: impl Into<Value>) -> Self {
+            Self::step(Op::$op, [self.into(), y.into()])
+        })*
     };
 }
 

@@ -48,8 +48,8 @@ impl Tensor {
     }
 
     /// Writes x, f32 `[kv heads, tokens, dim]`, keys after RoPE or values, into this cache in place: f16
-    /// `[kv heads, rows, dim]` with dim rounded up to a multiple of 8, or both with a batch axis before. Token t goes to
-    /// row (position + t) modulo the rows: a full cache is a ring of the latest tokens.
+    /// `[kv heads, rows, dim]` with dim rounded up to a multiple of 8, or both with a batch axis before. Token t goes
+    /// to row (position + t) modulo the rows: a full cache is a ring of the latest tokens.
     ///
     /// # Errors
     /// `invalid_argument` for other types and shapes.

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::model::program::{Op, Output};
 
 impl CpuModel {
-    /// What the model gives for one input: a vector, or a score for each label. `yield_now` is awaited every millisecond
-    /// or two; once `is_over` the work ends without a result.
+    /// What the model gives for one input: a vector, or a score for each label. `yield_now` is awaited every
+    /// millisecond or two; once `is_over` the work ends without a result.
     ///
     /// # Errors
     /// `invalid_argument` for no ids, ids outside the vocabulary, and for a model that writes text.

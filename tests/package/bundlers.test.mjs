@@ -20,7 +20,7 @@ after(() => browser.close());
 
 let firstText;
 
-/** The app at `url` runs to its end, in the page's thread, with tensors, and in a worker; it writes what others wrote. */
+/** The app at `url` runs to its end, in the page, with tensors, and in a worker; it writes what others wrote. */
 async function checkStory(url, backend = 'cpu', more = '') {
   for (const place of ['&tensors', '&worker']) {
     const { title, text, log } = await outcomeOf(browser, `${url}?backend=${backend}${place}${more}`);
