@@ -122,7 +122,9 @@ fn lasting(program: &Program) -> BTreeSet<Activation> {
         _ => None,
     };
     let over_parts = steps(&ops, DECODE).into_iter().filter(|fused| part_of[fused.start] != part_of[fused.end - 1]);
-    program.lasting().into_iter().chain(over_parts.filter_map(|fused| update(&fused.step))).collect()
+    let mut all = program.lasting();
+    all.extend(over_parts.filter_map(|fused| update(&fused.step)));
+    all
 }
 
 fn is_logits(program: &Program, group: &Group) -> bool {

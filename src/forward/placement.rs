@@ -220,11 +220,12 @@ impl Placer<'_> {
             row += rows as u32;
         }
         match &mut self.targets[index] {
-            Some(Target::Rows(others)) => others.extend(runs),
+            Some(Target::Rows(others)) => {
+                for run in runs {
+                    others.insert(others.partition_point(|other| other.from <= run.from), run);
+                }
+            }
             target => *target = Some(Target::Rows(runs)),
-        }
-        if let Some(Target::Rows(runs)) = &mut self.targets[index] {
-            runs.sort_by_key(|run| run.from);
         }
         Ok(())
     }

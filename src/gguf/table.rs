@@ -1,5 +1,7 @@
 //! The tensor table: its entries, and whether they are consistent.
 
+use std::collections::HashSet;
+
 use super::cursor::{Cursor, Step};
 use super::{GgmlType, Metadata, TensorInfo, block, shown};
 use crate::error::{Error, ErrorCode, Result};
@@ -131,10 +133,9 @@ fn place(tensor: &mut TensorInfo, start: u64, alignment: u64, file_size: Option<
 
 /// Checks that no two tensors share a name.
 pub(super) fn check_names(tensors: &[TensorInfo]) -> Result<()> {
-    let mut names: Vec<&str> = tensors.iter().map(|tensor| tensor.name.as_str()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Error::bad_file(format!("tensor `{}` is there a second time", shown(pair[0])))),
+    let mut names = HashSet::new();
+    match tensors.iter().find(|tensor| !names.insert(tensor.name.as_str())) {
+        Some(tensor) => Err(Error::bad_file(format!("tensor `{}` is there a second time", shown(&tensor.name)))),
         None => Ok(()),
     }
 }

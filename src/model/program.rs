@@ -443,10 +443,8 @@ impl Program {
             Op::Attend { kv: Some(_), attention, cache, .. } => Some((*cache, *attention)),
             _ => None,
         };
-        let mut found: Vec<_> = self.ops().filter_map(attention).collect();
-        found.sort_by_key(|(cache, _)| *cache);
-        debug_assert!(found.iter().map(|(cache, _)| *cache).eq(0..found.len()), "caches are numbered from 0");
-        found.into_iter().map(|(_, attention)| attention).collect()
+        let found: Vec<_> = self.ops().filter_map(attention).collect();
+        in_order(&found)
     }
 
     /// The attention of every layer that has one.
@@ -471,7 +469,9 @@ impl Program {
             }
             lasting
         };
-        parts.flat_map(of_part).chain([self.residual()]).collect()
+        let mut all = BTreeSet::new();
+        all.extend(parts.flat_map(of_part).chain([self.residual()]));
+        all
     }
 
     /// The recurrent state that an operation replaces: its number, and its values per sequence.
@@ -486,9 +486,8 @@ impl Program {
 
     /// Values per sequence of each recurrent state, by number.
     pub fn states(&self) -> Vec<usize> {
-        let mut found: Vec<_> = self.ops().filter_map(|op| self.state(op)).collect();
-        found.sort_unstable();
-        found.into_iter().map(|(_, values)| values).collect()
+        let found: Vec<_> = self.ops().filter_map(|op| self.state(op)).collect();
+        in_order(&found)
     }
 
     /// Values of a row of this activation.
@@ -528,4 +527,12 @@ pub const fn of_layer(layer: usize, role: Role) -> WeightKey {
 /// The model's own weight of this role.
 pub const fn of_model(role: Role) -> WeightKey {
     WeightKey { layer: None, role }
+}
+
+/// The values by their numbers, which are counted from 0.
+fn in_order<T: Copy>(found: &[(usize, T)]) -> Vec<T> {
+    let of = |number: usize| found.iter().find(|(at, _)| *at == number).map(|(_, value)| *value);
+    let values: Vec<T> = (0..found.len()).filter_map(of).collect();
+    debug_assert!(values.len() == found.len(), "every number is there");
+    values
 }

@@ -140,9 +140,10 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
             specs.add(key, &[table.dims / 2], true);
         }
     }
-    // The model's own first; a stable sort keeps the rest in order.
-    specs.found.sort_by_key(|spec| spec.layer);
-    specs.found
+    // The model's own first.
+    let (mut own, of_layers): (Vec<_>, Vec<_>) = specs.found.into_iter().partition(|spec| spec.layer.is_none());
+    own.extend(of_layers);
+    own
 }
 
 /// Specs in the order in which they are added, without repeats.

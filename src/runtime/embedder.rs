@@ -103,8 +103,9 @@ impl GpuEmbedder {
     /// Ids of the variants of all kernels that it and its model run, sorted.
     pub fn variants(&self) -> Vec<String> {
         let ids = self.all_lists().flat_map(CommandList::variants).map(str::to_owned);
-        let ids: std::collections::BTreeSet<String> = ids.chain(self.model.repacks.iter().cloned()).collect();
-        ids.into_iter().collect()
+        let mut all = self.model.repacks.clone();
+        all.extend(ids);
+        all.into_iter().collect()
     }
 
     fn all_lists(&self) -> impl Iterator<Item = &CommandList> {

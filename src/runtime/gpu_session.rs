@@ -1,7 +1,6 @@
 //! A session on the GPU: its KV cache, its command lists made once, and the passes that run them.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::checkpoints::Checkpoints;
@@ -118,8 +117,9 @@ impl GpuSession {
     /// Ids of the variants of all kernels that it and its model run, sorted.
     pub fn variants(&self) -> Vec<String> {
         let ids = self.all_lists().flat_map(CommandList::variants).map(str::to_owned);
-        let ids: BTreeSet<String> = ids.chain(self.model.repacks.iter().cloned()).collect();
-        ids.into_iter().collect()
+        let mut all = self.model.repacks.clone();
+        all.extend(ids);
+        all.into_iter().collect()
     }
 
     fn all_lists(&self) -> impl Iterator<Item = &CommandList> {

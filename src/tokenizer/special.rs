@@ -1,5 +1,7 @@
 //! Tokens that are found in the text before anything else, and tokens that end an answer.
 
+use std::collections::BTreeMap;
+
 use super::vocab::{Kind, Vocab};
 use crate::yielding::ITEMS;
 
@@ -33,7 +35,7 @@ impl Matcher {
     /// Finds the tokens whose kind `wanted` accepts. Of several with one text, the first id counts.
     pub async fn new(vocab: &Vocab, wanted: impl Fn(Kind) -> bool, yield_now: &mut impl AsyncFnMut()) -> Self {
         let text_of = |id: u32| vocab.token(id).unwrap_or_default();
-        let mut ids = Vec::new();
+        let mut ids = BTreeMap::new();
         for id in 0..vocab.len() as u32 {
             if (id as usize).is_multiple_of(ITEMS) {
                 yield_now().await;
@@ -41,12 +43,10 @@ impl Matcher {
             // Tokens that are parts of characters cannot be written in a text.
             let findable = !text_of(id).is_empty() && std::str::from_utf8(text_of(id)).is_ok();
             if findable && vocab.kind(id).is_some_and(&wanted) {
-                ids.push(id);
+                ids.entry(text_of(id)).or_insert(id);
             }
         }
-        ids.sort_unstable_by_key(|&id| (text_of(id), id));
-        ids.dedup_by_key(|id| text_of(*id));
-        let mut matcher = Self { ids, starts: Box::new([0; 257]) };
+        let mut matcher = Self { ids: ids.into_values().collect(), starts: Box::new([0; 257]) };
         matcher.index(vocab);
         matcher
     }

@@ -6,7 +6,7 @@ mod embedder;
 mod keys;
 mod rope;
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 pub(super) use keys::Keys;
 pub use rope::{RopeScaling, YarnRamp};
@@ -179,7 +179,7 @@ pub struct ModelConfig {
     /// What it gives for a text as a whole.
     pub embedder: EmbedderConfig,
     /// The names of the file's tensors: some families have more than one form.
-    pub tensor_names: BTreeSet<String>,
+    pub tensor_names: HashSet<String>,
     /// [`Gguf::digest`]: which model it is.
     pub digest: u64,
 }
