@@ -40,6 +40,8 @@ export const SIZE_BUDGET = 1_000_000;
  * The zlib of Node.js makes 3.7 % more of this file.
  */
 export const GRAMMAR_BUDGET = 466_600;
+/** The same of what the entries `webgguf/compute` and `webgguf/training` add. */
+export const ARITHMETIC_BUDGET = 80_000;
 
 const PKG = path.join(ROOT, 'pkg');
 /** The crate for grammars, which has dependencies of its own, and what is made of it. */
@@ -184,13 +186,14 @@ async function buildWasm({ bin }) {
   await optimise(path.join(PKG, 'webgguf_bg.wasm'), '-O1');
 }
 
-/** Writes wasm-bindgen's JavaScript and module, without the comments, which are those of the Rust, and long names. */
+/** Writes wasm-bindgen's JavaScript, minified, and its module, without long names. */
 async function bind(built, folder) {
   await must(bindgen(), [...GLUE, '--out-dir', folder, built], { quiet: true });
   const name = path.join(folder, path.basename(built, '.wasm'));
   const [module, script] = withShortImports(fs.readFileSync(`${name}_bg.wasm`), fs.readFileSync(`${name}.js`, 'utf8'));
   fs.writeFileSync(`${name}_bg.wasm`, module);
-  fs.writeFileSync(`${name}.js`, script.replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, ''));
+  const { transform } = await import('esbuild'); // not there before the first `npm install`
+  fs.writeFileSync(`${name}.js`, (await transform(script, { minify: true, format: 'esm' })).code);
 }
 
 async function optimise(module, level) {
@@ -281,6 +284,9 @@ export function core(list = sizes()) {
 
 /** Whether a file is fetched only when a text is first to follow a grammar. */
 export const isForGrammars = ({ file }) => file === 'dist/grammar/webgguf_grammar_bg.wasm';
+
+/** Whether only `webgguf/compute` or `webgguf/training` load a file. */
+export const isForArithmetic = ({ file }) => /^dist\/(compute|training)\//.test(file);
 
 export function describeSizes(list) {
   const { inCore, others } = core(list);

@@ -7,7 +7,18 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { findBrowser, findDriver } from './browser.mjs';
-import { build, buildHarness, core, GRAMMAR_BUDGET, isForGrammars, SIZE_BUDGET, sizes, sum } from './build.mjs';
+import {
+  ARITHMETIC_BUDGET,
+  build,
+  buildHarness,
+  core,
+  GRAMMAR_BUDGET,
+  isForArithmetic,
+  isForGrammars,
+  SIZE_BUDGET,
+  sizes,
+  sum,
+} from './build.mjs';
 import {
   CACHE,
   cargoHome,
@@ -157,6 +168,7 @@ function size() {
   const checks = [
     ['core', sum(inCore, 'gzip'), SIZE_BUDGET],
     ['grammars', sum(sizes().filter(isForGrammars), 'gzip'), GRAMMAR_BUDGET],
+    ['compute and training', sum(others.filter(isForArithmetic), 'gzip'), ARITHMETIC_BUDGET],
   ];
   console.log(`other entry points, shaders of tensors: ${sum(others, 'gzip').toLocaleString('en')} bytes, gzipped`);
   const fitting = checks.filter(([name, total, budget]) => {
