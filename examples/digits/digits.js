@@ -8,6 +8,8 @@ const STEPS = Number(new URLSearchParams(location.search).get('steps') ?? 200);
 const byId = (id) => document.getElementById(id);
 const [train, stop, status, error] = ['train', 'stop', 'status', 'error'].map(byId);
 let stopped = false;
+let losses = [];
+const draw = () => drawCurve(byId('curve'), losses, STEPS);
 
 /** Random weights of a layer whose results have `fan` inputs each, and its bias (He et al. 2015, arXiv 1502.01852). */
 function layer(gpu, shape, fan) {
@@ -45,37 +47,45 @@ function step(gpu, network, optimizer) {
   });
 }
 
-/** Shows some new digits with what the network reads; the share of 500 that it reads right. */
-async function examine(gpu, network) {
-  const { pixels, labels } = batch(500);
-  const images = gpu.tensor(pixels, [500, 1, SIDE, SIDE]);
-  const best = gpu.scope(() => gpu.argmax(scores(gpu, network, images), { axis: 1 }));
-  const read = await best.data();
-  gpu.free(images, best);
+/** Shows some digits, and under each what `textOf(i)` says. */
+function showDigits({ pixels, labels }, textOf) {
   const items = [...labels.slice(0, 20)].map((digit, i) => {
-    const item = document.createElement('li');
-    item.className = read[i] === digit ? 'right' : 'wrong';
-    item.append(picture(pixels.slice(i * SIDE * SIDE, (i + 1) * SIDE * SIDE)), String(read[i]));
+    const [item, text] = [document.createElement('li'), textOf(i)];
+    item.className = text.endsWith('✗') ? 'wrong' : 'right';
+    item.title = `a ${digit}`;
+    item.append(picture(pixels.slice(i * SIDE * SIDE, (i + 1) * SIDE * SIDE)), text);
     return item;
   });
   byId('digits').replaceChildren(...items);
-  return labels.filter((digit, i) => digit === read[i]).length / labels.length;
+}
+
+/** Shows some new digits with what the network reads; the share of 500 that it reads right. */
+async function examine(gpu, network) {
+  const fresh = batch(500);
+  const images = gpu.tensor(fresh.pixels, [500, 1, SIDE, SIDE]);
+  const best = gpu.scope(() => gpu.argmax(scores(gpu, network, images), { axis: 1 }));
+  const read = await best.data();
+  gpu.free(images, best);
+  showDigits(fresh, (i) => (read[i] === fresh.labels[i] ? `${read[i]}` : `${read[i]} ✗`));
+  return fresh.labels.filter((digit, i) => digit === read[i]).length / read.length;
 }
 
 async function learn(gpu) {
   const network = networkOf(gpu);
   const optimizer = new AdamW(gpu, network, { learningRate: 0.01 });
-  const losses = [];
+  losses = [];
   // The losses of ten steps are read at once, so that the GPU does not wait.
   while (losses.length < STEPS && !stopped) {
     const values = Array.from({ length: 10 }, () => step(gpu, network, optimizer));
     losses.push(...(await Promise.all(values.map((value) => value.item()))));
     gpu.free(values);
-    drawCurve(byId('curve'), losses, STEPS);
+    draw();
     status.textContent = `step ${losses.length}, loss ${losses.at(-1).toFixed(3)}`;
   }
+  if (losses.length === 0) return;
   const share = await examine(gpu, network);
-  status.textContent = `${losses.length} steps, loss ${losses.at(-1).toFixed(3)}, reads ${Math.round(100 * share)} %`;
+  const right = `reads ${Math.round(100 * share)} % of 500 new digits`;
+  status.textContent = `${losses.length} steps, loss ${losses.at(-1).toFixed(3)}, ${right}`;
 }
 
 train.addEventListener('click', async () => {
@@ -96,3 +106,7 @@ train.addEventListener('click', async () => {
 stop.addEventListener('click', () => {
   stopped = true;
 });
+window.addEventListener('resize', draw);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+draw();
+showDigits(batch(20), () => '?');

@@ -40,26 +40,40 @@ export function picture(pixels) {
   return element;
 }
 
-/** Draws losses from step to step. */
+/** Pixels of a canvas for each of the page. */
+const DENSITY = 2;
+
+/** Draws losses from step to step, in the colours of the page. */
 export function drawCurve(element, losses, steps) {
+  element.width = DENSITY * Math.max(element.clientWidth, 280);
+  element.height = DENSITY * Math.max(element.clientHeight, 150);
   const context = element.getContext('2d');
-  const { width, height } = element;
-  const [left, bottom] = [70, height - 40];
-  const most = Math.max(2.5, ...losses);
-  const place = (step, loss) => [left + (step / steps) * (width - left - 20), bottom - (loss / most) * (bottom - 20)];
   const { color } = getComputedStyle(element);
-  context.clearRect(0, 0, width, height);
-  Object.assign(context, { fillStyle: color, strokeStyle: color, font: '22px system-ui', lineWidth: 1 });
-  for (const loss of [0, 1, 2]) {
-    const [x, y] = place(0, loss);
-    context.fillText(String(loss), x - 30, y + 8);
-    context.globalAlpha = 0.2;
-    context.strokeRect(x, y, width - left - 20, 0);
-    context.globalAlpha = 1;
-  }
-  context.fillText(`${steps} steps`, width - 130, height - 8);
+  Object.assign(context, { fillStyle: color, strokeStyle: color, font: '24px system-ui, sans-serif', lineWidth: 2 });
+  const [left, top, right, bottom] = [64, 28, element.width - 40, element.height - 60];
+  const most = Math.max(2.5, ...losses);
+  const place = (step, loss) => [left + (step / steps) * (right - left), bottom - (loss / most) * (bottom - top)];
+  axes(context, { steps, most, place });
   Object.assign(context, { strokeStyle: '#4f6ef7', lineWidth: 4, lineJoin: 'round' });
   context.beginPath();
-  losses.forEach((loss, step) => context.lineTo(...place(step, loss)));
+  losses.forEach((loss, step) => context.lineTo(...place(step + 1, loss)));
   context.stroke();
+}
+
+/** Lines at whole losses, and numbers of steps. */
+function axes(context, { steps, most, place }) {
+  context.textAlign = 'right';
+  for (let loss = 0; loss <= most; loss += Math.ceil(most / 4)) {
+    const [[x, y], [end]] = [place(0, loss), place(steps, loss)];
+    context.fillText(String(loss), x - 16, y + 8);
+    context.globalAlpha = 0.15;
+    context.strokeRect(x, y, end - x, 0);
+    context.globalAlpha = 1;
+  }
+  const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => Math.round(share * steps));
+  for (const step of new Set(marks)) {
+    const [x, y] = place(step, 0);
+    context.textAlign = step === steps ? 'right' : 'center';
+    context.fillText(step === steps ? `${step} steps` : String(step), step === steps ? x + 20 : x, y + 40);
+  }
 }

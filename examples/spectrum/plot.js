@@ -83,15 +83,15 @@ export function drawSpectrogram(canvas, { levels, frames, bins, seconds, low, hi
 
 /**
  * Draws a spectrum and marks its peaks.
- * @param {{levels: Float32Array, frequencies: Float64Array, peaks: number[], low: number}} spectrum levels in decibels;
- *   peaks are bins
+ * @param {{levels: Float32Array, frequencies: Float64Array, tones: {hertz: number, level: number}[], low: number}}
+ *   spectrum levels in decibels; tones are the peaks
  */
-export function drawSpectrum(canvas, { levels, frequencies, peaks, low }) {
+export function drawSpectrum(canvas, { levels, frequencies, tones, low }) {
   const { context, left, top, width, height } = start(canvas);
   const high = frequencies.at(-1);
   const scale = axis(low, high);
   const shown = [...levels.keys()].filter((bin) => frequencies[bin] >= low);
-  const most = Math.ceil(Math.max(...peaks.map((bin) => levels[bin]), levels[shown[0]]) / 10) * 10 + 10;
+  const most = Math.ceil(Math.max(...tones.map(({ level }) => level), levels[shown[0]]) / 10) * 10 + 10;
   const least =
     Math.floor(
       Math.max(
@@ -99,13 +99,13 @@ export function drawSpectrum(canvas, { levels, frequencies, peaks, low }) {
         most - 110,
       ) / 10,
     ) * 10;
-  const place = (bin) => [
-    left + width * scale.at(frequencies[bin]),
-    top + height * Math.min((most - levels[bin]) / (most - least), 1),
+  const place = (hertz, level) => [
+    left + width * scale.at(hertz),
+    top + height * Math.min((most - level) / (most - least), 1),
   ];
   grid(context, { left, top, width, height }, { low, high, scale, least, most });
   const line = new Path2D();
-  for (const bin of shown) line.lineTo(...place(bin));
+  for (const bin of shown) line.lineTo(...place(frequencies[bin], levels[bin]));
   const area = new Path2D(line);
   area.lineTo(left + width, top + height);
   area.lineTo(left, top + height);
@@ -117,8 +117,8 @@ export function drawSpectrum(canvas, { levels, frequencies, peaks, low }) {
   context.textAlign = 'center';
   const { color } = getComputedStyle(canvas);
   let before = { x: -Infinity, lift: 0 };
-  for (const bin of peaks) {
-    const [x, y] = place(bin);
+  for (const { hertz, level } of tones) {
+    const [x, y] = place(hertz, level);
     // Where labels would lie on each other, the right one is higher.
     before = { x, lift: x - before.x < 68 ? before.lift + 28 : 0 };
     context.fillStyle = '#e8590c';
@@ -126,7 +126,7 @@ export function drawSpectrum(canvas, { levels, frequencies, peaks, low }) {
     context.arc(x, y, 7, 0, 2 * Math.PI);
     context.fill();
     context.fillStyle = color;
-    context.fillText(`${Math.round(frequencies[bin])}`, x, Math.max(y - 16 - before.lift, 22));
+    context.fillText(`${Math.round(hertz)}`, x, Math.max(y - 16 - before.lift, 22));
   }
 }
 
@@ -140,7 +140,8 @@ function grid(context, { left, top, width, height }, { low, high, scale, least, 
     rule(x, top, x, top + height);
     context.globalAlpha = 1;
     context.textAlign = 'center';
-    context.fillText(text, x, top + height + 36);
+    // The unit stands at the end.
+    if (x < left + width - 64) context.fillText(text, x, top + height + 36);
   }
   context.textAlign = 'right';
   context.fillText('Hz', left + width, top + height + 36);

@@ -46,8 +46,16 @@ async function analyse(gpu, { samples, sampleRate }) {
   const loudest = [...peaks.indices]
     .filter((bin) => frequencies[bin] >= LOWEST)
     .sort((a, b) => levels[b] - levels[a])
-    .slice(0, MOST_PEAKS);
-  return { overTime, frames, bins, levels, frequencies, peaks: loudest.sort((a, b) => a - b) };
+    .slice(0, MOST_PEAKS)
+    .sort((a, b) => a - b);
+  const tones = loudest.map((bin) => ({ hertz: frequencies[1] * (bin + summit(levels, bin)), level: levels[bin] }));
+  return { overTime, frames, bins, levels, frequencies, tones };
+}
+
+/** How far from a bin the top of the parabola through it and its neighbours is: tones lie between bins. */
+function summit(levels, bin) {
+  const [before, at, behind] = [levels[bin - 1], levels[bin], levels[bin + 1]];
+  return (before - behind) / (2 * (before - 2 * at + behind));
 }
 
 /** The nearest note of a frequency. */
@@ -56,10 +64,10 @@ function noteOf(hertz) {
   return `${NOTES[((steps % 12) + 12) % 12]}${4 + Math.floor((steps + 9) / 12)}`;
 }
 
-function listPeaks({ peaks, frequencies, levels }) {
-  const items = peaks.map((bin) => {
+function listPeaks({ tones }) {
+  const items = tones.map(({ hertz, level }) => {
     const item = document.createElement('li');
-    const texts = [`${frequencies[bin].toFixed(1)} Hz`, noteOf(frequencies[bin]), `${levels[bin].toFixed(1)} dB`];
+    const texts = [`${hertz.toFixed(1)} Hz`, noteOf(hertz), `${level.toFixed(1)} dB`];
     const parts = texts.map((text, i) =>
       Object.assign(document.createElement(i === 0 ? 'b' : 'span'), {
         textContent: text.replace('-', '−'),

@@ -116,7 +116,7 @@ test('digits: the loss falls, and the network reads most of what it has not seen
   withExample('digits', '?steps=20', async (page) => {
     await page.getByRole('button', { name: 'Train' }).click();
     const text = await textOf(page, '#status', /^20 steps/);
-    const [, loss, share] = /loss ([\d.]+), reads (\d+) %$/.exec(text) ?? [];
+    const [, loss, share] = /loss ([\d.]+), reads (\d+) % of 500 new digits$/.exec(text) ?? [];
     // It begins at about 2.5, and by chance it would read every tenth.
     assert.ok(Number(loss) < 1.8 && Number(share) >= 30, text);
     assert.equal(await page.locator('#digits li').count(), 20);
