@@ -384,3 +384,18 @@ for (const scheme of ['light', 'dark']) {
     await context.close();
   });
 }
+
+test('pages for developers have the look of the demo: header, cards, lists', async () => {
+  for (const name of ['kernels', 'answers', 'bench', 'evaluate']) {
+    const page = await madeUp.open(`/${name}.html`);
+    const look = await page.evaluate(() => {
+      const of = (selector) => getComputedStyle(document.querySelector(selector));
+      const main = document.querySelector('main').getBoundingClientRect();
+      const margins = [main.left, document.documentElement.clientWidth - main.right];
+      return { brand: of('.brand').textDecorationLine, card: of('.card').borderTopWidth, margins };
+    });
+    assert.deepEqual([look.brand, look.card], ['none', '1px'], name);
+    assert.ok(Math.abs(look.margins[0] - look.margins[1]) <= 1, `${name}: ${look.margins}`);
+    await page.close();
+  }
+});
