@@ -9,7 +9,7 @@ use crate::kernels::pass::Pass;
 use crate::kernels::spec::{BufferId, Dispatch};
 use crate::tensor::pool::Pool;
 use crate::tensor::{DType, DUMMY, Made, PASS, Tape, Tensor};
-use crate::{Error, ErrorCode, Result};
+use crate::{Error, Result};
 
 /// Dispatches between submits: their parameters share one uniform buffer.
 const BATCH: usize = 256;
@@ -109,8 +109,9 @@ impl TensorGpu {
         let bytes = tensor.dtype.bytes(&tensor.shape);
         async move {
             let found = device.read(&buffer, 0, bytes).await;
-            if found.as_ref().is_err_and(|error| error.code() == ErrorCode::InvalidArgument) {
-                // A page's shader did not compile. What WebGPU says of the commands that use it comes before this.
+            if found.is_err() {
+                // Of a buffer that was not made, or a shader that did not compile, WebGPU says more: what uses it is
+                // invalid, too. All of that comes before this, and is none of the next read's.
                 let _ = device.finish().await;
             }
             found
