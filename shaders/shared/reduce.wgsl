@@ -1,5 +1,5 @@
 // Sum over a workgroup of WG_SIZE threads (a power of two). Every thread gets the sum; the scratch may be used again
-// at once. The kernel declares `override WG_SIZE: u32`.
+// at once. The kernel declares `WG_SIZE`, a u32.
 var<workgroup> reduce_scratch: array<f32, WG_SIZE>;
 
 fn workgroup_sum(value: f32, lane: u32) -> f32 {

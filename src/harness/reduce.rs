@@ -8,6 +8,9 @@ use crate::tensor::scan::{CumsumOptions, cumsum};
 
 const LONG: u32 = 262_144;
 
+/// Short rows that fill no workgroup, at the edges of one, four and sixteen threads for each.
+const SHORT: [(&[u32], i32); 5] = [(&[1025, 2], 1), (&[259, 4], -1), (&[3, 67, 5], -1), (&[70, 32], 1), (&[19, 33], 1)];
+
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     let mut cases = Vec::new();
     let ops = [ReduceOp::Sum, ReduceOp::Mean, ReduceOp::Product, ReduceOp::Max, ReduceOp::Min];
@@ -28,6 +31,13 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
     cases.push(reduce_case(caps, random, ReduceOp::Sum, &[5, 31, 2], None));
     cases.push(reduce_case(caps, random, ReduceOp::Mean, &[70_000, 2], Some(1)));
     cases.push(infinities(caps));
+    let short = &mut Random::new(17);
+    for (shape, axis) in SHORT {
+        cases.push(reduce_case(caps, short, ReduceOp::Sum, shape, Some(axis)));
+        cases.push(reduce_case(caps, short, ReduceOp::Max, shape, Some(axis)));
+        cases.push(argmax_case(caps, &coarse(short, shape), shape, Some(axis)));
+        cases.push(cumsum_case(caps, short, shape, axis, true));
+    }
     for (shape, axis) in shapes {
         cases.push(argmax_case(caps, &coarse(random, shape), shape, Some(axis)));
     }

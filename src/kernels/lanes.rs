@@ -24,6 +24,7 @@ pub fn constants(lanes: u32) -> [(&'static str, f64); 2] {
 pub const fn name(lanes: u32) -> &'static str {
     match lanes {
         1 => "thread",
+        4 => "quad",
         WG_SIZE => "workgroup",
         _ => "lanes",
     }

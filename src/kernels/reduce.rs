@@ -70,9 +70,17 @@ impl View {
         self.outer * self.inner
     }
 
-    /// Threads for each of `lines` lines: one where there are many lines whose elements are interleaved in memory.
+    /// Threads for each of `lines` lines: one where there are many lines whose elements are interleaved in memory, and
+    /// few for short lines, so that none is idle.
     pub const fn lanes(self, lines: u32) -> u32 {
-        if self.inner > 1 && (lines >= MANY_LINES || self.length <= 64) { 1 } else { lanes::lanes(self.length) }
+        if self.inner > 1 && (lines >= MANY_LINES || self.length <= 64) {
+            return 1;
+        }
+        match self.length {
+            0..=4 => 1,
+            5..=32 => 4,
+            length => lanes::lanes(length),
+        }
     }
 
     /// Into how many parts a reduction cuts the axis, so that few long lines keep a device busy.
@@ -150,3 +158,21 @@ pub fn argmax_axis(view: View, x: Slice, y: Slice) -> Dispatch {
 }
 
 const _: () = assert!(PART > WG_SIZE, "a part is worth a workgroup");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::spec::BufferId;
+
+    #[test]
+    fn short_lines_share_workgroups() {
+        let workgroups = |outer, length| {
+            let view = View { outer, length, inner: 1 };
+            let dispatch = reduce(Operation::Sum, view, 1, 1.0, BufferId(0).into(), BufferId(1).into());
+            dispatch.grid.iter().map(|extent| extent.resolve(1)).product::<u32>()
+        };
+        let found = [(1 << 20, 2), (1024, 4), (1024, 5), (1024, 32), (1000, 33), (3, 129)];
+        // With 16 threads for each of the first four they would be 65,536 and 64.
+        assert_eq!(found.map(|(outer, length)| workgroups(outer, length)), [4096, 4, 16, 16, 63, 3]);
+    }
+}
