@@ -3,17 +3,17 @@
 // z runs over up to three batch dimensions. One workgroup of 8 × 8 threads computes a tile of 8·MICRO rows and as many
 // columns: DEPTH steps of c at a time it puts both operands into workgroup memory as f32 (or f16), rows and columns
 // innermost, and every thread adds to MICRO × MICRO sums in registers. a and b are addressed by strides; a transposed
-// operand only changes which elements neighbouring threads fetch.
+// operand only changes which elements neighbouring threads fetch. b may be in blocks of 32 columns (dense_blocks): a
+// thread then unpacks four weights straight into the tile.
 
-const SIDE = 8u;
-const THREADS = SIDE * SIDE;
+const THREADS = 64u;
 const DEPTH = 16u;
 
 #import real
 #import dense
 #import micro
 
-const TILE = SIDE * MICRO;
+const TILE = 8u * MICRO;
 const QUADS = TILE / 4u;
 const STRIDE = QUADS + 1u; // one more than a row has, so that threads that go down a column use different banks
 
@@ -40,8 +40,7 @@ fn stage(start_a: u32, start_b: u32, first: vec3<u32>, lane: u32) {
         let c = first.z + at.x;
         let col = min(vec4<u32>(first.y + 4u * at.y) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.n - 1u));
         let e = start_b + col * params.b_n + min(c, params.k - 1u) * params.b_k;
-        let value = vec4<f32>(load_b(e.x), load_b(e.y), load_b(e.z), load_b(e.w));
-        b_tile[at.x * STRIDE + at.y] = vec4<real>(select(vec4<f32>(), value, c < params.k));
+        b_tile[at.x * STRIDE + at.y] = vec4<real>(select(vec4<f32>(), load_b_quad(e), c < params.k));
     }
 }
 
@@ -69,8 +68,8 @@ fn main(
     let row = index % tiles / columns * TILE;
     let col = index % columns * TILE;
     let start = starts(z);
-    let tx = lane % SIDE;
-    let ty = lane / SIDE;
+    let tx = lane % 8u;
+    let ty = lane / 8u;
     var sums = Sums();
     var totals = Totals();
     // mutant: c < params.k; c += DEPTH => c + DEPTH <= params.k; c += DEPTH

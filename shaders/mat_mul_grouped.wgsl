@@ -29,11 +29,9 @@ struct Params {
 
 #import experts
 #import expert_x
-const SIDE = 8u; // threads along a tile
-
 #import micro
 
-const TILE = SIDE * MICRO;
+const TILE = 8u * MICRO;
 const DEPTH = 1024u / TILE; // steps of c: 4 × 4 elements of either operand for each of 64 threads
 const STRIDE = TILE / 4u + 1u; // quads, and one more, so that threads that go down a column use different banks
 
@@ -84,7 +82,6 @@ fn main(
     @builtin(num_workgroups) groups_of_grid: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    // mutant: let index = group.y * groups_of_grid.x + group.x; => let index = group.x;
     let index = group.y * groups_of_grid.x + group.x;
     let tiles = (params.n + TILE - 1u) / TILE;
     let col = index % tiles * TILE;
@@ -115,11 +112,11 @@ fn main(
         stage(e * params.n, col, c, lane);
         workgroupBarrier();
         for (var d = 0u; d < DEPTH; d += 1u) {
-            multiply(&sums, d, lane % SIDE, lane / SIDE);
+            multiply(&sums, d, lane % 8u, lane / 8u);
         }
         workgroupBarrier();
     }
     var totals = Totals();
     flush(&sums, &totals);
-    write_all(&totals, count, 4u * (lane / SIDE), col + 4u * (lane % SIDE));
+    write_all(&totals, count, 4u * (lane / 8u), col + 4u * (lane % 8u));
 }

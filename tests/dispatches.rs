@@ -11,9 +11,10 @@ use std::fmt::Write as _;
 
 use webgguf::forward::{Buffers, Forward, Plan, Room, place};
 use webgguf::gguf::{GgmlType, Value};
-use webgguf::kernels::caps::{Caps, Precision};
+use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
 use webgguf::kernels::fetched::FETCHED;
-use webgguf::kernels::spec::{BufferId, Dispatch, Extent};
+use webgguf::kernels::spec::{BufferId, Dispatch, Extent, MAX_WORKGROUPS};
+use webgguf::kernels::tuned::Tuned;
 use webgguf::model::ModelConfig;
 use webgguf::model::program::Output;
 use webgguf::model::{Role, architectures, match_tensors};
@@ -119,4 +120,50 @@ fn every_family_runs_the_dispatches_of_the_snapshot() {
         assert_eq!(found, expected, "line {} of the snapshot", number + 1);
     }
     assert_eq!(text.lines().count(), expected.lines().count());
+}
+
+/// What runs a model of this architecture: each kernel with its constants.
+fn kernels(architecture: &str, caps: &Caps) -> Vec<String> {
+    let config = config(architecture);
+    let tensors = tiny::typed_tensors(&config, |_| GgmlType::Q4_0);
+    let mut plan = Plan::default();
+    let matched = match_tensors(&config, &tensors).expect("all tensors");
+    let program = webgguf::model::program(&config);
+    let weights = place(&program, caps, &tensors, matched, &mut plan).expect("room").weights;
+    let buffers = Buffers::alloc(&program, config.vocab, Room::one(4096), &mut plan);
+    let lists = Forward::new(&program, caps, &weights, &buffers).lists();
+    for dispatch in lists.all() {
+        let wide = dispatch.grid.iter().find(|extent| extent.resolve(512) > MAX_WORKGROUPS);
+        assert!(wide.is_none(), "{} has {wide:?}", dispatch.kernel.id);
+    }
+    lists.all().map(|dispatch| dispatch.kernel.key()).collect()
+}
+
+#[test]
+fn every_row_that_a_device_can_run_runs_where_a_verdict_says_so() {
+    let nvidia = Caps { subgroups: true, subgroup_size: (32, 32), dot4: true, ..Caps::baseline() };
+    let matrices = Caps { f16: true, subgroup_matrix: Some(MatrixShape::ALL[0]), ..nvidia.clone() };
+    for (architecture, caps) in
+        [("llama", Caps::baseline()), ("llama", nvidia), ("gemma3", matrices.clone()), ("qwen3moe", matrices)]
+    {
+        let caps = Caps { tuned: Tuned::default(), ..caps.with_precision(Precision::Auto) };
+        caps.tuned.listen();
+        let table = kernels(architecture, &caps);
+        let heard = caps.tuned.heard();
+        assert!(heard.lines().count() > 3, "{architecture}: {heard}");
+        for line in heard.lines() {
+            let (problem, rows) = line.split_once('=').expect("rows");
+            let (chosen, mask) = rows.split_once(',').expect("the table's row and a mask");
+            let [chosen, mask]: [u32; 2] = [chosen, mask].map(|number| number.parse().expect("a number"));
+            let rows: Vec<u32> = (0..32).filter(|row| mask >> row & 1 == 1).collect();
+            assert!(rows.contains(&chosen), "{line}: the table's row is one that can run");
+            for row in &rows {
+                caps.tuned.set(&format!("{problem}={row}"));
+                assert_eq!(kernels(architecture, &caps) == table, *row == chosen, "{architecture}: {problem}={row}");
+            }
+            let none = (0..40).find(|row| !rows.contains(row)).expect("a row that cannot run");
+            caps.tuned.set(&format!("{problem}={none}\n{problem}=x\n={problem}"));
+            assert_eq!(kernels(architecture, &caps), table, "{problem}={none}");
+        }
+    }
 }

@@ -75,7 +75,12 @@ groups! {
     fourier_transforms: ["compute/fft"],
     power_spectra: ["compute/peaks", "compute/welch_power", "compute/welch_segments"],
     neighbours: ["compute/knn_distances"],
-    gradients: ["compute/attention_forward", "compute/attention_grad", "compute/pool_grad"],
+    gradients: [
+        "compute/attention_forward",
+        "compute/attention_grad",
+        "compute/attention_weights",
+        "compute/pool_grad",
+    ],
     pooling_and_images: ["compute/group_norm", "compute/pad", "compute/pool", "compute/upsample"],
     scans_and_projections_of_tensors: ["selective_scan", "sinkhorn", "sinkhorn_rows"],
 }

@@ -1,10 +1,16 @@
 // y[i] = Σ_j softmax_j(s[i, j]) v[j] and lse[i] = log Σ_j e^s[i, j], s[i, j] = cap(q[i]·k[j] * scale) + mask[i, j]
 // (flash attention, Dao et al. 2022, arXiv 2205.14135). A query that attends to no key gets y = 0 and lse = 0.
 //
-// What `attention_strided` computes, with the log-sum-exp that `attention_grad` needs. One workgroup computes ROWS
-// queries of a head.
+// What `attention_strided` computes, with the log-sum-exp that the gradient needs. One workgroup computes TILE rows and
+// walks over the keys, PARTS tiles at a time: as many columns as y has, so that 8 × 8 scores and 8 × 8 elements of y
+// are in the registers of each thread. Weights go through workgroup memory 16 keys at a time.
 
 #import attention_tiles
+
+override PARTS: u32 = (HEAD_DIM + TILE - 1u) / TILE;
+override WG_SIZE: u32 = PARTS * THREADS;
+const A_STEPS = 16u;       // a slice of weights
+const B_STEPS = 4u * DEPTH; // of as many parts as there can be
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> q: array<vec4<f32>>;       // [batch, heads, queries, HEAD_DIM]
@@ -14,33 +20,61 @@
 @group(0) @binding(5) var<storage, read_write> y: array<vec4<f32>>; // like q
 @group(0) @binding(6) var<storage, read_write> lse: array<f32>;     // [batch, heads, queries]
 
-#import visible
+#import attention_scores
+#import attention_rows
 
-fn own_value(scores: bool, i: u32) -> vec4<f32> {
+fn row_value(of_values: bool, i: u32) -> vec4<f32> {
     return q[i];
 }
 
-fn other_value(scores: bool, i: u32) -> vec4<f32> {
-    if scores {
-        return k[i];
-    }
-    return v[i];
+fn key_value(of_values: bool, i: u32) -> vec4<f32> {
+    return k[i];
 }
 
-// Scores of the thread's rows for its column j.
-fn scores_of(column: vec4<f32>, query: u32, key: u32, mask_at: u32) -> vec4<f32> {
-    var scores: vec4<f32>;
-    for (var i = 0u; i < 4u; i++) {
-        scores[i] = admit(column[i], query + i, key, mask_at);
+fn write(head: u32, row: u32, column: u32, sums: vec4<f32>) {
+    if row < rows_of_head() && column < HEAD_DIM {
+        y[(head * rows_of_head() + row) * VECS + column / 4u] = sums;
     }
-    return scores;
 }
 
-// Leaves `rows` of each thread in workgroup memory, for those that share its rows.
-fn share(rows: vec4<f32>, lane: u32) {
-    workgroupBarrier();
-    stage[lane] = rows;
-    workgroupBarrier();
+fn write_lse(head: u32, row: u32, high: f32, total: f32) {
+    if row < rows_of_head() {
+        // mutant: high + log(total), total > 0.0 => log(total), total > 0.0
+        lse[head * rows_of_head() + row] = select(0.0, high + log(total), total > 0.0);
+    }
+}
+
+// sums += weights · v, of the keys from place.key on. A slice of 16 keys are two of every four neighbours in half a
+// tile: those of its thread t are steps t and t + SIDE.
+fn accumulate(sums: ptr<function, Sums>, weights: ptr<function, Sums>, place: Place, lane: u32) {
+    let tx = lane % SIDE;
+    let ty = lane % THREADS / SIDE;
+    let step = lane / (QUADS * PARTS);
+    let quad = lane % (QUADS * PARTS);
+    let at = (quad / QUADS * DEPTH + step) * STRIDE + quad % QUADS;
+    let from_v = place.head * params.keys * VECS + min(quad, VECS - 1u);
+    let last = params.keys - 1u;
+    // Behind the last key all weights are 0.
+    let end = 4u * min((params.keys - place.key + 31u) / 32u, 2u * PARTS);
+    var key = place.key + step * 4u;
+    var v_0 = v[from_v + min(key, last) * VECS];
+    var v_1 = v[from_v + min(key + 16u, last) * VECS];
+    for (var i = 0u; i < end; i++) {
+        workgroupBarrier();
+        if i % 2u == 0u && lane / THREADS == i / 8u {
+            put(weights, i / 2u % 4u, tx, ty);
+        }
+        b_tile[at] = v_0;
+        b_tile[at + 4u * STRIDE] = v_1;
+        workgroupBarrier();
+        // mutant: (i + 1u) % 4u => i % 4u
+        key = place.key + (i + 1u) / 4u * 32u + (i + 1u) % 4u + step * 4u;
+        v_0 = v[from_v + min(key, last) * VECS];
+        v_1 = v[from_v + min(key + 16u, last) * VECS];
+        for (var s = 0u; s < DEPTH; s++) {
+            multiply(sums, s, lane / THREADS * DEPTH * STRIDE + tx, i % 2u * DEPTH * STRIDE + ty);
+        }
+    }
 }
 
 @compute @workgroup_size(WG_SIZE)
@@ -51,61 +85,40 @@ fn main(
 ) {
     // mutant: group.y * groups.x + group.x => group.x
     let id = group.y * groups.x + group.x;
-    let tiles = (params.queries + ROWS - 1u) / ROWS;
+    let tiles = tiles_in(rows_of_head());
     let head = id / tiles;
-    if head >= params.batch * params.heads {
+    if head >= params.batch * params.heads / params.group {
         return;
     }
-    let sequence = head / params.heads;
-    let first = (tiles - 1u - id % tiles) * ROWS; // those that see the most begin first
-    let own = Place((head * params.queries + first) * VECS, min(ROWS, params.queries - first));
-    // mutant: head / params.group * params.keys => head % params.group * params.keys
-    let kv = head / params.group * params.keys;
-    let mask_at = sequence * params.mask_batch + head % params.heads * params.mask_head;
-    let query = first + lane / 16u * 4u;
+    let row = (tiles - 1u - id % tiles) * TILE; // those that see the most begin first
+    let own = row + lane % THREADS / SIDE * 4u;
+    let column = lane / THREADS * TILE + lane % SIDE * 4u;
 
-    var sums: array<vec4<f32>, 16>;
-    var high = vec4<f32>(LOWEST);
-    var total = vec4<f32>();
-    // mutant: let end = seen(first + own.count - 1u).y; => let end = seen(first).y;
-    let end = seen(first + own.count - 1u).y;
-    for (var start = seen(first).x; start < end; start += COLUMNS) {
-        let other = Place((kv + start) * VECS, min(COLUMNS, params.keys - start));
-        let dots = products(true, own, other, lane);
-        let near = scores_of(dots[0], query, start + lane % 16u, mask_at);
-        let far = scores_of(dots[1], query, start + lane % 16u + 16u, mask_at);
-        var highest = high;
-        share(max(near, far), lane);
-        for (var c = 0u; c < 16u; c++) {
-            highest = max(highest, stage[lane / 16u * 16u + c]);
-        }
-        let factor = exp(high - highest);
-        // mutant: select(vec4<f32>(), exp(near - highest), near > vec4<f32>(-2.0e38)) => exp(near - highest)
-        let weights = select(vec4<f32>(), exp(near - highest), near > vec4<f32>(-2.0e38));
-        let more = select(vec4<f32>(), exp(far - highest), far > vec4<f32>(-2.0e38));
-        // mutant: total * factor + => total +
-        total = total * factor + weights + more;
+    var sums = Sums();
+    var high = Rows(vec4<f32>(LOWEST), vec4<f32>(LOWEST));
+    var total = Rows();
+    let keys = seen_by_tile(row);
+    for (var key = keys.x; key < keys.y; key += TILE * PARTS) {
+        var weights = products(false, Place(head, row, key), lane);
+        all_scores(&weights, head, own, key + column);
+        let highest = highest_of(&weights, high, lane);
+        all_weights(&weights, highest);
+        let factor = Rows(exp(high.low - highest.low), exp(high.far - highest.far));
+        total = total_of(&weights, total, factor);
         high = highest;
-        put(0u, weights, lane);
-        put(1u, more, lane);
-        for (var i = 0u; i < 4u * PARTS; i++) {
-            sums[i] *= factor[i % 4u];
-        }
-        accumulate(false, other, lane, &sums);
+        scale_rows(&sums, factor);
+        accumulate(&sums, &weights, Place(head, row, key), lane);
     }
 
-    share(total, lane);
-    total = vec4<f32>();
-    for (var c = 0u; c < 16u; c++) {
-        total += stage[lane / 16u * 16u + c];
-    }
-    for (var i = 0u; i < 4u && query + i < params.queries; i++) {
-        let row = head * params.queries + query + i;
-        let is_any = total[i] > 0.0;
-        for (var j = 0u; j < PARTS && 16u * j + lane % 16u < VECS; j++) {
-            y[row * VECS + 16u * j + lane % 16u] = select(vec4<f32>(), sums[4u * j + i] / total[i], is_any);
+    total = shared_total(total, lane);
+    scale_rows(&sums, Rows(inverse(total.low), inverse(total.far)));
+    var totals = Totals();
+    flush(&sums, &totals);
+    write_all(&totals, head, own, column);
+    if column == 0u {
+        for (var i = 0u; i < 4u; i++) {
+            write_lse(head, own + i, high.low[i], total.low[i]);
+            write_lse(head, own + HALF + i, high.far[i], total.far[i]);
         }
-        // mutant: high[i] + log(total[i]) => log(total[i])
-        lse[row] = select(0.0, high[i] + log(total[i]), is_any);
     }
 }

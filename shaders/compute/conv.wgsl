@@ -1,17 +1,16 @@
 // y[n, o, p] = activation(Σ_k w[k, o] · x[n, channel(k), place(p, tap(k))] + bias[o])          convolution as a product
 //
-// The matrix of x's elements at the places of the kernel is never stored. One workgroup of SIDE × SIDE threads computes
+// The matrix of x's elements at the places of the kernel is never stored. One workgroup of 8 × 8 threads computes
 // a tile of 64 rows (channels of y) and 64 columns (samples and places), DEPTH steps of k at a time. A thread fetches
 // one quad of either operand for a step while the products of the step before are added up, puts them into workgroup
 // memory, and adds to 8 × 8 sums in registers. Its four columns are the same throughout, and where their elements are
 // changes only from tap to tap.
 
-const SIDE = 8u; // threads along a tile
-const THREADS = SIDE * SIDE;
-const TILE = 8u * SIDE;
-const QUADS = 2u * SIDE;
-const DEPTH = SIDE / 2u;
-const STRIDE = QUADS + 1u; // one more, so that threads that go down a column use different banks
+const THREADS = 64u;
+const TILE = 64u;
+const QUADS = 16u;
+const DEPTH = 4u; // as many quads of either operand as there are threads
+const STRIDE = 17u; // one more than QUADS, so that threads that go down a column use different banks
 
 #import real_f32
 #import convolution
@@ -31,6 +30,11 @@ struct Fetch {
     first: u32,          // of its four columns
     starts: vec4<u32>,   // of the columns' samples and the group in x
     elements: vec4<u32>, // of a channel of x, for `tap`
+}
+
+// Of a group's rows.
+fn quads() -> u32 {
+    return (params.rows + 3u) / 4u;
 }
 
 // The elements of x that a tap takes for four columns.
@@ -74,9 +78,8 @@ fn advance(fetch: ptr<function, Fetch>, steps: u32) {
 fn fetch_w(fetch: ptr<function, Fetch>) -> vec4<f32> {
     if (*fetch).tap >= params.taps { return vec4<f32>(); }
     let k = (*fetch).tap * params.channels + (*fetch).channel;
-    let quads = (params.rows + 3u) / 4u;
-    // mutant: k * params.groups * quads => k * quads
-    return w[k * params.groups * quads + (*fetch).w_quad];
+    // mutant: k * params.groups * quads() => k * quads()
+    return w[k * params.groups * quads() + (*fetch).w_quad];
 }
 
 fn fetch_x(fetch: ptr<function, Fetch>) -> vec4<f32> {
@@ -113,11 +116,10 @@ fn main(
     }
     let row = index % tiles / across * TILE;
     let column = index % tiles % across * TILE;
-    let quads = (params.rows + 3u) / 4u;
     let own = lane / QUADS * STRIDE + lane % QUADS;
     let first = column + lane % QUADS * 4u;
-    // mutant: group * quads + min => min
-    let w_quad = group * quads + min(row / 4u + lane % QUADS, quads - 1u);
+    // mutant: group * quads() + min => min
+    let w_quad = group * quads() + min(row / 4u + lane % QUADS, quads() - 1u);
     var fetch = Fetch(0u, 0u, w_quad, first, starts_of(first, group), elements_of(0u, first));
     advance(&fetch, lane / QUADS);
     var next_w = fetch_w(&fetch);
@@ -134,10 +136,10 @@ fn main(
         next_w = fetch_w(&fetch);
         next_x = fetch_x(&fetch);
         for (var d = 0u; d < DEPTH; d += 1u) {
-            multiply(&sums, d, lane % SIDE, lane / SIDE);
+            multiply(&sums, d, lane % 8u, lane / 8u);
         }
         workgroupBarrier();
     }
     flush(&sums, &totals);
-    write_all(&totals, group, row + lane / SIDE * 4u, column + lane % SIDE * 4u);
+    write_all(&totals, group, row + lane / 8u * 4u, column + lane % 8u * 4u);
 }

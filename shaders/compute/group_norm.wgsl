@@ -18,6 +18,7 @@ struct Params {
 }
 
 #import stored
+#import reduce
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<u32>;       // [rows, channels, length]
@@ -25,25 +26,8 @@ struct Params {
 @group(0) @binding(3) var<storage, read> bias: array<f32>;    // [groups · channels]
 @group(0) @binding(4) var<storage, read_write> y: array<f32>; // as x
 
-var<workgroup> scratch: array<f32, WG_SIZE>;
-
 fn value(i: u32) -> f32 {
     return stored_value(x[stored_word(i, KIND)], i, KIND);
-}
-
-// The sum of `part` over the workgroup's threads.
-fn total(part: f32, lane: u32) -> f32 {
-    scratch[lane] = part;
-    workgroupBarrier();
-    for (var half = WG_SIZE / 2u; half > 0u; half /= 2u) {
-        if lane < half {
-            scratch[lane] += scratch[lane + half];
-        }
-        workgroupBarrier();
-    }
-    let sum = scratch[0];
-    workgroupBarrier();
-    return sum;
 }
 
 @compute @workgroup_size(WG_SIZE)
@@ -63,14 +47,14 @@ fn main(
     for (var i = lane; i < width; i += WG_SIZE) {
         sum += value(start + i);
     }
-    let mean = total(sum, lane) / f32(width);
+    let mean = workgroup_sum(sum, lane) / f32(width);
     var squares = 0.0;
     for (var i = lane; i < width; i += WG_SIZE) {
         let distance = value(start + i) - mean;
         // mutant: distance * distance => distance
         squares += distance * distance;
     }
-    let scale = inverseSqrt(total(squares, lane) / f32(width) + params.eps);
+    let scale = inverseSqrt(workgroup_sum(squares, lane) / f32(width) + params.eps);
     // mutant: row % params.groups => row
     let first = row % params.groups * params.channels;
     for (var i = lane; i < width; i += WG_SIZE) {

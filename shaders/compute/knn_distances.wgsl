@@ -17,8 +17,7 @@ struct Params {
 
 #import real_f32
 
-const SIDE = 8u; // threads along a tile
-const TILE = SIDE * 8u;
+const TILE = 64u;
 const QUADS = 16u;
 const STRIDE = 17u; // one more than QUADS, so that threads that go down a column use different banks
 
@@ -59,9 +58,9 @@ fn square(a: f32, b: vec4<f32>) -> vec4<f32> {
 // Adds the squares of step d of both tiles: as `multiply`, with differences.
 fn add_squares(sums: ptr<function, Sums>, d: u32, tx: u32, ty: u32) {
     let a0 = a_tile[d * STRIDE + ty];
-    let a1 = a_tile[d * STRIDE + ty + SIDE];
+    let a1 = a_tile[d * STRIDE + ty + 8u];
     let b0 = b_tile[d * STRIDE + tx];
-    let b1 = b_tile[d * STRIDE + tx + SIDE];
+    let b1 = b_tile[d * STRIDE + tx + 8u];
     (*sums)[0] += square(a0.x, b0);
     (*sums)[1] += square(a0.x, b1);
     (*sums)[2] += square(a0.y, b0);
@@ -111,10 +110,10 @@ fn main(
         stage(row, column, c, lane);
         workgroupBarrier();
         for (var d = 0u; d < DEPTH; d += 1u) {
-            add_squares(&sums, d, lane % SIDE, lane / SIDE);
+            add_squares(&sums, d, lane % 8u, lane / 8u);
         }
         workgroupBarrier();
     }
     flush(&sums, &totals);
-    write_all(&totals, 0u, row + lane / SIDE * 4u, column + lane % SIDE * 4u);
+    write_all(&totals, 0u, row + lane / 8u * 4u, column + lane % 8u * 4u);
 }

@@ -1,42 +1,14 @@
 // y[r, p] = the largest or the mean of x[r, p · stride − pad + i] over the places i of a window          pooling
 //
-// Up to three spatial axes, the outermost first; missing ones have length 1. Places outside x are left out of the
-// largest, and are zeros of the mean or left out of it, too. One thread computes one element of y.
+// Places outside x are left out of the largest, and are zeros of the mean or left out of it, too. One thread computes
+// one element of y.
 
 const WG_SIZE = 256u;
 
-override KIND: u32;      // how x is stored: see stored.wgsl
-override MEAN: bool;     // else the largest
-override COUNT_PAD: bool; // the mean counts places outside x
+#import pooling
 
-struct Params {
-    len: u32,      // elements of y
-    in_0: u32,     // lengths of x's spatial axes
-    in_1: u32,
-    in_2: u32,
-    out_0: u32,    // of y's
-    out_1: u32,
-    out_2: u32,
-    kernel_0: u32, // of the window's
-    kernel_1: u32,
-    kernel_2: u32,
-    stride_0: u32,
-    stride_1: u32,
-    stride_2: u32,
-    pad_0: u32,    // places before x, and behind it
-    pad_1: u32,
-    pad_2: u32,
-}
-
-#import stored
-
-@group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<u32>;       // [r, in_0, in_1, in_2]
 @group(0) @binding(2) var<storage, read_write> y: array<f32>; // [r, out_0, out_1, out_2]
-
-fn value(i: u32) -> f32 {
-    return stored_value(x[stored_word(i, KIND)], i, KIND);
-}
 
 @compute @workgroup_size(WG_SIZE)
 fn main(

@@ -5,40 +5,12 @@
 
 const WG_SIZE = 256u;
 
-override KIND: u32;       // how x is stored: see stored.wgsl
-override MEAN: bool;      // else the largest
-override COUNT_PAD: bool; // the mean counts places outside x
+#import pooling
 
-struct Params {
-    len: u32,      // elements of x
-    in_0: u32,     // lengths of x's spatial axes
-    in_1: u32,
-    in_2: u32,
-    out_0: u32,    // of y's
-    out_1: u32,
-    out_2: u32,
-    kernel_0: u32, // of the window's
-    kernel_1: u32,
-    kernel_2: u32,
-    stride_0: u32,
-    stride_1: u32,
-    stride_2: u32,
-    pad_0: u32,    // places before x, and behind it
-    pad_1: u32,
-    pad_2: u32,
-}
-
-#import stored
-
-@group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> dy: array<f32>;       // [r, out_0, out_1, out_2]
 @group(0) @binding(2) var<storage, read> y: array<f32>;        // the same; not read for means
 @group(0) @binding(3) var<storage, read> x: array<u32>;        // [r, in_0, in_1, in_2]; not read for means
 @group(0) @binding(4) var<storage, read_write> dx: array<f32>; // as x
-
-fn value(i: u32) -> f32 {
-    return stored_value(x[stored_word(i, KIND)], i, KIND);
-}
 
 // How many of the elements from `first` to before `end` are `largest`.
 fn equal_ones(row: u32, first: vec3<u32>, end: vec3<u32>, largest: f32) -> f32 {

@@ -19,31 +19,15 @@ struct Params {
 }
 
 #import stored
+#import reduce
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<u32>;       // [rows, of_x]
 @group(0) @binding(2) var<storage, read> window: array<f32>;  // [length]
 @group(0) @binding(3) var<storage, read_write> y: array<f32>; // [segments, length]
 
-var<workgroup> scratch: array<f32, WG_SIZE>;
-
 fn value(i: u32) -> f32 {
     return stored_value(x[stored_word(i, KIND)], i, KIND);
-}
-
-// The sum of `part` over the workgroup's threads.
-fn total(part: f32, lane: u32) -> f32 {
-    scratch[lane] = part;
-    workgroupBarrier();
-    for (var half = WG_SIZE / 2u; half > 0u; half /= 2u) {
-        if lane < half {
-            scratch[lane] += scratch[lane + half];
-        }
-        workgroupBarrier();
-    }
-    let sum = scratch[0];
-    workgroupBarrier();
-    return sum;
 }
 
 // The mean of the segment's elements less `offset`.
@@ -52,7 +36,7 @@ fn mean_beside(offset: f32, start: u32, lane: u32) -> f32 {
     for (var i = lane; i < params.length; i += WG_SIZE) {
         sum += value(start + i) - offset;
     }
-    return total(sum, lane) / f32(params.length);
+    return workgroup_sum(sum, lane) / f32(params.length);
 }
 
 @compute @workgroup_size(WG_SIZE)
@@ -82,7 +66,7 @@ fn main(
             sum += (f32(i) - middle) * (value(start + i) - mean - rest);
         }
         // mutant: / params.squares => / f32(params.length)
-        slope = total(sum, lane) / params.squares;
+        slope = workgroup_sum(sum, lane) / params.squares;
     }
     for (var i = lane; i < params.length; i += WG_SIZE) {
         // mutant: slope * (f32(i) - middle) => slope * f32(i)

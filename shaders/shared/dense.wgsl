@@ -1,7 +1,7 @@
 // What the kernels for products of tensors share: constants, parameters, bindings, operands and the epilogue.
 
 override A_KIND: u32;     // how a is stored: see stored.wgsl
-override B_KIND: u32;     // how b is stored
+override B_KIND: u32;     // how b is stored, unless in blocks
 override BIAS: bool;
 override ACTIVATION: u32; // see activation.wgsl
 override RESIDUAL: bool;
@@ -29,18 +29,17 @@ struct Params {
 #import activation
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<u32>;          // [.., m, k] or transposed, words of elements
-@group(0) @binding(2) var<storage, read> b: array<u32>;          // [.., k, n] or transposed, words of elements
-@group(0) @binding(3) var<storage, read> bias: array<f32>;       // [n]
-@group(0) @binding(4) var<storage, read> residual: array<f32>;   // [.., m, n]
-@group(0) @binding(5) var<storage, read_write> y: array<f32>;    // [.., m, n]
+@group(0) @binding(1) var<storage, read> a: array<u32>;           // [.., m, k] or transposed, words of elements
+@group(0) @binding(2) var<storage, read> w_vec: array<vec4<u32>>; // b [.., k, n] or transposed, words of elements; or
+@group(0) @binding(3) var<storage, read> w_word: array<u32>;      // [k, n] in blocks along n. The same buffer
+@group(0) @binding(4) var<storage, read> bias: array<f32>;        // [n]
+@group(0) @binding(5) var<storage, read> residual: array<f32>;    // [.., m, n]
+@group(0) @binding(6) var<storage, read_write> y: array<f32>;     // [.., m, n]
+
+#import dense_b
 
 fn load_a(i: u32) -> f32 {
     return stored_value(a[stored_word(i, A_KIND)], i, A_KIND);
-}
-
-fn load_b(i: u32) -> f32 {
-    return stored_value(b[stored_word(i, B_KIND)], i, B_KIND);
 }
 
 // Product z's first elements of a and of b.

@@ -1,8 +1,6 @@
 // A thread's 8 × 8 sums: sums[2r + h] belongs to its row r and half h of its columns. A half is four neighbours; the
-// second comes half a tile after the first, so that neighbouring threads read neighbouring vec4. Rows likewise. SIDE is
-// the number of threads along a tile.
+// second comes half a tile after the first, so that neighbouring threads read neighbouring vec4. Rows likewise.
 const MICRO = 8u;
-const HALF = 4u * SIDE; // elements of half a tile's side
 const VECTORS = 16;
 
 alias Sums = array<vec4<real>, VECTORS>;
@@ -11,9 +9,9 @@ alias Totals = array<vec4<f32>, VECTORS>;
 // Adds the products of step d of both tiles. Spelt out, so that the sums stay in registers.
 fn multiply(sums: ptr<function, Sums>, d: u32, tx: u32, ty: u32) {
     let a0 = a_tile[d * STRIDE + ty];
-    let a1 = a_tile[d * STRIDE + ty + SIDE];
+    let a1 = a_tile[d * STRIDE + ty + 8u];
     let b0 = b_tile[d * STRIDE + tx];
-    let b1 = b_tile[d * STRIDE + tx + SIDE];
+    let b1 = b_tile[d * STRIDE + tx + 8u];
     (*sums)[0] += a0.x * b0;
     (*sums)[1] += a0.x * b1;
     (*sums)[2] += a0.y * b0;
@@ -57,20 +55,20 @@ fn flush(sums: ptr<function, Sums>, totals: ptr<function, Totals>) {
 // Writes the sums of a thread whose first element is (row, col).
 fn write_all(totals: ptr<function, Totals>, z: u32, row: u32, col: u32) {
     write(z, row, col, (*totals)[0]);
-    write(z, row, col + HALF, (*totals)[1]);
+    write(z, row, col + 32u, (*totals)[1]);
     write(z, row + 1u, col, (*totals)[2]);
-    write(z, row + 1u, col + HALF, (*totals)[3]);
+    write(z, row + 1u, col + 32u, (*totals)[3]);
     write(z, row + 2u, col, (*totals)[4]);
-    write(z, row + 2u, col + HALF, (*totals)[5]);
+    write(z, row + 2u, col + 32u, (*totals)[5]);
     write(z, row + 3u, col, (*totals)[6]);
-    write(z, row + 3u, col + HALF, (*totals)[7]);
-    write(z, row + HALF, col, (*totals)[8]);
-    write(z, row + HALF, col + HALF, (*totals)[9]);
-    write(z, row + HALF + 1u, col, (*totals)[10]);
-    write(z, row + HALF + 1u, col + HALF, (*totals)[11]);
-    write(z, row + HALF + 2u, col, (*totals)[12]);
-    write(z, row + HALF + 2u, col + HALF, (*totals)[13]);
-    write(z, row + HALF + 3u, col, (*totals)[14]);
+    write(z, row + 3u, col + 32u, (*totals)[7]);
+    write(z, row + 32u, col, (*totals)[8]);
+    write(z, row + 32u, col + 32u, (*totals)[9]);
+    write(z, row + 33u, col, (*totals)[10]);
+    write(z, row + 33u, col + 32u, (*totals)[11]);
+    write(z, row + 34u, col, (*totals)[12]);
+    write(z, row + 34u, col + 32u, (*totals)[13]);
+    write(z, row + 35u, col, (*totals)[14]);
     // mutant (mat_mul_dense, mat_mul_grouped): 15 => 14
-    write(z, row + HALF + 3u, col + HALF, (*totals)[15]);
+    write(z, row + 35u, col + 32u, (*totals)[15]);
 }

@@ -20,8 +20,9 @@ impl Tensor {
     }
 
     /// activation(this · other + bias) + residual: this `[.., m, k]` and other `[.., k, n]`, both f32, f16 or bf16; or
-    /// other in blocks of a GGUF type, `[n, k]` with `transpose_b`. Axes before the last two are equal, or 1 in one of
-    /// them, or missing. bias `[n]` f32, residual f32 like the result → `[.., m, n]` f32.
+    /// other a matrix in blocks of a GGUF type, with which this is not transposed, and f32 with `transpose_b`. Axes
+    /// before the last two are equal, or 1 in one of them, or missing. bias `[n]` f32, residual f32 like the result →
+    /// `[.., m, n]` f32.
     ///
     /// # Errors
     /// `invalid_argument` where shapes or types do not fit; `limit_exceeded` for more bytes than the device binds.

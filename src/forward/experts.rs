@@ -120,7 +120,7 @@ impl Lowering<'_> {
     pub(super) fn many_by_experts(&self, op: &Op, to: Option<Activation>) -> Vec<Dispatch> {
         let buffers = self.forward.buffers;
         let Some(scratch) = buffers.scratch.experts else { return Vec::new() };
-        let tiles = |experts| Tiles { counts: counts_of(experts), tokens: self.rows, plan: scratch.plan };
+        let tiles = |experts| Tiles::new(self.forward.caps, counts_of(experts), self.rows, scratch.plan);
         match *op {
             Op::ExpertDown { x, routes, weight, experts, y, .. } => {
                 let (width, results) = (self.forward.width(y), scratch.results);

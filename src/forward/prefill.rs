@@ -131,7 +131,7 @@ impl Lowering<'_> {
             ActivationFormat::Int8 if takes(&problem) => mat_mul_int8((pass, dummy), problem, &scratch.quants),
             ActivationFormat::F16(shape) if takes(&problem) => {
                 let subgroups = Subgroups { size: caps.subgroup_size.0, shape };
-                mat_mul_subgroup_matrix(subgroups, (pass, dummy), problem, &scratch.halves)
+                mat_mul_subgroup_matrix(caps, subgroups, (pass, dummy), problem, &scratch.halves)
             }
             _ => mat_mul(caps, pass, dummy, problem),
         };

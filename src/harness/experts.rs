@@ -127,7 +127,7 @@ pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
             cases.push(decode_case(random, (ty, cols), shape, kind));
         }
         for (k, kind) in PREFILL.iter().enumerate().filter(|(k, _)| (t + k) % step == 0) {
-            cases.push(prefill_case(random, (ty, widths[(t / 2 + k) % widths.len()]), kind));
+            cases.push(prefill_case(caps, random, (ty, widths[(t / 2 + k) % widths.len()]), kind));
         }
     }
     cases
@@ -312,7 +312,7 @@ fn decode_case(random: &mut Random, format: (GgmlType, u32), shape: Shape, kind:
 }
 
 /// The chunk is smaller than what the plan has room for.
-fn prefill_case(random: &mut Random, format: (GgmlType, u32), kind: &Kind) -> Case {
+fn prefill_case(caps: &Caps, random: &mut Random, format: (GgmlType, u32), kind: &Kind) -> Case {
     let Kind { counts: Counts { experts, used }, tokens, rows, .. } = *kind;
     let sum = matches!(kind.epilogue, Epilogue::Sum { .. });
     let inputs = Inputs::new(random, format, kind, sum);
@@ -323,7 +323,7 @@ fn prefill_case(random: &mut Random, format: (GgmlType, u32), kind: &Kind) -> Ca
     let (pass, dummy) = bench.fixed();
     let room = tokens + 9;
     let plan = bench.bytes(&vec![0xff; 4 * Tiles::words(kind.counts, room) as usize]);
-    let tiles = Tiles { counts: kind.counts, tokens: room, plan: plan.into() };
+    let tiles = Tiles::new(caps, kind.counts, room, plan.into());
     let mut dispatches = vec![expert_tiles(pass, problem.routes, &tiles)];
     if let Epilogue::Sum { add } = kind.epilogue {
         let z = bench.floats(&vec![f32::NAN; (tokens * used * rows) as usize]).into();
@@ -334,7 +334,7 @@ fn prefill_case(random: &mut Random, format: (GgmlType, u32), kind: &Kind) -> Ca
         dispatches.extend(mat_mul_experts(dummy, false, &tiles, &problem));
     }
     let expected = Expected::Close(inputs.expected(kind, sum, stride as usize), tolerance(format.0, kind));
-    let name = format!("{kind:?}, {} columns, {}", format.1, tiles.tile().name);
+    let name = format!("{kind:?}, {} columns, {}", format.1, tiles.tile.name);
     let case = bench.case(name, dispatches, problem.y.buffer, expected);
     let flops = 2 * u64::from(tokens * used) * u64::from(inputs.tensor.rows / experts) * u64::from(format.1);
     // The plan and the sum run in the cases of the products.

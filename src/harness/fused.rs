@@ -105,7 +105,8 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind, path: Option<Path>) -> Ca
             ("mat_mul", "mat_mul")
         }
         (Path::Steps, None, DType::Quantised(_)) => ("mat_vec", "mat_vec_split"),
-        (Path::Steps, None, _) => ("mat_mul_dense", "mat_mul_dense"),
+        // And few of them are products without tiles.
+        (Path::Steps, None, _) => ("mat_mul_dense", "mat_mul_dense_few"),
     };
     let (normed, biased) = (norm.is_some(), bias.is_some());
     let name = format!(

@@ -4,7 +4,8 @@
 use super::{Case, Expected, OpBench, Random, Tolerance};
 use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::kernels::caps::Caps;
-use crate::kernels::mat_mul_dense::{Activation, FEW, FEW_SPEC, Precision, SPEC, choose};
+use crate::kernels::mat_mul_dense::{Activation, FEW, FEW_SPEC, Precision, RULES, SPEC};
+use crate::kernels::tuned::{Tuned, class_of};
 use crate::reference;
 use crate::tensor::matmul::{MatmulOptions, matmul};
 use crate::tensor::{DType, Tensor};
@@ -21,6 +22,17 @@ struct Kind {
     residual: bool,
     activation: Activation,
     precision: Precision,
+    /// Row of the table, where another than that of [`row_for`].
+    row: Option<usize>,
+}
+
+/// The row of the table for a case: the sizes for which the table takes large tiles would take a CPU long to check.
+pub(super) fn row_for(m: u32, n: u32) -> usize {
+    match m {
+        ..=8 => 2,
+        256.. if n >= 256 => 0,
+        _ => 1,
+    }
 }
 
 const PLAIN: Kind = Kind {
@@ -32,6 +44,7 @@ const PLAIN: Kind = Kind {
     residual: false,
     activation: Activation::None,
     precision: Precision::Full,
+    row: None,
 };
 
 const HALVES: [DType; 2] = [DType::F16, DType::F16];
@@ -64,6 +77,10 @@ const KINDS: &[Kind] = &[
     Kind { sizes: [6, 47, 100], dtypes: WEIGHTS, bias: true, residual: true, activation: Activation::Gelu, ..PLAIN },
     Kind { sizes: [33, 65, 2049], precision: Precision::Fast, transposed: [false, true], ..PLAIN },
     Kind { sizes: [257, 259, 100], dtypes: HALVES, precision: Precision::Fast, ..PLAIN },
+    Kind { sizes: [70, 33, 101], row: Some(2), bias: true, ..PLAIN },
+    Kind { sizes: [7, 65, 35], row: Some(0), residual: true, ..PLAIN },
+    Kind { sizes: [3, 31, 17], row: Some(1), transposed: [false, true], ..PLAIN },
+    Kind { sizes: [259, 257, 21], row: Some(1), ..PLAIN },
 ];
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
@@ -98,7 +115,15 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
     let &Kind { sizes: [m, n, k], batches, dtypes, transposed, .. } = kind;
     let fast = kind.precision == Precision::Fast;
     // A case that the device cannot run is made as for one that can, and names the missing feature.
-    let mut bench = OpBench::new(&Caps { f16: fast || caps.f16, ..caps.clone() });
+    let batch = broadcast(batches);
+    // One b for all of a is one tall matrix.
+    let tall = batches[1].iter().all(|&n| n == 1) && !transposed[0];
+    let rows = if tall { m * batch.iter().product::<u32>() } else { m };
+    let row = kind.row.unwrap_or_else(|| row_for(rows, n));
+    let [of_a, of_b] = dtypes.map(|dtype| dtype.name());
+    let b = if transposed[1] || n == 1 { "transposed " } else { "" };
+    let tuned = Tuned::of(&format!("mat_mul_dense {of_a} {of_b} {b}{n}x{k} x {}={row}", class_of(rows)));
+    let mut bench = OpBench::new(&Caps { f16: fast || caps.f16, tuned, ..caps.clone() });
     let shape = |batch: &[u32], [rows, cols]: [u32; 2], transposed: bool| {
         let matrix = if transposed { [cols, rows] } else { [rows, cols] };
         [batch, &matrix].concat()
@@ -109,7 +134,6 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
     let high = 2.0 / (k as f32).sqrt();
     let (a, a_values) = tensor(&mut bench, random, dtypes[0], &a_shape, [low, 1.0]);
     let (b, b_values) = tensor(&mut bench, random, dtypes[1], &b_shape, [low * high, high]);
-    let batch = broadcast(batches);
     let y_shape = [batch.as_slice(), &[m, n]].concat();
     let bias = kind.bias.then(|| tensor(&mut bench, random, DType::F32, &[n], [-1.0, 1.0]));
     let residual = kind.residual.then(|| tensor(&mut bench, random, DType::F32, &y_shape, [-1.0, 1.0]));
@@ -131,20 +155,19 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
     let expected = expected.into_iter().map(|y| y as f32).collect();
     // f16 has 11 bits, and a tile adds up 16 products of the order of 1.
     let tolerance = if fast { Tolerance { abs: 2e-2, rel: 4e-3 } } else { Tolerance::dot(crate::gguf::GgmlType::F32) };
-    // One b for all of a is one tall matrix.
-    let tall = batches[1].iter().all(|&n| n == 1) && !transposed[0];
-    let rows = if tall { m * batch.iter().product::<u32>() } else { m };
-    let about = if choose(rows, n) == FEW { FEW_SPEC.kernel_name } else { SPEC.kernel_name };
+    let about = if RULES[row].tile == FEW { FEW_SPEC.kernel_name } else { SPEC.kernel_name };
     let case = bench.case(about, name(kind), &y, Expected::Close(expected, tolerance));
+    assert!(case.variant.contains(RULES[row].tile.name), "{} is not row {row}", case.variant);
     let flops = 2 * u64::from(m) * u64::from(n) * u64::from(k) * batch.iter().map(|&n| u64::from(n)).product::<u64>();
     // Both topologies are one kernel.
     Case { kernel_name: SPEC.kernel_name, needs: (fast && !caps.f16).then_some("shader-f16"), flops, ..case }
 }
 
 fn name(kind: &Kind) -> String {
-    let Kind { sizes: [m, n, k], batches: [a, b], transposed, bias, residual, activation, .. } = kind;
+    let Kind { sizes: [m, n, k], batches: [a, b], transposed, bias, residual, activation, row, .. } = kind;
+    let row = row.map_or(String::new(), |row| format!(", row {row} of the table"));
     let [ta, tb] = transposed.map(|transposed| if transposed { "'" } else { "" });
-    format!("{a:?} {m}x{k}{ta} by {b:?} {k}x{n}{tb}, bias {bias}, {activation:?}, residual {residual}")
+    format!("{a:?} {m}x{k}{ta} by {b:?} {k}x{n}{tb}, bias {bias}, {activation:?}, residual {residual}{row}")
 }
 
 /// The batch axes of y.

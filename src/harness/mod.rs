@@ -26,6 +26,7 @@ mod large;
 mod layer_norm;
 mod masks;
 mod mat_mul;
+mod mat_mul_blocks;
 mod mat_mul_dense;
 mod mat_mul_grouped;
 mod mat_mul_int8;
@@ -220,6 +221,7 @@ fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
     cases.extend(mat_mul_int8::cases(caps, random));
     cases.extend(mat_mul_subgroup_matrix::cases(caps, random));
     cases.extend(mat_mul_dense::cases(caps, random));
+    cases.extend(mat_mul_blocks::cases(caps, &mut Random::new(13)));
     cases.extend(mat_mul_grouped::cases(caps, random));
     cases.extend(experts::cases(caps, &mut Random::new(7), step));
     cases.extend(movement::cases(caps, random));

@@ -38,11 +38,11 @@ pub fn choices(caps: &Caps) -> Vec<Choice> {
         choice("mat_vec", format!("{rows} rows of {cols}"), shape(mat_vec::choose(caps, GgmlType::Q4_0, rows, cols)))
     });
     let tiles = MATRICES.map(|(rows, cols)| {
-        let tile = mat_mul::choose(caps, rows, CHUNK as u32);
+        let tile = mat_mul::choose(caps, GgmlType::Q4_0, [rows, cols], CHUNK as u32);
         choice("mat_mul", format!("{rows} rows of {cols}"), format!("tiles of {}", tile.name))
     });
     let products = PRODUCTS.map(|(m, n)| {
-        choice("mat_mul_dense", format!("{m} x {n}"), format!("tiles of {}", mat_mul_dense::choose(m, n).name))
+        choice("mat_mul_dense", format!("{m} x {n}"), format!("tiles of {}", mat_mul_dense::choose(m, n, 1).name))
     });
     let groups = GROUPS.map(|(entries, experts)| {
         let path = match mat_mul_grouped::choose(entries, experts) {

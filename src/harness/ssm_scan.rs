@@ -13,6 +13,10 @@ const SEQUENCES: usize = 3;
 /// Sums over a hundred tokens and more, each with a rounded exponential.
 const TOLERANCE: Tolerance = Tolerance { abs: 5e-5, rel: 5e-5 };
 
+/// In chunks decays are differences of sums over up to 64 tokens. Of a head that decays by 1 a token these are right to
+/// 2e-5, and a result is a few such terms of up to 4.
+const CHUNKED: Tolerance = Tolerance { abs: 1e-4, rel: 5e-5 };
+
 pub fn cases(random: &mut Random) -> Vec<Case> {
     let shape = |[heads, head_dim, state, groups]: [u32; 4]| SsmShape { heads, head_dim, state, groups };
     let row = |sequence, position| Row { sequence, position, ..Row::default() };
@@ -87,7 +91,8 @@ fn case(random: &mut Random, shape: &SsmShape, pass: &Pass, [few, see_state]: [b
     let seen = if see_state { ", the state" } else { "" };
     let name = format!("{heads} heads of {head_dim}, state {state}, {groups} groups{seen}, {}", places(&pass.rows));
     // The case is named for its last kernel.
-    let mut case = bench.case(name, dispatches, output, Expected::Close(expected, TOLERANCE));
+    let tolerance = if few { TOLERANCE } else { CHUNKED };
+    let mut case = bench.case(name, dispatches, output, Expected::Close(expected, tolerance));
     let kernel = &case.dispatches[case.dispatches.len() - 1].kernel;
     (case.kernel_name, case.variant) = (kernel.spec.kernel_name, kernel.id.clone());
     case

@@ -1,6 +1,7 @@
 //! What a device offers, as far as the choice of a variant depends on it. Plain data: tests make their own.
 
 use super::spec::Kernel;
+use super::tuned::Tuned;
 
 /// Features and limits of one device.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Caps {
     pub max_buffer: u64,
     /// Where a model's embeddings per layer are to lie; set by the option of `load`.
     pub per_layer_embeddings: PerLayerEmbeddings,
+    /// What tables are to choose instead of what they say.
+    pub tuned: Tuned,
 }
 
 /// Where the table of a model's embeddings per layer lies, of which a token needs one row.
@@ -114,9 +117,14 @@ impl Caps {
         self
     }
 
-    /// The same device without what these kernels need beyond what every device has; `None` where they need nothing.
+    /// The same device without what these kernels need beyond what every device has, or, if tuning has chosen some,
+    /// without that; `None` where they need nothing.
     pub fn without_needs_of<'k>(&self, kernels: impl Iterator<Item = &'k Kernel>) -> Option<Self> {
         let mut caps = self.clone();
+        if !self.tuned.is_empty() {
+            caps.tuned = Tuned::default();
+            return Some(caps);
+        }
         for kernel in kernels {
             if kernel.enables.contains(&"f16") {
                 caps.subgroup_matrix = None;
@@ -153,6 +161,7 @@ impl Caps {
             max_binding: 128 << 20,
             max_buffer: 256 << 20,
             per_layer_embeddings: PerLayerEmbeddings::Auto,
+            tuned: Tuned::default(),
         }
     }
 }

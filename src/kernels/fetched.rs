@@ -40,6 +40,8 @@ pub const FETCHED: &[&str] = &[
     "shared/dense",
     "shared/dense_4x4",
     "shared/dense_8x8",
+    "shared/dense_blocks",
+    "shared/dense_numbers",
     "shared/expert_blocks",
     "shared/expert_numbers",
     "shared/expert_x",

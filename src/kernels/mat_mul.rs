@@ -4,6 +4,8 @@ use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard};
 use super::mat_vec::Epilogue;
 use super::spec::{Binding, Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, bool_override, params, read, write};
+use super::tuned::class_of;
+use crate::gguf::GgmlType;
 
 params! {
     /// Per-dispatch numbers.
@@ -85,15 +87,18 @@ pub const SMALL: Tile = Tile { name: "32x32", tx: 8, ty: 8 };
 /// Which tile runs a product. The last row holds for every device and product.
 pub static RULES: &[Rule] = &[Rule { min_tiles: 128, tile: LARGE }, Rule { min_tiles: 0, tile: SMALL }];
 
-/// The tile for a matrix of `rows` rows and up to `tokens` rows of x on a device.
-pub fn choose(_caps: &Caps, rows: u32, tokens: u32) -> Tile {
+/// The tile for a matrix `[rows, cols]` and up to `tokens` rows of x on a device: the table's, or that of a verdict.
+pub fn choose(caps: &Caps, ty: GgmlType, [rows, cols]: [u32; 2], tokens: u32) -> Tile {
     let tiles = |tile: Tile| u64::from(rows.div_ceil(4 * tile.tx)) * u64::from(tokens.div_ceil(4 * tile.ty));
-    RULES.iter().find(|rule| tiles(rule.tile) >= rule.min_tiles).map_or(SMALL, |rule| rule.tile)
+    let table = RULES.iter().position(|rule| tiles(rule.tile) >= rule.min_tiles).unwrap_or(RULES.len() - 1);
+    let problem = format_args!("mat_mul {} {rows}x{cols} x {}", ty.key(), class_of(tokens));
+    RULES[caps.tuned.row(problem, table, &|row| row < RULES.len())].tile
 }
 
 /// The dispatches, one per shard, of `problem`. `dummy` is bound where there is no bias: 16 bytes, not `y`.
 pub fn mat_mul(caps: &Caps, pass: Slice, dummy: Slice, problem: &MatMul) -> Vec<Dispatch> {
-    let tile = choose(caps, problem.weights.rows, problem.x_rows);
+    let Matrix { ty, rows, cols, .. } = *problem.weights;
+    let tile = choose(caps, ty, [rows, cols], problem.x_rows);
     problem.weights.shards.iter().map(|shard| dispatch(tile, (pass, dummy), problem, shard)).collect()
 }
 

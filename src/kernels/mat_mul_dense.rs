@@ -1,8 +1,12 @@
 //! `y = activation(a · b + bias) + residual` for matrices of tensors, batched: both operands are activations, so sizes
-//! and strides are parameters and one pipeline serves all shapes.
+//! and strides are parameters and one pipeline serves all shapes. Or b is a matrix in blocks, read row by row: the
+//! transpose of what `mat_mul` multiplies with.
 
 use super::caps::Caps;
+use super::layout::PackedLayout;
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, bool_override, grid_1d, params, read, write};
+use super::tuned::class_of;
+use crate::gguf::GgmlType;
 
 params! {
     /// Per-dispatch numbers: counts and strides in elements.
@@ -42,7 +46,8 @@ params! {
     }
 }
 
-const BINDINGS: &[super::spec::Binding] = &[PARAMS, read("a"), read("b"), read("bias"), read("residual"), write("y")];
+const BINDINGS: &[super::spec::Binding] =
+    &[PARAMS, read("a"), read("w_vec"), read("w_word"), read("bias"), read("residual"), write("y")];
 
 const OVERRIDES: &[&str] = &["A_KIND", "B_KIND", "BIAS", "ACTIVATION", "RESIDUAL"];
 
@@ -91,6 +96,50 @@ impl Stored {
     }
 }
 
+/// How a matrix of weights is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weights {
+    /// Plain numbers, contiguous.
+    Numbers(Stored),
+    /// Packed blocks along the last axis.
+    Blocks(GgmlType),
+}
+
+impl Weights {
+    /// Their type's name.
+    const fn id(self) -> &'static str {
+        match self {
+            Self::Numbers(stored) => stored.id(),
+            Self::Blocks(ty) => ty.key(),
+        }
+    }
+
+    /// The number of plain ones in `stored.wgsl`; of blocks 0, which nobody reads.
+    pub(super) const fn kind(self) -> u32 {
+        match self {
+            Self::Numbers(stored) => stored.kind(),
+            Self::Blocks(_) => 0,
+        }
+    }
+
+    /// The constants for a matrix `[rows, cols]` in blocks.
+    pub(super) fn constants(self, rows: u32, cols: u32) -> Vec<(&'static str, f64)> {
+        match self {
+            Self::Numbers(_) => Vec::new(),
+            Self::Blocks(ty) => PackedLayout::new(ty, rows, cols).constants(),
+        }
+    }
+
+    /// The variant of `kernel` that reads these: it imports one of two files by `name`.
+    pub(super) fn read_by(self, kernel: Kernel, name: &'static str, [numbers, blocks]: [&'static str; 2]) -> Kernel {
+        let (kernel, file) = match self {
+            Self::Numbers(_) => (kernel, numbers),
+            Self::Blocks(ty) => (kernel.named("blocks").import("weights", ty.format().weights.0), blocks),
+        };
+        kernel.named(self.id()).import(name, file)
+    }
+}
+
 /// The activation applied to a sum and its bias, in the order of `shaders/shared/activation.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -124,8 +173,8 @@ pub struct MatMulDense {
     pub params: Params,
     /// a `[.., m, k]` by the strides, with its storage.
     pub a: (Slice, Stored),
-    /// b `[.., k, n]` by the strides, with its storage.
-    pub b: (Slice, Stored),
+    /// b `[.., k, n]` by the strides, with its storage; one in blocks has contiguous rows and no batch dimensions.
+    pub b: (Slice, Weights),
     /// `[n]` f32
     pub bias: Option<Slice>,
     /// Applied to the sum with its bias.
@@ -154,10 +203,8 @@ pub struct Tile {
 pub struct Rule {
     /// For at least this many rows of y.
     pub min_m: u32,
-    /// For at most this many rows of y.
-    pub max_m: u32,
-    /// For at least this many columns of y.
-    pub min_n: u32,
+    /// For at least this many tiles: workgroups enough for a large GPU.
+    pub min_tiles: u32,
     /// The choice.
     pub tile: Tile,
 }
@@ -173,14 +220,34 @@ pub const FEW: Tile = Tile { name: "few", rows: 4, cols: 16, file: "" };
 
 /// Which tile computes a product. The last row holds for every shape.
 pub static RULES: &[Rule] = &[
-    Rule { min_m: 0, max_m: 8, min_n: 0, tile: FEW },
-    Rule { min_m: 256, max_m: u32::MAX, min_n: 256, tile: LARGE },
-    Rule { min_m: 0, max_m: u32::MAX, min_n: 0, tile: SMALL },
+    Rule { min_m: 9, min_tiles: 512, tile: LARGE },
+    Rule { min_m: 9, min_tiles: 128, tile: SMALL },
+    Rule { min_m: 0, min_tiles: 0, tile: FEW },
 ];
 
-/// The tile for products `[m, n]`.
-pub fn choose(m: u32, n: u32) -> Tile {
-    RULES.iter().find(|rule| (rule.min_m..=rule.max_m).contains(&m) && n >= rule.min_n).map_or(SMALL, |rule| rule.tile)
+impl Tile {
+    /// How many of them `batches` products `[m, n]` have.
+    fn count(&self, [m, n, batches]: [u32; 3]) -> u32 {
+        m.div_ceil(self.rows).saturating_mul(n.div_ceil(self.cols)).saturating_mul(batches)
+    }
+}
+
+/// The tile for `batches` products `[m, n]`.
+pub fn choose(m: u32, n: u32, batches: u32) -> Tile {
+    let holds = |rule: &&Rule| m >= rule.min_m && rule.tile.count([m, n, batches]) >= rule.min_tiles;
+    RULES.iter().find(holds).map_or(FEW, |rule| rule.tile)
+}
+
+/// The tile of a problem: the table's, or that of a verdict.
+fn tuned(caps: &Caps, problem: &MatMulDense) -> Tile {
+    let Params { m, n, k, b_k, batches, .. } = problem.params;
+    let tile = choose(m, n, batches);
+    let table = RULES.iter().position(|rule| rule.tile == tile).unwrap_or(RULES.len() - 1);
+    let stored = [problem.a.1.id(), problem.b.1.id()];
+    // Neighbours along a row of b or along a column of it: that decides how b is read.
+    let b = if b_k == 1 { "transposed " } else { "" };
+    let key = format_args!("mat_mul_dense {} {} {b}{n}x{k} x {}", stored[0], stored[1], class_of(m));
+    RULES[caps.tuned.row(key, table, &|row| row < RULES.len())].tile
 }
 
 /// Whether products run in f16 on this device; products of few rows never do, since they are limited by memory.
@@ -190,24 +257,25 @@ pub fn is_fast(caps: &Caps, precision: Precision) -> bool {
 
 /// The dispatch of `problem`. `dummy` is bound where there is no bias or residual: 16 bytes, not `y`.
 pub fn mat_mul_dense(caps: &Caps, precision: Precision, dummy: Slice, problem: &MatMulDense) -> Dispatch {
-    let tile = choose(problem.params.m, problem.params.n);
+    let tile = tuned(caps, problem);
     dispatch(tile, is_fast(caps, precision), dummy, problem)
 }
 
 /// The dispatch of `problem` in a given tile; `fast` needs `shader-f16`, and does nothing for [`FEW`].
 pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> Dispatch {
     let MatMulDense { params, a, b, bias, residual, .. } = problem;
-    let constants = [
+    let mut constants = vec![
         ("A_KIND", f64::from(a.1.kind())),
         ("B_KIND", b.1.kind().into()),
         ("BIAS", bool_override(bias.is_some())),
         ("ACTIVATION", (problem.activation as u32).into()),
         ("RESIDUAL", bool_override(residual.is_some())),
     ];
+    constants.extend(b.1.constants(params.k, params.n));
     let spec = if tile == FEW { &FEW_SPEC } else { &SPEC };
     let mut kernel = Kernel::new(spec, &constants);
     kernel.id = SPEC.kernel_name.to_owned();
-    kernel = kernel.named(a.1.id()).named(b.1.id()).named(tile.name);
+    kernel = b.1.read_by(kernel.named(a.1.id()), "dense_b", ["dense_numbers", "dense_blocks"]).named(tile.name);
     if tile != FEW {
         kernel = kernel.import("micro", tile.file).import("real", if fast { "real_f16" } else { "real_f32" });
     }
@@ -215,7 +283,7 @@ pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> 
         kernel = kernel.named("fast").enable("f16");
     }
     let tiles = params.m.div_ceil(tile.rows) * params.n.div_ceil(tile.cols) * params.batches;
-    let buffers = [a.0, b.0, bias.unwrap_or(dummy), residual.unwrap_or(dummy), problem.y];
+    let buffers = [a.0, b.0, b.0, bias.unwrap_or(dummy), residual.unwrap_or(dummy), problem.y];
     Dispatch::new(kernel, params, &buffers, grid_1d(tiles))
 }
 
@@ -227,7 +295,7 @@ mod tests {
     fn problem(m: u32, n: u32, batches: u32) -> MatMulDense {
         let params = Params { m, n, k: 1, batches, batch_1: 1, batch_2: 1, ..Params::default() };
         let buffer = |i| Slice::from(BufferId(i));
-        let (a, b) = ((buffer(1), Stored::F32), (buffer(2), Stored::F16));
+        let (a, b) = ((buffer(1), Stored::F32), (buffer(2), Weights::Numbers(Stored::F16)));
         MatMulDense { params, a, b, bias: None, activation: Activation::None, residual: None, y: buffer(3) }
     }
 
@@ -236,7 +304,7 @@ mod tests {
         for [m, n, batches] in
             [[1, 1, 1], [9, 65, 3], [65_537, 4097, 1], [1, 1, 200_000], [1, 1 << 26, 1], [1 << 26, 1, 1]]
         {
-            let tile = choose(m, n);
+            let tile = choose(m, n, batches);
             let dispatch = dispatch(tile, false, BufferId(0).into(), &problem(m, n, batches));
             let [x, y, z] = dispatch.grid.map(|extent| extent.resolve(1));
             assert!(x <= MAX_WORKGROUPS && y <= MAX_WORKGROUPS && z == 1, "{m}×{n}×{batches}: {x} × {y}");
@@ -248,15 +316,17 @@ mod tests {
     #[test]
     fn the_last_rule_holds_for_everything() {
         let last = RULES[RULES.len() - 1];
-        assert_eq!((last.min_m, last.max_m, last.min_n), (0, u32::MAX, 0));
-        assert_eq!([choose(8, 4096), choose(9, 4096), choose(256, 255), choose(256, 256)], [FEW, SMALL, SMALL, LARGE]);
+        assert_eq!((last.min_m, last.min_tiles), (0, 0));
+        assert_eq!([choose(8, 4096, 9), choose(9, 4096, 1), choose(9, 32, 127)], [FEW, SMALL, FEW]);
+        assert_eq!([choose(1024, 1024, 1), choose(1024, 1024, 2), choose(2048, 1024, 1)], [SMALL, LARGE, LARGE]);
+        assert_eq!(choose(u32::MAX, u32::MAX, u32::MAX), LARGE, "no overflow");
     }
 
     #[test]
     fn f16_needs_the_device_and_the_wish() {
         let device = Caps { f16: true, ..Caps::baseline() };
         let enables = |caps: &Caps, precision| {
-            mat_mul_dense(caps, precision, BufferId(0).into(), &problem(300, 300, 1)).kernel.enables
+            mat_mul_dense(caps, precision, BufferId(0).into(), &problem(600, 600, 1)).kernel.enables
         };
         assert_eq!(enables(&device, Precision::Fast), ["f16"]);
         assert!(enables(&device, Precision::Full).is_empty());

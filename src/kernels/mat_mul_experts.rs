@@ -1,10 +1,12 @@
 //! Every token of a pass by the matrices of the experts that `route` chose: prefill. Entries (a token with one of its
 //! experts) are grouped by expert on the GPU, so that an expert's weights are read once per tile of entries.
 
+use super::caps::Caps;
 use super::layout::{BLOCK, Shard};
 use super::mat_vec_experts::{Epilogue, ExpertProduct};
 use super::route::Counts;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, params, read, write};
+use super::tuned::class_of;
 
 params! {
     /// Per-dispatch numbers of `mat_mul_experts`.
@@ -106,6 +108,8 @@ pub struct Tiles {
     pub tokens: u32,
     /// What [`expert_tiles`] writes: [`Tiles::words`] u32.
     pub plan: Slice,
+    /// How its entries are cut.
+    pub tile: Tile,
 }
 
 impl Tiles {
@@ -115,15 +119,19 @@ impl Tiles {
         4 * (1 + most_tiles(entries, counts.experts, SMALL)) + entries
     }
 
-    /// The tile for the largest pass.
-    pub fn tile(&self) -> Tile {
-        let average = (self.tokens * self.counts.used).div_ceil(self.counts.experts);
-        RULES.iter().find(|rule| average <= rule.max_average).map_or(LARGE, |rule| rule.tile)
+    /// Cuts passes of up to `tokens` rows as the table says for the largest, or a verdict.
+    pub fn new(caps: &Caps, counts: Counts, tokens: u32, plan: Slice) -> Self {
+        let Counts { experts, used } = counts;
+        let average = (tokens * used).div_ceil(experts);
+        let table = RULES.iter().position(|rule| average <= rule.max_average).unwrap_or(RULES.len() - 1);
+        let key = format_args!("mat_mul_experts {used}/{experts} x {}", class_of(tokens));
+        let row = caps.tuned.row(key, table, &|row| row < RULES.len());
+        Self { counts, tokens, plan, tile: RULES[row].tile }
     }
 
     /// Word of the plan where the entries start.
     fn entries_at(&self) -> u32 {
-        4 * (1 + most_tiles(self.tokens * self.counts.used, self.counts.experts, self.tile()))
+        4 * (1 + most_tiles(self.tokens * self.counts.used, self.counts.experts, self.tile))
     }
 }
 
@@ -137,7 +145,7 @@ pub fn expert_tiles(pass: Slice, routes: Slice, tiles: &Tiles) -> Dispatch {
     let constants = [
         ("EXPERTS", f64::from(tiles.counts.experts)),
         ("TOP", tiles.counts.used.into()),
-        ("TILE", tiles.tile().entries().into()),
+        ("TILE", tiles.tile.entries().into()),
         ("ENTRIES_AT", tiles.entries_at().into()),
     ];
     let grid = [Extent::Fixed(1); 3];
@@ -154,7 +162,7 @@ pub fn mat_mul_experts(dummy: Slice, per_choice: bool, tiles: &Tiles, problem: &
 fn dispatch(dummy: Slice, per_choice: bool, tiles: &Tiles, problem: &ExpertProduct, shard: &Shard) -> Dispatch {
     let ExpertProduct { counts, weights, epilogue, bias, .. } = *problem;
     debug_assert!(!matches!(epilogue, Epilogue::Sum { .. }), "sums are a kernel of their own");
-    let (rows, tile) = (problem.rows(), tiles.tile());
+    let (rows, tile) = (problem.rows(), tiles.tile);
     let mut constants = vec![
         ("COLS", f64::from(weights.cols)),
         ("ROWS", rows.into()),
@@ -222,8 +230,12 @@ mod tests {
     fn the_plan_has_room_for_either_tile() {
         for (experts, used, tokens) in [(8, 2, 512), (128, 8, 512), (512, 10, 33), (2, 1, 1), (512, 16, 512)] {
             let counts = Counts { experts, used };
-            let tiles = Tiles { counts, tokens, plan: Slice::from(super::super::spec::BufferId(0)) };
-            assert!(tiles.entries_at() + tokens * used <= Tiles::words(counts, tokens), "{counts:?}, {tokens}");
+            let plan = Slice::from(super::super::spec::BufferId(0));
+            let tiles = Tiles::new(&Caps::baseline(), counts, tokens, plan);
+            for tile in [SMALL, LARGE] {
+                let tiles = Tiles { tile, ..tiles };
+                assert!(tiles.entries_at() + tokens * used <= Tiles::words(counts, tokens), "{counts:?}, {tokens}");
+            }
         }
     }
 }

@@ -2,10 +2,8 @@
 //! grouped by expert on the device, so that an expert's weights are read per tile of rows, and the results of a token
 //! are added up with its weights.
 
-use super::layout::PackedLayout;
-use super::mat_mul_dense::{LARGE, SMALL, Stored, Tile};
+use super::mat_mul_dense::{LARGE, SMALL, Stored, Tile, Weights};
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, read, write};
-use crate::gguf::GgmlType;
 
 params! {
     /// Per-dispatch numbers of `expert_rows`.
@@ -142,15 +140,6 @@ pub fn choose(entries: u32, experts: u32) -> Path {
     rule.map_or(Path::Tiles(SMALL), |rule| rule.path)
 }
 
-/// How the experts' matrices `[experts, n, k]` are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Experts {
-    /// Plain numbers, contiguous.
-    Numbers(Stored),
-    /// Packed blocks of a matrix `[experts · n, k]`.
-    Blocks(GgmlType),
-}
-
 /// Rows of x times the matrices of their experts.
 #[derive(Debug, Clone, Copy)]
 pub struct Grouped {
@@ -160,8 +149,8 @@ pub struct Grouped {
     pub entries: u32,
     /// x `[entries / share, k]` with its storage.
     pub x: (Slice, Stored),
-    /// w `[experts, n, k]` with its storage.
-    pub w: (Slice, Experts),
+    /// w `[experts, n, k]` with its storage: blocks are those of a matrix `[experts · n, k]`.
+    pub w: (Slice, Weights),
     /// `[entries, n]` f32
     pub y: Slice,
 }
@@ -200,26 +189,12 @@ pub fn mat_mul_grouped_each(ids: Slice, problem: &Grouped) -> Dispatch {
 /// The variant for the storage of x and w.
 fn kernel(spec: &'static KernelSpec, sizes: &[(&'static str, f64)], problem: &Grouped) -> Kernel {
     let Grouped { params, x, w, .. } = problem;
-    let w_kind = match w.1 {
-        Experts::Numbers(stored) => stored.kind(),
-        Experts::Blocks(_) => 0,
-    };
-    let mut constants = vec![("X_KIND", f64::from(x.1.kind())), ("W_KIND", w_kind.into())];
+    let mut constants = vec![("X_KIND", f64::from(x.1.kind())), ("W_KIND", w.1.kind().into())];
     constants.extend_from_slice(sizes);
-    if let Experts::Blocks(ty) = w.1 {
-        constants.extend(PackedLayout::new(ty, params.experts * params.n, params.k).constants());
-    }
+    constants.extend(w.1.constants(params.experts * params.n, params.k));
     let mut kernel = Kernel::new(spec, &constants);
     kernel.id = SPEC.kernel_name.to_owned();
-    let kernel = kernel.named(x.1.id());
-    match w.1 {
-        Experts::Numbers(stored) => kernel.named(stored.id()).import("experts", "expert_numbers"),
-        Experts::Blocks(ty) => kernel
-            .named("blocks")
-            .named(ty.key())
-            .import("experts", "expert_blocks")
-            .import("weights", ty.format().weights.0),
-    }
+    w.1.read_by(kernel.named(x.1.id()), "experts", ["expert_numbers", "expert_blocks"])
 }
 
 /// Adds up the results of each token's experts: ids and weights `[tokens, top]`, z `[tokens, top, n]` f32 → y
@@ -251,7 +226,7 @@ mod tests {
             let (entries, experts) = (counts.iter().sum(), counts.len() as u32);
             let buffer = |i| Slice::from(BufferId(i));
             let params = Params { n: 70, k: 1, share: 1, experts };
-            let (x, w) = ((buffer(0), Stored::F32), (buffer(1), Experts::Numbers(Stored::F32)));
+            let (x, w) = ((buffer(0), Stored::F32), (buffer(1), Weights::Numbers(Stored::F32)));
             for tile in [SMALL, LARGE] {
                 let dispatch = mat_mul_grouped(tile, buffer(2), &Grouped { params, entries, x, w, y: buffer(3) });
                 let workgroups: u32 = dispatch.grid.iter().map(|extent| extent.resolve(1)).product();

@@ -1,10 +1,11 @@
 //! `y[t, r] = epilogue(W · x[t])` in f16 products summed in f32, on subgroup matrices: the matrices of prefill where
 //! the browser offers them. [`round_f16`] rounds the activations, [`mat_mul_subgroup_matrix`] multiplies.
 
-use super::caps::MatrixShape;
+use super::caps::{Caps, MatrixShape};
 use super::layout::{BLOCK, Matrix, Shard};
 use super::mat_mul::{MatMul, Params, ROUNDED_BINDINGS, product, product_kernel};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, SUBGROUP_MATRIX, Slice, read, write};
+use super::tuned::class_of;
 use crate::gguf::GgmlType;
 
 /// The contract with `shaders/mat_mul_subgroup_matrix.wgsl`.
@@ -68,9 +69,12 @@ pub struct Subgroups {
     pub shape: MatrixShape,
 }
 
-/// The matrices for W of `rows` rows.
-pub fn choose(rows: u32) -> Matrices {
-    RULES.iter().find(|rule| rows >= rule.min_rows).map_or(SMALL, |rule| rule.matrices)
+/// The matrices for W and up to `tokens` rows of x: the table's, or those of a verdict.
+pub fn choose(caps: &Caps, weights: &Matrix, tokens: u32) -> Matrices {
+    let Matrix { ty, rows, cols, .. } = weights;
+    let table = RULES.iter().position(|rule| *rows >= rule.min_rows).unwrap_or(RULES.len() - 1);
+    let problem = format_args!("mat_mul_subgroup_matrix {} {rows}x{cols} x {}", ty.key(), class_of(tokens));
+    RULES[caps.tuned.row(problem, table, &|row| row < RULES.len())].matrices
 }
 
 /// Whether this kernel can take a matrix: f16 has the range of its weights, and its rows are whole blocks.
@@ -88,12 +92,13 @@ pub fn round_f16((cols, x_stride): (u32, u32), x: Slice, halves: &Halves) -> Dis
 
 /// The dispatches, one per shard, of `problem` with x replaced by its `halves`.
 pub fn mat_mul_subgroup_matrix(
+    caps: &Caps,
     subgroups: Subgroups,
     fixed: (Slice, Slice),
     problem: &MatMul,
     halves: &Halves,
 ) -> Vec<Dispatch> {
-    let matrices = choose(problem.weights.rows);
+    let matrices = choose(caps, problem.weights, problem.x_rows);
     problem.weights.shards.iter().map(|shard| dispatch(subgroups, matrices, fixed, problem, halves, shard)).collect()
 }
 

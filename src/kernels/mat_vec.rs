@@ -156,6 +156,14 @@ pub struct Rule {
     pub shape: Shape,
 }
 
+impl Rule {
+    /// Whether a device can run it for a matrix of this type. The other conditions are about speed.
+    fn can_run(&self, caps: &Caps, ty: GgmlType) -> bool {
+        (!self.shape.limbs || caps.dot4 && ty.is_quantised())
+            && (!self.subgroups || has_subgroups(caps, self.shape.wg_size))
+    }
+}
+
 const fn tall(subgroups: bool, min_rows: u32, min_blocks: u32, [wg_size, lanes, rows_per_group]: [u32; 3]) -> Rule {
     let shape = Shape { split: false, limbs: false, wg_size, lanes, rows_per_group };
     Rule { subgroups, min_rows, min_blocks, max_blocks: STAGED, shape }
@@ -200,23 +208,27 @@ pub static COLUMNS_SHAPES: [Shape; 2] = [
     Shape { split: true, limbs: false, wg_size: 128, lanes: 0, rows_per_group: 2 },
 ];
 
-/// The shape for a matrix `[rows, cols]` on a device.
+/// The shape for a matrix `[rows, cols]` on a device: the table's, or that of a verdict.
 pub fn choose(caps: &Caps, ty: GgmlType, rows: u32, cols: u32) -> Shape {
-    let fits = |rule: &&Rule| {
-        let limbs = !rule.shape.limbs || limbs_pay(caps) && ty.is_quantised();
-        limbs
-            && (!rule.subgroups || has_subgroups(caps, rule.shape.wg_size))
+    let fits = |rule: &Rule| {
+        rule.can_run(caps, ty)
+            && (!rule.shape.limbs || limbs_pay(caps))
             && rows >= rule.min_rows
             && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
     };
-    RULES.iter().find(fits).map_or(RULES[RULES.len() - 1].shape, |rule| rule.shape)
+    let table = RULES.iter().position(fits).unwrap_or(RULES.len() - 1);
+    // Rows with the same shape are one.
+    let first = |row: usize| RULES.iter().position(|rule| rule.shape == RULES[row].shape).unwrap_or(row);
+    let can = |row: usize| RULES.get(row).is_some_and(|rule| rule.can_run(caps, ty)) && first(row) == row;
+    let row = caps.tuned.row(format_args!("mat_vec {} {rows}x{cols}", ty.key()), first(table), &can);
+    RULES[row].shape
 }
 
 /// Vendors on whose GPUs limbs were timed (H200: 4-bit weights are read 1.5 times as fast).
 const LIMB_VENDORS: [&str; 1] = ["nvidia"];
 
 fn limbs_pay(caps: &Caps) -> bool {
-    caps.dot4 && LIMB_VENDORS.contains(&caps.vendor.as_str())
+    LIMB_VENDORS.contains(&caps.vendor.as_str())
 }
 
 /// Whether the device has subgroups, the largest of which fits into a workgroup of `wg_size` threads.

@@ -157,10 +157,18 @@ pub static RULES: &[Rule] = &[
     rule(false, 0, [64, 64, 4]),
 ];
 
-/// The shape for rows of `blocks` blocks on a device.
-pub fn choose(caps: &Caps, blocks: u32) -> Shape {
-    let fits = |rule: &&Rule| (!rule.subgroups || has_subgroups(caps, rule.shape.wg_size)) && blocks >= rule.min_blocks;
-    RULES.iter().find(fits).map_or(RULES[RULES.len() - 1].shape, |rule| rule.shape)
+/// The shape for a product on a device: the table's, or that of a verdict.
+fn choose(caps: &Caps, problem: &ExpertProduct) -> Shape {
+    let Matrix { ty, cols, .. } = *problem.weights;
+    let choices = if matches!(problem.epilogue, Epilogue::Sum { .. }) { problem.counts.used } else { 1 };
+    let blocks = choices * cols.div_ceil(BLOCK);
+    let can_run = |rule: &Rule| !rule.subgroups || has_subgroups(caps, rule.shape.wg_size);
+    let table = RULES.iter().position(|rule| can_run(rule) && blocks >= rule.min_blocks).unwrap_or(RULES.len() - 1);
+    let key = format_args!("mat_vec_experts {} {}x{cols}", ty.key(), problem.matrix_rows());
+    // Rows with the same shape are one.
+    let first = |row: usize| RULES.iter().position(|rule| rule.shape == RULES[row].shape).unwrap_or(row);
+    let can = |row: usize| RULES.get(row).is_some_and(can_run) && first(row) == row;
+    RULES[caps.tuned.row(key, first(table), &can)].shape
 }
 
 /// The dispatches, one per shard, for `tokens` rows of a pass. `dummy` is bound where there is no bias: 16 bytes, not
@@ -171,8 +179,7 @@ pub fn mat_vec_experts(
     tokens: u32,
     problem: &ExpertProduct,
 ) -> Vec<Dispatch> {
-    let choices = if matches!(problem.epilogue, Epilogue::Sum { .. }) { problem.counts.used } else { 1 };
-    let shape = choose(caps, choices * problem.weights.cols.div_ceil(BLOCK));
+    let shape = choose(caps, problem);
     let shards = problem.weights.shards.iter().enumerate();
     let dispatch = |(number, shard): (usize, &Shard)| {
         // Every shard has some of a token's experts: the first stores, the others add to it.

@@ -58,6 +58,7 @@ pub mod softmax;
 pub mod ssm_scan;
 pub mod swiglu;
 pub mod top_k;
+pub mod tuned;
 pub mod unpack_f16;
 
 use spec::KernelSpec;
@@ -74,6 +75,8 @@ pub static CATALOGUE: &[&KernelSpec] = &[
     &crate::compute::attention::FORWARD,
     #[cfg(feature = "harness")]
     &crate::compute::attention::GRAD,
+    #[cfg(feature = "harness")]
+    &crate::compute::attention::WEIGHTS,
     #[cfg(feature = "harness")]
     &crate::compute::conv::DIRECT,
     #[cfg(feature = "harness")]

@@ -33,6 +33,8 @@ files![
     "dense",
     "dense_4x4",
     "dense_8x8",
+    "dense_blocks",
+    "dense_numbers",
     "eight",
     "elements",
     "elementwise",
@@ -134,9 +136,12 @@ files![
 /// Files that the kernels of `webgguf/compute` alone import, which the WebAssembly of pages does not hold.
 #[cfg(feature = "harness")]
 const COMPUTE_FILES: &[SharedFile] = &[
+    ("attention_rows", wgsl!("shared/attention_rows")),
+    ("attention_scores", wgsl!("shared/attention_scores")),
     ("attention_tiles", wgsl!("shared/attention_tiles")),
     ("convolution", wgsl!("shared/convolution")),
     ("fft_stages", wgsl!("shared/fft_stages")),
+    ("pooling", wgsl!("shared/pooling")),
 ];
 #[cfg(not(feature = "harness"))]
 const COMPUTE_FILES: &[SharedFile] = &[];

@@ -181,7 +181,7 @@ impl Kernel {
     }
 
     fn expand(&self, source: &'static str, text: &mut String, depth: usize) {
-        assert!(depth < 6, "imports of {} nest too deep", self.id);
+        assert!(depth < 8, "imports of {} nest too deep", self.id);
         let source = source.strip_prefix("#fetched ").map_or(source, fetched);
         for line in source.lines() {
             match line.strip_prefix("#import ") {

@@ -1,10 +1,11 @@
 //! Products of rows with the matrices of their experts.
 
-use super::matmul::stored;
+use super::matmul::{stored, weights as storage};
 use super::{DType, Tape, Tensor};
 use crate::kernels::fill::fill;
+use crate::kernels::mat_mul_dense::{Stored, Weights};
 use crate::kernels::mat_mul_grouped::{
-    Experts, Grouped, MAX_EXPERTS, Params, Path, RowsParams, SumParams, choose, expert_rows, expert_sum, groups_bytes,
+    Grouped, MAX_EXPERTS, Params, Path, RowsParams, SumParams, choose, expert_rows, expert_sum, groups_bytes,
     mat_mul_grouped, mat_mul_grouped_each,
 };
 use crate::kernels::spec::Slice;
@@ -66,8 +67,8 @@ struct Sizes {
     tokens: u32,
     top: u32,
     params: Params,
-    x_stored: crate::kernels::mat_mul_dense::Stored,
-    w_stored: Experts,
+    x_stored: Stored,
+    w_stored: Weights,
 }
 
 /// The sizes of a call, or why it is wrong.
@@ -92,11 +93,7 @@ fn sizes(x: &Tensor, w: &Tensor, ids: &Tensor, weights: Option<&Tensor>) -> std:
         return Err(format!("weights are {}, they must be f32 and shaped like ids", weights.describe()));
     }
     let x_stored = stored(x.dtype).ok_or("x must be f32, f16 or bf16")?;
-    let w_stored = match (w.dtype, stored(w.dtype)) {
-        (DType::Quantised(ty), _) => Experts::Blocks(ty),
-        (_, Some(stored)) => Experts::Numbers(stored),
-        _ => return Err("w must be f32, f16, bf16 or in blocks".into()),
-    };
+    let w_stored = storage(w.dtype).ok_or("w must be f32, f16, bf16 or in blocks")?;
     let within = |size: u64| size <= u64::from(u32::MAX / 2);
     if !within(u64::from(tokens) * u64::from(top) * u64::from(n)) {
         return Err("the products have too many elements".into());

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::elementwise::{Step, fuse_in_place};
 use super::{DType, Tape, Tensor, quantised};
 use crate::kernels::elementwise::{Arg, Op};
-use crate::kernels::mat_mul_dense::{Activation, MatMulDense, Params, Precision, Stored, mat_mul_dense};
+use crate::kernels::mat_mul_dense::{Activation, MatMulDense, Params, Precision, Stored, Weights, mat_mul_dense};
 use crate::kernels::spec::Slice;
 use crate::{Error, Result};
 
@@ -29,7 +29,8 @@ pub struct MatmulOptions {
 /// `y = activation(a · b + bias) + residual`: a `[.., m, k]` and b `[.., k, n]` (f32, f16 or bf16), bias `[n]` f32,
 /// residual like y → y `[.., m, n]` f32. Axes before the last two must be equal, or 1 or missing in one of them.
 ///
-/// b may also be a matrix `[n, k]` in GGUF blocks, always transposed; then a must be f32.
+/// b may also be a matrix in GGUF blocks, for an a that is not transposed: `[k, n]`, or `[n, k]` with `transpose_b`,
+/// for which a must be f32.
 ///
 /// # Errors
 /// `invalid_argument` where shapes or types do not fit.
@@ -54,6 +55,8 @@ pub(super) struct Product<'a> {
     bias: Option<Slice>,
     residual: Option<&'a Tensor>,
     options: &'a MatmulOptions,
+    /// a and b.
+    stored: (Stored, Weights),
     params: Params,
     /// Of y.
     pub(super) shape: Vec<u32>,
@@ -67,32 +70,29 @@ impl<'a> Product<'a> {
         [bias, residual]: [Option<&'a Tensor>; 2],
         options: &'a MatmulOptions,
     ) -> Result<Self> {
-        if matches!(b.dtype, DType::Quantised(_)) {
-            if !options.transpose_b || options.transpose_a || b.shape.len() != 2 {
-                return Err(unfit(a, b, "a matrix in blocks is [n, k]: it needs transposeB and no transposeA"));
-            }
-            if a.dtype != DType::F32 {
-                return Err(unfit(a, b, "beside a matrix in blocks a must be f32"));
-            }
-        } else if stored(a.dtype).is_none() || stored(b.dtype).is_none() {
-            return Err(unfit(a, b, "a must be f32, f16 or bf16, and b that or in blocks"));
+        let stored = stored(a.dtype).zip(weights(b.dtype));
+        let stored = stored.ok_or_else(|| unfit(a, b, "a must be f32, f16 or bf16, and b that or in blocks"))?;
+        let is_f32 = !options.transpose_b || stored.0 == Stored::F32;
+        if matches!(stored.1, Weights::Blocks(_)) && (options.transpose_a || b.shape.len() != 2 || !is_f32) {
+            let why = "b in blocks must have two axes, without transposeA, and with transposeB a must be f32";
+            return Err(unfit(a, b, why));
         }
         let params = sizes(a, b, options).map_err(|why| unfit(a, b, &why))?;
         let shape = output_shape(a, b, options);
         check(bias, &[params.n], "bias")?;
         check(residual, &shape, "residual")?;
-        Ok(Self { a, b, bias: bias.map(Tensor::slice), residual, options, params, shape })
+        Ok(Self { a, b, bias: bias.map(Tensor::slice), residual, options, stored, params, shape })
     }
 
     /// Writes the dispatches that fill y.
     pub(super) fn record(&self, tape: &mut Tape, y: Slice) -> Result<()> {
-        let &Self { a, b, bias, residual, options, params, .. } = self;
-        let Some((a_stored, b_stored)) = stored(a.dtype).zip(stored(b.dtype)) else {
+        let &Self { a, b, bias, residual, options, stored, params, .. } = self;
+        if options.transpose_b && matches!(stored.1, Weights::Blocks(_)) {
             quantised::product(tape, (params.m, a.slice()), b, bias, y)?;
             return self.finish(tape, y);
-        };
+        }
         let (activation, residual) = (options.activation, residual.map(Tensor::slice));
-        let (a, b) = ((a.slice(), a_stored), (b.slice(), b_stored));
+        let (a, b) = ((a.slice(), stored.0), (b.slice(), stored.1));
         let problem = MatMulDense { params, a, b, bias, activation, residual, y };
         let dispatch = mat_mul_dense(tape.caps(), options.precision, tape.dummy(), &problem);
         tape.push(dispatch);
@@ -128,6 +128,14 @@ pub(super) fn stored(dtype: DType) -> Option<Stored> {
         DType::F16 => Some(Stored::F16),
         DType::BF16 => Some(Stored::BF16),
         _ => None,
+    }
+}
+
+/// How a kernel of products reads weights of this type.
+pub(super) fn weights(dtype: DType) -> Option<Weights> {
+    match dtype {
+        DType::Quantised(ty) => Some(Weights::Blocks(ty)),
+        _ => stored(dtype).map(Weights::Numbers),
     }
 }
 
@@ -259,6 +267,32 @@ mod tests {
         let b = tape.output(DType::F32, &[3, 5]).unwrap();
         let message = matmul(&mut tape, &a, &b, Some(&a), None, &plain).unwrap_err();
         assert!(message.message().contains("bias is [2, 3] f32, the product needs [5] f32"));
+    }
+
+    #[test]
+    fn a_matrix_in_blocks_goes_either_way() {
+        let mut tape = Tape::new(Caps::baseline());
+        let mut made = |dtype, shape: &[u32]| tape.output(dtype, shape).unwrap();
+        let blocks = DType::Quantised(crate::gguf::GgmlType::Q4_0);
+        let (w, many) = (made(blocks, &[6, 64]), made(blocks, &[2, 6, 64]));
+        let (narrow, wide, half) =
+            (made(DType::F32, &[2, 9, 6]), made(DType::F32, &[9, 64]), made(DType::F16, &[9, 64]));
+        let plain = MatmulOptions::default();
+        let turned = MatmulOptions { transpose_b: true, ..plain };
+        let of_a = MatmulOptions { transpose_a: true, ..plain };
+        let mut shape = |a, b, options| match matmul(&mut tape, a, b, None, None, options) {
+            Ok(y) => format!("{:?}", y.shape),
+            Err(error) => error.message().split("; ").nth(1).unwrap().to_owned(),
+        };
+        assert_eq!(shape(&narrow, &w, &plain), "[2, 9, 64]");
+        assert_eq!(shape(&wide, &w, &turned), "[9, 6]");
+        assert_eq!(shape(&half, &w, &plain), "rows of a have 64 elements, columns of b 6");
+        let wrong = "b in blocks must have two axes, without transposeA, and with transposeB a must be f32";
+        assert_eq!(shape(&half, &w, &turned), wrong);
+        assert_eq!(shape(&narrow, &many, &plain), wrong);
+        assert_eq!(shape(&narrow, &w, &of_a), wrong);
+        assert_eq!(shape(&wide, &w, &plain), "rows of a have 64 elements, columns of b 6");
+        assert_eq!(shape(&w, &w, &plain), "a must be f32, f16 or bf16, and b that or in blocks");
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub async fn products_with_blocks() {
         let y = x.matmul_with(&w, None, None, &options).unwrap();
         check_within("matmul with blocks", tolerance, &y, &[rows, 9], expected).await;
     }
+    let (x, x_values) = bench.floats([17, 9]);
+    let plain = reference::mat_mul_dense([17, 96, 9], |i, c| x_values[i * 9 + c], |c, j| w_values[c * 96 + j]);
+    check_within("matmul with rows of blocks", tolerance, &x.matmul(&w).unwrap(), &[17, 96], plain).await;
     let ids = bench.device.tensor([3], &[8u32, 0, 9]).unwrap();
     let expected: Vec<f32> = [&w_values[8 * 96..], &w_values[..96], &[f32::NAN; 96]].concat();
     check("embedding", &w.embedding(&ids).unwrap(), &[3, 96], expected).await;

@@ -7,6 +7,7 @@ use crate::Result;
 use crate::gpu::device::AdapterFacts;
 use crate::kernels::caps::{ActivationFormat, Caps, PerLayerEmbeddings};
 use crate::kernels::spec::Kernel;
+use crate::kernels::tuned::Tuned;
 
 /// The optional features that some variant uses, by their names in WebGPU.
 const WANTED: [(&str, wgpu::Features); 2] =
@@ -66,6 +67,7 @@ impl Request {
             max_binding: limits.max_storage_buffer_binding_size,
             max_buffer: limits.max_buffer_size,
             per_layer_embeddings: PerLayerEmbeddings::Auto,
+            tuned: Tuned::default(),
         }
     }
 

@@ -7,10 +7,11 @@ pub use ahead::{Ahead, Compiled};
 
 use crate::gpu::device::AdapterFacts;
 use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings};
+use crate::kernels::tuned::Tuned;
 use crate::{Error, ErrorCode, Result};
 
-/// The optional WebGPU features that some variant uses.
-const WANTED: [&str; 3] = ["shader-f16", "subgroups", SUBGROUP_MATRIX];
+/// The optional WebGPU features that some variant uses, and what `js/tuning.ts` measures with.
+const WANTED: [&str; 4] = ["shader-f16", "subgroups", SUBGROUP_MATRIX, "timestamp-query"];
 
 /// Behind a flag of Chromium, and so is its name.
 const SUBGROUP_MATRIX: &str = "chromium-experimental-subgroup-matrix";
@@ -72,6 +73,7 @@ impl Request {
             max_binding: limits.max_storage_buffer_binding_size,
             max_buffer: limits.max_buffer_size,
             per_layer_embeddings: PerLayerEmbeddings::Auto,
+            tuned: Tuned::default(),
         }
     }
 
