@@ -107,11 +107,13 @@ function fromTrap(error: WebAssembly.RuntimeError): WebggufError {
   return new WebggufError('internal', message, { cause: error });
 }
 
-/** Runs `call` and translates what it throws. @internal */
-export function guarded<T>(call: () => T): T {
+/** Runs `call` and translates what it throws; `name` is what a page calls the operation. @internal */
+export function guarded<T>(call: () => T, name?: string): T {
   try {
     return call();
   } catch (error) {
-    throw fromWasm(error);
+    const { code, message } = error as WebggufError;
+    if (!name || !/^(invalid_argument|limit_exceeded)$/.test(code)) throw fromWasm(error);
+    throw new WebggufError(code, message.replace(/^(\w+: )?/, `${name}: `), { cause: error });
   }
 }

@@ -72,7 +72,7 @@ export abstract class GpuCore {
     });
     // Rust takes `undefined` for a wrong value.
     const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-    const handles = guarded(() => this.engine.run(op, ids, given));
+    const handles = guarded(() => this.engine.run(op, ids, given), call);
     return handles.map((handle) => {
       // In place: the result is one of the inputs.
       const input = list[ids.indexOf(handle.id)]?.[1];

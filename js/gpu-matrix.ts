@@ -6,9 +6,9 @@ import type { FloatTensor, Tensor } from './tensor.js';
 
 /** Options of {@link MatrixOperations.matmul}. */
 export interface MatmulOptions {
-  /** a is [.., k, m]. */
+  /** a is [.., k, m]; not for a quantised b. */
   transposeA?: boolean | undefined;
-  /** b is [.., n, k], as weights are stored; quantised ones always are. */
+  /** b is [.., n, k], as weights are stored. */
   transposeB?: boolean | undefined;
   /** f32 [n], added to each row of the product. */
   bias?: Tensor | undefined;
@@ -51,9 +51,9 @@ export abstract class MatrixOperations extends ElementwiseOperations {
   /**
    * activation(a · b + bias) + residual
    *
-   * @param a [.., m, k], f32, f16 or bf16
-   * @param b [.., k, n], f32, f16 or bf16; or quantised [n, k], with `transposeB`. Axes before the last two are equal,
-   *   or 1 in one of them, or missing
+   * @param a [.., m, k], f32, f16 or bf16; for a quantised b with `transposeB` f32
+   * @param b [.., k, n], f32, f16 or bf16; or a quantised matrix [k, n]. Axes before the last two are equal, or 1 in
+   *   one of them, or missing
    * @returns [.., m, n] f32
    * @throws {WebggufError} `invalid_argument` where shapes or types do not fit
    */

@@ -8,6 +8,8 @@ import { tensorsIn } from './gpu-core.js';
 import { ModelOperations } from './gpu-model.js';
 import { show } from './options.js';
 import { Tensor } from './tensor.js';
+import type { TuneOptions, TunedProduct } from './tuning-gpu.js';
+import type { Tuning } from './types.js';
 import { wasmClasses } from './wasm.js';
 import type { DeviceFacts, TensorEngine } from './wasm/webgguf.js';
 
@@ -74,11 +76,19 @@ export class Gpu extends ModelOperations {
     if (size !== data.length) {
       throw invalidArgument(`tensor: the shape ${describe(axes, type)} has ${size} elements, the data ${data.length}`);
     }
-    return this.keep(
-      new Tensor(
-        this,
-        guarded(() => this.engine.upload(bytes, type, axes)),
-      ),
+    return this.keep(this.#upload(bytes, type, axes));
+  }
+
+  /** Bytes in a tensor. What does not fit is refused before WebAssembly, whose memory never shrinks, has a copy. */
+  #upload(bytes: Uint8Array, dtype: DType, shape: number[]): Tensor {
+    const most = this.info.limits.maxStorageBufferBindingSize ?? Infinity;
+    if (bytes.length > most) {
+      const message = `tensor: ${describe(shape, dtype)} takes ${bytes.length} bytes, this device binds ${most}`;
+      throw new WebggufError('limit_exceeded', message);
+    }
+    return new Tensor(
+      this,
+      guarded(() => this.engine.upload(bytes, dtype, shape), 'tensor'),
     );
   }
 
@@ -86,10 +96,7 @@ export class Gpu extends ModelOperations {
   #blocks(bytes: Uint8Array, dtype: DType, shape: number[]): Tensor {
     const words = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
     words.set(bytes);
-    const raw = new Tensor(
-      this,
-      guarded(() => this.engine.upload(words, 'u32', [words.length / 4])),
-    );
+    const raw = this.#upload(words, 'u32', [words.length / 4]);
     try {
       return this.one('tensor', 'quantised', { raw }, { dtype, shape });
     } finally {
@@ -97,10 +104,30 @@ export class Gpu extends ModelOperations {
     }
   }
 
-  /** A tensor of zeros, such as an empty cache. */
+  /**
+   * A tensor of zeros, such as an empty cache.
+   *
+   * @throws {WebggufError} `invalid_argument`, `limit_exceeded` for more bytes than the device binds, `out_of_memory`
+   */
   zeros<D extends PlainDType = 'f32'>(shape: readonly number[], dtype: D = 'f32' as D): Tensor<D> {
-    const size = checkShape(shape).reduce((product, length) => product * length, 1);
-    return this.tensor(new Float32Array(size), shape, dtype);
+    const axes = checkShape(shape, 'zeros');
+    return this.scope(() => this.one<D>('zeros', 'expand', { x: this.tensor([0], [], dtype) }, { shape: axes }));
+  }
+
+  /**
+   * Times the kernel variants that this device can run for products of these shapes, on scratch tensors, and lets
+   * following calls of `matmul` with such shapes run the fastest. `matmul(x, w)` with as many rows of x, to the next
+   * power of two, takes the same. The verdicts are kept for this browser, adapter and version where the page has a
+   * private file system, so another call with these shapes, also on another `Gpu`, does not measure (`remembered`).
+   *
+   * @returns what was found, for each product once
+   * @throws {WebggufError} `invalid_argument` for shapes that do not fit, `limit_exceeded`, `out_of_memory`
+   *
+   * @example
+   * await gpu.tune([{ x: [1, 2048], w: [8192, 2048], dtype: 'q4_0' }, { x: [512, 512], w: [512, 512] }]);
+   */
+  async tune(products: readonly TunedProduct[], options?: TuneOptions): Promise<Tuning> {
+    return (await import('./tuning-gpu.js')).tune(this, products, options);
   }
 
   /**
@@ -137,10 +164,10 @@ async function fetchShaders(): Promise<string> {
   }
 }
 
-/** A checked copy of a shape; Rust knows the device's limits. */
-function checkShape(shape: readonly number[]): number[] {
+/** A checked copy of a shape; Rust knows the device's limits. @internal */
+export function checkShape(shape: readonly number[], call = 'tensor'): number[] {
   const isShape = Array.isArray(shape) && shape.every((length) => Number.isInteger(length) && length >= 0);
   if (isShape && shape.every((length) => length < 2 ** 32)) return [...shape];
   const found = Array.isArray(shape) ? `[${shape.join(', ')}]` : show(shape);
-  throw invalidArgument(`tensor: the shape must be an array of sizes, found ${found}`);
+  throw invalidArgument(`${call}: the shape must be an array of sizes, found ${found}`);
 }

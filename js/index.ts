@@ -50,6 +50,8 @@ export type {
   ToolCall,
   TokenProbability,
   TokenizerOptions,
+  TunedChoice,
+  Tuning,
   Usage,
   WasmInput,
 } from './types.js';
@@ -64,6 +66,7 @@ export type {
   EmbeddingResponse,
 } from './openai/types.js';
 export type { DeviceFacts } from './gpu.js';
+export type { TuneOptions, TunedProduct } from './tuning-gpu.js';
 export type { FloatTensor } from './tensor.js';
 export type { DataOf, DType, FloatDType, PlainDType, QuantisedDType, TensorData } from './dtypes.js';
 export type { ElementwiseOptions, FuseOptions, Operand } from './gpu-elementwise.js';

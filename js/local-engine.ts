@@ -10,10 +10,20 @@ import { Grammars } from './grammar.js';
 import { progressReporter } from './progress.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
 import { splitSourceOptions } from './options.js';
-import { Verdicts } from './self-check.js';
 import { withSources } from './sources.js';
+import { ModelTuning } from './tuning.js';
 import type { Gpu } from './gpu.js';
-import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Source, SourceOptions } from './types.js';
+import type {
+  Evaluation,
+  GenerationResult,
+  LoadOptions,
+  ModelInfo,
+  Piece,
+  Source,
+  SourceOptions,
+  Tuning,
+} from './types.js';
+import { Verdicts } from './verdicts.js';
 import { wasmClasses } from './wasm.js';
 import type { ByteSource, Conversation, TensorEngine, TensorHandle, WasmLoadOptions } from './wasm/webgguf.js';
 import type { WasmModel as WasmHandle } from './wasm/webgguf.js';
@@ -23,6 +33,9 @@ const MOST_ELEMENTS = 2 ** 32 - 1;
 
 /** Bytes of a saved session that say how long its head is. */
 const SHORTEST_HEAD = 64;
+
+/** What was found for models that were tuned. */
+const tunings = new WeakMap<WasmHandle, Tuning>();
 
 type Report = ReturnType<typeof progressReporter>;
 
@@ -43,15 +56,16 @@ export class LocalEngine implements Engine {
     this.#handle = handle;
     this.#recovery = recovery;
     this.#grammars = new Grammars(handle);
-    this.info = info;
+    const tuning = tunings.get(handle);
+    this.info = tuning ? { ...info, tuning } : info;
   }
 
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
     const { source: from, rest: others } = splitSourceOptions(options);
-    const { signal, onProgress, backend = 'auto', gpu, worker: _, selfCheck = true, ...rest } = others;
+    const { signal, onProgress, backend = 'auto', gpu, worker: _, selfCheck = true, tune = false, ...rest } = others;
     return cancellable(signal, async (scope) => {
-      const load = loader(source, from, { ...rest, selfCheck }, gpu);
+      const load = loader(source, from, { ...rest, selfCheck, tune }, gpu);
       const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
       const reload: Reload = (signal) =>
         cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
@@ -272,21 +286,37 @@ export class LocalEngine implements Engine {
   }
 }
 
+/** What a load does about the kernels of a model. */
+interface Kernels {
+  readonly selfCheck: boolean;
+  readonly tune: boolean;
+}
+
 /** Loads what `source` holds with these options, as often as it is called. */
 function loader(
   source: Source,
   from: SourceOptions,
-  { selfCheck, ...options }: Omit<WasmLoadOptions, 'backend' | 'selfCheck'> & { selfCheck: boolean },
+  { selfCheck, tune, ...options }: Omit<WasmLoadOptions, 'backend' | keyof Kernels> & Kernels,
   gpu: Gpu | undefined,
 ): (scope: AbortSignal, report: Report, backend: WasmLoadOptions['backend']) => Promise<WasmHandle> {
   return async (scope, report, backend) => {
     const { WasmModel: Handle } = await wasmClasses();
     const start = async (sources: ByteSource[]): Promise<WasmHandle> => {
-      const verdicts = selfCheck && backend !== 'cpu' ? await Verdicts.read() : undefined;
-      const known = verdicts && { selfCheck: verdicts.known };
+      const verdicts = await Verdicts.read([tune && 'tuned', selfCheck && 'checked'].filter(Boolean).join(' '));
+      const tuning = tune ? new ModelTuning((key) => verdicts.find(key).tuning, report) : undefined;
+      const kernels = backend !== 'cpu' && {
+        ...(selfCheck && { selfCheck: tuning?.checked(verdicts.known) ?? verdicts.known }),
+        ...(tuning && { tune: tuning.choose }),
+      };
       const device = gpu && guarded(() => gpu.engine.device());
-      const handle = await Handle.load(sources, { backend, ...options, ...known }, report, device);
-      await verdicts?.note(handle.info(), warner(from.onWarning));
+      const said: Report = (...progress) => {
+        tuning?.check();
+        report(...progress);
+      };
+      const handle = await Handle.load(sources, { backend, ...options, ...kernels }, said, device);
+      const found = tuning?.found(handle.info());
+      if (found) tunings.set(handle, found);
+      await verdicts.note(handle.info(), found, warner(from.onWarning));
       return handle;
     };
     return withSources(source, from, {

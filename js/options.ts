@@ -99,6 +99,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   gpu,
   worker: FLAG,
   selfCheck: FLAG,
+  tune: FLAG,
 };
 
 const INSPECT: Record<keyof InspectOptions, Check> = {

@@ -6,7 +6,7 @@ import type { Progress } from './types.js';
 /** Minimum time between two reports of one stage, in milliseconds: short enough for a smooth progress bar. */
 const INTERVAL = 50;
 
-const STAGES: readonly string[] = ['download', 'upload', 'compile', 'ready'] satisfies Progress['stage'][];
+const STAGES: readonly string[] = ['download', 'upload', 'compile', 'tune', 'ready'] satisfies Progress['stage'][];
 
 /**
  * Returns the function that Rust calls. It throws once `signal` has fired, which ends loading there.

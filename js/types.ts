@@ -49,8 +49,8 @@ export interface Progress {
    * and the device is open, before weights take memory: an older model can be freed then. `upload`: the GPU takes in
    * the last of them; `compile`: shaders become pipelines; `ready`: all done, reported once.
    */
-  readonly stage: 'download' | 'upload' | 'compile' | 'ready';
-  /** Bytes; steps in stage `compile`. */
+  readonly stage: 'download' | 'upload' | 'compile' | 'tune' | 'ready';
+  /** Bytes; steps in stage `compile`; in stage `tune` products that were measured. */
   readonly loaded: number;
   /** In the unit of `loaded`; `undefined` while the source does not say its size. */
   readonly total: number | undefined;
@@ -147,6 +147,41 @@ export interface LoadOptions extends SourceOptions {
    * Default true.
    */
   selfCheck?: boolean | undefined;
+  /**
+   * At the first load on a device and browser the rows of the kernels' tables that the device can run are timed on the
+   * model's own matrices, for some seconds to half a minute, and the fastest ones are taken from then on: `info.tuning`
+   * says which. It is for one token of text and for a chunk of 512 tokens of a prompt; what is measured to be no faster
+   * as a whole stays as it is. Chosen kernels are checked as all others are. Of a model that writes text on the GPU.
+   * Default false: what is fast on the GPUs that webgguf was measured on.
+   */
+  tune?: boolean | undefined;
+}
+
+/** Another kernel variant than the table's. */
+export interface TunedChoice {
+  /** Kernel, type and sizes of the matrix `[rows]x[columns]`, and of many rows of x about how many. */
+  readonly problem: string;
+  /** Row of the kernel's table that the table chooses. */
+  readonly from: number;
+  /** Row of the table that runs. */
+  readonly to: number;
+  /** How many times as fast it was. */
+  readonly speedup: number;
+}
+
+/** What tuning has found. */
+export interface Tuning {
+  /**
+   * `tuned`: some variants are faster than the table's and run in their place; `table`: none is; `remembered`: found at
+   * an earlier load or call; `skipped`: on the CPU, and for embedders.
+   */
+  readonly verdict: 'tuned' | 'table' | 'remembered' | 'skipped';
+  /** Products that were measured. */
+  readonly problems: number;
+  /** Those of them for which another variant runs. */
+  readonly changed: readonly TunedChoice[];
+  /** How long that took. */
+  readonly milliseconds: number;
 }
 
 /** Whether the GPU computes what it should: drivers have bugs. */
@@ -276,6 +311,8 @@ export interface ModelInfo {
   readonly embeddingLength?: number;
   /** Whether its kernels compute what they should on this device. */
   readonly selfCheck: SelfCheck;
+  /** With {@link LoadOptions.tune}: what was found. */
+  readonly tuning?: Tuning;
 }
 
 /** One message of a conversation, as the OpenAI API has it. Further fields reach the model's template as they are. */

@@ -109,6 +109,35 @@ function knn(gpu, points, width, k) {
   };
 }
 
+/** Weights [n, n]: f16, or in blocks of Q4_0, 18 bytes that begin with a scale. */
+function weights(gpu, n, type) {
+  if (type === 'f16') return gpu.tensor(random(n * n), [n, n], type);
+  const bytes = Uint8Array.from({ length: ((n * n) / 32) * 18 }, () => Math.random() * 256);
+  for (let at = 0; at < bytes.length; at += 18) bytes.set([0x00, 0x20], at);
+  return gpu.tensor(bytes, [n, n], type);
+}
+
+/** x · Wᵀ as in a model, and dx = dy · W as on the way back. */
+const products = (type, rows, n) =>
+  [true, false].map((transposeB) => (gpu) => {
+    const x = gpu.tensor(random(rows * n), [rows, n]);
+    const w = weights(gpu, n, type);
+    return {
+      operation: transposeB ? 'matmul, transposed' : 'matmul',
+      shape: `[${rows}, ${n}] by ${type} [${n}, ${n}]`,
+      inputs: [x, w],
+      flops: 2 * rows * n * n,
+      call: () => gpu.matmul(x, w, { transposeB }),
+    };
+  });
+
+/** Sums of short rows. */
+function sum(gpu, rows, width) {
+  const x = gpu.tensor(random(rows * width), [rows, width]);
+  const [shape, bytes] = [`[${rows}, ${width}], the last axis`, 4 * rows * (width + 1)];
+  return { operation: 'sum', shape, inputs: [x], bytes, call: () => gpu.sum(x, { axis: 1 }) };
+}
+
 /** Attention of `heads` over `n` positions each: the parts of its gradient, and all together. */
 function attentions(heads, n, dim, causal) {
   const shape = [1, heads, n, dim];
@@ -127,28 +156,62 @@ function attentions(heads, n, dim, causal) {
     };
   };
   const zeros = { masked: 0, mask_batch: 0, mask_head: 0, mask_row: 0, mask_key: 0, window: 0, soft_cap: 0 };
-  const numbers = { batch: 1, heads, group: 1, queries: n, keys: n, causal: Number(causal), scale: dim ** -0.5 };
-  const work = { params: { ...zeros, ...numbers }, workgroups: [heads * Math.ceil(n / 64), 1, 1] };
-  const gradient = (isKeys) => (gpu, q, k, v, dy) => () => {
-    const rows = gpu.filled([1, heads, n], 1);
-    const given = { inputs: { q, k, v, dy, lse: rows, delta: rows, mask: undefined }, shape: [2, ...shape] };
-    const constants = { HEAD_DIM: dim, OF_KEYS: isKeys };
-    const d = gpu.dispatch('bench', shaders.attentionGrad, { ...work, ...given, constants });
-    rows.free();
-    return d;
+  const numbers = { batch: 1, heads, group: 1, queries: n, keys: n, dim, causal: Number(causal), scale: dim ** -0.5 };
+  // The gradient as js/training/attention.ts computes it, of some rows of some heads: all where there are few.
+  const tiles = Math.ceil(n / 64);
+  const own = {
+    first_head: 0,
+    head_count: Math.min(heads, 8),
+    first_row: n - Math.min(n, 512),
+    row_count: Math.min(n, 512),
   };
+  const [rows, splits] = [Math.ceil(own.row_count / 64), Math.ceil(n / own.row_count)];
+  const params = { ...zeros, ...numbers, ...own, splits, adds: 0 };
+  const constants = { HEAD_DIM: dim };
+  const weightsOf = (gpu, q, k, v, dy) => {
+    const some = gpu.filled([1, heads, n], 1);
+    const made = gpu.dispatch('bench', shaders.attentionWeights, {
+      inputs: { q, k, v, dy, lse: some, delta: some, mask: undefined },
+      shape: [2, own.head_count, rows, tiles, 4096],
+      ...{ params, constants, workgroups: [own.head_count * rows * tiles, 1, 1] },
+    });
+    some.free();
+    return made;
+  };
+  // Of all scores, or of all that are seen.
+  const share = ((own.head_count * own.row_count) / heads / n) * (causal ? 2 - own.row_count / n : 1);
   return [
     part('attention', 2, (gpu, q, k, v) => () => gpu.attention(q, k, v, { causal })),
     part('attention with lse', 2, (gpu, q, k, v) => () => {
-      const given = { inputs: { q, k, v, mask: undefined }, shape, more: [[1, heads, n]] };
-      const constants = { HEAD_DIM: dim };
-      const [y, lse] = gpu.dispatchAll('bench', shaders.attentionForward, { ...work, ...given, constants });
+      const [y, lse] = gpu.dispatchAll('bench', shaders.attentionForward, {
+        ...{ inputs: { q, k, v, mask: undefined }, shape, more: [[1, heads, n]], params, constants },
+        workgroups: [heads * tiles, 1, 1],
+      });
       lse.free();
       return y;
     }),
-    part('attention: dq', 3, gradient(false)),
-    part('attention: dk and dv', 4, gradient(true)),
-    part('attention and its gradient', 9, (gpu, q, k, v, dy) => () => {
+    part(
+      "attention's gradient: weights, of a part",
+      2 * share,
+      (...given) =>
+        () =>
+          weightsOf(...given),
+    ),
+    part("attention's gradient: products, of a part", 3 * share, (gpu, q, k, v, dy) => {
+      const weights = weightsOf(gpu, q, k, v, dy);
+      return () => {
+        const [dq, d] = gpu.dispatchAll('bench', shaders.attentionGrad, {
+          inputs: { weights, q, k, dy, before: undefined },
+          shape: [splits, own.head_count, own.row_count, dim],
+          more: [[2, own.head_count, n, dim]],
+          ...{ params, constants },
+          workgroups: [own.head_count * (splits * rows + 2 * tiles) * Math.ceil(dim / 64), 1, 1],
+        });
+        dq.free();
+        return d;
+      };
+    }),
+    part('attention and its gradient', 7, (gpu, q, k, v, dy) => () => {
       const [of_q, ...others] = gpu.grad(() => gpu.sum(gpu.mul(gpu.attention(q, k, v, { causal }), dy)), [q, k, v]);
       gpu.free(others);
       return of_q;
@@ -163,12 +226,16 @@ const OPERATIONS = isSmall
       fft: [(gpu) => fft(gpu, 2, 2048)],
       knn: [(gpu) => knn(gpu, 100, 20, 5)],
       attention: attentions(2, 70, 32, true),
+      matmul: ['f16', 'q4_0'].flatMap((type) => products(type, 9, 64)),
+      sum: [(gpu) => sum(gpu, 1000, 2)],
     }
   : {
       conv2d: [(gpu) => conv2d(gpu, 1, 256, 128, 128), (gpu) => conv2d(gpu, 8, 256, 56, 56)],
       fft: [(gpu) => fft(gpu, 1, 2 ** 20), (gpu) => fft(gpu, 16, 2 ** 20)],
       knn: [(gpu) => knn(gpu, 10_000, 128, 15)],
       attention: [false, true].flatMap((causal) => attentions(16, 2048, 64, causal)),
+      matmul: [512, 4].flatMap((rows) => ['f16', 'q4_0'].flatMap((type) => products(type, rows, 4096))),
+      sum: [2, 32, 1000].map((width) => (gpu) => sum(gpu, 2 ** 20 / (width > 32 ? 16 : 1), width)),
     };
 
 /** Milliseconds of `calls` calls and the wait behind them. */

@@ -74,10 +74,15 @@ class Bench {
 
 // ---- steps ----------------------------------------------------------------------------------------------------------
 
-async function load({ WasmModel }, settings, say) {
-  const { model: url, backend, precision, kvType, perLayerEmbeddings, worker, prompt, predict, context } = settings;
+/** What `load` takes of the settings. */
+function loadOptions(settings) {
+  const { backend, precision, kvType, perLayerEmbeddings, worker, prompt, predict, context } = settings;
   const wanted = (prompt ?? 0) + predict;
   const contextLength = context ?? (wanted > DEFAULT_CONTEXT ? wanted : undefined);
+  return { backend, precision, kvType, perLayerEmbeddings, contextLength, worker, cache: false };
+}
+
+async function load({ WasmModel }, settings, say) {
   const stages = new Map();
   const begun = performance.now();
   const onProgress = ({ stage, fraction }) => {
@@ -85,8 +90,7 @@ async function load({ WasmModel }, settings, say) {
     stages.set(stage, { from: stages.get(stage)?.from ?? at, to: at });
     say(`loading: ${stage}`, fraction);
   };
-  const options = { backend, precision, kvType, perLayerEmbeddings, contextLength, worker, onProgress, cache: false };
-  const model = await WasmModel.load(url, options);
+  const model = await WasmModel.load(settings.model, { ...loadOptions(settings), onProgress });
   const total = performance.now() - begun;
   const load_stages = [...stages].map(([stage, times]) => ({ stage, ...times })).sort((a, b) => a.to - b.to);
   // Stages overlap: each counts from the end of the one before, so that they add up to the whole.
@@ -239,6 +243,30 @@ async function measureModel(model, settings, say, blocks) {
   }
 }
 
+/** The model with and without tuning, run in turn: the report, what it runs, and medians of both. */
+async function tunedRuns({ WasmModel }, model, settings, say) {
+  const options = { ...loadOptions(settings), tune: true };
+  const onProgress = ({ stage, fraction }) => say(`tuning: ${stage}`, fraction);
+  const tuned = await WasmModel.load(settings.model, { ...options, onProgress });
+  try {
+    const benches = { plain: new Bench(model, settings), tuned: new Bench(tuned, settings) };
+    const runs = { plain: [], tuned: [] };
+    for (const bench of Object.values(benches)) await bench.once(COUNT_PROMPT, 2);
+    for (let i = 0; i < settings.runs; i++) {
+      say(`with and without tuning, run ${i + 1} of ${settings.runs}`, i / settings.runs);
+      for (const [which, bench] of Object.entries(benches)) {
+        runs[which].push(await bench.once(settings.prompt, settings.predict));
+      }
+    }
+    const middle = (list, name) => median(list.map((run) => run[name]));
+    const medians = (list) => ({ pp: middle(list, 'pp'), tg: middle(list, 'tg'), ttft_ms: middle(list, 'ttft_ms') });
+    const { tuning: report, selfCheck, variants } = tuned.info;
+    return { report, selfCheck, variants, runs, plain: medians(runs.plain), tuned: medians(runs.tuned) };
+  } finally {
+    await tuned.free();
+  }
+}
+
 /**
  * Loads, measures and frees a model.
  * @param {object} webgguf the package
@@ -258,6 +286,7 @@ export async function measure(webgguf, settings, say) {
     const fitted = { ...settings, prompt: fitPrompt(settings, info) };
     const work = info.pooling ? measureEmbedder : measureModel;
     const { block, ...measured } = await work(model, fitted, say, blocks);
+    const tuning = settings.tune && !info.pooling ? await tunedRuns(webgguf, model, fitted, say) : undefined;
     return {
       date: new Date().toISOString(),
       user_agent: navigator.userAgent,
@@ -267,6 +296,7 @@ export async function measure(webgguf, settings, say) {
       info,
       ...loaded.result,
       ...measured,
+      tuning,
       created_while_loading: withTotal(created.counts),
       longest_block: { load: loadBlock, generate: block },
       wasm_memory_bytes: await model.wasmMemoryBytes(),

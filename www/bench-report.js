@@ -115,6 +115,28 @@ function kernelRows({ rows }) {
   ]);
 }
 
+/** Speed with and without tuning, and the choices. */
+function tuningTables({ report, selfCheck, plain, tuned }) {
+  const { verdict, problems, changed, milliseconds } = report;
+  const row = (name, { pp, tg, ttft_ms }) => [name, figure(pp), figure(tg), figure(ttft_ms)];
+  const found = `${verdict}: ${changed.length} of ${problems} products in ${figure(milliseconds)} ms`;
+  const note = `${found}; self-check: ${selfCheck.verdict}.`;
+  const choice = ({ problem, from, to, speedup }) => [problem, from, to, figure(speedup)];
+  return [
+    {
+      title: 'With and without tuning, in turn',
+      head: ['', 'prefill tok/s', 'decode tok/s', 'first token ms'],
+      rows: [row('without', plain), row('with', tuned)],
+      note,
+    },
+    {
+      title: 'Tuned',
+      head: ['product', 'row of the table', 'row that runs', 'times as fast'],
+      rows: changed.map(choice),
+    },
+  ];
+}
+
 const RUN_HEAD = ['run', 'prompt', 'prefill tok/s', 'first token ms', 'answer', 'decode tok/s'];
 const TEXT_HEAD = ['run', 'texts', 'tokens each', 'ms', 'texts/s', 'tok/s'];
 const LOAD_HEAD = ['stage', 'first seen ms', 'ended ms', 'added ms'];
@@ -131,7 +153,8 @@ export function tables(result) {
     { title: 'Load', head: LOAD_HEAD, rows: loadRows(result) },
     { title: 'WebGPU and memory', rows: [...callRows(result), ...memoryRows(result), ...blockRows(result)] },
   ];
-  const { kernels } = result;
+  const { kernels, tuning } = result;
+  if (tuning) list.push(...tuningTables(tuning));
   if (kernels) {
     const head = ['kernel', 'grid', 'per prefill', 'prefill ms', 'per token', 'µs per token'];
     const { prefill_ms, token_us } = kernels.whole;

@@ -27,6 +27,7 @@ const KNOWN = [
   'kernels',
   'schema',
   'worker',
+  'tune',
   'report',
   ...Object.keys(NUMBERS),
 ];
@@ -73,6 +74,7 @@ function settingsOf(query) {
     schema: schemaOf(query),
     kernels: query.get('kernels') === '1',
     worker: query.get('worker') === '1',
+    tune: query.get('tune') === '1',
     ...Object.fromEntries(numbers),
   };
 }

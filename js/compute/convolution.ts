@@ -18,7 +18,7 @@ import {
   vector,
   word,
 } from './checks.js';
-import { grid, gridOf } from './dispatch.js';
+import { asF32, grid, gridOf } from './dispatch.js';
 import { PoolingOperations } from './pooling.js';
 import * as shaders from './shaders.js';
 import { unfold } from './unfold.js';
@@ -146,7 +146,7 @@ export abstract class ConvolutionOperations extends PoolingOperations {
       throw invalidArgument(`${call}: w is ${w}; ${plan.groups} groups need a w that is not quantised`);
     const out = placesOf(call, [x, w], kernel, plan);
     return this.scope(() => {
-      const rows = unfold(this, x.dtype === 'f32' ? x : this.cast(x, 'f32'), { ...plan, kernel, out });
+      const rows = unfold(this, asF32(this, x), { ...plan, kernel, out });
       const { bias, activation = 'none' } = rest;
       const y = this.matmul(rows, w, {
         transposeB: true,
@@ -192,7 +192,7 @@ export abstract class ConvolutionOperations extends PoolingOperations {
 
   /** What tiles read: f32, with rows [.., rows] in whole quads. */
   #inQuads(packed: Tensor): Tensor {
-    const plain = packed.dtype === 'f32' ? packed : this.cast(packed, 'f32');
+    const plain = asF32(this, packed);
     const missing = -at(packed.shape, 3) & 3;
     return missing === 0 ? plain : this.pad(plain, [[0, missing]]);
   }

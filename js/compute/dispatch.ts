@@ -5,7 +5,7 @@ import type { PlainDType } from '../dtypes.js';
 import { guarded, invalidArgument } from '../errors.js';
 import { Gpu } from '../gpu.js';
 import { show } from '../options.js';
-import { Tensor } from '../tensor.js';
+import { type FloatTensor, Tensor } from '../tensor.js';
 import { integer, known, word } from './checks.js';
 import type { Shader } from './shaders.js';
 
@@ -72,8 +72,15 @@ export function grid(count: number): [number, number, number] {
 /** Workgroups for `elements` where each of 256 threads computes one. @internal */
 export const gridOf = (elements: number): [number, number, number] => grid(Math.ceil(elements / 256));
 
+/** A plain tensor as f32: itself where it is that already. @internal */
+export const asF32 = (gpu: Gpu, x: Tensor): FloatTensor =>
+  x.dtype === 'f32' ? (x as FloatTensor) : (gpu.cast(x, 'f32') as FloatTensor);
+
 /** `Gpu` with a way to run shaders. */
 export abstract class Dispatcher extends Gpu {
+  /** By text, then by what else makes a shader. */
+  readonly #numbers = new Map<string, Map<string, number>>();
+
   /**
    * Runs a compute shader of one's own. Its pipeline is compiled once for each text, and both are kept as long as the
    * page: numbers that change belong into `params`. Elements of f16 and bf16 lie two to a word.
@@ -111,6 +118,7 @@ export abstract class Dispatcher extends Gpu {
         const sizes = shape.map((size) => integer('shader', 'an axis of an output', size, 0));
         return [TYPES.indexOf(word('shader', 'dtype', dtype, TYPES)), sizes.length, ...sizes];
       }),
+      made: outputs.length,
       constants,
       words: [x, y, z, ...words],
     });
@@ -128,7 +136,7 @@ export abstract class Dispatcher extends Gpu {
     const bound = Object.entries(inputs).map(([name, tensor]): [string, unknown] => [name, tensor ?? first]);
     const words = [...workgroups, ...wordsOf(shader, params)];
     const outputs = [shape, ...more].flatMap((sizes) => [0, sizes.length, ...sizes]);
-    return this.#run(call, shader, bound, { outputs, constants, words });
+    return this.#run(call, shader, bound, { outputs, made: 1 + more.length, constants, words });
   }
 
   #run(call: string, { label, code }: Pick<Shader, 'label' | 'code'>, inputs: [string, unknown][], run: Run): Tensor[] {
@@ -136,19 +144,32 @@ export abstract class Dispatcher extends Gpu {
       if (tensor instanceof Tensor) return tensor.idFor(call, name, this);
       throw invalidArgument(`${call}: input ${name} must be a tensor, found ${show(tensor)}`);
     });
-    const names = Object.keys(run.constants).join(',');
     const constants = Float64Array.from(Object.values(run.constants), Number);
     const [of_x, of_y, words] = [ids, run.outputs, run.words].map((list) => Uint32Array.from(list)) as Words;
-    const handles = guarded(() => this.engine.shader(label, code, names, constants, of_x, of_y, words));
+    const handles = guarded(() => {
+      const number = this.#numberOf(label, code, Object.keys(run.constants).join(','), ids.length, run.made);
+      return this.engine.dispatch(number, constants, of_x, of_y, words);
+    });
     return handles.map((handle) => this.keep(new Tensor(this, handle)));
+  }
+
+  /** What the engine calls a shader: its text goes there once, which costs more than the rest of a dispatch. */
+  #numberOf(label: string, code: string, names: string, inputs: number, outputs: number): number {
+    const key = `${inputs} ${outputs} ${names} ${label}`;
+    const numbers = this.#numbers.get(code) ?? new Map<string, number>();
+    this.#numbers.set(code, numbers);
+    const known = numbers.get(key) ?? this.engine.shader(label, code, names, inputs, outputs);
+    numbers.set(key, known);
+    return known;
   }
 }
 
 type Words = [Uint32Array, Uint32Array, Uint32Array];
 
-/** What the engine takes of a dispatch: see `shader` in `wasm/webgguf.d.ts`. */
+/** What the engine takes of a dispatch: see `dispatch` in `wasm/webgguf.d.ts`. */
 interface Run {
   outputs: number[];
+  made: number;
   constants: Readonly<Record<string, number | boolean>>;
   words: number[];
 }

@@ -5,7 +5,7 @@ import { guarded, invalidArgument } from '../errors.js';
 import { type FloatTensor, Tensor } from '../tensor.js';
 import { at, floats, integer, known, ranked } from './checks.js';
 import { ConvolutionOperations } from './convolution.js';
-import { grid } from './dispatch.js';
+import { asF32, grid } from './dispatch.js';
 import { bluestein, farRoots, roots } from './fourier-tables.js';
 import * as shaders from './shaders.js';
 
@@ -161,7 +161,7 @@ export abstract class FourierOperations extends ConvolutionOperations {
     if (ofX < length) throw invalidArgument(`stft: x is ${x}, ${ofX} elements; the window has ${length}`);
     const [frames, bins] = [Math.floor((ofX - length) / hop) + 1, Math.floor(length / 2) + 1];
     return this.scope(() => {
-      const column = this.reshape(window.dtype === 'f32' ? window : this.cast(window, 'f32'), [length, 1]);
+      const column = this.reshape(asF32(this, window), [length, 1]);
       const before = this.concat([column, this.scale(column, 0)], { axis: 1 });
       const work = { load: 'real', store: 'complex', inverse: false, scale: 1, frames, hop, before } as const;
       const rows = (x.size / ofX) * frames;
@@ -193,7 +193,7 @@ export abstract class FourierOperations extends ConvolutionOperations {
   /** Transforms rows of any length. @internal */
   protected transform(call: string, x: Tensor, work: Transform): FloatTensor {
     return this.scope(() => {
-      const plain = x.dtype === 'f32' ? x : this.cast(x, 'f32');
+      const plain = asF32(this, x);
       const { length, ofY, rows, scale, inverse } = work;
       if ((length & (length - 1)) === 0) return this.#powerOfTwo(call, plain, work);
       const whole = 2 ** Math.ceil(Math.log2(2 * length - 1));

@@ -4,7 +4,7 @@
 import { invalidArgument } from '../errors.js';
 import type { FloatTensor, Tensor } from '../tensor.js';
 import { at, integer, known, ranked, word } from './checks.js';
-import { grid } from './dispatch.js';
+import { asF32, grid } from './dispatch.js';
 import { PeakOperations } from './peaks.js';
 import * as shaders from './shaders.js';
 
@@ -55,7 +55,7 @@ export abstract class NeighbourOperations extends PeakOperations {
     if (width === 0 || count < 2) throw invalidArgument(`knn: points is ${points}; two points or more are needed`);
     integer('knn', 'k', k, 1, Math.min(MOST, count - 1));
     return this.scope(() => {
-      const plain = points.dtype === 'f32' ? points : this.cast(points, 'f32');
+      const plain = asF32(this, points);
       const x = isCosine ? this.#directions(plain) : plain;
       const rows = Math.max(Math.floor(STORED / count / TILE), 1) * TILE;
       const parts = Array.from({ length: Math.ceil(count / rows) }, (_, part) => {

@@ -4,7 +4,7 @@
 import { invalidArgument } from '../errors.js';
 import type { FloatTensor, Tensor } from '../tensor.js';
 import { at, finite, floats, known } from './checks.js';
-import { gridOf } from './dispatch.js';
+import { asF32, gridOf } from './dispatch.js';
 import * as shaders from './shaders.js';
 import { SpectrumOperations, WELCH_NAMES, type WelchOptions } from './spectra.js';
 
@@ -106,7 +106,7 @@ export abstract class PeakOperations extends SpectrumOperations {
 
   /** [rows, 3, length]: what `peaks.wgsl` finds at each element, and x. */
   #maxima(x: Tensor, rows: number, length: number): FloatTensor {
-    const plain = this.reshape(x.dtype === 'f32' ? x : this.cast(x, 'f32'), [rows, length]);
+    const plain = this.reshape(asF32(this, x), [rows, length]);
     const blocks = Math.ceil(length / BLOCK);
     // The last block goes on with the last element, which changes neither of its extremes.
     const whole = this.reshape(this.pad(plain, [[0, blocks * BLOCK - length]], { mode: 'edge' }), [

@@ -21,7 +21,7 @@ import {
   vector,
   word,
 } from './checks.js';
-import { grid, gridOf } from './dispatch.js';
+import { asF32, grid, gridOf } from './dispatch.js';
 import * as shaders from './shaders.js';
 
 /** Options of pooling. */
@@ -54,8 +54,8 @@ export interface UpsampleOptions {
   size?: PerAxis | undefined;
   /** In its place: by which factor they grow. */
   scale?: PerAxis | undefined;
-  /** `'linear'` is bilinear where there are two axes. Default: `'nearest'` */
-  mode?: 'nearest' | 'linear' | undefined;
+  /** `'linear'` is bilinear where there are two axes, and may be called so. Default: `'nearest'` */
+  mode?: 'nearest' | 'linear' | 'bilinear' | undefined;
   /** With `'linear'`: the first and last elements of both lie on each other. Default: false */
   alignCorners?: boolean | undefined;
 }
@@ -73,6 +73,7 @@ export interface GroupNormOptions {
 }
 
 const MODES = ['constant', 'reflect', 'edge'] as const;
+const UPSAMPLING = ['nearest', 'linear', 'bilinear'] as const;
 
 /** Operations on images and other grids: [N, C, L], [N, C, H, W] or [N, C, D, H, W]; f32, f16 or bf16. */
 export abstract class PoolingOperations extends ActivationOperations {
@@ -173,6 +174,9 @@ export abstract class PoolingOperations extends ActivationOperations {
     if ((size === undefined) === (scale === undefined)) {
       throw invalidArgument('upsample: one of the options size and scale is needed');
     }
+    if (mode === 'bilinear' && spatial.length !== 2) {
+      throw invalidArgument(`upsample: x is ${x}, of one spatial axis; bilinear needs two`);
+    }
     const factors = scale === undefined ? undefined : perAxis('upsample', 'scale', scale, spatial.length, 1);
     const to = factors?.map((factor, axis) => factor * at(spatial, axis));
     const wanted = to ?? perAxis('upsample', 'size', size, spatial.length, 1);
@@ -186,7 +190,7 @@ export abstract class PoolingOperations extends ActivationOperations {
       params: { len, in_0, in_1, out_0, out_1 },
       constants: {
         KIND: kindOf(x),
-        LINEAR: word('upsample', 'mode', mode, ['nearest', 'linear'] as const) === 'linear',
+        LINEAR: word('upsample', 'mode', mode, UPSAMPLING) !== 'nearest',
         CORNERS: flag('upsample', 'alignCorners', alignCorners),
       },
       workgroups: gridOf(len),
@@ -262,7 +266,7 @@ export abstract class PoolingOperations extends ActivationOperations {
     const shape = floats(call, 'x', x).shape;
     if (shape.length < 3) throw invalidArgument(`${call}: x is ${x}; [N, C, ..] has three axes or more`);
     return this.scope(() => {
-      const plain = x.dtype === 'f32' ? x : this.cast(x, 'f32');
+      const plain = asF32(this, x);
       const rows = this.reshape(plain, [at(shape, 0), at(shape, 1), -1]);
       const y = call === 'globalMaxPool' ? this.max(rows, { axis: 2 }) : this.mean(rows, { axis: 2 });
       return this.reshape(y, [at(shape, 0), at(shape, 1), ...shape.slice(2).fill(1)]);

@@ -10,8 +10,8 @@ import { at } from './checks.js';
 import { Dispatcher, gridOf } from './dispatch.js';
 import { broadcast, type Leaf, regionOf } from './region-code.js';
 
-/** What `fuse` of the core takes. */
-const CORE = { inputs: 6, steps: 16 };
+/** What `fuse` of the core takes. @internal */
+export const CORE = { inputs: 6, steps: 16 };
 
 /** What is taken here. */
 const MOST = { inputs: 16, steps: 256 };

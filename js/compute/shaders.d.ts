@@ -14,6 +14,7 @@ export interface Shader {
 
 export const attentionForward: Shader;
 export const attentionGrad: Shader;
+export const attentionWeights: Shader;
 export const conv: Shader;
 export const convDirect: Shader;
 export const fft: Shader;

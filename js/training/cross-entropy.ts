@@ -2,14 +2,11 @@
  * Cross-entropy, also of logits that are too many to be held at once.
  */
 import { invalidArgument } from '../errors.js';
-import { isQuantised } from '../dtypes.js';
 import type { Expression } from '../expression.js';
 import { show } from '../options.js';
 import { type FloatTensor, Tensor } from '../tensor.js';
 import { shaped } from './fit.js';
 import { AttentionGradients } from './attention.js';
-import type { RecordingGpu } from './recording.js';
-import { unpackedProduct } from './rules-matrix.js';
 import type { Call, Given } from './tape.js';
 
 /** Options of {@link LossOperations.crossEntropy}. */
@@ -101,7 +98,7 @@ export class LossOperations extends AttentionGradients {
       const parts = this.#parts(kept, (part) => {
         const d = this.#rowGradients(part, factor);
         if (kept.weights && call.wants('weights')) total = this.#addProduct(total, d, part.x);
-        return kept.weights && call.wants('x') ? timesWeights(this, d, kept.weights) : d;
+        return kept.weights && call.wants('x') ? this.matmul(d, kept.weights) : d;
       });
       const gradient = (): Tensor =>
         shaped(this, parts.length > 1 ? this.concat(parts) : (parts[0] as Tensor), x.shape);
@@ -159,10 +156,6 @@ export class LossOperations extends AttentionGradients {
 }
 
 const isClass = (target: Expression, classes: number): Expression => target.greaterEqual(0).mul(target.less(classes));
-
-function timesWeights(gpu: RecordingGpu, d: Tensor, weights: Tensor): Tensor {
-  return isQuantised(weights.dtype) ? unpackedProduct(gpu, d, weights) : gpu.matmul(d, weights);
-}
 
 function check(x: unknown, targets: unknown, { weights, rows, ...unknown }: CrossEntropyOptions): Problem {
   const [name] = Object.keys(unknown);

@@ -2,7 +2,7 @@
  * Gradients of operations on images and other grids.
  */
 import { fields, kindOf, type PerAxis, three } from '../compute/checks.js';
-import { gridOf } from '../compute/dispatch.js';
+import { asF32, gridOf } from '../compute/dispatch.js';
 import type { AvgPoolOptions, GroupNormOptions, PadOptions, PoolOptions, UpsampleOptions } from '../compute/pooling.js';
 import * as shaders from '../compute/shaders.js';
 import type { FloatTensor, Tensor } from '../tensor.js';
@@ -96,13 +96,13 @@ function padRule(padding: readonly (readonly [number, number])[], mode: PadOptio
 }
 
 /** Along each axis y = A·x with a matrix of shares, so that dx = Aᵀ·dy. */
-function upsampleRule({ mode, alignCorners }: UpsampleOptions): Rule {
+function upsampleRule({ mode = 'nearest', alignCorners }: UpsampleOptions): Rule {
   return ({ gpu, inputs, outputs }) => {
     const [from, to] = [inputs.x as Tensor, outputs[0] as Tensor].map(({ shape }) => shape.slice(2));
     const matrices = (): Tensor[] =>
       (from as number[]).map((length, axis) => {
         const count = (to as number[])[axis] as number;
-        return gpu.tensor(shares(length, count, mode === 'linear', alignCorners), [count, length]);
+        return gpu.tensor(shares(length, count, mode !== 'nearest', alignCorners), [count, length]);
       });
     return (dy) => {
       const [rows, columns] = matrices() as [Tensor, Tensor?];
@@ -130,7 +130,7 @@ function shares(length: number, count: number, isLinear: boolean, corners = fals
 function groupNormRule({ groups, eps }: GroupNormOptions): Rule {
   return composed((gpu, { x, weight, bias }) => {
     const [samples, channels, ...spatial] = (x as Tensor).shape as [number, number, ...number[]];
-    const plain = (x as Tensor).dtype === 'f32' ? (x as Tensor) : gpu.cast(x as Tensor, 'f32');
+    const plain = asF32(gpu, x as Tensor);
     const normed = gpu.layerNorm(gpu.reshape(plain, [samples * groups, -1]), undefined, { eps });
     const wide = (tensor: Tensor): Tensor => perChannel(gpu, tensor, channels, spatial.length);
     const y = gpu.reshape(normed, (x as Tensor).shape);

@@ -6,7 +6,7 @@ import type { Expression } from '../expression.js';
 import { show } from '../options.js';
 import type { Tensor } from '../tensor.js';
 import type { RecordingGpu } from './recording.js';
-import { type TensorTree, leavesOf, pairs } from './tree.js';
+import { type TensorTree, checkFloats, leavesOf, pairs } from './tree.js';
 import { Variable } from './variable.js';
 
 /** Options of {@link Sgd}. */
@@ -40,6 +40,7 @@ abstract class Optimizer {
   protected readonly gpu: RecordingGpu;
   protected readonly parameters: TensorTree;
   readonly #states: Tensor[][];
+  #isFree = false;
 
   /** @param states how many tensors each parameter needs beside it */
   protected constructor(gpu: RecordingGpu, parameters: TensorTree, learningRate: number, states: number) {
@@ -47,6 +48,7 @@ abstract class Optimizer {
     this.parameters = parameters;
     this.learningRate = learningRate;
     const leaves = leavesOf(new.target.name, parameters, 'parameters');
+    for (const { path, tensor } of leaves) checkFloats(new.target.name, path, tensor, gpu);
     this.#states = leaves.map(({ tensor }) => Array.from({ length: states }, () => gpu.filled(tensor.shape, 0)));
   }
 
@@ -55,12 +57,20 @@ abstract class Optimizer {
    *
    * @param gradients in the form of the parameters; they stay as they are. Default: `grad` of parameters that are
    *   variables; where there is none, a parameter stays as it is
-   * @throws {WebggufError} `invalid_argument` where shapes do not fit, or something was freed
+   * @throws {WebggufError} `invalid_argument` where shapes do not fit, something was freed, or the learning rate is no
+   *   number of at least 0
    */
   step(gradients?: TensorTree): void {
     const call = `${this.constructor.name}.step`;
+    if (this.#isFree) throw invalidArgument(`${call}: the optimizer was freed`);
+    checkNumbers(call, { learningRate: this.learningRate });
     const given = gradients && pairs(call, this.parameters, gradients, ['parameters', 'gradients']);
-    const all = leavesOf(call, this.parameters, 'parameters').map(({ tensor }, index): [Tensor, Tensor | undefined] => {
+    const leaves = leavesOf(call, this.parameters, 'parameters');
+    // All are looked at before the first one changes.
+    for (const { path, tensor } of [...leaves, ...(given ?? []).map(([, leaf]) => leaf)]) {
+      checkFloats(call, path, tensor, this.gpu);
+    }
+    const all = leaves.map(({ tensor }, index): [Tensor, Tensor | undefined] => {
       return [tensor, given ? given[index]?.[1].tensor : tensor instanceof Variable ? tensor.grad : undefined];
     });
     if (all.length > 0 && all.every(([, gradient]) => !gradient)) throw invalidArgument(`${call}: no gradients yet`);
@@ -81,8 +91,9 @@ abstract class Optimizer {
     }
   }
 
-  /** Frees what it keeps for each parameter, not the parameters. */
+  /** Frees what it keeps for each parameter, not the parameters. It makes no step after that. */
   free(): void {
+    this.#isFree = true;
     this.gpu.free(...this.#states);
   }
 
@@ -102,12 +113,8 @@ export class Sgd extends Optimizer {
    */
   constructor(gpu: RecordingGpu, parameters: TensorTree, options: SgdOptions) {
     const { learningRate, momentum = 0, nesterov = false, weightDecay = 0, ...unknown } = options;
-    checkNumbers(
-      'Sgd',
-      { learningRate, momentum, weightDecay },
-      unknown,
-      'learningRate, momentum, nesterov, weightDecay',
-    );
+    checkNames('Sgd', unknown, 'learningRate, momentum, nesterov, weightDecay');
+    checkNumbers('Sgd', { learningRate, momentum, weightDecay });
     super(gpu, parameters, learningRate, momentum ? 1 : 0);
     this.#options = { momentum, nesterov, weightDecay };
   }
@@ -148,7 +155,8 @@ export class AdamW extends Optimizer {
     const { learningRate = 1e-3, betas = [0.9, 0.999], eps = 1e-8, weightDecay = 0.01, ...unknown } = options;
     const [first, second] = betas;
     const given = { learningRate, 'betas[0]': first, 'betas[1]': second, eps, weightDecay };
-    checkNumbers('AdamW', given, unknown, 'learningRate, betas, eps, weightDecay');
+    checkNames('AdamW', unknown, 'learningRate, betas, eps, weightDecay');
+    checkNumbers('AdamW', given);
     super(gpu, parameters, learningRate, 2);
     this.#options = { betas, eps, weightDecay };
   }
@@ -173,9 +181,12 @@ export class AdamW extends Optimizer {
   }
 }
 
-function checkNumbers(call: string, numbers: Record<string, unknown>, unknown: object, names: string): void {
+function checkNames(call: string, unknown: object, names: string): void {
   const [extra] = Object.keys(unknown);
   if (extra) throw invalidArgument(`${call}: there is no option '${extra}'; there are ${names}`);
+}
+
+function checkNumbers(call: string, numbers: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(numbers)) {
     const limit = /betas|momentum/.test(name) ? 1 : Number.POSITIVE_INFINITY;
     if (typeof value === 'number' && value >= 0 && value < limit) continue;

@@ -13,11 +13,19 @@ import { type FloatTensor, Tensor } from '../tensor.js';
 import type { TensorEngine } from '../wasm/webgguf.js';
 import { backwardOn } from './backward.js';
 import { Holds } from './holds.js';
-import { Loss } from './loss.js';
+import { Loss, lossOf } from './loss.js';
 import { evaluate } from './regions.js';
 import { ruleFor } from './rules.js';
 import { type Place, type Rule, Tape } from './tape.js';
-import { type Gradients, type Leaf, type TensorTree, type ValueAndGradients, leavesOf, rebuilt } from './tree.js';
+import {
+  type Gradients,
+  type Leaf,
+  type TensorTree,
+  type ValueAndGradients,
+  checkFloats,
+  leavesOf,
+  rebuilt,
+} from './tree.js';
 import { Variable } from './variable.js';
 
 /** Operations that write into their first input. */
@@ -141,11 +149,13 @@ export class RecordingGpu extends ComputeGpu {
    */
   backward(loss: Tensor): void {
     if (this.#tape !== undefined) throw invalidArgument('backward: within grad or noGrad nothing is remembered');
-    const [tape, value] = [this.#open?.deref(), this.#open?.deref()?.valueOf(lossOf('backward', loss))];
+    const [tape, of] = [this.#open?.deref(), lossOf('backward', loss)];
+    const value = tape?.valueOf(of);
     if (!tape?.variables || value === undefined) {
       throw invalidArgument(`backward: ${loss} was not computed from variables, or only before the last backward`);
     }
     this.#open = undefined;
+    if (loss instanceof Variable) loss.isLoss = true;
     this.scope(() => {
       const totals = backwardOn(this, this.#holds, tape, value, this.#holds.share(this.filled(loss.shape, 1)));
       for (const [at, total] of totals) {
@@ -362,21 +372,6 @@ export class RecordingGpu extends ComputeGpu {
 }
 
 const noGradient = (call: string): Error => invalidArgument(`${call}: this operation has no gradient`);
-
-/** The tensor of one element that a function returned. */
-function lossOf(call: string, loss: unknown): Tensor {
-  if (loss instanceof Promise) throw invalidArgument(`${call}: the function must not be async`);
-  if (loss instanceof Tensor && loss.size === 1) return loss;
-  const found = loss instanceof Tensor ? String(loss) : show(loss);
-  throw invalidArgument(`${call}: the function must return a tensor of one element, found ${found}`);
-}
-
-function checkFloats(call: string, name: string, tensor: Tensor, gpu: RecordingGpu): void {
-  if (!(tensor instanceof Tensor)) throw invalidArgument(`${call}: ${name} must be a tensor, found ${show(tensor)}`);
-  tensor.idFor(call, name, gpu);
-  if (/^(f32|b?f16)$/.test(tensor.dtype)) return;
-  throw invalidArgument(`${call}: ${name} is ${tensor}; there are gradients of f32, f16 and bf16`);
-}
 
 /** The tensor that the function of a checkpoint makes. */
 function madeBy(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[]): Tensor {

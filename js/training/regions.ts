@@ -1,14 +1,11 @@
 /**
  * Formulas of any size over any number of tensors: as few dispatches as `fuse` can do them in.
  */
+import { CORE } from '../compute/regions.js';
 import { Expression } from '../expression.js';
 import type { Gpu } from '../gpu.js';
 import type { FloatTensor, Tensor } from '../tensor.js';
 import type { Value } from './derivative.js';
-
-/** What one dispatch takes. */
-const MOST_STEPS = 16;
-const MOST_INPUTS = 6;
 
 /** What an expression is made of: operations, and names of inputs. */
 interface Parts {
@@ -36,7 +33,7 @@ export function evaluate(gpu: Gpu, result: Expression, tensors: Readonly<Record<
   }
 }
 
-const fits = ({ steps, inputs }: Parts): boolean => steps.size <= MOST_STEPS && inputs.size <= MOST_INPUTS;
+const fits = ({ steps, inputs }: Parts): boolean => steps.size <= CORE.steps && inputs.size <= CORE.inputs;
 
 function dispatch(gpu: Gpu, result: Expression, { inputs }: Parts, tensors: Record<string, Tensor>): FloatTensor {
   const names = [...inputs];

@@ -2,15 +2,11 @@
  * Gradients of products of matrices.
  */
 import type { MatmulOptions } from '../gpu-matrix.js';
-import { isQuantised } from '../dtypes.js';
 import type { Tensor } from '../tensor.js';
 import { shaped } from './fit.js';
 import type { RecordingGpu } from './recording.js';
 import { input } from './rules-movement.js';
 import type { Call, Given, Rule } from './tape.js';
-
-/** Elements of a quantised matrix that are unpacked at once. */
-const UNPACKED = 1 << 22;
 
 /** The call's inputs, kept as far as they are there. */
 export function savedInputs(call: Call, names: readonly string[] = Object.keys(call.inputs)): Record<string, Tensor> {
@@ -58,7 +54,6 @@ const activated = composed((gpu, { a, b, ...others }, { options }) => {
 
 function firstFactor(gpu: RecordingGpu, dy: Tensor, b: Tensor, options: MatmulOptions): Tensor {
   const { transposeA = false, transposeB = false } = options;
-  if (isQuantised(b.dtype)) return unpackedProduct(gpu, dy, b);
   if (transposeA) return gpu.matmul(b, dy, { transposeA: transposeB, transposeB: true });
   return gpu.matmul(dy, b, { transposeB: !transposeB });
 }
@@ -74,25 +69,6 @@ function secondFactor(gpu: RecordingGpu, dy: Tensor, a: Tensor, rank: number, op
   const [rows, gradient] = [flat(a), flat(dy)];
   if (transposeB) return gpu.matmul(gradient, rows, { transposeA: true, transposeB: transposeA });
   return gpu.matmul(rows, gradient, { transposeA: !transposeA });
-}
-
-/** dy [.., n] · w [n, k] with w in blocks, of which some rows at a time become f32. */
-export function unpackedProduct(gpu: RecordingGpu, dy: Tensor, w: Tensor): Tensor {
-  const [n, k] = w.shape as [number, number];
-  const rows = Math.max(1, Math.floor(UNPACKED / k));
-  const axis = dy.shape.length - 1;
-  let sum: Tensor | undefined;
-  for (let start = 0; start < n; start += rows) {
-    const count = Math.min(rows, n - start);
-    const before = sum;
-    sum = gpu.scope(() => {
-      const ids = gpu.tensor(Uint32Array.from({ length: count }, (_, index) => start + index));
-      const part = count === n ? dy : gpu.narrow(dy, axis, start, count);
-      return gpu.matmul(part, gpu.embedding(w, ids), { residual: before });
-    });
-    before?.free();
-  }
-  return sum as Tensor;
 }
 
 /** norm(x)·wᵀ + bias */

@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
-import { type FloatTensor, Tensor } from '../tensor.js';
+import { type FloatTensor, type Owner, Tensor } from '../tensor.js';
 
 /** A tensor, or tensors in arrays and in the fields of objects. */
 export type TensorTree = Tensor | readonly TensorTree[] | { readonly [name: string]: TensorTree };
@@ -33,6 +33,14 @@ export function leavesOf(call: string, tree: unknown, path: string): Leaf[] {
     throw invalidArgument(`${call}: ${path} must be a tensor, found ${show(tree)}`);
   }
   return Object.entries(tree).flatMap(([name, item]) => leavesOf(call, item, `${path}.${name}`));
+}
+
+/** Refuses what has no gradient: other types, what was freed, tensors of another Gpu. @internal */
+export function checkFloats(call: string, name: string, tensor: Tensor, gpu: Owner): void {
+  if (!(tensor instanceof Tensor)) throw invalidArgument(`${call}: ${name} must be a tensor, found ${show(tensor)}`);
+  tensor.idFor(call, name, gpu);
+  if (/^(f32|b?f16)$/.test(tensor.dtype)) return;
+  throw invalidArgument(`${call}: ${name} is ${tensor}; there are gradients of f32, f16 and bf16`);
 }
 
 /** A tree of the same form with `tensors` in the place of its own, in order. */

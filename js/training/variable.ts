@@ -4,6 +4,7 @@
 import type { DType } from '../dtypes.js';
 import { type FloatTensor, type Owner, Tensor } from '../tensor.js';
 import type { TensorHandle } from '../wasm/webgguf.js';
+import { finiteLoss } from './loss.js';
 import type { Tape } from './tape.js';
 
 /** What computes gradients. @internal */
@@ -17,12 +18,24 @@ export class Variable<D extends DType = DType> extends Tensor<D> {
   grad: FloatTensor | undefined;
   /** What it was computed on: as long as a result is reachable, so is what its gradient needs. @internal */
   tape: Tape | undefined;
+  /** Whether `backward` began here. @internal */
+  isLoss = false;
   readonly #owner: Differentiator;
 
   /** @internal */
   constructor(owner: Owner, handle: TensorHandle) {
     super(owner, handle);
     this.#owner = owner as Differentiator;
+  }
+
+  /**
+   * The number of a tensor with one element.
+   *
+   * @throws {WebggufError} `invalid_argument` where `backward` began here and the number is NaN or infinite
+   */
+  override async item(): Promise<number> {
+    const value = await super.item();
+    return this.isLoss ? finiteLoss(value) : value;
   }
 
   /** As `gpu.backward` of this tensor. */

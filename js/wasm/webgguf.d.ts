@@ -49,6 +49,8 @@ export interface WasmLoadOptions {
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;
   /** Variants that a check has found wrong before, by what names device and kernels. Without it nothing is checked. */
   selfCheck?: (key: string) => string[] | undefined;
+  /** Chooses rows of tables: frees the handle, and gives the lines of its verdicts. `key` is that of `selfCheck`. */
+  tune?: (model: DeviceHandle, key: string) => Promise<string>;
 }
 
 export interface WasmGenerateOptions {
@@ -187,9 +189,29 @@ export interface DeviceFacts {
   readonly limits: Readonly<Record<string, number>>;
 }
 
-/** A device for a model to be loaded on, which uses the handle up. */
+/**
+ * A device for a model to be loaded on, which uses the handle up; or one with a model whose kernels are to be timed.
+ * Verdicts are lines `problem=row`. What tables were asked is lines of a problem, `=`, the row that the table chooses,
+ * a comma, and a mask of the rows that the device can run.
+ */
 export class DeviceHandle {
   private constructor();
+  /** The browser's `GPUDevice`. */
+  raw(): unknown;
+  /**
+   * Sets the verdicts of tensors. A line of what they are remembered by, version and adapter, and then what tables
+   * were asked since the last call that had `listen`.
+   */
+  tuned(lines: string, listen: boolean): string;
+  /** What tables are asked for decode of the model, or for many rows. */
+  problems(many: boolean): string;
+  /**
+   * Makes the model's list of decode or of many rows under these verdicts; with `but` only what it has that it has not
+   * under those. Its number and how many dispatches it has.
+   */
+  make(lines: string, but: string | undefined, many: boolean): Promise<Uint32Array>;
+  /** Submits `count` dispatches from number `first` on, around and around. */
+  submit(list: number, first: number, count: number): void;
   free(): void;
 }
 
@@ -203,14 +225,14 @@ export class TensorEngine {
   device(): DeviceHandle;
   upload(bytes: Uint8Array, dtype: string, shape: number[]): TensorHandle;
   run(op: string, inputs: (number | undefined)[], options: object): TensorHandle[];
+  /** The number of a shader with so many tensors: `names` of its `override` constants with commas between. */
+  shader(label: string, code: string, names: string, inputs: number, outputs: number): number;
   /**
-   * Runs a shader: `names` of `override` constants with commas between, `outputs` as type (0 f32, 1 f16, 2 bf16, 3 u32,
-   * 4 i32), number of axes and lengths of each, `words` as three counts of workgroups and the words of `params`.
+   * Runs the shader of that number: `outputs` as type (0 f32, 1 f16, 2 bf16, 3 u32, 4 i32), number of axes and lengths
+   * of each, `words` as three counts of workgroups and the words of `params`.
    */
-  shader(
-    label: string,
-    code: string,
-    names: string,
+  dispatch(
+    shader: number,
     constants: Float64Array,
     inputs: Uint32Array,
     outputs: Uint32Array,

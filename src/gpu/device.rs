@@ -129,6 +129,12 @@ impl Device {
         self.raw.adapter_info().backend.to_str()
     }
 
+    /// What verdicts on its kernels are remembered by: this version and the adapter.
+    pub fn key(&self) -> String {
+        let AdapterFacts { vendor, architecture, name, .. } = &self.adapter;
+        format!("{} {vendor} {architecture} {name}", env!("CARGO_PKG_VERSION"))
+    }
+
     /// Bytes that a buffer may have to be bound whole.
     pub fn largest_binding(&self) -> u64 {
         self.caps.max_binding.min(self.caps.max_buffer)

@@ -87,6 +87,11 @@ impl Device {
         self.check()
     }
 
+    /// Drops the pipelines that no list has.
+    pub fn forget_pipelines(&self) {
+        self.pipelines.borrow_mut().retain(|_, pipeline| Rc::strong_count(pipeline) > 1);
+    }
+
     /// As [`Device::check_pipelines`], for these kernels alone.
     pub async fn check_kernels(&self, kernels: impl Iterator<Item = &Kernel>) -> Result<()> {
         for kernel in kernels {

@@ -12,7 +12,8 @@ use super::row_cache::{RowSource, Rows};
 use super::self_check::{Sampler, SelfCheck, check_key};
 use super::slots::Slots;
 use super::staging::{RowRange, Staging};
-use crate::forward::{Plan, Room, RowRun, Target, place};
+use super::tuning::Tuning;
+use crate::forward::{Forward, Plan, Room, RowRun, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
 use crate::gpu::{Ahead, Buffer, BufferTable, Device};
 use crate::kernels::caps::Caps;
@@ -113,8 +114,19 @@ impl<'a> GpuModelBuilder<'a> {
         let pipelines = model.device.compile_ahead(run.dispatches().into_iter().map(|dispatch| &dispatch.kernel));
         let targets = placement.targets;
         let (context, rope_factors) = (room.context, HashMap::new());
-        let check = Check::Skipped;
-        Ok(Self { model, tensors, targets, staging, rope_factors, context, run, run_table, pipelines, matched, check })
+        Ok(Self {
+            model,
+            tensors,
+            targets,
+            staging,
+            rope_factors,
+            context,
+            run,
+            run_table,
+            pipelines,
+            matched,
+            check: Check::Skipped,
+        })
     }
 
     /// What a verdict on the model's kernels is remembered by.
@@ -216,6 +228,14 @@ impl<'a> GpuModelBuilder<'a> {
     /// # Errors
     /// Those of [`Self::finish`].
     pub async fn finish_any(self) -> Result<GpuRun> {
+        self.finish_tuned(async |_| String::new()).await
+    }
+
+    /// The same, with the verdicts on kernels whose lines `tune` gives; embedders have no choice.
+    ///
+    /// # Errors
+    /// Those of [`Self::finish`].
+    pub async fn finish_tuned(self, tune: impl AsyncFnOnce(Tuning) -> String) -> Result<GpuRun> {
         if self.model.rows.is_none() && self.cached_tensor().is_some() {
             return Err(Error::invalid_argument(
                 "a table of which some rows are on the GPU has no source of the others",
@@ -230,9 +250,17 @@ impl<'a> GpuModelBuilder<'a> {
         };
         model.frequencies = model.program.rope_tables.iter().map(frequencies).collect();
         let device = model.device.clone();
-        let model = model.into();
+        let model: Rc<GpuModel> = model.into();
         let mut run = match run {
-            RunPlan::Session(plan) => GpuRun::Session(GpuSession::assemble(model, plan, run_table).await?.into()),
+            RunPlan::Session(mut plan) => {
+                model.ensure_rows(&[0]).await?;
+                let lines = tune(Tuning::new(&model, &run_table, &plan.buffers)).await;
+                if !lines.is_empty() {
+                    model.caps.tuned.set(&lines);
+                    plan.lists = Forward::new(&model.program, &model.caps, &model.weights, &plan.buffers).lists();
+                }
+                GpuRun::Session(GpuSession::assemble(model, plan, run_table).await?.into())
+            }
             RunPlan::Batches(plan) => GpuRun::Embedder(GpuEmbedder::assemble(model, plan, run_table)?.into()),
         };
         device.check_pipelines().await?;

@@ -52,6 +52,8 @@ mod snapshot;
 mod speculation;
 #[cfg(target_arch = "wasm32")]
 mod staging;
+#[cfg(target_arch = "wasm32")]
+mod tuning;
 #[cfg(any(target_arch = "wasm32", test))]
 mod turns;
 
@@ -76,3 +78,5 @@ pub use row_cache::RowSource;
 pub use self_check::SelfCheck;
 pub use session::{AnySession, NO_TOKEN, RunIds, Session, Token};
 pub use snapshot::{Fits, Head, START};
+#[cfg(target_arch = "wasm32")]
+pub use tuning::Tuning;

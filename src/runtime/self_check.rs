@@ -4,7 +4,8 @@
 //! A short prompt and a token after it go through some of the model's parts, those in which each kernel is met first,
 //! at the model's own shapes and with its weights. After every step its results are read back and compared with those
 //! of the operations on the CPU, for which some rows of each matrix were kept while they were loaded: see
-//! [`SampledModel`]. The choice of experts and their products are not checked.
+//! [`SampledModel`]. The choice of experts and their products are not checked. Kernels that tuning has chosen are the
+//! first to go.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -94,8 +95,7 @@ pub(super) fn check_key(device: &Device, dispatches: &[&Dispatch]) -> String {
     for dispatch in dispatches {
         dispatch.kernel.key().hash(&mut hasher);
     }
-    let (facts, version) = (&device.adapter, env!("CARGO_PKG_VERSION"));
-    format!("{version} {} {} {} {:x}", facts.vendor, facts.architecture, facts.name, hasher.finish())
+    format!("{} {:x}", device.key(), hasher.finish())
 }
 
 fn forward<'a>(model: &'a GpuModel, buffers: &'a Buffers) -> Forward<'a> {

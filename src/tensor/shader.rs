@@ -13,19 +13,34 @@ use crate::{Error, Result};
 /// Words of parameters: what the uniform buffer of a tape's batch has for each dispatch.
 const MAX_PARAMS: usize = 64;
 
-/// A shader and how it is run.
+/// A shader as text.
 #[derive(Debug, Clone, Copy)]
-pub struct Shader<'a> {
+pub struct Text<'a> {
     /// Names the shader in messages.
     pub label: &'a str,
     /// WGSL.
     pub code: &'a str,
     /// Names of its `override` constants, with commas between.
     pub names: &'a str,
-    /// Their values.
+    /// Tensors that it reads.
+    pub inputs: u32,
+    /// Tensors that it makes.
+    pub outputs: u32,
+}
+
+/// How a shader is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// What [`number_of`] has given for its text.
+    pub shader: u32,
+    /// Values of its `override` constants.
     pub constants: &'a [f64],
     /// Workgroups along three axes, then at least one word of `params`.
     pub words: &'a [u32],
+}
+
+fn wrong() -> Error {
+    Error::invalid_argument("shader: these numbers make no dispatch")
 }
 
 /// Runs a shader; the tensors it makes. `outputs` are a type by its place among the plain ones, the number of axes and
@@ -34,13 +49,13 @@ pub struct Shader<'a> {
 /// # Errors
 /// `invalid_argument` for numbers that make no dispatch, `limit_exceeded` for outputs that the device does not bind.
 /// What a compiler has against the text comes out of the device later.
-pub fn shader(tape: &mut Tape, shader: &Shader, inputs: &[Tensor], mut outputs: &[u32]) -> Result<Vec<Tensor>> {
+pub fn run(tape: &mut Tape, run: &Run, inputs: &[Tensor], mut outputs: &[u32]) -> Result<Vec<Tensor>> {
     const TYPES: [DType; 5] = [DType::F32, DType::F16, DType::BF16, DType::U32, DType::I32];
-    let wrong = || Error::invalid_argument("shader: these numbers make no dispatch");
-    let &[x, y, z, ref params @ ..] = shader.words else { return Err(wrong()) };
-    if params.is_empty() || params.len() > MAX_PARAMS || shader.code.contains("#import ") {
+    let &[x, y, z, ref params @ ..] = run.words else { return Err(wrong()) };
+    if params.is_empty() || params.len() > MAX_PARAMS {
         return Err(wrong());
     }
+    let spec = SPECS.with_borrow(|specs| specs.get(run.shader as usize).copied()).ok_or_else(wrong)?;
     let mut made = Vec::new();
     while let &[dtype, rank, ref rest @ ..] = outputs {
         let (dtype, shape) =
@@ -48,11 +63,13 @@ pub fn shader(tape: &mut Tape, shader: &Shader, inputs: &[Tensor], mut outputs: 
         made.push(tape.output(*dtype, shape)?);
         outputs = &rest[rank as usize..];
     }
-    let spec = spec_of(shader, inputs.len(), made.len());
+    if spec.bindings.len() != 1 + inputs.len() + made.len() {
+        return Err(wrong());
+    }
     let mut kernel = Kernel::new(spec, &[]);
-    kernel.constants = spec.overrides.iter().copied().zip(shader.constants.iter().copied()).collect();
-    // The address tells shaders of one label apart in the device's table of pipelines; `Kernel::is_text` knows the @.
-    kernel.id = format!("{}@{}", shader.label, spec.source.as_ptr() as usize);
+    kernel.constants = spec.overrides.iter().copied().zip(run.constants.iter().copied()).collect();
+    // The number tells shaders of one label apart in the device's table of pipelines; `Kernel::is_text` knows the @.
+    kernel.id = format!("{}@{}", spec.kernel_name, run.shader);
     tape.push(Dispatch {
         kernel,
         params: bytemuck::cast_slice(params).to_vec(),
@@ -68,30 +85,37 @@ thread_local! {
     static SPECS: RefCell<Vec<&'static KernelSpec>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The contract of a shader, made the first time that it is seen.
-fn spec_of(shader: &Shader, inputs: usize, outputs: usize) -> &'static KernelSpec {
+/// The number of a shader, by which it is run: the same for the same text. The text is looked at here alone, so that a
+/// dispatch costs the same however long it is.
+///
+/// # Errors
+/// `invalid_argument` for a text with an `#import` line, which is none of WGSL.
+pub fn number_of(text: &Text) -> Result<u32> {
+    if text.code.contains("#import ") {
+        return Err(wrong());
+    }
+    let (inputs, outputs) = (text.inputs as usize, text.outputs as usize);
     let mut bindings = vec![write("output"); 1 + inputs + outputs];
     bindings[0] = PARAMS;
     bindings[1..=inputs].fill(read("input"));
-    let names = shader.names.split_terminator(',');
+    let names = text.names.split_terminator(',');
     SPECS.with_borrow_mut(|specs| {
-        let found = specs.iter().copied().find(|spec| {
-            let same_text = spec.source == shader.code && spec.kernel_name == shader.label;
+        let found = specs.iter().position(|spec| {
+            let same_text = spec.source == text.code && spec.kernel_name == text.label;
             same_text && spec.bindings == bindings && spec.overrides.iter().copied().eq(names.clone())
         });
         if let Some(found) = found {
-            return found;
+            return Ok(found as u32);
         }
         let kept = |text: &str| -> &'static str { text.to_owned().leak() };
-        let made: &'static KernelSpec = Box::leak(Box::new(KernelSpec {
-            kernel_name: kept(shader.label),
-            source: kept(shader.code),
+        specs.push(Box::leak(Box::new(KernelSpec {
+            kernel_name: kept(text.label),
+            source: kept(text.code),
             bindings: Vec::<Binding>::leak(bindings),
             params: ParamsLayout { size: 0, fields: &[] },
             overrides: names.map(kept).collect::<Vec<_>>().leak(),
-        }));
-        specs.push(made);
-        made
+        })));
+        Ok(specs.len() as u32 - 1)
     })
 }
 
@@ -102,28 +126,44 @@ mod tests {
     use crate::kernels::caps::Caps;
     use crate::kernels::spec::Access;
 
-    const MINE: Shader =
-        Shader { label: "mine", code: "fn main() {}", names: "SIZE", constants: &[4.0], words: &[5, 1, 1, 7, 8] };
+    const MINE: Text = Text { label: "mine", code: "fn main() {}", names: "SIZE", inputs: 1, outputs: 1 };
+    const RUN: Run = Run { shader: 0, constants: &[4.0], words: &[5, 1, 1, 7, 8] };
 
     #[test]
     fn a_shader_is_one_dispatch() {
         let mut tape = Tape::new(Caps::baseline());
         let x = tape.output(DType::F32, &[6]).unwrap();
-        let one = [x.clone()];
-        let made = shader(&mut tape, &MINE, &one, &[0, 2, 2, 3, 4, 1, 9]).unwrap();
+        let shader = number_of(&Text { outputs: 2, ..MINE }).unwrap();
+        let made = run(&mut tape, &Run { shader, ..RUN }, &[x], &[0, 2, 2, 3, 4, 1, 9]).unwrap();
         assert_eq!(made.iter().map(Tensor::describe).collect::<Vec<_>>(), ["[2, 3] f32", "[9] i32"]);
-        shader(&mut tape, &MINE, &one, &[0, 2, 2, 3, 4, 1, 9]).unwrap();
-        shader(&mut tape, &Shader { code: "fn main() { }", ..MINE }, &one, &[0, 0, 0, 0]).unwrap();
-        shader(&mut tape, &MINE, &[x.clone(), x], &[0, 1, 1]).unwrap();
-        shader(&mut tape, &Shader { names: "", constants: &[], ..MINE }, &one, &[0, 0, 0, 0]).unwrap();
         let (_, dispatches) = tape.take();
         let access: Vec<_> = dispatches[0].kernel.spec.bindings.iter().map(|binding| binding.access).collect();
         assert_eq!(access, [Access::Uniform, Access::Read, Access::ReadWrite, Access::ReadWrite]);
         assert_eq!(dispatches[0].params, [7, 0, 0, 0, 8, 0, 0, 0]);
         assert_eq!(dispatches[0].kernel.constants, [("SIZE", 4.0)]);
-        let keys: Vec<String> = dispatches.iter().map(|dispatch| dispatch.kernel.key()).collect();
-        assert_eq!(keys[0], keys[1], "the same text is the same pipeline");
-        for (i, key) in keys.iter().enumerate().skip(1) {
+    }
+
+    #[test]
+    fn the_same_text_has_the_same_number_and_pipeline() {
+        let texts = [
+            MINE,
+            Text { code: "fn main() { }", ..MINE },
+            Text { inputs: 2, ..MINE },
+            Text { inputs: 0, outputs: 2, ..MINE },
+            Text { names: "", ..MINE },
+            Text { label: "other", ..MINE },
+        ];
+        let numbers = texts.each_ref().map(|text| number_of(text).unwrap());
+        assert_eq!(numbers, texts.each_ref().map(|text| number_of(text).unwrap()));
+        let mut tape = Tape::new(Caps::baseline());
+        let x = tape.output(DType::F32, &[6]).unwrap();
+        for (text, shader) in texts.iter().zip(numbers) {
+            let inputs = vec![x.clone(); text.inputs as usize];
+            let outputs = [0, 0].repeat(text.outputs as usize);
+            run(&mut tape, &Run { shader, ..RUN }, &inputs, &outputs).unwrap();
+        }
+        let keys: Vec<String> = tape.take().1.iter().map(|dispatch| dispatch.kernel.key()).collect();
+        for (i, key) in keys.iter().enumerate() {
             assert!(!keys[i + 1..].contains(key), "{key} is two shaders");
         }
     }
@@ -131,13 +171,17 @@ mod tests {
     #[test]
     fn numbers_that_make_no_dispatch_are_refused() {
         let mut tape = Tape::new(Caps::baseline());
-        let mut code = |given: &Shader, outputs: &[u32]| shader(&mut tape, given, &[], outputs).unwrap_err().code();
+        let shader = number_of(&Text { inputs: 0, ..MINE }).unwrap();
+        let given = Run { shader, ..RUN };
+        let mut code = |given: &Run, outputs: &[u32]| run(&mut tape, given, &[], outputs).unwrap_err().code();
         let invalid = ErrorCode::InvalidArgument;
-        assert_eq!(code(&Shader { words: &[1, 1, 1], ..MINE }, &[0, 0]), invalid);
-        assert_eq!(code(&Shader { words: &[1; 68], ..MINE }, &[0, 0]), invalid);
-        assert_eq!(code(&Shader { code: "#import math\n", ..MINE }, &[0, 0]), invalid);
-        assert_eq!(code(&MINE, &[5, 0]), invalid);
-        assert_eq!(code(&MINE, &[0, 2, 3]), invalid);
-        assert_eq!(code(&MINE, &[0, 1, 1 << 30]), ErrorCode::LimitExceeded);
+        assert_eq!(code(&Run { words: &[1, 1, 1], ..given }, &[0, 0]), invalid);
+        assert_eq!(code(&Run { words: &[1; 68], ..given }, &[0, 0]), invalid);
+        assert_eq!(code(&Run { shader: 1 << 20, ..given }, &[0, 0]), invalid);
+        assert_eq!(code(&given, &[]), invalid, "an output too few");
+        assert_eq!(code(&given, &[5, 0]), invalid);
+        assert_eq!(code(&given, &[0, 2, 3]), invalid);
+        assert_eq!(code(&given, &[0, 1, 1 << 30]), ErrorCode::LimitExceeded);
+        assert_eq!(number_of(&Text { code: "#import math\n", ..MINE }).unwrap_err().code(), invalid);
     }
 }

@@ -9,12 +9,14 @@ use wasm_bindgen::prelude::*;
 use super::errors::to_js;
 use super::source::{ByteSource, PartReader};
 use super::tensor::DeviceHandle;
+use super::tuning::tune;
 use super::upload::Upload;
 use crate::forward::Room;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo};
 use crate::gpu::Device;
 use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
+use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
 use crate::model::{ModelConfig, Pooling, WeightSpec, match_tensors};
 use crate::reference::{CacheFormat, CpuModel};
@@ -51,6 +53,9 @@ pub struct LoadOptions {
     /// where there was none. Without the function nothing is checked.
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     self_check: JsValue,
+    /// A function, where kernels are to be tuned: see [`tune()`].
+    #[serde(default, with = "serde_wasm_bindgen::preserve")]
+    tune: JsValue,
 }
 
 /// Requests that run at once where nothing is said.
@@ -153,14 +158,16 @@ pub async fn load(
     let context = context_length(options.context_length, &config).map_err(to_js)?;
     let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel);
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
-    let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict };
+    let tune = options.tune.dyn_into::<Function>().ok();
+    let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict, tune };
     let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
     let run = match device {
         Some(device) => {
             let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
-            let caps = Caps { per_layer_embeddings, ..device.caps.clone() }.with_precision(options.precision);
+            let tuned = Tuned::default();
+            let caps = Caps { per_layer_embeddings, tuned, ..device.caps.clone() }.with_precision(options.precision);
             job.into_gpu(device, caps, readers, &mut progress).await?
         }
         None => job.into_cpu(readers, &mut progress).await?,
@@ -200,7 +207,7 @@ pub fn context_length(asked: Option<f64>, config: &ModelConfig) -> Result<usize,
 
 /// The device, or `None` for the CPU. One that the caller gives is taken whatever it is.
 async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Option<Rc<Device>>, JsValue> {
-    if let Some(DeviceHandle(device)) = given {
+    if let Some(DeviceHandle { device, .. }) = given {
         return Ok(Some(device));
     }
     match choice {
@@ -235,6 +242,8 @@ struct Job<'a> {
     room: Room,
     /// See [`LoadOptions::self_check`].
     known_verdict: Option<Function>,
+    /// See [`LoadOptions::tune`].
+    tune: Option<Function>,
 }
 
 impl Job<'_> {
@@ -245,11 +254,12 @@ impl Job<'_> {
         readers: Vec<PartReader>,
         progress: &mut Progress,
     ) -> Result<Run, JsValue> {
-        let Self { config, tensors, matched, room, known_verdict } = self;
+        let Self { config, tensors, matched, room, known_verdict, tune: choose } = self;
         let builder = GpuModelBuilder::new(device.clone(), caps, config, room, tensors, matched);
         let mut builder = builder.map_err(to_js)?;
+        let key = JsValue::from(builder.check_key());
         if let Some(known) = known_verdict {
-            let found = known.call1(&JsValue::NULL, &builder.check_key().into())?;
+            let found = known.call1(&JsValue::NULL, &key)?;
             let names = found.dyn_ref::<js_sys::Array>().map(|names| names.iter().filter_map(|it| it.as_string()));
             builder.check_kernels(names.map(Iterator::collect));
         }
@@ -258,7 +268,7 @@ impl Job<'_> {
         progress.stage("upload", progress.loaded, progress.loaded)?;
         device.finish().await.map_err(to_js)?;
         progress.stage("compile", 0, 1)?;
-        let run = builder.finish_any().await.map_err(to_js)?;
+        let run = builder.finish_tuned(async |tuning| tune(choose, &key, tuning).await).await.map_err(to_js)?;
         progress.stage("compile", 1, 1)?;
         Ok(match run {
             GpuRun::Session(session) => Run::Text(AnySession::of_gpu(*session)),

@@ -16,6 +16,7 @@ mod session;
 mod source;
 mod table;
 mod tensor;
+mod tuning;
 mod upload;
 mod vocabulary;
 

@@ -13,7 +13,8 @@ use super::promise::promise;
 use crate::gpu::{Buffer, Device, TensorGpu};
 use crate::kernels::caps::Caps;
 use crate::kernels::fetched;
-use crate::tensor::shader::{Shader, shader};
+use crate::runtime::Tuning;
+use crate::tensor::shader::{self, Run, Text};
 use crate::tensor::{DType, Tensor, op};
 use crate::{Error, Result};
 
@@ -25,7 +26,11 @@ pub struct TensorEngine {
 
 /// A device that a model is to share with tensors.
 #[wasm_bindgen]
-pub struct DeviceHandle(pub(super) Rc<Device>);
+pub struct DeviceHandle {
+    pub(super) device: Rc<Device>,
+    /// A model on it whose kernels are being chosen.
+    pub(super) tuning: Option<Rc<Tuning>>,
+}
 
 /// A tensor that a model is to fill.
 pub(super) struct Target {
@@ -58,7 +63,19 @@ pub struct DeviceFacts {
     features: Vec<String>,
     subgroup_size: [u32; 2],
     dot4: bool,
-    limits: BTreeMap<&'static str, u64>,
+    limits: Limits,
+}
+
+/// Those of WebGPU that pages may want to know.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Limits {
+    max_buffer_size: u64,
+    max_storage_buffer_binding_size: u64,
+    max_storage_buffers_per_shader_stage: u32,
+    max_compute_workgroup_storage_size: u32,
+    max_compute_invocations_per_workgroup: u32,
+    max_compute_workgroups_per_dimension: u32,
 }
 
 impl DeviceFacts {
@@ -74,14 +91,14 @@ impl DeviceFacts {
             features: adapter.features.clone(),
             subgroup_size: [min, max],
             dot4,
-            limits: BTreeMap::from([
-                ("maxBufferSize", limits.max_buffer_size),
-                ("maxStorageBufferBindingSize", limits.max_storage_buffer_binding_size),
-                ("maxStorageBuffersPerShaderStage", limits.max_storage_buffers_per_shader_stage.into()),
-                ("maxComputeWorkgroupStorageSize", limits.max_compute_workgroup_storage_size.into()),
-                ("maxComputeInvocationsPerWorkgroup", limits.max_compute_invocations_per_workgroup.into()),
-                ("maxComputeWorkgroupsPerDimension", limits.max_compute_workgroups_per_dimension.into()),
-            ]),
+            limits: Limits {
+                max_buffer_size: limits.max_buffer_size,
+                max_storage_buffer_binding_size: limits.max_storage_buffer_binding_size,
+                max_storage_buffers_per_shader_stage: limits.max_storage_buffers_per_shader_stage,
+                max_compute_workgroup_storage_size: limits.max_compute_workgroup_storage_size,
+                max_compute_invocations_per_workgroup: limits.max_compute_invocations_per_workgroup,
+                max_compute_workgroups_per_dimension: limits.max_compute_workgroups_per_dimension,
+            },
         }
     }
 }
@@ -100,7 +117,7 @@ impl TensorEngine {
 
     /// The device, for a model to be loaded on it.
     pub fn device(&self) -> std::result::Result<DeviceHandle, JsValue> {
-        Ok(DeviceHandle(self.tensors().map_err(to_js)?.gpu.device().clone()))
+        Ok(DeviceHandle { device: self.tensors().map_err(to_js)?.gpu.device().clone(), tuning: None })
     }
 
     /// What the device is.
@@ -125,21 +142,29 @@ impl TensorEngine {
         to_value(&handles)
     }
 
-    /// Queues a shader that comes as text; the tensors it makes. See [`shader`](crate::tensor::shader).
-    #[allow(clippy::too_many_arguments, reason = "plain slices take less code than a structure from JavaScript")]
+    /// The number of a shader that comes as text: see [`number_of`](shader::number_of).
     pub fn shader(
         &self,
         label: &str,
         code: &str,
         names: &str,
+        inputs: u32,
+        outputs: u32,
+    ) -> std::result::Result<u32, JsValue> {
+        shader::number_of(&Text { label, code, names, inputs, outputs }).map_err(to_js)
+    }
+
+    /// Queues the shader of that number; the tensors it makes. See [`shader`].
+    pub fn dispatch(
+        &self,
+        shader: u32,
         constants: &[f64],
         inputs: &[u32],
         outputs: &[u32],
         words: &[u32],
     ) -> std::result::Result<JsValue, JsValue> {
         let mut tensors = self.tensors().map_err(to_js)?;
-        let given = Shader { label, code, names, constants, words };
-        let made = tensors.shader(&given, inputs, outputs).map_err(to_js)?;
+        let made = tensors.dispatch(&Run { shader, constants, words }, inputs, outputs).map_err(to_js)?;
         let handles: Vec<Handle> = made.iter().map(handle).collect();
         to_value(&handles)
     }
@@ -207,9 +232,9 @@ impl Tensors {
         Ok(made)
     }
 
-    fn shader(&mut self, given: &Shader, inputs: &[u32], outputs: &[u32]) -> Result<Vec<Tensor>> {
+    fn dispatch(&mut self, run: &Run, inputs: &[u32], outputs: &[u32]) -> Result<Vec<Tensor>> {
         let inputs = inputs.iter().map(|&id| self.tensor("shader", id).cloned()).collect::<Result<Vec<_>>>()?;
-        let made = self.gpu.record(|tape| shader(tape, given, &inputs, outputs))?;
+        let made = self.gpu.record(|tape| shader::run(tape, run, &inputs, outputs))?;
         self.live.extend(made.iter().map(|tensor| (tensor.buffer.0, tensor.clone())));
         Ok(made)
     }

@@ -192,7 +192,7 @@ test('every method names an operation that the engine knows, and every operation
 });
 
 test('every method of Gpu has a sample', () => {
-  const own = new Set(['constructor', 'create', 'zeros', 'free', 'destroy', 'scope', 'run', 'one', 'keep']);
+  const own = new Set(['constructor', 'create', 'zeros', 'free', 'destroy', 'scope', 'tune', 'run', 'one', 'keep']);
   const methods = [];
   for (let proto = Gpu.prototype; proto !== Object.prototype; proto = Object.getPrototypeOf(proto)) {
     methods.push(...Object.getOwnPropertyNames(proto));

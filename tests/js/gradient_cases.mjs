@@ -1,6 +1,7 @@
 // Cases of gradients: what `Gpu` computes, and the same in plain JavaScript and double precision, of which the tests
 // take central differences. Both sides make the same numbers of a case's name.
 
+import { blocksOf } from './blocks.mjs';
 import { COMPUTE_CASES } from './gradient_cases_compute.mjs';
 
 /** Uniform f32 numbers from a name (Mulberry32). */
@@ -152,8 +153,34 @@ const gated = (rows, activation) =>
     return activation(rows[at]) * rows[at + 4];
   });
 
+/** A product with a matrix in blocks, which has no gradient itself. */
+const throughBlocks = ([type, ofX, ofW, bt]) => {
+  const w = blocksOf(type, ofW);
+  const name = `matmul [${ofX}] · ${type} [${ofW}]${bt ? 'ᵀ' : ''}`;
+  return {
+    ...one(name, ofX),
+    gpu: (gpu, x) => gpu.matmul(x, gpu.tensor(w.bytes, ofW, type), { transposeB: bt }),
+    plain: (_, x) => product({ values: x.values, shape: [1, size(ofX) / ofX.at(-1), ofX.at(-1)] }, batched(w), { bt }),
+  };
+};
+
+const BLOCKS = [
+  ['q4_0', [9, 32], [35, 32], true],
+  ['q6_k', [3, 256], [33, 256], true],
+  ['iq4_nl', [2, 5, 64], [7, 64], true],
+  ['q4_0', [3, 5], [5, 96], false],
+].map(throughBlocks);
+
+const HALVES = numbers('f16', 45).map((value) => Math.round(value * 256) / 256);
+
 const MATRICES = [
   ...MATMULS.map(matmul),
+  ...BLOCKS,
+  {
+    ...one('matmul [11,9] · f16 [5,9]ᵀ', [11, 9]),
+    gpu: (gpu, x) => gpu.matmul(x, gpu.tensor(HALVES, [5, 9], 'f16'), { transposeB: true }),
+    plain: (_, x) => product(batched(x), { values: HALVES, shape: [1, 5, 9] }, { bt: true }),
+  },
   ...['none', 'relu', 'silu', 'gelu'].map(activated),
   {
     name: 'project',

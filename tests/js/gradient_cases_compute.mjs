@@ -98,7 +98,7 @@ const GRIDS = [
   padding(PAIRS, { mode: 'reflect' }),
   padding(PAIRS, { mode: 'edge' }),
   resizing([1, 2, 3], [7], {}),
-  resizing([1, 2, 3, 4], [5, 7], { mode: 'linear' }),
+  resizing([1, 2, 3, 4], [5, 7], { mode: 'bilinear' }),
   resizing([2, 1, 5, 3], [3, 6], { mode: 'linear', alignCorners: true }),
   norm(
     'groupNorm',

@@ -210,3 +210,37 @@ test('the reference has every option', () => {
     [],
   );
 });
+
+/** Methods of `Gpu` of all entries that the types have, and what `webgguf/training` exports besides. */
+async function operations() {
+  const { Gpu, ...others } = await import(path.join(ROOT, 'dist', 'training', 'index.js'));
+  const declared = new Set(Object.keys(others).filter((name) => name !== 'Variable'));
+  for (const folder of ['.', 'compute', 'training']) {
+    for (const file of fs.readdirSync(path.join(ROOT, 'dist', folder)).filter((name) => name.endsWith('.d.ts'))) {
+      const types = read(path.join('dist', folder, file));
+      for (const [, name] of types.matchAll(/^ {4}(\w+)(?:<.*?>)?\(/gm)) declared.add(name);
+    }
+  }
+  const names = Object.keys(others);
+  for (let proto = Gpu.prototype; proto !== Object.prototype; proto = Object.getPrototypeOf(proto)) {
+    names.push(...Object.getOwnPropertyNames(proto).filter((name) => name !== 'constructor'));
+  }
+  return [...new Set(names)].filter((name) => declared.has(name));
+}
+
+test("README's table and the guides have every operation on tensors", async () => {
+  const names = await operations();
+  assert.ok(names.length > 100 && names.includes('conv2d') && names.includes('AdamW'), names.join(' '));
+  const wordsIn = (text) => new Set((text.match(/```[^]*?```|`[^`\n]+`/g) ?? []).join(' ').match(/\w+/g));
+  const table = /^### Operations on tensors\n([^]*?)^\*\*Browsers/m.exec(read('README.md'))?.[1] ?? '';
+  for (const [where, known] of [
+    ["README's table", wordsIn(table)],
+    ['the guides', wordsIn(read(`${GUIDES}/tensors.md`) + read(`${GUIDES}/training.md`))],
+  ]) {
+    assert.deepEqual(
+      names.filter((name) => !known.has(name)),
+      [],
+      where,
+    );
+  }
+});

@@ -1,5 +1,5 @@
 // A stand-in for the engine's tensors: keeps bytes and shapes, notes calls, computes nothing. An operation makes one
-// tensor of its first input's shape, or what `shape` in `results` says for it.
+// tensor of its first input's shape, or what `shape` in `results` says for it; `expand` repeats one element.
 
 /** What the engine was asked since `reset`, and how it answers. */
 export const calls = { runs: [], freed: [], results: {}, error: undefined };
@@ -48,6 +48,21 @@ export class TensorEngine {
     calls.runs.push({ op, inputs, options });
     if (options.inPlace) return [this.#handle(inputs[0])];
     const shape = this.#live.get(inputs[0])?.shape ?? [1];
+    if (op === 'expand' && shape.length === 0) {
+      const { bytes, dtype } = this.#live.get(inputs[0]);
+      const count = options.shape.reduce((product, length) => product * length, 1);
+      return [
+        this.#make(
+          Uint8Array.from(
+            Array(count)
+              .fill([...bytes])
+              .flat(),
+          ),
+          dtype,
+          options.shape,
+        ),
+      ];
+    }
     const count = calls.results[op] ?? 1;
     return Array.from({ length: count }, () => this.#make(new Uint8Array(0), options.dtype ?? 'f32', shape));
   }

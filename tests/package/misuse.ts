@@ -2,8 +2,10 @@
 // `any` shows up here.
 
 import { Gpu, Tokenizer, WasmModel } from 'webgguf';
+import type { Gpu as ComputeGpu } from 'webgguf/compute';
 import type { CreateMonitor } from 'webgguf/prompt-api';
 import { useChat, useModel } from 'webgguf/react';
+import { AdamW, type Gpu as TrainingGpu, Sgd } from 'webgguf/training';
 
 export function misuseOfMonitors(monitor: CreateMonitor): void {
   monitor.addEventListener('downloadprogress', ({ loaded }) => console.log(loaded.toFixed(2)));
@@ -69,4 +71,52 @@ export function useWrongly(model: WasmModel): void {
   useChat(model, { tools: [{ name: 'roll' }] });
   // @ts-expect-error messages cannot be written to
   useChat(model).messages.push({ role: 'user', content: 'x' });
+}
+
+export async function misuseSignals(gpu: ComputeGpu): Promise<void> {
+  const x = gpu.zeros([1, 3, 8, 8]);
+  // @ts-expect-error the option is called stride
+  gpu.conv2d(x, x, { strides: 2 });
+  // @ts-expect-error no such activation
+  gpu.conv2d(x, x, { activation: 'tanh' });
+  // @ts-expect-error a window has a length
+  gpu.maxPool2d(x, {});
+  // @ts-expect-error maxima count no padding
+  gpu.maxPool2d(x, { kernel: 2, countIncludePad: true });
+  // @ts-expect-error pairs, one for each axis
+  gpu.pad(x, [1, 1]);
+  // @ts-expect-error no such way
+  gpu.upsample(x, { scale: 2, mode: 'cubic' });
+  // @ts-expect-error a window is a tensor
+  gpu.stft(x, { window: 'hann', hop: 2 });
+  // @ts-expect-error k is needed
+  gpu.knn(x, { metric: 'cosine' });
+  // @ts-expect-error peaks are a promise
+  console.log(gpu.findPeaks(x)[0]);
+  // @ts-expect-error of indices come integers
+  const floats: Float32Array = await gpu.knn(x, { k: 2 }).indices.data();
+  // @ts-expect-error a recording's spectrum is an object with power
+  await gpu.welch(x).data(floats);
+  // @ts-expect-error gradients are in webgguf/training
+  gpu.grad(() => x, x);
+}
+
+export async function misuseTraining(gpu: TrainingGpu, plain: Gpu): Promise<void> {
+  const w = gpu.zeros([2]);
+  // @ts-expect-error a function of tensors gives a tensor
+  gpu.grad(() => 3, w);
+  // @ts-expect-error a number is nothing to differentiate by
+  gpu.grad(() => w, { w, rate: 3 });
+  // @ts-expect-error gradients have the form of the inputs
+  console.log(gpu.grad(() => w, { w }).b);
+  // @ts-expect-error a step has a length
+  new Sgd(gpu, w);
+  // @ts-expect-error there are two betas
+  new AdamW(gpu, w, { betas: [0.9] });
+  // @ts-expect-error it takes the Gpu of webgguf/training
+  new AdamW(plain, w);
+  // @ts-expect-error classes are integers
+  gpu.crossEntropy(w, w);
+  // @ts-expect-error there may be no gradient yet
+  await gpu.variable(w).grad.data();
 }

@@ -136,9 +136,13 @@ test('operations of webgguf/compute: a row for each shape, with the rate that it
   await page.close();
   assert.equal(error, undefined, JSON.stringify(error));
   positive(wait, 'wait');
-  const attention = ['', ' with lse', ': dq', ': dk and dv', ' and its gradient'].map((part) => `attention${part}`);
-  assert.deepEqual([...new Set(rows.map(({ operation }) => operation))], ['conv2d', 'fft', 'knn', ...attention]);
-  for (const { operation, ms, best, worst, gflops, of_flops: share } of rows) {
+  const parts = ["'s gradient: weights, of a part", "'s gradient: products, of a part", ' and its gradient'];
+  const attention = ['', ' with lse', ...parts].map((part) => `attention${part}`);
+  const products = ['matmul, transposed', 'matmul'];
+  const names = ['conv2d', 'fft', 'knn', ...attention, ...products, 'sum'];
+  assert.deepEqual([...new Set(rows.map(({ operation }) => operation))], names);
+  positive(rows.at(-1).of_bandwidth, 'sum');
+  for (const { operation, ms, best, worst, gflops, of_flops: share } of rows.slice(0, -1)) {
     positive(share, operation);
     assert.ok(best <= ms && ms <= worst, `${operation}: ${best}, ${ms}, ${worst}`);
     assert.ok(Math.abs(share * peak.gflops - gflops) < 1e-6 * gflops, operation);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
+import { blocksOf } from '../js/blocks.mjs';
 import { openSite } from './site.mjs';
 
 const BLANK = '<!doctype html><title>tensors</title>';
@@ -54,6 +55,50 @@ test('the example of the guide', async () => {
   );
 });
 
+test('a product with a matrix in blocks, as it is and transposed', async () => {
+  const cases = [
+    ['q4_0', [35, 96], 9],
+    ['q6_k', [19, 256], 3],
+    ['iq4_nl', [33, 32], 70],
+  ].map(([type, shape, rows]) => {
+    const w = blocksOf(type, shape, rows);
+    return { ...w, bytes: [...w.bytes], rows };
+  });
+  const made = ([rows, width]) => Array.from({ length: rows * width }, (_, i) => Math.sin(i * i + 1));
+  const call = `async (gpu) => {
+    const made = ${made};
+    const times = async (w, width, transposeB) => {
+      const y = gpu.matmul(gpu.tensor(made(width), width), w, { transposeB });
+      return { shape: y.shape, values: [...(await y.data())] };
+    };
+    return Promise.all(${JSON.stringify(cases)}.map(async ({ type, shape, bytes, rows }) => {
+      const w = gpu.tensor(Uint8Array.from(bytes), shape, type);
+      return [await times(w, [rows, shape[0]], false), await times(w, [rows, shape[1]], true)];
+    }));
+  }`;
+  const found = await onGpu(call);
+  cases.forEach(({ type, shape: [k, n], values, rows }, i) => {
+    const [plain, turned] = found[i];
+    const at = [(c, j) => values[c * n + j], (c, j) => values[j * n + c]];
+    for (const [of, { shape, values: y }, [steps, columns]] of [
+      [at[0], plain, [k, n]],
+      [at[1], turned, [n, k]],
+    ]) {
+      assert.deepEqual(shape, [rows, columns], type);
+      const x = made([rows, steps]).map(Math.fround);
+      y.forEach((value, at) => {
+        const [row, column] = [Math.floor(at / columns), at % columns];
+        let sum = 0;
+        for (let c = 0; c < steps; c += 1) sum += x[row * steps + c] * of(c, column);
+        assert.ok(
+          Math.abs(value - sum) <= 2e-5 * (1 + Math.abs(sum)),
+          `${type}, ${shape}: [${at}] ${value}, not ${sum}`,
+        );
+      });
+    }
+  });
+});
+
 test('every method takes its options, and gives numbers', async () => {
   const wrong = await onGpu(async (gpu) => {
     const { SAMPLES } = await import('/js-tests/samples.mjs');
@@ -82,6 +127,10 @@ test('types survive the way to the GPU and back', async () => {
     const odd = gpu.tensor([1, -2.5, 65504], [3], 'f16');
     const words = gpu.tensor(Uint32Array.of(1, 2 ** 32 - 1));
     const results = [odd, gpu.tensor([1, -2.5, 3], [3], 'bf16'), words, gpu.cast(odd, 'i32')];
+    for (const dtype of ['f16', 'bf16', 'u32', 'i32']) {
+      const values = await gpu.zeros([3, 5], dtype).data();
+      if (values.length !== 15 || values.some((value) => value !== 0)) throw new Error(`${values} are no 15 zeros`);
+    }
     const values = await Promise.all(results.map((tensor) => tensor.data()));
     return [...values.map((list) => [...list]), values[3].constructor.name];
   });
@@ -113,9 +162,12 @@ test('a long chain of operations is queued without waiting', async () => {
 test('wrong shapes, types and options name the operation and both shapes', async () => {
   const messages = await onGpu(async (gpu, { WebggufError }) => {
     const [a, b] = [gpu.tensor([1, 2, 3, 4, 5, 6], [2, 3]), gpu.zeros([4, 5])];
+    const quantised = gpu.tensor(new Uint8Array(2 * 34), [2, 32], 'q8_0');
     const [heads, keys] = [gpu.zeros([1, 3, 2, 8]), gpu.zeros([1, 2, 2, 8])];
     const calls = {
       matmul: () => gpu.matmul(a, b),
+      unequal: () => gpu.matmul(a, quantised),
+      turned: () => gpu.matmul(gpu.zeros([2, 3]), quantised, { transposeA: true }),
       add: () => gpu.add(a, b),
       fuse: () => gpu.fuse([a, b], (x, y) => x.add(y)),
       softmax: () => gpu.softmax(a, { mask: b }),
@@ -125,6 +177,20 @@ test('wrong shapes, types and options name the operation and both shapes', async
       axes: () => gpu.zeros([1, 1, 1, 1, 1, 1]),
       empty: () => gpu.zeros([2, 0]),
       axis: () => gpu.sum(a, { axis: 2 }),
+      lower: () => gpu.minimum(a, b),
+      indices: () => gpu.gather(a, a),
+      blocks: () => gpu.tensor(new Uint8Array(34), [1, 64], 'q8_0'),
+      large: () => gpu.zeros([2 ** 16, 2 ** 14]),
+      huge: () => gpu.zeros([2 ** 31 - 1]),
+      upload: () => {
+        const { info } = gpu;
+        gpu.info = { ...info, limits: { maxStorageBufferBindingSize: 8 } };
+        try {
+          return gpu.tensor([1, 2, 3]);
+        } finally {
+          gpu.info = info;
+        }
+      },
     };
     const outcome = (call) => {
       try {
@@ -137,9 +203,20 @@ test('wrong shapes, types and options name the operation and both shapes', async
   });
   const both = /^invalid_argument: .*\[2, 3\] f32.*\[4, 5\] f32/;
   for (const name of ['matmul', 'add', 'fuse', 'softmax', 'rmsNorm']) assert.match(messages[name], both, name);
+  assert.match(messages.unequal, /^invalid_argument: matmul: a is \[2, 3\] f32 and b \[2, 32\] q8_0; .* 3 .* 2$/);
+  assert.match(messages.turned, /^invalid_argument: matmul: .*q8_0; b in blocks .* without transposeA/);
   assert.match(messages.attention, /^invalid_argument: attention: .*\[1, 3, 2, 8\] f32.*\[1, 2, 2, 8\] f32/);
   assert.match(messages.option, /^invalid_argument: softmax: unknown field `cap`.*softCap/);
-  assert.match(messages.axis, /^invalid_argument: reduce: .*\[2, 3\] f32.*2/);
+  assert.match(messages.axis, /^invalid_argument: sum: .*\[2, 3\] f32.*2/);
+  assert.match(messages.lower, /^invalid_argument: minimum: .*\[2, 3\] f32 and \[4, 5\] f32/);
+  assert.match(messages.indices, /^invalid_argument: gather: .*\[2, 3\] f32; indices must be u32 or i32/);
+  assert.match(messages.blocks, /^invalid_argument: tensor: \[1, 64\] q8_0 takes/);
+  assert.match(
+    messages.large,
+    /^limit_exceeded: zeros: \[65536, 16384\] f32 takes 4294967296 bytes, this device binds \d/,
+  );
+  assert.match(messages.huge, /^limit_exceeded: zeros: \[2147483647\] f32 takes 8589934588 bytes/);
+  assert.match(messages.upload, /^limit_exceeded: tensor: \[3\] f32 takes 12 bytes, this device binds 8$/);
   assert.match(messages.axes, /^invalid_argument: .*6 axes/);
   assert.match(messages.empty, /^invalid_argument: .*\[2, 0\] f32.*empty/);
 });

@@ -390,6 +390,24 @@ test('wrong use says what is wrong', async () => {
       betas: () => new AdamW(gpu, x, { betas: [0.9, 1] }),
       gradients: () => new AdamW(gpu, { x }).step({ x: w }),
       limit: () => gpu.clipGradNorm([x], 0),
+      blocks: () => new Sgd(gpu, { w: gpu.tensor(new Uint8Array(34), [1, 32], 'q8_0') }, { learningRate: 1 }),
+      changed: () => new AdamW(gpu, [x, ids]),
+      nanRate: () => {
+        const optimizer = new AdamW(gpu, { x });
+        optimizer.learningRate = Number.NaN;
+        optimizer.step({ x });
+      },
+      freedGradient: () => {
+        const gradient = gpu.copy(x);
+        gradient.free();
+        new AdamW(gpu, { x }).step({ x: gradient });
+      },
+      freed: () => {
+        const optimizer = new AdamW(gpu, { x });
+        optimizer.free();
+        optimizer.step({ x });
+      },
+      rows: () => gpu.variable(gpu.copy(x)).backward(),
     };
     const outcome = async (call) => {
       try {
@@ -402,6 +420,10 @@ test('wrong use says what is wrong', async () => {
     for (const [name, call] of Object.entries(calls)) found[name] = await outcome(call);
     const { value } = gpu.valueAndGrad(() => gpu.sum(gpu.mul(x, gpu.tensor([Number.NaN, 1]))), x);
     found.nan = await outcome(() => value.item());
+    const marked = gpu.variable(gpu.copy(x));
+    const infinite = gpu.sum(gpu.div(marked, 0));
+    infinite.backward();
+    found.infinite = await outcome(() => infinite.item());
     const unused = gpu.grad(loss, { x, w });
     found.unused = `${[...(await unused.w.data())]} ${unused.w}`;
     return found;
@@ -425,7 +447,40 @@ test('wrong use says what is wrong', async () => {
   wrong('gradients', 'AdamW.step: parameters.x is \\[2, 2\\] f32, gradients.x \\[2\\] f16');
   wrong('limit', 'clipGradNorm: the limit must be above 0, found 0');
   wrong('nan', 'item: the loss is NaN');
+  wrong('infinite', 'item: the loss is Infinity');
+  wrong('blocks', 'Sgd: parameters.w is \\[1, 32\\] q8_0; there are gradients of f32');
+  wrong('changed', 'AdamW: parameters\\[1\\] is \\[2\\] u32; there are gradients of f32');
+  wrong('nanRate', 'AdamW.step: learningRate must be a number from 0 .*found NaN');
+  wrong('freedGradient', 'AdamW.step: gradients.x \\(\\[2, 2\\] f32\\) was freed');
+  wrong('freed', 'AdamW.step: the optimizer was freed');
+  wrong('rows', 'backward: a loss must be a tensor of one element, found \\[2, 2\\] f32');
   assert.equal(messages.unused, '0,0 [2] f32');
+});
+
+test('a step that needs more memory than there is fails, and smaller ones go on', async () => {
+  const found = await onGpu(async (_, { Gpu, Sgd }) => {
+    const gpu = await Gpu.create();
+    const w = gpu.tensor([1]);
+    const optimizer = new Sgd(gpu, { w }, { learningRate: 0.125 });
+    const step = (length) => {
+      const { value, gradients } = gpu.valueAndGrad(() => gpu.mean(gpu.mul(gpu.expand(w, [length]), 2)), { w });
+      optimizer.step(gradients);
+      gpu.freeAll(gradients);
+      return value.item().then(String, ({ code, message }) => `${code}: ${message}`);
+    };
+    // SwiftShader has no buffers of 1 GiB, whatever it says.
+    const values = [await step(8), await step(2 ** 28)];
+    const kept = [...(await w.data())];
+    w.free();
+    const other = gpu.tensor([3]);
+    const [after] = await gpu.grad(() => gpu.sum(gpu.mul(other, other)), [other])[0].data();
+    gpu.destroy();
+    return { values, kept, after };
+  });
+  assert.equal(found.values[0], '2');
+  assert.match(found.values[1], /^out_of_memory: the GPU reported/);
+  assert.equal(found.kept.length, 1);
+  assert.equal(found.after, 6);
 });
 
 test('memory that does not suffice and a lost device: what is read next says so', async () => {

@@ -1,0 +1,94 @@
+// Which of several runners wins a race, with clocks that the test invents.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { race } from '../../dist/tuning-race.js';
+import { keptTuning, problemsOf } from '../../dist/tuning.js';
+
+/** Runners that take so many milliseconds for a dispatch, and a clock that adds `noise(run)` to each run. */
+function field(costs, { length = 10, noise = () => 0 } = {}) {
+  let ms = 0;
+  let runs = 0;
+  const counts = costs.map(() => 0);
+  const runners = costs.map((cost, number) => ({
+    length,
+    submit: (first, count) => {
+      assert.equal(first, 0);
+      assert.ok(Number.isInteger(count) && count > 0, `${count} dispatches`);
+      ms += count * cost;
+      counts[number] = count;
+    },
+  }));
+  const time = async (submit) => {
+    ms = 0;
+    submit();
+    runs += 1;
+    return ms + noise(runs);
+  };
+  return { runners, clock: { time }, counts };
+}
+
+test('the fastest wins, by how much it is faster', async () => {
+  const { runners, clock } = field([2, 1.8, 1, 1.2, 9]);
+  assert.deepEqual(await race(runners, clock), { winner: 2, speedup: 2 });
+});
+
+test('what is hardly faster does not win', async () => {
+  const { runners, clock } = field([1, 0.96, 1.01]);
+  assert.deepEqual(await race(runners, clock), { winner: 0, speedup: 1 });
+  const { winner } = await race(runners, clock, { below: 1, whole: true });
+  assert.equal(winner, 1, 'where every difference counts');
+});
+
+test('one slow run of the first is no reason to change', async () => {
+  for (let disturbed = 1; disturbed < 30; disturbed += 1) {
+    const { runners, clock } = field([1, 1, 1], { noise: (run) => (run === disturbed ? 500 : 0) });
+    assert.equal((await race(runners, clock)).winner, 0, `run ${disturbed} is slow`);
+  }
+});
+
+test('runs are long enough, and of whole turns where a turn is short', async () => {
+  const quick = field([0.001, 0.001], { length: 7 });
+  await race(quick.runners, quick.clock);
+  assert.ok(
+    quick.counts.every((count) => count % 7 === 0 && count <= 4102),
+    `${quick.counts}`,
+  );
+  const steady = field([0.1, 0.1], { length: 7 });
+  await race(steady.runners, steady.clock);
+  assert.ok(
+    steady.counts.every((count) => count % 7 === 0 && count >= 100),
+    `${steady.counts}`,
+  );
+  const slow = field([300, 300], { length: 7 });
+  await race(slow.runners, slow.clock);
+  assert.deepEqual(slow.counts, [1, 1], 'one dispatch takes longer than a run needs');
+  await race(slow.runners, slow.clock, { below: 1, whole: true });
+  assert.deepEqual(slow.counts, [7, 7], 'whole lists are compared');
+});
+
+test('a list without dispatches does not race', async () => {
+  const { runners, clock } = field([1, 0.1], { length: 0 });
+  assert.deepEqual(await race(runners, clock), { winner: 0, speedup: 1 });
+  assert.deepEqual(await race([], clock), { winner: 0, speedup: 1 });
+});
+
+test('problems without a choice are none', () => {
+  const lines = 'mat_vec q8_0 512x256=9,7\nmat_mul q8_0 8x8 x 128=1,2\n';
+  assert.deepEqual(problemsOf(lines), [{ name: 'mat_vec q8_0 512x256', chosen: 9, rows: [0, 1, 2] }]);
+});
+
+test('of what is kept only a report counts', () => {
+  const choice = { problem: 'mat_vec q8_0 512x256', from: 1, to: 2, speedup: 1.2 };
+  const report = { problems: 3, changed: [choice] };
+  assert.deepEqual(keptTuning({ ...report, verdict: 'tuned', more: 1 }), report);
+  const wrong = [
+    { ...choice, to: '2\n' },
+    { ...choice, problem: 'a=1\nb' },
+    { ...choice, speedup: undefined },
+    null,
+    7,
+  ];
+  for (const one of wrong) assert.equal(keptTuning({ problems: 1, changed: [one] }), undefined);
+  for (const kept of [undefined, null, [], 'tuned', {}, { problems: 1 }]) assert.equal(keptTuning(kept), undefined);
+});
