@@ -47,6 +47,8 @@ const FILE_MS = 40 * 60_000;
 /** A browser and what it does in software beside a compiler: two suites at a time need a core and this much each. */
 const LANE_BYTES = 3e9;
 const LONGEST = 'browser';
+/** Of a suite's failures at most twice as much is printed again at the end. */
+const TOLD_CHARS = 6000;
 
 /** Suites as they are listed; `needsBuild` ones are failed without a run when the package does not build. */
 const SUITES = [
@@ -100,7 +102,7 @@ async function grammars() {
   const crate = countCargo(await run(cargo, ['test', '--no-fail-fast'], { cwd: folder, env, timeoutMs: SUITE_MS }));
   const texts = await nodeTests('tests/grammar');
   const both = (name) => crate[name] + texts[name];
-  return { passed: both('passed'), failed: both('failed'), skipped: both('skipped') };
+  return { passed: both('passed'), failed: both('failed'), skipped: both('skipped'), told: both('told') };
 }
 
 async function browser() {
@@ -182,12 +184,14 @@ function size() {
 
 /** Adds up cargo's `test result:` lines, which wasm-bindgen's runner prints too. */
 export function countCargo({ code, output }) {
-  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const counts = { passed: 0, failed: 0, skipped: 0, told: '' };
   for (const [, passed, failed, ignored] of output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)) {
     counts.passed += Number(passed);
     counts.failed += Number(failed);
     counts.skipped += Number(ignored);
   }
+  // Of each program of tests, what is between the list of its failures and its result.
+  for (const [text] of output.matchAll(/^failures:\n\n[^]*?(?=^test result)/gm)) counts.told += text;
   return withExitCode(counts, code);
 }
 
@@ -198,6 +202,7 @@ export function countNode({ code, output }) {
     passed: number('pass'),
     failed: number('fail') + number('cancelled'),
     skipped: number('skipped') + number('todo'),
+    told: /^. failing tests:\n([^]*)/m.exec(output)?.[1] ?? '',
   };
   return withExitCode(counts, code);
 }
@@ -273,6 +278,16 @@ function printTable(rows) {
   rows.forEach((row) => console.log(line(row)));
 }
 
+/** What failed once more, where who reads only the end finds it; of long texts the first and the last part. */
+function printFailures(rows) {
+  for (const { name, told = '' } of rows) {
+    if (!told.trim()) continue;
+    const fits = told.length <= 2 * TOLD_CHARS;
+    const text = fits ? told : `${told.slice(0, TOLD_CHARS)}\n[…]\n${told.slice(-TOLD_CHARS)}`;
+    console.log(`\n==== failed in ${name}\n${text.trim()}`);
+  }
+}
+
 async function main() {
   if (process.argv.includes('--list')) {
     SUITES.forEach(({ name, about }) => console.log(`${name.padEnd(10)}${about}`));
@@ -283,6 +298,7 @@ async function main() {
   fs.mkdirSync(CACHE, { recursive: true });
   await prepare({ tests: true });
   const rows = await runSuites(chosen);
+  printFailures(rows);
   printTable(rows);
   const [passed, failed, skipped] = ['passed', 'failed', 'skipped'].map((key) => sum(rows, key));
   if (failed > 0) process.exitCode = 1;

@@ -11,21 +11,44 @@ const CARGO = `
 running 3 tests
 test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.10s
 running 4 tests
+test sums ... FAILED
+
+failures:
+
+---- sums stdout ----
+assertion left == right failed
+
+failures:
+    sums
+
 test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.20s
 `;
 const NODE = 'ℹ tests 7\nℹ suites 1\nℹ pass 4\nℹ fail 1\nℹ cancelled 0\nℹ skipped 1\nℹ todo 1\nℹ duration_ms 9\n';
 
 test('cargo lines add up over binaries', () => {
-  assert.deepEqual(countCargo({ code: 101, output: CARGO }), { passed: 5, failed: 1, skipped: 1 });
+  const { told, ...counts } = countCargo({ code: 101, output: CARGO });
+  assert.deepEqual(counts, { passed: 5, failed: 1, skipped: 1 });
+  assert.match(told, /^failures:\n\n---- sums stdout[^]*left == right[^]* {4}sums\n\n$/);
 });
 
 test('a build that fails before any test counts as a failure', () => {
-  assert.deepEqual(countCargo({ code: 101, output: 'error[E0308]' }), { passed: 0, failed: 1, skipped: 0 });
-  assert.deepEqual(countNode({ code: 1, output: '' }), { passed: 0, failed: 1, skipped: 0 });
+  const counts = { passed: 0, failed: 1, skipped: 0, told: '' };
+  assert.deepEqual(countCargo({ code: 101, output: 'error[E0308]' }), counts);
+  assert.deepEqual(countNode({ code: 1, output: '' }), counts);
 });
 
 test('node lines are read', () => {
-  assert.deepEqual(countNode({ code: 1, output: NODE }), { passed: 4, failed: 1, skipped: 2 });
+  assert.deepEqual(countNode({ code: 1, output: NODE }), { passed: 4, failed: 1, skipped: 2, told: '' });
+});
+
+test('what node’s runner says of a failed test is kept', () => {
+  const source = "require('node:test').test('sums', () => require('node:assert').equal(1, 2, 'one is not two'))";
+  // Without this variable it is a run of its own and no part of this one.
+  const env = { ...process.env, NODE_TEST_CONTEXT: '' };
+  const { status, stdout } = spawnSync(process.execPath, ['--test-reporter=spec', '-e', source], { env });
+  const { told, ...counts } = countNode({ code: status, output: String(stdout) });
+  assert.deepEqual(counts, { passed: 0, failed: 1, skipped: 0 });
+  assert.match(told, /^\n[^]*sums[^]*one is not two/);
 });
 
 test('an unknown suite stops with the names there are', () => {
