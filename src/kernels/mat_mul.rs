@@ -90,9 +90,8 @@ pub static RULES: &[Rule] = &[Rule { min_tiles: 128, tile: LARGE }, Rule { min_t
 /// The tile for a matrix `[rows, cols]` and up to `tokens` rows of x on a device: the table's, or that of a verdict.
 pub fn choose(caps: &Caps, ty: GgmlType, [rows, cols]: [u32; 2], tokens: u32) -> Tile {
     let tiles = |tile: Tile| u64::from(rows.div_ceil(4 * tile.tx)) * u64::from(tokens.div_ceil(4 * tile.ty));
-    let table = RULES.iter().position(|rule| tiles(rule.tile) >= rule.min_tiles).unwrap_or(RULES.len() - 1);
     let problem = format_args!("mat_mul {} {rows}x{cols} x {}", ty.key(), class_of(tokens));
-    RULES[caps.tuned.row(problem, table, &|row| row < RULES.len())].tile
+    caps.tuned.choose(problem, RULES, |rule| rule.tile, &|_| true, &|rule| tiles(rule.tile) >= rule.min_tiles)
 }
 
 /// The dispatches, one per shard, of `problem`. `dummy` is bound where there is no bias: 16 bytes, not `y`.

@@ -232,22 +232,26 @@ impl Tile {
     }
 }
 
-/// The tile for `batches` products `[m, n]`.
+impl Rule {
+    /// Whether its conditions hold for `batches` products `[m, n]`.
+    fn fits(&self, [m, n, batches]: [u32; 3]) -> bool {
+        m >= self.min_m && self.tile.count([m, n, batches]) >= self.min_tiles
+    }
+}
+
+/// The table's tile for `batches` products `[m, n]`.
 pub fn choose(m: u32, n: u32, batches: u32) -> Tile {
-    let holds = |rule: &&Rule| m >= rule.min_m && rule.tile.count([m, n, batches]) >= rule.min_tiles;
-    RULES.iter().find(holds).map_or(FEW, |rule| rule.tile)
+    RULES.iter().find(|rule| rule.fits([m, n, batches])).map_or(FEW, |rule| rule.tile)
 }
 
 /// The tile of a problem: the table's, or that of a verdict.
 fn tuned(caps: &Caps, problem: &MatMulDense) -> Tile {
     let Params { m, n, k, b_k, batches, .. } = problem.params;
-    let tile = choose(m, n, batches);
-    let table = RULES.iter().position(|rule| rule.tile == tile).unwrap_or(RULES.len() - 1);
     let stored = [problem.a.1.id(), problem.b.1.id()];
     // Neighbours along a row of b or along a column of it: that decides how b is read.
     let b = if b_k == 1 { "transposed " } else { "" };
     let key = format_args!("mat_mul_dense {} {} {b}{n}x{k} x {}", stored[0], stored[1], class_of(m));
-    RULES[caps.tuned.row(key, table, &|row| row < RULES.len())].tile
+    caps.tuned.choose(key, RULES, |rule| rule.tile, &|_| true, &|rule| rule.fits([m, n, batches]))
 }
 
 /// Whether products run in f16 on this device; products of few rows never do, since they are limited by memory.
@@ -282,9 +286,8 @@ pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> 
     if fast && tile != FEW {
         kernel = kernel.named("fast").enable("f16");
     }
-    let tiles = params.m.div_ceil(tile.rows) * params.n.div_ceil(tile.cols) * params.batches;
     let buffers = [a.0, b.0, b.0, bias.unwrap_or(dummy), residual.unwrap_or(dummy), problem.y];
-    Dispatch::new(kernel, params, &buffers, grid_1d(tiles))
+    Dispatch::new(kernel, params, &buffers, grid_1d(tile.count([params.m, params.n, params.batches])))
 }
 
 #[cfg(test)]

@@ -123,10 +123,9 @@ impl Tiles {
     pub fn new(caps: &Caps, counts: Counts, tokens: u32, plan: Slice) -> Self {
         let Counts { experts, used } = counts;
         let average = (tokens * used).div_ceil(experts);
-        let table = RULES.iter().position(|rule| average <= rule.max_average).unwrap_or(RULES.len() - 1);
         let key = format_args!("mat_mul_experts {used}/{experts} x {}", class_of(tokens));
-        let row = caps.tuned.row(key, table, &|row| row < RULES.len());
-        Self { counts, tokens, plan, tile: RULES[row].tile }
+        let tile = caps.tuned.choose(key, RULES, |rule| rule.tile, &|_| true, &|rule| average <= rule.max_average);
+        Self { counts, tokens, plan, tile }
     }
 
     /// Word of the plan where the entries start.

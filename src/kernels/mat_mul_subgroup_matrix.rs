@@ -72,9 +72,8 @@ pub struct Subgroups {
 /// The matrices for W and up to `tokens` rows of x: the table's, or those of a verdict.
 pub fn choose(caps: &Caps, weights: &Matrix, tokens: u32) -> Matrices {
     let Matrix { ty, rows, cols, .. } = weights;
-    let table = RULES.iter().position(|rule| *rows >= rule.min_rows).unwrap_or(RULES.len() - 1);
     let problem = format_args!("mat_mul_subgroup_matrix {} {rows}x{cols} x {}", ty.key(), class_of(tokens));
-    RULES[caps.tuned.row(problem, table, &|row| row < RULES.len())].matrices
+    caps.tuned.choose(problem, RULES, |rule| rule.matrices, &|_| true, &|rule| *rows >= rule.min_rows)
 }
 
 /// Whether this kernel can take a matrix: f16 has the range of its weights, and its rows are whole blocks.

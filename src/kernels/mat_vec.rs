@@ -211,17 +211,12 @@ pub static COLUMNS_SHAPES: [Shape; 2] = [
 /// The shape for a matrix `[rows, cols]` on a device: the table's, or that of a verdict.
 pub fn choose(caps: &Caps, ty: GgmlType, rows: u32, cols: u32) -> Shape {
     let fits = |rule: &Rule| {
-        rule.can_run(caps, ty)
-            && (!rule.shape.limbs || limbs_pay(caps))
+        (!rule.shape.limbs || limbs_pay(caps))
             && rows >= rule.min_rows
             && (rule.min_blocks..=rule.max_blocks).contains(&cols.div_ceil(BLOCK))
     };
-    let table = RULES.iter().position(fits).unwrap_or(RULES.len() - 1);
-    // Rows with the same shape are one.
-    let first = |row: usize| RULES.iter().position(|rule| rule.shape == RULES[row].shape).unwrap_or(row);
-    let can = |row: usize| RULES.get(row).is_some_and(|rule| rule.can_run(caps, ty)) && first(row) == row;
-    let row = caps.tuned.row(format_args!("mat_vec {} {rows}x{cols}", ty.key()), first(table), &can);
-    RULES[row].shape
+    let problem = format_args!("mat_vec {} {rows}x{cols}", ty.key());
+    caps.tuned.choose(problem, RULES, |rule| rule.shape, &|rule| rule.can_run(caps, ty), &fits)
 }
 
 /// Vendors on whose GPUs limbs were timed (H200: 4-bit weights are read 1.5 times as fast).

@@ -163,12 +163,8 @@ fn choose(caps: &Caps, problem: &ExpertProduct) -> Shape {
     let choices = if matches!(problem.epilogue, Epilogue::Sum { .. }) { problem.counts.used } else { 1 };
     let blocks = choices * cols.div_ceil(BLOCK);
     let can_run = |rule: &Rule| !rule.subgroups || has_subgroups(caps, rule.shape.wg_size);
-    let table = RULES.iter().position(|rule| can_run(rule) && blocks >= rule.min_blocks).unwrap_or(RULES.len() - 1);
     let key = format_args!("mat_vec_experts {} {}x{cols}", ty.key(), problem.matrix_rows());
-    // Rows with the same shape are one.
-    let first = |row: usize| RULES.iter().position(|rule| rule.shape == RULES[row].shape).unwrap_or(row);
-    let can = |row: usize| RULES.get(row).is_some_and(can_run) && first(row) == row;
-    RULES[caps.tuned.row(key, first(table), &can)].shape
+    caps.tuned.choose(key, RULES, |rule| rule.shape, &can_run, &|rule| blocks >= rule.min_blocks)
 }
 
 /// The dispatches, one per shard, for `tokens` rows of a pass. `dummy` is bound where there is no bias: 16 bytes, not

@@ -57,9 +57,27 @@ impl Tuned {
         self.0.borrow_mut().asked.take().unwrap_or_default()
     }
 
+    /// What `choice` gives for a row of a table: for the first row that holds for a problem, which is one that
+    /// `can_run` and `fits`, or for the verdict's, if that one can run. The last row holds for every problem. A verdict
+    /// names the first of the rows with the same choice.
+    pub(crate) fn choose<R, C: PartialEq>(
+        &self,
+        problem: Arguments<'_>,
+        rules: &[R],
+        choice: fn(&R) -> C,
+        can_run: &dyn Fn(&R) -> bool,
+        fits: &dyn Fn(&R) -> bool,
+    ) -> C {
+        let holds = |rule: &R| can_run(rule) && fits(rule);
+        let table = rules.iter().position(holds).unwrap_or(rules.len() - 1);
+        let first = |row: usize| rules.iter().position(|rule| choice(rule) == choice(&rules[row])).unwrap_or(row);
+        let can = |row: usize| rules.get(row).is_some_and(can_run) && first(row) == row;
+        choice(&rules[self.row(problem, first(table), &can)])
+    }
+
     /// The row for a problem: that of the verdict, if there is one which `can` run, else the `table`'s. `can` is false
     /// for numbers of no row.
-    pub fn row(&self, problem: Arguments<'_>, table: usize, can: &dyn Fn(usize) -> bool) -> usize {
+    fn row(&self, problem: Arguments<'_>, table: usize, can: &dyn Fn(usize) -> bool) -> usize {
         let State { lines, asked } = &mut *self.0.borrow_mut();
         if lines.is_empty() && asked.is_none() {
             return table;
