@@ -149,7 +149,7 @@ export abstract class Dispatcher extends Gpu {
     const handles = guarded(() => {
       const number = this.#numberOf(label, code, Object.keys(run.constants).join(','), ids.length, run.made);
       return this.engine.dispatch(number, constants, of_x, of_y, words);
-    });
+    }, call);
     return handles.map((handle) => this.keep(new Tensor(this, handle)));
   }
 

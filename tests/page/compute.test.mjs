@@ -110,6 +110,7 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
       broadcast: () => gpu.fuse([...Array(6).fill(line), gpu.zeros([4, 7])], (x) => x),
       inPlace: () => gpu.fuse(Array(7).fill(line), (x) => x, { inPlace: true }),
       detrend: () => gpu.welch(line, { detrend: 'mean' }),
+      huge: () => gpu.upsample(line, { scale: 100_000_000 }),
     };
     const outcome = (call) => {
       try {
@@ -155,6 +156,7 @@ test('wrong shapes, types and options name the operation and both numbers', asyn
     steps: /fuse: the expression has 512 steps, at most 256 are possible/,
     broadcast: /fuse: .*\[4, 7\] f32 do not broadcast: along an axis, 3 and 4/,
     inPlace: /fuse: inPlace takes up to 6 tensors and 16 steps, found more/,
+    huge: /upsample: a tensor of shape \[2, 3, 700000000\] f32: /,
     tensor: /hardSwish: x must be a tensor, found an array of 2/,
   };
   for (const [name, pattern] of Object.entries(expected)) {
