@@ -2,6 +2,7 @@
 //! lays them out.
 
 use std::collections::{BTreeSet, HashMap};
+use std::future::Ready;
 use std::rc::Rc;
 
 use super::embedder::GpuEmbedder;
@@ -228,14 +229,14 @@ impl<'a> GpuModelBuilder<'a> {
     /// # Errors
     /// Those of [`Self::finish`].
     pub async fn finish_any(self) -> Result<GpuRun> {
-        self.finish_tuned(async |_| String::new()).await
+        self.finish_tuned(None::<fn(Tuning) -> Ready<String>>).await
     }
 
-    /// The same, with the verdicts on kernels whose lines `tune` gives; embedders have no choice.
+    /// The same, with the verdicts on kernels whose lines `tune`, if there is any, gives; embedders have no choice.
     ///
     /// # Errors
     /// Those of [`Self::finish`].
-    pub async fn finish_tuned(self, tune: impl AsyncFnOnce(Tuning) -> String) -> Result<GpuRun> {
+    pub async fn finish_tuned(self, tune: Option<impl AsyncFnOnce(Tuning) -> String>) -> Result<GpuRun> {
         if self.model.rows.is_none() && self.cached_tensor().is_some() {
             return Err(Error::invalid_argument(
                 "a table of which some rows are on the GPU has no source of the others",
@@ -253,11 +254,13 @@ impl<'a> GpuModelBuilder<'a> {
         let model: Rc<GpuModel> = model.into();
         let mut run = match run {
             RunPlan::Session(mut plan) => {
-                model.ensure_rows(&[0]).await?;
-                let lines = tune(Tuning::new(&model, &run_table, &plan.buffers)).await;
-                if !lines.is_empty() {
-                    model.caps.tuned.set(&lines);
-                    plan.lists = Forward::new(&model.program, &model.caps, &model.weights, &plan.buffers).lists();
+                if let Some(tune) = tune {
+                    model.ensure_rows(&[0]).await?;
+                    let lines = tune(Tuning::new(&model, &run_table, &plan.buffers)).await;
+                    if !lines.is_empty() {
+                        model.caps.tuned.set(&lines);
+                        plan.lists = Forward::new(&model.program, &model.caps, &model.weights, &plan.buffers).lists();
+                    }
                 }
                 GpuRun::Session(GpuSession::assemble(model, plan, run_table).await?.into())
             }

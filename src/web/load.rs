@@ -268,7 +268,8 @@ impl Job<'_> {
         progress.stage("upload", progress.loaded, progress.loaded)?;
         device.finish().await.map_err(to_js)?;
         progress.stage("compile", 0, 1)?;
-        let run = builder.finish_tuned(async |tuning| tune(choose, &key, tuning).await).await.map_err(to_js)?;
+        let choose = choose.map(|choose| async move |tuning| tune(&choose, &key, tuning).await);
+        let run = builder.finish_tuned(choose).await.map_err(to_js)?;
         progress.stage("compile", 1, 1)?;
         Ok(match run {
             GpuRun::Session(session) => Run::Text(AnySession::of_gpu(*session)),

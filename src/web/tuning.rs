@@ -56,8 +56,7 @@ impl DeviceHandle {
 
 /// Lets a function of JavaScript choose: it takes a [`DeviceHandle`] of the model and `key`, and gives a promise of the
 /// lines of its verdicts. Where it fails, no table changes.
-pub async fn tune(choose: Option<Function>, key: &JsValue, tuning: Tuning) -> String {
-    let Some(choose) = choose else { return String::new() };
+pub async fn tune(choose: &Function, key: &JsValue, tuning: Tuning) -> String {
     let handle = DeviceHandle { device: tuning.device(), tuning: Some(Rc::new(tuning)) };
     let lines = choose.call2(&JsValue::NULL, &handle.into(), key).unwrap_or_default();
     JsFuture::from(Promise::resolve(&lines)).await.unwrap_or_default().as_string().unwrap_or_default()
