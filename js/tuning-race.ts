@@ -4,7 +4,7 @@
 
 /** A way to compute something: dispatches that can be run around and around. @internal */
 export interface Runner {
-  /** Dispatches once around. */
+  /** Dispatches once around; one of none has no turn. */
   readonly length: number;
   /** Submits `count` of them, from number `first` on. */
   submit(first: number, count: number): void;
@@ -58,8 +58,8 @@ export async function race(runners: readonly Runner[], clock: Clock, terms = ONE
   };
   const warm: number[] = [];
   for (const runner of runners) {
-    runner.submit(0, 1); // compiles
-    warm.push(await run(runner));
+    if (runner.length > 0) runner.submit(0, 1); // compiles
+    warm.push(runner.length > 0 ? await run(runner) : Infinity);
   }
   const racing = runners.map((_, number) => number).filter((n) => n === 0 || time(warm, n) < HOPELESS * time(warm, 0));
   const times = runners.map((): number[] => []);

@@ -49,8 +49,8 @@ impl Tuning {
     }
 
     /// Makes a list ready: that of decode or of a chunk of prefill under these verdicts, all of it, or what is not in
-    /// the list under the verdicts `but`. Its number, and how many dispatches it has. Lists that are made at the same
-    /// time compile at the same time.
+    /// the list under the verdicts `but`. Its number, and how many dispatches it has: none where the browser refuses a
+    /// shader. Lists that are made at the same time compile at the same time.
     pub async fn make(&self, lines: &str, but: Option<&str>, many: bool) -> Result<[u32; 2]> {
         let mut list = self.dispatches(&Tuned::of(lines), many);
         if let Some(but) = but {
@@ -64,7 +64,9 @@ impl Tuning {
         }
         let device = &self.model.device;
         let pipelines = device.compile_ahead(list.iter().map(|dispatch| &dispatch.kernel));
-        device.finish_ahead(pipelines).await;
+        if !device.finish_ahead(pipelines).await {
+            return Ok([0; 2]);
+        }
         let ready = CommandList::record(device, &list, &self.table)?;
         let mut lists = self.lists.borrow_mut();
         lists.push((ready, many));

@@ -33,6 +33,13 @@ test('the fastest wins, by how much it is faster', async () => {
   assert.deepEqual(await race(runners, clock), { winner: 2, speedup: 2 });
 });
 
+test('a runner without dispatches has no turn', async () => {
+  const { runners, clock, counts } = field([2, 3]);
+  runners.push({ length: 0, submit: () => assert.fail('nothing to submit') });
+  assert.deepEqual(await race(runners, clock), { winner: 0, speedup: 1 });
+  assert.ok(counts.every((count) => count > 0));
+});
+
 test('what is hardly faster does not win', async () => {
   const { runners, clock } = field([1, 0.96, 1.01]);
   assert.deepEqual(await race(runners, clock), { winner: 0, speedup: 1 });

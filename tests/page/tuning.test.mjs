@@ -166,6 +166,19 @@ test('a row that is fast and wrong is not chosen', async (t) => {
   assert.deepEqual(again.ids, right.ids);
 });
 
+/** What no browser compiles, in the text of the shader whose rows are not split. */
+const REFUSED = { from: 'write_row(row, sums[at],', to: 'write_row(row, unknown_name,' };
+
+test('a row that the browser refuses is not chosen, and the model loads', async (t) => {
+  const { load: sound } = await openCounted(t, SPLIT_IS_SLOW);
+  const right = await sound({});
+  const { load } = await openCounted(t, SPLIT_IS_SLOW, REFUSED);
+  const tuned = await load({ tune: true });
+  assert.deepEqual([tuned.tuning.verdict, tuned.tuning.problems, tuned.tuning.changed], ['table', 1, []]);
+  assert.equal(tuned.selfCheck.verdict, 'passed');
+  assert.deepEqual([tuned.ran, tuned.ids, tuned.warnings], [right.ran, right.ids, []]);
+});
+
 test('tuning stops where the load does', async (t) => {
   const page = await site.open('/blank');
   t.after(() => page.close());
@@ -250,6 +263,14 @@ test('a product that is fast and wrong does not win', async (t) => {
   const { before, tuning, after } = await page.evaluate(PRODUCTS, SOME.slice(0, 1));
   assert.deepEqual([tuning.verdict, tuning.changed], ['table', []]);
   assert.deepEqual(after, before);
+});
+
+test('a product whose shader the browser refuses does not win, and leaves no error', async (t) => {
+  const { page } = await openCounted(t, SPLIT_IS_SLOW, REFUSED);
+  const { before, tuning, after } = await page.evaluate(PRODUCTS, SOME.slice(0, 1));
+  assert.deepEqual([tuning.verdict, tuning.changed], ['table', []]);
+  assert.deepEqual(after, before);
+  assert.deepEqual(page.crashes, []);
 });
 
 test('products that do not fit are told apart, and every type has scratch tensors', async (t) => {

@@ -44,13 +44,15 @@ impl Device {
         Ahead { keys: new.iter().map(|kernel| kernel.key()).collect(), promise: Some(promise) }
     }
 
-    /// Waits for what was started, which the first use of each kernel then takes.
-    pub async fn finish_ahead(&self, Ahead { keys, promise }: Ahead) {
-        let Some(promise) = promise else { return };
+    /// Waits for what was started, which the first use of each kernel then takes. Whether all of it compiled.
+    pub async fn finish_ahead(&self, Ahead { keys, promise }: Ahead) -> bool {
+        let Some(promise) = promise else { return true };
         let made = JsFuture::from(promise).await.unwrap_or_else(|_| js_sys::Array::new().into());
         let made = js_sys::Array::from(&made);
+        let is_whole = made.length() as usize == keys.len() && made.iter().all(|made| made.is_object());
         let good = keys.into_iter().zip(made.iter()).filter(|(_, made)| made.is_object());
         self.compiled.0.borrow_mut().extend(good);
+        is_whole
     }
 }
 
