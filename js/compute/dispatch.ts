@@ -76,6 +76,10 @@ export const gridOf = (elements: number): [number, number, number] => grid(Math.
 export const asF32 = (gpu: Gpu, x: Tensor): FloatTensor =>
   x.dtype === 'f32' ? (x as FloatTensor) : (gpu.cast(x, 'f32') as FloatTensor);
 
+/** x under another shape, without a copy where it has that already. @internal */
+export const shaped = (gpu: Gpu, x: Tensor, shape: readonly number[]): Tensor =>
+  x.shape.join() === shape.join() ? x : gpu.reshape(x, shape);
+
 /** `Gpu` with a way to run shaders. */
 export abstract class Dispatcher extends Gpu {
   /** By text, then by what else makes a shader. */

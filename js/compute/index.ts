@@ -8,10 +8,10 @@
  * const gpu = await Gpu.create();
  * const y = gpu.maxPool2d(gpu.hardSwish(image), { kernel: 2 });
  */
-import { NeighbourOperations } from './neighbours.js';
+import { AttentionOperations } from './attention.js';
 
 /** A GPU device with the operations of `Gpu` of `webgguf`, and those of this entry. Models take it as `gpu`, too. */
-export class Gpu extends NeighbourOperations {
+export class Gpu extends AttentionOperations {
   static override async create(): Promise<Gpu> {
     // biome-ignore lint/complexity/noThisInStatic: it makes an instance of the class that it is called on
     return (await super.create()) as Gpu;

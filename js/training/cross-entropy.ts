@@ -5,7 +5,7 @@ import { invalidArgument } from '../errors.js';
 import type { Expression } from '../expression.js';
 import { show } from '../options.js';
 import { type FloatTensor, Tensor } from '../tensor.js';
-import { shaped } from './fit.js';
+import { shaped } from '../compute/dispatch.js';
 import { AttentionGradients } from './attention.js';
 import type { Call, Given } from './tape.js';
 

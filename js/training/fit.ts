@@ -1,16 +1,12 @@
 /**
  * From the gradient of a broadcast tensor to that of the tensor.
  */
+import { shaped } from '../compute/dispatch.js';
 import type { Gpu } from '../gpu.js';
 import type { Tensor } from '../tensor.js';
 
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 const isSame = (a: readonly number[], b: readonly number[]): boolean => a.join() === b.join();
-
-/** x under another shape, without a copy where it has that already. */
-export function shaped(gpu: Gpu, x: Tensor, shape: readonly number[]): Tensor {
-  return isSame(x.shape, shape) ? x : gpu.reshape(x, shape);
-}
 
 /** x of the given shape: summed over axes that were repeated there, repeated along axes that were summed. */
 export function fitted(gpu: Gpu, x: Tensor, shape: readonly number[]): Tensor {

@@ -7,7 +7,7 @@ import type { AvgPoolOptions, GroupNormOptions, PadOptions, PoolOptions, Upsampl
 import * as shaders from '../compute/shaders.js';
 import type { FloatTensor, Tensor } from '../tensor.js';
 import { ConvolutionGradients } from './convolution.js';
-import { shaped } from './fit.js';
+import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';
 import type { Rule } from './tape.js';

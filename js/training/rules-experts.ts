@@ -3,7 +3,7 @@
  */
 import { isQuantised } from '../dtypes.js';
 import type { Tensor } from '../tensor.js';
-import { shaped } from './fit.js';
+import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';
 import { savedInputs } from './rules-matrix.js';
 import type { Given, Rule } from './tape.js';

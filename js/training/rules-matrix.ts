@@ -3,7 +3,7 @@
  */
 import type { MatmulOptions } from '../gpu-matrix.js';
 import type { Tensor } from '../tensor.js';
-import { shaped } from './fit.js';
+import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';
 import { input } from './rules-movement.js';
 import type { Call, Given, Rule } from './tape.js';

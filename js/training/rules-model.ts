@@ -1,9 +1,10 @@
 /**
  * Gradients of operations of language models.
  */
-import type { AttentionOptions, HeadLayout, RopeOptions } from '../gpu-model.js';
+import { headsOf } from '../compute/attention.js';
+import { shaped } from '../compute/dispatch.js';
+import type { AttentionOptions, RopeOptions } from '../gpu-model.js';
 import type { Tensor } from '../tensor.js';
-import { shaped } from './fit.js';
 import type { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';
 import { input } from './rules-movement.js';
@@ -34,7 +35,7 @@ export const ropeRule: Rule = (call) => {
 /** softmax(q·kᵀ) · v, with the scores stored: what the kernel does not keep is computed again. */
 export const attentionRule = composed((gpu, { q, k, v, mask }, { options }) => {
   const { layout = 'bhsd', causal = false, window, scale, softCap } = options as AttentionOptions;
-  const [queries, keys, values] = [q, k, v].map((x) => heads(gpu, x as Tensor, layout)) as [Tensor, Tensor, Tensor];
+  const [queries, keys, values] = [q, k, v].map((x) => headsOf(gpu, x as Tensor, layout)) as [Tensor, Tensor, Tensor];
   const [batch, count, rows, dim] = queries.shape as [number, number, number, number];
   const [, kvHeads, columns] = keys.shape as [number, number, number];
   const grouped = [batch, kvHeads, count / kvHeads, rows];
@@ -53,18 +54,6 @@ export const attentionRule = composed((gpu, { q, k, v, mask }, { options }) => {
   return shaped(gpu, own, (q as Tensor).shape);
 });
 
-/** x as [batch, head, position, dim]. */
-export function heads(gpu: RecordingGpu, x: Tensor, layout: HeadLayout): Tensor {
-  const whole = shaped(gpu, x, withFour(x, layout));
-  return layout === 'bhsd' ? whole : gpu.transpose(whole, SWAPPED);
-}
-
-/** Batch, heads, positions and dim of x. */
-export function axesOfHeads(x: Tensor, layout: HeadLayout): [number, number, number, number] {
-  const [batch, a, b, dim] = withFour(x, layout) as [number, number, number, number];
-  return layout === 'bhsd' ? [batch, a, b, dim] : [batch, b, a, dim];
-}
-
 /** Softmax wants a mask with the last axis in full. */
 function wide(gpu: RecordingGpu, mask: Tensor | undefined, columns: number): Tensor | undefined {
   if (!mask || mask.shape.at(-1) === columns) return mask;
@@ -80,9 +69,3 @@ function windowMask(gpu: RecordingGpu, rows: number, columns: number, window: nu
   const keys = gpu.tensor(Float32Array.from({ length: columns }, (_, column) => column));
   return gpu.fuse([keys, gpu.tensor(first, [rows, 1])], (key, least) => key.less(least).where(HIDDEN, 0));
 }
-
-const withFour = ({ shape }: Tensor, layout: HeadLayout): number[] => {
-  // A single head has no axis: it stands before the positions, or behind them.
-  if (shape.length === 2 && layout === 'bshd') return [1, shape[0] as number, 1, shape[1] as number];
-  return [...Array<number>(4 - shape.length).fill(1), ...shape];
-};

@@ -2,7 +2,7 @@
  * Gradients of operations that move elements: they go back to where their elements came from.
  */
 import type { Tensor } from '../tensor.js';
-import { shaped } from './fit.js';
+import { shaped } from '../compute/dispatch.js';
 import type { Call, Rule } from './tape.js';
 
 /** An axis counted from the first. */

@@ -4,7 +4,7 @@
 import { invalidArgument } from '../errors.js';
 import type { NormOptions, SoftmaxOptions } from '../gpu-rows.js';
 import type { FloatTensor, Tensor } from '../tensor.js';
-import { shaped } from './fit.js';
+import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';
 import { axisOf, input } from './rules-movement.js';
 import type { Call, Given, Rule } from './tape.js';

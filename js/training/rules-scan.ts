@@ -2,7 +2,7 @@
  * Gradients of recurrences.
  */
 import type { Tensor } from '../tensor.js';
-import { shaped } from './fit.js';
+import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';
 import { savedInputs } from './rules-matrix.js';
 import { input } from './rules-movement.js';

@@ -142,6 +142,33 @@ function neighbours({ shape, values }, options, isSame = false) {
   ];
 }
 
+/** Attention over many queries: those of sizes.queries, of all heads that share keys, are more than a tile has. */
+function attended(sizes, { masked, dtype, ...options } = {}) {
+  const { batch, heads, shared, queries, keys, dim } = sizes;
+  const ordered = (heads, positions) =>
+    options.layout === 'bshd' ? [batch, positions, heads, dim] : [batch, heads, positions, dim];
+  const [q, k, v] = [ordered(heads, queries), ordered(shared, keys), ordered(shared, keys)].map(numbers);
+  // The first query sees no key, the others not those of which a number is below a half.
+  const hide = (value, i) => (i < keys || value < -0.5 ? -Infinity : value);
+  const mask = masked && { shape: [queries, keys], values: numbers([queries, keys], 3).values.map(hide) };
+  return [
+    'attention',
+    (gpu) => {
+      let tiles = 0;
+      const { inTiles } = gpu;
+      gpu.inTiles = (...given) => {
+        tiles += 1;
+        return inTiles.apply(gpu, given);
+      };
+      const given = [upload(gpu, q), upload(gpu, k, dtype), upload(gpu, v, dtype)];
+      const y = gpu.attention(...given, { ...options, ...(mask && { mask: upload(gpu, mask) }) });
+      delete gpu.inTiles;
+      if (tiles !== 1) throw new Error('these queries are not many');
+      return [[y, { shape: q.shape, values: reference.attention(sizes, [q, k, v, mask], options), limit: 1e-5 }]];
+    },
+  ];
+}
+
 /** Points with few different numbers, many of which are equally near. */
 const grainy = (shape) => {
   const { values } = numbers(shape, 3);
@@ -371,6 +398,13 @@ function long(length) {
 }
 
 export const CASES = [
+  attended({ batch: 32, heads: 8, shared: 8, queries: 65, keys: 33, dim: 20 }),
+  attended({ batch: 16, heads: 12, shared: 4, queries: 83, keys: 90, dim: 16 }, { causal: true, dtype: 'f16' }),
+  attended(
+    { batch: 9, heads: 32, shared: 16, queries: 35, keys: 67, dim: 24 },
+    { layout: 'bshd', masked: true, scale: 0.4, softCap: 2 },
+  ),
+  attended({ batch: 128, heads: 1, shared: 1, queries: 129, keys: 129, dim: 7 }, { window: 9 }),
   unary('hardSwish', undefined, (x) => (x * Math.min(Math.max(x + 3, 0), 6)) / 6),
   unary('leakyRelu', undefined, (x) => (x > 0 ? x : 0.01 * x)),
   unary('leakyRelu', { slope: 0.3 }, (x) => (x > 0 ? x : 0.3 * x)),

@@ -267,3 +267,31 @@ export function numeric(value) {
   }
   return own;
 }
+
+/** softmax(q · kᵀ · scale + mask) · v of q [batch, heads, queries, dim], in the order of `layout`. */
+export function attention({ batch, heads, shared, queries, keys, dim }, [q, k, v, mask], options) {
+  const { layout, causal, window, scale = dim ** -0.5, softCap } = options;
+  const values = new Float64Array(size(q.shape));
+  const place = (b, head, of, position, length) =>
+    dim * (layout === 'bshd' ? (b * length + position) * of + head : (b * of + head) * length + position);
+  for (let row = 0; row < batch * heads * queries; row += 1) {
+    const [b, head, query] = [Math.floor(row / heads / queries), Math.floor(row / queries) % heads, row % queries];
+    const [at, own] = [place(b, head, heads, query, queries), Math.floor((head * shared) / heads)];
+    const last = query + keys - queries;
+    const scores = Array.from({ length: keys }, (_, key) => {
+      if (causal || window ? key > last || key <= last - (window ?? Infinity) : false) return -Infinity;
+      const from = place(b, own, shared, key, keys);
+      let score = 0;
+      for (let i = 0; i < dim; i += 1) score += q.values[at + i] * k.values[from + i] * scale;
+      return (softCap ? softCap * Math.tanh(score / softCap) : score) + (mask?.values[query * keys + key] ?? 0);
+    });
+    const most = Math.max(...scores);
+    const weights = scores.map((score) => (score === -Infinity ? 0 : Math.exp(score - most)));
+    const sum = weights.reduce((total, weight) => total + weight, 0);
+    weights.forEach((weight, key) => {
+      const from = place(b, own, shared, key, keys);
+      for (let i = 0; i < dim && weight > 0; i += 1) values[at + i] += (weight / sum) * v.values[from + i];
+    });
+  }
+  return Array.from(values);
+}
