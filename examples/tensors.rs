@@ -1,5 +1,5 @@
 //! Tensors on the GPU from Rust, on any driver for Vulkan, Metal or DirectX 12:
-//! `cargo run --features tensors --example tensors`.
+//! `cargo run --example tensors`.
 
 use webgguf::{Device, Result, SinkhornOptions, Tensor};
 

@@ -30,6 +30,8 @@ import { withoutExports, withShortImports } from './wasm_names.mjs';
 import { findBindgen, findToolchain, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 
 export const DIST = path.join(ROOT, 'dist');
+/** For Cargo: without the crate's face for Rust, which pages do not use. */
+export const BARE = ['--no-default-features'];
 /**
  * Bytes of WebAssembly and JavaScript after gzip that `webgguf` may have: what its main entry point imports or fetches,
  * without the WebAssembly for grammars.
@@ -141,7 +143,7 @@ export async function buildHarness({ quiet = false } = {}) {
 }
 
 async function buildHarnessWasm({ bin }) {
-  const cargo = ['build', '--quiet', '--features', 'harness', '--target', TARGET, '--lib'];
+  const cargo = ['build', '--quiet', ...BARE, '--features', 'harness', '--target', TARGET, '--lib'];
   await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
   const built = path.join(ROOT, 'target', TARGET, 'debug', 'webgguf.wasm');
   fs.rmSync(HARNESS, { recursive: true, force: true });
@@ -178,7 +180,7 @@ async function buildGrammar({ bin }) {
 
 async function buildWasm({ bin }) {
   const flags = `target.${TARGET}.rustflags=${JSON.stringify(remapFlags())}`;
-  const cargo = ['build', '--release', '--target', TARGET, '--lib', '--config', flags];
+  const cargo = ['build', '--release', ...BARE, '--target', TARGET, '--lib', '--config', flags];
   await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
   for (const file of ENGINE_FILES) fs.rmSync(path.join(ROOT, file), { recursive: true, force: true });
   await bind(BUILT, PKG);

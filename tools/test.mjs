@@ -9,6 +9,7 @@ import path from 'node:path';
 import { findBrowser, findDriver } from './browser.mjs';
 import {
   ARITHMETIC_BUDGET,
+  BARE,
   build,
   buildHarness,
   core,
@@ -82,7 +83,7 @@ async function host() {
   const cargo = which('cargo', [path.join(cargoHome(), 'bin')]);
   const env = { ...rustEnv(path.dirname(cargo)), RUST_BACKTRACE: '1' };
   const hasDriver = findDriverManifest() !== null;
-  const args = ['test', '--features', hasDriver ? 'harness,tensors' : 'harness'];
+  const args = ['test', ...BARE, '--features', hasDriver ? 'harness,tensors' : 'harness'];
   // The driver's libraries are for the tests alone, not for the compiler.
   await run(cargo, [...args, '--no-run'], { env, timeoutMs: SUITE_MS });
   const options = { env: { ...env, ...driverEnv() }, timeoutMs: SUITE_MS };
@@ -125,6 +126,7 @@ async function browser() {
     '--mode',
     'no-install',
     '--',
+    ...BARE,
     '--features',
     'harness',
     '--test',

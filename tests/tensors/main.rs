@@ -1,5 +1,5 @@
 //! Tensors from Rust: every operation against its reference, on odd shapes. Natively:
-//! `cargo test --features harness,tensors --test tensors`; in a browser as the other tests for wasm32.
+//! `cargo test --features harness --test tensors`; in a browser as the other tests for wasm32.
 #![cfg(all(feature = "harness", feature = "tensors"))]
 
 mod bench;
