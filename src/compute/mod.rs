@@ -24,20 +24,20 @@ use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{Dispatch, Grid, Kernel, KernelSpec, grid_1d};
 use crate::tensor::{DType, Tensor};
 
-/// Cases of all kernels, in one order.
-pub fn cases(caps: &Caps) -> Vec<Case> {
-    let random = &mut Random::new(13);
-    let mut cases = pool::cases(caps, random);
-    cases.extend(pad::cases(caps, random));
-    cases.extend(upsample::cases(caps, random));
-    cases.extend(group_norm::cases(caps, random));
-    cases.extend(conv::cases(caps, random));
-    cases.extend(fft::cases(caps, random));
-    cases.extend(welch::cases(caps, random));
-    cases.extend(peaks::cases(caps, random));
-    cases.extend(knn::cases(caps, random));
-    cases.extend(pool_grad::cases(caps, random));
-    cases.extend(attention::cases(caps, random));
+/// Cases of all kernels, in one order; each family has random numbers of its own from this seed.
+pub fn cases(caps: &Caps, seed: u64) -> Vec<Case> {
+    let of = |family: &str| Random::of(seed, family);
+    let mut cases = pool::cases(caps, &mut of("compute/pool"));
+    cases.extend(pad::cases(caps, &mut of("compute/pad")));
+    cases.extend(upsample::cases(caps, &mut of("compute/upsample")));
+    cases.extend(group_norm::cases(caps, &mut of("compute/group_norm")));
+    cases.extend(conv::cases(caps, &mut of("compute/conv")));
+    cases.extend(fft::cases(caps, &mut of("compute/fft")));
+    cases.extend(welch::cases(caps, &mut of("compute/welch")));
+    cases.extend(peaks::cases(caps, &mut of("compute/peaks")));
+    cases.extend(knn::cases(caps, &mut of("compute/knn")));
+    cases.extend(pool_grad::cases(caps, &mut of("compute/pool_grad")));
+    cases.extend(attention::cases(caps, &mut of("compute/attention")));
     cases
 }
 

@@ -36,9 +36,9 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.push(decode_case(random, heads(32, 2, 32), none, 40));
     cases.push(decode_case(random, heads(8, 1, 256), none, 131));
     cases.extend(several(random));
-    cases.extend(with_sinks(&mut Random::new(2)));
+    cases.extend(with_sinks(random));
     cases.extend(rings(random));
-    cases.extend(quantised(&mut Random::new(3)));
+    cases.extend(quantised(random));
     cases.extend(
         [(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1), (3, 5, 400)].map(|shape| merge_case(random, shape)),
     );

@@ -15,6 +15,16 @@ impl Random {
         Self(seed)
     }
 
+    /// The generator for the family `name` of cases. Each has its own, so that a new case of one family leaves the
+    /// numbers of all others as they are.
+    pub fn of(seed: u64, name: &str) -> Self {
+        // FNV-1a spreads names over 64 bits; what splitmix64 makes of the sum with the seed is where the stream starts,
+        // so that the streams of near seeds do not overlap.
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
+        Self(Self(hash.wrapping_add(seed)).bits())
+    }
+
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -84,5 +94,24 @@ fn set_numbers(ty: GgmlType, block: &mut [u8], size: f32) {
     for (field, share) in ty.format().numbers.iter().zip(SHARES.into_iter().cycle()) {
         let share = if field.encoding == NumberEncoding::UE4M3 { share } else { 1.0 };
         field.set(block, share * size / field.times);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_family_and_every_seed_has_its_own_numbers() {
+        let streams = ["rope", "rope_kv", "compute/pool", "pool", ""].map(|name| [1, 2, 3].map(|seed| (seed, name)));
+        let numbers = |&(seed, name): &(u64, &str)| {
+            let mut random = Random::of(seed, name);
+            (0..100).map(|_| random.bits()).collect::<Vec<_>>()
+        };
+        let seen: BTreeSet<u64> = streams.as_flattened().iter().flat_map(numbers).collect();
+        assert_eq!(seen.len(), 15 * 100, "two streams overlap");
+        assert_eq!(Random::of(1, "rope").bits(), Random::of(1, "rope").bits());
     }
 }

@@ -19,7 +19,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.push(done_case(random));
     cases.push(scaled_case(random));
     cases.extend([false, true].map(|first| places_case(random, first)));
-    cases.push(slots_case(&mut Random::new(11)));
+    cases.push(slots_case(random));
     cases.extend(GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised()).map(|ty| subnormal_case(random, ty)));
     cases
 }

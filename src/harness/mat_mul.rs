@@ -21,8 +21,7 @@ pub fn cases(random: &mut Random, step: usize) -> Vec<Case> {
             cases.extend(turned.map(|(kind, cols)| case(random, (ty, cols), rule.tile, kind)));
         }
     }
-    // Numbers of its own: those of the cases after it stay the same.
-    cases.push(fewer_rows_case(&mut Random::new(1)));
+    cases.push(fewer_rows_case(random));
     cases
 }
 

@@ -207,50 +207,50 @@ pub fn all_cases(caps: &Caps, seed: u64) -> Vec<Case> {
     some_cases(caps, seed, 1)
 }
 
-/// The matrix kernels take every `step`th of their combinations.
+/// The matrix kernels take every `step`th of their combinations. Each family of cases has random numbers of its own.
 fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
-    let random = &mut Random::new(seed);
-    let mut cases = repack::cases(random);
+    let of = |family: &str| Random::of(seed, family);
+    let mut cases = repack::cases(&mut of("repack"));
     cases.extend(fill::cases());
-    cases.extend(gather::cases(random));
+    cases.extend(gather::cases(&mut of("gather")));
     cases.extend(find_rows::cases());
-    cases.extend(gather_axis::cases(caps, random));
-    cases.extend(elementwise::cases(caps, random));
-    cases.extend(mat_vec::cases(caps, random, step));
-    cases.extend(mat_mul::cases(random, step));
-    cases.extend(mat_mul_int8::cases(caps, random));
-    cases.extend(mat_mul_subgroup_matrix::cases(caps, random));
-    cases.extend(mat_mul_dense::cases(caps, random));
-    cases.extend(mat_mul_blocks::cases(caps, &mut Random::new(13)));
-    cases.extend(mat_mul_grouped::cases(caps, random));
-    cases.extend(experts::cases(caps, &mut Random::new(7), step));
-    cases.extend(movement::cases(caps, random));
-    cases.extend(quantised::cases(caps, random));
-    cases.extend(norm::cases(random));
-    cases.extend(swiglu::cases(caps, random));
-    cases.extend(fused::cases(caps, random));
-    cases.extend(rope::cases(caps, random));
-    cases.extend(rope_batch::cases(random));
-    cases.extend(rope_kv::cases(random));
-    cases.extend(attention::cases(random));
-    cases.extend(attention_rotated::cases(&mut Random::new(5)));
-    cases.extend(attention_batch::cases(random));
-    cases.extend(attention_strided::cases(caps, random));
-    cases.extend(conv_causal::cases(random));
-    cases.extend(ssm_scan::cases(random));
-    cases.extend(kv_write::cases(caps, random));
-    cases.extend(pool::cases(random));
-    cases.extend(sample::cases(random));
-    cases.extend(masks::cases(&mut Random::new(11)));
-    cases.extend(softmax::cases(caps, random));
-    cases.extend(layer_norm::cases(caps, random));
-    cases.extend(reduce::cases(caps, random));
-    cases.extend(delta_net::cases(caps, random));
-    cases.extend(output_gate::cases(random));
-    cases.extend(selective_scan::cases(caps, random));
-    cases.extend(sinkhorn::cases(caps, random));
+    cases.extend(gather_axis::cases(caps, &mut of("gather_axis")));
+    cases.extend(elementwise::cases(caps, &mut of("elementwise")));
+    cases.extend(mat_vec::cases(caps, &mut of("mat_vec"), step));
+    cases.extend(mat_mul::cases(&mut of("mat_mul"), step));
+    cases.extend(mat_mul_int8::cases(caps, &mut of("mat_mul_int8")));
+    cases.extend(mat_mul_subgroup_matrix::cases(caps, &mut of("mat_mul_subgroup_matrix")));
+    cases.extend(mat_mul_dense::cases(caps, &mut of("mat_mul_dense")));
+    cases.extend(mat_mul_blocks::cases(caps, &mut of("mat_mul_blocks")));
+    cases.extend(mat_mul_grouped::cases(caps, &mut of("mat_mul_grouped")));
+    cases.extend(experts::cases(caps, &mut of("experts"), step));
+    cases.extend(movement::cases(caps, &mut of("movement")));
+    cases.extend(quantised::cases(caps, &mut of("quantised")));
+    cases.extend(norm::cases(&mut of("norm")));
+    cases.extend(swiglu::cases(caps, &mut of("swiglu")));
+    cases.extend(fused::cases(caps, &mut of("fused")));
+    cases.extend(rope::cases(caps, &mut of("rope")));
+    cases.extend(rope_batch::cases(&mut of("rope_batch")));
+    cases.extend(rope_kv::cases(&mut of("rope_kv")));
+    cases.extend(attention::cases(&mut of("attention")));
+    cases.extend(attention_rotated::cases(&mut of("attention_rotated")));
+    cases.extend(attention_batch::cases(&mut of("attention_batch")));
+    cases.extend(attention_strided::cases(caps, &mut of("attention_strided")));
+    cases.extend(conv_causal::cases(&mut of("conv_causal")));
+    cases.extend(ssm_scan::cases(&mut of("ssm_scan")));
+    cases.extend(kv_write::cases(caps, &mut of("kv_write")));
+    cases.extend(pool::cases(&mut of("pool")));
+    cases.extend(sample::cases(&mut of("sample")));
+    cases.extend(masks::cases(&mut of("masks")));
+    cases.extend(softmax::cases(caps, &mut of("softmax")));
+    cases.extend(layer_norm::cases(caps, &mut of("layer_norm")));
+    cases.extend(reduce::cases(caps, &mut of("reduce")));
+    cases.extend(delta_net::cases(caps, &mut of("delta_net")));
+    cases.extend(output_gate::cases(&mut of("output_gate")));
+    cases.extend(selective_scan::cases(caps, &mut of("selective_scan")));
+    cases.extend(sinkhorn::cases(caps, &mut of("sinkhorn")));
     cases.extend(unpack_f16::cases());
-    cases.extend(crate::compute::cases(caps));
+    cases.extend(crate::compute::cases(caps, seed));
     cases.extend(grid_2d::cases(&cases));
     cases
 }

@@ -26,7 +26,7 @@ fn case(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2]) -> Case {
     let (first, last) = raw.split_at(cut as usize * row_bytes);
     let staged = [&vec![0xff; gap], last, first].concat();
     let staging = bench.bytes(&staged).into();
-    let dst = bench.bytes(&packed(&layout, &Random::new(3).bytes(raw.len())));
+    let dst = bench.bytes(&packed(&layout, &random.bytes(raw.len())));
     let second = (gap + (rows - cut) as usize * row_bytes) as u32;
     let grid = layout.grid().map_or(staging, |grid| bench.bytes(bytemuck::cast_slice(&grid.packed())).into());
     let source = |offset| Source { raw: staging, offset, grid };

@@ -90,7 +90,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.push(far_case(random, &far));
     cases.push(done_case(random, &shapes[0]));
     cases.extend(several(random));
-    cases.extend(quantised(&mut Random::new(3)));
+    cases.extend(quantised(random));
     cases
 }
 
