@@ -82,6 +82,7 @@ fn main(
     @builtin(num_workgroups) groups_of_grid: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: group.y * groups_of_grid.x + group.x => group.x
     let index = group.y * groups_of_grid.x + group.x;
     let tiles = (params.n + TILE - 1u) / TILE;
     let col = index % tiles * TILE;

@@ -144,6 +144,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    // mutant: group.y * groups.x + group.x => group.x
     let work = work_of(group.y * groups.x + group.x);
     if work.role > OF_V {
         return;

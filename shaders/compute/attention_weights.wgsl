@@ -53,6 +53,7 @@ fn put(product: vec4<f32>, dp: vec4<f32>, place: Place, at: u32, i: u32, j: u32)
     if params.soft_cap != 0.0 {
         for (var c = 0u; c < 4u; c++) {
             let t = soft_cap(product[c] * params.scale, params.soft_cap) / params.soft_cap;
+            // mutant: 1.0 - t * t => 1.0
             ds[c] *= 1.0 - t * t;
         }
     }

@@ -68,6 +68,7 @@ fn stage_key(key: u32, step: u32, values: vec4<f32>) {
 // The scores of a row for four keys from these products; LOWEST where it does not attend.
 fn scores_of(product: vec4<f32>, head: u32, row: u32, key: u32) -> vec4<f32> {
     var scores = product * params.scale;
+    // mutant (compute/attention_forward, compute/attention_weights): if params.soft_cap != 0.0 { => if false {
     if params.soft_cap != 0.0 {
         for (var i = 0u; i < 4u; i++) {
             scores[i] = soft_cap(scores[i], params.soft_cap);
@@ -76,7 +77,7 @@ fn scores_of(product: vec4<f32>, head: u32, row: u32, key: u32) -> vec4<f32> {
     let query = row % params.queries;
     let keys = vec4<u32>(key) + vec4<u32>(0u, 1u, 2u, 3u);
     let range = seen(query);
-    // mutant (compute/attention_forward): vec4<u32>(range.x) => vec4<u32>(0u)
+    // mutant (compute/attention_forward, compute/attention_weights): vec4<u32>(range.x) => vec4<u32>(0u)
     var is_seen = (keys >= vec4<u32>(range.x)) & (keys < vec4<u32>(range.y));
     if params.masked != 0u {
         let kv_heads = params.heads / params.group;

@@ -69,5 +69,6 @@ fn seen_by_tile(row: u32) -> vec2<u32> {
 fn is_tile_seen(row: u32, key: u32) -> bool {
     let keys = seen_by_tile(row);
     // mutant (compute/attention_grad): keys.y > key => true
+    // mutant (compute/attention_grad): keys.x < key + TILE => true
     return keys.x < key + TILE && keys.y > key;
 }

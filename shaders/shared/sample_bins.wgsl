@@ -64,7 +64,7 @@ fn choose_bin(level: u32, by_count: bool, goal: f32, lane: u32) {
     if lane > 0u {
         before += running[lane - 1u];
     }
-    // mutant (sample): below + running[lane] >= target_sum => below + running[lane] > target_sum
+    // mutant (sample, sample_candidates): below + running[lane] >= target_sum => below + running[lane] > target_sum
     let reached = below + running[lane] >= target_sum;
     // mutant (sample, sample_candidates): || (lane == BINS - 1u && !reached) =>
     if (reached && (lane == 0u || before < target_sum)) || (lane == BINS - 1u && !reached) {

@@ -2,7 +2,7 @@
 //! `attention_strided`.
 
 use super::Run;
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Tolerance, folded};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Kernel, KernelSpec, PARAMS, grid_1d, params, read, write};
 use crate::kernels::wgsl::wgsl;
@@ -165,10 +165,18 @@ const SHAPES: &[Shape] = &[
         ..ONE
     },
     Shape { queries: 40, keys: 34, dim: 256, causal: true, is_masked: true, ..ONE },
+    // Some row of every tile attends to some key of it, so that p and ds can be compared: the first tile of rows is of
+    // several heads, the second of one whose window is in both tiles of keys.
+    Shape { heads: 4, queries: 20, keys: 70, causal: true, window: 37, soft_cap: 2.0, ..ONE },
 ];
 
 pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
-    SHAPES.iter().flat_map(|shape| cases_of(caps, random, shape)).collect()
+    let mut cases: Vec<Case> = SHAPES.iter().flat_map(|shape| cases_of(caps, random, shape)).collect();
+    // The last workgroups compute dv: one left out shows there, but not in dq.
+    let is_last = |case: &&Case| case.name.starts_with("dk and dv");
+    let in_two_dimensions = cases.iter().find(is_last).map(|case| folded(GRAD.kernel_name, case));
+    cases.extend(in_two_dimensions);
+    cases
 }
 
 /// Numbers of an attention.

@@ -1,6 +1,6 @@
 //! Two-dimensional dispatches, as they are used where one axis of a grid cannot have enough workgroups: a small case of
 //! each kernel that supports them, with half as many workgroups along the first axis, and one too many where they were
-//! odd.
+//! odd. Families whose smallest case would not show a workgroup left out fold one of theirs themselves.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn asks_for_width(wgsl: &str) -> bool {
 }
 
 /// The case with the grids of this kernel in two dimensions.
-fn folded(kernel_name: &str, case: &Case) -> Case {
+pub fn folded(kernel_name: &str, case: &Case) -> Case {
     let fold = |dispatch: &Dispatch| match dispatch.grid {
         [Extent::Fixed(count), Extent::Fixed(1), z] if dispatch.kernel.spec.kernel_name == kernel_name => {
             Dispatch { grid: [Extent::Fixed(count.div_ceil(2)), Extent::Fixed(2), z], ..dispatch.clone() }

@@ -2,11 +2,13 @@
 //! without the sum over a token's experts; every storage.
 
 use super::data::Tensor as Blocks;
-use super::{Bench, Case, Expected, OpBench, Random, Tolerance};
+use super::{Bench, Case, Expected, OpBench, Random, Tolerance, folded};
 use crate::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::PackedLayout;
-use crate::kernels::mat_mul_grouped::{Path, RowsParams, SumParams, choose, expert_rows, expert_sum, groups_bytes};
+use crate::kernels::mat_mul_grouped::{
+    Path, RowsParams, SPEC, SumParams, choose, expert_rows, expert_sum, groups_bytes,
+};
 use crate::reference;
 use crate::tensor::grouped::matmul_grouped;
 use crate::tensor::{DType, Tensor};
@@ -16,6 +18,8 @@ use crate::tensor::{DType, Tensor};
 enum Choice {
     /// Any, and for some entries none.
     Random,
+    /// One after the other, each expert as often as the next.
+    InTurn,
     /// Only every third.
     Few,
     /// The last for all.
@@ -30,6 +34,7 @@ impl Choice {
             Self::Random if i % 11 == 5 => experts + random.below(3),
             Self::Random if i % 17 == 9 => u32::MAX,
             Self::Random => random.below(experts),
+            Self::InTurn => i % experts,
             Self::Few => random.below(experts.div_ceil(3)) * 3,
             Self::One => experts - 1,
             Self::Nobody => experts,
@@ -95,6 +100,9 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
         [(1, 1), (31, 64), (1000, 7), (5000, 256)].map(|(entries, experts)| rows_case(random, entries, experts)).into();
     cases.extend([[1, 1, 1], [33, 8, 31], [257, 2, 5]].map(|sizes| sum_case(random, sizes)));
     cases.extend(KINDS.iter().map(|kind| case(caps, random, kind)));
+    // Every expert has a tile, so that workgroups of both halves of the grid have work.
+    let full = Kind { tokens: 34, top: 1, experts: 17, choice: Choice::InTurn, weighted: false, ..PLAIN };
+    cases.push(folded(SPEC.kernel_name, &case(caps, random, &full)));
     cases
 }
 

@@ -57,6 +57,7 @@ mod unpack_f16;
 
 pub use data::Random;
 pub use draws::{Draws, chi_square};
+pub use grid_2d::folded;
 pub use large::{Large, large};
 pub use op_bench::OpBench;
 pub use rules::{Choice, choices};

@@ -46,6 +46,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.push(several_greedy_case(random));
     cases.extend([false, true].map(|counts| several_drawn_case(random, counts)));
     cases.push(histogram_case());
+    cases.push(candidates_case());
     let filtered = SamplingOptions { top_k: 40, ..warm };
     let looks = [(Look::Counts, true), (Look::Counts, false), (Look::Scratch, true), (Look::Done, true)];
     cases.extend(looks.map(|(look, numbers)| look_case(random, &filtered, look, numbers)));
@@ -367,29 +368,52 @@ fn histogram_case() -> Case {
             _ => -41.0,
         })
         .collect();
-    let count = |wanted: f32| logits.iter().filter(|&&logit| logit == wanted).count() as u64;
     let options = SamplingOptions { temperature: 1.0, top_p: 0.5, ..Default::default() };
+    let count = |wanted: f32| logits.iter().filter(|&&logit| logit == wanted).count() as u64;
+    let expected = histogram(&[(0, count(-1.0)), (160, count(-21.0))]);
+    scratch_case(format!("histogram of {length} logits"), &logits, &options, 2, expected)
+}
+
+/// How many candidates there are where the last logit that top-k keeps is the last of its bin. That bin is not the
+/// first, and one far behind it has logits, too.
+fn candidates_case() -> Case {
+    let mut logits = vec![-30.0; 1000];
+    (logits[5], logits[900]) = (0.0, -20.0);
+    let options = SamplingOptions { temperature: 1.0, top_k: 2, ..Default::default() };
+    let mut expected = histogram(&[(0, 1), (160, 1), (240, 998)]);
+    expected.push(2);
+    scratch_case("top-k ends with a bin".into(), &logits, &options, 3, expected)
+}
+
+/// Of 256 bins the counts, then the low and the high words of the sums. A bin is an eighth, and all its logits are
+/// where it begins; `bins` says how many, for those that have some.
+fn histogram(bins: &[(usize, u64)]) -> Vec<u32> {
+    let mut words = vec![0; 3 * 256];
+    for &(bin, count) in bins {
+        let sum = ((-(bin as f64) / 8.0).exp() * f64::from(1u32 << 31)) as u64 * count;
+        (words[bin], words[256 + bin], words[512 + bin]) = (count as u32, sum as u32, (sum >> 32) as u32);
+    }
+    words
+}
+
+/// What the first `kernels` of the four leave in the scratch.
+fn scratch_case(name: String, logits: &[f32], options: &SamplingOptions, kernels: usize, expected: Vec<u32>) -> Case {
+    let length = logits.len();
     let mut bench = Bench::new(1);
-    let scratch = bench.bytes(&vec![0; scratch_bytes(length) as usize]);
+    let scratch = bench.bytes(&vec![0; scratch_bytes(length as u32) as usize]);
     let (commit, _) = commit(&mut bench, &[]);
     let problem = Sample {
         outputs: 1,
-        length,
-        options: bench.bytes(bytemuck::bytes_of(&Options::from(&options))).into(),
-        counts: bench.bytes(&vec![0; 4 * length as usize]).into(),
-        mask: any_id(&mut bench, 1, length as usize),
-        logits: bench.floats(&logits).into(),
+        length: length as u32,
+        options: bench.bytes(bytemuck::bytes_of(&Options::from(options))).into(),
+        counts: bench.bytes(&vec![0; 4 * length]).into(),
+        mask: any_id(&mut bench, 1, length),
+        logits: bench.floats(logits).into(),
         scratch: scratch.into(),
         commit,
     };
-    let [penalties, histogram, ..] = sample(&problem);
-    // Of 256 bins the counts, then the low and the high words of the sums. A bin is an eighth; exp(-20) is 4 · 2^-31.
-    let mut expected = vec![0; 3 * 256];
-    for (bin, count, weight) in [(0, count(-1.0), 1 << 31), (160, count(-21.0), 4)] {
-        let sum = weight * count;
-        (expected[bin], expected[256 + bin], expected[512 + bin]) = (count as u32, sum as u32, (sum >> 32) as u32);
-    }
-    bench.case(format!("histogram of {length} logits"), vec![penalties, histogram], scratch, Expected::Exact(expected))
+    let dispatches = sample(&problem)[..kernels].to_vec();
+    bench.case(name, dispatches, scratch, Expected::Exact(expected))
 }
 
 /// What a case compares.
