@@ -47,7 +47,11 @@ const SUITE_MS = 80 * 60_000;
 const FILE_MS = 40 * 60_000;
 /** A browser and what it does in software beside a compiler: two suites at a time need a core and this much each. */
 const LANE_BYTES = 3e9;
-const LONGEST = 'browser';
+/**
+ * What takes minutes, longest first. Of two lanes neither is to end long before the other: what is long begins early.
+ */
+const LONGEST = ['browser', 'page', 'host', 'package', 'style', 'firefox', 'real'];
+const BUILD = { name: 'build' };
 /** Of a suite's failures at most twice as much is printed again at the end. */
 const TOLD_CHARS = 6000;
 
@@ -256,6 +260,19 @@ function laneCount() {
   return Math.max(1, Number(option('lanes', fitting)));
 }
 
+/**
+ * Suites in the order in which they begin, and among them `BUILD` where one needs it. With two lanes the longest suite
+ * that needs no build begins beside that.
+ */
+export function schedule(chosen, lanes) {
+  const rank = ({ name }) => (LONGEST.includes(name) ? LONGEST.indexOf(name) : LONGEST.length);
+  const order = lanes > 1 ? chosen.toSorted((a, b) => rank(a) - rank(b)) : [...chosen];
+  if (!chosen.some((suite) => suite.needsBuild)) return order;
+  const beside = lanes > 1 ? order.findIndex((suite) => !suite.needsBuild) : -1;
+  const first = beside < 0 ? [] : order.splice(beside, 1);
+  return [...first, BUILD, ...order];
+}
+
 /** Runs the suites; their rows, in the order of `chosen`. */
 async function runSuites(chosen) {
   const lanes = Math.min(laneCount(), chosen.length);
@@ -263,12 +280,8 @@ async function runSuites(chosen) {
   const building = new Promise((resolve) => {
     built = resolve;
   });
-  // With two lanes the suite that takes longest, which needs no build, begins beside that.
-  const order = lanes > 1 ? chosen.toSorted((a, b) => (b.name === LONGEST) - (a.name === LONGEST)) : chosen;
-  const jobs = order.map((suite) => ({ name: suite.name, work: () => runSuite(suite, building) }));
-  const at = lanes > 1 && order[0].name === LONGEST ? 1 : 0;
-  const build = { name: 'build', work: async () => built(await tryBuild()) };
-  if (chosen.some((suite) => suite.needsBuild)) jobs.splice(at, 0, build);
+  const work = (suite) => (suite === BUILD ? tryBuild().then(built) : runSuite(suite, building));
+  const jobs = schedule(chosen, lanes).map((suite) => ({ name: suite.name, work: () => work(suite) }));
   const rows = await inLanes(lanes, jobs);
   return chosen.map((suite) => rows.find((row) => row?.name === suite.name));
 }

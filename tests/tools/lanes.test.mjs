@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 import { ROOT } from '../../tools/common.mjs';
+import { schedule } from '../../tools/test.mjs';
 
 const url = (name) => JSON.stringify(pathToFileURL(path.join(ROOT, 'tools', name)).href);
 
@@ -57,4 +58,19 @@ test('what a job printed is not lost when all ends in the middle of it', () => {
     await inLanes(2, [third, end]);`);
   assert.equal(status, 7);
   assert.deepEqual(lines, ['last words']);
+});
+
+test('long suites begin early, and the build beside the longest that needs none', () => {
+  const all = ['style', 'host', 'tools', 'browser', 'js', 'page'].map((name) => {
+    return { name, needsBuild: ['js', 'page'].includes(name) };
+  });
+  const order = (lanes, ...names) => {
+    const chosen = names.length > 0 ? all.filter(({ name }) => names.includes(name)) : all;
+    return schedule(chosen, lanes).map(({ name }) => name);
+  };
+  assert.deepEqual(order(2), ['browser', 'build', 'page', 'host', 'style', 'tools', 'js']);
+  assert.deepEqual(order(2, 'style', 'host', 'page'), ['host', 'build', 'page', 'style']);
+  assert.deepEqual(order(2, 'js', 'page'), ['build', 'page', 'js']);
+  assert.deepEqual(order(2, 'style', 'host'), ['host', 'style']);
+  assert.deepEqual(order(1), ['build', 'style', 'host', 'tools', 'browser', 'js', 'page']);
 });
