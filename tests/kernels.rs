@@ -1,4 +1,4 @@
-//! Every kernel case on a WebGPU device: `wasm-pack test --headless --chrome -- --features harness`.
+//! Every kernel case on a WebGPU device: `npm test -- --only browser`.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
 use std::collections::{BTreeMap, BTreeSet};

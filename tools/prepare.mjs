@@ -28,7 +28,6 @@ import {
   bindgenVersion,
   findBindgen,
   findToolchain,
-  findWasmPack,
   hasCargoCommand,
   remapFlags,
   rustEnv,
@@ -41,8 +40,7 @@ const NPM_STAMP = path.join(ROOT, 'node_modules', '.lock-hash');
 
 const STEPS = [
   { name: `Rust for ${TARGET}`, done: async () => (await findToolchain())?.version, perform: prepareRust },
-  { name: 'wasm-bindgen', done: findBindgen, perform: () => cargoInstall('wasm-bindgen-cli', bindgenVersion()) },
-  { name: 'wasm-pack', done: findWasmPack, perform: () => cargoInstall('wasm-pack') },
+  { name: 'wasm-bindgen', done: findBindgen, perform: installBindgen },
   { name: 'Chromium and its driver', done: () => findBrowser() && findDriver(), perform: prepareChromium },
   { name: 'npm packages', done: npmDone, perform: prepareNpm },
   { name: 'rustfmt and clippy', done: lintersDone, perform: prepareLinters, skipped: lintersSkipped },
@@ -169,14 +167,14 @@ async function buildStandardLibrary() {
 // ---- tools ----------------------------------------------------------------------------------------------------------
 
 /** Installs into cargo's own folder, or beside the project when another version is there already. */
-async function cargoInstall(crate, version) {
+async function installBindgen() {
   const { bin } = await findToolchain();
-  const taken = which(crate.replace(/-cli$/, ''), [path.join(cargoHome(), 'bin')]);
+  const taken = which('wasm-bindgen', [path.join(cargoHome(), 'bin')]);
   const place = taken ? ['--root', path.join(CACHE, 'cargo')] : [];
-  const exact = version ? ['--version', version] : [];
-  console.log(`  cargo install ${crate} ${version ?? ''} (some minutes, once)`);
+  const crate = ['wasm-bindgen-cli', '--version', bindgenVersion()];
+  console.log(`  cargo install ${crate.join(' ')} (some minutes, once)`);
   const env = { ...rustEnv(bin), CARGO_TARGET_DIR: path.join(CACHE, 'install') };
-  await must(path.join(bin, 'cargo'), ['install', crate, ...exact, ...place], { cwd: CACHE, env, quiet: true });
+  await must(path.join(bin, 'cargo'), ['install', ...crate, ...place], { cwd: CACHE, env, quiet: true });
 }
 
 async function prepareChromium() {

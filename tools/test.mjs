@@ -40,7 +40,7 @@ import { option } from './serve.mjs';
 import { driverEnv, findDriverManifest } from './firefox.mjs';
 import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
 import { style } from './style.mjs';
-import { findToolchain, findWasmPack, rustEnv } from './toolchain.mjs';
+import { findBindgen, findToolchain, rustEnv, TARGET } from './toolchain.mjs';
 
 const SUITE_MS = 80 * 60_000;
 /** What the slowest file of tests, the one of mutants, takes four times. */
@@ -60,7 +60,7 @@ const SUITES = [
   { name: 'style', about: 'rustfmt, clippy, Biome, width of lines', work: style },
   { name: 'host', about: 'cargo test: everything that needs no browser', work: host },
   { name: 'tools', about: 'the scripts themselves', work: () => nodeTests('tests/tools') },
-  { name: 'browser', about: 'wasm-pack test: kernels and forward on a WebGPU device', work: browser },
+  { name: 'browser', about: 'cargo test in Chromium: kernels and forward on a WebGPU device', work: browser },
   { name: 'types', about: 'tsc --strict over the example', work: types, needsBuild: true },
   {
     name: 'js',
@@ -118,27 +118,16 @@ async function browser() {
   writeJson(settingsFile, settings);
   const env = {
     ...rustEnv(bin),
+    CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER: path.join(path.dirname(findBindgen()), 'wasm-bindgen-test-runner'),
+    CHROMEDRIVER: findDriver(),
+    WASM_BINDGEN_TEST_ONLY_WEB: '1',
     WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile,
     WASM_BINDGEN_TEST_TIMEOUT: '4500',
   };
-  const args = [
-    'test',
-    '--headless',
-    '--chrome',
-    '--chromedriver',
-    findDriver(),
-    '--mode',
-    'no-install',
-    '--',
-    ...BARE,
-    '--features',
-    'harness',
-    '--test',
-    'kernels',
-    '--test',
-    'forward',
-  ];
-  return countCargo(await run(findWasmPack(), args, { env, timeoutMs: SUITE_MS }));
+  // `wasm-pack test` would build every file of tests for WebAssembly, and pass these two to the same runner.
+  const tests = ['kernels', 'forward'].flatMap((name) => ['--test', name]);
+  const args = ['test', '--no-fail-fast', ...BARE, '--features', 'harness', '--target', TARGET, ...tests];
+  return countCargo(await run(path.join(bin, 'cargo'), args, { env, timeoutMs: SUITE_MS }));
 }
 
 async function nodeTests(folder) {

@@ -96,5 +96,3 @@ export function findBindgen() {
 
 /** Whether cargo has this subcommand (`fmt`, `clippy`) in the toolchain in `bin`. */
 export const hasCargoCommand = (bin, name) => ask(path.join(bin, 'cargo'), [name, '--version'], rustEnv(bin)) !== null;
-
-export const findWasmPack = () => which('wasm-pack', TOOL_FOLDERS());
