@@ -31,6 +31,22 @@ wasm_bindgen_test_configure!(run_in_browser);
 
 const CONTEXT: usize = 512;
 
+thread_local! {
+    static DEVICE: RefCell<Option<Rc<Device>>> = const { RefCell::new(None) };
+}
+
+/// The device of the tests that need none of their own: each shader is compiled once on it, which takes longer than to
+/// run it. After an error, such as a test that failed may leave, it is another one.
+async fn device() -> Rc<Device> {
+    if let Some(open) = DEVICE.take().filter(|device| device.check().is_ok()) {
+        DEVICE.set(Some(open.clone()));
+        return open;
+    }
+    let opened = Rc::new(Device::open().await.expect("a WebGPU device"));
+    DEVICE.set(Some(opened.clone()));
+    opened
+}
+
 /// A model with full layers only, one with windows, and one with recurrent states.
 const FILES: [&[u8]; 3] = [
     include_bytes!("fixtures/models/llama-q4_k_m.gguf"),
@@ -113,7 +129,7 @@ async fn both(file: &[u8]) -> [Engine; 2] {
 
 /// As [`both`], with this context, on a device that is said to be able to do what `caps` makes of it.
 async fn both_with(file: &[u8], context: usize, caps: impl FnOnce(Caps) -> Caps) -> [Engine; 2] {
-    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let device = device().await;
     let caps = caps(device.caps.clone());
     both_on(device, caps, file, context).await
 }
@@ -481,7 +497,7 @@ async fn two_sessions_of_a_model_share_its_weights_and_nothing_else() {
 
 /// A fork goes on as its origin would, and neither sees what the other reads.
 async fn fork_goes_on(file: &[u8], name: &str) {
-    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let device = device().await;
     let session = on_gpu(device.clone(), device.caps.clone(), file, CONTEXT).await;
     let tokenizer = Tokenizer::from_metadata(&header(file).metadata).expect("a vocabulary");
     let mut first = Engine::new(AnySession::Gpu(Box::new(session)), tokenizer);
@@ -634,7 +650,7 @@ async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
 #[wasm_bindgen_test]
 async fn a_cancel_within_a_long_prompt_takes_effect_soon() {
     let file = include_bytes!("../www/models/storyteller.gguf");
-    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let device = device().await;
     let mut session = on_gpu(device.clone(), device.caps.clone(), file, 2048).await;
     let prompt = ids(1500, 3072);
     let start = now();
@@ -826,7 +842,7 @@ fn with_slots(slots: u32) -> impl FnOnce(Caps) -> Caps {
 
 /// [`PER_LAYER`] with so many slots for rows of its table of 335, and what is read of the others.
 async fn few_slots(slots: u32) -> (Engine, Watch) {
-    let (device, watch) = (Rc::new(Device::open().await.expect("a WebGPU device")), Watch::default());
+    let (device, watch) = (device().await, Watch::default());
     let caps = with_slots(slots)(device.caps.clone());
     let session = watched(device, caps, PER_LAYER, CONTEXT, &watch).await;
     let tokenizer = Tokenizer::from_metadata(&header(PER_LAYER).metadata).expect("a vocabulary");
