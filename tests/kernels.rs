@@ -1,7 +1,9 @@
 //! Every kernel case on a WebGPU device: `npm test -- --only browser`.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::gpu::{CaseRun, Device};
@@ -10,6 +12,32 @@ use webgguf::kernels::caps::Caps;
 use webgguf::sampler::SamplingOptions;
 
 wasm_bindgen_test_configure!(run_in_browser);
+
+/// What all tests share: a device, on which a shader of several groups is compiled once, and its cases, since making
+/// them takes five seconds.
+struct Shared {
+    gpu: Device,
+    /// By kernel, until they run.
+    cases: RefCell<BTreeMap<&'static str, Vec<Case>>>,
+}
+
+thread_local! {
+    static SHARED: RefCell<Option<Rc<Shared>>> = const { RefCell::new(None) };
+}
+
+async fn shared() -> Rc<Shared> {
+    if let Some(found) = SHARED.with_borrow(Clone::clone) {
+        return found;
+    }
+    let gpu = Device::open().await.expect("a WebGPU device");
+    let mut by_kernel: BTreeMap<_, Vec<Case>> = BTreeMap::new();
+    for case in cases(&gpu.caps) {
+        by_kernel.entry(case.kernel_name).or_default().push(case);
+    }
+    let shared = Rc::new(Shared { gpu, cases: by_kernel.into() });
+    SHARED.set(Some(shared.clone()));
+    shared
+}
 
 /// The output after `submits` of `replays` each.
 async fn output(gpu: &Device, case: &Case, [submits, replays]: [u32; 2]) -> Vec<u8> {
@@ -20,13 +48,15 @@ async fn output(gpu: &Device, case: &Case, [submits, replays]: [u32; 2]) -> Vec<
 
 /// Runs the cases of the kernels, or says which failed and how.
 async fn run(kernel_names: &[&str]) {
-    let gpu = Device::open().await.expect("a WebGPU device");
+    let shared = shared().await;
+    let gpu = &shared.gpu;
     let start = js_sys::Date::now();
     let mut seen = BTreeMap::new();
     let mut failures = Vec::new();
-    let runs = |case: &Case| kernel_names.contains(&case.kernel_name) && case.needs.is_none();
-    for case in cases(&gpu.caps).into_iter().filter(runs) {
-        let outcome = case.check(&output(&gpu, &case, [1, 1]).await);
+    let own = kernel_names.iter().filter_map(|&name| shared.cases.borrow_mut().remove(name));
+    let own: Vec<Case> = own.flatten().filter(|case| case.needs.is_none()).collect();
+    for case in own {
+        let outcome = case.check(&output(gpu, &case, [1, 1]).await);
         let (count, worst) = seen.entry(case.variant.clone()).or_insert((0u32, 0f32));
         *count += 1;
         *worst = worst.max(outcome.of_limit);
@@ -97,10 +127,11 @@ fn every_stem_is_in_one_group() {
 /// Ids drawn on the GPU have the probabilities of the softmax, and are those that the CPU sampler draws.
 async fn draw(options: SamplingOptions, draws: u32) {
     const AT_ONCE: u32 = 500;
-    let gpu = Device::open().await.expect("a WebGPU device");
+    let shared = shared().await;
+    let gpu = &shared.gpu;
     let start = js_sys::Date::now();
     let Draws { case, probabilities } = Draws::new(&options, draws);
-    let found = output(&gpu, &case, [draws / AT_ONCE, AT_ONCE]).await;
+    let found = output(gpu, &case, [draws / AT_ONCE, AT_ONCE]).await;
     let counts: Vec<u32> = found.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     let (chi, limit) = chi_square(&counts, &probabilities);
     let differing = case.failure(&case.check(&found));
