@@ -302,9 +302,10 @@ function loader(
   return async (scope, report, backend) => {
     const { WasmModel: Handle } = await wasmClasses();
     const start = async (sources: ByteSource[]): Promise<WasmHandle> => {
-      const verdicts = await Verdicts.read([tune && 'tuned', selfCheck && 'checked'].filter(Boolean).join(' '));
-      const tuning = tune ? new ModelTuning((key) => verdicts.find(key).tuning, report) : undefined;
-      const kernels = backend !== 'cpu' && {
+      const kind = [tune && 'tuned', selfCheck && 'checked'].filter(Boolean).join(' ');
+      const verdicts = kind && backend !== 'cpu' ? await Verdicts.read(kind) : undefined;
+      const tuning = tune ? new ModelTuning((key) => verdicts?.find(key).tuning, report) : undefined;
+      const kernels = verdicts && {
         ...(selfCheck && { selfCheck: tuning?.checked(verdicts.known) ?? verdicts.known }),
         ...(tuning && { tune: tuning.choose }),
       };
@@ -316,7 +317,7 @@ function loader(
       const handle = await Handle.load(sources, { backend, ...options, ...kernels }, said, device);
       const found = tuning?.found(handle.info());
       if (found) tunings.set(handle, found);
-      await verdicts.note(handle.info(), found, warner(from.onWarning));
+      await verdicts?.note(handle.info(), found, warner(from.onWarning));
       return handle;
     };
     return withSources(source, from, {
