@@ -35,21 +35,19 @@ export type Three = [q: Tensor, k: Tensor, v: Tensor];
 /** Attention as `Gpu` of `webgguf` has it, but for many queries. */
 export abstract class AttentionOperations extends NeighbourOperations {
   override attention(q: Tensor, k: Tensor, v: Tensor, options?: AttentionOptions): FloatTensor {
-    if (!this.isLarge(q, k, v, options)) return super.attention(q, k, v, options);
-    return this.scope(() => this.inTiles([q, k, v], options?.mask, planOf(q, k, v, options))[0]) as FloatTensor;
+    const plan = this.takesTiles([q, k, v], options?.mask) ? planOf(q, k, v, options) : undefined;
+    if (!plan || !isLarge(plan)) return super.attention(q, k, v, options);
+    return this.scope(() => this.inTiles([q, k, v], options?.mask, plan)[0]) as FloatTensor;
   }
 
-  /** Whether tiles are faster than the operation of the engine, which has a workgroup for a few queries. @internal */
-  protected isLarge(q: Tensor, k: Tensor, v: Tensor, options?: AttentionOptions): boolean {
-    if (!fitsTiles(q, k, v)) return false;
-    const { batch, heads, group, queries } = planOf(q, k, v, options).params;
-    const rows = group * queries;
-    return rows >= TILE && ((batch * heads) / group) * Math.ceil(rows / TILE) >= FEWEST;
+  /** Whether tiles can take the place of the engine's operation. @internal */
+  protected takesTiles(given: Three, _mask: Tensor | undefined): boolean {
+    return fitsTiles(...given);
   }
 
   /** The result, and the log-sum-exp of each query's scores [batch, heads, queries]. @internal */
   protected inTiles(given: Three, mask: Tensor | undefined, plan: Plan): [y: Tensor, lse: Tensor] {
-    const { batch, heads, group, queries } = plan.params;
+    const { batch, heads, queries } = plan.params;
     const [q, k, v] = given.map((x) => this.prepared(x, plan.layout)) as Three;
     const [y, lse] = this.dispatchAll('attention', shaders.attentionForward, {
       inputs: { q, k, v, mask },
@@ -57,7 +55,7 @@ export abstract class AttentionOperations extends NeighbourOperations {
       more: [[batch, heads, queries]],
       params: plan.params,
       constants: { HEAD_DIM: at(q.shape, 3) },
-      workgroups: grid(((batch * heads) / group) * Math.ceil((group * queries) / TILE)),
+      workgroups: grid(rowsOfTiles(plan)),
     }) as [Tensor, Tensor];
     return [this.restored(y, given[0], plan), lse];
   }
@@ -75,6 +73,13 @@ export abstract class AttentionOperations extends NeighbourOperations {
     return shaped(this, layout === 'bhsd' ? own : this.transpose(own, SWAPPED), like.shape);
   }
 }
+
+/** A workgroup each. */
+const rowsOfTiles = ({ params: { batch, heads, group, queries } }: Plan): number =>
+  ((batch * heads) / group) * Math.ceil((group * queries) / TILE);
+
+/** Whether tiles are faster than the operation of the engine, which has a workgroup for a few queries. */
+const isLarge = (plan: Plan): boolean => plan.params.group * plan.params.queries >= TILE && rowsOfTiles(plan) >= FEWEST;
 
 /** Whether the shaders can take these. @internal */
 export function fitsTiles(...tensors: Three): boolean {

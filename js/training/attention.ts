@@ -43,8 +43,8 @@ export class AttentionGradients extends FourierGradients {
   }
 
   /** @internal */
-  protected override isLarge(q: Tensor, k: Tensor, v: Tensor, options?: AttentionOptions): boolean {
-    return !this.isRecorded(q, k, v, options?.mask) && super.isLarge(q, k, v, options);
+  protected override takesTiles(given: Three, mask: Tensor | undefined): boolean {
+    return !this.isRecorded(...given, mask) && super.takesTiles(given, mask);
   }
 
   /** What is kept is as large as the inputs: with the log-sum-exp of each query, its scores can be computed again. */

@@ -54,7 +54,7 @@ test('every operation has a case', async () => {
       'shader',
       'transform',
       'region',
-      ...['isLarge', 'inTiles', 'prepared', 'restored'], // parts of attention
+      ...['takesTiles', 'inTiles', 'prepared', 'restored'], // parts of attention
     ]);
     const names = [];
     for (let proto = ComputeGpu.prototype; proto !== Gpu.prototype; proto = Object.getPrototypeOf(proto)) {
