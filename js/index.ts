@@ -6,18 +6,18 @@
  * lies, if not beside this file. Every failure is a
  * {@link WebggufError} with a code.
  */
-export { WasmModel } from './model.js';
-export { Session } from './session.js';
-export { Tokenizer } from './tokenizer.js';
-export { Gpu } from './gpu.js';
-export { Tensor } from './tensor.js';
-export { Expression } from './expression.js';
-export { cache, type CacheEstimate } from './cache/cache.js';
-export type { CachedModel } from './cache/models.js';
-export type { LoadWarning } from './cache/warning.js';
-export { init, type InitOptions } from './wasm.js';
+export { WasmModel } from './model/model.js';
+export { Session } from './model/session.js';
+export { Tokenizer } from './model/tokenizer.js';
+export { Gpu } from './tensor/gpu.js';
+export { Tensor } from './tensor/tensor.js';
+export { Expression } from './tensor/expression.js';
+export { cache, type CacheEstimate } from './load/cache/cache.js';
+export type { CachedModel } from './load/cache/models.js';
+export type { LoadWarning } from './load/cache/warning.js';
+export { init, type InitOptions } from './wasm/instance.js';
 export { WebggufError, type ErrorCode } from './errors.js';
-export type { Generation } from './generation.js';
+export type { Generation } from './model/generation.js';
 export type {
   BytesLike,
   ChatTemplateOptions,
@@ -65,13 +65,13 @@ export type {
   EmbeddingRequest,
   EmbeddingResponse,
 } from './openai/types.js';
-export type { DeviceFacts } from './gpu.js';
-export type { TuneOptions, TunedProduct } from './tuning-gpu.js';
-export type { FloatTensor } from './tensor.js';
-export type { DataOf, DType, FloatDType, PlainDType, QuantisedDType, TensorData } from './dtypes.js';
-export type { ElementwiseOptions, FuseOptions, Operand } from './gpu-elementwise.js';
-export type { GateOptions, GateUpOptions, MatmulOptions, NormedOptions, ProjectOptions } from './gpu-matrix.js';
-export type { AxisOptions } from './gpu-movement.js';
+export type { DeviceFacts } from './tensor/gpu.js';
+export type { TuneOptions, TunedProduct } from './tuning/gpu.js';
+export type { FloatTensor } from './tensor/tensor.js';
+export type { DataOf, DType, FloatDType, PlainDType, QuantisedDType, TensorData } from './tensor/dtypes.js';
+export type { ElementwiseOptions, FuseOptions, Operand } from './tensor/gpu-elementwise.js';
+export type { GateOptions, GateUpOptions, MatmulOptions, NormedOptions, ProjectOptions } from './tensor/gpu-matrix.js';
+export type { AxisOptions } from './tensor/gpu-movement.js';
 export type {
   CumsumOptions,
   NormAndSum,
@@ -79,7 +79,7 @@ export type {
   ReduceOptions,
   SoftmaxOptions,
   TopK,
-} from './gpu-rows.js';
+} from './tensor/gpu-rows.js';
 export type {
   AttentionDecodeOptions,
   AttentionOptions,
@@ -92,4 +92,4 @@ export type {
   SelectiveScanInputs,
   SinkhornOptions,
   YarnOptions,
-} from './gpu-model.js';
+} from './tensor/gpu-model.js';

@@ -1,9 +1,9 @@
 /**
  * The shapes that go in and come out of the public functions. No code here.
  */
-import type { LoadWarning } from './cache/warning.js';
+import type { LoadWarning } from './load/cache/warning.js';
 import type { ErrorCode } from './errors.js';
-import type { Gpu } from './gpu.js';
+import type { Gpu } from './tensor/gpu.js';
 
 /** Something that reads any part of a file on request; both functions may return a promise or the value. */
 export interface RangedSource {

@@ -4,7 +4,7 @@
 import { abortable } from './cancel.js';
 import { WebggufError } from './errors.js';
 import { fileFromVite } from './wasm-file.js';
-import { workerScript } from './wasm.js';
+import { workerScript } from './wasm/instance.js';
 
 const GIVE_URL = 'give the URL of webgguf/worker.js with init({ worker: url })';
 

@@ -1,7 +1,7 @@
 /**
  * The script of a worker: one model, whose engine it has. `worker-engine.ts` starts it and calls it.
  */
-import { serve } from './serve.js';
+import { serve } from './engine/worker-side.js';
 
 serve(globalThis as unknown as DedicatedWorker);
 

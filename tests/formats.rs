@@ -39,7 +39,7 @@ fn a_block_is_whole_in_its_sections() {
     }
 }
 
-/// `js/formats.ts` is written by `WEBGGUF_BLESS=1 cargo test --test formats`.
+/// `js/tensor/formats.ts` is written by `WEBGGUF_BLESS=1 cargo test --test formats`.
 #[test]
 fn typescript_has_the_same_list() {
     let mut text = String::from(

@@ -3,7 +3,7 @@
 //   src, shaders ──cargo──► .wasm ──wasm-bindgen, wasm-opt──► pkg/;  grammar/src ──the same──► pkg/grammar/
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
-//   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/ of tensors ──the same──► dist/tensor-shaders.js
+//   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/ of tensors ──the same──► dist/tensor/shaders.js
 //
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
 

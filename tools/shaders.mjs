@@ -1,6 +1,6 @@
 // The shaders that are not in the WebAssembly, as two modules, without comments. Those of `webgguf/compute`:
 // shaders/compute/*.wgsl with their imports, and the types of their `params` (js/compute/shaders.d.ts says what is in
-// it). And those of operations that no model uses, which the WebAssembly asks for by name (js/tensor-shaders.d.ts).
+// it). And those of operations that no model uses, which the WebAssembly asks for by name (js/tensor/shaders.d.ts).
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { isMain, ROOT, runMain, Stop } from './common.mjs';
 const FOLDER = path.join(ROOT, 'shaders');
 /** Where the modules are. */
 export const SHADERS = path.join(ROOT, 'dist', 'compute', 'shaders.js');
-const TENSOR_SHADERS = path.join(ROOT, 'dist', 'tensor-shaders.js');
+const TENSOR_SHADERS = path.join(ROOT, 'dist', 'tensor', 'shaders.js');
 /** Has the list of the second module's files. */
 const FETCHED = path.join(ROOT, 'src', 'kernels', 'fetched.rs');
 

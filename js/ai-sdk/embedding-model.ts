@@ -1,7 +1,7 @@
 /**
  * `EmbeddingModelV4` over a model that is loaded at the first call.
  */
-import type { LazyModel } from '../lazy-model.js';
+import type { LazyModel } from '../model/lazy-model.js';
 import type { EmbeddingRequest } from '../openai/types.js';
 import type { WebggufEmbeddingModel } from './types.js';
 

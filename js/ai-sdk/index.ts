@@ -3,7 +3,7 @@
  * the SDK's packages.
  */
 import { invalidArgument } from '../errors.js';
-import { LazyModel, type ModelSource } from '../lazy-model.js';
+import { LazyModel, type ModelSource } from '../model/lazy-model.js';
 import { show } from '../options.js';
 import type { LoadOptions } from '../types.js';
 import { EmbeddingModel } from './embedding-model.js';
@@ -11,7 +11,7 @@ import { noSuchModel } from './errors.js';
 import { LanguageModel } from './language-model.js';
 import type { WebggufEmbeddingModel, WebggufLanguageModel } from './types.js';
 
-export type { ModelSource } from '../lazy-model.js';
+export type { ModelSource } from '../model/lazy-model.js';
 export type * from './types.js';
 
 /** The models of a provider; the rest are options of `WasmModel.load` for those that it loads. */

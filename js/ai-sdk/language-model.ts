@@ -1,7 +1,7 @@
 /**
  * `LanguageModelV4` over a model that is loaded at the first call.
  */
-import type { LazyModel } from '../lazy-model.js';
+import type { LazyModel } from '../model/lazy-model.js';
 import type { ChatChunk } from '../openai/types.js';
 import { failed, PartReader, wholeOf } from './parts.js';
 import { requestOf } from './request.js';

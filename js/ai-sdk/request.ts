@@ -2,7 +2,7 @@
  * Calls of the AI SDK as requests of OpenAI's face. What a model here cannot do is a warning.
  */
 import type { ChatRequest } from '../openai/types.js';
-import { schemaGuide } from '../schema-guide.js';
+import { schemaGuide } from '../model/schema-guide.js';
 import type { Message, Tool } from '../types.js';
 import { messagesOf } from './prompt.js';
 import type { CallOptions, ToolDefinition, Warning } from './types.js';

@@ -1,7 +1,7 @@
 /**
  * Activations of nets for images, and batch normalisation: formulas that run in one dispatch.
  */
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { finite, floats, known, vector } from './checks.js';
 import { RegionOperations } from './regions.js';
 import { invalidArgument } from '../errors.js';

@@ -3,9 +3,9 @@
  * 2205.14135).
  */
 import { invalidArgument } from '../errors.js';
-import type { AttentionOptions, HeadLayout } from '../gpu-model.js';
-import type { Gpu } from '../gpu.js';
-import { type FloatTensor, Tensor } from '../tensor.js';
+import type { AttentionOptions, HeadLayout } from '../tensor/gpu-model.js';
+import type { Gpu } from '../tensor/gpu.js';
+import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { at, finite, known, word } from './checks.js';
 import { asF32, grid, shaped } from './dispatch.js';
 import { NeighbourOperations } from './neighbours.js';

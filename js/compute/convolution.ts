@@ -1,9 +1,9 @@
 /**
  * Convolutions and their transposes.
  */
-import { isQuantised } from '../dtypes.js';
+import { isQuantised } from '../tensor/dtypes.js';
 import { invalidArgument } from '../errors.js';
-import { type FloatTensor, Tensor } from '../tensor.js';
+import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import {
   at,
   axesOf,

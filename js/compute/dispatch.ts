@@ -1,11 +1,11 @@
 /**
  * The base of this folder's operations: one dispatch of one of its shaders, or of a page's own.
  */
-import type { PlainDType } from '../dtypes.js';
+import type { PlainDType } from '../tensor/dtypes.js';
 import { guarded, invalidArgument } from '../errors.js';
-import { Gpu } from '../gpu.js';
+import { Gpu } from '../tensor/gpu.js';
 import { show } from '../options.js';
-import { type FloatTensor, Tensor } from '../tensor.js';
+import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { integer, known, word } from './checks.js';
 import type { Shader } from './shaders.js';
 

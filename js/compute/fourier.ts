@@ -2,7 +2,7 @@
  * Discrete Fourier transforms of rows.
  */
 import { guarded, invalidArgument } from '../errors.js';
-import { type FloatTensor, Tensor } from '../tensor.js';
+import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { at, floats, integer, known, ranked } from './checks.js';
 import { ConvolutionOperations } from './convolution.js';
 import { asF32, grid } from './dispatch.js';

@@ -2,7 +2,7 @@
  * Nearest neighbours of points.
  */
 import { invalidArgument } from '../errors.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { at, integer, known, ranked, word } from './checks.js';
 import { asF32, grid } from './dispatch.js';
 import { PeakOperations } from './peaks.js';

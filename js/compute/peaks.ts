@@ -2,7 +2,7 @@
  * Peaks of signals and of their spectra.
  */
 import { invalidArgument } from '../errors.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { at, finite, floats, known } from './checks.js';
 import { asF32, gridOf } from './dispatch.js';
 import * as shaders from './shaders.js';

@@ -2,7 +2,7 @@
  * Pooling, padding, images of another size, group normalisation.
  */
 import { invalidArgument } from '../errors.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { ActivationOperations } from './activations.js';
 import {
   at,

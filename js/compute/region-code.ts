@@ -2,8 +2,8 @@
  * The WGSL of a formula over tensors that broadcast, and the words of its `params`.
  */
 import { invalidArgument } from '../errors.js';
-import type { Expression } from '../expression.js';
-import type { Tensor } from '../tensor.js';
+import type { Expression } from '../tensor/expression.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { at } from './checks.js';
 import { math } from './shaders.js';
 

@@ -2,10 +2,10 @@
  * Formulas of any size over up to 16 tensors in one dispatch.
  */
 import { invalidArgument } from '../errors.js';
-import { Expression, inputExpressions } from '../expression.js';
-import type { FuseOptions } from '../gpu-elementwise.js';
+import { Expression, inputExpressions } from '../tensor/expression.js';
+import type { FuseOptions } from '../tensor/gpu-elementwise.js';
 import { show } from '../options.js';
-import { type FloatTensor, Tensor } from '../tensor.js';
+import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { at } from './checks.js';
 import { Dispatcher, gridOf } from './dispatch.js';
 import { broadcast, type Leaf, regionOf } from './region-code.js';

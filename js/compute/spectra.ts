@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { at, finite, floats, integer, kindOf, known, word } from './checks.js';
 import { grid } from './dispatch.js';
 import { FourierOperations, lengthOf } from './fourier.js';

@@ -1,7 +1,7 @@
 /**
  * Images as rows: what a convolution multiplies with its kernels.
  */
-import type { Tensor } from '../tensor.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { at } from './checks.js';
 import type { PoolingOperations } from './pooling.js';
 

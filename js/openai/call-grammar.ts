@@ -3,7 +3,7 @@
  * tools, whose arguments follow their schema. Written in the Lark of llguidance (docs/syntax.md there): a `[lazy]` rule
  * ends where it first matches, `<[5]>` is the token 5, and `<[^5]>` is any other.
  */
-import type { WasmModel } from '../model.js';
+import type { WasmModel } from '../model/model.js';
 import type { Grammar, Tool } from '../types.js';
 import { type Family, isInThoughts, specialOf } from './families.js';
 import type { Format } from './formats/format.js';

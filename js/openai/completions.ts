@@ -1,7 +1,7 @@
 /**
  * `chat.completions.create` over a model that is loaded.
  */
-import type { WasmModel } from '../model.js';
+import type { WasmModel } from '../model/model.js';
 import { signalOption } from '../options.js';
 import type { ChosenToken, GenerationResult, TokenProbability } from '../types.js';
 import { type Prepared, prepare } from './prepare.js';

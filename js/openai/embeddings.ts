@@ -1,7 +1,7 @@
 /**
  * `embeddings.create` over a model that is loaded.
  */
-import type { WasmModel } from '../model.js';
+import type { WasmModel } from '../model/model.js';
 import { signalOption } from '../options.js';
 import type { TokenIds } from '../types.js';
 import { nameOf } from './completions.js';

@@ -5,7 +5,7 @@
  * Both answer from the model, or from a server where the device cannot hold it.
  */
 import { WebggufError, invalidArgument } from '../errors.js';
-import type { WasmModel } from '../model.js';
+import type { WasmModel } from '../model/model.js';
 import { show } from '../options.js';
 import { type Completions, LocalCompletions, nameOf } from './completions.js';
 import { type Embeddings, LocalEmbeddings } from './embeddings.js';

@@ -2,7 +2,7 @@
  * From a request to a prompt, options of `generate`, and a reader of what the model writes.
  */
 import { invalidArgument } from '../errors.js';
-import type { WasmModel } from '../model.js';
+import type { WasmModel } from '../model/model.js';
 import type { ChatTemplateOptions, GenerateOptions, Grammar, Message, Tool } from '../types.js';
 import { type Family, familyOf, isInThoughts, readerOf, specialOf } from './families.js';
 import type { Tools } from './formats/cursor.js';

@@ -2,11 +2,11 @@
  * An answer: the model writes, tools are called as long as it asks for them.
  */
 import { abortable } from '../cancel.js';
-import type { WasmModel } from '../model.js';
+import type { WasmModel } from '../model/model.js';
 import { type Prepared, prepare } from '../openai/prepare.js';
 import type { Delta, Reader } from '../openai/reader.js';
-import type { Session } from '../session.js';
-import { resultOf } from '../tool-result.js';
+import type { Session } from '../model/session.js';
+import { resultOf } from '../model/tool-result.js';
 import type { Grammar, Message, ToolCall } from '../types.js';
 import type { CallableTool } from './input.js';
 import type { Sampling } from './sampling.js';

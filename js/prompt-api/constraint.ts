@@ -1,7 +1,7 @@
 /**
  * `responseConstraint`: a JSON Schema or a regular expression.
  */
-import { schemaGuide } from '../schema-guide.js';
+import { schemaGuide } from '../model/schema-guide.js';
 import type { Grammar, Message } from '../types.js';
 import { notSupported } from './errors.js';
 import { regexText } from './regex.js';

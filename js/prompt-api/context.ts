@@ -1,10 +1,10 @@
 /**
  * How much of the context a conversation takes, and what is dropped where it is full.
  */
-import { nextTurn } from '../conversation.js';
-import type { WasmModel } from '../model.js';
+import { nextTurn } from '../model/conversation.js';
+import type { WasmModel } from '../model/model.js';
 import { conversationText } from '../openai/prepare.js';
-import type { Session } from '../session.js';
+import type { Session } from '../model/session.js';
 import type { Message } from '../types.js';
 import { quotaExceeded } from './errors.js';
 import type { CallableTool } from './input.js';

@@ -2,8 +2,8 @@
  * webgguf/prompt-api: `LanguageModel` of the W3C's Prompt API, https://webmachinelearning.github.io/prompt-api, over a
  * model of the page's own, in every browser and in workers.
  */
-import { cache } from '../cache/cache.js';
-import { LazyModel, type ModelSource } from '../lazy-model.js';
+import { cache } from '../load/cache/cache.js';
+import { LazyModel, type ModelSource } from '../model/lazy-model.js';
 import type { LoadOptions, Progress } from '../types.js';
 import { Context } from './context.js';
 import { notSupported, quotaExceeded } from './errors.js';
@@ -18,7 +18,7 @@ import type {
   LanguageModelParams,
 } from './types.js';
 
-export type { ModelSource } from '../lazy-model.js';
+export type { ModelSource } from '../model/lazy-model.js';
 export type { LanguageModelSession } from './language-model.js';
 export type * from './types.js';
 

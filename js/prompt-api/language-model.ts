@@ -3,8 +3,8 @@
  */
 import { abortable } from '../cancel.js';
 import { WebggufError } from '../errors.js';
-import type { WasmModel } from '../model.js';
-import type { Session } from '../session.js';
+import type { WasmModel } from '../model/model.js';
+import type { Session } from '../model/session.js';
 import type { Message } from '../types.js';
 import { answerTo } from './answer.js';
 import { constraintOf, withGuide } from './constraint.js';

@@ -3,11 +3,11 @@
  * nothing of React.
  */
 import { abortable } from '../cancel.js';
-import { nextTurn } from '../conversation.js';
+import { nextTurn } from '../model/conversation.js';
 import { invalidArgument, WebggufError } from '../errors.js';
-import type { WasmModel } from '../model.js';
+import type { WasmModel } from '../model/model.js';
 import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
-import { resultOf } from '../tool-result.js';
+import { resultOf } from '../model/tool-result.js';
 import type { Message, ToolCall } from '../types.js';
 
 /** A tool that the model may call, in the shape of the Prompt API. */

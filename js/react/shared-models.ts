@@ -2,7 +2,7 @@
  * Models that components share: one for each source and options, loaded when the first component wants it and freed
  * after the last has gone.
  */
-import { WasmModel } from '../model.js';
+import { WasmModel } from '../model/model.js';
 import type { LoadOptions, Progress, Source } from '../types.js';
 
 /** How far a model is. */

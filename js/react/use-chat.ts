@@ -1,6 +1,6 @@
 'use client';
 import { useEffect, useState, useSyncExternalStore } from 'react';
-import type { WasmModel } from '../model.js';
+import type { WasmModel } from '../model/model.js';
 import { ChatStore, type ChatOptions, type ChatState, type SendOptions } from './chat.js';
 
 /** What {@link useChat} gives. The functions are always the same ones. */

@@ -5,8 +5,8 @@ import { type Plan, type Three, fitsTiles, planOf, TILE } from '../compute/atten
 import { at } from '../compute/checks.js';
 import { grid, shaped } from '../compute/dispatch.js';
 import * as shaders from '../compute/shaders.js';
-import type { AttentionOptions } from '../gpu-model.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { AttentionOptions } from '../tensor/gpu-model.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { FourierGradients } from './fourier.js';
 import type { Call, Given, Rule } from './tape.js';
 

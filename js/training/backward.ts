@@ -2,7 +2,7 @@
  * The way back: rules are applied from the last call to the first.
  */
 import { WebggufError } from '../errors.js';
-import type { Tensor } from '../tensor.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { fitted } from './fit.js';
 import type { Holds } from './holds.js';
 import type { RecordingGpu } from './recording.js';

@@ -3,8 +3,8 @@
  */
 import type { PerAxis } from '../compute/checks.js';
 import type { ConvOptions, ConvTransposeOptions } from '../compute/convolution.js';
-import { isQuantised } from '../dtypes.js';
-import { type FloatTensor, Tensor } from '../tensor.js';
+import { isQuantised } from '../tensor/dtypes.js';
+import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { fitted } from './fit.js';
 import { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';

@@ -2,9 +2,9 @@
  * Cross-entropy, also of logits that are too many to be held at once.
  */
 import { invalidArgument } from '../errors.js';
-import type { Expression } from '../expression.js';
+import type { Expression } from '../tensor/expression.js';
 import { show } from '../options.js';
-import { type FloatTensor, Tensor } from '../tensor.js';
+import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
 import { AttentionGradients } from './attention.js';
 import type { Call, Given } from './tape.js';

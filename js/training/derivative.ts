@@ -1,7 +1,7 @@
 /**
  * Derivatives of formulas: expressions of the gradient of their result.
  */
-import { Expression } from '../expression.js';
+import { Expression } from '../tensor/expression.js';
 
 export type Value = Expression | number;
 

@@ -2,8 +2,8 @@
  * From the gradient of a broadcast tensor to that of the tensor.
  */
 import { shaped } from '../compute/dispatch.js';
-import type { Gpu } from '../gpu.js';
-import type { Tensor } from '../tensor.js';
+import type { Gpu } from '../tensor/gpu.js';
+import type { Tensor } from '../tensor/tensor.js';
 
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 const isSame = (a: readonly number[], b: readonly number[]): boolean => a.join() === b.join();

@@ -3,7 +3,7 @@
  * the conjugate of Fᵀ, which is N times the inverse.
  */
 import type { IrfftOptions, StftOptions } from '../compute/fourier.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { GridGradients } from './grids.js';
 import type { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';

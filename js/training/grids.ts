@@ -5,7 +5,7 @@ import { fields, kindOf, type PerAxis, three } from '../compute/checks.js';
 import { asF32, gridOf } from '../compute/dispatch.js';
 import type { AvgPoolOptions, GroupNormOptions, PadOptions, PoolOptions, UpsampleOptions } from '../compute/pooling.js';
 import * as shaders from '../compute/shaders.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { ConvolutionGradients } from './convolution.js';
 import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';

@@ -1,8 +1,8 @@
 /**
  * Tensors that several handles stand for.
  */
-import { Tensor } from '../tensor.js';
-import type { Owner } from '../tensor.js';
+import { Tensor } from '../tensor/tensor.js';
+import type { Owner } from '../tensor/tensor.js';
 
 /** Counts the handles of tensors: the memory goes with the last of them. */
 export class Holds {

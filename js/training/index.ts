@@ -11,7 +11,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { LossOperations } from './cross-entropy.js';
 import { type TensorTree, leavesOf, pairs } from './tree.js';
 

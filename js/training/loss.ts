@@ -1,10 +1,10 @@
 /**
  * The number that training makes smaller.
  */
-import type { DType } from '../dtypes.js';
+import type { DType } from '../tensor/dtypes.js';
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
-import { Tensor } from '../tensor.js';
+import { Tensor } from '../tensor/tensor.js';
 
 /** A loss that says so when it is no number. */
 export class Loss<D extends DType = DType> extends Tensor<D> {

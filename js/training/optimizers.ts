@@ -2,9 +2,9 @@
  * Steps along the gradients. Parameters change in place, on the GPU.
  */
 import { invalidArgument } from '../errors.js';
-import type { Expression } from '../expression.js';
+import type { Expression } from '../tensor/expression.js';
 import { show } from '../options.js';
-import type { Tensor } from '../tensor.js';
+import type { Tensor } from '../tensor/tensor.js';
 import type { RecordingGpu } from './recording.js';
 import { type TensorTree, checkFloats, leavesOf, pairs } from './tree.js';
 import { Variable } from './variable.js';

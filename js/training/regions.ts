@@ -2,9 +2,9 @@
  * Formulas of any size over any number of tensors: as few dispatches as `fuse` can do them in.
  */
 import { CORE } from '../compute/regions.js';
-import { Expression } from '../expression.js';
-import type { Gpu } from '../gpu.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import { Expression } from '../tensor/expression.js';
+import type { Gpu } from '../tensor/gpu.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import type { Value } from './derivative.js';
 
 /** What an expression is made of: operations, and names of inputs. */

@@ -1,7 +1,7 @@
 /**
  * Gradients of operations on each element: all are formulas.
  */
-import { Expression, type Step } from '../expression.js';
+import { Expression, type Step } from '../tensor/expression.js';
 import { DY, gradientsOf, type Value } from './derivative.js';
 import { evaluate } from './regions.js';
 import type { Call, Given, Rule } from './tape.js';

@@ -1,8 +1,8 @@
 /**
  * Gradients of mixtures of experts.
  */
-import { isQuantised } from '../dtypes.js';
-import type { Tensor } from '../tensor.js';
+import { isQuantised } from '../tensor/dtypes.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';
 import { savedInputs } from './rules-matrix.js';

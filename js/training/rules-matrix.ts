@@ -1,8 +1,8 @@
 /**
  * Gradients of products of matrices.
  */
-import type { MatmulOptions } from '../gpu-matrix.js';
-import type { Tensor } from '../tensor.js';
+import type { MatmulOptions } from '../tensor/gpu-matrix.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';
 import { input } from './rules-movement.js';

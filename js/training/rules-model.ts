@@ -3,8 +3,8 @@
  */
 import { headsOf } from '../compute/attention.js';
 import { shaped } from '../compute/dispatch.js';
-import type { AttentionOptions, RopeOptions } from '../gpu-model.js';
-import type { Tensor } from '../tensor.js';
+import type { AttentionOptions, RopeOptions } from '../tensor/gpu-model.js';
+import type { Tensor } from '../tensor/tensor.js';
 import type { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';
 import { input } from './rules-movement.js';

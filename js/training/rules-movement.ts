@@ -1,7 +1,7 @@
 /**
  * Gradients of operations that move elements: they go back to where their elements came from.
  */
-import type { Tensor } from '../tensor.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
 import type { Call, Rule } from './tape.js';
 

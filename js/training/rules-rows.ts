@@ -2,8 +2,8 @@
  * Gradients of operations along an axis.
  */
 import { invalidArgument } from '../errors.js';
-import type { NormOptions, SoftmaxOptions } from '../gpu-rows.js';
-import type { FloatTensor, Tensor } from '../tensor.js';
+import type { NormOptions, SoftmaxOptions } from '../tensor/gpu-rows.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';
 import { axisOf, input } from './rules-movement.js';

@@ -1,7 +1,7 @@
 /**
  * Gradients of recurrences.
  */
-import type { Tensor } from '../tensor.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
 import type { RecordingGpu } from './recording.js';
 import { savedInputs } from './rules-matrix.js';

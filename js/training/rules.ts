@@ -1,7 +1,7 @@
 /**
  * Operation of the engine → how its gradient comes about. The names are those of `src/tensor/op.rs`.
  */
-import type { Step } from '../expression.js';
+import type { Step } from '../tensor/expression.js';
 import { fuseRule, selectRule, scaleRule, stepRule } from './rules-elementwise.js';
 import { matmulGroupedRule } from './rules-experts.js';
 import { gatedRule, gateUpRule, matmulRule, projectRule } from './rules-matrix.js';

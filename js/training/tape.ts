@@ -1,7 +1,7 @@
 /**
  * What was computed while gradients are recorded, in order.
  */
-import type { Tensor } from '../tensor.js';
+import type { Tensor } from '../tensor/tensor.js';
 import type { RecordingGpu } from './recording.js';
 import type { Variable } from './variable.js';
 

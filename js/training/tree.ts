@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
-import { type FloatTensor, type Owner, Tensor } from '../tensor.js';
+import { type FloatTensor, type Owner, Tensor } from '../tensor/tensor.js';
 
 /** A tensor, or tensors in arrays and in the fields of objects. */
 export type TensorTree = Tensor | readonly TensorTree[] | { readonly [name: string]: TensorTree };

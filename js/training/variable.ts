@@ -1,8 +1,8 @@
 /**
  * Tensors whose gradients are remembered.
  */
-import type { DType } from '../dtypes.js';
-import { type FloatTensor, type Owner, Tensor } from '../tensor.js';
+import type { DType } from '../tensor/dtypes.js';
+import { type FloatTensor, type Owner, Tensor } from '../tensor/tensor.js';
 import type { TensorHandle } from '../wasm/webgguf.js';
 import { finiteLoss } from './loss.js';
 import type { Tape } from './tape.js';

@@ -1,4 +1,4 @@
-//! Lists of a model's own dispatches, to be timed: with them `js/tuning.ts` finds out which rows of the kernels' tables
+//! Lists of a model's own dispatches, to be timed: with them `js/tuning/` finds out which rows of the kernels' tables
 //! are fastest on a device.
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! The class that `js/model.ts` wraps. Calls that overlap are refused rather than queued.
+//! The class that `js/model/model.ts` wraps. Calls that overlap are refused rather than queued.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
 use crate::tokenizer::Tokenizer;
 
-/// A loaded model. JavaScript's class of the same name (`js/model.ts`) wraps it.
+/// A loaded model. JavaScript's class of the same name (`js/model/model.ts`) wraps it.
 #[wasm_bindgen]
 pub struct WasmModel {
     pub(super) engine: Rc<RefCell<Loaded>>,

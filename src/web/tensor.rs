@@ -1,4 +1,4 @@
-//! The class that `js/gpu.ts` wraps: tensors by number, operations by name.
+//! The class that `js/tensor/gpu.ts` wraps: tensors by number, operations by name.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What `js/tuning.ts` measures with: a model that is being loaded, and its device.
+//! What `js/tuning/index.ts` measures with: a model that is being loaded, and its device.
 
 use std::rc::Rc;
 

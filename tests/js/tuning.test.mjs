@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { race } from '../../dist/tuning-race.js';
-import { keptTuning, problemsOf } from '../../dist/tuning.js';
+import { race } from '../../dist/tuning/race.js';
+import { keptTuning, problemsOf } from '../../dist/tuning/index.js';
 
 /** Runners that take so many milliseconds for a dispatch, and a clock that adds `noise(run)` to each run. */
 function field(costs, { length = 10, noise = () => 0 } = {}) {

@@ -278,8 +278,8 @@ test('products that do not fit are told apart, and every type has scratch tensor
   t.after(() => page.close());
   const { messages, types, known } = await page.evaluate(async () => {
     const { Gpu } = await import('/dist/index.js');
-    const { BLOCKS } = await import('/dist/tuning-gpu.js');
-    const { QUANTISED } = await import('/dist/formats.js');
+    const { BLOCKS } = await import('/dist/tuning/gpu.js');
+    const { QUANTISED } = await import('/dist/tensor/formats.js');
     const gpu = await Gpu.create();
     const wrong = [
       7,

@@ -10,7 +10,7 @@ use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddin
 use crate::kernels::tuned::Tuned;
 use crate::{Error, ErrorCode, Result};
 
-/// The optional WebGPU features that some variant uses, and what `js/tuning.ts` measures with.
+/// The optional WebGPU features that some variant uses, and what `js/tuning/index.ts` measures with.
 const WANTED: [&str; 4] = ["shader-f16", "subgroups", SUBGROUP_MATRIX, "timestamp-query"];
 
 /// Behind a flag of Chromium, and so is its name.

@@ -1,0 +1,81 @@
+/**
+ * What a model's engine does, wherever it runs: in this thread ({@link LocalEngine}) or in a worker. All calls are
+ * asynchronous, their arguments are checked already, and arguments and results are plain data, which crosses to
+ * another thread.
+ */
+import type { Input } from '../model/embedding.js';
+import type { GrammarText } from './grammar.js';
+import type { Evaluation, GenerationResult, ModelInfo, Piece } from '../types.js';
+import type { Conversation, TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
+
+/** A checked prompt: text, a conversation, or ids as they are. @internal */
+export type Prompt = string | Conversation | Uint32Array;
+
+/** Of `generate`. @internal */
+export interface StartOptions extends WasmGenerateOptions {
+  readonly grammar?: GrammarText;
+}
+
+/** Writes one text at a time; the calls belong between `start` and `finish`. @internal */
+export interface TextEngine {
+  /** Encodes the prompt and begins. */
+  start(prompt: Prompt, options: StartOptions): Promise<void>;
+  /** The next piece; `undefined` at the end. */
+  next(): Promise<Piece | undefined>;
+  /** Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`. */
+  cancel(): void;
+  /** Ends the generation and gives its result. */
+  finish(): Promise<GenerationResult>;
+}
+
+/** Of `embed`, without its signal. @internal */
+export interface EmbedCall {
+  readonly truncate: boolean;
+  readonly normalize: boolean;
+  readonly dimensions: number | undefined;
+}
+
+/** What a saved session becomes. @internal */
+export interface Restored {
+  readonly engine: Engine;
+  readonly notes: string;
+}
+
+/** A loaded model. @internal */
+export interface Engine extends TextEngine {
+  readonly info: ModelInfo;
+  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Uint32Array>;
+  detokenize(ids: Uint32Array, showSpecial: boolean): Promise<string>;
+  applyChatTemplate(conversation: Conversation): Promise<string>;
+  /** `logits`: with all logits. */
+  evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation>;
+  /** A row for each input. Rejects once `signal` fires and the device is idle. */
+  embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]>;
+  /** A row of one score for each document. */
+  rank(
+    query: string,
+    documents: readonly Input[],
+    options: { readonly truncate: boolean },
+    signal?: AbortSignal,
+  ): Promise<Float32Array[]>;
+  /** A tensor of `tensors`, on the device of both. Only in this thread. */
+  hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle>;
+  /** How many tokens a prompt has. */
+  count(prompt: Prompt): Promise<number>;
+  /**
+   * Where a request with this prompt is to run: of the model's engines that are free, the one that has read most of it,
+   * if that is half of it, else the one that is free for longest.
+   * It is taken until `finish`, or a `start` that fails.
+   */
+  lane(prompt: Prompt): Promise<Engine>;
+  /** Another session on the same weights: with a copy of what this one has read, or empty. */
+  another(withCache: boolean): Promise<Engine>;
+  /** What this session has read, as bytes, with notes in their midst. */
+  save(notes: string): Promise<Blob>;
+  /** Another session on the same weights, with what such bytes hold; and the notes. */
+  restore(saved: Blob): Promise<Restored>;
+  reset(): Promise<void>;
+  wasmMemoryBytes(): Promise<number>;
+  /** Nothing else may be running. The weights go with the last session. */
+  free(): Promise<void>;
+}

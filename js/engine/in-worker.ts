@@ -1,0 +1,192 @@
+/**
+ * The engine in a worker of its own: the same calls, sent there.
+ */
+import { abortable, cancellable } from '../cancel.js';
+import { Channel, type Handler } from './channel.js';
+import type { Input } from '../model/embedding.js';
+import type { EmbedCall, Engine, Prompt, Restored } from './engine.js';
+import { WebggufError, invalidArgument } from '../errors.js';
+import { SourceHost } from './remote-sources.js';
+import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from '../types.js';
+import { initForWorker } from '../wasm/instance.js';
+import type { Conversation, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
+import { startWorker } from '../worker-start.js';
+
+/** Pieces that are asked for before somebody wants them, so that the worker does not wait for a busy page. */
+const AHEAD = 32;
+/** How long a worker may take to free its model before it is ended all the same, in milliseconds. */
+const GRACE = 1000;
+
+/** A worker that runs, and how to end it. */
+interface Connection {
+  readonly channel: Channel;
+  /** Ends the worker; calls without a reply reject with `error`. */
+  end(error: unknown): void;
+}
+
+/** @internal */
+export class WorkerEngine implements Engine {
+  readonly info: ModelInfo;
+  readonly #connection: Connection;
+  /** Of this engine in the worker; 1 is the model that was loaded. */
+  readonly #number: number;
+  readonly #ahead: Promise<Piece | undefined>[] = [];
+
+  private constructor(connection: Connection, number: number, info: ModelInfo) {
+    this.#connection = connection;
+    this.#number = number;
+    this.info = info;
+  }
+
+  /** `options` are checked; see {@link WasmModel.load}. */
+  static async load(source: Source, options: LoadOptions): Promise<WorkerEngine> {
+    const { signal, onProgress, onWarning, gpu: _, worker: _worker, ...rest } = options;
+    return cancellable(signal, async (scope) => {
+      const host = new SourceHost(scope);
+      const { source: sent, transfer } = await host.send(source);
+      const failure = new AbortController();
+      const progress = ([progress]: Progress[]): void => {
+        try {
+          onProgress?.(progress as Progress);
+        } catch (error) {
+          failure.abort(error);
+          throw error;
+        }
+      };
+      scope.addEventListener('abort', () => failure.abort(scope.reason), { once: true });
+      const warning: Handler = ([found]) => onWarning?.(found);
+      const connection = await connect({ ...host.handlers, progress, warning }, failure.signal);
+      try {
+        const callbacks = { onProgress: onProgress !== undefined, onWarning: onWarning !== undefined };
+        const args = [sent, rest, callbacks, await initForWorker()];
+        const loading = connection.channel.call<[number, ModelInfo]>('load', args, { transfer });
+        return new WorkerEngine(connection, ...(await abortable(loading, failure.signal)));
+      } catch (error) {
+        connection.end(error);
+        throw error;
+      } finally {
+        host.cancel();
+      }
+    });
+  }
+
+  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Uint32Array> {
+    return this.#call('tokenize', text, addSpecial, parseSpecial);
+  }
+
+  detokenize(ids: Uint32Array, showSpecial: boolean): Promise<string> {
+    return this.#call('detokenize', ids, showSpecial);
+  }
+
+  applyChatTemplate(conversation: Conversation): Promise<string> {
+    return this.#call('applyChatTemplate', conversation);
+  }
+
+  async lane(prompt: Prompt): Promise<Engine> {
+    if ((this.info.parallel ?? 1) === 1) return this;
+    return new WorkerEngine(this.#connection, await this.#call('lane', prompt), this.info);
+  }
+
+  start(prompt: Prompt, options: WasmGenerateOptions): Promise<void> {
+    this.#ahead.length = 0;
+    return this.#call('start', prompt, options);
+  }
+
+  next(): Promise<Piece | undefined> {
+    while (this.#ahead.length < AHEAD) {
+      const piece = this.#call<Piece | undefined>('next');
+      piece.catch(() => {}); // reported by the `next` that gets it, if one does
+      this.#ahead.push(piece);
+    }
+    return this.#ahead.shift() as Promise<Piece | undefined>;
+  }
+
+  cancel(): void {
+    this.#call('cancel').catch(() => {});
+  }
+
+  finish(): Promise<GenerationResult> {
+    return this.#call('finish');
+  }
+
+  evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation> {
+    return this.#call('evaluate', ids, logits);
+  }
+
+  embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
+    return this.#connection.channel.call('embed', [this.#number, inputs, options], { signal });
+  }
+
+  rank(
+    query: string,
+    documents: readonly Input[],
+    options: { readonly truncate: boolean },
+    signal?: AbortSignal,
+  ): Promise<Float32Array[]> {
+    return this.#connection.channel.call('rank', [this.#number, query, documents, options], { signal });
+  }
+
+  async hiddenStates(): Promise<TensorHandle> {
+    throw invalidArgument("hiddenStates: the model runs in a worker, which shares no device: load it with 'gpu'");
+  }
+
+  count(prompt: Prompt): Promise<number> {
+    return this.#call('count', prompt);
+  }
+
+  async another(withCache: boolean): Promise<Engine> {
+    return new WorkerEngine(this.#connection, await this.#call('another', withCache), this.info);
+  }
+
+  save(notes: string): Promise<Blob> {
+    return this.#call('save', notes);
+  }
+
+  async restore(saved: Blob): Promise<Restored> {
+    const { engine, notes } = await this.#call<{ engine: number; notes: string }>('restore', saved);
+    return { engine: new WorkerEngine(this.#connection, engine, this.info), notes };
+  }
+
+  reset(): Promise<void> {
+    return this.#call('reset');
+  }
+
+  wasmMemoryBytes(): Promise<number> {
+    return this.#call('wasmMemoryBytes');
+  }
+
+  /** Of the model, not of a session: ends the worker, whose memory goes back with it. */
+  async free(): Promise<void> {
+    if (this.#number !== 1) return this.#call<void>('free').catch(() => {}); // gone with the worker
+    const timeout = new Promise((resolve) => setTimeout(resolve, GRACE));
+    await Promise.race([this.#call('free').catch(() => {}), timeout]);
+    this.#connection.end(invalidArgument('the model was freed'));
+  }
+
+  #call<T>(method: string, ...args: unknown[]): Promise<T> {
+    return this.#connection.channel.call(method, [this.#number, ...args]);
+  }
+}
+
+/** Starts a worker. When `signal` fires, it ends at once. */
+async function connect(handlers: ConstructorParameters<typeof Channel>[1], signal: AbortSignal): Promise<Connection> {
+  const worker = await startWorker(signal);
+  const channel = new Channel(worker, handlers);
+  const alive = new AbortController();
+  const end = (error: unknown): void => {
+    alive.abort();
+    worker.terminate();
+    channel.close(error);
+  };
+  const lost = (why: string): void => end(new WebggufError('worker_lost', `${why}; load the model again`));
+  signal.addEventListener('abort', () => end(signal.reason), { once: true, signal: alive.signal });
+  worker.addEventListener('error', ({ message }) => lost(`the worker with the model failed: ${message}`));
+  worker.addEventListener('messageerror', () => lost('the worker with the model sent what cannot be read'));
+  const name = `webgguf worker ${Math.random()} ${performance.now()}`;
+  if (await channel.call<boolean>('hold', [name])) {
+    navigator.locks
+      .request(name, { signal: alive.signal }, () => lost('the worker with the model was ended'))
+      .catch(() => {}); // the model was freed
+  }
+  return { channel, end };
+}

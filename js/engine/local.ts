@@ -1,0 +1,345 @@
+/**
+ * The engine in this thread: the WebAssembly handle behind asynchronous calls.
+ */
+import { warner } from '../load/cache/warning.js';
+import { cancellable, settled } from '../cancel.js';
+import { type Group, type Input, runInputs } from '../model/embedding.js';
+import type { EmbedCall, Engine, Prompt, Restored, StartOptions } from './engine.js';
+import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
+import { Grammars } from './grammar.js';
+import { progressReporter } from '../load/progress.js';
+import { Recovery, type Reload, readOnce } from './recovery.js';
+import { splitSourceOptions } from '../options.js';
+import { withSources } from '../load/sources.js';
+import { ModelTuning } from '../tuning/index.js';
+import type { Gpu } from '../tensor/gpu.js';
+import type {
+  Evaluation,
+  GenerationResult,
+  LoadOptions,
+  ModelInfo,
+  Piece,
+  Source,
+  SourceOptions,
+  Tuning,
+} from '../types.js';
+import { Verdicts } from '../tuning/verdicts.js';
+import { wasmClasses } from '../wasm/instance.js';
+import type { ByteSource, Conversation, TensorEngine, TensorHandle, WasmLoadOptions } from '../wasm/webgguf.js';
+import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
+
+/** Most elements of a typed array that WebAssembly can address. */
+const MOST_ELEMENTS = 2 ** 32 - 1;
+
+/** Bytes of a saved session that say how long its head is. */
+const SHORTEST_HEAD = 64;
+
+/** What was found for models that were tuned. */
+const tunings = new WeakMap<WasmHandle, Tuning>();
+
+type Report = ReturnType<typeof progressReporter>;
+
+/** @internal */
+export class LocalEngine implements Engine {
+  readonly info: ModelInfo;
+  readonly #handle: WasmHandle;
+  readonly #grammars: Grammars;
+  readonly #recovery: Recovery;
+  /** All engines of a model whose requests run together. */
+  #lanes: readonly LocalEngine[] = [this];
+  /** Of these, those that no request has: the one that is free for longest first. */
+  #free: LocalEngine[] = [];
+  /** Of the text that is being written. */
+  #run = new AbortController();
+
+  private constructor(handle: WasmHandle, recovery: Recovery, info = handle.info()) {
+    this.#handle = handle;
+    this.#recovery = recovery;
+    this.#grammars = new Grammars(handle);
+    const tuning = tunings.get(handle);
+    this.info = tuning ? { ...info, tuning } : info;
+  }
+
+  /** `options` are checked; see {@link WasmModel.load}. */
+  static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
+    const { source: from, rest: others } = splitSourceOptions(options);
+    const { signal, onProgress, backend = 'auto', gpu, worker: _, selfCheck = true, tune = false, ...rest } = others;
+    return cancellable(signal, async (scope) => {
+      const load = loader(source, from, { ...rest, selfCheck, tune }, gpu);
+      const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
+      const reload: Reload = (signal) =>
+        cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
+      const recovery = new Recovery(why ?? reload, warner(from.onWarning));
+      const report = progressReporter(onProgress, scope);
+      const attempt = (): Promise<WasmHandle> => load(scope, report, backend);
+      const handle = await attempt().catch((error: unknown) => {
+        recovery.check(error);
+        return attempt();
+      });
+      try {
+        report('ready', 1, 1);
+        return await new LocalEngine(handle, recovery).#withLanes();
+      } catch (error) {
+        handle.free();
+        throw error;
+      }
+    });
+  }
+
+  async tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Uint32Array> {
+    return guarded(() => this.#handle.tokenize(text, addSpecial, parseSpecial));
+  }
+
+  async detokenize(ids: Uint32Array, showSpecial: boolean): Promise<string> {
+    return guarded(() => this.#handle.detokenize(ids, showSpecial));
+  }
+
+  async applyChatTemplate(conversation: Conversation): Promise<string> {
+    return guarded(() => this.#handle.applyChatTemplate(conversation));
+  }
+
+  /** Makes an engine for each request that may run. */
+  async #withLanes(): Promise<this> {
+    const others = Array.from({ length: (this.info.parallel ?? 1) - 1 }, async () => {
+      return new LocalEngine(await this.#handle.another(false, 0), this.#recovery, this.info);
+    });
+    this.#lanes = [this, ...(await Promise.all(others))];
+    const free = [...this.#lanes];
+    for (const lane of this.#lanes) lane.#free = free;
+    return this;
+  }
+
+  #release(): void {
+    if (!this.#free.includes(this)) this.#free.push(this);
+  }
+
+  async lane(prompt: Prompt): Promise<Engine> {
+    if (this.#free.length < 2) return this.#free.pop() ?? this;
+    const ids = guarded(() => this.#encode(prompt));
+    const known = this.#free.map((lane) => lane.#handle.commonPrefix(ids));
+    const most = Math.max(...known);
+    // Texts that merely begin alike are not worth what the lane has read besides.
+    return this.#free.splice(2 * most >= ids.length ? known.indexOf(most) : 0, 1)[0] as Engine;
+  }
+
+  async start(prompt: Prompt, options: StartOptions): Promise<void> {
+    try {
+      await this.#start(prompt, options);
+    } catch (error) {
+      this.#release();
+      throw error;
+    }
+  }
+
+  async #start(prompt: Prompt, { grammar, ...options }: StartOptions): Promise<void> {
+    const ids = guarded(() => this.#encode(prompt));
+    this.#run = new AbortController();
+    await this.#kept(() => this.#handle.adopt(ids));
+    guarded(() => this.#handle.start(ids, options));
+    if (!grammar) return;
+    const matcher = this.#grammars.matcher(grammar);
+    matcher.catch(() => {}); // the generation reports it, unless that was stopped before
+    guarded(() => this.#handle.constrain(matcher));
+  }
+
+  async next(): Promise<Piece | undefined> {
+    return this.#kept(() => this.#handle.next(), this.#run.signal);
+  }
+
+  cancel(): void {
+    this.#run.abort();
+    this.#handle.cancel();
+  }
+
+  async finish(): Promise<GenerationResult> {
+    try {
+      return await translated(this.#handle.finish());
+    } finally {
+      this.#release();
+    }
+  }
+
+  async evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation> {
+    const room = logits ? this.#roomForLogits(ids.length) : undefined;
+    return this.#kept(() => this.#handle.evaluate(ids, room));
+  }
+
+  async embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
+    const handle = this.#handle;
+    const { truncate, normalize, dimensions } = options;
+    const encode = (text: string): Uint32Array => handle.encodeInput(text, truncate);
+    const run = {
+      handle,
+      inputs,
+      signal,
+      encode,
+      run: ({ ids, lengths }: Group) => handle.embed(ids, lengths, normalize, dimensions),
+    };
+    return this.#kept(() => runInputs(run), signal);
+  }
+
+  async rank(
+    query: string,
+    documents: readonly Input[],
+    { truncate }: { readonly truncate: boolean },
+    signal?: AbortSignal,
+  ): Promise<Float32Array[]> {
+    const handle = this.#handle;
+    const encode = (document: string): Uint32Array => handle.encodePair(query, document, truncate);
+    const run = {
+      handle,
+      inputs: documents,
+      signal,
+      encode,
+      run: ({ ids, lengths }: Group) => handle.rank(ids, lengths),
+    };
+    return this.#kept(() => runInputs(run), signal);
+  }
+
+  async hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle> {
+    return translated(this.#handle.hiddenStates(ids, tensors));
+  }
+
+  async count(prompt: Prompt): Promise<number> {
+    return guarded(() => this.#encode(prompt)).length;
+  }
+
+  async another(withCache: boolean): Promise<Engine> {
+    return new LocalEngine(await this.#kept(() => this.#handle.another(withCache, 0)), this.#recovery);
+  }
+
+  async save(notes: string): Promise<Blob> {
+    const type = 'application/octet-stream';
+    return this.#kept(async () => {
+      let saved = new Blob([this.#handle.saveHead(notes)], { type });
+      for (let number = 0; ; number++) {
+        const part = await this.#handle.readPart(number);
+        if (!part) return saved;
+        // A part is in memory until the browser has taken it.
+        saved = new Blob([saved, part], { type });
+      }
+    });
+  }
+
+  async restore(saved: Blob): Promise<Restored> {
+    const { size } = saved;
+    return this.#kept(async () => {
+      const [end = 0, tokens = 0] = this.#handle.checkSaved(await bytesOf(saved, 0, SHORTEST_HEAD), size);
+      const head = await bytesOf(saved, 0, end);
+      // What is in a lane is of whoever had it last, so nothing was saved of it.
+      if (this.#lanes.length > 1) return { engine: this, notes: this.#handle.restoreHead(head, size)[0] };
+      const handle = await this.#handle.another(false, tokens);
+      try {
+        const [notes, part] = handle.restoreHead(head, size);
+        for (let number = 0, from = end; part > 0 && from < size; number++, from += part) {
+          handle.writePart(number, await bytesOf(saved, from, from + part));
+        }
+        return { engine: new LocalEngine(handle, this.#recovery), notes };
+      } catch (error) {
+        handle.free();
+        throw error;
+      }
+    });
+  }
+
+  async reset(): Promise<void> {
+    for (const lane of this.#lanes) guarded(() => lane.#handle.reset());
+  }
+
+  async wasmMemoryBytes(): Promise<number> {
+    return this.#handle.wasmMemoryBytes();
+  }
+
+  async free(): Promise<void> {
+    for (const lane of this.#lanes) {
+      lane.#grammars.free();
+      lane.#handle.free();
+    }
+  }
+
+  /** Does `work`, and again where the device was lost meanwhile. */
+  #kept<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#recovery.during(this.#handle, work, signal);
+  }
+
+  #encode(prompt: Prompt): Uint32Array {
+    if (typeof prompt === 'object' && 'messages' in prompt) return this.#handle.encodeMessages(prompt);
+    const ids = typeof prompt === 'string' ? this.#handle.encodePrompt(prompt) : prompt;
+    if (ids.length > 0) return ids;
+    throw invalidArgument('generate: expected at least one token id, found none');
+  }
+
+  /** An array for all logits of `count` ids; `undefined` where the ids do not fit the context, which is reported. */
+  #roomForLogits(count: number): Float32Array | undefined {
+    const { contextLength, vocabularySize } = this.info;
+    if (count > contextLength) return undefined;
+    const elements = count * vocabularySize;
+    try {
+      if (elements > MOST_ELEMENTS) throw new RangeError(`a typed array has at most ${MOST_ELEMENTS} elements here`);
+      return new Float32Array(elements);
+    } catch (cause) {
+      const message =
+        `evaluate: no memory for the logits of ${count} ids over a vocabulary of ${vocabularySize}: ` +
+        `${4 * elements} bytes`;
+      throw new WebggufError('out_of_memory', message, { cause });
+    }
+  }
+}
+
+/** What a load does about the kernels of a model. */
+interface Kernels {
+  readonly selfCheck: boolean;
+  readonly tune: boolean;
+}
+
+/** Loads what `source` holds with these options, as often as it is called. */
+function loader(
+  source: Source,
+  from: SourceOptions,
+  { selfCheck, tune, ...options }: Omit<WasmLoadOptions, 'backend' | keyof Kernels> & Kernels,
+  gpu: Gpu | undefined,
+): (scope: AbortSignal, report: Report, backend: WasmLoadOptions['backend']) => Promise<WasmHandle> {
+  return async (scope, report, backend) => {
+    const { WasmModel: Handle } = await wasmClasses();
+    const start = async (sources: ByteSource[]): Promise<WasmHandle> => {
+      const kind = [tune && 'tuned', selfCheck && 'checked'].filter(Boolean).join(' ');
+      const verdicts = kind && backend !== 'cpu' ? await Verdicts.read(kind) : undefined;
+      const tuning = tune ? new ModelTuning((key) => verdicts?.find(key).tuning, report) : undefined;
+      const kernels = verdicts && {
+        ...(selfCheck && { selfCheck: tuning?.checked(verdicts.known) ?? verdicts.known }),
+        ...(tuning && { tune: tuning.choose }),
+      };
+      const device = gpu && guarded(() => gpu.engine.device());
+      const said: Report = (...progress) => {
+        tuning?.check();
+        report(...progress);
+      };
+      const handle = await Handle.load(sources, { backend, ...options, ...kernels }, said, device);
+      const found = tuning?.found(handle.info());
+      if (found) tunings.set(handle, found);
+      await verdicts?.note(handle.info(), found, warner(from.onWarning));
+      return handle;
+    };
+    return withSources(source, from, {
+      signal: scope,
+      work: (sources) => settled(start(sources), scope),
+      free: (made) => made.free(),
+    });
+  };
+}
+
+async function bytesOf(blob: Blob, from: number, to: number): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await blob.slice(from, to).arrayBuffer());
+  } catch (cause) {
+    throw new WebggufError('download_failed', (cause as Error).message, { cause });
+  }
+}
+
+async function translated<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw fromWasm(error);
+  }
+}

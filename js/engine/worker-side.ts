@@ -1,0 +1,108 @@
+/**
+ * The worker's side of {@link WorkerEngine}: an engine in its own thread that answers calls.
+ */
+import { Channel, type Handler, type Port } from './channel.js';
+import type { Engine } from './engine.js';
+import { invalidArgument } from '../errors.js';
+import { LocalEngine } from './local.js';
+import { receivedSource } from './remote-sources.js';
+import type { ModelInfo } from '../types.js';
+import { type InitOptions, init } from '../wasm/instance.js';
+
+/** An engine and the last call of its text. */
+interface Served {
+  readonly engine: Engine;
+  last: Promise<unknown>;
+}
+
+/** Answers on `port` until the worker ends. The first argument of most calls is the number of an engine. @internal */
+export function serve(port: Port): void {
+  const engines = new Map<number, Served>();
+  let count = 0;
+  const add = (engine: Engine): number => {
+    for (const [number, served] of engines) if (served.engine === engine) return number;
+    engines.set((count += 1), { engine, last: Promise.resolve() });
+    return count;
+  };
+  const load: Handler = async ([source, options, callbacks, settings]): Promise<[number, ModelInfo]> => {
+    await init(settings as InitOptions);
+    // What the page's callback throws ends loading there, and this worker.
+    const tell = (method: string) => (value: unknown) => void channel.call(method, [value]).catch(() => {});
+    const engine = await LocalEngine.load(receivedSource(source, channel), {
+      ...options,
+      ...(callbacks.onProgress && { onProgress: tell('progress') }),
+      ...(callbacks.onWarning && { onWarning: tell('warning') }),
+    });
+    return [add(engine), engine.info];
+  };
+  const channel = new Channel(port, { hold, load, ...engineHandlers(engines, add) });
+  port.postMessage({ ready: true }, []);
+}
+
+/** The calls of {@link Engine}. */
+function engineHandlers(engines: Map<number, Served>, add: (engine: Engine) => number): Record<string, Handler> {
+  const served = (number: number): Served => {
+    const found = engines.get(number);
+    if (found) return found;
+    throw invalidArgument('the worker has no such model');
+  };
+  const on =
+    // biome-ignore lint/suspicious/noExplicitAny: as Handler
+      (work: (engine: Engine, args: any[], signal: AbortSignal) => unknown): Handler =>
+      ([number, ...args], signal) =>
+        work(served(number).engine, args, signal);
+  // The page asks for several pieces ahead, so the calls of one text wait for each other; `cancel` does not wait.
+  const inOrder =
+    // biome-ignore lint/suspicious/noExplicitAny: as Handler
+      (work: (engine: Engine, args: any[]) => Promise<unknown>): Handler =>
+      ([number, ...args]) => {
+        const text = served(number);
+        const done = text.last.then(() => work(text.engine, args));
+        text.last = done.catch(() => {});
+        return done;
+      };
+  const free: Handler = async ([number]) => {
+    const { engine } = served(number);
+    engines.delete(number);
+    await engine.free();
+  };
+  return {
+    free,
+    start: inOrder((engine, [prompt, options]) => engine.start(prompt, options)),
+    next: inOrder((engine) => engine.next()),
+    finish: inOrder((engine) => engine.finish()),
+    cancel: on((engine) => engine.cancel()),
+    lane: on(async (engine, [prompt]) => add(await engine.lane(prompt))),
+    another: on(async (engine, [withCache]) => add(await engine.another(withCache))),
+    save: on((engine, [notes]) => engine.save(notes)),
+    restore: on(async (engine, [saved]) => {
+      const { engine: made, notes } = await engine.restore(saved);
+      return { engine: add(made), notes };
+    }),
+    count: on((engine, [prompt]) => engine.count(prompt)),
+    tokenize: on((engine, [text, addSpecial, parseSpecial]) => engine.tokenize(text, addSpecial, parseSpecial)),
+    detokenize: on((engine, [ids, showSpecial]) => engine.detokenize(ids, showSpecial)),
+    applyChatTemplate: on((engine, [conversation]) => engine.applyChatTemplate(conversation)),
+    evaluate: on((engine, [ids, logits]) => engine.evaluate(ids, logits)),
+    embed: on((engine, [inputs, options], signal) => engine.embed(inputs, options, signal)),
+    rank: on((engine, [query, documents, options], signal) => engine.rank(query, documents, options, signal)),
+    reset: on((engine) => engine.reset()),
+    wasmMemoryBytes: on((engine) => engine.wasmMemoryBytes()),
+  };
+}
+
+/**
+ * Takes a lock that nobody else wants, and keeps it as long as this worker lives: whoever gets it after that knows that
+ * the worker is gone, however it went. False where there are no locks.
+ */
+function hold([name]: unknown[]): Promise<boolean> {
+  const locks = (globalThis.navigator as Partial<Navigator> | undefined)?.locks;
+  if (!locks) return Promise.resolve(false);
+  return new Promise((resolve, reject) => {
+    const forever = (): Promise<void> => {
+      resolve(true);
+      return new Promise(() => {});
+    };
+    locks.request(name as string, forever).catch(reject);
+  });
+}

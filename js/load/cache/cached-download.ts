@@ -1,0 +1,308 @@
+/**
+ * A file from an HTTP server through the cache: what is stored is read, the rest is downloaded, and stored while it is
+ * used.
+ */
+import { fromRanges } from '../bytes.js';
+import { Download, type FileFacts, fetchRange, isChanged } from '../download.js';
+import { WebggufError } from '../../errors.js';
+import { type LoadSource, wrongDigest } from '../verified.js';
+import type { ByteSource } from '../../wasm/webgguf.js';
+import type { Place } from './folder.js';
+import { keyOfUrl } from './key.js';
+import { hashYielding, Sha256 } from './sha256.js';
+import { Slot } from './slot.js';
+import type { FileState } from './state.js';
+import type { LoadWarning } from './warning.js';
+
+/** What may be left of a file for `finish` to wait for it. */
+const SMALL_REST = 4 << 20;
+
+/** How a file is to be cached. @internal */
+export interface CacheRules {
+  /** Other names of the model. */
+  readonly aliases: readonly string[];
+  /** The digest that the page was promised, in lower-case hexadecimal. */
+  readonly sha256?: string | undefined;
+  /** Ask the server whether a stored file is still the same. */
+  readonly revalidate: boolean;
+  readonly warn: (warning: LoadWarning) => void;
+}
+
+/** @internal */
+export class CachedDownload implements LoadSource {
+  readonly name: string;
+  readonly #request: Request;
+  readonly #signal: AbortSignal;
+  readonly #place: Place;
+  readonly #rules: CacheRules;
+  readonly #slot: Slot;
+  #size: number | undefined;
+  /** Bytes that were handed out. */
+  #position = 0;
+  #hash: Sha256 | undefined;
+  #storedReader: ByteSource | undefined;
+  #usedStored = false;
+  #download: Download | undefined;
+  /** The version of the file that this load reads. */
+  #facts: FileFacts | undefined;
+  #opening: Promise<void> | undefined;
+  #isComplete = false;
+  /** Once a reader was promised that it may read again, it may. */
+  #readsAgain = false;
+
+  constructor(request: Request, signal: AbortSignal, place: Place, rules: CacheRules) {
+    this.name = request.url;
+    // The browser's own cache would be a second copy on the disk.
+    this.#request = request.cache === 'default' ? new Request(request, { cache: 'no-store' }) : request;
+    this.#signal = signal;
+    this.#place = place;
+    this.#rules = rules;
+    this.#slot = new Slot(place, this.name, rules.warn);
+    if (rules.sha256) this.#hash = new Sha256();
+    signal.addEventListener('abort', () => void this.#stop(), { once: true });
+  }
+
+  get size(): number | undefined {
+    return this.#size;
+  }
+
+  /** Whether bytes of the cache were handed out, so that a file that turns out to be wrong is worth another try. */
+  get usedStored(): boolean {
+    return this.#usedStored;
+  }
+
+  /** Learns the size: from the cache, from another tab's download, or from the server. */
+  open(): Promise<void> {
+    this.#opening ??= this.#lettingGo(this.#open());
+    return this.#opening;
+  }
+
+  /** What fails keeps no other tab waiting. */
+  async #lettingGo<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      await this.#stop();
+      throw error;
+    }
+  }
+
+  async #open(): Promise<void> {
+    await this.#lookUp();
+    if (!this.#slot.isComplete && (await this.#slot.take())) await this.#connect();
+    while (!this.#slot.state && !this.#download) await this.#goOn();
+    this.#learn(this.#slot.state);
+  }
+
+  /** The size alone, of a file that is read later. */
+  async probe(): Promise<void> {
+    await this.#lookUp();
+    if (this.#size !== undefined) return;
+    const download = new Download(this.#request, this.#signal);
+    await download.probe();
+    this.#size = download.size;
+  }
+
+  /** Finds what is stored, and drops what the server or the page no longer mean by this name. */
+  async #lookUp(): Promise<void> {
+    await this.#slot.look();
+    const { state } = this.#slot;
+    if (!state) return;
+    const { sha256 } = this.#rules;
+    const isWrong = state.url !== keyOfUrl(this.name) || (sha256 && state.sha256 && sha256 !== state.sha256);
+    if (isWrong || (this.#rules.revalidate && (await this.#isOutdated(state)))) {
+      await this.#slot.remove();
+      return;
+    }
+    if (state.complete && state.sha256 === sha256) this.#hash = undefined;
+    this.#learn(state);
+  }
+
+  /** Whether the server has another version now. Where it cannot be asked, it has none. */
+  async #isOutdated(state: FileState): Promise<boolean> {
+    const download = new Download(this.#request, this.#signal);
+    await download.probe();
+    return isChanged(state, download.facts);
+  }
+
+  #learn(facts: FileFacts | undefined): void {
+    if (!facts) return;
+    this.#size = facts.size;
+    this.#facts ??= facts;
+  }
+
+  /** Opens the download where the stored bytes end, or where this load stands if it does not store. */
+  async #connect(): Promise<void> {
+    this.#download?.cancel();
+    const { state, bytes, isOurs } = this.#slot;
+    const at = isOurs ? bytes : this.#position;
+    const facts = isOurs ? state : this.#facts;
+    const download = new Download(this.#request, this.#signal, facts && { at, facts });
+    await download.open();
+    if (this.#position > 0 && isChanged(this.#facts, download.facts)) {
+      download.cancel();
+      throw this.#broken('the file changed while it was being loaded');
+    }
+    this.#facts = download.facts;
+    this.#size = download.size;
+    this.#download = download;
+    if (!isOurs) return;
+    if (download.size === undefined) {
+      await this.#slot.fail(new Error('the server does not say how long it is'));
+    } else {
+      await this.#slot.write(download.position === 0 ? this.#newState(download.size) : undefined);
+    }
+  }
+
+  #newState(size: number): FileState {
+    return {
+      crossOrigin: false,
+      ...this.#facts,
+      version: 1,
+      key: this.#place.key,
+      url: keyOfUrl(this.name),
+      aliases: this.#rules.aliases,
+      part: this.#place.part,
+      parts: this.#place.parts,
+      size,
+      segments: [],
+      complete: false,
+      used: Date.now(),
+    };
+  }
+
+  async next(): Promise<Uint8Array | undefined> {
+    this.#signal.throwIfAborted();
+    await this.open();
+    const piece = await this.#lettingGo(this.#piece());
+    if (piece) {
+      if (this.#hash) await hashYielding(this.#hash, piece);
+      this.#position += piece.length;
+    } else if (!this.#isComplete) {
+      this.#isComplete = true;
+      await this.#complete();
+    }
+    return piece;
+  }
+
+  async #piece(): Promise<Uint8Array | undefined> {
+    while (this.#size === undefined || this.#position < this.#size) {
+      if (this.#position < this.#slot.bytes) {
+        const piece = await this.#fromStored();
+        if (piece) return piece;
+      } else if (this.#download && this.#download.position <= this.#position) {
+        return this.#fromNetwork(this.#download);
+      } else {
+        await this.#goOn();
+      }
+    }
+    return undefined;
+  }
+
+  /** There is nothing to read: waits for the tab that downloads, or downloads. */
+  async #goOn(): Promise<void> {
+    const isOurs = this.#slot.isOpen && (await this.#slot.wait(this.#signal));
+    if (isOurs || !this.#slot.isOpen) await this.#connect();
+  }
+
+  /** A stored piece; nothing where the stored file is gone, and the server has to give the rest. */
+  async #fromStored(): Promise<Uint8Array | undefined> {
+    const slot = this.#slot;
+    const { bytes } = slot;
+    if (this.#storedReader?.size !== bytes) {
+      const read = (offset: number, length: number): Promise<ArrayBuffer> => slot.read(offset, length);
+      this.#storedReader = fromRanges({ name: this.name, start: this.#position, size: bytes, read }, this.#signal);
+    }
+    try {
+      const piece = await this.#storedReader.next();
+      this.#usedStored = true;
+      return piece;
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      await slot.fail(error);
+      if (this.#rules.sha256 && !this.#hash) throw this.#broken('it was deleted from the cache while it was read');
+      return undefined;
+    }
+  }
+
+  async #fromNetwork(download: Download): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const piece = await download.next();
+      if (!piece) return undefined;
+      await this.#slot.add(piece);
+      // A server without ranges begins at 0 again: what was handed out already is passed over.
+      const fresh = download.position - this.#position;
+      if (fresh > 0) return fresh < piece.length ? piece.subarray(piece.length - fresh) : piece;
+    }
+  }
+
+  /** All bytes are there: their digest decides, then the file counts as stored. */
+  async #complete(): Promise<void> {
+    const sha256 = this.#hash?.hex();
+    if (sha256 !== undefined && sha256 !== this.#rules.sha256) {
+      await this.#slot.remove();
+      throw wrongDigest(this.name, sha256, this.#rules.sha256 ?? '');
+    }
+    const aliases = [...new Set([...(this.#slot.state?.aliases ?? []), ...this.#rules.aliases])];
+    await this.#slot.complete({ complete: true, used: Date.now(), aliases, ...(sha256 && { sha256 }) });
+  }
+
+  /**
+   * The model needs no more bytes. What is left of the file is stored all the same: a small rest, or all where its
+   * digest was promised, before this resolves; else while the model is used already.
+   */
+  async finish(): Promise<void> {
+    const rest = (this.#size ?? 0) - this.#position;
+    if (this.#hash || rest === 0) return this.#drain();
+    if (this.#slot.isComplete) return this.#complete();
+    if (!this.#slot.isOurs) return this.#stop();
+    const draining = this.#drain().catch(() => this.#stop());
+    if (rest <= SMALL_REST) await draining;
+  }
+
+  async #drain(): Promise<void> {
+    while (await this.next());
+  }
+
+  /** Ends a download that nobody stores or checks. Of others `finish` reads the rest, and the signal ends all. */
+  cancel(): void {
+    if (!this.#slot.isOurs && !this.#hash) this.#download?.cancel();
+  }
+
+  async #stop(): Promise<void> {
+    this.#download?.cancel();
+    await this.#slot.close();
+  }
+
+  /**
+   * Any part of the file, at any time, also after the load: from the cache, or by a range request where it was deleted
+   * there. Absent where the file is not stored: a request for every few bytes would take long.
+   */
+  get read(): ((offset: number, length: number) => Promise<Uint8Array>) | undefined {
+    this.#readsAgain ||= this.#slot.isOpen;
+    return this.#readsAgain ? (offset, length) => this.#read(offset, length) : undefined;
+  }
+
+  async #read(offset: number, length: number): Promise<Uint8Array> {
+    const bytes = new Uint8Array(length);
+    try {
+      for (let at = 0; at < length; ) {
+        const piece = new Uint8Array(await this.#slot.read(offset + at, length - at));
+        bytes.set(piece, at);
+        at += piece.length;
+      }
+      return bytes;
+    } catch {
+      return fetchRange(this.#request, { offset, length });
+    }
+  }
+
+  /** Forgets what is stored. */
+  async discard(): Promise<void> {
+    await this.#slot.remove();
+  }
+
+  #broken(what: string): WebggufError {
+    return new WebggufError('integrity_failed', `${this.name}: ${what}`);
+  }
+}

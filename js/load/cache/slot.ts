@@ -1,0 +1,193 @@
+/**
+ * The place of one file in the cache, as one load uses it. Of several tabs one holds the lock and writes; the others
+ * look at what it has stored. Whatever fails here closes the slot: the load goes on without it, and the page hears why.
+ */
+import { abortable } from '../../cancel.js';
+import { type Place, lockName, removeFile } from './folder.js';
+import { type Held, tryLock, waitForLock } from './lock.js';
+import type { FileState } from './state.js';
+import { SegmentWriter, StoredFile } from './stored-file.js';
+import { type LoadWarning, warningOf } from './warning.js';
+
+/** How often a tab looks what another has stored, in milliseconds. */
+const LOOK = 150;
+
+/** @internal */
+export class Slot {
+  readonly #place: Place;
+  readonly #name: string;
+  readonly #warn: (warning: LoadWarning) => void;
+  /** Ends the wait for the lock once nobody needs it. */
+  readonly #done = new AbortController();
+  #stored: StoredFile | undefined;
+  #lock: Held | undefined;
+  #queue: Promise<Held> | undefined;
+  #writer: SegmentWriter | undefined;
+  #isOpen = true;
+
+  /** @param name of the file in warnings */
+  constructor(place: Place, name: string, warn: (warning: LoadWarning) => void) {
+    this.#place = place;
+    this.#name = name;
+    this.#warn = warn;
+  }
+
+  /** False once the cache is out of the question for this load. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get state(): FileState | undefined {
+    return this.#stored?.state;
+  }
+
+  /** Bytes that are stored, from the start of the file on. */
+  get bytes(): number {
+    return this.#stored?.bytes ?? 0;
+  }
+
+  get isComplete(): boolean {
+    return this.#stored?.state.complete ?? false;
+  }
+
+  /** Whether this load holds the lock. */
+  get isOurs(): boolean {
+    return this.#lock !== undefined;
+  }
+
+  /** Looks what is stored. */
+  look(): Promise<void> {
+    return this.#safely(async () => {
+      this.#stored = await StoredFile.open(this.#place);
+    });
+  }
+
+  /** Whether this load may write from now on: nobody else does, and the file is not complete. */
+  async take(): Promise<boolean> {
+    await this.#safely(async () => this.#took(await tryLock(lockName(this.#place))));
+    return this.isOurs;
+  }
+
+  /** Waits until another tab has stored more, or has left the file to this load; whether that is so. */
+  async wait(signal: AbortSignal): Promise<boolean> {
+    const waiting = this.#safely(async () => {
+      this.#queue ??= waitForLock(lockName(this.#place), this.#done.signal);
+      const lock = await Promise.race([this.#queue, pause(LOOK)]);
+      if (lock) await this.#took(lock);
+      else this.#stored = await StoredFile.open(this.#place);
+    });
+    await abortable(waiting, signal);
+    return this.isOurs;
+  }
+
+  async #took(lock: Held | undefined): Promise<void> {
+    this.#queue = undefined;
+    if (!lock) return;
+    this.#lock = lock;
+    lock.onLost = () => void this.fail(new DOMException('it was deleted meanwhile', 'NotFoundError'));
+    this.#stored = await StoredFile.open(this.#place);
+    if (this.isComplete) this.#release();
+  }
+
+  /** Begins the file anew, or goes on where it ends if there is no `state`. Only with the lock. */
+  async write(state: FileState | undefined): Promise<void> {
+    await this.#safely(async () => {
+      const lock = this.#lock as Held;
+      if (state) {
+        await checkRoom(state.size);
+        this.#stored = await StoredFile.create(this.#place, state);
+      } else {
+        await this.#stored?.tidy();
+      }
+      this.#writer = this.#stored && new SegmentWriter(this.#stored, lock);
+    });
+  }
+
+  /** Adds bytes; waits only where many wait already. */
+  async add(piece: Uint8Array): Promise<void> {
+    if (this.#writer) await this.#safely(async () => this.#writer?.write(piece));
+  }
+
+  /** Up to `length` bytes; rejects where they cannot be read. */
+  async read(offset: number, length: number): Promise<ArrayBuffer> {
+    this.#stored ??= await StoredFile.open(this.#place);
+    if (!this.#stored) throw new DOMException('nothing is stored', 'NotFoundError');
+    return this.#stored.read(offset, length);
+  }
+
+  /** Commits all bytes that were added, then the `change` of a file that is whole. */
+  async complete(change: Partial<FileState>): Promise<void> {
+    await this.#safely(async () => {
+      await this.#writer?.close();
+      this.#writer = undefined;
+      if (!this.#stored || this.bytes !== this.#stored.state.size) return;
+      this.#lock ??= await tryLock(lockName(this.#place));
+      if (!this.#lock?.lost) await (this.#lock && this.#stored.update(change));
+    });
+    this.#release();
+  }
+
+  /** Forgets the file, unless another load is at work on it. */
+  async remove(): Promise<void> {
+    await this.#safely(async () => {
+      this.#lock ??= await tryLock(lockName(this.#place));
+      await this.#writer?.abandon();
+      this.#writer = undefined;
+      this.#stored = undefined;
+      if (this.#lock && !this.#lock.lost) await removeFile(this.#place);
+    });
+    this.#release();
+  }
+
+  /** Commits what there is and lets others go on. */
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#done.abort();
+    const writer = this.#writer;
+    this.#writer = undefined;
+    await writer?.close().catch(() => writer.abandon());
+    this.#release();
+  }
+
+  /** The cache is of no use for this load. What is incomplete here would only take space. */
+  async fail(error: unknown): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#done.abort();
+    await this.#writer?.abandon();
+    this.#writer = undefined;
+    this.#stored = undefined;
+    if (this.#lock && !this.#lock.lost) await removeFile(this.#place).catch(() => {});
+    this.#release();
+    this.#warn(warningOf(this.#name, error));
+  }
+
+  async #safely(work: () => Promise<void>): Promise<void> {
+    if (!this.#isOpen) return;
+    try {
+      await work();
+    } catch (error) {
+      await this.fail(error);
+    }
+  }
+
+  #release(): void {
+    this.#lock?.release();
+    this.#lock = undefined;
+    void this.#queue?.then(
+      (lock) => lock.release(),
+      () => {},
+    );
+    this.#queue = undefined;
+  }
+}
+
+/** Throws where the browser says that `size` bytes do not fit; it gives estimates, so a write may still fail. */
+async function checkRoom(size: number): Promise<void> {
+  const { quota = Infinity, usage = 0 } = await navigator.storage.estimate();
+  const free = Math.max(0, quota - usage);
+  if (size > free) throw new DOMException(`${size} bytes, and about ${free} are free`, 'QuotaExceededError');
+}
+
+const pause = (milliseconds: number): Promise<undefined> =>
+  new Promise((resolve) => setTimeout(() => resolve(undefined), milliseconds));

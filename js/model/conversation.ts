@@ -1,0 +1,127 @@
+/**
+ * A checked copy of a conversation, as chat templates get it.
+ */
+import { invalidArgument } from '../errors.js';
+import { show, templateOptions } from '../options.js';
+import type { ChatTemplateOptions, Message } from '../types.js';
+import type { Conversation, TemplateMessage } from '../wasm/webgguf.js';
+
+/** Values nested deeper than this are refused. */
+const DEEPEST = 64;
+/** What a template is always given. */
+const GIVEN = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token', 'unk_token', 'pad_token'];
+
+/**
+ * At least one message; text parts are joined by newlines, as llama.cpp joins them, and the arguments of calls become
+ * objects.
+ * @internal
+ */
+export function conversationOf(
+  call: string,
+  messages: readonly Message[],
+  options: ChatTemplateOptions = {},
+): Conversation {
+  const { addGenerationPrompt, enableThinking, tools, chatTemplateKwargs = {} } = templateOptions(call, options);
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw invalidArgument(`${call}: expected an array of at least one message, found ${show(messages)}`);
+  }
+  return {
+    messages: messages.map((message, index) => messageOf(`${call}: message ${index}`, message)),
+    ...(addGenerationPrompt !== undefined && { addGenerationPrompt }),
+    ...(tools !== undefined && tools.length !== 0 && { tools: toolsOf(call, tools) }),
+    variables: {
+      ...(enableThinking !== undefined && { enable_thinking: enableThinking }),
+      ...variablesOf(call, chatTemplateKwargs),
+    },
+  };
+}
+
+/** Where the first turn after message `at` begins, with a message of the user; -1 where there is none. @internal */
+export function nextTurn(messages: readonly { readonly role: string }[], at: number): number {
+  return messages.findIndex(({ role }, index) => index > at && role === 'user');
+}
+
+function messageOf(where: string, message: unknown): TemplateMessage {
+  const { role, content = null, tool_calls: calls, ...further } = (message ?? {}) as Message;
+  const text = Array.isArray(content) ? joinParts(where, content) : (content as unknown);
+  const isText = typeof text === 'string' || (text === null && Array.isArray(calls));
+  if (typeof role !== 'string' || !isText) {
+    throw invalidArgument(
+      `${where} must be { role, content } with a string for role, and a string or text parts for content`,
+    );
+  }
+  return {
+    role,
+    content: text,
+    ...(plain(where, further) as object),
+    ...(calls && { tool_calls: callsOf(where, calls) }),
+  };
+}
+
+interface Called {
+  name?: unknown;
+  arguments?: unknown;
+}
+
+/** What templates loop over: each call with its arguments as an object, where they are one. */
+function callsOf(where: string, calls: unknown): unknown[] {
+  if (!Array.isArray(calls)) throw invalidArgument(`${where}: tool_calls must be an array, found ${show(calls)}`);
+  return calls.map((call: unknown, index) => {
+    const { function: called, ...further } = (plain(where, call) ?? {}) as { function?: Called };
+    if (typeof called?.name !== 'string') {
+      const expected = "{ id, type: 'function', function: { name, arguments } }";
+      throw invalidArgument(`${where}: tool_calls[${index}] must be ${expected}, found ${show(call)}`);
+    }
+    return { ...further, function: { ...called, arguments: argumentsOf(called.arguments) } };
+  });
+}
+
+function argumentsOf(value: unknown): unknown {
+  if (value === undefined || value === '') return {};
+  if (typeof value !== 'string') return value;
+  try {
+    const parsed: unknown = JSON.parse(value);
+    return typeof parsed === 'object' && parsed !== null ? plain('arguments', parsed) : value;
+  } catch {
+    return value;
+  }
+}
+
+function toolsOf(call: string, tools: unknown): object[] {
+  if (!Array.isArray(tools)) throw invalidArgument(`${call}: tools must be an array, found ${show(tools)}`);
+  return tools.map((tool: unknown, index) => {
+    const { function: called } = (tool ?? {}) as { function?: { name?: unknown } };
+    if (typeof called?.name === 'string') return plain(`${call}: tools[${index}]`, tool) as object;
+    const expected = "{ type: 'function', function: { name, description, parameters } }";
+    throw invalidArgument(`${call}: tools[${index}] must be ${expected}, found ${show(tool)}`);
+  });
+}
+
+function variablesOf(call: string, variables: unknown): object {
+  if (typeof variables !== 'object' || variables === null || Array.isArray(variables)) {
+    throw invalidArgument(`${call}: chatTemplateKwargs must be an object, found ${show(variables)}`);
+  }
+  const given = GIVEN.find((name) => Object.hasOwn(variables, name));
+  if (given) throw invalidArgument(`${call}: chatTemplateKwargs.${given} is what the template is always given`);
+  return plain(`${call}: chatTemplateKwargs`, variables) as object;
+}
+
+/** A copy of what JSON can hold; absent values are left out. */
+function plain(where: string, value: unknown, depth = 0): unknown {
+  if (depth > DEEPEST) throw invalidArgument(`${where}: nested deeper than ${DEEPEST} levels`);
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value;
+  if (Array.isArray(value)) return value.map((item) => plain(where, item ?? null, depth + 1));
+  if (typeof value !== 'object') throw invalidArgument(`${where}: expected what JSON can hold, found ${show(value)}`);
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(entries.map(([key, item]) => [key, plain(where, item, depth + 1)]));
+}
+
+function joinParts(where: string, parts: readonly unknown[]): string {
+  const texts = parts.map((part, index) => {
+    const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown };
+    if (type === 'text' && typeof text === 'string') return text;
+    const found = typeof type === 'string' && type !== 'text' ? `type '${type}'` : show(part);
+    throw invalidArgument(`${where}: content[${index}] must be { type: 'text', text }, found ${found}`);
+  });
+  return texts.join('\n');
+}

@@ -1,0 +1,80 @@
+/**
+ * Texts for embedders and rerankers: checked, encoded, and handed over some at a time.
+ */
+import { invalidArgument } from '../errors.js';
+import { checkIds, show } from '../options.js';
+import type { TokenIds } from '../types.js';
+import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
+
+/** Inputs of one call into WebAssembly: their results are read at once. */
+const GROUP = 1024;
+
+/** A text, or ids as they are. @internal */
+export type Input = string | Uint32Array;
+
+/** Checked copies of texts and ids; `what` names one of them in messages. @internal */
+export function checkInputs(call: string, what: string, inputs: unknown, vocabularySize: number): Input[] {
+  if (!Array.isArray(inputs)) throw invalidArgument(`${call}: expected an array of ${what}s, found ${show(inputs)}`);
+  return inputs.map((input: unknown, index) => {
+    if (typeof input === 'string') return input;
+    if (input instanceof Uint32Array || Array.isArray(input)) {
+      return checkIds(`${call}: ${what} ${index}`, input as TokenIds, vocabularySize);
+    }
+    throw invalidArgument(`${call}: ${what} ${index} must be a string or token ids, found ${show(input)}`);
+  });
+}
+
+/** One group of inputs: the ids one after the other, and how many each has. @internal */
+export interface Group {
+  readonly ids: Uint32Array;
+  readonly lengths: Uint32Array;
+}
+
+/** What a run over inputs needs. @internal */
+export interface InputRun {
+  readonly handle: WasmHandle;
+  readonly inputs: readonly Input[];
+  readonly signal: AbortSignal | undefined;
+  encode(text: string): Uint32Array;
+  /** `undefined` where it was cancelled. */
+  run(group: Group): Promise<Float32Array | undefined>;
+}
+
+/**
+ * The results of all inputs, a row for each. Rejects with the reason of `signal` once that fires; what the GPU has
+ * begun ends by itself.
+ * @internal
+ */
+export async function runInputs({ handle, inputs, signal, encode, run }: InputRun): Promise<Float32Array[]> {
+  const rows: Float32Array[] = [];
+  const abort = (): void => handle.cancel();
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    for (let start = 0; start < inputs.length; start += GROUP) {
+      signal?.throwIfAborted();
+      const some = inputs.slice(start, start + GROUP);
+      const encoded = some.map((input) => (typeof input === 'string' ? encode(input) : input));
+      const found = await run(joined(encoded, start));
+      signal?.throwIfAborted();
+      if (!found) throw invalidArgument('the call was cancelled');
+      const width = found.length / some.length;
+      rows.push(...some.map((_, index) => found.slice(index * width, (index + 1) * width)));
+    }
+    return rows;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+function joined(inputs: readonly Uint32Array[], first: number): Group {
+  const empty = inputs.findIndex((ids) => ids.length === 0);
+  if (empty >= 0) throw invalidArgument(`input ${first + empty} has no tokens`);
+  const lengths = Uint32Array.from(inputs, (ids) => ids.length);
+  const ids = new Uint32Array(lengths.reduce((sum, length) => sum + length, 0));
+  let at = 0;
+  for (const part of inputs) {
+    ids.set(part, at);
+    at += part.length;
+  }
+  return { ids, lengths };
+}

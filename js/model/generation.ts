@@ -1,0 +1,201 @@
+/**
+ * One run of text: an async iterable that the model fills as it is read, and a promise of the result.
+ */
+import type { TextEngine } from '../engine/engine.js';
+import { fromWasm } from '../errors.js';
+import type { Queue } from './queue.js';
+import type { ChosenToken, GenerationResult, Piece } from '../types.js';
+
+/** What a generation needs from its model. @internal */
+export interface Run {
+  readonly queue: Queue;
+  readonly signal: AbortSignal | undefined;
+  /** Its texts are written one after the other. */
+  readonly owner?: object;
+  /** Encodes the prompt and starts on an engine. */
+  start(): Promise<TextEngine>;
+  /** Takes note of the result before the next request has its turn. */
+  done?(result: GenerationResult): void;
+}
+
+const NOTHING: GenerationResult = {
+  text: '',
+  ids: new Uint32Array(0),
+  finishReason: 'abort',
+  usage: { promptTokens: 0, completionTokens: 0, cachedTokens: 0, totalTokens: 0 },
+  timings: { promptTokensPerSecond: 0, tokensPerSecond: 0, timeToFirstTokenMs: 0 },
+};
+
+/**
+ * The text as it is written. Iterate it with `for await` to get it piece by piece, or `await` it to get the whole
+ * result; both may be done, in this order or at once.
+ *
+ * Work starts with the first step of the iteration, or when the result is first asked for. Leaving the loop,
+ * {@link stop} and a fired `signal` end the generation early, without throwing: the result then has
+ * `finishReason: 'abort'`.
+ *
+ * Since it can be awaited, an async function that returns a generation gives its caller the result, after the end.
+ * Return `{ generation }` to hand on the generation itself.
+ *
+ * @example
+ * for await (const piece of model.generate(prompt)) out.textContent += piece.text; // as it is written
+ * const { text, finishReason } = await model.generate(prompt); // all at once
+ */
+export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<GenerationResult> {
+  readonly #run: Run;
+  readonly #pieces: Piece[] = [];
+  readonly #tokens: ChosenToken[] = [];
+  readonly #result: Promise<GenerationResult>;
+  #resolve!: (result: GenerationResult) => void;
+  #reject!: (error: unknown) => void;
+  #engine: TextEngine | undefined;
+  #pulling: Promise<void> | undefined;
+  #cancelled = false;
+  #over = false;
+  #draining = false;
+  #failure: { error: unknown } | undefined;
+
+  /** @internal */
+  constructor(run: Run) {
+    this.#run = run;
+    this.#result = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#result.catch(() => {}); // whoever looks at the result gets it all the same
+    run.signal?.addEventListener('abort', this.#abort, { once: true });
+    if (run.signal?.aborted) this.#cancelled = true;
+  }
+
+  /**
+   * How the generation went: what `await generation` gives, too. Resolves when it is over, also early. Asking for it
+   * makes the text run to its end even if nobody iterates. Rejects with the error that the iteration throws; that is
+   * never reported as unhandled.
+   */
+  get result(): Promise<GenerationResult> {
+    this.hurry();
+    return this.#result;
+  }
+
+  /** `await generation` is `await generation.result`. */
+  // biome-ignore lint/suspicious/noThenProperty: awaiting a generation without `.result` is what people write
+  then<A = GenerationResult, B = never>(
+    onResult?: ((result: GenerationResult) => A | PromiseLike<A>) | null,
+    onError?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.result.then(onResult, onError);
+  }
+
+  /** Writes on without being asked for pieces, which wait for whoever iterates. @internal */
+  hurry(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    void this.#drain();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** @internal */
+  get owner(): object | undefined {
+    return this.#run.owner;
+  }
+
+  /** The next piece; `done` at the end. Throws a `WebggufError`, once. */
+  async next(): Promise<IteratorResult<Piece, undefined>> {
+    while (this.#pieces.length === 0 && !this.#over) await this.#pull();
+    const value = this.#cancelled ? undefined : this.#pieces.shift();
+    if (value) return { done: false, value };
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure) throw failure.error;
+    return { done: true, value: undefined };
+  }
+
+  /** What `for await` calls when the loop is left: stops, and resolves when the model is free for the next call. */
+  async return(): Promise<IteratorResult<Piece, undefined>> {
+    await this.stop();
+    return { done: true, value: undefined };
+  }
+
+  /**
+   * Ends the text early: the iteration ends without throwing, and `finishReason` is `abort`. Resolves when the model is
+   * free for the next call. Does nothing once the generation is over.
+   */
+  async stop(): Promise<void> {
+    this.#cancel();
+    await this.#drain();
+  }
+
+  /** The signal fired, perhaps while nobody waits for a piece: others must get the model all the same. */
+  readonly #abort = (): void => {
+    this.#cancel();
+    if (this.#engine) void this.#drain();
+  };
+
+  #cancel(): void {
+    this.#cancelled = true;
+    this.#run.queue.withdraw(this);
+    if (!this.#over) this.#engine?.cancel();
+  }
+
+  async #drain(): Promise<void> {
+    while (!this.#over) await this.#pull();
+  }
+
+  /** One step, shared by all who wait for it. Never rejects. */
+  #pull(): Promise<void> {
+    this.#pulling ??= this.#step().finally(() => {
+      this.#pulling = undefined;
+    });
+    return this.#pulling;
+  }
+
+  async #step(): Promise<void> {
+    try {
+      if (!this.#engine) await this.#start();
+      if (this.#over || !this.#engine) return;
+      const piece = this.#cancelled ? undefined : await this.#engine.next();
+      if (piece) this.#take(piece);
+      else this.#end(await this.#engine.finish());
+    } catch (error) {
+      await this.#fail(fromWasm(error));
+    }
+  }
+
+  #take(piece: Piece): void {
+    this.#pieces.push(piece);
+    if (piece.tokens) this.#tokens.push(...piece.tokens);
+  }
+
+  async #start(): Promise<void> {
+    const isTurn = !this.#cancelled && (await this.#run.queue.enter('generate', this));
+    if (!isTurn || this.#cancelled) return this.#end(NOTHING);
+    this.#engine = await this.#run.start();
+  }
+
+  #end(result: GenerationResult): void {
+    const whole: GenerationResult = {
+      ...result,
+      ...(this.#tokens.length > 0 && { tokens: this.#tokens }),
+      ...(this.#cancelled && { finishReason: 'abort' }),
+    };
+    this.#run.done?.(whole);
+    this.#close();
+    this.#resolve(whole);
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    await this.#engine?.finish().catch(() => {}); // the model may be beyond that; `error` says why
+    this.#failure = { error };
+    this.#close();
+    this.#reject(error);
+  }
+
+  #close(): void {
+    this.#over = true;
+    this.#run.signal?.removeEventListener('abort', this.#abort);
+    this.#run.queue.leave(this);
+  }
+}

@@ -1,0 +1,401 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/**
+ * A loaded language model: checks what it is given, and lets one request after the other use the engine.
+ */
+import { abortable, cancellable } from '../cancel.js';
+import { conversationOf } from './conversation.js';
+import { checkInputs, type Input } from './embedding.js';
+import type { Engine } from '../engine/engine.js';
+import { invalidArgument } from '../errors.js';
+import { Generation } from './generation.js';
+import type { Gpu } from '../tensor/gpu.js';
+import { LocalEngine } from '../engine/local.js';
+import { type Completions, LocalCompletions } from '../openai/completions.js';
+import { type Embeddings, LocalEmbeddings } from '../openai/embeddings.js';
+import {
+  checkGpu,
+  checkIds,
+  checkText,
+  embedOptions,
+  flagOptions,
+  inspectOptions,
+  loadOptions,
+  rankOptions,
+  splitSourceOptions,
+} from '../options.js';
+import { checkedGenerate, promptOf, someIds } from './prompt.js';
+import { Queue, type Request } from './queue.js';
+import { Session, type SessionHost } from './session.js';
+import { openSources } from '../load/sources.js';
+import { Tensor } from '../tensor/tensor.js';
+import type {
+  ChatTemplateOptions,
+  DetokenizeOptions,
+  EmbedOptions,
+  Evaluation,
+  GenerateOptions,
+  InspectOptions,
+  Inspection,
+  LoadOptions,
+  Message,
+  ModelInfo,
+  RankOptions,
+  SessionOptions,
+  Source,
+  TokenIds,
+  TokenizeOptions,
+} from '../types.js';
+import { wasmClasses } from '../wasm/instance.js';
+import { WorkerEngine } from '../engine/in-worker.js';
+
+/**
+ * A GGUF language model, loaded and ready to write.
+ *
+ * @example
+ * const model = await WasmModel.load('/models/qwen3-0.6b-q4_k_m.gguf');
+ * for await (const piece of model.generate('Once upon a time', { maxTokens: 200 })) out.textContent += piece.text;
+ */
+export class WasmModel {
+  /** What the model is and where it runs. */
+  readonly info: ModelInfo;
+  readonly #engine: Engine;
+  readonly #queue: Queue;
+  /** The engines of sessions. */
+  readonly #sessions = new Set<Engine>();
+  #freeing: Promise<void> | undefined;
+
+  private constructor(engine: Engine) {
+    this.#engine = engine;
+    this.info = Object.freeze(engine.info);
+    this.#queue = new Queue(this.info.parallel);
+  }
+
+  /**
+   * Reads a GGUF and puts its weights on the GPU. The file is read once, as a stream; it is never whole in memory.
+   *
+   * @param source where the file comes from, see {@link Source}
+   * @param options see {@link LoadOptions}
+   * @throws {WebggufError} `download_failed`, `integrity_failed`, `bad_file`, `unsupported_quant`,
+   *   `unsupported_architecture`, `webgpu_unavailable` (only with `backend: 'webgpu'`), `limit_exceeded`,
+   *   `out_of_memory`, `invalid_argument`
+   * @throws the reason of `options.signal` when that fires, by default a `DOMException` named `AbortError`;
+   *   everything is freed then
+   */
+  static async load(source: Source, options: LoadOptions = {}): Promise<WasmModel> {
+    const checked = loadOptions(options);
+    if (checked.gpu && checked.backend === 'cpu') {
+      throw invalidArgument("load: option 'gpu' does not go with backend 'cpu'");
+    }
+    if (checked.gpu && checked.worker) {
+      throw invalidArgument("load: option 'gpu' does not go with 'worker': a device belongs to one thread");
+    }
+    const Place = checked.worker ? WorkerEngine : LocalEngine;
+    return new WasmModel(await Place.load(source, checked));
+  }
+
+  /**
+   * Reads the header of a GGUF and says what it is, whether it runs here and how much memory it takes; no weight is
+   * downloaded.
+   *
+   * @param source where the file comes from, see {@link Source}; of a split file all parts are asked
+   * @param options see {@link InspectOptions}
+   * @returns see {@link Inspection}: an architecture or a tensor type that webgguf does not run is a `reason` in it
+   * @throws {WebggufError} `download_failed`; `bad_file` and `unsupported_quant` where the header cannot be read;
+   *   `invalid_argument`
+   *
+   * @example
+   * const { supported, reason, gpu } = await WasmModel.inspect(url, { contextLength: 8192 });
+   * if (!supported) console.log(reason.message);
+   * else if (!gpu?.fits) console.log('too large for this GPU');
+   */
+  static async inspect(source: Source, options: InspectOptions = {}): Promise<Inspection> {
+    const { source: from, rest: others } = splitSourceOptions(inspectOptions(options));
+    const { signal, ...rest } = others;
+    return cancellable(signal, async (scope) => {
+      const { inspect } = await wasmClasses();
+      const sources = await openSources(source, scope, { ...from, cache: 'read' });
+      try {
+        return await abortable(inspect(sources, rest), scope);
+      } finally {
+        for (const part of sources) part.cancel();
+      }
+    });
+  }
+
+  /**
+   * OpenAI's chat completions: `await model.chat.completions.create({ messages })`, or with `stream: true` in parts.
+   * See {@link Completions}.
+   */
+  get chat(): { readonly completions: Completions } {
+    return { completions: new LocalCompletions(this) };
+  }
+
+  /** OpenAI's embeddings: `await model.embeddings.create({ input })`. See {@link Embeddings}. */
+  get embeddings(): Embeddings {
+    return new LocalEmbeddings(this);
+  }
+
+  /** Whether the model runs on the GPU; false on the CPU path. */
+  hasGpu(): boolean {
+    return this.info.backend === 'webgpu';
+  }
+
+  /**
+   * Writes text after a prompt. While other requests use the model, as many as `info.parallel`, it waits for one of
+   * them; meanwhile it can be stopped.
+   *
+   * @param prompt a string, in which special tokens are parsed, and before which BOS is put where the model wants it
+   *   and the text does not begin with it; messages, which go through the model's chat template; or token ids as they
+   *   are. What equals the start of the last prompt and answer is not computed again.
+   * @param options see {@link GenerateOptions}
+   * @returns a {@link Generation}: iterate it with `for await` for the text as it is written, or `await` it for the
+   *   whole result; leaving the loop, its `stop()` and `options.signal` end it early
+   * @throws {WebggufError} here: `invalid_argument`; from the iteration and the result: `context_full`, `device_lost`,
+   *   `out_of_memory`, and `invalid_argument` where the model was freed
+   *
+   * @example
+   * for await (const piece of model.generate('Once upon a time')) out.textContent += piece.text;
+   * const { text } = await model.generate([{ role: 'user', content: 'Hi!' }], { maxTokens: 100 });
+   */
+  generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
+    const { signal, start: checkedOptions } = checkedGenerate(options);
+    const engine = this.#use('generate');
+    const checked = promptOf(prompt, this.info.vocabularySize);
+    const start = async (): Promise<Engine> => {
+      const lane = await engine.lane(checked);
+      await lane.start(checked, checkedOptions);
+      return lane;
+    };
+    return new Generation({ queue: this.#queue, signal, start });
+  }
+
+  /**
+   * A conversation with the model that keeps its messages, see {@link Session}. Any number of them share the model.
+   *
+   * @throws {WebggufError} `invalid_argument`
+   */
+  session(options: SessionOptions = {}): Session {
+    this.#use('session');
+    return new Session(this.#sessionHost(), options);
+  }
+
+  /**
+   * The session that `session.save()` made `saved` of, as it was then: it goes on without reading the conversation
+   * again. Where the model runs otherwise (another `kvType` or `contextLength`, the CPU) or webgguf has another
+   * version, its first answer begins by reading it.
+   *
+   * @throws {WebggufError} `bad_file` and `integrity_failed` for other bytes; `invalid_argument` where it is of another
+   *   model, `context_full` where the context is too short for it; `out_of_memory`, `device_lost`
+   *
+   * @example
+   * const saved = await session.save();
+   * const again = await model.restoreSession(saved);
+   */
+  async restoreSession(saved: Blob): Promise<Session> {
+    return Session.restore(this.#sessionHost(), saved);
+  }
+
+  #sessionHost(): SessionHost {
+    const use = (call: string): Engine => this.#use(call);
+    const inTurn = <T>(call: string, work: () => Promise<T>): Promise<T> => this.#inTurn(call, work);
+    const shares = (this.info.parallel ?? 1) > 1;
+    return { info: this.info, queue: this.#queue, engines: this.#sessions, shares, use, inTurn };
+  }
+
+  /**
+   * Ends the generations that run early, if there are any: their iterations end without throwing, and their
+   * `finishReason` is `abort`. Resolves when the model is free for the next call. Requests that wait are not stopped.
+   *
+   * @throws {WebggufError} `invalid_argument` where the model was freed
+   */
+  async stop(): Promise<void> {
+    this.#use('stop');
+    const running = this.#queue.holders.filter((holder) => holder instanceof Generation);
+    await Promise.all(running.map((generation) => generation.stop()));
+  }
+
+  /**
+   * Reads `ids` without writing: how likely each is after those before it. Clears what the KV cache held.
+   *
+   * @param ids n token ids, at least one, at most `info.contextLength`
+   * @param options `logits`: also return all logits, n × `info.vocabularySize` floats
+   * @returns see {@link Evaluation} for shapes
+   * @throws {WebggufError} `invalid_argument`, `context_full`, `device_lost`, `out_of_memory`
+   */
+  async evaluate(ids: TokenIds, options: { logits?: boolean | undefined } = {}): Promise<Evaluation> {
+    const { logits = false } = flagOptions('evaluate', options, ['logits']);
+    const checked = someIds('evaluate', ids, this.info.vocabularySize);
+    return this.#inTurn('evaluate', (engine) => engine.evaluate(checked, logits));
+  }
+
+  /**
+   * Turns texts into vectors whose directions say how alike the texts are; many go through the model at once. For
+   * models that embed: `info.pooling` is `mean`, `cls` or `last`.
+   *
+   * @param texts a text, or an array of texts; in the array also token ids, which are taken as they are
+   * @param options see {@link EmbedOptions}
+   * @returns for a text its vector, of `info.embeddingLength` or `options.dimensions` values; for an array one for each
+   * @throws {WebggufError} `invalid_argument`, also for a model that writes text; `context_full` where a text is longer
+   *   than `info.contextLength`; `device_lost`, `out_of_memory`
+   * @throws the reason of `options.signal` when that fires
+   *
+   * @example
+   * const [a, b] = await model.embed(['a cat on a wall', 'a kitten on a fence']);
+   * const likeness = a.reduce((sum, value, i) => sum + value * b[i], 0);
+   */
+  async embed(texts: string, options?: EmbedOptions): Promise<Float32Array>;
+  async embed(texts: readonly (string | TokenIds)[], options?: EmbedOptions): Promise<Float32Array[]>;
+  async embed(
+    texts: string | readonly (string | TokenIds)[],
+    options: EmbedOptions = {},
+  ): Promise<Float32Array | Float32Array[]> {
+    const { signal, truncate = false, normalize = true, dimensions } = embedOptions(options);
+    const isOne = typeof texts === 'string';
+    const inputs = checkInputs('embed', 'text', isOne ? [texts] : texts, this.info.vocabularySize);
+    const call = { truncate, normalize, dimensions };
+    const rows = await this.#inTurn('embed', (engine, scope) => engine.embed(inputs, call, scope), signal);
+    return isOne ? (rows[0] as Float32Array) : rows;
+  }
+
+  /**
+   * Scores documents by how well they answer a query. For rerankers: `info.pooling` is `rank`.
+   *
+   * @param query what is looked for
+   * @param documents texts; or token ids of query and document together, which are taken as they are
+   * @param options see {@link RankOptions}
+   * @returns a score for each document, in their order; larger is better
+   * @throws {WebggufError} `invalid_argument`, also for a model that is no reranker; `context_full` where query and
+   *   document are longer than `info.contextLength`; `device_lost`, `out_of_memory`
+   * @throws the reason of `options.signal` when that fires
+   */
+  async rank(query: string, documents: readonly (string | TokenIds)[], options: RankOptions = {}): Promise<number[]> {
+    const { signal, truncate = false } = rankOptions(options);
+    checkText('rank', query);
+    const inputs: Input[] = checkInputs('rank', 'document', documents, this.info.vocabularySize);
+    const rows = await this.#inTurn('rank', (engine, scope) => engine.rank(query, inputs, { truncate }, scope), signal);
+    return rows.map(([score]) => score as number);
+  }
+
+  /**
+   * Reads `ids` and leaves what the last layer makes of them on the GPU: the residual stream before the output norm, a
+   * row per id. Clears what the KV cache held.
+   *
+   * @param ids n token ids, at least one, at most `info.contextLength`
+   * @param gpu the `Gpu` that the model was loaded on, by `load(…, { gpu })`
+   * @returns a tensor [n, width of the model] of `gpu`
+   * @throws {WebggufError} `invalid_argument`, `context_full`, `device_lost`, `out_of_memory`
+   *
+   * @example
+   * const gpu = await Gpu.create();
+   * const model = await WasmModel.load(url, { gpu });
+   * const states = await model.hiddenStates(await model.tokenize('a sentence'), gpu);
+   * const mean = await gpu.mean(states, { axis: 0 }).data();
+   */
+  async hiddenStates(ids: TokenIds, gpu: Gpu): Promise<Tensor<'f32'>> {
+    const checked = someIds('hiddenStates', ids, this.info.vocabularySize);
+    checkGpu('hiddenStates', gpu);
+    const made = await this.#inTurn('hiddenStates', (engine) => engine.hiddenStates(checked, gpu.engine));
+    return new Tensor<'f32'>(gpu, made);
+  }
+
+  /**
+   * Text to token ids. `detokenize` of the result gives the text again.
+   *
+   * @throws {WebggufError} `invalid_argument`
+   */
+  async tokenize(text: string, options: TokenizeOptions = {}): Promise<Uint32Array> {
+    const flags = flagOptions('tokenize', options, ['addSpecial', 'parseSpecial']);
+    const { addSpecial = false, parseSpecial = false } = flags;
+    checkText('tokenize', text);
+    return this.#use('tokenize').tokenize(text, addSpecial, parseSpecial);
+  }
+
+  /**
+   * Token ids to text. Bytes that are no UTF-8 become U+FFFD.
+   *
+   * @throws {WebggufError} `invalid_argument`, also for an id that is not in the vocabulary
+   */
+  async detokenize(ids: TokenIds, options: DetokenizeOptions = {}): Promise<string> {
+    const { showSpecial = false } = flagOptions('detokenize', options, ['showSpecial']);
+    const checked = checkIds('detokenize', ids, this.info.vocabularySize);
+    return this.#use('detokenize').detokenize(checked, showSpecial);
+  }
+
+  /**
+   * A conversation as the text that the model was trained on, by the chat template of its file.
+   *
+   * @throws {WebggufError} `invalid_argument` where the file has no template or the template refuses the messages
+   */
+  async applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): Promise<string> {
+    const conversation = conversationOf('applyChatTemplate', messages, options);
+    return this.#use('applyChatTemplate').applyChatTemplate(conversation);
+  }
+
+  /** Forgets the KV cache, once requests made before are done: the next prompt is computed from its first token. */
+  async reset(): Promise<void> {
+    await this.#inTurn('reset', (engine) => engine.reset());
+  }
+
+  /** Bytes of WebAssembly memory in use on this page, all models together. It grows and never shrinks. */
+  async wasmMemoryBytes(): Promise<number> {
+    return this.#use('wasmMemoryBytes').wasmMemoryBytes();
+  }
+
+  /**
+   * Frees all memory on the GPU and in WebAssembly: ends a running generation, refuses all requests that wait, and
+   * resolves when that is done. Later calls of any other method throw `invalid_argument`; freeing twice does nothing.
+   */
+  free(): Promise<void> {
+    this.#freeing ??= this.#free();
+    return this.#freeing;
+  }
+
+  async #free(): Promise<void> {
+    await this.#queue.close(freed);
+    await Promise.allSettled([...this.#sessions].map((engine) => engine.free()));
+    this.#sessions.clear();
+    await this.#engine.free();
+  }
+
+  /** `await using model = …` frees it at the end of the block. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.free();
+  }
+
+  #use(call: string): Engine {
+    if (this.#freeing) throw freed(call);
+    return this.#engine;
+  }
+
+  /**
+   * Does `work` while no other request uses the model. Rejects with the reason of `signal` where that fires, also while
+   * it waits; `work` gets a signal that fires then and when the model is freed.
+   */
+  async #inTurn<T>(
+    call: string,
+    work: (engine: Engine, scope: AbortSignal) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    return cancellable(signal, async (scope) => {
+      const end = new AbortController();
+      const request: Request = { alone: true, stop: () => end.abort(freed(call)) };
+      const onAbort = (): void => {
+        this.#queue.withdraw(request);
+        end.abort(scope.reason);
+      };
+      scope.addEventListener('abort', onAbort, { once: true });
+      await this.#queue.enter(call, request);
+      try {
+        end.signal.throwIfAborted();
+        return await work(this.#engine, end.signal);
+      } finally {
+        scope.removeEventListener('abort', onAbort);
+        this.#queue.leave(request);
+      }
+    });
+  }
+}
+
+function freed(call: string): Error {
+  return invalidArgument(`${call}: the model was freed`);
+}

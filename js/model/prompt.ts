@@ -1,0 +1,51 @@
+/**
+ * What `generate` may be given, checked: its prompt and its options.
+ */
+import { conversationOf } from './conversation.js';
+import type { Prompt, StartOptions } from '../engine/engine.js';
+import { invalidArgument } from '../errors.js';
+import { grammarText } from '../engine/grammar.js';
+import { checkIds, checkPrompt, generateOptions } from '../options.js';
+import type { GenerateOptions, Message, TokenIds } from '../types.js';
+
+/** A checked copy of a prompt. @internal */
+export function promptOf(prompt: string | readonly Message[] | TokenIds, vocabularySize: number): Prompt {
+  checkPrompt(prompt);
+  if (typeof prompt === 'string') return prompt;
+  if (isConversation(prompt)) return conversationOf('generate', prompt);
+  return someIds('generate', prompt, vocabularySize);
+}
+
+/** A checked copy of ids, at least one. @internal */
+export function someIds(call: string, ids: TokenIds, vocabularySize: number): Uint32Array {
+  const checked = checkIds(call, ids, vocabularySize);
+  if (checked.length > 0) return checked;
+  throw invalidArgument(`${call}: expected at least one token id, found none`);
+}
+
+/** Messages are objects; ids are numbers. */
+function isConversation(prompt: readonly Message[] | TokenIds): prompt is readonly Message[] {
+  return Array.isArray(prompt) && typeof prompt[0] === 'object';
+}
+
+/** The signal of `generate`, and its other options as the engine takes them. @internal */
+export function checkedGenerate(options: GenerateOptions): {
+  signal: AbortSignal | undefined;
+  start: StartOptions;
+} {
+  const { signal, stop = [], seed = randomSeed(), ...others } = generateOptions(options);
+  const { grammar, logitBias, ...rest } = others;
+  if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
+  const start = {
+    ...rest,
+    seed,
+    stop: [stop].flat(),
+    ...(logitBias && { biases: Object.entries(logitBias).map(([id, bias]) => [Number(id), bias] as const) }),
+    ...(grammar && { grammar: grammarText(grammar) }),
+  };
+  return { signal, start };
+}
+
+function randomSeed(): number {
+  return Math.floor(Math.random() * 2 ** 32);
+}

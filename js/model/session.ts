@@ -1,0 +1,254 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/**
+ * A conversation with a model: its messages, and a cache of its own of what the model has read of them.
+ */
+import { conversationOf, nextTurn } from './conversation.js';
+import type { Engine, Prompt } from '../engine/engine.js';
+import { WebggufError, invalidArgument } from '../errors.js';
+import { Generation } from './generation.js';
+import { sessionOptions, show } from '../options.js';
+import { checkedGenerate } from './prompt.js';
+import type { Queue } from './queue.js';
+import type { GenerateOptions, GenerationResult, Message, ModelInfo, SessionOptions } from '../types.js';
+import type { Conversation } from '../wasm/webgguf.js';
+
+/** What a session needs of its model. @internal */
+export interface SessionHost {
+  readonly info: ModelInfo;
+  readonly queue: Queue;
+  /** The engines of sessions, which go with the model. */
+  readonly engines: Set<Engine>;
+  /** Sessions have no engines: requests run together on those of the model. */
+  readonly shares: boolean;
+  /** The model's own engine; throws where the model was freed. */
+  use(call: string): Engine;
+  /** Does `work` while no other request uses the model. */
+  inTurn<T>(call: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** What a fork or a restored session begins with. */
+interface Begun {
+  readonly engine: Engine | undefined;
+  readonly tokens: number;
+}
+
+/**
+ * A conversation. Made by `model.session()`; several of one model share its weights, and what one has read another does
+ * not read again. Requests to all of them queue, as those to the model do.
+ *
+ * @example
+ * const session = model.session({ system: 'You answer briefly.' });
+ * for await (const { text } of session.send('What is a hedgehog?')) out.textContent += text;
+ * const other = await session.fork(); // goes on from here by itself
+ */
+export class Session {
+  readonly #host: SessionHost;
+  readonly #options: SessionOptions;
+  readonly #messages: Message[];
+  #engine: Engine | undefined;
+  #tokens: number;
+  #freed = false;
+
+  /** @internal */
+  constructor(host: SessionHost, options: SessionOptions, begun?: Begun) {
+    const { system, messages = [], ...rest } = sessionOptions(options);
+    const first: Message[] = system === undefined ? [] : [{ role: 'system', content: system }];
+    this.#host = host;
+    this.#options = rest;
+    this.#messages = [...first, ...messages];
+    const nothing: Message = { role: 'user', content: '' };
+    this.#conversation('session', this.#messages.length > 0 ? this.#messages : [nothing]); // checks the options
+    this.#engine = begun?.engine;
+    this.#tokens = begun?.tokens ?? 0;
+  }
+
+  /** The conversation so far, the system prompt included; with `overflow: 'truncate'` without what was dropped. */
+  get messages(): readonly Message[] {
+    return [...this.#messages];
+  }
+
+  /** Tokens of the conversation after the last answer; 0 before the first. */
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  /**
+   * Says something, and lets the model answer. Both become part of the conversation once the answer is over, also one
+   * that was ended early; an error leaves the conversation as it was.
+   *
+   * @param input a text, which is a message of the user; or a message or several, such as results of tools
+   * @param options as those of `generate`
+   * @returns a {@link Generation}
+   * @throws {WebggufError} as `generate`; `context_full` where the conversation is too long, unless `overflow` of the
+   *   session is `truncate`
+   */
+  send(input: string | Message | readonly Message[], options: GenerateOptions = {}): Generation {
+    const { signal, start } = checkedGenerate(options);
+    this.#use('send');
+    const added = messagesOf(input);
+    this.#conversation('send', added);
+    const begin = async (): Promise<Engine> => {
+      const conversation = await this.#fitting(added, options.maxTokens);
+      const engine = await this.#open('send', conversation);
+      await engine.start(conversation, start);
+      return engine;
+    };
+    const done = (result: GenerationResult): void => this.#note(added, result);
+    return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin, done });
+  }
+
+  /** How many tokens these messages have in the model's template, with the session's tools. Default: all so far. */
+  async countTokens(messages: readonly Message[] = this.#messages): Promise<number> {
+    const conversation = this.#conversation('countTokens', messages);
+    return this.#use('countTokens').count(conversation);
+  }
+
+  /**
+   * Writes text after a prompt, with the session's cache; the conversation stays as it is.
+   *
+   * @param prefix the end of the prompt, which is the beginning of what follows the grammar
+   * @internal
+   */
+  complete(prompt: string, options: GenerateOptions, prefix = ''): Generation {
+    const { signal, start } = checkedGenerate(options);
+    this.#use('generate');
+    const grammar = start.grammar && { ...start.grammar, prefix };
+    const begin = async (): Promise<Engine> => {
+      const engine = await this.#open('generate', prompt);
+      await engine.start(prompt, { ...start, ...(grammar && { grammar }) });
+      return engine;
+    };
+    return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin });
+  }
+
+  /** How many tokens a prompt has, BOS included where the model wants it. @internal */
+  async count(prompt: string): Promise<number> {
+    return this.#use('countTokens').count(prompt);
+  }
+
+  /**
+   * Another session that goes on from here, once requests made before are done: with a copy of the conversation and of
+   * what the model has read of it.
+   *
+   * @throws {WebggufError} `out_of_memory`, `device_lost`, `invalid_argument`
+   */
+  async fork(): Promise<Session> {
+    this.#use('fork');
+    return this.#host.inTurn('fork', async () => {
+      const engine = await this.#engine?.another(true);
+      if (engine) this.#host.engines.add(engine);
+      const options = { ...this.#options, messages: this.#messages };
+      return new Session(this.#host, options, { engine, tokens: this.#tokens });
+    });
+  }
+
+  /**
+   * The session as bytes, once requests made before are done: its conversation and options and, on the GPU, what the
+   * model has read of it. {@link WasmModel.restoreSession} makes a session of them.
+   *
+   * @throws {WebggufError} `out_of_memory`, `device_lost`, `limit_exceeded`, `invalid_argument`
+   */
+  async save(): Promise<Blob> {
+    this.#use('save');
+    return this.#host.inTurn('save', async () => {
+      const engine = await this.#open('save');
+      const options = { ...this.#options, messages: this.#messages };
+      return engine.save(JSON.stringify({ options, tokens: this.#tokens }));
+    });
+  }
+
+  /** The session that {@link save} made `saved` of. @internal */
+  static async restore(host: SessionHost, saved: Blob): Promise<Session> {
+    if (!(saved instanceof Blob)) {
+      throw invalidArgument(`restoreSession: expected a Blob, found ${show(saved)}`);
+    }
+    return host.inTurn('restoreSession', async () => {
+      const { engine, notes } = await host.use('restoreSession').restore(saved);
+      const own = host.shares ? undefined : engine;
+      try {
+        const { options, tokens } = JSON.parse(notes);
+        const session = new Session(host, options, { engine: own, tokens: Number(tokens) });
+        if (own) host.engines.add(own);
+        return session;
+      } catch (cause) {
+        await own?.free();
+        throw new WebggufError('bad_file', 'the saved session holds no conversation', { cause });
+      }
+    });
+  }
+
+  /** Frees the session's cache, once requests made before are done; the model stays. Freeing twice does nothing. */
+  async free(): Promise<void> {
+    if (this.#freed) return;
+    this.#freed = true;
+    const engine = this.#engine;
+    if (!engine || !this.#host.engines.has(engine)) return;
+    await this.#host.inTurn('free', async () => {
+      // The model may have been freed meanwhile, and the engine with it.
+      if (this.#host.engines.delete(engine)) await engine.free();
+    });
+  }
+
+  /** `await using session = …` frees it at the end of the block. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.free();
+  }
+
+  #use(call: string): Engine {
+    const model = this.#host.use(call);
+    if (this.#freed) throw invalidArgument(`${call}: the session was freed`);
+    return model;
+  }
+
+  /**
+   * The session's engine, which is made when it is first needed: it takes memory for a cache. Where requests run
+   * together, it is the model's for a request: the one that has read most of the prompt.
+   */
+  async #open(call: string, prompt?: Prompt): Promise<Engine> {
+    const model = this.#use(call);
+    if (this.#host.shares) return prompt === undefined ? model : model.lane(prompt);
+    this.#engine ??= await model.another(false);
+    this.#host.engines.add(this.#engine);
+    return this.#engine;
+  }
+
+  #conversation(call: string, messages: readonly Message[]): Conversation {
+    const { tools, enableThinking, chatTemplateKwargs } = this.#options;
+    return conversationOf(call, messages, { tools, enableThinking, chatTemplateKwargs });
+  }
+
+  /** The conversation with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */
+  async #fitting(added: readonly Message[], maxTokens: number | undefined): Promise<Conversation> {
+    const engine = this.#use('send');
+    const { contextLength } = this.#host.info;
+    const answer = Math.min(maxTokens ?? Math.floor(contextLength / 4), Math.floor(contextLength / 2));
+    for (;;) {
+      const conversation = this.#conversation('send', [...this.#messages, ...added]);
+      if (this.#options.overflow !== 'truncate') return conversation;
+      const count = await engine.count(conversation);
+      if (count + answer <= contextLength || !this.#dropTurn()) return conversation;
+    }
+  }
+
+  /** Drops the oldest turn: a message of the user, and all up to the next one. The system prompt stays. */
+  #dropTurn(): boolean {
+    const first = this.#messages.findIndex(({ role }) => role !== 'system');
+    if (first < 0) return false;
+    const next = nextTurn(this.#messages, first);
+    this.#messages.splice(first, (next < 0 ? this.#messages.length : next) - first);
+    return true;
+  }
+
+  #note(added: readonly Message[], { text, finishReason, usage }: GenerationResult): void {
+    if (finishReason === 'abort' && text === '') return;
+    this.#messages.push(...added, { role: 'assistant', content: text });
+    this.#tokens = usage.totalTokens;
+  }
+}
+
+function messagesOf(input: string | Message | readonly Message[]): Message[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }];
+  if (Array.isArray(input) && input.length > 0) return [...(input as readonly Message[])];
+  if (typeof input === 'object' && input !== null && 'role' in input) return [input];
+  throw invalidArgument(`send: expected a text, a message or an array of messages, found ${show(input)}`);
+}

@@ -1,0 +1,125 @@
+/**
+ * Starting the WebAssembly module: once per page, from wherever the application put the file.
+ */
+import { WebggufError, fromWasm } from '../errors.js';
+import { show } from '../options.js';
+import type { WasmInput } from '../types.js';
+import { givenGrammarFile, openWasm, setGrammarFile, wasmBesideScript } from '../wasm-file.js';
+import glue, { inspect, TensorEngine, VocabularyHandle, WasmModel } from './webgguf.js';
+
+/** Options of {@link init}. */
+export interface InitOptions {
+  /**
+   * The file `webgguf_bg.wasm` of this package: its URL, a response, its bytes, or the compiled module.
+   * Default: the file beside the package's own JavaScript.
+   */
+  wasm?: WasmInput | Promise<WasmInput> | undefined;
+  /**
+   * The URL of the script `webgguf/worker.js`, bundled or as it is, for `load(…, { worker: true })`. Default: the file
+   * beside the package's own JavaScript, which Vite, webpack and Next.js find by themselves.
+   */
+  worker?: string | URL | undefined;
+  /**
+   * The file `webgguf_grammar_bg.wasm` in the same way; it is only fetched when a text is first to follow a grammar.
+   */
+  grammarWasm?: WasmInput | Promise<WasmInput> | undefined;
+}
+
+let started: Promise<void> | undefined;
+/** What the last `init` was given, for workers. */
+let settings: { wasm?: WasmInput | undefined; worker?: string | URL | undefined } = {};
+
+/**
+ * Starts WebAssembly. Only needed where `webgguf_bg.wasm` is served from elsewhere, or to do this work early:
+ * `load` calls it by itself. The first successful call decides; later ones do nothing.
+ *
+ * @example
+ * import wasm from 'webgguf/webgguf_bg.wasm?url'; // Vite
+ * await init({ wasm });
+ *
+ * @throws {WebggufError} `download_failed` where the file is not at its URL, or the URL is not known (bundles that
+ *   are no ES modules); `feature_missing` where the page may not use WebAssembly; `invalid_argument` for a file that
+ *   is not the WebAssembly of this version
+ */
+export async function init(options: InitOptions = {}): Promise<void> {
+  setGrammarFile(options.grammarWasm);
+  started ??= start(options);
+  try {
+    await started;
+  } catch (error) {
+    started = undefined; // the next call may know a better address
+    throw error;
+  }
+}
+
+/** The classes that Rust exports, which the public ones wrap. @internal */
+export interface WasmClasses {
+  WasmModel: typeof WasmModel;
+  TensorEngine: typeof TensorEngine;
+  VocabularyHandle: typeof VocabularyHandle;
+  inspect: typeof inspect;
+}
+
+/** The classes that Rust exports, ready to use. @internal */
+export async function wasmClasses(): Promise<WasmClasses> {
+  await init();
+  return { WasmModel, TensorEngine, VocabularyHandle, inspect };
+}
+
+/** What `init` has to be given in a worker of this page; waits for an `init` that is on. @internal */
+export async function initForWorker(): Promise<InitOptions> {
+  await started?.catch(() => {});
+  const [wasm, grammarWasm] = await Promise.all([settings.wasm, givenGrammarFile()].map(forWorker));
+  return { wasm, grammarWasm };
+}
+
+/** The same file as it crosses to a worker. */
+async function forWorker(given: InitOptions['wasm']): Promise<WasmInput | undefined> {
+  const input = await given;
+  if (input instanceof Response) return input.bodyUsed ? undefined : input.clone().arrayBuffer();
+  if (input instanceof Request) return input.url;
+  return typeof input === 'string' || input instanceof URL ? new URL(input, baseUrl()).href : input;
+}
+
+/** The URL of the worker's script, where `init` was given one. @internal */
+export function workerScript(): URL | undefined {
+  return settings.worker === undefined ? undefined : new URL(settings.worker, baseUrl());
+}
+
+/** Of the page, or of this worker. */
+function baseUrl(): string {
+  return globalThis.document?.baseURI ?? location.href;
+}
+
+async function start({ wasm, worker }: InitOptions): Promise<void> {
+  checkWebAssembly();
+  const input = await wasm;
+  // A response can be read once.
+  settings = { wasm: input instanceof Response ? input.clone() : input, worker };
+  const file = input === undefined ? await wasmBesideScript() : await openWasm(input);
+  try {
+    await glue({ module_or_path: file });
+  } catch (cause) {
+    if (!(cause instanceof Error)) throw cause;
+    const name = file instanceof Response ? file.url : show(input ?? 'webgguf_bg.wasm');
+    const message = `${name} is not the WebAssembly of this version of webgguf: ${cause.message}`;
+    throw fromWasm(new WebggufError('invalid_argument', message, { cause }));
+  }
+}
+
+/** The shortest valid module: magic number and version. */
+const EMPTY_MODULE = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00);
+
+/** Throws `feature_missing` where even the empty module does not compile: then no file would help. */
+function checkWebAssembly(): void {
+  if (typeof WebAssembly === 'undefined') {
+    throw new WebggufError('feature_missing', 'this browser has no WebAssembly, or it is switched off (lockdown mode)');
+  }
+  try {
+    new WebAssembly.Module(EMPTY_MODULE);
+  } catch (cause) {
+    const message =
+      "the page's content security policy forbids WebAssembly: allow 'wasm-unsafe-eval' in its script-src";
+    throw new WebggufError('feature_missing', message, { cause });
+  }
+}
