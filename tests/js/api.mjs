@@ -11,13 +11,13 @@ export const dist = pathToFileURL(path.resolve(here, process.env.WEBGGUF_DIST ??
 const mock = new URL('mock_wasm.mjs', import.meta.url).href;
 
 // Every import of wasm-bindgen's glue gets the mock.
-const hook = `export const resolve = (name, context, next) => name.endsWith('/wasm/webgguf.js')
+const hook = `export const resolve = (name, context, next) => name.endsWith('/webgguf.js')
   ? { url: ${JSON.stringify(mock)}, shortCircuit: true } : next(name, context);`;
 register(`data:text/javascript,${encodeURIComponent(hook)}`);
 
 export const api = await import(`${dist}index.js`);
-export const { openSources } = await import(`${dist}sources.js`);
-export const { progressReporter } = await import(`${dist}progress.js`);
+export const { openSources } = await import(`${dist}load/sources.js`);
+export const { progressReporter } = await import(`${dist}load/progress.js`);
 export { calls, plan, resetMock, seen } from './mock_wasm.mjs';
 
 /** Bytes that tell every offset from its neighbours. */
@@ -46,7 +46,7 @@ export const withCode =
   };
 
 export const isAbort = (error) => error instanceof DOMException && error.name === 'AbortError';
-export const { Sha256 } = await import(`${dist}cache/sha256.js`);
-export const { parseState } = await import(`${dist}cache/state.js`);
-export const { folderOf, keyOfUrl } = await import(`${dist}cache/key.js`);
-export const { parseHubName } = await import(`${dist}hub.js`);
+export const { Sha256 } = await import(`${dist}load/cache/sha256.js`);
+export const { parseState } = await import(`${dist}load/cache/state.js`);
+export const { folderOf, keyOfUrl } = await import(`${dist}load/cache/key.js`);
+export const { parseHubName } = await import(`${dist}load/hub.js`);

@@ -215,7 +215,7 @@ test('the reference has every option', () => {
 async function operations() {
   const { Gpu, ...others } = await import(path.join(ROOT, 'dist', 'training', 'index.js'));
   const declared = new Set(Object.keys(others).filter((name) => name !== 'Variable'));
-  for (const folder of ['.', 'compute', 'training']) {
+  for (const folder of ['.', 'tensor', 'compute', 'training']) {
     for (const file of fs.readdirSync(path.join(ROOT, 'dist', folder)).filter((name) => name.endsWith('.d.ts'))) {
       const types = read(path.join('dist', folder, file));
       for (const [, name] of types.matchAll(/^ {4}(\w+)(?:<.*?>)?\(/gm)) declared.add(name);
