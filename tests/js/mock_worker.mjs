@@ -1,7 +1,7 @@
 // Workers of this thread: the script's `serve` on the other end of a message channel, so that all that crosses is
 // copied and moved as it is between threads.
 
-const { serve } = await import(new URL('serve.js', (await import('./api.mjs')).dist).href);
+const { serve } = await import(new URL('engine/worker-side.js', (await import('./api.mjs')).dist).href);
 
 /** The workers that were made; `dead` ones were terminated. */
 export const workers = [];
