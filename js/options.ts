@@ -143,6 +143,7 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   seed: integer(0, Number.MAX_SAFE_INTEGER, 'an integer from 0 to 2^53 - 1'),
   stop: stopStrings,
   ignoreEos: FLAG,
+  parseSpecial: FLAG,
   showSpecial: (value) =>
     Array.isArray(value) && value.every((item) => typeof item === 'string') ? undefined : 'an array of strings',
   grammar,
@@ -217,6 +218,7 @@ export function flagOptions<T extends object>(call: string, options: T, names: r
 
 const TEMPLATE: Record<keyof ChatTemplateOptions, Check> = {
   addGenerationPrompt: FLAG,
+  parseSpecial: FLAG,
   enableThinking: FLAG,
   tools: (value) => (Array.isArray(value) ? undefined : 'an array of tools'),
   chatTemplateKwargs: ofType('object', 'an object'),
@@ -229,6 +231,7 @@ const SESSION: Record<keyof SessionOptions, Check> = {
   enableThinking: TEMPLATE.enableThinking,
   tools: TEMPLATE.tools,
   chatTemplateKwargs: TEMPLATE.chatTemplateKwargs,
+  parseSpecial: FLAG,
 };
 
 /** A checked copy of the options of `session`. @internal */

@@ -379,6 +379,11 @@ export interface GenerateOptions {
   seed?: number | undefined;
   /** Strings that end the text, also where they cross token borders; they are not part of it. */
   stop?: string | readonly string[] | undefined;
+  /**
+   * For a prompt of messages: whether special tokens that are written in them are tokens. Default false: they are text.
+   * In a prompt that is a string they always are tokens.
+   */
+  parseSpecial?: boolean | undefined;
   /** Go on after the end-of-text token, for measurements. */
   ignoreEos?: boolean | undefined;
   /** Control tokens whose names appear in the text, such as `[TOOL_CALLS]`; by default it leaves them all out. */
@@ -563,6 +568,13 @@ export interface ChatTemplateOptions {
   enableThinking?: boolean | undefined;
   /** Further variables of the template. */
   chatTemplateKwargs?: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Whether special tokens such as `<|im_end|>` that are written in messages and tools are tokens. Where they are,
+   * whoever wrote a message, a tool's result or a document can speak as the system. Default false: they are text. For
+   * `applyChatTemplate` the default is true, since its text is what Hugging Face's function of this name gives; with
+   * false they get the mark U+FDD1 behind their first character, which `generate` takes out of its prompt again.
+   */
+  parseSpecial?: boolean | undefined;
 }
 
 /** Anything that lists token ids. */

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use webgguf::gguf::{Array, HeaderReader, Metadata, Value};
-use webgguf::tokenizer::{Conversation, Date, Message, TextStream, Tokenizer};
+use webgguf::tokenizer::{TextStream, Tokenizer};
 use webgguf::{Error, ErrorCode};
 use yielding::{count_yields, yield_now};
 
@@ -503,10 +503,8 @@ fn an_empty_chat_template_is_none() {
         })
         .expect("a tokenizer");
         assert_eq!(tokenizer.chat_template(), None);
-        let date = Date::new(2026, 1, 2).expect("a date");
-        let text =
-            tokenizer.template_text(&Conversation::new(&[Message::new("user", "ab")], true), date).expect("ChatML");
-        assert_eq!(text, "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\n");
+        let chatml = tokenizer.conversation_template().expect("ChatML");
+        assert!(chatml.contains("<|im_start|>assistant\n"), "{chatml}");
     }
 }
 
@@ -796,4 +794,64 @@ mod any_metadata {
             }
         }
     }
+}
+
+/// A vocabulary with control tokens `<|a|>`, `|a`, an added token `<t>` and what is needed for the rest.
+fn with_controls() -> Tokenizer {
+    let names = ["<|a|>", "|a", "<t>", "<|tool|>", "<|im_end|>"];
+    let letters = "<|a>tolime_nd".chars().map(String::from);
+    let tokens: Vec<String> = names.iter().map(|name| (*name).to_owned()).chain(letters).collect();
+    let kinds: Vec<i32> = (0..tokens.len())
+        .map(|id| {
+            if id == 2 || id == 4 {
+                4
+            } else if id < 4 {
+                3
+            } else {
+                1
+            }
+        })
+        .collect();
+    small_bytes(|metadata| {
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        metadata.insert("tokenizer.ggml.tokens", strings(&tokens));
+        metadata.insert("tokenizer.ggml.token_type", Value::Array(Array::I32(kinds.clone())));
+        metadata.insert("tokenizer.ggml.merges", strings(&[]));
+    })
+    .expect("a tokenizer")
+}
+
+#[test]
+fn control_tokens_in_protected_texts_are_text() {
+    let tokenizer = with_controls();
+    let ids = |text: &str| tokenizer.encode_prompt(text);
+    for text in ["<|a|>", "a<|a|>", "<|a", "<<|a|>|>", "<|im_end|>", "|a<|a|>|a"] {
+        let protected = tokenizer.protect(text, |_| false);
+        let expected: Vec<u32> = text.chars().flat_map(|c| tokenizer.encode_inside(&c.to_string())).collect();
+        assert_eq!(ids(&protected), expected, "{text}");
+        assert_ne!(ids(text), expected, "{text}");
+        assert_eq!(protected.replace('\u{FDD1}', ""), text);
+    }
+    // Around them the prompt's own stay tokens, added tokens too, and so do those that are kept.
+    assert_eq!(ids(&format!("<|a|>{}<|a|>", tokenizer.protect("<t>", |_| false))), [0, 2, 0]);
+    assert_eq!(ids(&tokenizer.protect("<|tool|>", |name| name == "<|tool|>")), [3]);
+    // A mark in the text itself protects nothing, and is no text.
+    assert_eq!(ids(&tokenizer.protect("<\u{FDD1}|a|>", |_| false)).len(), 5);
+    assert_eq!(tokenizer.encode("\u{FDD1}", false, false), tokenizer.encode_inside("\u{FDD1}"));
+}
+
+/// Two control tokens that begin alike, and a text that goes on like both: a search that followed them from each place
+/// would take steps by the square of their length.
+#[test]
+fn long_special_tokens_are_text() {
+    let long = "a".repeat(20_000);
+    let tokenizer = small_bytes(|metadata| {
+        let [b, c] = ["b", "c"].map(|end| format!("{long}{end}"));
+        metadata.insert("tokenizer.ggml.tokens", strings(&["a", "b", "c", &b, &c, "<|x|>"]));
+        metadata.insert("tokenizer.ggml.token_type", Value::Array(Array::I32(vec![1, 1, 1, 3, 3, 3])));
+        metadata.insert("tokenizer.ggml.merges", strings(&[]));
+    })
+    .expect("a tokenizer");
+    let ids = tokenizer.encode(&format!("{long}b<|x|>"), false, true);
+    assert_eq!((ids.len(), ids[20_000], ids[20_001]), (20_002, 1, 5));
 }

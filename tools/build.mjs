@@ -36,7 +36,7 @@ export const BARE = ['--no-default-features'];
  * Bytes of WebAssembly and JavaScript after gzip that `webgguf` may have: what its main entry point imports or fetches,
  * without the WebAssembly for grammars.
  */
-export const SIZE_BUDGET = 1_000_000;
+export const SIZE_BUDGET = 800_000;
 /**
  * The same of the WebAssembly for grammars, which is fetched when it is first needed: 450,000 bytes after `gzip -9`.
  * The zlib of Node.js makes 3.7 % more of this file.

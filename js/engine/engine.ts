@@ -6,7 +6,8 @@
 import type { Input } from '../model/embedding.js';
 import type { GrammarText } from './grammar.js';
 import type { Evaluation, GenerationResult, ModelInfo, Piece } from '../types.js';
-import type { Conversation, TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
+import type { Conversation } from '../templates/types.js';
+import type { TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
 
 /** A checked prompt: text, a conversation, or ids as they are. @internal */
 export type Prompt = string | Conversation | Uint32Array;

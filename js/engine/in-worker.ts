@@ -9,7 +9,8 @@ import { WebggufError, invalidArgument } from '../errors.js';
 import { SourceHost } from './remote-sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from '../types.js';
 import { initForWorker } from '../wasm/instance.js';
-import type { Conversation, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
+import type { Conversation } from '../templates/types.js';
+import type { TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
 import { startWorker } from '../worker-start.js';
 
 /** Pieces that are asked for before somebody wants them, so that the worker does not wait for a busy page. */

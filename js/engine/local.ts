@@ -25,7 +25,9 @@ import type {
 } from '../types.js';
 import { Verdicts } from '../tuning/verdicts.js';
 import { wasmClasses } from '../wasm/instance.js';
-import type { ByteSource, Conversation, TensorEngine, TensorHandle, WasmLoadOptions } from '../wasm/webgguf.js';
+import { chatText } from './chat-text.js';
+import type { Conversation } from '../templates/types.js';
+import type { ByteSource, TensorEngine, TensorHandle, WasmLoadOptions } from '../wasm/webgguf.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
 /** Most elements of a typed array that WebAssembly can address. */
@@ -95,7 +97,7 @@ export class LocalEngine implements Engine {
   }
 
   async applyChatTemplate(conversation: Conversation): Promise<string> {
-    return guarded(() => this.#handle.applyChatTemplate(conversation));
+    return guarded(() => chatText(this.#handle, conversation));
   }
 
   /** Makes an engine for each request that may run. */
@@ -263,8 +265,9 @@ export class LocalEngine implements Engine {
   }
 
   #encode(prompt: Prompt): Uint32Array {
-    if (typeof prompt === 'object' && 'messages' in prompt) return this.#handle.encodeMessages(prompt);
-    const ids = typeof prompt === 'string' ? this.#handle.encodePrompt(prompt) : prompt;
+    const isConversation = typeof prompt === 'object' && 'messages' in prompt;
+    const text = isConversation ? chatText(this.#handle, prompt) : prompt;
+    const ids = typeof text === 'string' ? this.#handle.encodePrompt(text) : text;
     if (ids.length > 0) return ids;
     throw invalidArgument('generate: expected at least one token id, found none');
   }

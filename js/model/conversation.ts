@@ -4,7 +4,7 @@
 import { invalidArgument } from '../errors.js';
 import { show, templateOptions } from '../options.js';
 import type { ChatTemplateOptions, Message } from '../types.js';
-import type { Conversation, TemplateMessage } from '../wasm/webgguf.js';
+import type { Conversation, TemplateMessage } from '../templates/types.js';
 
 /** Values nested deeper than this are refused. */
 const DEEPEST = 64;
@@ -21,13 +21,20 @@ export function conversationOf(
   messages: readonly Message[],
   options: ChatTemplateOptions = {},
 ): Conversation {
-  const { addGenerationPrompt, enableThinking, tools, chatTemplateKwargs = {} } = templateOptions(call, options);
+  const {
+    addGenerationPrompt,
+    enableThinking,
+    tools,
+    chatTemplateKwargs = {},
+    parseSpecial,
+  } = templateOptions(call, options);
   if (!Array.isArray(messages) || messages.length === 0) {
     throw invalidArgument(`${call}: expected an array of at least one message, found ${show(messages)}`);
   }
   return {
     messages: messages.map((message, index) => messageOf(`${call}: message ${index}`, message)),
     ...(addGenerationPrompt !== undefined && { addGenerationPrompt }),
+    ...(parseSpecial !== undefined && { parseSpecial }),
     ...(tools !== undefined && tools.length !== 0 && { tools: toolsOf(call, tools) }),
     variables: {
       ...(enableThinking !== undefined && { enable_thinking: enableThinking }),
@@ -49,6 +56,9 @@ function messageOf(where: string, message: unknown): TemplateMessage {
     throw invalidArgument(
       `${where} must be { role, content } with a string for role, and a string or text parts for content`,
     );
+  }
+  if (!/^[\w-]+$/.test(role)) {
+    throw invalidArgument(`${where}: the role must have letters, digits, _ and - only, found ${show(role)}`);
   }
   return {
     role,

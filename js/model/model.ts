@@ -158,9 +158,9 @@ export class WasmModel {
    * const { text } = await model.generate([{ role: 'user', content: 'Hi!' }], { maxTokens: 100 });
    */
   generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
-    const { signal, start: checkedOptions } = checkedGenerate(options);
+    const { signal, start: checkedOptions, parseSpecial } = checkedGenerate(options);
     const engine = this.#use('generate');
-    const checked = promptOf(prompt, this.info.vocabularySize);
+    const checked = promptOf(prompt, this.info.vocabularySize, parseSpecial);
     const start = async (): Promise<Engine> => {
       const lane = await engine.lane(checked);
       await lane.start(checked, checkedOptions);
@@ -327,7 +327,7 @@ export class WasmModel {
    * @throws {WebggufError} `invalid_argument` where the file has no template or the template refuses the messages
    */
   async applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): Promise<string> {
-    const conversation = conversationOf('applyChatTemplate', messages, options);
+    const conversation = conversationOf('applyChatTemplate', messages, { parseSpecial: true, ...options });
     return this.#use('applyChatTemplate').applyChatTemplate(conversation);
   }
 

@@ -9,10 +9,14 @@ import { checkIds, checkPrompt, generateOptions } from '../options.js';
 import type { GenerateOptions, Message, TokenIds } from '../types.js';
 
 /** A checked copy of a prompt. @internal */
-export function promptOf(prompt: string | readonly Message[] | TokenIds, vocabularySize: number): Prompt {
+export function promptOf(
+  prompt: string | readonly Message[] | TokenIds,
+  vocabularySize: number,
+  parseSpecial?: boolean,
+): Prompt {
   checkPrompt(prompt);
   if (typeof prompt === 'string') return prompt;
-  if (isConversation(prompt)) return conversationOf('generate', prompt);
+  if (isConversation(prompt)) return conversationOf('generate', prompt, { parseSpecial });
   return someIds('generate', prompt, vocabularySize);
 }
 
@@ -32,8 +36,9 @@ function isConversation(prompt: readonly Message[] | TokenIds): prompt is readon
 export function checkedGenerate(options: GenerateOptions): {
   signal: AbortSignal | undefined;
   start: StartOptions;
+  parseSpecial: boolean | undefined;
 } {
-  const { signal, stop = [], seed = randomSeed(), ...others } = generateOptions(options);
+  const { signal, stop = [], seed = randomSeed(), parseSpecial, ...others } = generateOptions(options);
   const { grammar, logitBias, ...rest } = others;
   if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
   const start = {
@@ -43,7 +48,7 @@ export function checkedGenerate(options: GenerateOptions): {
     ...(logitBias && { biases: Object.entries(logitBias).map(([id, bias]) => [Number(id), bias] as const) }),
     ...(grammar && { grammar: grammarText(grammar) }),
   };
-  return { signal, start };
+  return { signal, start, parseSpecial };
 }
 
 function randomSeed(): number {

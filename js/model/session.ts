@@ -10,7 +10,7 @@ import { sessionOptions, show } from '../options.js';
 import { checkedGenerate } from './prompt.js';
 import type { Queue } from './queue.js';
 import type { GenerateOptions, GenerationResult, Message, ModelInfo, SessionOptions } from '../types.js';
-import type { Conversation } from '../wasm/webgguf.js';
+import type { Conversation } from '../templates/types.js';
 
 /** What a session needs of its model. @internal */
 export interface SessionHost {
@@ -213,8 +213,8 @@ export class Session {
   }
 
   #conversation(call: string, messages: readonly Message[]): Conversation {
-    const { tools, enableThinking, chatTemplateKwargs } = this.#options;
-    return conversationOf(call, messages, { tools, enableThinking, chatTemplateKwargs });
+    const { tools, enableThinking, chatTemplateKwargs, parseSpecial } = this.#options;
+    return conversationOf(call, messages, { tools, enableThinking, chatTemplateKwargs, parseSpecial });
   }
 
   /** The conversation with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */

@@ -7,6 +7,7 @@ import { conversationOf } from './conversation.js';
 import { guarded, invalidArgument } from '../errors.js';
 import { checkIds, checkText, flagOptions, tokenizerOptions } from '../options.js';
 import { openSources } from '../load/sources.js';
+import { renderConversation } from '../templates/index.js';
 import type {
   ChatTemplateOptions,
   DetokenizeOptions,
@@ -88,7 +89,7 @@ export class Tokenizer {
   applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): string {
     const conversation = conversationOf('applyChatTemplate', messages, options);
     const handle = this.#use('applyChatTemplate');
-    return guarded(() => handle.applyChatTemplate(conversation));
+    return guarded(() => renderConversation(handle.chatTemplate(), conversation));
   }
 
   /** Frees the vocabulary. Later calls throw `invalid_argument`; freeing twice does nothing. */

@@ -85,7 +85,11 @@ async function templateText(
   tools: readonly Tool[],
   variables: ChatTemplateOptions,
 ): Promise<string> {
-  const options: ChatTemplateOptions = { ...(tools.length > 0 && family.takesTools && { tools }), ...variables };
+  const options: ChatTemplateOptions = {
+    parseSpecial: false,
+    ...(tools.length > 0 && family.takesTools && { tools }),
+    ...variables,
+  };
   let refusal: unknown;
   for (const messages of formsOf(messagesFor(family, given, tools))) {
     try {

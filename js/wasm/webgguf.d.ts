@@ -2,6 +2,7 @@
  * What the Rust side (`src/web`) exports through wasm-bindgen, as this package uses it. Written by hand, because the
  * generated types say `any` where it matters. The code itself is generated: `dist/wasm/webgguf.js`.
  */
+import type { ChatTemplate } from '../templates/types.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Evaluation, GenerationResult, Inspection, ModelInfo, Piece, WasmInput } from '../types.js';
 
@@ -20,23 +21,6 @@ export interface ByteSource {
   readonly read?: ((offset: number, length: number) => Promise<Uint8Array>) | undefined;
   /** Stops reading and frees what the source holds. May be called at any time, more than once. */
   cancel(): void;
-}
-
-/** What a chat template is given: plain data. */
-export interface Conversation {
-  messages: TemplateMessage[];
-  tools?: object[];
-  /** Default true. */
-  addGenerationPrompt?: boolean;
-  /** Further variables of the template. */
-  variables?: Record<string, unknown>;
-}
-
-/** A message whose content is one string, and whose calls have their arguments as objects. */
-export interface TemplateMessage {
-  role: string;
-  content: string | null;
-  [field: string]: unknown;
 }
 
 export interface WasmLoadOptions {
@@ -91,10 +75,14 @@ export class WasmModel {
   info(): ModelInfo;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
   detokenize(ids: Uint32Array, showSpecial: boolean): string;
-  applyChatTemplate(conversation: Conversation): string;
+  chatTemplate(): ChatTemplate;
+  /**
+   * A text for a prompt: control tokens that are written in it are text for `encodePrompt`. `ofModel`: but for those
+   * that mark thoughts and calls.
+   */
+  protect(text: string, ofModel: boolean): string;
   /** Parses special tokens; adds BOS where the file asks for it and the text does not begin with it. */
   encodePrompt(text: string): Uint32Array;
-  encodeMessages(conversation: Conversation): Uint32Array;
   start(ids: Uint32Array, options: WasmGenerateOptions): { promptTokens: number; cachedTokens: number };
   /** Makes the generation that was started follow a grammar, once its matcher is there. */
   constrain(matcher: Promise<Matcher>): void;
@@ -160,7 +148,7 @@ export class VocabularyHandle {
   static load(sources: ByteSource[]): Promise<VocabularyHandle>;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
   detokenize(ids: Uint32Array, showSpecial: boolean): string;
-  applyChatTemplate(conversation: Conversation): string;
+  chatTemplate(): ChatTemplate;
   free(): void;
 }
 

@@ -2,8 +2,8 @@
 //!
 //! [`Tokenizer::from_metadata`] reads the vocabulary into compact tables and needs the metadata no longer. Encoding
 //! cuts out special tokens, splits the rest into words and merges each word's pieces; decoding concatenates the tokens'
-//! bytes. [`TextStream`] and [`StopMatcher`] do the latter for text that is still being generated, and
-//! [`Tokenizer::template_text`] writes a conversation the way the model was trained to read it.
+//! bytes. [`TextStream`] and [`StopMatcher`] do the latter for text that is still being generated. Chat templates are
+//! rendered in JavaScript; [`Tokenizer::protect`] keeps special tokens out of what people write.
 //!
 //! Rules that the file does not spell out (which names of pre-tokenizers mean what, which tokens end an answer, when
 //! BOS is added) are those of llama.cpp, for which these files are made.
@@ -11,14 +11,9 @@
 mod bpe;
 mod bytes;
 mod charsmap;
-mod chat;
 mod classes;
-mod conversation;
-mod date;
 mod index;
-mod jinja;
 mod join;
-mod json;
 mod load;
 mod merge;
 mod patterns;
@@ -47,9 +42,14 @@ use crate::error::Result;
 use crate::gguf::Metadata;
 use crate::yielding::{at_once, none};
 
-pub use self::conversation::{Conversation, Message};
-pub use self::date::Date;
 pub use self::stream::{StopMatcher, StopStatus, TextStream, Utf8Stream};
+
+/// ChatML, for models that have its tokens but no template.
+const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n\
+                      {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+/// Stands inside of what only looks like a control token, until the text around it is encoded. Unicode has it for
+/// such uses: it is no character, and no text that is exchanged has it.
+const MARK: char = '\u{FDD1}';
 
 /// A vocabulary with its rules. Ids are below [`Tokenizer::vocab_size`].
 #[derive(Debug)]
@@ -109,8 +109,7 @@ impl Tokenizer {
     ///
     /// `add_special` adds BOS and EOS where the file wants them, for BERT `[CLS]` and `[SEP]`. `parse_special` reads
     /// special tokens that stand in the text, such as `<|im_start|>`; without it they are text like any other. A prompt
-    /// made by [`Self::template_text`]
-    /// is encoded by [`Self::encode_prompt`].
+    /// made by a chat template is encoded by [`Self::encode_prompt`].
     pub fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 2);
         if add_special {
@@ -139,6 +138,10 @@ impl Tokenizer {
             |fragment| {
                 match fragment {
                     Fragment::Token(id) => ids.push(id),
+                    // Marks are of texts in which special tokens are looked for.
+                    Fragment::Text(text) if std::ptr::eq(matcher, &self.special) && text.contains(MARK) => {
+                        self.encode_text(&text.replace(MARK, ""), at_start, ids);
+                    }
                     Fragment::Text(text) => self.encode_text(text, at_start, ids),
                 }
                 at_start = matches!(fragment, Fragment::Token(_));
@@ -151,8 +154,9 @@ impl Tokenizer {
     /// texts are text.
     pub fn encode_pair(&self, query: &str, document: &str) -> Pair {
         if let Some(template) = &self.rank_template {
-            let parts = template.split("{query}").map(|part| part.replace("{document}", document));
-            let ids = self.encode(&parts.collect::<Vec<_>>().join(query), false, true);
+            let [query, document] = [query, document].map(|text| self.protect(text, |_| false));
+            let parts = template.split("{query}").map(|part| part.replace("{document}", &document));
+            let ids = self.encode(&parts.collect::<Vec<_>>().join(&query), false, true);
             return Pair { second: ids.len(), ids };
         }
         let mut ids: Vec<u32> = self.rules.begin.into_iter().collect();
@@ -164,8 +168,30 @@ impl Tokenizer {
         Pair { ids, second }
     }
 
-    /// The token ids of a prompt in the model's own format: special tokens are read, and BOS is added where the file
-    /// wants it and the text has none yet. EOS is not added.
+    /// A text that is put into a prompt and has no control tokens: those that are written in it are text. Each gets a
+    /// mark behind its first character, which [`Self::encode_prompt`] takes out again. Tokens for which `keeps` is true
+    /// stay tokens.
+    pub fn protect(&self, text: &str, keeps: impl Fn(&str) -> bool) -> String {
+        let text = text.replace(MARK, "");
+        let mut out = String::with_capacity(text.len() + 8);
+        let mut rest = text.as_str();
+        while let Some(first) = rest.chars().next() {
+            let found = self.special.longest(&self.vocab, rest.as_bytes());
+            let name = found.and_then(|id| self.vocab.token(id)).map_or("", |name| &rest[..name.len()]);
+            let is_control = found.is_some_and(|id| self.is_special(id) || special::is_sign(name)) && !keeps(name);
+            // What begins within a token that is text now may be one itself.
+            let taken = if is_control || name.is_empty() { first.len_utf8() } else { name.len() };
+            out.push_str(&rest[..taken]);
+            if is_control {
+                out.push(MARK);
+            }
+            rest = &rest[taken..];
+        }
+        out
+    }
+
+    /// The token ids of a prompt in the model's own format: special tokens are read, but not those of
+    /// [`Self::protect`], and BOS is added where the file wants it and the text has none yet. EOS is not added.
     pub fn encode_prompt(&self, text: &str) -> Vec<u32> {
         let mut ids = self.encode(text, false, true);
         if let Some(bos) = self.rules.begin
@@ -282,33 +308,19 @@ impl Tokenizer {
         self.chat_template.as_deref()
     }
 
+    /// The template for conversations: the file's, else ChatML where `<|im_start|>` is one of its tokens.
+    pub fn conversation_template(&self) -> Option<&str> {
+        self.chat_template().or_else(|| self.special.has(&self.vocab, "<|im_start|>").then_some(CHATML))
+    }
+
+    /// The name of a token, empty where there is none.
+    pub fn name(&self, id: Option<u32>) -> String {
+        let text = id.and_then(|id| self.vocab.token(id));
+        text.map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned())
+    }
+
     /// What was odd about the file but could be worked around, for a log.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
-    }
-
-    /// Writes a conversation with the file's chat template. `date` is what the template sees as now.
-    ///
-    /// A file without a template gets ChatML when `<|im_start|>` is one of its tokens.
-    ///
-    /// # Errors
-    /// `invalid_argument` when the template refuses the messages, is wrong or runs too long (with its line), or when
-    /// there is no template.
-    pub fn template_text(&self, conversation: &Conversation, date: Date) -> Result<String> {
-        let name = |id: Option<u32>| {
-            id.and_then(|id| self.vocab.token(id))
-                .map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned())
-        };
-        let template = match self.chat_template() {
-            Some(template) => template,
-            None => chat::without_template(self.special.has(&self.vocab, "<|im_start|>"))?,
-        };
-        let tokens = chat::Tokens {
-            bos: name(self.rules.bos),
-            eos: name(self.rules.eos),
-            unknown: name(self.rules.unknown),
-            padding: name(self.rules.padding),
-        };
-        chat::render(template, &chat::Chat { conversation, date, tokens })
     }
 }

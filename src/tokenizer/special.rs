@@ -19,6 +19,9 @@ pub(super) struct Sides {
     pub right: bool,
 }
 
+/// Longer tokens are not looked for: a search takes as many steps as the text agrees with a token, at each place.
+const LONGEST: usize = 256;
+
 /// Finds tokens that are written in a text: at each place the longest.
 ///
 /// The tokens are sorted by their bytes, so those with a common beginning are neighbours. A search narrows the list
@@ -41,7 +44,7 @@ impl Matcher {
                 yield_now().await;
             }
             // Tokens that are parts of characters cannot be written in a text.
-            let findable = !text_of(id).is_empty() && std::str::from_utf8(text_of(id)).is_ok();
+            let findable = (1..=LONGEST).contains(&text_of(id).len()) && std::str::from_utf8(text_of(id)).is_ok();
             if findable && vocab.kind(id).is_some_and(&wanted) {
                 ids.entry(text_of(id)).or_insert(id);
             }
@@ -203,6 +206,11 @@ static ENDS_IF_CONTROL: &[&str] = &["</s>", "<eos>", "<EOT>", "[EOT]", "[EOS]"];
 
 /// Parts of the Harmony format (gpt-oss). They are text of the answer, which says what is thought and what is said.
 static SHOWN: &[&str] = &["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
+
+/// Whether a text ends a turn or an answer, or begins a part of one, wherever it is a token, of whatever kind.
+pub(super) fn is_sign(text: &str) -> bool {
+    ENDS.contains(&text) || SHOWN.contains(&text)
+}
 
 /// The tokens that end an answer: those the file names (`named`) and those known by their text. They become control
 /// tokens, others that only look like it become text. Sorted, each once.

@@ -14,7 +14,7 @@ use super::promise::promise;
 use super::session::Siblings;
 use super::source::ByteSource;
 use super::tensor::{DeviceHandle, TensorEngine};
-use super::vocabulary::template;
+use super::vocabulary::ChatTemplate;
 use crate::Error;
 use crate::reference::{argmax, log_sum_exp};
 use crate::runtime::{EmbedEngine, EmbedOptions, Engine, GenerateOptions, Outcome, Session};
@@ -141,10 +141,16 @@ impl WasmModel {
         self.tokenizer.decode(ids, show_special)
     }
 
-    /// The conversation as the model's template writes it.
-    #[wasm_bindgen(js_name = applyChatTemplate)]
-    pub fn apply_chat_template(&self, conversation: JsValue) -> Result<String, JsValue> {
-        template(&self.tokenizer, conversation)
+    /// The chat template and what it is given of the vocabulary.
+    #[wasm_bindgen(js_name = chatTemplate)]
+    pub fn chat_template(&self) -> Result<JsValue, JsValue> {
+        to_value(&ChatTemplate::of(&self.tokenizer))
+    }
+
+    /// A text for a prompt in which control tokens are text. `of_model`: what the model has written itself, in which
+    /// the marks of thoughts and calls are tokens.
+    pub fn protect(&self, text: &str, of_model: bool) -> String {
+        self.tokenizer.protect(text, |name| of_model && is_mark(name))
     }
 
     /// Token ids of a prompt: special tokens are parsed; BOS is added where the file asks for it and the text does not
@@ -152,13 +158,6 @@ impl WasmModel {
     #[wasm_bindgen(js_name = encodePrompt)]
     pub fn encode_prompt(&self, text: &str) -> Vec<u32> {
         self.tokenizer.encode_prompt(text)
-    }
-
-    /// The conversation as token ids, by the rules of `encode_prompt`.
-    #[wasm_bindgen(js_name = encodeMessages)]
-    pub fn encode_messages(&self, conversation: JsValue) -> Result<Vec<u32>, JsValue> {
-        let text = template(&self.tokenizer, conversation)?;
-        Ok(self.tokenizer.encode_prompt(&text))
     }
 
     /// Starts a generation.
@@ -416,4 +415,10 @@ fn result(outcome: &Outcome) -> Result<JsValue, JsValue> {
     set("usage", to_value(&usage)?)?;
     set("timings", to_value(&timings)?)?;
     Ok(made.into())
+}
+
+/// Whether a control token marks thoughts or calls, which templates look for in what the model wrote.
+fn is_mark(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["think", "thought", "reason", "channel", "tool", "call", "python"].iter().any(|part| name.contains(part))
 }

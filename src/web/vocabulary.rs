@@ -1,13 +1,14 @@
 //! Text ↔ ids without a model: what `Tokenizer.load` gives, and what the engine shares with it.
 
+use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use super::errors::{from_value, to_js};
+use super::errors::{to_js, to_value};
 use super::load::{read_header, read_tokenizer};
 use super::promise::promise;
 use super::source::{ByteSource, PartReader};
 use crate::Error;
-use crate::tokenizer::{Conversation, Date, Tokenizer};
+use crate::tokenizer::Tokenizer;
 
 /// The tokenizer of a GGUF file whose tensors were not read.
 #[wasm_bindgen]
@@ -38,21 +39,32 @@ impl VocabularyHandle {
         self.tokenizer.decode(ids, show_special)
     }
 
-    /// The conversation as the model's template writes it.
-    #[wasm_bindgen(js_name = applyChatTemplate)]
-    pub fn apply_chat_template(&self, conversation: JsValue) -> Result<String, JsValue> {
-        template(&self.tokenizer, conversation)
+    /// The chat template and what it is given of the vocabulary.
+    #[wasm_bindgen(js_name = chatTemplate)]
+    pub fn chat_template(&self) -> Result<JsValue, JsValue> {
+        to_value(&ChatTemplate::of(&self.tokenizer))
     }
 }
 
-/// The conversation as the template of `tokenizer` writes it, today.
-pub fn template(tokenizer: &Tokenizer, conversation: JsValue) -> Result<String, JsValue> {
-    let conversation: Conversation = from_value(conversation, "conversation")?;
-    tokenizer.template_text(&conversation, today().map_err(to_js)?).map_err(to_js)
+/// Mirrors `ChatTemplate` in `js/templates/types.ts`.
+#[derive(Serialize)]
+pub struct ChatTemplate {
+    source: Option<String>,
+    bos: String,
+    eos: String,
+    unknown: String,
+    padding: String,
 }
 
-fn today() -> crate::Result<Date> {
-    let now = js_sys::Date::new_0();
-    let date = Date::new(now.get_full_year() as _, (now.get_month() + 1) as _, now.get_date() as _)?;
-    date.at(now.get_hours() as _, now.get_minutes() as _, now.get_seconds() as _)
+impl ChatTemplate {
+    /// Of a tokenizer.
+    pub fn of(tokenizer: &Tokenizer) -> Self {
+        Self {
+            source: tokenizer.conversation_template().map(str::to_owned),
+            bos: tokenizer.name(tokenizer.bos()),
+            eos: tokenizer.name(tokenizer.eos()),
+            unknown: tokenizer.name(tokenizer.unknown()),
+            padding: tokenizer.name(tokenizer.padding()),
+        }
+    }
 }

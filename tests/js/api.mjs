@@ -10,8 +10,8 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 export const dist = pathToFileURL(path.resolve(here, process.env.WEBGGUF_DIST ?? '../../dist') + path.sep).href;
 const mock = new URL('mock_wasm.mjs', import.meta.url).href;
 
-// Every import of wasm-bindgen's glue gets the mock.
-const hook = `export const resolve = (name, context, next) => name.endsWith('/webgguf.js')
+// Every import of wasm-bindgen's glue gets the mock, and so does that of the templates.
+const hook = `export const resolve = (name, context, next) => ['/webgguf.js', '/templates/index.js'].some((end) => name.endsWith(end))
   ? { url: ${JSON.stringify(mock)}, shortCircuit: true } : next(name, context);`;
 register(`data:text/javascript,${encodeURIComponent(hook)}`);
 

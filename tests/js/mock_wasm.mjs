@@ -138,18 +138,16 @@ export class WasmModel {
     return String.fromCharCode(...ids);
   }
 
-  applyChatTemplate({ messages, tools, variables }) {
-    seen.templates.push({ messages, tools, variables });
-    if (plan.templateFails) throw codeError('invalid_argument', 'the file has no chat template');
-    return messages.map(({ role, content }) => `<${role}>${content}`).join('');
+  chatTemplate() {
+    return { source: plan.template };
+  }
+
+  protect(text) {
+    return text;
   }
 
   encodePrompt(text) {
     return this.tokenize(text, !text.startsWith('\u0001'));
-  }
-
-  encodeMessages(conversation) {
-    return this.encodePrompt(this.applyChatTemplate(conversation));
   }
 
   encodeInput(text, truncate) {
@@ -336,10 +334,18 @@ export class VocabularyHandle {
   detokenize(ids) {
     return String.fromCharCode(...ids);
   }
-  applyChatTemplate(conversation) {
-    return JSON.stringify(conversation.messages);
+  chatTemplate() {
+    return { json: true };
   }
   free() {
     seen.freed += 1;
   }
+}
+
+/** Stands for `renderConversation` of js/templates/. */
+export function renderConversation({ json }, { messages, tools, variables }) {
+  if (json) return JSON.stringify(messages);
+  seen.templates.push({ messages, tools, variables });
+  if (plan.templateFails) throw codeError('invalid_argument', 'the file has no chat template');
+  return messages.map(({ role, content }) => `<${role}>${content}`).join('');
 }

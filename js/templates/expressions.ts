@@ -1,0 +1,468 @@
+/**
+ * Expressions of templates: read with the precedence of jinja2's parser, evaluated by functions.
+ */
+import { filtered } from './filters.js';
+import { AtLine, type Token } from './lexer.js';
+import { called, member, operate, sliced } from './operations.js';
+import type { State } from './state.js';
+import { tested } from './tests.js';
+import { compare, contains, equals, isList, isMap, Float, kindOf, TemplateError, type Value } from './values.js';
+
+/** @internal */
+export type Evaluate = (state: State) => Value;
+type Named = Map<string, Value>;
+type Arguments = (state: State) => [Value[], Named];
+
+/** @internal */
+export const NONE_GIVEN: Arguments = () => [[], new Map()];
+/** How deep expressions may nest. */
+const DEEPEST = 64;
+const COMPARISONS = ['==', '!=', '<', '<=', '>', '>='];
+const CONSTANTS: Record<string, Value> = {
+  true: true,
+  True: true,
+  false: false,
+  False: false,
+  none: null,
+  None: null,
+};
+const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f', v: '\v', 0: '\0', a: '\x07' };
+
+/** `a if b else c`, and everything that binds tighter. @internal */
+export function expressionOf(reader: TokenReader): Evaluate {
+  return reader.nested(() => {
+    let value = orOf(reader);
+    while (reader.skipName('if')) {
+      const [yes, test] = [value, orOf(reader)];
+      const no = reader.skipName('else') ? expressionOf(reader) : () => undefined;
+      value = (state) => (state.isTrue(test(state)) ? yes(state) : no(state));
+    }
+    return value;
+  });
+}
+
+function orOf(reader: TokenReader): Evaluate {
+  const all = [andOf(reader)];
+  while (reader.skipName('or')) all.push(andOf(reader));
+  return all.length === 1 ? (all[0] as Evaluate) : firstWhere(all, (state, value) => state.isTrue(value));
+}
+
+function andOf(reader: TokenReader): Evaluate {
+  const all = [notOf(reader)];
+  while (reader.skipName('and')) all.push(notOf(reader));
+  return all.length === 1 ? (all[0] as Evaluate) : firstWhere(all, (state, value) => !state.isTrue(value));
+}
+
+/** The first value that fits, else the last. */
+function firstWhere(all: readonly Evaluate[], fits: (state: State, value: Value) => boolean): Evaluate {
+  return (state) => {
+    let value: Value;
+    for (const each of all) {
+      value = each(state);
+      if (fits(state, value)) break;
+    }
+    return value;
+  };
+}
+
+function notOf(reader: TokenReader): Evaluate {
+  let count = 0;
+  while (reader.skipName('not')) count += 1;
+  const value = compareOf(reader);
+  if (count === 0) return value;
+  return (state) => state.isTrue(value(state)) === (count % 2 === 0);
+}
+
+function compareOf(reader: TokenReader): Evaluate {
+  const first = sumOf(reader);
+  const rest: [string, Evaluate][] = [];
+  for (;;) {
+    const sign = COMPARISONS.find((each) => reader.skip(each)) ?? membershipOf(reader);
+    if (sign === undefined) break;
+    rest.push([sign, sumOf(reader)]);
+  }
+  if (rest.length === 0) return first;
+  return (state) => {
+    let left = first(state);
+    for (const [sign, next] of rest) {
+      const right = next(state);
+      if (!compared(state, sign, left, right)) return false;
+      left = right;
+    }
+    return true;
+  };
+}
+
+function membershipOf(reader: TokenReader): string | undefined {
+  if (reader.skipName('in')) return 'in';
+  if (reader.peekName() !== 'not' || reader.peekName(1) !== 'in') return undefined;
+  reader.next();
+  reader.next();
+  return 'not in';
+}
+
+function compared({ budget }: State, sign: string, a: Value, b: Value): boolean {
+  switch (sign) {
+    case '==':
+      return equals(budget, a, b);
+    case '!=':
+      return !equals(budget, a, b);
+    case 'in':
+      return contains(budget, b, a);
+    case 'not in':
+      return !contains(budget, b, a);
+    case '<':
+      return compare(budget, a, b) < 0;
+    case '<=':
+      return compare(budget, a, b) <= 0;
+    case '>':
+      return compare(budget, a, b) > 0;
+    default:
+      return compare(budget, a, b) >= 0;
+  }
+}
+
+/** Operators of one precedence, from left to right. */
+function chain(reader: TokenReader, signs: readonly string[], inner: (reader: TokenReader) => Evaluate): Evaluate {
+  const first = inner(reader);
+  const rest: [string, Evaluate][] = [];
+  for (;;) {
+    const sign = signs.find((each) => reader.skip(each));
+    if (sign === undefined) break;
+    rest.push([sign, inner(reader)]);
+  }
+  if (rest.length === 0) return first;
+  return (state) => {
+    let value = first(state);
+    for (const [sign, next] of rest) {
+      state.budget.step();
+      value = operate(state, sign, value, next(state));
+    }
+    return value;
+  };
+}
+
+const sumOf = (reader: TokenReader): Evaluate => chain(reader, ['+', '-'], joinOf);
+const joinOf = (reader: TokenReader): Evaluate => chain(reader, ['~'], productOf);
+const productOf = (reader: TokenReader): Evaluate => chain(reader, ['*', '/', '//', '%'], powerOf);
+const powerOf = (reader: TokenReader): Evaluate => chain(reader, ['**'], (inner) => unaryOf(inner, true));
+
+function unaryOf(reader: TokenReader, withFilters: boolean): Evaluate {
+  return reader.nested(() => {
+    const sign = reader.skip('-') ? '-' : reader.skip('+') ? '+' : undefined;
+    let value: Evaluate;
+    if (sign) {
+      const inner = unaryOf(reader, false);
+      value = (state) => operate(state, sign, 0, inner(state));
+    } else value = postfixOf(reader, primaryOf(reader));
+    return withFilters ? filtersOf(reader, value) : value;
+  });
+}
+
+/** Filters, tests and calls behind a value. */
+function filtersOf(reader: TokenReader, first: Evaluate): Evaluate {
+  let value = first;
+  for (;;) {
+    const inner = value;
+    if (reader.skip('|')) {
+      const name = dotted(reader);
+      const args = reader.peek('(') ? reader.arguments() : NONE_GIVEN;
+      value = (state) => filtered(state, name, inner(state), ...args(state));
+    } else if (reader.skipName('is')) value = testOf(reader, inner);
+    else return value;
+    reader.longer();
+  }
+}
+
+function testOf(reader: TokenReader, value: Evaluate): Evaluate {
+  const negated = reader.skipName('not');
+  const name = dotted(reader);
+  let args = NONE_GIVEN;
+  if (reader.peek('(')) args = reader.arguments();
+  else if (reader.startsArgument()) {
+    const one = postfixOf(reader, primaryOf(reader));
+    args = (state) => [[one(state)], new Map()];
+  }
+  return (state) => tested(state, name, value(state), args(state)[0]) !== negated;
+}
+
+function dotted(reader: TokenReader): string {
+  let name = reader.name();
+  while (reader.skip('.')) name += `.${reader.name()}`;
+  return name;
+}
+
+function postfixOf(reader: TokenReader, first: Evaluate): Evaluate {
+  let value = first;
+  for (;;) {
+    const inner = value;
+    if (reader.skip('.')) {
+      const { kind, text } = reader.next();
+      if (kind !== 'name' && kind !== 'integer') throw reader.unexpected(text, 'a name');
+      const key = kind === 'integer' ? Number(text) : text;
+      value = (state) => member(state, inner(state), key, true);
+    } else if (reader.skip('[')) value = subscriptOf(reader, inner);
+    else if (reader.peek('(')) {
+      const args = reader.arguments();
+      value = (state) => called(state, inner(state), ...args(state));
+    } else return value;
+    reader.longer();
+  }
+}
+
+function subscriptOf(reader: TokenReader, value: Evaluate): Evaluate {
+  const bounds: (Evaluate | undefined)[] = [];
+  let isSlice = false;
+  for (;;) {
+    bounds.push(reader.peek(':') || reader.peek(']') ? undefined : expressionOf(reader));
+    if (!reader.skip(':')) break;
+    isSlice = true;
+  }
+  reader.expect(']');
+  const [start, stop, step] = bounds;
+  if (isSlice) {
+    return (state) => sliced(state, value(state), start?.(state), stop?.(state), step?.(state));
+  }
+  if (!start) throw reader.unexpected(']', 'an index');
+  return (state) => member(state, value(state), start(state), false);
+}
+
+function primaryOf(reader: TokenReader): Evaluate {
+  const { kind, text } = reader.next();
+  switch (kind) {
+    case 'name':
+      return nameOf(text);
+    case 'integer':
+    case 'float': {
+      const number = Number(text.replaceAll('_', ''));
+      const value = kind === 'float' && Number.isInteger(number) ? new Float(number) : number;
+      return () => value;
+    }
+    case 'text': {
+      let whole = unescaped(text);
+      while (reader.peekKind() === 'text') whole += unescaped(reader.next().text);
+      return () => whole;
+    }
+    default:
+  }
+  if (text === '(') return reader.skip(')') ? () => [] : reader.closed(')', () => reader.tuple());
+  if (text === '[') return listOf(reader);
+  if (text === '{') return mapOf(reader);
+  throw reader.unexpected(text, 'an expression');
+}
+
+function nameOf(name: string): Evaluate {
+  if (Object.hasOwn(CONSTANTS, name)) return () => CONSTANTS[name];
+  return (state) => state.lookUp(name);
+}
+
+function unescaped(literal: string): string {
+  return literal.slice(1, -1).replace(/\\(?:u([\da-fA-F]{4})|x([\da-fA-F]{2})|([^]))/g, (_, long, short, sign) => {
+    if (long ?? short) return String.fromCharCode(Number.parseInt(long ?? short, 16));
+    if (sign === '\n') return '';
+    return ESCAPES[sign] ?? (/[\\'"]/.test(sign) ? sign : `\\${sign}`);
+  });
+}
+
+function listOf(reader: TokenReader): Evaluate {
+  const items: Evaluate[] = [];
+  while (!reader.skip(']')) {
+    items.push(expressionOf(reader));
+    if (!reader.peek(']')) reader.expect(',');
+  }
+  return (state) => {
+    state.budget.list(items.length);
+    return items.map((item) => item(state));
+  };
+}
+
+function mapOf(reader: TokenReader): Evaluate {
+  const entries: [Evaluate, Evaluate][] = [];
+  while (!reader.skip('}')) {
+    const key = expressionOf(reader);
+    reader.expect(':');
+    entries.push([key, expressionOf(reader)]);
+    if (!reader.peek('}')) reader.expect(',');
+  }
+  return (state) => {
+    state.budget.list(entries.length);
+    return new Map(entries.map(([key, value]) => [keyOf(key(state)), value(state)]));
+  };
+}
+
+function keyOf(key: Value): Value {
+  if (isList(key) || isMap(key)) throw new TemplateError(`${kindOf(key)} cannot be a key`);
+  return key;
+}
+
+/** The tokens of one tag, from left to right. @internal */
+export class TokenReader {
+  #at = 0;
+  #depth = 0;
+  #length = 0;
+
+  constructor(
+    private readonly tokens: readonly Token[],
+    readonly line: number,
+  ) {}
+
+  next(): Token {
+    const token = this.tokens[this.#at] as Token;
+    if (token.kind !== 'end') this.#at += 1;
+    return token;
+  }
+
+  unexpected(found: string, expected: string): AtLine {
+    return new AtLine(this.line, `expected ${expected}, found ${found}`);
+  }
+
+  /** Reads something that stands inside of what is being read. */
+  nested<T>(read: () => T): T {
+    this.#depth += 1;
+    if (this.#depth > DEEPEST) throw new AtLine(this.line, `an expression nests deeper than ${DEEPEST} levels`);
+    const result = read();
+    this.#depth -= 1;
+    return result;
+  }
+
+  /** Each filter, field and call is evaluated inside of the next. */
+  longer(): void {
+    this.#length += 1;
+    if (this.#length > 500) throw new AtLine(this.line, 'more than 500 filters, fields and calls in a tag');
+  }
+
+  peek(sign: string): boolean {
+    const token = this.tokens[this.#at] as Token;
+    return token.kind === 'sign' && token.text === sign;
+  }
+
+  peekKind(): Token['kind'] {
+    return (this.tokens[this.#at] as Token).kind;
+  }
+
+  peekName(ahead = 0): string | undefined {
+    const token = this.tokens[this.#at + ahead];
+    return token?.kind === 'name' ? token.text : undefined;
+  }
+
+  skip(sign: string): boolean {
+    const found = this.peek(sign);
+    if (found) this.#at += 1;
+    return found;
+  }
+
+  skipName(name: string): boolean {
+    const found = this.peekName() === name;
+    if (found) this.#at += 1;
+    return found;
+  }
+
+  expect(sign: string): void {
+    if (!this.skip(sign)) throw this.unexpected(this.next().text, `'${sign}'`);
+  }
+
+  expectName(name: string): void {
+    if (!this.skipName(name)) throw this.unexpected(this.next().text, `'${name}'`);
+  }
+
+  name(): string {
+    const { kind, text } = this.next();
+    if (kind !== 'name') throw this.unexpected(text, 'a name');
+    return text;
+  }
+
+  atEnd(): boolean {
+    return this.peekKind() === 'end';
+  }
+
+  end(): void {
+    if (!this.atEnd()) throw this.unexpected(this.next().text, 'the end of the tag');
+  }
+
+  closed<T>(sign: string, read: () => T): T {
+    const result = read();
+    this.expect(sign);
+    return result;
+  }
+
+  /** Whether a test's argument without brackets begins here. */
+  startsArgument(): boolean {
+    const name = this.peekName();
+    if (name !== undefined) return !['else', 'or', 'and', 'is', 'if', 'in', 'not', 'recursive'].includes(name);
+    return ['text', 'integer', 'float'].includes(this.peekKind()) || this.peek('[') || this.peek('{');
+  }
+
+  /** An expression, or several with commas between them: a tuple. */
+  tuple(): Evaluate {
+    const first = expressionOf(this);
+    if (!this.peek(',')) return first;
+    const items = [first];
+    while (this.skip(',')) {
+      if (this.atEnd() || this.peek(')')) break;
+      items.push(expressionOf(this));
+    }
+    return (state) => items.map((item) => item(state));
+  }
+
+  /** What a loop goes over: an `if` behind it belongs to the loop. */
+  withoutCondition(): Evaluate {
+    const first = orOf(this);
+    if (!this.peek(',')) return first;
+    const items = [first];
+    while (this.skip(',')) items.push(orOf(this));
+    return (state) => items.map((item) => item(state));
+  }
+
+  /** Filters of a block. */
+  filters(): (state: State, value: Value) => Value {
+    const holder: { value: Value } = { value: undefined };
+    const chained = filtersOf(this, () => holder.value);
+    return (state, value) => {
+      holder.value = value;
+      return chained(state);
+    };
+  }
+
+  /** A call that gets further arguments by name. */
+  callWith(): (state: State, further: Named) => Value {
+    const name = this.name();
+    let target: Evaluate = nameOf(name);
+    while (this.skip('.')) {
+      const [inner, field] = [target, this.name()];
+      target = (state) => member(state, inner(state), field, true);
+    }
+    const args = this.arguments();
+    return (state, further) => {
+      const [given, named] = args(state);
+      return called(state, target(state), given, new Map([...named, ...further]));
+    };
+  }
+
+  arguments(): Arguments {
+    const given: [kind: string, value: Evaluate][] = [];
+    this.expect('(');
+    while (!this.skip(')')) {
+      const spread = this.skip('**') ? '**' : this.skip('*') ? '*' : '';
+      const isNamed = !spread && this.peekName() !== undefined && this.tokens[this.#at + 1]?.text === '=';
+      const name = isNamed ? this.name() : '';
+      if (isNamed) this.expect('=');
+      given.push([spread || name, expressionOf(this)]);
+      if (!this.peek(')')) this.expect(',');
+    }
+    return (state) => argumentsOf(state, given);
+  }
+}
+
+function argumentsOf(state: State, given: readonly (readonly [string, Evaluate])[]): [Value[], Named] {
+  const [args, named]: [Value[], Named] = [[], new Map()];
+  for (const [kind, evaluate] of given) {
+    const value = evaluate(state);
+    if (kind === '*') args.push(...state.items(value));
+    else if (kind === '**') {
+      if (!isMap(value)) throw new TemplateError(`${kindOf(value)} cannot be arguments by name`);
+      for (const [key, item] of value) named.set(String(key), item);
+    } else if (kind === '') args.push(value);
+    else named.set(kind, value);
+  }
+  return [args, named];
+}

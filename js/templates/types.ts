@@ -1,0 +1,30 @@
+/** What a chat template is given. */
+
+/** The template of a file, and the names of its special tokens; empty where there is none. @internal */
+export interface ChatTemplate {
+  /** Jinja source; absent where the file has none. */
+  readonly source?: string;
+  readonly bos: string;
+  readonly eos: string;
+  readonly unknown: string;
+  readonly padding: string;
+}
+
+/** A conversation, checked, as Hugging Face's `apply_chat_template` gets it. @internal */
+export interface Conversation {
+  readonly messages: readonly TemplateMessage[];
+  readonly tools?: readonly object[];
+  /** Default true. */
+  readonly addGenerationPrompt?: boolean;
+  /** Whether special tokens that stand in messages and tools are tokens. Default false: they are text. */
+  readonly parseSpecial?: boolean;
+  /** Further variables of the template. */
+  readonly variables?: Readonly<Record<string, unknown>>;
+}
+
+/** A message whose content is one string, and whose calls have their arguments as objects. @internal */
+export interface TemplateMessage {
+  readonly role: string;
+  readonly content: string | null;
+  readonly [field: string]: unknown;
+}
