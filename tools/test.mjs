@@ -60,7 +60,7 @@ const SUITES = [
   { name: 'style', about: 'rustfmt, clippy, Biome, width of lines', work: style },
   { name: 'host', about: 'cargo test: everything that needs no browser', work: host },
   { name: 'tools', about: 'the scripts themselves', work: () => nodeTests('tests/tools') },
-  { name: 'browser', about: 'cargo test in Chromium: kernels and forward on a WebGPU device', work: browser },
+  { name: 'browser', about: 'wasm-pack test, or the cargo test behind it: kernels and models on a WebGPU device in Chromium', work: browser },
   { name: 'types', about: 'tsc --strict over the example', work: types, needsBuild: true },
   {
     name: 'js',
@@ -116,18 +116,21 @@ async function browser() {
   settings['goog:chromeOptions'].binary = findBrowser();
   const settingsFile = path.join(CACHE, 'webdriver.json');
   writeJson(settingsFile, settings);
-  const env = {
-    ...rustEnv(bin),
+  const env = { ...rustEnv(bin), WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile };
+  const pack = which('wasm-pack', [path.join(cargoHome(), 'bin')]);
+  if (pack) {
+    const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '.', '--', '--no-fail-fast'];
+    return countCargo(await run(pack, args, { env, timeoutMs: SUITE_MS }));
+  }
+  // What wasm-pack runs.
+  const behind = {
+    ...env,
     CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER: path.join(path.dirname(findBindgen()), 'wasm-bindgen-test-runner'),
     CHROMEDRIVER: findDriver(),
     WASM_BINDGEN_TEST_ONLY_WEB: '1',
-    WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile,
-    WASM_BINDGEN_TEST_TIMEOUT: '4500',
   };
-  // `wasm-pack test` would build every file of tests for WebAssembly, and pass these two to the same runner.
-  const tests = ['kernels', 'forward'].flatMap((name) => ['--test', name]);
-  const args = ['test', '--no-fail-fast', ...BARE, '--features', 'harness', '--target', TARGET, ...tests];
-  return countCargo(await run(path.join(bin, 'cargo'), args, { env, timeoutMs: SUITE_MS }));
+  const args = ['test', '--no-fail-fast', '--target', TARGET];
+  return countCargo(await run(path.join(bin, 'cargo'), args, { env: behind, timeoutMs: SUITE_MS }));
 }
 
 async function nodeTests(folder) {
