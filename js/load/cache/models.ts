@@ -50,8 +50,8 @@ function describe({ key, parts }: FileState, states: FileState[]): CachedModel {
   };
 }
 
-/** The URLs of a whole model that was loaded by another name; `undefined` where there is none. @internal */
-export async function storedUrls(alias: string): Promise<readonly string[] | undefined> {
+/** A whole model that was loaded by another name; `undefined` where there is none. @internal */
+export async function storedAs(alias: string): Promise<CachedModel | undefined> {
   const models = await storedModels().catch(() => []);
-  return models.find(({ model, aliases }) => model.complete && aliases.includes(alias))?.model.urls;
+  return models.find(({ model, aliases }) => model.complete && aliases.includes(alias))?.model;
 }

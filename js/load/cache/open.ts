@@ -61,7 +61,7 @@ export async function openCached(
 
 async function isStored(request: Request, place: Place, rules: CacheRules): Promise<boolean> {
   const stored = await StoredFile.open(place).catch(() => undefined);
-  return stored !== undefined && stored.state.complete && isMeant(stored.state, request.url, rules);
+  return stored?.state.complete === true && isMeant(stored.state, request.url, rules);
 }
 
 /**
