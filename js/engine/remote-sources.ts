@@ -8,7 +8,7 @@
 import { asBytes } from '../load/bytes.js';
 import type { Channel, Handler } from './channel.js';
 import { requestFor } from '../load/download.js';
-import { parseHubName } from '../load/hub.js';
+import { hubName } from '../load/hub.js';
 import { openPart } from '../load/sources.js';
 import type { RangedSource, Source, SourcePart } from '../types.js';
 import type { ByteSource } from '../wasm/webgguf.js';
@@ -65,7 +65,7 @@ export class SourceHost {
   }
 
   async #wire(part: SourcePart): Promise<WirePart> {
-    if (typeof part === 'string' && parseHubName(part)) return { kind: 'address', url: part };
+    if (typeof part === 'string' && hubName(part)) return { kind: 'address', url: part };
     if (typeof part === 'string' || part instanceof URL) return { kind: 'address', url: requestFor(part).url };
     if (part instanceof Request) return { kind: 'address', url: part.url, init: await initOf(requestFor(part)) };
     if (part instanceof Blob) return { kind: 'bytes', part };

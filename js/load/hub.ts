@@ -1,7 +1,8 @@
 /**
  * Files of Hugging Face's hub by their short names: `hf:owner/repo/file.gguf`, `owner/repo:Q4_K_M`.
  */
-import { WebggufError } from '../errors.js';
+import { fetchPatiently, type Patience, patienceOf, Stalled } from './patience.js';
+import { WebggufError, invalidArgument } from '../errors.js';
 
 /** Where the hub is, unless a page has a mirror. */
 const HUB = 'https://huggingface.co';
@@ -11,7 +12,7 @@ const USUAL = ['Q4_K_M', 'Q8_0'];
 const MOST_PAGES = 20;
 
 /** @internal */
-export interface HubOptions {
+export interface HubOptions extends Partial<Patience> {
   /** Address of the hub or a mirror. */
   readonly hub?: string | undefined;
   /** Access token for gated and private repositories. */
@@ -34,17 +35,60 @@ const WITH_PREFIX = new RegExp(
   String.raw`^hf:(?:\/\/)?${REPO}(?:@(?<revision>[\w.-]+))?(?:\/(?<file>[^?#]+)|:(?<quantization>[\w.-]+))?$`,
 );
 const WITHOUT = new RegExp(String.raw`^${REPO}(?:@(?<revision>[\w.-]+))?:(?<quantization>[\w.-]+)$`);
+/** A repository by its name alone, or an address relative to the page that has no ending. */
+const AMBIGUOUS = new RegExp(String.raw`^(?!.*\.gguf$)${REPO}$`, 'i');
+/** Pages that people copy the address of: a repository, a branch of it, a file. */
+const PAGE = new RegExp(
+  String.raw`^https?:\/\/(?:www\.)?(?:huggingface\.co|hf\.co)\/${REPO}` +
+    String.raw`(?:\/tree\/(?<branch>[^/?#]+)|\/blob\/(?<revision>[^/?#]+)\/(?<file>[^?#]+))?\/?(?:[?#].*)?$`,
+);
 
 /** What a string means on the hub; `undefined` where it is a URL. @internal */
 export function parseHubName(text: string): HubName | undefined {
+  const page = PAGE.exec(text)?.groups;
+  if (page) return pageName(page);
   const { repo, revision, file, quantization } = (WITH_PREFIX.exec(text) ?? WITHOUT.exec(text))?.groups ?? {};
   return repo === undefined ? undefined : { repo, revision: revision ?? 'main', file, quantization };
 }
 
-/** A name without a file as one string, the same however it was written. @internal */
-export function aliasOf({ repo, revision, quantization }: HubName): string {
-  return `${repo}@${revision}:${quantization?.toUpperCase() ?? ''}`;
+/** A page of the hub, whose address is escaped. */
+function pageName({ repo = '', branch, revision, file }: Record<string, string | undefined>): HubName | undefined {
+  try {
+    return {
+      repo,
+      revision: decodeURIComponent(branch ?? revision ?? 'main'),
+      file: file && decodeURIComponent(file),
+      quantization: undefined,
+    };
+  } catch {
+    return undefined;
+  }
 }
+
+/**
+ * As `parseHubName`, for a name that is about to be asked for.
+ *
+ * @throws {WebggufError} `invalid_argument` for a name that leaves its repository, or may be an address as well
+ * @internal
+ */
+export function hubName(text: string): HubName | undefined {
+  const name = parseHubName(text);
+  if (name && [name.revision, name.file ?? ''].some(hasDots)) {
+    throw invalidArgument(`'${text}': a revision or file of the hub has no '.' or '..' in its path`);
+  }
+  if (!AMBIGUOUS.test(text)) return name;
+  throw invalidArgument(`'${text}': write 'hf:${text}' for a repository of the hub, './${text}' for an address`);
+}
+
+const hasDots = (path: string): boolean => path.split('/').some((part) => part === '.' || part === '..');
+
+/** A name without a file as one string, the same however it was written. @internal */
+export function aliasOf({ repo, revision, quantization }: HubName, hub: string | undefined): string {
+  const base = baseOf(hub);
+  return `${base === HUB ? '' : `${base} `}${repo}@${revision}:${quantization?.toUpperCase() ?? ''}`;
+}
+
+const baseOf = (hub = HUB): string => hub.replace(/\/+$/, '');
 
 /** The request for a file of a repository. @internal */
 export function fileRequest({ repo, revision }: HubName, file: string, options: HubOptions): Request {
@@ -71,7 +115,7 @@ export async function chooseFile(name: HubName, options: HubOptions, signal: Abo
 
 /** All GGUF files but projectors of images, matrices for quantising, and later parts of split files. */
 function isModel(path: string): boolean {
-  if (!/\.gguf$/i.test(path) || /mmproj|imatrix/i.test(path)) return false;
+  if (!/\.gguf$/i.test(path) || hasDots(path) || /mmproj|imatrix/i.test(path)) return false;
   const split = /-(\d{5})-of-\d{5}\.gguf$/i.exec(path);
   return !split || Number(split[1]) === 1;
 }
@@ -92,35 +136,36 @@ function quantizationOf(path: string): string {
 
 async function listFiles(name: HubName, options: HubOptions, signal: AbortSignal): Promise<string[]> {
   const files: string[] = [];
-  let path: string | undefined = `/api/models/${name.repo}/tree/${encodeURIComponent(name.revision)}?recursive=true`;
-  for (let page = 0; path !== undefined && page < MOST_PAGES; page += 1) {
-    const response: Response = await ask(name, path, options, signal);
+  const path = `/api/models/${name.repo}/tree/${encodeURIComponent(name.revision)}`;
+  let query: string | undefined = '?recursive=true';
+  for (let page = 0; query !== undefined && page < MOST_PAGES; page += 1) {
+    const response: Response = await ask(name, path + query, options, signal);
     const entries: unknown = await response.json().catch(() => undefined);
     if (!Array.isArray(entries)) throw failed(name, 'the hub gave no list of files');
     for (const entry of entries) {
       if (entry?.type === 'file' && typeof entry.path === 'string') files.push(entry.path);
     }
-    path = nextPage(response);
+    query = nextPage(response);
   }
   return files;
 }
 
-/** The path of the next page in a `Link` header. */
+/** The query of the next page in a `Link` header: the address there may be another than that of a mirror. */
 function nextPage(response: Response): string | undefined {
   const link = /<([^>]+)>;\s*rel="?next/.exec(response.headers.get('link') ?? '')?.[1];
   if (link === undefined) return undefined;
-  const { pathname, search } = new URL(link, response.url);
-  return pathname + search;
+  return new URL(link, response.url).search;
 }
 
 async function ask(name: HubName, path: string, options: HubOptions, signal: AbortSignal): Promise<Response> {
   const request = hubRequest(path, options);
   let response: Response;
   try {
-    response = await fetch(new Request(request, { signal }));
+    response = await fetchPatiently(() => request.clone(), signal, patienceOf(options));
   } catch (cause) {
     signal.throwIfAborted();
-    throw failed(name, `the hub at ${new URL(request.url).origin} could not be reached`, cause);
+    const why = cause instanceof Stalled ? cause.message : 'could not be reached';
+    throw failed(name, `the hub at ${new URL(request.url).origin}: ${why}`, cause);
   }
   if (response.ok) return response;
   const status = `HTTP status ${response.status}`;
@@ -133,12 +178,17 @@ async function ask(name: HubName, path: string, options: HubOptions, signal: Abo
   throw failed(name, [status, reason, hints[response.status]].filter(Boolean).join(': '));
 }
 
-function hubRequest(path: string, { hub = HUB, token }: HubOptions): Request {
-  return withToken(hub.replace(/\/+$/, '') + path, token);
+function hubRequest(path: string, { hub, token }: HubOptions): Request {
+  return withToken(baseOf(hub) + path, token);
 }
 
-/** A request with the access token, if there is one. @internal */
-export function withToken(url: string, token: string | undefined): Request {
+/** The request for a file that was stored from the hub; `undefined` where it came from elsewhere. @internal */
+export function storedRequest(url: string, { hub, token }: HubOptions): Request | undefined {
+  return url.startsWith(`${baseOf(hub)}/`) ? withToken(url, token) : undefined;
+}
+
+/** A request with the access token, if there is one. */
+function withToken(url: string, token: string | undefined): Request {
   return new Request(url, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
 }
 

@@ -3,14 +3,15 @@
  */
 import { asBytes, fromBlob, fromBytes, fromRanges, fromStream } from './bytes.js';
 import { CachedDownload } from './cache/cached-download.js';
-import { storedUrls } from './cache/models.js';
+import { storedAs } from './cache/models.js';
 import { type CacheUse, openCached } from './cache/open.js';
 import { warner } from './cache/warning.js';
 import { cancellable } from '../cancel.js';
 import { Download, announcedSize, requestFor } from './download.js';
 import { WebggufError, fromWasm, invalidArgument } from '../errors.js';
-import { aliasOf, chooseFile, fileRequest, parseHubName, withToken } from './hub.js';
+import { aliasOf, chooseFile, fileRequest, type HubName, hubName, storedRequest } from './hub.js';
 import { show } from '../options.js';
+import { type Patience, patienceOf } from './patience.js';
 import type { RangedSource, Source, SourceOptions, SourcePart } from '../types.js';
 import { type LoadSource, verified } from './verified.js';
 import type { ByteSource } from '../wasm/webgguf.js';
@@ -84,14 +85,16 @@ export async function openSources(
   signal: AbortSignal,
   options: OpenOptions = { cache: false },
 ): Promise<LoadSource[]> {
-  const { parts, alias, isHub = false } = await expand(source, options, signal);
+  const { parts, alias, key: storedKey, isHub = false } = await expand(source, options, signal);
   const wanted = options.only === 'first' ? parts.slice(0, 1) : parts;
   const sha256 = digests(options.sha256, parts.length);
   let opened: LoadSource[] = [];
   try {
-    const { cache: mode, cacheKey: key, onWarning } = options;
-    const use = { mode, key, alias, sha256, parts: parts.length, allowsLogin: isHub, warn: warner(onWarning) };
-    opened = (await throughCache(wanted, signal, use)) ?? wanted.map((part) => openPart(part, signal));
+    const { cache: mode, cacheKey: key = storedKey, onWarning } = options;
+    const patience = patienceOf(options);
+    const about = { parts: parts.length, allowsLogin: isHub, patience, warn: warner(onWarning) };
+    const use = { mode, key, alias, sha256, ...about };
+    opened = (await throughCache(wanted, signal, use)) ?? wanted.map((part) => openPart(part, signal, patience));
     await Promise.all(opened.map((part, index) => prepare(part, index)));
     return opened.map((part, index) => checked(part, sha256[index]));
   } catch (error) {
@@ -127,22 +130,41 @@ async function prepare(part: ByteSource, index: number): Promise<void> {
   await (index === 0 ? part.open() : part.probe());
 }
 
+/** The files of a source. */
+interface Expanded {
+  readonly parts: SourcePart[];
+  /** The name by which the page asked, where it is no URL. */
+  readonly alias?: string;
+  /** The name under which they are stored already. */
+  readonly key?: string;
+  readonly isHub?: boolean;
+}
+
 /** The parts in order: an array sorted by its names, a URL of a split file with its siblings. */
-async function expand(
-  source: Source,
-  options: OpenOptions,
-  signal: AbortSignal,
-): Promise<{ parts: SourcePart[]; alias?: string; isHub?: boolean }> {
+async function expand(source: Source, options: OpenOptions, signal: AbortSignal): Promise<Expanded> {
   if (isList(source)) return { parts: inOrder(await Promise.all(source)) };
   const part = await source;
-  const name = typeof part === 'string' ? parseHubName(part) : undefined;
+  const name = typeof part === 'string' ? hubName(part) : undefined;
   if (!name) return { parts: withSiblings(part) };
   if (name.file !== undefined) return { parts: withSiblings(fileRequest(name, name.file, options)), isHub: true };
-  const alias = aliasOf(name);
-  const stored = options.cache === false || options.cache === 'revalidate' ? undefined : await storedUrls(alias);
-  if (stored) return { parts: stored.map((url) => withToken(url, options.token)), alias, isHub: true };
-  const file = await chooseFile(name, options, signal);
-  return { parts: withSiblings(fileRequest(name, file, options)), alias, isHub: true };
+  return expandChoice(name, options, signal);
+}
+
+/** The file that the hub has of a quantisation: what was stored of it, or what the hub says. */
+async function expandChoice(name: HubName, options: OpenOptions, signal: AbortSignal): Promise<Expanded> {
+  const alias = aliasOf(name, options.hub);
+  const model = options.cache === false ? undefined : await storedAs(alias);
+  const requests = model?.urls.map((url) => storedRequest(url, options)).filter((request) => request !== undefined);
+  const stored = model && requests?.length === model.urls.length && { parts: requests, key: model.key };
+  if (stored && options.cache !== 'revalidate') return { ...stored, alias, isHub: true };
+  try {
+    const file = await chooseFile(name, options, signal);
+    return { parts: withSiblings(fileRequest(name, file, options)), alias, isHub: true };
+  } catch (error) {
+    // As with the file itself: where nobody answers, nothing has changed.
+    if (!stored || signal.aborted) throw error;
+    return { ...stored, alias, isHub: true };
+  }
 }
 
 function withSiblings(part: SourcePart): SourcePart[] {
@@ -196,9 +218,9 @@ function nameOf(part: SourcePart): string {
 }
 
 /** The byte source of one part. @internal */
-export function openPart(part: SourcePart, signal: AbortSignal): LoadSource {
+export function openPart(part: SourcePart, signal: AbortSignal, patience: Patience = patienceOf({})): LoadSource {
   if (isByteSource(part)) return part;
-  if (isAddress(part)) return new Download(requestFor(part), signal);
+  if (isAddress(part)) return new Download(requestFor(part), signal, patience);
   if (part instanceof Response) return fromResponse(part, signal);
   if (part instanceof Blob) return fromBlob(part, signal);
   const bytes = asBytes(part);

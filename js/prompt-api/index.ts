@@ -89,14 +89,14 @@ export function languageModel({ model, enableThinking, ...load }: LanguageModelO
   };
 }
 
-async function availabilityOf(lazy: LazyModel, { backend, cacheKey }: LoadOptions): Promise<Availability> {
+async function availabilityOf(lazy: LazyModel, { backend, cacheKey, hub }: LoadOptions): Promise<Availability> {
   if (lazy.state !== 'idle') return lazy.state === 'loaded' ? 'available' : 'downloading';
   if (backend === 'webgpu' && !(await hasAdapter())) return 'unavailable';
   const [first] = [lazy.source].flat();
   const source: unknown = await first;
   const isName = typeof source === 'string' || source instanceof URL || source instanceof Request;
   if (!isName) return 'available'; // in memory, or a file
-  return (await cache.has(cacheKey ?? source)) ? 'available' : 'downloadable';
+  return (await cache.has(cacheKey ?? source, { hub })) ? 'available' : 'downloadable';
 }
 
 async function hasAdapter(): Promise<boolean> {

@@ -37,7 +37,7 @@ before(async () => {
     const { range, 'if-range': condition } = request.headers;
     const takes = range && !plan.noRanges && (!condition || condition === etag || plan.ignoresCondition);
     const from = takes ? Number(/bytes=(\d+)-/.exec(range)[1]) : 0;
-    plan.asked.push(request.method === 'HEAD' ? 'HEAD' : takes ? from : 'all');
+    plan.asked.push(request.method === 'HEAD' ? 'HEAD' : from || 'all');
     if (plan.status || pathname.includes('missing')) return response.writeHead(plan.status ?? 404).end();
     const headers = { etag, ...(!plan.silent && { 'content-length': bytes.length - from }) };
     if (takes && !plan.hidesRange) headers['content-range'] = `bytes ${from}-${bytes.length - 1}/${bytes.length}`;
@@ -114,6 +114,29 @@ test('an aborted download goes on where it stopped', async () => {
   assert.ok(read.equals(BYTES));
   assert.deepEqual(plan.asked, ['all', kept]);
   assert.deepEqual([...disk.only().keys()].sort(), ['00000.bin', '00001.bin', 'state.json']);
+});
+
+test('a load that begins while a cancelled one still commits its bytes goes on with them', async () => {
+  plan.stopAt = 20 << 20;
+  const controller = new AbortController();
+  const [part] = await openSources(url, controller.signal, { cache: true });
+  for (let read = 0; read < plan.stopAt; ) read += (await part.next()).length;
+  let commit;
+  const mayCommit = new Promise((resolve) => (commit = resolve));
+  disk.before = (operation) => operation === 'close' && mayCommit;
+  const ended = assert.rejects(part.next(), isAbort);
+  controller.abort();
+  plan.stopAt = undefined;
+  const following = load();
+  const isWaiting = async () => (await navigator.locks.query()).pending.length > 0;
+  while (plan.asked.length < 2 && !(await isWaiting())) await new Promise((resolve) => setTimeout(resolve, 1));
+  commit();
+  await ended;
+  const { read, warnings } = await following;
+  assert.ok(read.equals(BYTES));
+  assert.deepEqual(warnings, []);
+  assert.equal(plan.asked.length, 2);
+  assert.ok(plan.asked[1] >= 19 << 20, `${plan.asked}`);
 });
 
 test('a file that changed before the rest came is fetched anew', async () => {
@@ -284,12 +307,38 @@ test('no storage, a forbidden one, and one that cannot be written', async () => 
   }
 });
 
-test('a file of unknown length is not stored', async () => {
-  plan.silent = true;
+test('a file of unknown length is stored once its end has come, for other loads, too', async () => {
+  Object.assign(plan, { silent: true, noRanges: true });
+  const both = await Promise.all([load(), load()]);
+  for (const { read, warnings } of both) {
+    assert.ok(read.equals(BYTES));
+    assert.deepEqual(warnings, []);
+  }
+  assert.ok((await load()).read.equals(BYTES));
+  assert.deepEqual(plan.asked, ['all']);
+  const [{ size, complete }] = await cache.list();
+  assert.deepEqual({ size, complete }, { size: BYTES.length, complete: true });
+});
+
+test('a file of unknown length that was cut starts anew', async () => {
+  Object.assign(plan, { silent: true, noRanges: true, stopAt: 20 << 20 });
+  await breakAt(19 << 20);
+  assert.equal((await cache.list())[0].complete, false);
+  assert.equal(await cache.has(url), false);
+  plan.stopAt = undefined;
+  assert.ok((await load()).read.equals(BYTES));
+  assert.deepEqual(plan.asked, ['all', 'all']);
+});
+
+test('the bytes of a file that is begun anew count as free', async () => {
+  plan.stopAt = 20 << 20;
+  await breakAt(19 << 20);
+  disk.used = await stored();
+  disk.announced = BYTES.length + (10 << 20);
+  Object.assign(plan, { stopAt: undefined, etag: '"two"', bytes: OTHER });
   const { read, warnings } = await load();
-  assert.ok(read.equals(BYTES));
-  assert.match(warnings[0].message, /does not say how long/);
-  assert.equal(await stored(), 0);
+  assert.ok(read.equals(Buffer.from(OTHER)));
+  assert.deepEqual(warnings, []);
 });
 
 test('two loads at once share one download, also where the first is cancelled', async () => {
@@ -389,6 +438,48 @@ test('keys: no fragment and no signature, or what the page wants', async () => {
   assert.equal(await cache.has('no such model'), false);
   assert.deepEqual(await cache.estimate().then(({ models }) => models), BYTES.length);
   assert.equal(await cache.persist(), true);
+});
+
+test('a cacheKey names the model, whatever its URL is', async () => {
+  const named = { cacheKey: 'assistant-v3' };
+  await load(named, `${url}?ticket=1`);
+  plan.asked = [];
+  plan.status = 403;
+  assert.ok((await load(named, `${url}?ticket=2`)).read.equals(BYTES));
+  assert.ok((await load(named, url.replace('model', 'other'))).read.equals(BYTES));
+  const [part] = await openSources(`${url}?ticket=3`, new AbortController().signal, { ...named, cache: 'read' });
+  assert.ok((await readAll(part)).equals(BYTES));
+  assert.deepEqual(plan.asked, []);
+  const [{ key, urls, complete }, ...others] = await cache.list();
+  assert.deepEqual({ key, urls, complete, others }, { key: 'assistant-v3', urls: [url], complete: true, others: [] });
+});
+
+test('the rest of a named model comes by another query, and not from another file', async () => {
+  const named = { cacheKey: 'assistant-v3' };
+  plan.stopAt = 20 << 20;
+  await breakAt(19 << 20, named);
+  Object.assign(plan, { stopAt: undefined, asked: [] });
+  assert.ok((await load(named, `${url}?ticket=2`)).read.equals(BYTES));
+  assert.ok(plan.asked[0] >= 19 << 20, `${plan.asked}`);
+  await cache.delete('assistant-v3');
+  plan.stopAt = 20 << 20;
+  await breakAt(19 << 20, named);
+  Object.assign(plan, { stopAt: undefined, asked: [] });
+  assert.ok((await load(named, url.replace('model', 'other'))).read.equals(BYTES));
+  assert.deepEqual(plan.asked, ['all']);
+});
+
+test('a stored file stays until the server gives the one that takes its place', async () => {
+  const sha256 = sha256Of(BYTES);
+  await load({ sha256 });
+  const replacing = { sha256: sha256Of(OTHER) };
+  plan.status = 403;
+  await assert.rejects(load(replacing), withCode('download_failed', /403/));
+  assert.equal(await stored(), BYTES.length);
+  Object.assign(plan, { status: undefined, etag: '"two"', bytes: OTHER });
+  assert.ok((await load(replacing)).read.equals(Buffer.from(OTHER)));
+  Object.assign(plan, { asked: [], status: 404 });
+  assert.ok((await load({ cache: 'revalidate' })).read.equals(Buffer.from(OTHER)), 'a server without HEAD');
 });
 
 test('SHA-256 in pieces of any size', () => {

@@ -78,7 +78,9 @@ class FakeLocks {
   #held = new Map();
 
   async query() {
-    return { held: [...this.#held].filter(([, queue]) => queue.length > 0).map(([name]) => ({ name })) };
+    const longerThan = (length) =>
+      [...this.#held].filter(([, queue]) => queue.length > length).map(([name]) => ({ name }));
+    return { held: longerThan(0), pending: longerThan(1) };
   }
 
   request(name, { ifAvailable, steal, signal } = {}, work) {

@@ -8,6 +8,8 @@ import { api, openSources, parseHubName, readAll, withCode } from './api.mjs';
 import { installStorage } from './fake_opfs.mjs';
 
 const { cache } = api;
+/** Where the hub's mirror is on its server. */
+const MIRROR = '/mirror/hf';
 const TREE = {
   'tiny/llama-GGUF': [
     'README.md',
@@ -28,6 +30,9 @@ let hub;
 let storage;
 let asked;
 let disk;
+/** What the hub does; the paths that were asked with a token. */
+let plan;
+let tokensAt;
 
 /** A listing as the hub has it, two files to a page. */
 function listing(request, response, repo) {
@@ -36,7 +41,7 @@ function listing(request, response, repo) {
   const files = TREE[repo];
   const entries = files.slice(at, at + 2).map((path) => ({ type: 'file', oid: 'x', size: path.length, path }));
   entries.push({ type: 'directory', oid: 'y', size: 0, path: 'big' });
-  const next = `${hub.url}/api/models/${repo}/tree/main?recursive=true&cursor=${at + 2}`;
+  const next = `${request.base}/api/models/${repo}/tree/main?recursive=true&cursor=${at + 2}`;
   const headers = {
     'content-type': 'application/json',
     ...(at + 2 < files.length && { link: `<${next}>; rel="next"` }),
@@ -62,6 +67,11 @@ before(async () => {
     response.writeHead(200, { 'content-length': body.length, etag: '"s"' }).end(request.method === 'HEAD' ? '' : body);
   });
   hub = await start((request, response) => {
+    if (plan.down) return response.destroy();
+    if (plan.busy-- > 0) return response.writeHead(503, { 'retry-after': '0' }).end();
+    if (request.headers.authorization) tokensAt.push(request.url);
+    request.base = request.url.startsWith(MIRROR) ? hub.url + MIRROR : hub.url;
+    request.url = request.url.replace(MIRROR, '');
     const { pathname } = new URL(request.url, 'http://x');
     const [, repo] = /^\/(?:api\/models\/)?([^/]+\/[^/]+)\/(?:tree|resolve)\//.exec(pathname) ?? [];
     if (!TREE[repo]) return refuse(response, 401, 'RepoNotFound', 'Repository not found');
@@ -85,6 +95,8 @@ after(() => {
 
 beforeEach(() => {
   asked = [];
+  plan = {};
+  tokensAt = [];
   disk = installStorage();
 });
 
@@ -110,9 +122,16 @@ test('which strings are names on the hub', () => {
     'hf://a/b': name('a/b'),
     'a/b.c-d:Q8_0': name('a/b.c-d', { quantization: 'Q8_0' }),
     'a/b@dev:q8_0': name('a/b', { quantization: 'q8_0', revision: 'dev' }),
+    'https://huggingface.co/a/b': name('a/b'),
+    'https://huggingface.co/a/b/tree/dev?x=1': name('a/b', { revision: 'dev' }),
+    'https://hf.co/a/b/blob/refs%2Fpr%2F1/d/c%20d.gguf?download=true': name('a/b', {
+      file: 'd/c d.gguf',
+      revision: 'refs/pr/1',
+    }),
   };
   for (const [text, wanted] of Object.entries(names)) assert.deepEqual({ ...parseHubName(text) }, wanted, text);
   const urls = ['https://x.test/a:b', '/a/b:c', 'a/b.gguf', 'model.gguf', './a/b:Q4', '../a:b', 'a/b/c:d', 'hf:a', ''];
+  urls.push('https://huggingface.co/a/b/resolve/main/c.gguf', 'https://huggingface.co/a/b/blob/%zz/c.gguf');
   for (const text of urls) assert.equal(parseHubName(text), undefined, text);
 });
 
@@ -145,9 +164,18 @@ test('a model that is stored needs neither the hub nor its storage', async () =>
   assert.deepEqual(asked, []);
   const [{ key }] = await cache.list();
   assert.equal(key, `${hub.url}/tiny/llama-GGUF/resolve/main/llama-Q8_0.gguf`);
-  assert.equal(await cache.has('tiny/llama-GGUF:Q8_0'), true);
-  assert.equal(await cache.delete('tiny/llama-GGUF:Q8_0'), true);
+  assert.equal(await cache.has('tiny/llama-GGUF:Q8_0'), false);
+  for (const name of ['tiny/llama-GGUF:Q8_0', 'hf:tiny/llama-GGUF/llama-Q8_0.gguf']) {
+    assert.equal(await cache.has(name, { hub: hub.url }), true);
+    assert.equal(await cache.has(name, { hub: `${hub.url}/other` }), false);
+  }
+  assert.equal(await cache.delete('hf:tiny/llama-GGUF/llama-Q8_0.gguf', { hub: hub.url }), true);
   assert.equal(disk.root.children.get('webgguf').children.size, 0);
+});
+
+test('a busy hub is asked again', async () => {
+  plan.busy = 2;
+  assert.equal(await load('tiny/llama-GGUF:Q8_0'), 'bytes of /llama-Q8_0.gguf');
 });
 
 test('what is not there or may not be read is said', async () => {
@@ -161,15 +189,81 @@ test('what is not there or may not be read is said', async () => {
   await refused('hf:tiny/llama-GGUF/x.gguf', /404.*Entry not found/);
   await refused('tiny/gated:Q4_K_M', /401.*tiny\/gated is restricted; accept the terms.*option 'token'/);
   await refused('tiny/gated:Q4_K_M', /403.*restricted/, { token: 'bad' });
-  await refused('tiny/one:Q5_K_S', /the hub at http:\/\/127\.0\.0\.1:9 could not be reached/, {
+  await refused('tiny/one:Q5_K_S', /the hub at http:\/\/127\.0\.0\.1:9: could not be reached/, {
     hub: 'http://127.0.0.1:9',
   });
 });
 
 test('a token opens a gated repository; the model is kept, the token is not', async () => {
   assert.equal(await load('tiny/gated:Q4_K_M', { token: 'good' }), 'bytes of /g-Q4_K_M.gguf');
-  assert.equal(await cache.has('tiny/gated:Q4_K_M'), true);
+  assert.equal(await cache.has('tiny/gated:Q4_K_M', { hub: hub.url }), true);
   const [model] = disk.root.children.get('webgguf').children.values();
   const { bytes } = model.children.get('00001').children.get('state.json');
   assert.doesNotMatch(Buffer.from(bytes).toString(), /good|Bearer|Signature/);
+});
+
+test('a mirror whose address has a path lists all pages', async () => {
+  const text = await load('tiny/llama-GGUF:Q8_0', { hub: `${hub.url}${MIRROR}/` });
+  assert.equal(text, 'bytes of /llama-Q8_0.gguf');
+  const listed = asked.filter((line) => line.includes('/api/'));
+  assert.deepEqual(new Set(listed.map((line) => line.replace(/\?.*/, ''))).size, 1);
+  assert.equal(listed.length, 4);
+});
+
+test('what a mirror gave is not taken for the file of another hub, which gets its own token alone', async () => {
+  const mirror = { hub: `${hub.url}${MIRROR}` };
+  await load('tiny/llama-GGUF:Q8_0', mirror);
+  const [{ key }] = await cache.list();
+  asked = [];
+  await load('tiny/llama-GGUF:Q8_0', { token: 'good' });
+  assert.ok(tokensAt.length > 1);
+  assert.deepEqual(
+    tokensAt.filter((path) => path.startsWith(MIRROR)),
+    [],
+  );
+  assert.equal((await cache.list()).length, 2);
+  // A state as older versions wrote it, whose alias does not name the mirror.
+  const [folder] = [...disk.root.children.get('webgguf').children.values()].filter(
+    (model) => stateOf(model).key === key,
+  );
+  await cache.delete('tiny/llama-GGUF:Q8_0', { hub: hub.url });
+  const plain = { ...stateOf(folder), aliases: [`${hub.url} tiny/llama-GGUF@main:Q8_0`] };
+  folder.children.get('00001').children.get('state.json').bytes = Buffer.from(
+    JSON.stringify({ ...plain, url: 'https://mirror.test/x.gguf' }),
+  );
+  asked = [];
+  await load('tiny/llama-GGUF:Q8_0', { token: 'good' });
+  assert.equal(
+    asked.some((line) => line.includes('/api/')),
+    true,
+  );
+});
+
+const stateOf = (model) => JSON.parse(Buffer.from(model.children.get('00001').children.get('state.json').bytes));
+
+test('what is stored under a cacheKey is found by its name on the hub', async () => {
+  await load('tiny/llama-GGUF:Q8_0', { cacheKey: 'mine' });
+  asked = [];
+  await load('tiny/llama-GGUF:Q8_0');
+  assert.deepEqual(asked, []);
+  assert.deepEqual(
+    (await cache.list()).map(({ key }) => key),
+    ['mine'],
+  );
+});
+
+test('revalidate takes what is stored where the hub gives no answer', async () => {
+  const text = await load('tiny/llama-GGUF:Q8_0');
+  plan.down = true;
+  assert.equal(await load('tiny/llama-GGUF:Q8_0', { cache: 'revalidate' }), text);
+  await assert.rejects(load('tiny/llama-GGUF:Q4_K_M', { cache: 'revalidate' }), withCode('download_failed'));
+});
+
+test('names that leave their repository or may be an address are refused', async () => {
+  const refused = (name, says) => assert.rejects(load(name), withCode('invalid_argument', says));
+  await refused('hf:tiny/one/../../evil/model/resolve/main/x.gguf', /no '\.' or '\.\.' in its path/);
+  await refused('hf:tiny/one@..', /no '\.' or '\.\.'/);
+  await refused('https://huggingface.co/tiny/one/blob/main/%2e%2e/x.gguf', /no '\.' or '\.\.'/);
+  await refused('tiny/one', /'tiny\/one': write 'hf:tiny\/one' for a repository of the hub, '\.\/tiny\/one' for/);
+  assert.deepEqual(asked, []);
 });

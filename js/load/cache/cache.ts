@@ -3,7 +3,7 @@
  */
 import { WebggufError } from '../../errors.js';
 import { requestFor } from '../download.js';
-import { aliasOf, fileRequest, parseHubName } from '../hub.js';
+import { aliasOf, fileRequest, type HubOptions, parseHubName } from '../hub.js';
 import { hasStorage, openRoot } from './folder.js';
 import { keyOfUrl } from './key.js';
 import { stealLock } from './lock.js';
@@ -40,20 +40,25 @@ export const cache = {
     return models.sort((a, b) => b.lastUsed.getTime() - a.lastUsed.getTime());
   },
 
-  /** Whether a model is stored as a whole, so that it loads without a request. */
-  async has(name: string | URL | Request): Promise<boolean> {
-    return (await found()).some((stored) => stored.model.complete && isCalled(stored, name));
+  /**
+   * Whether a model is stored as a whole, so that it loads without a request.
+   *
+   * @param options `hub`: as for `load`, where the name is one of the hub
+   */
+  async has(name: string | URL | Request, options: Pick<HubOptions, 'hub'> = {}): Promise<boolean> {
+    return (await found()).some((stored) => stored.model.complete && isCalled(stored, name, options));
   },
 
   /**
    * Deletes a model, also one that is being downloaded: that load goes on without the cache, in whatever tab. A model
    * that is loaded stays usable.
    *
+   * @param options `hub`: as for `load`, where the name is one of the hub
    * @returns whether there was one
    * @throws {WebggufError} `internal` where the browser refuses
    */
-  async delete(name: string | URL | Request): Promise<boolean> {
-    const models = (await found()).filter((stored) => isCalled(stored, name));
+  async delete(name: string | URL | Request, options: Pick<HubOptions, 'hub'> = {}): Promise<boolean> {
+    const models = (await found()).filter((stored) => isCalled(stored, name, options));
     for (const { folder } of models) await remove(folder);
     return models.length > 0;
   },
@@ -82,11 +87,15 @@ async function found(): Promise<StoredModel[]> {
   return storedModels().catch(() => []);
 }
 
-function isCalled({ model, aliases }: StoredModel, name: string | URL | Request): boolean {
+function isCalled(
+  { model, aliases }: StoredModel,
+  name: string | URL | Request,
+  { hub }: Pick<HubOptions, 'hub'>,
+): boolean {
   if (name === model.key) return true;
   const hubName = typeof name === 'string' ? parseHubName(name) : undefined;
-  if (hubName?.file !== undefined) return model.key === keyOfUrl(fileRequest(hubName, hubName.file, {}).url);
-  if (hubName) return aliases.includes(aliasOf(hubName));
+  if (hubName?.file !== undefined) return model.key === keyOfUrl(fileRequest(hubName, hubName.file, { hub }).url);
+  if (hubName) return aliases.includes(aliasOf(hubName, hub));
   return model.key === urlKey(name);
 }
 

@@ -6,9 +6,10 @@ import { fromRanges } from '../bytes.js';
 import { Download, type FileFacts, fetchRange, isChanged } from '../download.js';
 import { WebggufError } from '../../errors.js';
 import { type LoadSource, wrongDigest } from '../verified.js';
+import type { Patience } from '../patience.js';
 import type { ByteSource } from '../../wasm/webgguf.js';
 import type { Place } from './folder.js';
-import { keyOfUrl } from './key.js';
+import { addressOf } from './key.js';
 import { hashYielding, Sha256 } from './sha256.js';
 import { Slot } from './slot.js';
 import type { FileState } from './state.js';
@@ -21,11 +22,21 @@ const SMALL_REST = 4 << 20;
 export interface CacheRules {
   /** Other names of the model. */
   readonly aliases: readonly string[];
+  /** Whether the page gave the model its name, so that the URL does not count. */
+  readonly isNamed: boolean;
   /** The digest that the page was promised, in lower-case hexadecimal. */
   readonly sha256?: string | undefined;
   /** Ask the server whether a stored file is still the same. */
   readonly revalidate: boolean;
+  readonly patience: Patience;
   readonly warn: (warning: LoadWarning) => void;
+}
+
+/** Whether a stored file is the one that is asked for, as far as nobody asks the server. @internal */
+export function isMeant(state: FileState, url: string, { isNamed, sha256 }: CacheRules): boolean {
+  // The part of a file that came from another address may be of another file.
+  if (state.url !== addressOf(url, isNamed) && !(isNamed && state.complete)) return false;
+  return sha256 === undefined || state.sha256 === undefined || sha256 === state.sha256;
 }
 
 /** @internal */
@@ -45,6 +56,8 @@ export class CachedDownload implements LoadSource {
   #download: Download | undefined;
   /** The version of the file that this load reads. */
   #facts: FileFacts | undefined;
+  /** What the server says of the file now, where it was asked. */
+  #current: Promise<FileFacts | undefined> | undefined;
   #opening: Promise<void> | undefined;
   #isComplete = false;
   /** Once a reader was promised that it may read again, it may. */
@@ -57,7 +70,8 @@ export class CachedDownload implements LoadSource {
     this.#signal = signal;
     this.#place = place;
     this.#rules = rules;
-    this.#slot = new Slot(place, this.name, rules.warn);
+    const isSame = (state: FileState): boolean => isMeant(state, request.url, rules) && !isChanged(state, this.#facts);
+    this.#slot = new Slot(place, { name: this.name, warn: rules.warn, isMeant: isSame });
     if (rules.sha256) this.#hash = new Sha256();
     signal.addEventListener('abort', () => void this.#stop(), { once: true });
   }
@@ -98,36 +112,35 @@ export class CachedDownload implements LoadSource {
   async probe(): Promise<void> {
     await this.#lookUp();
     if (this.#size !== undefined) return;
-    const download = new Download(this.#request, this.#signal);
+    const download = new Download(this.#request, this.#signal, this.#rules.patience);
     await download.probe();
     this.#size = download.size;
   }
 
-  /** Finds what is stored, and drops what the server or the page no longer mean by this name. */
+  /** Finds what is stored. What the server or the page no longer mean by this name stays until the new file comes. */
   async #lookUp(): Promise<void> {
     await this.#slot.look();
+    if (this.#rules.revalidate && this.#slot.state) {
+      this.#current ??= this.#ask();
+      this.#facts ??= await this.#current;
+      await this.#slot.look();
+    }
     const { state } = this.#slot;
     if (!state) return;
-    const { sha256 } = this.#rules;
-    const isWrong = state.url !== keyOfUrl(this.name) || (sha256 && state.sha256 && sha256 !== state.sha256);
-    if (isWrong || (this.#rules.revalidate && (await this.#isOutdated(state)))) {
-      await this.#slot.remove();
-      return;
-    }
-    if (state.complete && state.sha256 === sha256) this.#hash = undefined;
+    if (state.complete && state.sha256 === this.#rules.sha256) this.#hash = undefined;
     this.#learn(state);
   }
 
-  /** Whether the server has another version now. Where it cannot be asked, it has none. */
-  async #isOutdated(state: FileState): Promise<boolean> {
-    const download = new Download(this.#request, this.#signal);
-    await download.probe();
-    return isChanged(state, download.facts);
+  /** What the server says of the file; nothing where it cannot be asked. */
+  async #ask(): Promise<FileFacts | undefined> {
+    const download = new Download(this.#request, this.#signal, this.#rules.patience);
+    await download.probe().catch(() => this.#signal.throwIfAborted());
+    return download.facts;
   }
 
   #learn(facts: FileFacts | undefined): void {
     if (!facts) return;
-    this.#size = facts.size;
+    this.#size = facts.size ?? this.#size;
     this.#facts ??= facts;
   }
 
@@ -137,7 +150,7 @@ export class CachedDownload implements LoadSource {
     const { state, bytes, isOurs } = this.#slot;
     const at = isOurs ? bytes : this.#position;
     const facts = isOurs ? state : this.#facts;
-    const download = new Download(this.#request, this.#signal, facts && { at, facts });
+    const download = new Download(this.#request, this.#signal, this.#rules.patience, facts && { at, facts });
     await download.open();
     if (this.#position > 0 && isChanged(this.#facts, download.facts)) {
       download.cancel();
@@ -147,20 +160,16 @@ export class CachedDownload implements LoadSource {
     this.#size = download.size;
     this.#download = download;
     if (!isOurs) return;
-    if (download.size === undefined) {
-      await this.#slot.fail(new Error('the server does not say how long it is'));
-    } else {
-      await this.#slot.write(download.position === 0 ? this.#newState(download.size) : undefined);
-    }
+    await this.#slot.write(download.position === 0 ? this.#newState(download.size) : undefined);
   }
 
-  #newState(size: number): FileState {
+  #newState(size: number | undefined): FileState {
     return {
       crossOrigin: false,
       ...this.#facts,
       version: 1,
       key: this.#place.key,
-      url: keyOfUrl(this.name),
+      url: addressOf(this.#request.url, this.#rules.isNamed),
       aliases: this.#rules.aliases,
       part: this.#place.part,
       parts: this.#place.parts,
@@ -194,6 +203,7 @@ export class CachedDownload implements LoadSource {
         return this.#fromNetwork(this.#download);
       } else {
         await this.#goOn();
+        this.#size ??= this.#slot.state?.size;
       }
     }
     return undefined;
@@ -243,8 +253,10 @@ export class CachedDownload implements LoadSource {
       await this.#slot.remove();
       throw wrongDigest(this.name, sha256, this.#rules.sha256 ?? '');
     }
+    this.#size ??= this.#position;
+    const size = this.#size;
     const aliases = [...new Set([...(this.#slot.state?.aliases ?? []), ...this.#rules.aliases])];
-    await this.#slot.complete({ complete: true, used: Date.now(), aliases, ...(sha256 && { sha256 }) });
+    await this.#slot.complete({ complete: true, size, used: Date.now(), aliases, ...(sha256 && { sha256 }) });
   }
 
   /**
@@ -293,7 +305,8 @@ export class CachedDownload implements LoadSource {
       }
       return bytes;
     } catch {
-      return fetchRange(this.#request, { offset, length });
+      const how = { signal: this.#signal, patience: this.#rules.patience };
+      return fetchRange(this.#request, { offset, length }, this.#facts, how);
     }
   }
 

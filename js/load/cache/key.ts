@@ -14,6 +14,12 @@ export function keyOfUrl(address: string): string {
   return url.href;
 }
 
+/** What is kept of a file's URL: without its query where the page named the model, as that may change. @internal */
+export function addressOf(address: string, isNamed: boolean): string {
+  const key = keyOfUrl(address);
+  return isNamed ? key.replace(/\?.*$/s, '') : key;
+}
+
 /** The folder of a model: file systems differ in what they take as a name. @internal */
 export function folderOf(key: string): string {
   return new Sha256().update(new TextEncoder().encode(key)).hex().slice(0, 32);

@@ -44,14 +44,14 @@ function describe({ key, parts }: FileState, states: FileState[]): CachedModel {
     key,
     urls: states.map(({ url }) => url),
     bytes: sum(states.flatMap(({ segments }) => segments)),
-    size: sum(states.map(({ size }) => size)),
+    size: sum(states.map(({ size, segments }) => size ?? sum(segments))),
     complete: states.length === parts && states.every(({ complete }) => complete),
     lastUsed: new Date(Math.max(...states.map(({ used }) => used))),
   };
 }
 
-/** The URLs of a whole model that was loaded by another name; `undefined` where there is none. @internal */
-export async function storedUrls(alias: string): Promise<readonly string[] | undefined> {
+/** A whole model that was loaded by another name; `undefined` where there is none. @internal */
+export async function storedAs(alias: string): Promise<CachedModel | undefined> {
   const models = await storedModels().catch(() => []);
-  return models.find(({ model, aliases }) => model.complete && aliases.includes(alias))?.model.urls;
+  return models.find(({ model, aliases }) => model.complete && aliases.includes(alias))?.model;
 }

@@ -2,8 +2,9 @@
  * The files of a model through the cache, where there is one and they may be stored.
  */
 import { Download } from '../download.js';
+import type { Patience } from '../patience.js';
 import type { LoadSource } from '../verified.js';
-import { CachedDownload } from './cached-download.js';
+import { CachedDownload, type CacheRules, isMeant } from './cached-download.js';
 import { hasStorage, openRoot, type Place } from './folder.js';
 import { keyOfUrl } from './key.js';
 import { StoredFile } from './stored-file.js';
@@ -23,6 +24,7 @@ export interface CacheUse {
   readonly parts: number;
   /** Whether requests with credentials are stored by default, too. */
   readonly allowsLogin: boolean;
+  readonly patience: Patience;
   readonly warn: (warning: LoadWarning) => void;
 }
 
@@ -34,7 +36,8 @@ export async function openCached(
 ): Promise<LoadSource[] | undefined> {
   const [first] = requests;
   if (!first || !isWanted(requests, use)) return undefined;
-  const key = use.key ?? keyOfUrl(first.url);
+  const url = keyOfUrl(first.url);
+  const key = use.key ?? url;
   let root: FileSystemDirectoryHandle;
   try {
     root = await openRoot();
@@ -43,20 +46,25 @@ export async function openCached(
     return undefined;
   }
   const place = (index: number): Place => ({ root, key, part: index + 1, parts: use.parts });
-  return Promise.all(requests.map((request, index) => openOne(request, signal, place(index), use)));
+  const rules = (index: number): CacheRules => ({
+    aliases: use.alias === undefined ? [] : [use.alias],
+    isNamed: key !== url,
+    sha256: use.sha256[index],
+    revalidate: use.mode === 'revalidate',
+    patience: use.patience,
+    warn: use.warn,
+  });
+  const open = async (request: Request, index: number): Promise<LoadSource> => {
+    const isCached = use.mode !== 'read' || (await isStored(request, place(index), rules(index)));
+    if (!isCached) return new Download(request, signal, use.patience);
+    return new CachedDownload(request, signal, place(index), rules(index));
+  };
+  return Promise.all(requests.map(open));
 }
 
-async function openOne(request: Request, signal: AbortSignal, place: Place, use: CacheUse): Promise<LoadSource> {
-  const { mode, alias, sha256, warn } = use;
-  if (mode === 'read' && !(await isStored(place))) return new Download(request, signal);
-  const aliases = alias === undefined ? [] : [alias];
-  const rules = { aliases, sha256: sha256[place.part - 1], revalidate: mode === 'revalidate', warn };
-  return new CachedDownload(request, signal, place, rules);
-}
-
-async function isStored(place: Place): Promise<boolean> {
+async function isStored(request: Request, place: Place, rules: CacheRules): Promise<boolean> {
   const stored = await StoredFile.open(place).catch(() => undefined);
-  return stored?.state.complete ?? false;
+  return stored?.state.complete === true && isMeant(stored.state, request.url, rules);
 }
 
 /**

@@ -17,19 +17,30 @@ export class Slot {
   readonly #place: Place;
   readonly #name: string;
   readonly #warn: (warning: LoadWarning) => void;
+  readonly #isMeant: (state: FileState) => boolean;
   /** Ends the wait for the lock once nobody needs it. */
   readonly #done = new AbortController();
   #stored: StoredFile | undefined;
   #lock: Held | undefined;
   #queue: Promise<Held> | undefined;
   #writer: SegmentWriter | undefined;
+  /** Work on the disk that `close` waits for. */
+  #work: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | undefined;
   #isOpen = true;
 
-  /** @param name of the file in warnings */
-  constructor(place: Place, name: string, warn: (warning: LoadWarning) => void) {
+  /**
+   * @param about `name`: of the file in warnings; `isMeant`: whether a stored file is the one that this load wants. One
+   *   that is not stays until `write` replaces it
+   */
+  constructor(
+    place: Place,
+    about: { name: string; warn(warning: LoadWarning): void; isMeant(state: FileState): boolean },
+  ) {
     this.#place = place;
-    this.#name = name;
-    this.#warn = warn;
+    this.#name = about.name;
+    this.#warn = about.warn;
+    this.#isMeant = about.isMeant;
   }
 
   /** False once the cache is out of the question for this load. */
@@ -58,8 +69,13 @@ export class Slot {
   /** Looks what is stored. */
   look(): Promise<void> {
     return this.#safely(async () => {
-      this.#stored = await StoredFile.open(this.#place);
+      this.#stored = await this.#find();
     });
+  }
+
+  async #find(): Promise<StoredFile | undefined> {
+    const found = await StoredFile.open(this.#place);
+    return found && this.#isMeant(found.state) ? found : undefined;
   }
 
   /** Whether this load may write from now on: nobody else does, and the file is not complete. */
@@ -74,7 +90,7 @@ export class Slot {
       this.#queue ??= waitForLock(lockName(this.#place), this.#done.signal);
       const lock = await Promise.race([this.#queue, pause(LOOK)]);
       if (lock) await this.#took(lock);
-      else this.#stored = await StoredFile.open(this.#place);
+      else this.#stored = await this.#find();
     });
     await abortable(waiting, signal);
     return this.isOurs;
@@ -85,7 +101,7 @@ export class Slot {
     if (!lock) return;
     this.#lock = lock;
     lock.onLost = () => void this.fail(new DOMException('it was deleted meanwhile', 'NotFoundError'));
-    this.#stored = await StoredFile.open(this.#place);
+    this.#stored = await this.#find();
     if (this.isComplete) this.#release();
   }
 
@@ -94,7 +110,8 @@ export class Slot {
     await this.#safely(async () => {
       const lock = this.#lock as Held;
       if (state) {
-        await checkRoom(state.size);
+        const old = await StoredFile.open(this.#place);
+        await checkRoom(state.size ?? 0, old?.bytes ?? 0);
         this.#stored = await StoredFile.create(this.#place, state);
       } else {
         await this.#stored?.tidy();
@@ -110,17 +127,17 @@ export class Slot {
 
   /** Up to `length` bytes; rejects where they cannot be read. */
   async read(offset: number, length: number): Promise<ArrayBuffer> {
-    this.#stored ??= await StoredFile.open(this.#place);
+    this.#stored ??= await this.#find();
     if (!this.#stored) throw new DOMException('nothing is stored', 'NotFoundError');
     return this.#stored.read(offset, length);
   }
 
   /** Commits all bytes that were added, then the `change` of a file that is whole. */
-  async complete(change: Partial<FileState>): Promise<void> {
+  async complete(change: Partial<FileState> & { size: number }): Promise<void> {
     await this.#safely(async () => {
       await this.#writer?.close();
       this.#writer = undefined;
-      if (!this.#stored || this.bytes !== this.#stored.state.size) return;
+      if (!this.#stored || this.bytes !== change.size) return;
       this.#lock ??= await tryLock(lockName(this.#place));
       if (!this.#lock?.lost) await (this.#lock && this.#stored.update(change));
     });
@@ -139,10 +156,16 @@ export class Slot {
     this.#release();
   }
 
-  /** Commits what there is and lets others go on. */
-  async close(): Promise<void> {
+  /** Commits what there is and then lets others go on, however often it is called. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#isOpen = false;
     this.#done.abort();
+    await this.#work;
     const writer = this.#writer;
     this.#writer = undefined;
     await writer?.close().catch(() => writer.abandon());
@@ -164,11 +187,8 @@ export class Slot {
 
   async #safely(work: () => Promise<void>): Promise<void> {
     if (!this.#isOpen) return;
-    try {
-      await work();
-    } catch (error) {
-      await this.fail(error);
-    }
+    this.#work = work().catch((error: unknown) => this.fail(error));
+    await this.#work;
   }
 
   #release(): void {
@@ -182,10 +202,13 @@ export class Slot {
   }
 }
 
-/** Throws where the browser says that `size` bytes do not fit; it gives estimates, so a write may still fail. */
-async function checkRoom(size: number): Promise<void> {
+/**
+ * Throws where the browser says that `size` bytes do not fit once `old` ones are deleted; it gives estimates, so a write
+ * may still fail.
+ */
+async function checkRoom(size: number, old: number): Promise<void> {
   const { quota = Infinity, usage = 0 } = await navigator.storage.estimate();
-  const free = Math.max(0, quota - usage);
+  const free = Math.max(0, quota - usage + old);
   if (size > free) throw new DOMException(`${size} bytes, and about ${free} are free`, 'QuotaExceededError');
 }
 
