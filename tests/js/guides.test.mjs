@@ -1,4 +1,4 @@
-// README.md and the guides: the compiler checks their code against the package's types, their JSON parses, their links
+// README.md, docs/ and the guides: the compiler checks their code against the package's types, their JSON parses, their links
 // lead somewhere, and the page of errors has every code.
 
 import assert from 'node:assert/strict';
@@ -9,13 +9,12 @@ import { test } from 'node:test';
 import { CACHE, ROOT } from '../../tools/common.mjs';
 
 const GUIDES = 'docs/guides';
-const PAGES = [
-  'README.md',
-  ...fs
-    .readdirSync(path.join(ROOT, GUIDES))
+const pagesIn = (folder) =>
+  fs
+    .readdirSync(path.join(ROOT, folder))
     .filter((name) => name.endsWith('.md'))
-    .map((name) => `${GUIDES}/${name}`),
-];
+    .map((name) => `${folder}/${name}`);
+const PAGES = ['README.md', ...pagesIn('docs'), ...pagesIn(GUIDES)];
 /** The repository's own address, which the README uses, since npm shows it, too. */
 const OURS =
   /^https:\/\/(?:github\.com\/webgguf\/webgguf\/(?:blob|tree)|raw\.githubusercontent\.com\/webgguf\/webgguf)\/main\//;
@@ -45,12 +44,17 @@ declare const chrome: any;
 interface ParentNode { querySelector(selectors: string): any }
 declare namespace JSX {
   interface IntrinsicElements {
-    form: { action?: (data: any) => unknown; onSubmit?: (event: any) => unknown; [name: string]: any };
+    form: {
+      action?: (data: FormData) => unknown;
+      onSubmit?: (event: { currentTarget: HTMLFormElement; preventDefault(): void }) => unknown;
+      [name: string]: any;
+    };
     [name: string]: any;
   }
 }
 declare module 'react';
 declare module 'openai';
+declare module 'zod';
 declare module 'ai';
 declare module '*?url' { const url: string; export default url }
 declare module 'webgguf/webgguf_bg.wasm' { const url: string; export default url }
@@ -149,6 +153,17 @@ test('the compiler finds nothing wrong with the code of README.md and the guides
   assert.equal(inPages.trim(), '');
 });
 
+test("README's first program compiles by itself, as it would in an app", () => {
+  const [program] = blocksOf('README.md').filter(({ language }) => language === 'ts');
+  const folder = path.join(CACHE, 'guides-first');
+  fs.mkdirSync(folder, { recursive: true });
+  fs.writeFileSync(path.join(folder, 'first.ts'), program.text);
+  fs.writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(CONFIG));
+  const { stdout } = spawnSync(process.execPath, [TSC, '-p', folder, '--pretty', 'false'], { encoding: 'utf8' });
+  assert.equal(stdout, '');
+  assert.match(program.text, /load\('[\w-]+\/[\w.-]+:\w+'/, 'a model that every reader has');
+});
+
 test('blocks of JSON parse', () => {
   const blocks = PAGES.flatMap(blocksOf).filter(({ language }) => language === 'json');
   assert.ok(blocks.length > 0);
@@ -228,13 +243,12 @@ async function operations() {
   return [...new Set(names)].filter((name) => declared.has(name));
 }
 
-test("README's table and the guides have every operation on tensors", async () => {
+test('the table of operations and the guides have every operation on tensors', async () => {
   const names = await operations();
   assert.ok(names.length > 100 && names.includes('conv2d') && names.includes('AdamW'), names.join(' '));
   const wordsIn = (text) => new Set((text.match(/```[^]*?```|`[^`\n]+`/g) ?? []).join(' ').match(/\w+/g));
-  const table = /^### Operations on tensors\n([^]*?)^\*\*Browsers/m.exec(read('README.md'))?.[1] ?? '';
   for (const [where, known] of [
-    ["README's table", wordsIn(table)],
+    ['the table', wordsIn(read('docs/operations.md'))],
     ['the guides', wordsIn(read(`${GUIDES}/tensors.md`) + read(`${GUIDES}/training.md`))],
   ]) {
     assert.deepEqual(

@@ -1,4 +1,4 @@
-// The programs of the guides on tensors and training, and README's, run in a page as they stand there.
+// The programs of the guides on tensors and training, and of the table of operations, run in a page as they stand there.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -93,8 +93,8 @@ test('the programs of the guide on training run, and what they train gets better
   for (const program of programs.slice(1)) await outputOf(program);
 });
 
-test("README's program learns a sum", async () => {
-  const [program, ...others] = programsOf('README.md');
+test('the program beside the table of operations learns a sum', async () => {
+  const [program, ...others] = programsOf('docs/operations.md');
   assert.equal(others.length, 0);
   const [line] = await outputOf(program);
   const weights = line.split(' ').map(Number);
