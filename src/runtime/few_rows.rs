@@ -4,7 +4,8 @@ use std::cell::Cell;
 
 use super::gpu_session::GpuSession;
 use super::lists::Lists;
-use super::queue::{Queue, Work};
+use super::pass::{Reading, Until};
+use super::scheduler::Wants;
 use crate::forward::Forward;
 use crate::gpu::Part;
 use crate::kernels::pass::{Header, Pass, Row, Sequence};
@@ -16,18 +17,8 @@ impl GpuSession {
     /// # Errors
     /// Those of the device.
     pub async fn read_sequence(&mut self, sequence: u32, position: usize, ids: &[u32]) -> Result<()> {
-        self.make_room(position + ids.len()).await?;
-        let mut queue = Queue::new(&self.model);
-        let most = self.model.chunk();
-        for (index, chunk) in ids.chunks(most).enumerate() {
-            let at = position + index * most;
-            self.model.ensure_rows(chunk).await?;
-            self.advance_to(at + chunk.len());
-            self.write(self.buffers.pass, &Pass::chunk(sequence, at as u32, chunk).bytes());
-            let work = Work { layers: &self.lists.prefill, then: &[], tokens: chunk.len(), copy: None };
-            queue.run(work, &Cell::new(false)).await;
-        }
-        self.model.device.check()
+        self.choice.sequence = sequence;
+        self.run(&mut Reading::new(ids, position), Wants::Nothing, Until::stopped(&Cell::new(false))).await
     }
 
     /// The logits `[rows, vocab]` of a pass. Rows of one sequence see those before them.

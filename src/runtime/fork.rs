@@ -7,15 +7,15 @@ use super::gpu_model::SessionPlan;
 #[cfg(target_arch = "wasm32")]
 use super::gpu_session::GpuSession;
 use super::session::{AnySession, Session};
-#[cfg(target_arch = "wasm32")]
-use crate::ErrorCode;
+use crate::Result;
 #[cfg(target_arch = "wasm32")]
 use crate::forward::{Buffers, Room, START_CONTEXT};
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::Copy;
 #[cfg(target_arch = "wasm32")]
 use crate::kernels::spec::Slice;
-use crate::{Error, Result};
+#[cfg(target_arch = "wasm32")]
+use crate::{Error, ErrorCode};
 
 /// Tokens that another session must be ahead by for its cache to be copied: reading so few takes less.
 const WORTH: usize = 32;
@@ -26,9 +26,7 @@ impl Engine {
     /// # Errors
     /// `invalid_argument` while a run is on; `out_of_memory`, `device_lost`.
     pub async fn another(&self, with_cache: bool) -> Result<Self> {
-        if self.run.is_some() {
-            return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
-        }
+        self.check_idle()?;
         Ok(Self {
             session: self.session.another(with_cache).await?,
             tokenizer: self.tokenizer.clone(),

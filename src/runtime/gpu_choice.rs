@@ -1,10 +1,8 @@
 //! How a session on the GPU chooses the tokens of a run, in passes whose layers may be submitted before what chooses.
 
-use std::cell::Cell;
-
+use super::gpu_model::GpuModel;
 use super::gpu_session::{GpuSession, MAX_DEPTH, read_copy};
-use super::queue::Queue;
-use super::session::{FEW, RunIds};
+use super::session::RunIds;
 use crate::Result;
 use crate::gpu::{Copy, Part, Ring};
 use crate::kernels::pass::Pass;
@@ -67,6 +65,14 @@ impl Choice {
         pass
     }
 
+    /// Makes the read-backs of logits where the run wants them.
+    pub fn prepare_logits(&mut self, model: &GpuModel) -> Result<()> {
+        if self.wants_logits && self.logits.is_none() {
+            self.logits = Some(Ring::new(&model.device, MAX_DEPTH, model.config.vocab as u64 * 4)?);
+        }
+        Ok(())
+    }
+
     /// Bytes of read-backs.
     pub fn bytes(&self) -> u64 {
         self.logits.as_ref().map_or(0, Ring::bytes)
@@ -82,45 +88,8 @@ impl GpuSession {
         self.choice.started = false;
     }
 
-    /// See [`Session::read`](super::Session::read).
-    pub(super) async fn read_ids(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        self.discard();
-        if self.choice.wants_logits && self.choice.logits.is_none() {
-            let bytes = self.model.config.vocab as u64 * 4;
-            self.choice.logits = Some(Ring::new(&self.model.device, MAX_DEPTH, bytes)?);
-        }
-        self.make_room(position + ids.len()).await?;
-        self.start_states(position);
-        let (many, few) = ids.split_at(if ids.len() <= FEW { 0 } else { ids.len() - 1 });
-        let mut queue = Queue::new(&self.model);
-        let mut done = 0;
-        for chunk in many.chunks(self.model.chunk()) {
-            self.model.ensure_rows(chunk).await?;
-            if !self.chunk(chunk, position + done, false, &mut queue, stop).await? {
-                break;
-            }
-            done += chunk.len();
-            self.keep_states();
-            if stop.get() {
-                break;
-            }
-        }
-        if done == many.len() && !(stop.get() && done > 0) {
-            self.model.ensure_rows(few).await?;
-            for id in few {
-                self.write_pass(&[*id], position + done);
-                self.model.device.submit([Part::from(&self.lists.decode)], 1, None);
-                done += 1;
-            }
-            self.moved(Some(position + done));
-            self.choice.started = true;
-        }
-        self.model.device.check()?;
-        Ok(done)
-    }
-
-    /// Submits the pass of one token whose row is in the pass already, as far as it is not, and the read of the next
-    /// one. False where [`MAX_DEPTH`] tokens are in flight.
+    /// Submits one decode pass and the read-back of its token. The pass's row must be written; the layers are skipped
+    /// where they already ran. False where [`MAX_DEPTH`] tokens are in flight.
     pub(super) fn submit_one(&mut self) -> bool {
         let Some(read) = self.ring.reserve() else { return false };
         let layers = (!self.choice.started).then_some(&self.lists.decode).into_iter().map(Part::from);

@@ -10,10 +10,11 @@ use std::rc::Rc;
 use super::gpu_model::GpuModel;
 use super::gpu_session::{GpuSession, read_copy};
 use super::lanes::{Choosing, Lane, Lanes};
-use super::queue::Queue;
+use super::pass::{Reading, Until};
+use super::scheduler::Wants;
 use super::session::{RunIds, Session, Token};
 use super::turns::{Turn, Turns};
-use crate::forward::{CHUNK, Room, SampleBuffers};
+use crate::forward::{Room, SampleBuffers};
 use crate::gpu::{Buffer, Copy, Part, Ring};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
@@ -105,11 +106,11 @@ impl GpuLane {
     ///
     /// # Errors
     /// Those of that.
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer) -> Result<()> {
-        let _turn = self.turn().await?;
-        self.state(|lane| lane.has_read(ids.len()));
-        self.shared.session.borrow_mut().hidden_states(ids, 0, target).await
+    pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer, stop: &Cell<bool>) -> Result<usize> {
+        let mut reading = Reading::new(ids, 0);
+        self.model.check_hidden(&reading, self.room.context, target)?;
+        self.run(&mut reading, Wants::Hidden(target), stop).await?;
+        Ok(reading.done)
     }
 
     fn state<T>(&self, change: impl FnOnce(&mut Lane) -> T) -> T {
@@ -129,40 +130,42 @@ impl GpuLane {
         Ok(turn)
     }
 
-    /// Reads `ids` but for the last, which is the lane's next row. As [`Session::feed`].
+    /// Runs `reading` in turns of this lane, until it is done or `stop` is set. Where other lanes wait, they have
+    /// their turn after each pass.
     #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    async fn fill(&self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        let Some((&token, many)) = ids.split_last() else { return Ok(0) };
-        let mut done = 0;
+    async fn run(&self, reading: &mut Reading<'_>, mut wants: Wants<'_>, stop: &Cell<bool>) -> Result<()> {
+        let pause = || self.shared.turns.are_wanted();
         loop {
             let _turn = self.turn().await?;
             let mut session = self.shared.session.borrow_mut();
-            session.make_room(position + ids.len()).await?;
-            let mut queue = Queue::new(&self.model);
-            while done < many.len() {
-                let chunk = &many[done..many.len().min(done + CHUNK)];
-                self.state(|lane| lane.written = lane.written.max(position + done + chunk.len()));
-                if !session.chunk(chunk, position + done, false, &mut queue, stop).await? || stop.get() {
-                    return Ok(done);
-                }
-                done += chunk.len();
-                self.state(|lane| lane.has_read(position + done));
-                if self.shared.turns.are_wanted() {
-                    queue.finish().await;
-                    break;
-                }
-            }
-            let checked = self.model.device().check();
-            self.shared.told(&mut session, checked)?;
-            if done == many.len() {
-                self.state(|lane| {
-                    let position = (position + done) as u32;
-                    lane.next = Sequence { token, position, ..lane.next };
-                    lane.is_on = true;
-                });
-                return Ok(ids.len());
+            session.make_room(reading.end()).await?;
+            let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
+            self.state(|lane| {
+                lane.has_read(reading.next());
+                // A pass that was left half-way has written some of its rows.
+                let end = if reading.ids.is_empty() { 0 } else { session.next.get() };
+                lane.written = lane.written.max(end);
+            });
+            self.shared.told(&mut session, outcome)?;
+            if reading.is_done() || stop.get() {
+                return Ok(());
             }
         }
+    }
+
+    /// Reads `ids` but for the last, which is the lane's next row. As [`Session::feed`].
+    async fn fill(&self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        let Some((&token, many)) = ids.split_last() else { return Ok(0) };
+        let mut reading = Reading::new(many, position);
+        self.run(&mut reading, Wants::Nothing, stop).await?;
+        if !reading.is_done() || stop.get() {
+            return Ok(reading.done);
+        }
+        self.state(|lane| {
+            lane.next = Sequence { token, position: reading.end() as u32, ..lane.next };
+            lane.is_on = true;
+        });
+        Ok(ids.len())
     }
 
     fn take(&mut self) -> Result<Option<Token>> {
@@ -430,10 +433,15 @@ impl Session for GpuLane {
         self.shared.lanes.borrow_mut().rest(self.number)
     }
 
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        let _turn = self.turn().await?;
-        self.state(|lane| lane.has_read(position + ids.len()));
-        self.shared.session.borrow_mut().evaluate(ids, position).await
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize> {
+        let mut reading = Reading::new(ids, position);
+        self.run(&mut reading, Wants::Logits(each), stop).await?;
+        Ok(reading.done)
     }
 }

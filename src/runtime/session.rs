@@ -101,8 +101,16 @@ pub trait Session {
         usize::MAX
     }
 
-    /// Logits `[ids, vocab]` of up to [`crate::forward::EVALUATE_CHUNK`] ids at `position` and after.
-    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>>;
+    /// Logits `[rows, vocab]` of `ids` at `position` and after, handed to `each` a few rows at a time: (index of the
+    /// first row's id, rows). Activations are not rounded. Returns how many of the ids are in the cache: fewer where
+    /// `stop` was set meanwhile.
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize>;
 }
 
 /// A session on either device: chosen when the model is loaded.
@@ -210,7 +218,13 @@ impl Session for AnySession {
         either!(self, session => session.rest())
     }
 
-    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        either!(self, session => session.logits_of_all(ids, position).await)
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize> {
+        either!(self, session => session.evaluate(ids, position, stop, each).await)
     }
 }
