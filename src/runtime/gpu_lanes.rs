@@ -73,11 +73,14 @@ impl GpuLane {
         Self { shared: shared.into(), number: 0, model, room, sample, rewindable, counts: None, last_logits: None }
     }
 
-    /// The next lane that has no owner.
+    /// The next lane that has no owner: an empty one.
     ///
     /// # Errors
-    /// `invalid_argument` where there is none.
-    pub fn another(&self) -> Result<Self> {
+    /// `invalid_argument` where there is none, and with `with_cache`: what a lane has read is not copied to another.
+    pub fn another(&self, with_cache: bool) -> Result<Self> {
+        if with_cache {
+            return Err(Error::invalid_argument("a session that shares passes with others cannot be copied"));
+        }
         let (number, count) = (self.shared.taken.get(), self.lanes());
         if number >= count {
             return Err(Error::invalid_argument(format!("the model runs {count} requests at once")));
@@ -111,6 +114,13 @@ impl GpuLane {
         self.model.check_hidden(&reading, self.room.context, target)?;
         self.run(&mut reading, Wants::Hidden(target), stop).await?;
         Ok(reading.done)
+    }
+
+    /// Makes room for so many positions of each lane before they are there.
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
+    pub(super) async fn make_room(&self, positions: usize) -> Result<()> {
+        let _turn = self.turn().await?;
+        self.shared.session.borrow_mut().make_room(positions).await
     }
 
     fn state<T>(&self, change: impl FnOnce(&mut Lane) -> T) -> T {
