@@ -8,14 +8,14 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::gpu_model::GpuModel;
-use super::gpu_session::{GpuSession, read_copy};
-use super::lanes::{Choosing, Lane, Lanes};
+use super::gpu_session::GpuSession;
+use super::lanes::{Lane, Lanes};
 use super::pass::{Reading, Until};
-use super::scheduler::Wants;
-use super::session::{RunIds, Session, Token};
+use super::scheduler::{Received, Wants};
+use super::session::{Choosing, RunIds, Session, Token};
 use super::turns::{Turn, Turns};
 use crate::forward::{Room, SampleBuffers};
-use crate::gpu::{Buffer, Copy, Part, Ring};
+use crate::gpu::Buffer;
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
@@ -25,9 +25,6 @@ use crate::kernels::spec::Slice;
 use crate::model::ModelConfig;
 use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
 use crate::{Error, ErrorCode, Result};
-
-/// Passes in flight whose logits are read, at most: they are large.
-const LOGITS_AHEAD: usize = 4;
 
 /// A session that has a sequence of a session on the GPU to itself.
 pub struct GpuLane {
@@ -49,8 +46,6 @@ struct Shared {
     turns: Turns,
     /// For who has the turn.
     session: RefCell<GpuSession>,
-    /// Read-backs of logits, made when a run wants the first.
-    logits: RefCell<Option<Ring>>,
     lanes: RefCell<Lanes>,
     /// Lanes that have an owner.
     taken: Cell<usize>,
@@ -66,7 +61,6 @@ impl GpuLane {
         let shared = Shared {
             turns: Turns::default(),
             session: session.into(),
-            logits: RefCell::default(),
             lanes: Lanes::new(room.sequences, room.context).into(),
             taken: Cell::new(1),
         };
@@ -198,7 +192,6 @@ impl Shared {
     fn told<T>(&self, session: &mut GpuSession, outcome: Result<T>) -> Result<T> {
         let failed = |error: &Error| {
             session.discard();
-            self.logits.borrow_mut().iter_mut().for_each(Ring::discard);
             let mut lanes = self.lanes.borrow_mut();
             lanes.fail(error, 0);
             lanes.leave_pass();
@@ -215,17 +208,10 @@ impl Shared {
     }
 
     /// Hands out the tokens of the oldest pass in flight.
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     async fn receive(&self, session: &mut GpuSession) -> Result<()> {
-        let device = session.model.device.clone();
-        let logits = match &mut *self.logits.borrow_mut() {
-            Some(ring) => ring.next(&device).await?,
-            None => None,
-        };
-        let Some(bytes) = session.ring.next(&device).await? else { return Ok(()) };
-        let header: Header = bytemuck::pod_read_unaligned(&bytes);
+        let Some(Received { header, logits }) = session.receive().await? else { return Ok(()) };
+        let header: Header = bytemuck::pod_read_unaligned(&header);
         let mut lanes = self.lanes.borrow_mut();
-        let logits: Option<Vec<f32>> = logits.map(|bytes| bytemuck::pod_collect_to_vec(&bytes));
         let used = lanes.rows() * session.model.config.vocab;
         lanes.received(&header, logits.as_ref().map(|all| &all[..used]));
         Ok(())
@@ -280,37 +266,15 @@ impl Shared {
     /// Submits a pass over the rows that the GPU has; false where no more may be in flight.
     fn submit(&self, session: &mut GpuSession) -> Result<bool> {
         let mut lanes = self.lanes.borrow_mut();
-        let (rows, Choosing { greedy, biased, logits: wants_logits }) = (lanes.rows(), lanes.choosing());
-        let mut ring = self.logits.borrow_mut();
-        let bytes = (rows * session.model.config.vocab * 4) as u64;
-        if wants_logits && ring.is_none() {
-            let most = session.buffers.room.rows as u64 * bytes / rows as u64;
-            *ring = Some(Ring::new(&session.model.device, LOGITS_AHEAD, most)?);
+        let choosing = lanes.choosing();
+        if choosing.logits {
+            session.choice.prepare_logits(&session.model, session.buffers.room.rows)?;
         }
-        let ring = ring.as_mut().filter(|_| wants_logits);
-        if ring.as_ref().is_some_and(|ring| ring.in_flight() == LOGITS_AHEAD) {
-            return Ok(false);
+        let submitted = session.submit_decode(lanes.rows(), choosing);
+        if submitted {
+            lanes.submitted();
         }
-        let Some(read) = session.ring.reserve() else { return Ok(false) };
-        let GpuSession { model, table, buffers, few_rows, .. } = &*session;
-        let lists = few_rows.get(rows).and_then(Option::as_ref).unwrap_or(&session.lists);
-        let decode = &lists.decode;
-        let choosing = lists.choosing(greedy, biased).map(Part::from);
-        let copy = read_copy(table.get(buffers.pass.buffer), &read);
-        match ring.and_then(|ring| Some((ring.reserve()?, ring))) {
-            Some((raw, ring)) => {
-                // Bias and penalties change the logits in place.
-                let (source, source_offset) = (table.get(buffers.logits.buffer), buffers.logits.offset);
-                let copied = Copy { source, source_offset, target: raw.buffer(), offset: 0, bytes };
-                model.device.submit([Part::from(decode)], rows as u32, Some(&copied));
-                model.device.submit(choosing, rows as u32, Some(&copy));
-                ring.submitted(raw);
-            }
-            None => model.device.submit([Part::from(decode)].into_iter().chain(choosing), rows as u32, Some(&copy)),
-        }
-        session.ring.submitted(read);
-        lanes.submitted();
-        Ok(true)
+        Ok(submitted)
     }
 }
 
@@ -329,10 +293,9 @@ impl Session for GpuLane {
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
         let vocab = self.model.config.vocab;
-        // The kernels of sampling alone know suppressed tokens, also with a temperature of 0.
-        let greedy = options.is_plain_greedy() && ids.suppressed.is_empty();
+        let choosing = Choosing::of_run(options, ids);
         self.state(|lane| {
-            lane.choosing = Some(Choosing { greedy, biased: !ids.biases.is_empty(), logits: ids.logits });
+            lane.choosing = Some(choosing);
             lane.ends = ids.ends.to_vec();
             lane.next.steps = 0;
             lane.is_masked = false;
@@ -341,7 +304,7 @@ impl Session for GpuLane {
         self.write(self.sample.options, size_of::<Options>(), bytemuck::bytes_of(&Options::from(options)));
         self.write(self.sample.biases, logit_bias::WORDS * 4, bytemuck::cast_slice(&logit_bias::words(ids.biases)));
         self.write(self.sample.mask, mask_words(vocab as u32) * 4, &0u32.to_le_bytes());
-        let counts = (!greedy).then(|| counts_of_prompt(vocab, prompt, ids.suppressed));
+        let counts = (!choosing.greedy).then(|| counts_of_prompt(vocab, prompt, ids.suppressed));
         if let Some(counts) = &counts {
             self.write(self.sample.counts, vocab * 4, bytemuck::cast_slice(counts));
         }

@@ -11,7 +11,7 @@ use super::lists::Lists;
 use super::pace::MIN_TOKENS;
 use super::pass::{Reading, Until};
 use super::queue::Queue;
-use super::scheduler::Wants;
+use super::scheduler::{Received, Wants};
 use super::session::{RunIds, Session, Token};
 use crate::forward::{Buffers, CHUNK, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring};
@@ -243,13 +243,13 @@ impl Session for GpuSession {
         let sample = self.buffers.sample;
         self.write(sample.stops, bytemuck::cast_slice(&words));
         self.choice = std::mem::take(&mut self.choice).of_run(options, ids);
-        if !self.choice.greedy {
+        if !self.choice.choosing.greedy {
             self.write(sample.options, bytemuck::bytes_of(&crate::kernels::sample::Options::from(options)));
             let counts = counts_of_prompt(self.model.config.vocab, prompt, ids.suppressed);
             self.write(sample.counts, bytemuck::cast_slice(&counts));
             self.choice.keep_counts(options, counts);
         }
-        if self.choice.is_biased {
+        if self.choice.choosing.biased {
             self.write(sample.biases, bytemuck::cast_slice(&logit_bias::words(ids.biases)));
         }
         self.allow(None);
@@ -267,7 +267,7 @@ impl Session for GpuSession {
     }
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        let wants = if self.choice.wants_logits { Wants::TokenLater } else { Wants::Token };
+        let wants = if self.choice.choosing.logits { Wants::TokenLater } else { Wants::Token };
         let mut reading = Reading::new(ids, position);
         self.run(&mut reading, wants, Until::stopped(stop)).await?;
         if self.choice.started {
@@ -313,7 +313,7 @@ impl Session for GpuSession {
     fn step(&mut self) -> Result<bool> {
         let started = self.choice.started;
         self.wants_room = !started && self.waiting.is_none() && self.is_full();
-        let submitted = self.waiting.is_none() && !self.wants_room && self.submit_one();
+        let submitted = self.waiting.is_none() && !self.wants_room && self.submit_decode(1, self.choice.choosing);
         if submitted && !started {
             self.advance_to(self.next.get() + 1);
             self.moved(Some(self.next.get()));
@@ -342,9 +342,9 @@ impl Session for GpuSession {
             if let Some(sequence) = self.waiting.take() {
                 self.go_on(sequence).await?;
             }
-            self.read_logits().await?;
-            let Some(bytes) = self.ring.next(&self.model.device).await? else { return Ok(None) };
-            let token = self.token(&bytes);
+            let Some(Received { header, logits }) = self.receive().await? else { return Ok(None) };
+            self.choice.last_logits = logits;
+            let token = self.token(&header);
             if token.is_some() {
                 return Ok(token);
             }
@@ -353,7 +353,7 @@ impl Session for GpuSession {
 
     /// With logits a token is always waited for: there are two reads of it.
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
-        if self.waiting.is_some() || self.choice.wants_logits {
+        if self.waiting.is_some() || self.choice.choosing.logits {
             return Ok(None);
         }
         let bytes = self.ring.next_if_ready(&self.model.device)?;

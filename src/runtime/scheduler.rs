@@ -6,10 +6,10 @@ use std::cell::Cell;
 use super::gpu_session::{GpuSession, no_read_back, read_copy};
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
 use super::queue::{Queue, Work};
-use super::session::{FEW, Session};
+use super::session::{Choosing, FEW, Session};
 use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
-use crate::gpu::{Buffer, CommandList, Copy, Part};
+use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
 
 /// What a text is read for.
 pub(super) enum Wants<'a> {
@@ -87,7 +87,9 @@ impl GpuSession {
     fn prepare(&mut self, wants: &Wants) -> Result<()> {
         match wants {
             Wants::Logits(_) => self.prepare_evaluation(),
-            Wants::TokenLater => self.choice.prepare_logits(&self.model),
+            Wants::TokenLater if self.choice.choosing.logits => {
+                self.choice.prepare_logits(&self.model, self.buffers.room.rows)
+            }
             _ => Ok(()),
         }
     }
@@ -111,7 +113,7 @@ impl GpuSession {
     /// Submits a pass of one row by the list of decode. Its row must be written.
     fn submit_single(&mut self, chunk: &Chunk, wants: &Wants) -> Result<bool> {
         match wants {
-            Wants::Token if !self.submit_one() => return Err(no_read_back()),
+            Wants::Token if !self.submit_decode(1, self.choice.choosing) => return Err(no_read_back()),
             Wants::Token => {}
             _ => {
                 self.model.device.submit([Part::from(&self.lists.decode)], 1, None);
@@ -136,7 +138,7 @@ impl GpuSession {
         let (mut layers, mut then, mut copy) = (&lists.prefill, Vec::new(), None);
         match wants {
             Wants::Token if chooses => {
-                then = std::iter::once(&lists.head).chain(lists.choosing(choice.greedy, choice.is_biased)).collect();
+                then = std::iter::once(&lists.head).chain(lists.choosing(choice.choosing)).collect();
                 copy = read.as_ref().map(|read| read_copy(table.get(buffers.pass.buffer), read));
             }
             Wants::Hidden(target) => copy = Some(self.copy_of_hidden(chunk, target)),
@@ -176,5 +178,77 @@ impl GpuSession {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// What a decode pass gave.
+pub(super) struct Received {
+    /// The start of the pass, with how it left its sequences.
+    pub header: Vec<u8>,
+    /// Of its rows, where they are wanted: `[rows, vocab]`, and what a larger pass had left behind them.
+    pub logits: Option<Vec<f32>>,
+}
+
+/// Decode: passes that follow each other without the host, up to [`MAX_DEPTH`](super::gpu_session::MAX_DEPTH) at once.
+impl GpuSession {
+    /// Submits one decode pass over `rows` rows, which must be written, and the read-back of its tokens. Skips the
+    /// layers where they already ran. False where no more passes may be in flight.
+    pub(super) fn submit_decode(&mut self, rows: usize, choosing: Choosing) -> bool {
+        let Some((read, logits)) = self.reserve(choosing.logits) else { return false };
+        let Self { model, table, buffers, choice, .. } = &*self;
+        let lists = self.few_rows.get(rows).and_then(Option::as_ref).unwrap_or(&self.lists);
+        let layers = (!choice.started).then_some(&lists.decode).into_iter().map(Part::from);
+        let chosen = lists.choosing(choosing).map(Part::from);
+        let copy = read_copy(table.get(buffers.pass.buffer), &read);
+        let (device, count) = (&model.device, rows as u32);
+        match &logits {
+            Some(logits) => {
+                // Bias and penalties change the logits in place.
+                let (source, source_offset) = (table.get(buffers.logits.buffer), buffers.logits.offset);
+                let bytes = (rows * model.config.vocab * 4) as u64;
+                let raw = Copy { source, source_offset, target: logits.buffer(), offset: 0, bytes };
+                device.submit(layers, count, Some(&raw));
+                device.submit(chosen, count, Some(&copy));
+            }
+            None => device.submit(layers.chain(chosen), count, Some(&copy)),
+        }
+        self.ring.submitted(read);
+        if let Some((ring, logits)) = self.choice.logits.as_mut().zip(logits) {
+            ring.submitted(logits);
+        }
+        self.choice.started = false;
+        true
+    }
+
+    /// What a pass is read back to: its header, and its logits where they are wanted. `None` where no more passes may
+    /// be in flight.
+    fn reserve(&mut self, wants_logits: bool) -> Option<(ReadBack, Option<ReadBack>)> {
+        let read = self.ring.reserve()?;
+        let Some(ring) = self.choice.logits.as_mut().filter(|_| wants_logits) else { return Some((read, None)) };
+        let logits = ring.reserve();
+        if logits.is_none() {
+            self.ring.release(read);
+            return None;
+        }
+        Some((read, logits))
+    }
+
+    /// What the oldest pass in flight gave, once it is read back; `None` where none is in flight.
+    pub(super) async fn receive(&mut self) -> Result<Option<Received>> {
+        let device = &self.model.device;
+        let logits = match &mut self.choice.logits {
+            Some(ring) => ring.next(device).await?,
+            None => None,
+        };
+        let logits = logits.map(|bytes| bytemuck::pod_collect_to_vec(&bytes));
+        Ok(self.ring.next(device).await?.map(|header| Received { header, logits }))
+    }
+
+    /// Drops what is in flight.
+    pub(super) fn discard(&mut self) {
+        self.ring.discard();
+        self.waiting = None;
+        self.choice.logits.iter_mut().for_each(Ring::discard);
+        self.choice.started = false;
     }
 }

@@ -34,6 +34,28 @@ pub struct RunIds<'a> {
     pub logits: bool,
 }
 
+/// What choosing the tokens of a pass takes.
+#[cfg(any(target_arch = "wasm32", test))]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Choosing {
+    /// The largest logits, whatever came before.
+    pub greedy: bool,
+    /// There are biases.
+    pub biased: bool,
+    /// The logits are wanted, too.
+    pub logits: bool,
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Choosing {
+    /// For the tokens of a run.
+    pub fn of_run(options: &SamplingOptions, ids: &RunIds) -> Self {
+        // The kernels of sampling alone know suppressed tokens, also with a temperature of 0.
+        let greedy = options.is_plain_greedy() && ids.suppressed.is_empty();
+        Self { greedy, biased: !ids.biases.is_empty(), logits: ids.logits }
+    }
+}
+
 /// The id that sampling returns where every logit is NaN. The shaders write the same.
 pub const NO_TOKEN: u32 = u32::MAX;
 
