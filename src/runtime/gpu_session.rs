@@ -13,7 +13,7 @@ use super::pass::{Reading, Until};
 use super::queue::Queue;
 use super::scheduler::{Received, Wants};
 use super::session::{RunIds, Session, Token};
-use crate::forward::{Buffers, CHUNK, MAX_STOPS, Room};
+use crate::forward::{Buffers, CHUNK, Forward, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
@@ -188,6 +188,19 @@ impl GpuSession {
             }
         }
         self.model.device.check()
+    }
+
+    /// Makes the lists for passes of `rows` rows, where they are not made yet.
+    pub(super) async fn record_rows(&mut self, rows: usize) -> Result<()> {
+        if self.few_rows.get(rows).is_some_and(Option::is_some) {
+            return Ok(());
+        }
+        let model = self.model.clone();
+        let lists = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers).lists_of_rows(rows as u32);
+        let recorded = Lists::compile(&model.device, &lists, &self.table).await?;
+        self.few_rows.resize_with(self.few_rows.len().max(rows + 1), || None);
+        self.few_rows[rows] = Some(recorded);
+        Ok(())
     }
 
     /// Drops the lists that are made on demand: the buffers have changed.

@@ -8,7 +8,7 @@ mod cpu;
 mod embed;
 #[cfg(target_arch = "wasm32")]
 mod embedder;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", feature = "harness"))]
 mod few_rows;
 mod fork;
 mod generate;
