@@ -1,7 +1,32 @@
 /**
  * Cancelling: from the caller's `AbortSignal` to everything that waits.
  */
-import { fromWasm } from './errors.js';
+import { fromWasm, invalidArgument } from './errors.js';
+
+/**
+ * What `run` of a model in WebAssembly gives. Once `signal` fires, `run` is told to end early and gives `undefined`;
+ * the call rejects with the signal's reason, also where it was too late, and `drop` gets what came.
+ * @internal
+ */
+export async function stoppable<T>(
+  model: { cancel(): void },
+  signal: AbortSignal | undefined,
+  run: () => Promise<T | undefined>,
+  drop: (late: T) => void = () => {},
+): Promise<T> {
+  signal?.throwIfAborted();
+  const stop = (): void => model.cancel();
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    const found = await run();
+    if (signal?.aborted && found !== undefined) drop(found);
+    signal?.throwIfAborted();
+    if (found === undefined) throw invalidArgument('the call was cancelled');
+    return found;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
 
 /** How long a cancelled load may take to free its buffers before `load` rejects without waiting, in milliseconds. */
 const GRACE = 1000;

@@ -24,6 +24,7 @@ export type {
   ChosenToken,
   DetokenizeOptions,
   EmbedOptions,
+  EvaluateOptions,
   Evaluation,
   GenerateOptions,
   GenerationResult,

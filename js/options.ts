@@ -6,6 +6,7 @@ import { invalidArgument } from './errors.js';
 import type {
   ChatTemplateOptions,
   EmbedOptions,
+  EvaluateOptions,
   GenerateOptions,
   Grammar,
   InspectOptions,
@@ -174,6 +175,13 @@ const GRAMMARS: Record<GrammarKind, Check> = {
 };
 
 const RANK: Record<keyof RankOptions, Check> = { truncate: FLAG, signal: abortSignal };
+
+const EVALUATE: Record<keyof EvaluateOptions, Check> = { logits: FLAG, signal: abortSignal };
+
+/** A checked copy of the options of `evaluate`. @internal */
+export function evaluateOptions(options: EvaluateOptions): EvaluateOptions {
+  return checked('evaluate', options, EVALUATE);
+}
 
 const EMBED: Record<keyof EmbedOptions, Check> = { ...RANK, normalize: FLAG, dimensions: TOKENS };
 

@@ -527,6 +527,14 @@ export interface Evaluation {
   readonly logits?: Float32Array;
 }
 
+/** Options of {@link WasmModel.evaluate}. */
+export interface EvaluateOptions {
+  /** Also return all logits, n × `info.vocabularySize` floats. Default false. */
+  logits?: boolean | undefined;
+  /** Ends the call early, which then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+}
+
 /** Options of {@link WasmModel.embed}. */
 export interface EmbedOptions {
   /** Divide each vector by its length, so that the dot product of two is their cosine. Default true. */

@@ -184,7 +184,7 @@ async fn generate(engine: &mut Engine, prompt: &[u32], options: &GenerateOptions
 
 async fn logits(engine: &mut Engine, ids: &[u32]) -> Vec<f32> {
     let mut all = Vec::new();
-    engine.evaluate(ids, |_, rows| all.extend_from_slice(rows)).await.expect("a working device");
+    assert!(engine.evaluate(ids, |_, rows| all.extend_from_slice(rows)).await.expect("a working device"));
     all
 }
 
@@ -255,10 +255,8 @@ async fn logits_after_prompt(engine: &mut Engine, ids: &[u32], start: usize) -> 
     engine.session.feed(&ids[..start], 0, &Cell::new(false)).await.expect("a working device");
     engine.session.next().await.expect("a working device");
     let mut all = Vec::new();
-    for (i, chunk) in ids[start..].chunks(EVALUATE_CHUNK).enumerate() {
-        let position = start + i * EVALUATE_CHUNK;
-        all.extend(engine.session.logits_of_all(chunk, position).await.expect("a working device"));
-    }
+    let each = &mut |_: usize, rows: &[f32]| all.extend_from_slice(rows);
+    engine.session.evaluate(&ids[start..], start, &Cell::new(false), each).await.expect("a working device");
     all
 }
 
@@ -635,7 +633,7 @@ async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
     let text = ids(520, vocab);
     let tensor = tensors.output(DType::F32, &[text.len() as u32, hidden as u32]).expect("room for a tensor");
     let target = tensors.buffer(&tensor);
-    gpu.hidden_states(&text, &device, &target).await.expect("a working device");
+    assert!(gpu.hidden_states(&text, &device, &target).await.expect("a working device"), "nothing stops it");
     let found: Vec<f32> = bytemuck::pod_collect_to_vec(&tensors.read(&tensor).await.expect("a working device"));
     let expected = hidden_states_on_cpu(file, &text);
     for (position, (found, expected)) in found.chunks(hidden).zip(expected.chunks(hidden)).enumerate() {
@@ -688,6 +686,43 @@ async fn a_cancel_within_a_long_prompt_takes_effect_soon() {
         waits[1] < most,
         "{waits:?} ms from cancels to their ends, {most:.0} wanted; the prompt takes {whole:.0} ms"
     );
+}
+
+/// What is evaluated or read for its hidden states ends after the pass in which `stop` was set, and a text goes on from
+/// there.
+async fn stop_at_a_cancel(engine: &mut Engine, device: &Rc<Device>) {
+    let mut tensors = TensorGpu::new(device.clone()).expect("room for parameters");
+    let (hidden, vocab) = (engine.session.config().hidden as u32, engine.session.config().vocab);
+    let (text, greedy) = (ids(CHUNK + 20, vocab), options(4, SamplingOptions::default()));
+    let expected = generate(engine, &text, &greedy).await.0;
+    let (stop, mut rows) = (engine.stop.clone(), 0);
+    let count_two = |_: usize, logits: &[f32]| {
+        stop.set(rows > 0);
+        rows += logits.len() / vocab;
+    };
+    let is_whole = engine.evaluate(&text, count_two).await.expect("a working device");
+    assert_eq!((is_whole, rows, engine.common_prefix(&text)), (false, 2 * EVALUATE_CHUNK, 2 * EVALUATE_CHUNK));
+    let (found, cached, _) = generate(engine, &text, &greedy).await;
+    assert_eq!((found, cached), (expected.clone(), 2 * EVALUATE_CHUNK));
+    let tensor = tensors.output(DType::F32, &[text.len() as u32, hidden]).expect("room for a tensor");
+    engine.stop.set(true);
+    let outcome = engine.hidden_states(&text, device, &tensors.buffer(&tensor)).await;
+    assert_eq!(outcome, Ok(false));
+    // The first pass ends early where a device is so slow that it takes several submits.
+    assert!(engine.common_prefix(&text) <= CHUNK, "{} tokens were read", engine.common_prefix(&text));
+    assert_eq!(generate(engine, &text, &greedy).await.0, expected);
+}
+
+#[wasm_bindgen_test]
+async fn evaluations_and_hidden_states_stop_at_a_cancel() {
+    let file = include_bytes!("fixtures/models/llama-f32.gguf");
+    let device = device().await;
+    let session = on_gpu(device.clone(), device.caps.clone(), file, 1024).await;
+    let room = Room { sequences: 2, rows: 2, ..Room::one(1024) };
+    let lanes = GpuSession::with_room(session.model().clone(), room).await.expect("room");
+    for session in [AnySession::Gpu(session.into()), AnySession::of_gpu(lanes)] {
+        stop_at_a_cancel(&mut engine_of(session, file), &device).await;
+    }
 }
 
 async fn sleep(ms: f64) {

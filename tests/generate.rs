@@ -148,7 +148,13 @@ impl Session for InFlight {
         Ok(None)
     }
 
-    async fn logits_of_all(&mut self, _: &[u32], _: usize) -> Result<Vec<f32>> {
+    async fn evaluate(
+        &mut self,
+        _: &[u32],
+        _: usize,
+        _: &Cell<bool>,
+        _: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize> {
         unreachable!("nothing is evaluated here")
     }
 }
@@ -564,8 +570,14 @@ impl<S: Session> Session for Lossy<S> {
         count_yields(self.session.next()).0
     }
 
-    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        self.session.logits_of_all(ids, position).await
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize> {
+        self.session.evaluate(ids, position, stop, each).await
     }
 }
 

@@ -48,8 +48,8 @@ export interface Engine extends TextEngine {
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Uint32Array>;
   detokenize(ids: Uint32Array, showSpecial: boolean): Promise<string>;
   applyChatTemplate(conversation: Conversation): Promise<string>;
-  /** `logits`: with all logits. */
-  evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation>;
+  /** `logits`: with all logits. Rejects once `signal` fires and the passes under way are over. */
+  evaluate(ids: Uint32Array, logits: boolean, signal?: AbortSignal): Promise<Evaluation>;
   /** A row for each input. Rejects once `signal` fires and the device is idle. */
   embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]>;
   /** A row of one score for each document. */
@@ -60,7 +60,7 @@ export interface Engine extends TextEngine {
     signal?: AbortSignal,
   ): Promise<Float32Array[]>;
   /** A tensor of `tensors`, on the device of both. Only in this thread. */
-  hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle>;
+  hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle>;
   /** How many tokens a prompt has. */
   count(prompt: Prompt): Promise<number>;
   /**

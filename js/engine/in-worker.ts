@@ -110,8 +110,8 @@ export class WorkerEngine implements Engine {
     return this.#call('finish');
   }
 
-  evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation> {
-    return this.#call('evaluate', ids, logits);
+  evaluate(ids: Uint32Array, logits: boolean, signal?: AbortSignal): Promise<Evaluation> {
+    return this.#connection.channel.call('evaluate', [this.#number, ids, logits], { signal });
   }
 
   embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {

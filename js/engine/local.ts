@@ -2,7 +2,7 @@
  * The engine in this thread: the WebAssembly handle behind asynchronous calls.
  */
 import { warner } from '../load/cache/warning.js';
-import { cancellable, settled } from '../cancel.js';
+import { cancellable, settled, stoppable } from '../cancel.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
 import type { EmbedCall, Engine, Prompt, Restored, StartOptions } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
@@ -161,9 +161,10 @@ export class LocalEngine implements Engine {
     }
   }
 
-  async evaluate(ids: Uint32Array, logits: boolean): Promise<Evaluation> {
+  async evaluate(ids: Uint32Array, logits: boolean, signal?: AbortSignal): Promise<Evaluation> {
     const room = logits ? this.#roomForLogits(ids.length) : undefined;
-    return this.#kept(() => this.#handle.evaluate(ids, room));
+    const work = (): Promise<Evaluation> => stoppable(this.#handle, signal, () => this.#handle.evaluate(ids, room));
+    return this.#kept(work, signal);
   }
 
   async embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
@@ -198,8 +199,9 @@ export class LocalEngine implements Engine {
     return this.#kept(() => runInputs(run), signal);
   }
 
-  async hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle> {
-    return translated(this.#handle.hiddenStates(ids, tensors));
+  async hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle> {
+    const drop = ({ id }: TensorHandle): void => tensors.free_tensor(id);
+    return translated(stoppable(this.#handle, signal, () => this.#handle.hiddenStates(ids, tensors), drop));
   }
 
   async count(prompt: Prompt): Promise<number> {

@@ -1,6 +1,7 @@
 /**
  * Texts for embedders and rerankers: checked, encoded, and handed over some at a time.
  */
+import { stoppable } from '../cancel.js';
 import { invalidArgument } from '../errors.js';
 import { checkIds, show } from '../options.js';
 import type { TokenIds } from '../types.js';
@@ -47,23 +48,15 @@ export interface InputRun {
  */
 export async function runInputs({ handle, inputs, signal, encode, run }: InputRun): Promise<Float32Array[]> {
   const rows: Float32Array[] = [];
-  const abort = (): void => handle.cancel();
-  signal?.addEventListener('abort', abort, { once: true });
-  try {
-    for (let start = 0; start < inputs.length; start += GROUP) {
-      signal?.throwIfAborted();
-      const some = inputs.slice(start, start + GROUP);
-      const encoded = some.map((input) => (typeof input === 'string' ? encode(input) : input));
-      const found = await run(joined(encoded, start));
-      signal?.throwIfAborted();
-      if (!found) throw invalidArgument('the call was cancelled');
-      const width = found.length / some.length;
-      rows.push(...some.map((_, index) => found.slice(index * width, (index + 1) * width)));
-    }
-    return rows;
-  } finally {
-    signal?.removeEventListener('abort', abort);
+  for (let start = 0; start < inputs.length; start += GROUP) {
+    const some = inputs.slice(start, start + GROUP);
+    const encoded = some.map((input) => (typeof input === 'string' ? encode(input) : input));
+    const group = joined(encoded, start);
+    const found = await stoppable(handle, signal, () => run(group));
+    const width = found.length / some.length;
+    rows.push(...some.map((_, index) => found.slice(index * width, (index + 1) * width)));
   }
+  return rows;
 }
 
 function joined(inputs: readonly Uint32Array[], first: number): Group {

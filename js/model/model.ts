@@ -17,10 +17,12 @@ import {
   checkIds,
   checkText,
   embedOptions,
+  evaluateOptions,
   flagOptions,
   inspectOptions,
   loadOptions,
   rankOptions,
+  signalOption,
   splitSourceOptions,
 } from '../options.js';
 import { checkedGenerate, promptOf, someIds } from './prompt.js';
@@ -32,6 +34,7 @@ import type {
   ChatTemplateOptions,
   DetokenizeOptions,
   EmbedOptions,
+  EvaluateOptions,
   Evaluation,
   GenerateOptions,
   InspectOptions,
@@ -218,14 +221,15 @@ export class WasmModel {
    * Reads `ids` without writing: how likely each is after those before it. Clears what the KV cache held.
    *
    * @param ids n token ids, at least one, at most `info.contextLength`
-   * @param options `logits`: also return all logits, n × `info.vocabularySize` floats
+   * @param options see {@link EvaluateOptions}
    * @returns see {@link Evaluation} for shapes
    * @throws {WebggufError} `invalid_argument`, `context_full`, `device_lost`, `out_of_memory`
+   * @throws the reason of `options.signal` when that fires
    */
-  async evaluate(ids: TokenIds, options: { logits?: boolean | undefined } = {}): Promise<Evaluation> {
-    const { logits = false } = flagOptions('evaluate', options, ['logits']);
+  async evaluate(ids: TokenIds, options: EvaluateOptions = {}): Promise<Evaluation> {
+    const { logits = false, signal } = evaluateOptions(options);
     const checked = someIds('evaluate', ids, this.info.vocabularySize);
-    return this.#inTurn('evaluate', (engine) => engine.evaluate(checked, logits));
+    return this.#inTurn('evaluate', (engine, scope) => engine.evaluate(checked, logits, scope), signal);
   }
 
   /**
@@ -282,8 +286,10 @@ export class WasmModel {
    *
    * @param ids n token ids, at least one, at most `info.contextLength`
    * @param gpu the `Gpu` that the model was loaded on, by `load(…, { gpu })`
+   * @param options `signal`: ends the call early, which then rejects with the signal's reason
    * @returns a tensor [n, width of the model] of `gpu`
    * @throws {WebggufError} `invalid_argument`, `context_full`, `device_lost`, `out_of_memory`
+   * @throws the reason of `options.signal` when that fires
    *
    * @example
    * const gpu = await Gpu.create();
@@ -291,10 +297,16 @@ export class WasmModel {
    * const states = await model.hiddenStates(await model.tokenize('a sentence'), gpu);
    * const mean = await gpu.mean(states, { axis: 0 }).data();
    */
-  async hiddenStates(ids: TokenIds, gpu: Gpu): Promise<Tensor<'f32'>> {
+  async hiddenStates(
+    ids: TokenIds,
+    gpu: Gpu,
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<Tensor<'f32'>> {
+    const signal = signalOption('hiddenStates', options);
     const checked = someIds('hiddenStates', ids, this.info.vocabularySize);
     checkGpu('hiddenStates', gpu);
-    const made = await this.#inTurn('hiddenStates', (engine) => engine.hiddenStates(checked, gpu.engine));
+    const read = (engine: Engine, scope: AbortSignal) => engine.hiddenStates(checked, gpu.engine, scope);
+    const made = await this.#inTurn('hiddenStates', read, signal);
     return new Tensor<'f32'>(gpu, made);
   }
 

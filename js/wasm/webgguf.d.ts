@@ -91,13 +91,13 @@ export class WasmModel {
   /** Token ids of a text in the middle of another. */
   tokenizeInside(text: string): Uint32Array;
   next(): Promise<Piece | undefined>;
-  /** Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`. */
+  /** Makes the call that runs end soon, also within a long prompt: it then gives `undefined`. */
   cancel(): void;
   finish(): Promise<GenerationResult>;
-  /** `logits`: n ids × vocabulary numbers, which are filled and returned. */
-  evaluate(ids: Uint32Array, logits?: Float32Array): Promise<Evaluation>;
-  /** A tensor of `tensors`, on the device of both. */
-  hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle>;
+  /** `logits`: n ids × vocabulary numbers, which are filled and returned. `undefined` where it was cancelled. */
+  evaluate(ids: Uint32Array, logits?: Float32Array): Promise<Evaluation | undefined>;
+  /** A tensor of `tensors`, on the device of both; `undefined` where it was cancelled. */
+  hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle | undefined>;
   /** Token ids of a text for `embed`. */
   encodeInput(text: string, truncate: boolean): Uint32Array;
   /** Token ids of a query and a document for `rank`. */

@@ -145,6 +145,16 @@ impl Device {
         self.in_use.get()
     }
 
+    /// Runs `make`, which makes buffers; `None` where the GPU had no memory for all of them: the device stays as good
+    /// as before, and what was made is to be dropped.
+    pub async fn try_make<T>(&self, make: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+        let scope = self.raw.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let made = make();
+        // The scope is closed before anything else can happen on the device.
+        let error = scope.pop().await;
+        made.map(|made| error.is_none().then_some(made))
+    }
+
     /// Resolves when the GPU has done all that was submitted. Costs about 2.6 ms in Chromium whatever the work:
     /// for loading only.
     pub async fn finish(&self) -> Result<()> {

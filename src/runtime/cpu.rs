@@ -3,9 +3,10 @@
 use std::cell::Cell;
 
 use super::checkpoints::Checkpoints;
+use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
 use super::session::{NO_TOKEN, RunIds, Session, Token};
 use crate::Result;
-use crate::forward::{CHUNK, checkpoint_slots};
+use crate::forward::{CHUNK, EVALUATE_CHUNK, checkpoint_slots};
 use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
 use crate::reference::{CpuModel, Logits};
@@ -79,17 +80,6 @@ impl CpuSession {
             }
         }
         Ok(Some(pass.into_logits()))
-    }
-
-    /// As [`CpuSession::run`] without logits, in pieces with a checkpoint after each. False where `stop` was set.
-    async fn read_many(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<bool> {
-        for (index, piece) in ids.chunks(CHUNK).enumerate() {
-            if self.run(piece, position + index * CHUNK, Logits::None, stop).await?.is_none() {
-                return Ok(false);
-            }
-            self.keep_states();
-        }
-        Ok(true)
     }
 
     /// Copies the recurrent states into a slot, where there is no copy of them yet.
@@ -167,10 +157,16 @@ impl Session for CpuSession {
     async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         (self.sampled, self.pending) = (None, None);
         // A checkpoint before the last id: the same prompt starts from there again.
-        let apart = if self.checkpoints.is_some() { ids.len() - 1 } else { 0 };
-        let (many, rest) = ids.split_at(apart);
-        if self.read_many(many, position, stop).await? {
-            self.pending = self.run(rest, position + apart, Logits::Last, stop).await?;
+        let sizes = Sizes { most: CHUNK, single: usize::from(self.checkpoints.is_some()) };
+        let reading = Reading::new(ids, position);
+        for Chunk { rows, is_last, .. } in Chunks::new(&reading, sizes, Until::stopped(stop)) {
+            let (at, wants) = (position + rows.start, if is_last { Logits::Last } else { Logits::None });
+            let Some(logits) = self.run(&ids[rows], at, wants, stop).await? else { break };
+            if is_last {
+                self.pending = Some(logits);
+            } else {
+                self.keep_states();
+            }
         }
         Ok(self.model.cached() - position)
     }
@@ -226,8 +222,20 @@ impl Session for CpuSession {
         Ok(None)
     }
 
-    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        let logits = self.run(ids, position, Logits::All, &Cell::new(false)).await?;
-        Ok(logits.unwrap_or_default())
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize> {
+        let sizes = Sizes { most: EVALUATE_CHUNK, single: 0 };
+        let reading = Reading::new(ids, position);
+        for Chunk { rows, .. } in Chunks::new(&reading, sizes, Until::stopped(stop)) {
+            let first = rows.start;
+            let Some(logits) = self.run(&ids[rows], position + first, Logits::All, stop).await? else { break };
+            each(first, &logits);
+        }
+        Ok(self.model.cached() - position)
     }
 }

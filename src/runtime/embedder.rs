@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::gpu_model::{BatchPlan, GpuModel};
 use super::pace::MIN_TOKENS;
+use super::pass::batches;
 use super::queue::{Queue, Work};
 use crate::gpu::{BufferTable, CommandList, Copy, Part};
 use crate::kernels::pass::Pass;
@@ -33,21 +34,6 @@ pub(super) fn batch_rows(widest: usize, max_binding: u64, context: usize) -> Res
         return Err(Error::new(ErrorCode::LimitExceeded, message));
     }
     Ok(BATCH_ROWS.max(context).min(most))
-}
-
-/// Cuts inputs into batches of at most `rows` rows; each of them has fewer.
-pub(super) fn batches<'a, 'i>(inputs: &'a [&'i [u32]], rows: usize) -> impl Iterator<Item = &'a [&'i [u32]]> {
-    let mut rest = inputs;
-    std::iter::from_fn(move || {
-        let mut sum = 0;
-        let count = rest.iter().take_while(|ids| {
-            sum += ids.len();
-            sum <= rows
-        });
-        let (batch, others) = rest.split_at(count.count().max(1).min(rest.len()));
-        rest = others;
-        (!batch.is_empty()).then_some(batch)
-    })
 }
 
 /// A model on the GPU that gives something for each input as a whole.

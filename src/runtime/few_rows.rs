@@ -1,11 +1,11 @@
-//! Passes of a few rows: of several sequences, each with a cache of its own, or of one, to verify a draft.
+//! Passes of a few rows for tests of the kernels: of several sequences, each with a cache of its own, or of one, where
+//! each row sees those before it.
 
 use std::cell::Cell;
 
 use super::gpu_session::GpuSession;
-use super::lists::Lists;
-use super::queue::{Queue, Work};
-use crate::forward::Forward;
+use super::pass::{Reading, Until};
+use super::scheduler::Wants;
 use crate::gpu::Part;
 use crate::kernels::pass::{Header, Pass, Row, Sequence};
 use crate::{Error, Result};
@@ -16,18 +16,8 @@ impl GpuSession {
     /// # Errors
     /// Those of the device.
     pub async fn read_sequence(&mut self, sequence: u32, position: usize, ids: &[u32]) -> Result<()> {
-        self.make_room(position + ids.len()).await?;
-        let mut queue = Queue::new(&self.model);
-        let most = self.model.chunk();
-        for (index, chunk) in ids.chunks(most).enumerate() {
-            let at = position + index * most;
-            self.model.ensure_rows(chunk).await?;
-            self.advance_to(at + chunk.len());
-            self.write(self.buffers.pass, &Pass::chunk(sequence, at as u32, chunk).bytes());
-            let work = Work { layers: &self.lists.prefill, then: &[], tokens: chunk.len(), copy: None };
-            queue.run(work, &Cell::new(false)).await;
-        }
-        self.model.device.check()
+        self.choice.sequence = sequence;
+        self.run(&mut Reading::new(ids, position), Wants::Nothing, Until::stopped(&Cell::new(false))).await
     }
 
     /// The logits `[rows, vocab]` of a pass. Rows of one sequence see those before them.
@@ -89,19 +79,6 @@ impl GpuSession {
         self.record_rows(rows.len()).await?;
         self.write(self.buffers.pass, &Pass::decode(rows).bytes());
         Ok(count)
-    }
-
-    /// Makes the lists for passes of so many rows, where they are not made yet.
-    pub(super) async fn record_rows(&mut self, rows: usize) -> Result<()> {
-        if self.few_rows.get(rows).is_some_and(Option::is_some) {
-            return Ok(());
-        }
-        let model = self.model.clone();
-        let lists = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers).lists_of_rows(rows as u32);
-        let recorded = Lists::compile(&model.device, &lists, &self.table).await?;
-        self.few_rows.resize_with(self.few_rows.len().max(rows + 1), || None);
-        self.few_rows[rows] = Some(recorded);
-        Ok(())
     }
 
     fn submit_rows(&self, count: u32, greedy: bool) {

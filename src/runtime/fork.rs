@@ -7,15 +7,15 @@ use super::gpu_model::SessionPlan;
 #[cfg(target_arch = "wasm32")]
 use super::gpu_session::GpuSession;
 use super::session::{AnySession, Session};
-#[cfg(target_arch = "wasm32")]
-use crate::ErrorCode;
+use crate::Result;
 #[cfg(target_arch = "wasm32")]
 use crate::forward::{Buffers, Room, START_CONTEXT};
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::Copy;
 #[cfg(target_arch = "wasm32")]
 use crate::kernels::spec::Slice;
-use crate::{Error, Result};
+#[cfg(target_arch = "wasm32")]
+use crate::{Error, ErrorCode};
 
 /// Tokens that another session must be ahead by for its cache to be copied: reading so few takes less.
 const WORTH: usize = 32;
@@ -26,9 +26,7 @@ impl Engine {
     /// # Errors
     /// `invalid_argument` while a run is on; `out_of_memory`, `device_lost`.
     pub async fn another(&self, with_cache: bool) -> Result<Self> {
-        if self.run.is_some() {
-            return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
-        }
+        self.check_idle()?;
         Ok(Self {
             session: self.session.another(with_cache).await?,
             tokenizer: self.tokenizer.clone(),
@@ -71,12 +69,12 @@ impl AnySession {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu(session) => Self::Gpu(session.another(with_cache).await?.into()),
             #[cfg(target_arch = "wasm32")]
-            Self::Lane(lane) => Self::Lane(lane.another()?.into()),
+            Self::Lane(lane) => Self::Lane(lane.another(with_cache)?.into()),
             Self::Cpu(session) => Self::Cpu(session.another(with_cache).into()),
         })
     }
 
-    /// Makes room for so many tokens before they are there.
+    /// Makes room for so many tokens before they are there. The caches of the CPU grow by themselves.
     ///
     /// # Errors
     /// `out_of_memory`, `device_lost`.
@@ -85,7 +83,9 @@ impl AnySession {
         match self {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu(session) => session.make_room(tokens).await,
-            _ => Ok(()),
+            #[cfg(target_arch = "wasm32")]
+            Self::Lane(lane) => lane.make_room(tokens).await,
+            Self::Cpu(_) => Ok(()),
         }
     }
 }
@@ -126,16 +126,12 @@ impl GpuSession {
         let (model, device) = (self.model.clone(), &self.model.device);
         let plan = SessionPlan::new(&model, room)?;
         let mut table = model.table.clone();
-        let scope = device.raw.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let made = table.make(device, &plan.specs);
-        let error = scope.pop().await;
-        made?;
-        if error.is_some() {
+        let Some(()) = device.try_make(|| table.make(device, &plan.specs)).await? else {
             let bytes: u64 = plan.specs.iter().map(|spec| spec.bytes).sum();
             let message =
                 format!("the GPU has no room for {bytes} bytes, another session of {} tokens", room.allocated);
             return Err(Error::new(ErrorCode::OutOfMemory, message));
-        }
+        };
         Self::assemble(model, plan, table).await
     }
 }

@@ -141,9 +141,7 @@ impl<S: Session> Engine<S> {
     /// `invalid_argument` while a run is on, for an empty prompt, unknown ids or wrong options; `context_full` where
     /// the prompt leaves no room for an answer.
     pub fn start(&mut self, prompt: Vec<u32>, options: GenerateOptions, now: f64) -> Result<usize> {
-        if self.run.is_some() {
-            return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
-        }
+        self.check_idle()?;
         options.sampling.validate()?;
         let context = self.session.context_length();
         self.check_ids(&prompt)?;
@@ -352,35 +350,29 @@ impl<S: Session> Engine<S> {
         self.cached.truncate(held);
     }
 
-    /// Whether a run is on.
-    pub fn is_running(&self) -> bool {
-        self.run.is_some()
-    }
-
     /// Logits `[ids, vocab]` of forced decoding from an empty cache, handed to `each` a few rows at a time:
-    /// (index of the first row's id, rows).
+    /// (index of the first row's id, rows). False where `stop` was set meanwhile; it is not reset here.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on or for unknown ids; `context_full` where the ids do not fit.
-    pub async fn evaluate(&mut self, ids: &[u32], mut each: impl FnMut(usize, &[f32])) -> Result<()> {
-        if self.run.is_some() {
-            return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
-        }
+    pub async fn evaluate(&mut self, ids: &[u32], mut each: impl FnMut(usize, &[f32])) -> Result<bool> {
+        self.check_idle()?;
         self.check_ids(ids)?;
         let context = self.session.context_length();
         if ids.len() > context {
             let message = format!("{} tokens to evaluate, the context holds {context}", ids.len());
             return Err(Error::new(ErrorCode::ContextFull, message));
         }
+        self.empty();
+        let read = self.session.evaluate(ids, 0, &self.stop, &mut each).await?;
+        self.cached.extend_from_slice(&ids[..read]);
+        Ok(read == ids.len())
+    }
+
+    /// Leaves nothing in the KV cache.
+    fn empty(&mut self) {
         self.cached.clear();
         self.session.rewind(0);
-        for (index, chunk) in ids.chunks(crate::forward::EVALUATE_CHUNK).enumerate() {
-            let position = index * crate::forward::EVALUATE_CHUNK;
-            let logits = self.session.logits_of_all(chunk, position).await?;
-            each(position, &logits);
-        }
-        self.cached.extend_from_slice(ids);
-        Ok(())
     }
 
     /// Forgets the KV cache and any run.
@@ -388,6 +380,13 @@ impl<S: Session> Engine<S> {
         self.run = None;
         self.session.rest();
         self.cached.clear();
+    }
+
+    pub(super) fn check_idle(&self) -> Result<()> {
+        match self.run {
+            Some(_) => Err(Error::invalid_argument("a generation is running: finish or cancel it first")),
+            None => Ok(()),
+        }
     }
 
     fn check_ids(&self, ids: &[u32]) -> Result<()> {
@@ -407,15 +406,13 @@ impl<S: Session> Engine<S> {
 #[cfg(target_arch = "wasm32")]
 impl Engine {
     /// Reads `ids` from an empty cache, and leaves the hidden states behind the last layer in `target`, a buffer of
-    /// `device`: see [`super::GpuSession::hidden_states`].
+    /// `device`: see [`super::GpuSession::hidden_states`]. False where `stop` was set meanwhile; it is not reset here.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on, for unknown ids, and where the model is not on that device; `context_full`
     /// where the ids do not fit.
-    pub async fn hidden_states(&mut self, ids: &[u32], device: &Rc<Device>, target: &Buffer) -> Result<()> {
-        if self.run.is_some() {
-            return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
-        }
+    pub async fn hidden_states(&mut self, ids: &[u32], device: &Rc<Device>, target: &Buffer) -> Result<bool> {
+        self.check_idle()?;
         self.check_ids(ids)?;
         let model = match &self.session {
             AnySession::Gpu(session) => session.model(),
@@ -425,15 +422,14 @@ impl Engine {
         if !Rc::ptr_eq(model.device(), device) {
             return Err(Error::invalid_argument("the model is on another device: load it with the option 'gpu'"));
         }
-        self.cached.clear();
-        self.session.rewind(0);
-        match &mut self.session {
-            AnySession::Gpu(session) => session.hidden_states(ids, 0, target).await?,
-            AnySession::Lane(lane) => lane.hidden_states(ids, target).await?,
-            AnySession::Cpu(_) => {}
-        }
-        self.cached.extend_from_slice(ids);
-        Ok(())
+        self.empty();
+        let read = match &mut self.session {
+            AnySession::Gpu(session) => session.hidden_states(ids, 0, target, &self.stop).await?,
+            AnySession::Lane(lane) => lane.hidden_states(ids, target, &self.stop).await?,
+            AnySession::Cpu(_) => 0,
+        };
+        self.cached.extend_from_slice(&ids[..read]);
+        Ok(read == ids.len())
     }
 }
 

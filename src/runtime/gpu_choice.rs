@@ -1,32 +1,28 @@
-//! How a session on the GPU chooses the tokens of a run, in passes whose layers may be submitted before what chooses.
+//! How a session on the GPU chooses the tokens of a run.
 
-use std::cell::Cell;
-
-use super::gpu_session::{GpuSession, MAX_DEPTH, read_copy};
-use super::queue::Queue;
-use super::session::{FEW, RunIds};
+use super::gpu_model::GpuModel;
+use super::gpu_session::MAX_DEPTH;
+use super::session::{Choosing, RunIds};
 use crate::Result;
-use crate::gpu::{Copy, Part, Ring};
+use crate::gpu::Ring;
 use crate::kernels::pass::Pass;
 use crate::sampler::{Counts, SamplingOptions, count_answer};
+
+/// Passes of several rows in flight whose logits are read, at most: they are large.
+const LOGITS_AHEAD: usize = 4;
 
 /// How the tokens of a run are chosen.
 #[derive(Default)]
 pub(super) struct Choice {
     /// Which cache the tokens of the next passes go to.
     pub sequence: u32,
-    /// The largest logit, whatever came before.
-    pub greedy: bool,
-    /// Some ids have a bias.
-    pub is_biased: bool,
-    /// The logits of each token are read, too.
-    pub wants_logits: bool,
+    pub choosing: Choosing,
     /// Of the token that came out last.
     pub last_logits: Option<Vec<f32>>,
     /// The layers of the next pass are submitted: what chooses a token is not.
     pub started: bool,
     /// Read-backs of logits, made when a run wants the first.
-    logits: Option<Ring>,
+    pub logits: Option<Ring>,
     /// Where there are penalties: of the prompt.
     counts: Option<Counts>,
     /// Tokens of the answer before the next pass that the host writes.
@@ -36,15 +32,8 @@ pub(super) struct Choice {
 impl Choice {
     /// For a run, before any token of it.
     pub fn of_run(self, options: &SamplingOptions, ids: &RunIds) -> Self {
-        Self {
-            // The kernels of sampling alone know suppressed tokens, also with a temperature of 0.
-            greedy: options.is_plain_greedy() && ids.suppressed.is_empty(),
-            is_biased: !ids.biases.is_empty(),
-            wants_logits: ids.logits,
-            logits: self.logits,
-            sequence: self.sequence,
-            ..Self::default()
-        }
+        let choosing = Choosing::of_run(options, ids);
+        Self { choosing, logits: self.logits, sequence: self.sequence, ..Self::default() }
     }
 
     /// Keeps what a recount starts from.
@@ -67,97 +56,17 @@ impl Choice {
         pass
     }
 
+    /// Makes the read-backs of the logits of passes of up to `rows` rows.
+    pub fn prepare_logits(&mut self, model: &GpuModel, rows: usize) -> Result<()> {
+        if self.logits.is_none() {
+            let depth = if rows > 1 { LOGITS_AHEAD } else { MAX_DEPTH };
+            self.logits = Some(Ring::new(&model.device, depth, (rows * model.config.vocab * 4) as u64)?);
+        }
+        Ok(())
+    }
+
     /// Bytes of read-backs.
     pub fn bytes(&self) -> u64 {
         self.logits.as_ref().map_or(0, Ring::bytes)
-    }
-}
-
-impl GpuSession {
-    /// Drops what is in flight.
-    pub(super) fn discard(&mut self) {
-        self.ring.discard();
-        self.waiting = None;
-        self.choice.logits.iter_mut().for_each(Ring::discard);
-        self.choice.started = false;
-    }
-
-    /// See [`Session::read`](super::Session::read).
-    pub(super) async fn read_ids(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        self.discard();
-        if self.choice.wants_logits && self.choice.logits.is_none() {
-            let bytes = self.model.config.vocab as u64 * 4;
-            self.choice.logits = Some(Ring::new(&self.model.device, MAX_DEPTH, bytes)?);
-        }
-        self.make_room(position + ids.len()).await?;
-        self.start_states(position);
-        let (many, few) = ids.split_at(if ids.len() <= FEW { 0 } else { ids.len() - 1 });
-        let mut queue = Queue::new(&self.model);
-        let mut done = 0;
-        for chunk in many.chunks(self.model.chunk()) {
-            self.model.ensure_rows(chunk).await?;
-            if !self.chunk(chunk, position + done, false, &mut queue, stop).await? {
-                break;
-            }
-            done += chunk.len();
-            self.keep_states();
-            if stop.get() {
-                break;
-            }
-        }
-        if done == many.len() && !(stop.get() && done > 0) {
-            self.model.ensure_rows(few).await?;
-            for id in few {
-                self.write_pass(&[*id], position + done);
-                self.model.device.submit([Part::from(&self.lists.decode)], 1, None);
-                done += 1;
-            }
-            self.moved(Some(position + done));
-            self.choice.started = true;
-        }
-        self.model.device.check()?;
-        Ok(done)
-    }
-
-    /// Submits the pass of one token whose row is in the pass already, as far as it is not, and the read of the next
-    /// one. False where [`MAX_DEPTH`] tokens are in flight.
-    pub(super) fn submit_one(&mut self) -> bool {
-        let Some(read) = self.ring.reserve() else { return false };
-        let layers = (!self.choice.started).then_some(&self.lists.decode).into_iter().map(Part::from);
-        let choosing = self.lists.choosing(self.choice.greedy, self.choice.is_biased).map(Part::from);
-        let copy = read_copy(self.table.get(self.buffers.pass.buffer), &read);
-        let device = &self.model.device;
-        let wants_logits = self.choice.wants_logits;
-        let logits = self.choice.logits.as_mut().filter(|_| wants_logits).and_then(Ring::reserve);
-        match &logits {
-            Some(logits) => {
-                let (source, target) = (self.buffers.logits, logits.buffer());
-                let source_offset = source.offset;
-                let source = self.table.get(source.buffer);
-                // Bias and penalties change the logits in place.
-                let raw = Copy { source, source_offset, target, offset: 0, bytes: target.size() };
-                device.submit(layers, 1, Some(&raw));
-                device.submit(choosing, 1, Some(&copy));
-            }
-            None => device.submit(layers.chain(choosing), 1, Some(&copy)),
-        }
-        if let Some((ring, logits)) = self.choice.logits.as_mut().zip(logits) {
-            ring.submitted(logits);
-        }
-        self.ring.submitted(read);
-        self.choice.started = false;
-        true
-    }
-
-    /// The logits of the oldest token in flight, where the run wants them.
-    pub(super) async fn read_logits(&mut self) -> Result<()> {
-        if !self.choice.wants_logits {
-            return Ok(());
-        }
-        if let Some(ring) = &mut self.choice.logits {
-            let bytes = ring.next(&self.model.device).await?;
-            self.choice.last_logits = bytes.map(|bytes| bytemuck::pod_collect_to_vec(&bytes));
-        }
-        Ok(())
     }
 }

@@ -2,77 +2,74 @@
 
 use std::cell::Cell;
 
+use super::gpu_model::GpuModel;
 use super::gpu_session::GpuSession;
-use super::queue::{Queue, Work};
+use super::pass::{Reading, Until};
+use super::scheduler::Wants;
 use super::session::Session;
 use crate::forward::{EVALUATE_CHUNK, Forward};
-use crate::gpu::{Buffer, CommandList, Copy};
+use crate::gpu::{Buffer, CommandList};
 use crate::kernels::caps::Precision;
 use crate::kernels::spec::BufferId;
 use crate::{Error, ErrorCode, Result};
 
-/// Made at the first call of [`GpuSession::evaluate`].
+/// Made at the first call of [`Session::evaluate`].
 pub(super) struct Evaluation {
     /// Prefill without rounding, where the model's own rounds.
     pub exact: Option<CommandList>,
     pub head: CommandList,
 }
 
+impl GpuModel {
+    /// Refuses a target that is too small, and ids that do not fit the context.
+    pub(super) fn check_hidden(&self, reading: &Reading, context: usize, target: &Buffer) -> Result<()> {
+        let count = reading.ids.len();
+        let bytes = count as u64 * self.config.hidden as u64 * 4;
+        if bytes > target.size() {
+            let message = format!("hidden states of {count} tokens take {bytes} bytes, found {}", target.size());
+            return Err(Error::invalid_argument(message));
+        }
+        if reading.end() > context {
+            let message = format!("{count} tokens at {}, the context holds {context}", reading.position);
+            return Err(Error::new(ErrorCode::ContextFull, message));
+        }
+        Ok(())
+    }
+}
+
 impl GpuSession {
     /// The hidden states of `ids` at `position` and after: what the last layer leaves in the residual stream, before
     /// the output norm. They go to `target`, `[ids, hidden]` f32, on the GPU: a buffer of the model's device, such as
-    /// that of a tensor. The KV cache then holds the ids.
+    /// that of a tensor. Returns how many of the ids the KV cache then holds: fewer where `stop` was set meanwhile.
     ///
     /// # Errors
     /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
-    pub async fn hidden_states(&mut self, ids: &[u32], position: usize, target: &Buffer) -> Result<()> {
-        let row = self.model.config.hidden as u64 * 4;
-        let bytes = ids.len() as u64 * row;
-        if bytes > target.size() {
-            let message = format!("hidden states of {} tokens take {bytes} bytes, found {}", ids.len(), target.size());
-            return Err(Error::invalid_argument(message));
-        }
-        if position + ids.len() > self.context_length() {
-            let message = format!("{} tokens at {position}, the context holds {}", ids.len(), self.context_length());
-            return Err(Error::new(ErrorCode::ContextFull, message));
-        }
-        self.make_room(position + ids.len()).await?;
-        let mut queue = Queue::new(&self.model);
-        let most = self.model.chunk();
-        for (index, chunk) in ids.chunks(most).enumerate() {
-            let first = index * most;
-            self.model.ensure_rows(chunk).await?;
-            self.write_pass(chunk, position + first);
-            let source = self.buffers.places.head.of(self.model.program.residual()).slice;
-            let copy = Copy {
-                source: self.table.get(source.buffer),
-                source_offset: source.offset,
-                target,
-                offset: first as u64 * row,
-                bytes: chunk.len() as u64 * row,
-            };
-            let work = Work { layers: &self.lists.prefill, then: &[], tokens: chunk.len(), copy: Some(copy) };
-            queue.run(work, &Cell::new(false)).await;
-        }
-        self.moved(Some(position + ids.len()));
-        self.model.device.check()
+    pub async fn hidden_states(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        target: &Buffer,
+        stop: &Cell<bool>,
+    ) -> Result<usize> {
+        let mut reading = Reading::new(ids, position);
+        self.model.check_hidden(&reading, self.context_length(), target)?;
+        self.run(&mut reading, Wants::Hidden(target), Until::stopped(stop)).await?;
+        Ok(reading.done)
     }
 
-    /// Logits `[ids, vocab]`, without rounding of activations: see [`Session::logits_of_all`].
-    pub(super) async fn evaluate(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        self.make_room(position + ids.len()).await?;
+    /// Makes the lists and the buffer for logits of every token.
+    pub(super) fn prepare_evaluation(&mut self) -> Result<()> {
         let logits = self.all_logits()?;
         if self.evaluation.is_none() {
             self.evaluation = Some(self.record_evaluation(logits)?);
         }
-        self.model.ensure_rows(ids).await?;
-        self.moved(Some(position + ids.len()));
-        let Some(evaluation) = &self.evaluation else { return Ok(Vec::new()) };
-        self.write_pass(ids, position);
-        let layers = evaluation.exact.as_ref().unwrap_or(&self.lists.prefill);
-        let work = Work { layers, then: &[&evaluation.head], tokens: ids.len(), copy: None };
-        Queue::new(&self.model).run(work, &Cell::new(false)).await;
-        let bytes = (ids.len() * self.model.config.vocab * 4) as u64;
+        Ok(())
+    }
+
+    /// The logits `[rows, vocab]` of the last pass.
+    pub(super) async fn read_all_logits(&self, rows: usize) -> Result<Vec<f32>> {
+        let Some(logits) = self.all_logits else { return Ok(Vec::new()) };
+        let bytes = (rows * self.model.config.vocab * 4) as u64;
         let bytes = self.model.device.read(self.table.get(logits), 0, bytes).await?;
         Ok(bytemuck::pod_collect_to_vec(&bytes))
     }

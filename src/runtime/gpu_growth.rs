@@ -37,12 +37,8 @@ impl GpuSession {
     async fn make_caches(&self, growth: &Growth) -> Result<Option<BufferTable>> {
         let device = &self.model.device;
         let mut table = self.table.clone();
-        // The scope is closed before anything else can happen on the device.
-        let scope = device.raw.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let made = table.make(device, &growth.specs);
-        let error = scope.pop().await;
-        made?;
-        Ok(error.is_none().then_some(table))
+        let made = device.try_make(|| table.make(device, &growth.specs)).await?;
+        Ok(made.map(|()| table))
     }
 
     /// Goes over to the new caches.

@@ -8,13 +8,14 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::gpu_model::GpuModel;
-use super::gpu_session::{GpuSession, read_copy};
-use super::lanes::{Choosing, Lane, Lanes};
-use super::queue::Queue;
-use super::session::{RunIds, Session, Token};
+use super::gpu_session::GpuSession;
+use super::lanes::{Lane, Lanes};
+use super::pass::{Reading, Until};
+use super::scheduler::{Received, Wants};
+use super::session::{Choosing, RunIds, Session, Token};
 use super::turns::{Turn, Turns};
-use crate::forward::{CHUNK, Room, SampleBuffers};
-use crate::gpu::{Buffer, Copy, Part, Ring};
+use crate::forward::{Room, SampleBuffers};
+use crate::gpu::Buffer;
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
@@ -24,9 +25,6 @@ use crate::kernels::spec::Slice;
 use crate::model::ModelConfig;
 use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
 use crate::{Error, ErrorCode, Result};
-
-/// Passes in flight whose logits are read, at most: they are large.
-const LOGITS_AHEAD: usize = 4;
 
 /// A session that has a sequence of a session on the GPU to itself.
 pub struct GpuLane {
@@ -48,8 +46,6 @@ struct Shared {
     turns: Turns,
     /// For who has the turn.
     session: RefCell<GpuSession>,
-    /// Read-backs of logits, made when a run wants the first.
-    logits: RefCell<Option<Ring>>,
     lanes: RefCell<Lanes>,
     /// Lanes that have an owner.
     taken: Cell<usize>,
@@ -65,18 +61,20 @@ impl GpuLane {
         let shared = Shared {
             turns: Turns::default(),
             session: session.into(),
-            logits: RefCell::default(),
             lanes: Lanes::new(room.sequences, room.context).into(),
             taken: Cell::new(1),
         };
         Self { shared: shared.into(), number: 0, model, room, sample, rewindable, counts: None, last_logits: None }
     }
 
-    /// The next lane that has no owner.
+    /// The next lane that has no owner: an empty one.
     ///
     /// # Errors
-    /// `invalid_argument` where there is none.
-    pub fn another(&self) -> Result<Self> {
+    /// `invalid_argument` where there is none, and with `with_cache`: what a lane has read is not copied to another.
+    pub fn another(&self, with_cache: bool) -> Result<Self> {
+        if with_cache {
+            return Err(Error::invalid_argument("a session that shares passes with others cannot be copied"));
+        }
         let (number, count) = (self.shared.taken.get(), self.lanes());
         if number >= count {
             return Err(Error::invalid_argument(format!("the model runs {count} requests at once")));
@@ -105,11 +103,18 @@ impl GpuLane {
     ///
     /// # Errors
     /// Those of that.
+    pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer, stop: &Cell<bool>) -> Result<usize> {
+        let mut reading = Reading::new(ids, 0);
+        self.model.check_hidden(&reading, self.room.context, target)?;
+        self.run(&mut reading, Wants::Hidden(target), stop).await?;
+        Ok(reading.done)
+    }
+
+    /// Makes room for so many positions of each lane before they are there.
     #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer) -> Result<()> {
+    pub(super) async fn make_room(&self, positions: usize) -> Result<()> {
         let _turn = self.turn().await?;
-        self.state(|lane| lane.has_read(ids.len()));
-        self.shared.session.borrow_mut().hidden_states(ids, 0, target).await
+        self.shared.session.borrow_mut().make_room(positions).await
     }
 
     fn state<T>(&self, change: impl FnOnce(&mut Lane) -> T) -> T {
@@ -129,40 +134,42 @@ impl GpuLane {
         Ok(turn)
     }
 
-    /// Reads `ids` but for the last, which is the lane's next row. As [`Session::feed`].
+    /// Runs `reading` in turns of this lane, until it is done or `stop` is set. Where other lanes wait, they have
+    /// their turn after each pass.
     #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    async fn fill(&self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        let Some((&token, many)) = ids.split_last() else { return Ok(0) };
-        let mut done = 0;
+    async fn run(&self, reading: &mut Reading<'_>, mut wants: Wants<'_>, stop: &Cell<bool>) -> Result<()> {
+        let pause = || self.shared.turns.are_wanted();
         loop {
             let _turn = self.turn().await?;
             let mut session = self.shared.session.borrow_mut();
-            session.make_room(position + ids.len()).await?;
-            let mut queue = Queue::new(&self.model);
-            while done < many.len() {
-                let chunk = &many[done..many.len().min(done + CHUNK)];
-                self.state(|lane| lane.written = lane.written.max(position + done + chunk.len()));
-                if !session.chunk(chunk, position + done, false, &mut queue, stop).await? || stop.get() {
-                    return Ok(done);
-                }
-                done += chunk.len();
-                self.state(|lane| lane.has_read(position + done));
-                if self.shared.turns.are_wanted() {
-                    queue.finish().await;
-                    break;
-                }
-            }
-            let checked = self.model.device().check();
-            self.shared.told(&mut session, checked)?;
-            if done == many.len() {
-                self.state(|lane| {
-                    let position = (position + done) as u32;
-                    lane.next = Sequence { token, position, ..lane.next };
-                    lane.is_on = true;
-                });
-                return Ok(ids.len());
+            session.make_room(reading.end()).await?;
+            let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
+            self.state(|lane| {
+                lane.has_read(reading.next());
+                // A pass that was left half-way has written some of its rows.
+                let end = if reading.ids.is_empty() { 0 } else { session.next.get() };
+                lane.written = lane.written.max(end);
+            });
+            self.shared.told(&mut session, outcome)?;
+            if reading.is_done() || stop.get() {
+                return Ok(());
             }
         }
+    }
+
+    /// Reads `ids` but for the last, which is the lane's next row. As [`Session::feed`].
+    async fn fill(&self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        let Some((&token, many)) = ids.split_last() else { return Ok(0) };
+        let mut reading = Reading::new(many, position);
+        self.run(&mut reading, Wants::Nothing, stop).await?;
+        if !reading.is_done() || stop.get() {
+            return Ok(reading.done);
+        }
+        self.state(|lane| {
+            lane.next = Sequence { token, position: reading.end() as u32, ..lane.next };
+            lane.is_on = true;
+        });
+        Ok(ids.len())
     }
 
     fn take(&mut self) -> Result<Option<Token>> {
@@ -185,7 +192,6 @@ impl Shared {
     fn told<T>(&self, session: &mut GpuSession, outcome: Result<T>) -> Result<T> {
         let failed = |error: &Error| {
             session.discard();
-            self.logits.borrow_mut().iter_mut().for_each(Ring::discard);
             let mut lanes = self.lanes.borrow_mut();
             lanes.fail(error, 0);
             lanes.leave_pass();
@@ -202,17 +208,10 @@ impl Shared {
     }
 
     /// Hands out the tokens of the oldest pass in flight.
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     async fn receive(&self, session: &mut GpuSession) -> Result<()> {
-        let device = session.model.device.clone();
-        let logits = match &mut *self.logits.borrow_mut() {
-            Some(ring) => ring.next(&device).await?,
-            None => None,
-        };
-        let Some(bytes) = session.ring.next(&device).await? else { return Ok(()) };
-        let header: Header = bytemuck::pod_read_unaligned(&bytes);
+        let Some(Received { header, logits }) = session.receive().await? else { return Ok(()) };
+        let header: Header = bytemuck::pod_read_unaligned(&header);
         let mut lanes = self.lanes.borrow_mut();
-        let logits: Option<Vec<f32>> = logits.map(|bytes| bytemuck::pod_collect_to_vec(&bytes));
         let used = lanes.rows() * session.model.config.vocab;
         lanes.received(&header, logits.as_ref().map(|all| &all[..used]));
         Ok(())
@@ -267,37 +266,15 @@ impl Shared {
     /// Submits a pass over the rows that the GPU has; false where no more may be in flight.
     fn submit(&self, session: &mut GpuSession) -> Result<bool> {
         let mut lanes = self.lanes.borrow_mut();
-        let (rows, Choosing { greedy, biased, logits: wants_logits }) = (lanes.rows(), lanes.choosing());
-        let mut ring = self.logits.borrow_mut();
-        let bytes = (rows * session.model.config.vocab * 4) as u64;
-        if wants_logits && ring.is_none() {
-            let most = session.buffers.room.rows as u64 * bytes / rows as u64;
-            *ring = Some(Ring::new(&session.model.device, LOGITS_AHEAD, most)?);
+        let choosing = lanes.choosing();
+        if choosing.logits {
+            session.choice.prepare_logits(&session.model, session.buffers.room.rows)?;
         }
-        let ring = ring.as_mut().filter(|_| wants_logits);
-        if ring.as_ref().is_some_and(|ring| ring.in_flight() == LOGITS_AHEAD) {
-            return Ok(false);
+        let submitted = session.submit_decode(lanes.rows(), choosing);
+        if submitted {
+            lanes.submitted();
         }
-        let Some(read) = session.ring.reserve() else { return Ok(false) };
-        let GpuSession { model, table, buffers, few_rows, .. } = &*session;
-        let lists = few_rows.get(rows).and_then(Option::as_ref).unwrap_or(&session.lists);
-        let decode = &lists.decode;
-        let choosing = lists.choosing(greedy, biased).map(Part::from);
-        let copy = read_copy(table.get(buffers.pass.buffer), &read);
-        match ring.and_then(|ring| Some((ring.reserve()?, ring))) {
-            Some((raw, ring)) => {
-                // Bias and penalties change the logits in place.
-                let (source, source_offset) = (table.get(buffers.logits.buffer), buffers.logits.offset);
-                let copied = Copy { source, source_offset, target: raw.buffer(), offset: 0, bytes };
-                model.device.submit([Part::from(decode)], rows as u32, Some(&copied));
-                model.device.submit(choosing, rows as u32, Some(&copy));
-                ring.submitted(raw);
-            }
-            None => model.device.submit([Part::from(decode)].into_iter().chain(choosing), rows as u32, Some(&copy)),
-        }
-        session.ring.submitted(read);
-        lanes.submitted();
-        Ok(true)
+        Ok(submitted)
     }
 }
 
@@ -316,10 +293,9 @@ impl Session for GpuLane {
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
         let vocab = self.model.config.vocab;
-        // The kernels of sampling alone know suppressed tokens, also with a temperature of 0.
-        let greedy = options.is_plain_greedy() && ids.suppressed.is_empty();
+        let choosing = Choosing::of_run(options, ids);
         self.state(|lane| {
-            lane.choosing = Some(Choosing { greedy, biased: !ids.biases.is_empty(), logits: ids.logits });
+            lane.choosing = Some(choosing);
             lane.ends = ids.ends.to_vec();
             lane.next.steps = 0;
             lane.is_masked = false;
@@ -328,7 +304,7 @@ impl Session for GpuLane {
         self.write(self.sample.options, size_of::<Options>(), bytemuck::bytes_of(&Options::from(options)));
         self.write(self.sample.biases, logit_bias::WORDS * 4, bytemuck::cast_slice(&logit_bias::words(ids.biases)));
         self.write(self.sample.mask, mask_words(vocab as u32) * 4, &0u32.to_le_bytes());
-        let counts = (!greedy).then(|| counts_of_prompt(vocab, prompt, ids.suppressed));
+        let counts = (!choosing.greedy).then(|| counts_of_prompt(vocab, prompt, ids.suppressed));
         if let Some(counts) = &counts {
             self.write(self.sample.counts, vocab * 4, bytemuck::cast_slice(counts));
         }
@@ -430,10 +406,15 @@ impl Session for GpuLane {
         self.shared.lanes.borrow_mut().rest(self.number)
     }
 
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        let _turn = self.turn().await?;
-        self.state(|lane| lane.has_read(position + ids.len()));
-        self.shared.session.borrow_mut().evaluate(ids, position).await
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize> {
+        let mut reading = Reading::new(ids, position);
+        self.run(&mut reading, Wants::Logits(each), stop).await?;
+        Ok(reading.done)
     }
 }

@@ -9,9 +9,11 @@ use super::gpu_evaluation::Evaluation;
 use super::gpu_model::{GpuModel, SessionPlan};
 use super::lists::Lists;
 use super::pace::MIN_TOKENS;
-use super::queue::{Queue, Work};
+use super::pass::{Reading, Until};
+use super::queue::Queue;
+use super::scheduler::{Received, Wants};
 use super::session::{RunIds, Session, Token};
-use crate::forward::{Buffers, CHUNK, MAX_STOPS, Room};
+use crate::forward::{Buffers, CHUNK, Forward, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
@@ -34,7 +36,7 @@ pub struct GpuSession {
     pub(super) buffers: Buffers,
     pub(super) lists: Lists,
     pub(super) evaluation: Option<Evaluation>,
-    /// `[EVALUATE_CHUNK, vocab]`, made at the first call of [`Session::logits_of_all`].
+    /// `[EVALUATE_CHUNK, vocab]`, made at the first call of [`Session::evaluate`].
     pub(super) all_logits: Option<BufferId>,
     pub(super) ring: Ring,
     pub(super) choice: Choice,
@@ -153,37 +155,6 @@ impl GpuSession {
         self.model.device.check()
     }
 
-    /// Submits the layers over `ids` at `position`; where `choose`, then the head, sampling and the read of the token.
-    /// False where `stop` was set before all was submitted.
-    pub(super) async fn chunk(
-        &mut self,
-        ids: &[u32],
-        position: usize,
-        choose: bool,
-        queue: &mut Queue,
-        stop: &Cell<bool>,
-    ) -> Result<bool> {
-        self.advance_to(position + ids.len());
-        let Self { lists, ring, table, buffers, choice, .. } = self;
-        let read = if choose { Some(ring.reserve().ok_or_else(no_read_back)?) } else { None };
-        let copy = read.as_ref().map(|read| read_copy(table.get(buffers.pass.buffer), read));
-        let then: Vec<&CommandList> = match choose {
-            true => std::iter::once(&lists.head).chain(lists.choosing(choice.greedy, choice.is_biased)).collect(),
-            false => Vec::new(),
-        };
-        write(queue.device(), table, buffers.pass, &choice.pass(ids, position).bytes());
-        let work = Work { layers: &lists.prefill, then: &then, tokens: ids.len(), copy };
-        let done = queue.run(work, stop).await;
-        self.moved(done.then_some(position + ids.len()));
-        let ring = &mut self.ring;
-        match read {
-            Some(read) if done => ring.submitted(read),
-            Some(read) => ring.release(read),
-            None => {}
-        }
-        Ok(done)
-    }
-
     /// The token of a read-back; `None` where its sequence waits. One that ends the run leaves the states where they
     /// are, whatever is in flight.
     fn token(&mut self, bytes: &[u8]) -> Option<Token> {
@@ -217,6 +188,19 @@ impl GpuSession {
             }
         }
         self.model.device.check()
+    }
+
+    /// Makes the lists for passes of `rows` rows, where they are not made yet.
+    pub(super) async fn record_rows(&mut self, rows: usize) -> Result<()> {
+        if self.few_rows.get(rows).is_some_and(Option::is_some) {
+            return Ok(());
+        }
+        let model = self.model.clone();
+        let lists = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers).lists_of_rows(rows as u32);
+        let recorded = Lists::compile(&model.device, &lists, &self.table).await?;
+        self.few_rows.resize_with(self.few_rows.len().max(rows + 1), || None);
+        self.few_rows[rows] = Some(recorded);
+        Ok(())
     }
 
     /// Drops the lists that are made on demand: the buffers have changed.
@@ -272,13 +256,13 @@ impl Session for GpuSession {
         let sample = self.buffers.sample;
         self.write(sample.stops, bytemuck::cast_slice(&words));
         self.choice = std::mem::take(&mut self.choice).of_run(options, ids);
-        if !self.choice.greedy {
+        if !self.choice.choosing.greedy {
             self.write(sample.options, bytemuck::bytes_of(&crate::kernels::sample::Options::from(options)));
             let counts = counts_of_prompt(self.model.config.vocab, prompt, ids.suppressed);
             self.write(sample.counts, bytemuck::cast_slice(&counts));
             self.choice.keep_counts(options, counts);
         }
-        if self.choice.is_biased {
+        if self.choice.choosing.biased {
             self.write(sample.biases, bytemuck::cast_slice(&logit_bias::words(ids.biases)));
         }
         self.allow(None);
@@ -295,54 +279,20 @@ impl Session for GpuSession {
         self.rewind_states(0)
     }
 
-    /// In chunks of [`CHUNK`], each in one submit or more.
-    ///
-    /// Where prefill rounds, the last id takes the path of decode, so that nothing is rounded in its own logits; where
-    /// there are recurrent states too, so that there is a checkpoint before it: the same prompt starts from there
-    /// again.
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        if self.choice.wants_logits {
-            let read = self.read(ids, position, stop).await?;
-            if self.choice.started {
-                self.step()?;
-            }
-            return Ok(read);
+        let wants = if self.choice.choosing.logits { Wants::TokenLater } else { Wants::Token };
+        let mut reading = Reading::new(ids, position);
+        self.run(&mut reading, wants, Until::stopped(stop)).await?;
+        if self.choice.started {
+            self.step()?;
         }
-        self.discard();
-        self.make_room(position + ids.len()).await?;
-        let by_decode = usize::from(self.rounds() || ids.len() == 1 || self.checkpoints.is_some());
-        self.start_states(position);
-        let (many, one) = ids.split_at(ids.len() - by_decode);
-        let mut queue = Queue::new(&self.model);
-        let mut done = 0;
-        for chunk in many.chunks(self.model.chunk()) {
-            self.model.ensure_rows(chunk).await?;
-            let choose = done + chunk.len() == ids.len();
-            if !self.chunk(chunk, position + done, choose, &mut queue, stop).await? {
-                break;
-            }
-            done += chunk.len();
-            self.keep_states();
-            if stop.get() {
-                break;
-            }
-        }
-        if !one.is_empty() && done == many.len() && !(stop.get() && done > 0) {
-            self.keep_states();
-            self.model.ensure_rows(one).await?;
-            self.write_pass(one, position + done);
-            if !self.submit_one() {
-                return Err(no_read_back());
-            }
-            done += 1;
-            self.moved(Some(position + done));
-        }
-        self.model.device.check()?;
-        Ok(done)
+        Ok(reading.done)
     }
 
     async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        self.read_ids(ids, position, stop).await
+        let mut reading = Reading::new(ids, position);
+        self.run(&mut reading, Wants::TokenLater, Until::stopped(stop)).await?;
+        Ok(reading.done)
     }
 
     fn resume(&mut self, answer: &[u32], recount: bool) {
@@ -376,7 +326,7 @@ impl Session for GpuSession {
     fn step(&mut self) -> Result<bool> {
         let started = self.choice.started;
         self.wants_room = !started && self.waiting.is_none() && self.is_full();
-        let submitted = self.waiting.is_none() && !self.wants_room && self.submit_one();
+        let submitted = self.waiting.is_none() && !self.wants_room && self.submit_decode(1, self.choice.choosing);
         if submitted && !started {
             self.advance_to(self.next.get() + 1);
             self.moved(Some(self.next.get()));
@@ -405,9 +355,9 @@ impl Session for GpuSession {
             if let Some(sequence) = self.waiting.take() {
                 self.go_on(sequence).await?;
             }
-            self.read_logits().await?;
-            let Some(bytes) = self.ring.next(&self.model.device).await? else { return Ok(None) };
-            let token = self.token(&bytes);
+            let Some(Received { header, logits }) = self.receive().await? else { return Ok(None) };
+            self.choice.last_logits = logits;
+            let token = self.token(&header);
             if token.is_some() {
                 return Ok(token);
             }
@@ -416,15 +366,23 @@ impl Session for GpuSession {
 
     /// With logits a token is always waited for: there are two reads of it.
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
-        if self.waiting.is_some() || self.choice.wants_logits {
+        if self.waiting.is_some() || self.choice.choosing.logits {
             return Ok(None);
         }
         let bytes = self.ring.next_if_ready(&self.model.device)?;
         Ok(bytes.and_then(|bytes| self.token(&bytes)))
     }
 
-    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        self.evaluate(ids, position).await
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize> {
+        let mut reading = Reading::new(ids, position);
+        self.run(&mut reading, Wants::Logits(each), Until::stopped(stop)).await?;
+        Ok(reading.done)
     }
 }
 

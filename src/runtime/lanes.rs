@@ -6,24 +6,13 @@
 
 use std::collections::VecDeque;
 
-use super::session::Token;
+use super::session::{Choosing, Token};
 use crate::Error;
 use crate::kernels::pass::{Header, Pass, Row, Sequence};
 use crate::kernels::spec::Slice;
 
 /// Tokens of a lane that nobody has asked for yet, at most: passes go on without it then.
 const MOST_AHEAD: usize = 32;
-
-/// What choosing the tokens of a pass takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choosing {
-    /// The largest logits.
-    pub greedy: bool,
-    /// There are biases.
-    pub biased: bool,
-    /// The logits are wanted, too.
-    pub logits: bool,
-}
 
 /// A token and, where they are wanted, the logits that it was chosen from.
 pub type Drawn = (Token, Option<Vec<f32>>);

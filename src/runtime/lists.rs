@@ -1,5 +1,6 @@
 //! The command lists of a session.
 
+use super::session::Choosing;
 use crate::Result;
 use crate::forward;
 use crate::gpu::{BufferTable, CommandList, Device};
@@ -45,8 +46,8 @@ impl Lists {
     }
 
     /// What chooses a token from the logits.
-    pub fn choosing(&self, greedy: bool, is_biased: bool) -> impl Iterator<Item = &CommandList> {
-        let sampling = if greedy { &self.greedy } else { &self.sample };
-        is_biased.then_some(&self.bias).into_iter().chain([sampling])
+    pub fn choosing(&self, choosing: Choosing) -> impl Iterator<Item = &CommandList> {
+        let sampling = if choosing.greedy { &self.greedy } else { &self.sample };
+        choosing.biased.then_some(&self.bias).into_iter().chain([sampling])
     }
 }

@@ -8,7 +8,7 @@ mod cpu;
 mod embed;
 #[cfg(target_arch = "wasm32")]
 mod embedder;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", feature = "harness"))]
 mod few_rows;
 mod fork;
 mod generate;
@@ -36,6 +36,8 @@ mod lists;
 mod logprobs;
 #[cfg(any(target_arch = "wasm32", test))]
 mod pace;
+#[cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "the GPU's passes use all of it"))]
+mod pass;
 #[cfg(target_arch = "wasm32")]
 mod queue;
 mod recovery;
@@ -43,6 +45,8 @@ mod recovery;
 mod regions;
 #[cfg(target_arch = "wasm32")]
 mod row_cache;
+#[cfg(target_arch = "wasm32")]
+mod scheduler;
 #[cfg(target_arch = "wasm32")]
 mod self_check;
 mod session;

@@ -34,6 +34,28 @@ pub struct RunIds<'a> {
     pub logits: bool,
 }
 
+/// What choosing the tokens of a pass takes.
+#[cfg(any(target_arch = "wasm32", test))]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Choosing {
+    /// The largest logits, whatever came before.
+    pub greedy: bool,
+    /// There are biases.
+    pub biased: bool,
+    /// The logits are wanted, too.
+    pub logits: bool,
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Choosing {
+    /// For the tokens of a run.
+    pub fn of_run(options: &SamplingOptions, ids: &RunIds) -> Self {
+        // The kernels of sampling alone know suppressed tokens, also with a temperature of 0.
+        let greedy = options.is_plain_greedy() && ids.suppressed.is_empty();
+        Self { greedy, biased: !ids.biases.is_empty(), logits: ids.logits }
+    }
+}
+
 /// The id that sampling returns where every logit is NaN. The shaders write the same.
 pub const NO_TOKEN: u32 = u32::MAX;
 
@@ -101,8 +123,16 @@ pub trait Session {
         usize::MAX
     }
 
-    /// Logits `[ids, vocab]` of up to [`crate::forward::EVALUATE_CHUNK`] ids at `position` and after.
-    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>>;
+    /// Logits `[rows, vocab]` of `ids` at `position` and after, handed to `each` a few rows at a time: (index of the
+    /// first row's id, rows). Activations are not rounded. Returns how many of the ids are in the cache: fewer where
+    /// `stop` was set meanwhile.
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize>;
 }
 
 /// A session on either device: chosen when the model is loaded.
@@ -210,7 +240,13 @@ impl Session for AnySession {
         either!(self, session => session.rest())
     }
 
-    async fn logits_of_all(&mut self, ids: &[u32], position: usize) -> Result<Vec<f32>> {
-        either!(self, session => session.logits_of_all(ids, position).await)
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize> {
+        either!(self, session => session.evaluate(ids, position, stop, each).await)
     }
 }

@@ -216,23 +216,21 @@ impl WasmModel {
 
     /// Forced decoding: per position the most likely id, and the log-probability of the id that follows. `logits` is
     /// filled with all logits, `[ids, vocab]`; the caller allocates it, because an allocation that fails here would
-    /// be an exception inside WebAssembly.
+    /// be an exception inside WebAssembly. `undefined` where it was cancelled.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn evaluate(&self, ids: Vec<u32>, logits: Option<Float32Array>) -> Promise {
         let engine = self.engine.clone();
+        self.stop.set(false);
         promise(async move { evaluation(&mut *borrow(&engine)?, &ids, logits).await })
     }
 
-    /// Reads `ids` and leaves the hidden states behind the last layer in a tensor `[ids, hidden]` of `tensors`.
+    /// Reads `ids` and leaves the hidden states behind the last layer in a tensor `[ids, hidden]` of `tensors`;
+    /// `undefined` where it was cancelled.
     #[wasm_bindgen(js_name = hiddenStates)]
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub async fn hidden_states(&self, ids: Vec<u32>, tensors: &TensorEngine) -> Result<JsValue, JsValue> {
-        let engine = self.engine.clone();
-        let mut engine = borrow(&engine)?;
-        let shape = [ids.len() as u32, engine.session.config().hidden as u32];
-        let target = tensors.output(&shape).map_err(to_js)?;
-        let outcome = engine.hidden_states(&ids, &target.device, &target.buffer).await;
-        tensors.filled(target, outcome)
+    pub fn hidden_states(&self, ids: Vec<u32>, tensors: &TensorEngine) -> Promise {
+        let (engine, tensors) = (self.engine.clone(), tensors.clone());
+        self.stop.set(false);
+        promise(async move { hidden_states(&mut *borrow(&engine)?, &ids, &tensors).await })
     }
 
     /// The vectors of inputs, one after the other in `ids`, of these lengths: `[inputs, dimensions]`; `undefined` where
@@ -336,6 +334,14 @@ pub(super) fn borrow_embedder(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Emb
     })
 }
 
+/// What [`WasmModel::hidden_states`] gives.
+async fn hidden_states(engine: &mut Engine, ids: &[u32], tensors: &TensorEngine) -> Result<JsValue, JsValue> {
+    let shape = [ids.len() as u32, engine.session.config().hidden as u32];
+    let target = tensors.output(&shape).map_err(to_js)?;
+    let outcome = engine.hidden_states(ids, &target.device, &target.buffer).await;
+    tensors.filled(target, outcome)
+}
+
 /// What [`WasmModel::evaluate`] gives.
 async fn evaluation(engine: &mut Engine, ids: &[u32], logits: Option<Float32Array>) -> Result<JsValue, JsValue> {
     let vocab = engine.session.config().vocab;
@@ -355,7 +361,9 @@ async fn evaluation(engine: &mut Engine, ids: &[u32], logits: Option<Float32Arra
             }
         }
     };
-    engine.evaluate(ids, each).await.map_err(to_js)?;
+    if !engine.evaluate(ids, each).await.map_err(to_js)? {
+        return Ok(JsValue::UNDEFINED);
+    }
     let made = js_sys::Object::new();
     js_sys::Reflect::set(&made, &"top1".into(), &js_sys::Uint32Array::from(top1.as_slice()))?;
     js_sys::Reflect::set(&made, &"logprobs".into(), &Float32Array::from(logprobs.as_slice()))?;

@@ -20,8 +20,9 @@ use crate::{Error, Result};
 
 /// A device with its tensors.
 #[wasm_bindgen]
+#[derive(Clone)]
 pub struct TensorEngine {
-    engine: RefCell<Option<Tensors>>,
+    engine: Rc<RefCell<Option<Tensors>>>,
 }
 
 /// A device that a model is to share with tensors.
@@ -111,7 +112,8 @@ impl TensorEngine {
         promise(async {
             let device = Device::open().await.map_err(to_js)?;
             let gpu = TensorGpu::new(device.into()).map_err(to_js)?;
-            Ok(Self { engine: RefCell::new(Some(Tensors { gpu, live: BTreeMap::new() })) })
+            let engine = RefCell::new(Some(Tensors { gpu, live: BTreeMap::new() }));
+            Ok(Self { engine: engine.into() })
         })
     }
 
@@ -200,15 +202,13 @@ impl TensorEngine {
     }
 
     /// What JavaScript gets of a tensor that a model was to fill; it is freed where that went wrong.
-    pub(super) fn filled(&self, target: Target, outcome: Result<()>) -> std::result::Result<JsValue, JsValue> {
+    pub(super) fn filled(&self, target: Target, outcome: Result<bool>) -> std::result::Result<JsValue, JsValue> {
         let mut tensors = self.tensors().map_err(to_js)?;
-        match outcome {
-            Ok(()) => to_value(&tensors.keep(target.tensor)),
-            Err(error) => {
-                tensors.gpu.free(&target.tensor);
-                Err(to_js(error))
-            }
+        if let Ok(true) = outcome {
+            return to_value(&tensors.keep(target.tensor));
         }
+        tensors.gpu.free(&target.tensor);
+        outcome.map(|_| JsValue::UNDEFINED).map_err(to_js)
     }
 
     fn tensors(&self) -> Result<RefMut<'_, Tensors>> {

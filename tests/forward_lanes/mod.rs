@@ -12,6 +12,8 @@ async fn lanes(engine: &Engine, file: &[u8], room: Room) -> Vec<Engine> {
     let AnySession::Gpu(session) = &engine.session else { panic!("not on the GPU") };
     let session = GpuSession::with_room(session.model().clone(), room).await.expect("room");
     let mut all = vec![engine_of(AnySession::of_gpu(session), file)];
+    let refused = all[0].another(true).await.map(drop).expect_err("what a lane has read stays in it");
+    assert_eq!(refused.code(), ErrorCode::InvalidArgument);
     for _ in 1..room.sequences {
         let made = all[0].another(false).await.expect("a lane");
         all.push(made);

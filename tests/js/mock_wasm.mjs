@@ -23,6 +23,7 @@ export function resetMock() {
     nexts: 0,
     running: 0,
     most: 0,
+    cut: 0,
   });
   for (const key of Object.keys(plan)) delete plan[key];
 }
@@ -96,7 +97,15 @@ export class WasmModel {
   }
 
   async hiddenStates(ids, tensors) {
-    return this.#alone(() => tensors.upload(new Uint8Array(ids.length * 8), 'f32', [ids.length, 2]));
+    this.#stopped = false;
+    return this.#alone(async () => {
+      await plan.reading?.();
+      if (this.#stopped) {
+        seen.cut += 1;
+        return undefined;
+      }
+      return tensors.upload(new Uint8Array(ids.length * 8), 'f32', [ids.length, 2]);
+    });
   }
 
   /** A call that has the engine for itself, as wasm-bindgen has it. */
@@ -252,8 +261,14 @@ export class WasmModel {
   }
 
   evaluate(ids, logits) {
+    this.#stopped = false;
     return this.#alone(async () => {
       await sleep(plan.tokenMs ?? 1);
+      await plan.reading?.();
+      if (this.#stopped) {
+        seen.cut += 1;
+        return undefined;
+      }
       loseDevice();
       if (ids.length > 64) throw codeError('context_full', `${ids.length} tokens to evaluate, the context holds 64`);
       return {

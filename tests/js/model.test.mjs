@@ -409,6 +409,23 @@ test('evaluate gives shapes as promised', async () => {
   await assert.rejects(model.evaluate([1], { logit: true }), withCode('invalid_argument', /unknown option 'logit'/));
 });
 
+test('a signal ends what is evaluated or read for its hidden states, and the model is free again', async () => {
+  const gpu = await api.Gpu.create();
+  const model = await load({ gpu, selfCheck: false });
+  const calls = [(options) => model.evaluate([1, 2], options), (options) => model.hiddenStates([1, 2], gpu, options)];
+  for (const call of calls) {
+    const controller = new AbortController();
+    const { cut } = seen;
+    plan.reading = async () => controller.abort(new Error('enough'));
+    await assert.rejects(call({ signal: controller.signal }), /enough/);
+    assert.equal(seen.cut, cut + 1, 'the engine was told to stop');
+    await assert.rejects(call({ signal: AbortSignal.abort() }), { name: 'AbortError' });
+    await assert.rejects(call({ signal: 7 }), withCode('invalid_argument', /'signal' must be an AbortSignal/));
+    plan.reading = undefined;
+    assert.ok(await call({ signal: new AbortController().signal }));
+  }
+});
+
 test('logits that do not fit into memory are an error, and the model stays usable', async () => {
   for (const vocabularySize of [2 ** 27, 2 ** 53 / 64]) {
     plan.vocabularySize = vocabularySize;

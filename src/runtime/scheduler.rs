@@ -1,0 +1,254 @@
+//! Runs texts through passes on the GPU: the only place that cuts them, makes room, fetches rows, submits and reads
+//! back.
+
+use std::cell::Cell;
+
+use super::gpu_session::{GpuSession, no_read_back, read_copy};
+use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
+use super::queue::{Queue, Work};
+use super::session::{Choosing, FEW, Session};
+use crate::Result;
+use crate::forward::EVALUATE_CHUNK;
+use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
+
+/// What a text is read for.
+pub(super) enum Wants<'a> {
+    /// The cache alone.
+    Nothing,
+    /// The token that follows, read back by [`Session::next`](super::Session::next).
+    Token,
+    /// The layers of the last token run; the next [`Session::step`](super::Session::step) chooses the token that
+    /// follows.
+    TokenLater,
+    /// What the layers leave of each token, `[ids, hidden]`.
+    Hidden(&'a Buffer),
+    /// Logits of each token, `[rows, vocab]`, after each pass: (index of its first row, logits).
+    Logits(&'a mut dyn FnMut(usize, &[f32])),
+}
+
+impl Wants<'_> {
+    /// The same of the passes that follow after a pause.
+    pub fn again(&mut self) -> Wants<'_> {
+        match self {
+            Self::Nothing => Wants::Nothing,
+            Self::Token => Wants::Token,
+            Self::TokenLater => Wants::TokenLater,
+            Self::Hidden(target) => Wants::Hidden(target),
+            Self::Logits(each) => Wants::Logits(&mut **each),
+        }
+    }
+}
+
+impl GpuSession {
+    /// Runs `reading` pass by pass until it is done or `until` ends it. Tokens in flight before are dropped: they
+    /// belong to an earlier run. The caller resumes where `reading` was left.
+    ///
+    /// # Errors
+    /// `out_of_memory` where there is no room for all of it: nothing was run then. Those of the device.
+    pub(super) async fn run(
+        &mut self,
+        reading: &mut Reading<'_>,
+        mut wants: Wants<'_>,
+        until: Until<'_>,
+    ) -> Result<()> {
+        self.discard();
+        self.make_room(reading.end()).await?;
+        self.prepare(&wants)?;
+        self.start_states(reading.next());
+        let mut queue = Queue::new(&self.model);
+        for chunk in Chunks::new(reading, self.sizes(reading.ids.len(), &wants), until) {
+            let (ids, position) = (&reading.ids[chunk.rows.clone()], reading.next());
+            if chunk.is_single && matches!(wants, Wants::Token) {
+                self.keep_states();
+            }
+            // The few ids that have a pass each are fetched at once.
+            let fetched = if chunk.is_single { &reading.ids[chunk.rows.start..] } else { ids };
+            self.model.ensure_rows(fetched).await?;
+            self.write_pass(ids, position);
+            let is_whole = match chunk.is_single {
+                true => self.submit_single(&chunk, &wants)?,
+                false => self.submit_many(&chunk, &wants, &mut queue, until.stop).await?,
+            };
+            self.moved(is_whole.then_some(position + ids.len()));
+            if !is_whole {
+                break;
+            }
+            reading.done = chunk.rows.end;
+            self.finish_pass(&chunk, &mut wants).await?;
+        }
+        self.model.device.check()?;
+        if !reading.is_done() && !until.stop.get() {
+            queue.finish().await;
+        }
+        Ok(())
+    }
+
+    /// Makes what the passes need and is not made yet.
+    fn prepare(&mut self, wants: &Wants) -> Result<()> {
+        match wants {
+            Wants::Logits(_) => self.prepare_evaluation(),
+            Wants::TokenLater if self.choice.choosing.logits => {
+                self.choice.prepare_logits(&self.model, self.buffers.room.rows)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The sizes of the passes over `count` ids.
+    ///
+    /// Where prefill rounds, the last id runs by the list of decode, so that nothing is rounded in its own logits; with
+    /// recurrent states too, so that there is a checkpoint before it: the same prompt starts from there again.
+    fn sizes(&self, count: usize, wants: &Wants) -> Sizes {
+        let most = self.model.chunk();
+        match wants {
+            Wants::Nothing | Wants::Hidden(_) => Sizes { most, single: 0 },
+            Wants::Logits(_) => Sizes { most: most.min(EVALUATE_CHUNK), single: 0 },
+            Wants::Token => {
+                Sizes { most, single: usize::from(self.rounds() || count == 1 || self.checkpoints.is_some()) }
+            }
+            Wants::TokenLater => Sizes { most, single: if count <= FEW { count } else { 1 } },
+        }
+    }
+
+    /// Submits a pass of one row by the list of decode. Its row must be written.
+    fn submit_single(&mut self, chunk: &Chunk, wants: &Wants) -> Result<bool> {
+        match wants {
+            Wants::Token if !self.submit_decode(1, self.choice.choosing) => return Err(no_read_back()),
+            Wants::Token => {}
+            _ => {
+                self.model.device.submit([Part::from(&self.lists.decode)], 1, None);
+                self.choice.started = chunk.is_last;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Submits a pass of many rows by the list of prefill. Its rows must be written. False where `stop` was set before
+    /// all of it was submitted.
+    async fn submit_many(
+        &mut self,
+        chunk: &Chunk,
+        wants: &Wants<'_>,
+        queue: &mut Queue,
+        stop: &Cell<bool>,
+    ) -> Result<bool> {
+        let chooses = chunk.is_last && matches!(wants, Wants::Token);
+        let read = if chooses { Some(self.ring.reserve().ok_or_else(no_read_back)?) } else { None };
+        let Self { lists, table, buffers, choice, evaluation, .. } = &*self;
+        let (mut layers, mut then, mut copy) = (&lists.prefill, Vec::new(), None);
+        match wants {
+            Wants::Token if chooses => {
+                then = std::iter::once(&lists.head).chain(lists.choosing(choice.choosing)).collect();
+                copy = read.as_ref().map(|read| read_copy(table.get(buffers.pass.buffer), read));
+            }
+            Wants::Hidden(target) => copy = Some(self.copy_of_hidden(chunk, target)),
+            Wants::Logits(_) => {
+                layers = evaluation.as_ref().and_then(|it| it.exact.as_ref()).unwrap_or(layers);
+                then = evaluation.iter().map(|it| &it.head).collect::<Vec<&CommandList>>();
+            }
+            _ => {}
+        }
+        let is_whole = queue.run(Work { layers, then: &then, tokens: chunk.rows.len(), copy }, stop).await;
+        match read {
+            Some(read) if is_whole => self.ring.submitted(read),
+            Some(read) => self.ring.release(read),
+            None => {}
+        }
+        Ok(is_whole)
+    }
+
+    /// The rows of the residual stream to where they are wanted.
+    fn copy_of_hidden<'a>(&'a self, chunk: &Chunk, target: &'a Buffer) -> Copy<'a> {
+        let row = self.model.config.hidden as u64 * 4;
+        let source = self.buffers.places.head.of(self.model.program.residual()).slice;
+        Copy {
+            source: self.table.get(source.buffer),
+            source_offset: source.offset,
+            target,
+            offset: chunk.rows.start as u64 * row,
+            bytes: chunk.rows.len() as u64 * row,
+        }
+    }
+
+    /// Keeps a checkpoint after a pass of a prompt, and hands out the logits of a pass.
+    async fn finish_pass(&mut self, chunk: &Chunk, wants: &mut Wants<'_>) -> Result<()> {
+        match wants {
+            Wants::Logits(each) => each(chunk.rows.start, &self.read_all_logits(chunk.rows.len()).await?),
+            Wants::Nothing | Wants::Token | Wants::TokenLater if !chunk.is_single => self.keep_states(),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What a decode pass gave.
+pub(super) struct Received {
+    /// The start of the pass, with how it left its sequences.
+    pub header: Vec<u8>,
+    /// Of its rows, where they are wanted: `[rows, vocab]`, and what a larger pass had left behind them.
+    pub logits: Option<Vec<f32>>,
+}
+
+/// Decode: passes that follow each other without the host, up to [`MAX_DEPTH`](super::gpu_session::MAX_DEPTH) at once.
+impl GpuSession {
+    /// Submits one decode pass over `rows` rows, which must be written, and the read-back of its tokens. Skips the
+    /// layers where they already ran. False where no more passes may be in flight.
+    pub(super) fn submit_decode(&mut self, rows: usize, choosing: Choosing) -> bool {
+        let Some((read, logits)) = self.reserve(choosing.logits) else { return false };
+        let Self { model, table, buffers, choice, .. } = &*self;
+        let lists = self.few_rows.get(rows).and_then(Option::as_ref).unwrap_or(&self.lists);
+        let layers = (!choice.started).then_some(&lists.decode).into_iter().map(Part::from);
+        let chosen = lists.choosing(choosing).map(Part::from);
+        let copy = read_copy(table.get(buffers.pass.buffer), &read);
+        let (device, count) = (&model.device, rows as u32);
+        match &logits {
+            Some(logits) => {
+                // Bias and penalties change the logits in place.
+                let (source, source_offset) = (table.get(buffers.logits.buffer), buffers.logits.offset);
+                let bytes = (rows * model.config.vocab * 4) as u64;
+                let raw = Copy { source, source_offset, target: logits.buffer(), offset: 0, bytes };
+                device.submit(layers, count, Some(&raw));
+                device.submit(chosen, count, Some(&copy));
+            }
+            None => device.submit(layers.chain(chosen), count, Some(&copy)),
+        }
+        self.ring.submitted(read);
+        if let Some((ring, logits)) = self.choice.logits.as_mut().zip(logits) {
+            ring.submitted(logits);
+        }
+        self.choice.started = false;
+        true
+    }
+
+    /// What a pass is read back to: its header, and its logits where they are wanted. `None` where no more passes may
+    /// be in flight.
+    fn reserve(&mut self, wants_logits: bool) -> Option<(ReadBack, Option<ReadBack>)> {
+        let read = self.ring.reserve()?;
+        let Some(ring) = self.choice.logits.as_mut().filter(|_| wants_logits) else { return Some((read, None)) };
+        let logits = ring.reserve();
+        if logits.is_none() {
+            self.ring.release(read);
+            return None;
+        }
+        Some((read, logits))
+    }
+
+    /// What the oldest pass in flight gave, once it is read back; `None` where none is in flight.
+    pub(super) async fn receive(&mut self) -> Result<Option<Received>> {
+        let device = &self.model.device;
+        let logits = match &mut self.choice.logits {
+            Some(ring) => ring.next(device).await?,
+            None => None,
+        };
+        let logits = logits.map(|bytes| bytemuck::pod_collect_to_vec(&bytes));
+        Ok(self.ring.next(device).await?.map(|header| Received { header, logits }))
+    }
+
+    /// Drops what is in flight.
+    pub(super) fn discard(&mut self) {
+        self.ring.discard();
+        self.waiting = None;
+        self.choice.logits.iter_mut().for_each(Ring::discard);
+        self.choice.started = false;
+    }
+}
