@@ -76,7 +76,13 @@ const address: Check = (value) =>
 const cacheMode: Check = (value) =>
   typeof value === 'boolean' || value === 'revalidate' ? undefined : "true, false or 'revalidate'";
 
-const FOUND = { cacheKey: NAME, hub: address, token: NAME };
+const FOUND = {
+  cacheKey: NAME,
+  hub: address,
+  token: NAME,
+  retries: integer(0, 100, 'an integer from 0 to 100'),
+  stallTimeout: number(1, 2 ** 31 - 1, 'a number of milliseconds from 1 to 2^31 - 1'),
+};
 
 const SOURCE: Record<keyof SourceOptions, Check> = {
   ...FOUND,

@@ -26,8 +26,8 @@ export type BytesLike = ArrayBufferLike | ArrayBufferView;
  * - a URL (`string`, relative to the page, or `URL`) or a `Request`: streamed and kept in the cache; a cut connection
  *   is resumed by range request where the server allows it
  * - a file on Hugging Face's hub: `hf:owner/repo/file.gguf`; or `owner/repo:Q4_K_M`, where the hub is asked which file
- *   that is, and `hf:owner/repo`, which takes Q4_K_M or else Q8_0. `owner/repo@revision` names a revision. The address of a
- *   file's page on the hub (`https://huggingface.co/owner/repo/blob/…`) means the file
+ *   that is, and `hf:owner/repo`, which takes Q4_K_M or else Q8_0. `owner/repo@revision` names a revision. The address of
+ *   a file's page on the hub (`https://huggingface.co/owner/repo/blob/…`) means the file
  * - a `Response` whose body was not read yet
  * - a `Blob` or `File`, read in slices
  * - an `ArrayBuffer` or a view of one
@@ -74,6 +74,14 @@ export interface SourceOptions {
    * loaded, at about 150 MB/s; a stored file that was checked once is not checked again.
    */
   sha256?: string | readonly string[] | undefined;
+  /**
+   * How often in a row a request is made again: where a server is busy (HTTP status 408, 429 and 5xx) or a connection
+   * breaks while a file comes. Between the tries are 0.5 s, then twice as long each time up to 8 s, or what
+   * `Retry-After` says, at most 60 s. Integer from 0 to 100, default 5.
+   */
+  retries?: number | undefined;
+  /** Milliseconds without a byte after which a connection counts as broken, at least 1. Default 30,000. */
+  stallTimeout?: number | undefined;
   /** Address of Hugging Face's hub or of a mirror, for sources such as `owner/repo:Q4_K_M`. */
   hub?: string | undefined;
   /** Access token for gated repositories of the hub. It is sent to `hub` alone and is not stored. */
@@ -247,7 +255,7 @@ export interface Inspection {
 }
 
 /** Options of {@link WasmModel.inspect}. */
-export interface InspectOptions extends Pick<SourceOptions, 'cacheKey' | 'hub' | 'token'> {
+export interface InspectOptions extends Pick<SourceOptions, 'cacheKey' | 'hub' | 'token' | 'retries' | 'stallTimeout'> {
   /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
   contextLength?: number | undefined;
   /** As in {@link LoadOptions}. */
@@ -535,7 +543,8 @@ export interface RankOptions {
 }
 
 /** Options of {@link Tokenizer.load}. */
-export interface TokenizerOptions extends Pick<SourceOptions, 'cacheKey' | 'hub' | 'token'> {
+export interface TokenizerOptions
+  extends Pick<SourceOptions, 'cacheKey' | 'hub' | 'token' | 'retries' | 'stallTimeout'> {
   /** Cancels. */
   signal?: AbortSignal | undefined;
 }

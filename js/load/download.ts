@@ -4,12 +4,19 @@
 import { ChunkReader } from './bytes.js';
 import { abortable } from '../cancel.js';
 import { WebggufError, invalidArgument, isAbort } from '../errors.js';
+import {
+  drop,
+  fetchOnce,
+  fetchPatiently,
+  isBusy,
+  type Patience,
+  pause,
+  Stalled,
+  unlessStalled,
+  waitFor,
+} from './patience.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 
-/** Tries in a row to resume a broken download. */
-const TRIES = 3;
-/** Wait before the first try, in milliseconds; doubles with each. */
-const BACKOFF = 500;
 /** Bytes that must arrive after a resumption before the tries are counted afresh: slow lines may break often. */
 const PROGRESS = 1 << 20;
 
@@ -36,6 +43,7 @@ export class Download implements ByteSource {
   readonly name: string;
   readonly #request: Request;
   readonly #signal: AbortSignal;
+  readonly #patience: Patience;
   readonly #resumed: Resume | undefined;
   #size: number | undefined;
   #chunks: ChunkReader | undefined;
@@ -49,10 +57,11 @@ export class Download implements ByteSource {
    * @param signal ends all requests of this download
    * @param resume asks for the rest alone; where the file changed, or the server knows no ranges, it starts at 0
    */
-  constructor(request: Request, signal: AbortSignal, resume?: Resume) {
+  constructor(request: Request, signal: AbortSignal, patience: Patience, resume?: Resume) {
     this.name = request.url;
     this.#request = request;
     this.#signal = signal;
+    this.#patience = patience;
     this.#resumed = resume;
   }
 
@@ -81,17 +90,39 @@ export class Download implements ByteSource {
   }
 
   async #openWhole(): Promise<Response> {
-    const response = await this.#fetch(new Request(this.#request.clone(), { signal: this.#signal }));
+    const ranged = await this.#openRange();
+    const response = ranged ?? (await this.#fetch(() => this.#request.clone()));
     if (!response.ok) {
       drop(response);
       throw this.#failed(statusOf(response));
     }
-    const size = announcedSize(response);
+    const size = ranged ? sizeOfRange(ranged) : announcedSize(response);
     if (this.#size !== undefined && size !== undefined && size !== this.#size) {
       throw this.#failed(`the size changed from ${this.#size} to ${size} bytes while loading`);
     }
     this.#size ??= size;
     return response;
+  }
+
+  /**
+   * The whole file as a range: for such a request browsers ask that nothing is compressed, so that its length is known.
+   * `undefined` where all has to be asked for otherwise.
+   */
+  async #openRange(): Promise<Response | undefined> {
+    if (!takesRange(this.#request)) return undefined;
+    let response: Response;
+    try {
+      response = await this.#fetch(() => this.#rangeRequest(undefined));
+    } catch (error) {
+      // Older browsers ask another origin first whether it takes this header, which many hosts refuse.
+      const isRefused = !(error instanceof WebggufError && error.cause instanceof Stalled);
+      if (this.#signal.aborted || !isRefused || isOwnOrigin(this.#request)) throw error;
+      return undefined;
+    }
+    const isFirst = !/^bytes [^0]/.test(response.headers.get('content-range') ?? '');
+    if (response.status !== 416 && isFirst) return response; // 416: the file is empty
+    drop(response);
+    return undefined;
   }
 
   /** The answer with the rest of what was begun earlier; `undefined` where all has to be asked for. */
@@ -100,27 +131,33 @@ export class Download implements ByteSource {
     if (at === 0 || facts?.size === undefined) return undefined;
     this.#received = at;
     this.#size = facts.size;
-    const response = await this.#fetch(this.#rangeRequest(facts));
+    const response = await this.#fetch(() => this.#rangeRequest(facts));
     if (response.status === 206 && !this.#problemOf(response, facts)) return response;
     this.#received = 0;
     this.#size = undefined;
     if (response.status === 200) {
-      this.#size = announcedSize(response);
+      this.#size = sizeOfRange(response);
       return response;
     }
     drop(response);
+    if (isBusy(response)) throw this.#failed(statusOf(response));
     return undefined;
   }
 
   /** Asks for the size alone. Servers may refuse that; only a file that does not exist is an error here. */
   async probe(): Promise<void> {
     if (this.#request.method !== 'GET') return;
-    const request = new Request(this.#request.clone(), { method: 'HEAD', signal: this.#signal });
-    const response = await fetch(request).catch(() => undefined);
-    this.#signal.throwIfAborted();
-    if (response?.status === 404 || response?.status === 410) throw this.#failed(statusOf(response));
-    if (!response?.ok) return;
-    this.#size = announcedSize(response);
+    const ask = async (request: Request): Promise<Response | undefined> => {
+      const head = new Request(request, { method: 'HEAD' });
+      const response = await fetchOnce(head, this.#signal, this.#patience).catch(() => undefined);
+      this.#signal.throwIfAborted();
+      if (response?.status === 404 || response?.status === 410) throw this.#failed(statusOf(response));
+      return response?.ok ? response : undefined;
+    };
+    const ranged = takesRange(this.#request) ? await ask(this.#rangeRequest(undefined)) : undefined;
+    const response = ranged ?? (await ask(this.#request.clone()));
+    if (!response) return;
+    this.#size = response.status === 206 ? sizeOfRange(response) : announcedSize(response);
     this.#facts = { ...factsOf(response), size: this.#size };
   }
 
@@ -144,7 +181,8 @@ export class Download implements ByteSource {
   /** One read: a piece, the end, or the exception that broke the stream. */
   async #step(): Promise<{ piece?: Uint8Array | undefined; broken?: unknown }> {
     try {
-      return { piece: await abortable(this.#chunks?.next() ?? Promise.resolve(undefined), this.#signal) };
+      const piece = abortable(this.#chunks?.next() ?? Promise.resolve(undefined), this.#signal);
+      return { piece: await unlessStalled(piece, this.#patience, () => {}) };
     } catch (error) {
       this.#signal.throwIfAborted();
       if (error instanceof WebggufError || isAbort(error)) throw error;
@@ -168,19 +206,25 @@ export class Download implements ByteSource {
     const obstacle = this.#obstacle();
     if (obstacle) throw this.#cut(obstacle, cause);
     this.cancel();
-    while (this.#tries < TRIES) {
-      await pause(BACKOFF * 2 ** this.#tries, this.#signal);
+    const { retries } = this.#patience;
+    let busy: Response | undefined;
+    while (this.#tries < retries) {
+      const wait = waitFor(this.#tries, busy);
+      if (wait === undefined) break;
+      await pause(wait, this.#signal);
       this.#tries += 1;
-      const response = await this.#fetch(this.#rangeRequest(this.#facts)).catch(() => undefined);
+      const response = await fetchOnce(this.#rangeRequest(this.#facts), this.#signal, this.#patience).catch(() => {});
       this.#signal.throwIfAborted();
-      // Offline, or the server is busy: the next try may help.
-      if (!response || response.status === 429 || response.status >= 500) continue;
+      busy = response && isBusy(response) ? response : undefined;
+      if (busy) drop(busy);
+      if (!response || busy) continue; // offline, or the server is busy: the next try may help
       this.#checkRest(response, cause);
       this.#receivedAtResume = this.#received;
       if (response.body) this.#chunks = new ChunkReader(response.body, this.name);
       return;
     }
-    throw this.#cut(`gave up after ${TRIES} tries to resume`, cause);
+    const status = busy ? ` (${statusOf(busy)})` : '';
+    throw this.#cut(`gave up after ${this.#tries} of ${retries} tries to resume${status}`, cause);
   }
 
   /** Why this download cannot be resumed at all, if so. */
@@ -200,7 +244,7 @@ export class Download implements ByteSource {
     headers.set('range', `bytes=${this.#received}-`);
     const validator = facts?.crossOrigin ? undefined : strongValidator(facts);
     if (validator) headers.set('if-range', validator);
-    return new Request(this.#request.clone(), { headers, signal: this.#signal });
+    return new Request(this.#request.clone(), { headers });
   }
 
   /** Throws unless `response` is the missing rest of the same file. */
@@ -223,14 +267,15 @@ export class Download implements ByteSource {
     return isChanged(facts, factsOf(response)) ? 'the file changed meanwhile' : undefined;
   }
 
-  /** `fetch` that fails with `download_failed` and the URL. */
-  async #fetch(request: Request): Promise<Response> {
+  /** `fetch` that waits for a busy server, and fails with `download_failed` and the URL. */
+  async #fetch(make: () => Request): Promise<Response> {
     try {
-      return await fetch(request);
+      return await fetchPatiently(make, this.#signal, this.#patience);
     } catch (cause) {
       this.#signal.throwIfAborted();
+      if (cause instanceof Stalled) throw this.#failed(cause.message, cause);
       if (isAbort(cause)) throw cause;
-      const hint = request.url.startsWith('file:')
+      const hint = this.#request.url.startsWith('file:')
         ? 'give the file itself: a File, or in Node.js await openAsBlob(path) of node:fs'
         : 'offline, wrong address, or a server that does not allow this page (CORS)';
       throw this.#failed(`could not be fetched: ${hint}`, cause);
@@ -239,7 +284,8 @@ export class Download implements ByteSource {
 
   #cut(reason: string, cause: unknown): WebggufError {
     const size = this.#size ?? 'unknown';
-    return this.#failed(`the download broke after ${this.#received} of ${size} bytes: ${reason}`, cause);
+    const why = cause instanceof Stalled ? ` (${cause.message})` : '';
+    return this.#failed(`the download broke after ${this.#received} of ${size} bytes${why}: ${reason}`, cause);
   }
 
   #failed(what: string, cause?: unknown): WebggufError {
@@ -269,6 +315,30 @@ export function announcedSize(response: Response): number | undefined {
   return length && /^\d+$/.test(length) ? Number(length) : undefined;
 }
 
+/** Whether a range of this request may be asked for. */
+function takesRange({ method, url, headers }: Request): boolean {
+  return method === 'GET' && /^https?:/.test(url) && !headers.has('range');
+}
+
+function isOwnOrigin({ url }: Request): boolean {
+  return new URL(url).origin === globalThis.location?.origin;
+}
+
+/**
+ * Bytes of the file, as the answer to a range request has them. Of another origin nobody sees whether a whole file is
+ * compressed all the same, so its length is not believed.
+ */
+function sizeOfRange(response: Response): number | undefined {
+  if (response.status === 206) return totalOf(response) ?? announcedSize(response);
+  return response.type === 'cors' ? undefined : announcedSize(response);
+}
+
+/** Bytes of the whole file, of which a response has a part. */
+function totalOf({ headers }: Response): number | undefined {
+  const total = /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1];
+  return total === undefined ? undefined : Number(total);
+}
+
 /** What a response says of its file; the size is that of its body, so it is left out. */
 function factsOf({ headers, type }: Response): FileFacts {
   // Hugging Face's storage has ETags of its own; where the hub's can be seen, it is the digest of the file.
@@ -293,22 +363,37 @@ function strongValidator(facts: FileFacts | undefined): string | undefined {
 /** A status in words, with what Hugging Face's hub says of it. */
 function statusOf({ status, statusText, headers }: Response): string {
   const text = `HTTP status ${status} ${statusText}`.trim();
-  const reason = headers.get('x-error-message') ?? headers.get('x-error-code');
+  const reason = headers.get('x-error-message') ?? headers.get('x-error-code') ?? waitOf(headers);
   if (headers.get('x-error-code') === 'GatedRepo') {
     return `${text}: ${reason}; accept the terms on the model's page and load it with an access token (option 'token')`;
   }
   return reason ? `${text}: ${reason}` : text;
 }
 
+function waitOf(headers: Headers): string | undefined {
+  const after = headers.get('retry-after');
+  return after ? `the server wants to be asked again after ${after}${/^\d+$/.test(after) ? ' s' : ''}` : undefined;
+}
+
+/** Why a response does not have the bytes of a range of this version of a file, if so. */
+function problemOfRange(response: Response, facts: FileFacts | undefined): string | undefined {
+  if (response.status !== 206) return response.ok ? 'the server takes no range requests' : statusOf(response);
+  const total = totalOf(response);
+  return isChanged(facts, { ...factsOf(response), size: total }) ? 'the file changed meanwhile' : undefined;
+}
+
 /**
  * Reads `length` bytes from `offset` on by a range request of its own.
  *
+ * @param facts the version of the file that the bytes must be of
  * @throws {WebggufError} `download_failed` for any answer but these bytes
  * @internal
  */
 export async function fetchRange(
   request: Request,
   { offset, length }: { readonly offset: number; readonly length: number },
+  facts: FileFacts | undefined,
+  { signal, patience }: { readonly signal: AbortSignal; readonly patience: Patience },
 ): Promise<Uint8Array> {
   const range = `bytes=${offset}-${offset + length - 1}`;
   const failed = (what: string, cause?: unknown): WebggufError =>
@@ -316,11 +401,10 @@ export async function fetchRange(
   const headers = new Headers(request.headers);
   headers.set('range', range);
   try {
-    const response = await fetch(new Request(request.clone(), { headers }));
-    if (response.status !== 206) {
-      drop(response);
-      throw failed(response.ok ? 'the server takes no range requests' : statusOf(response));
-    }
+    const response = await fetchPatiently(() => new Request(request.clone(), { headers }), signal, patience);
+    const problem = problemOfRange(response, facts);
+    if (problem) drop(response);
+    if (problem) throw failed(problem);
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (bytes.length === length) return bytes;
     throw failed(`received ${bytes.length} bytes of ${length}`);
@@ -328,17 +412,4 @@ export async function fetchRange(
     if (cause instanceof WebggufError) throw cause;
     throw failed('could not be fetched', cause);
   }
-}
-
-/** Ends a response that nobody reads; its connection may have broken meanwhile. */
-function drop(response: Response): void {
-  response.body?.cancel().catch(() => {});
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const wait = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds);
-  });
-  return abortable(wait, signal).finally(() => clearTimeout(timer));
 }

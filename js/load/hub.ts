@@ -1,6 +1,7 @@
 /**
  * Files of Hugging Face's hub by their short names: `hf:owner/repo/file.gguf`, `owner/repo:Q4_K_M`.
  */
+import { fetchPatiently, type Patience, patienceOf, Stalled } from './patience.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 
 /** Where the hub is, unless a page has a mirror. */
@@ -11,7 +12,7 @@ const USUAL = ['Q4_K_M', 'Q8_0'];
 const MOST_PAGES = 20;
 
 /** @internal */
-export interface HubOptions {
+export interface HubOptions extends Partial<Patience> {
   /** Address of the hub or a mirror. */
   readonly hub?: string | undefined;
   /** Access token for gated and private repositories. */
@@ -160,10 +161,11 @@ async function ask(name: HubName, path: string, options: HubOptions, signal: Abo
   const request = hubRequest(path, options);
   let response: Response;
   try {
-    response = await fetch(new Request(request, { signal }));
+    response = await fetchPatiently(() => request.clone(), signal, patienceOf(options));
   } catch (cause) {
     signal.throwIfAborted();
-    throw failed(name, `the hub at ${new URL(request.url).origin} could not be reached`, cause);
+    const why = cause instanceof Stalled ? cause.message : 'could not be reached';
+    throw failed(name, `the hub at ${new URL(request.url).origin}: ${why}`, cause);
   }
   if (response.ok) return response;
   const status = `HTTP status ${response.status}`;

@@ -11,6 +11,7 @@ import { Download, announcedSize, requestFor } from './download.js';
 import { WebggufError, fromWasm, invalidArgument } from '../errors.js';
 import { aliasOf, chooseFile, fileRequest, type HubName, hubName, storedRequest } from './hub.js';
 import { show } from '../options.js';
+import { type Patience, patienceOf } from './patience.js';
 import type { RangedSource, Source, SourceOptions, SourcePart } from '../types.js';
 import { type LoadSource, verified } from './verified.js';
 import type { ByteSource } from '../wasm/webgguf.js';
@@ -90,8 +91,10 @@ export async function openSources(
   let opened: LoadSource[] = [];
   try {
     const { cache: mode, cacheKey: key = storedKey, onWarning } = options;
-    const use = { mode, key, alias, sha256, parts: parts.length, allowsLogin: isHub, warn: warner(onWarning) };
-    opened = (await throughCache(wanted, signal, use)) ?? wanted.map((part) => openPart(part, signal));
+    const patience = patienceOf(options);
+    const about = { parts: parts.length, allowsLogin: isHub, patience, warn: warner(onWarning) };
+    const use = { mode, key, alias, sha256, ...about };
+    opened = (await throughCache(wanted, signal, use)) ?? wanted.map((part) => openPart(part, signal, patience));
     await Promise.all(opened.map((part, index) => prepare(part, index)));
     return opened.map((part, index) => checked(part, sha256[index]));
   } catch (error) {
@@ -215,9 +218,9 @@ function nameOf(part: SourcePart): string {
 }
 
 /** The byte source of one part. @internal */
-export function openPart(part: SourcePart, signal: AbortSignal): LoadSource {
+export function openPart(part: SourcePart, signal: AbortSignal, patience: Patience = patienceOf({})): LoadSource {
   if (isByteSource(part)) return part;
-  if (isAddress(part)) return new Download(requestFor(part), signal);
+  if (isAddress(part)) return new Download(requestFor(part), signal, patience);
   if (part instanceof Response) return fromResponse(part, signal);
   if (part instanceof Blob) return fromBlob(part, signal);
   const bytes = asBytes(part);

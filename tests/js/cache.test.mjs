@@ -37,7 +37,7 @@ before(async () => {
     const { range, 'if-range': condition } = request.headers;
     const takes = range && !plan.noRanges && (!condition || condition === etag || plan.ignoresCondition);
     const from = takes ? Number(/bytes=(\d+)-/.exec(range)[1]) : 0;
-    plan.asked.push(request.method === 'HEAD' ? 'HEAD' : takes ? from : 'all');
+    plan.asked.push(request.method === 'HEAD' ? 'HEAD' : from || 'all');
     if (plan.status || pathname.includes('missing')) return response.writeHead(plan.status ?? 404).end();
     const headers = { etag, ...(!plan.silent && { 'content-length': bytes.length - from }) };
     if (takes && !plan.hidesRange) headers['content-range'] = `bytes ${from}-${bytes.length - 1}/${bytes.length}`;
@@ -307,12 +307,38 @@ test('no storage, a forbidden one, and one that cannot be written', async () => 
   }
 });
 
-test('a file of unknown length is not stored', async () => {
-  plan.silent = true;
+test('a file of unknown length is stored once its end has come, for other loads, too', async () => {
+  Object.assign(plan, { silent: true, noRanges: true });
+  const both = await Promise.all([load(), load()]);
+  for (const { read, warnings } of both) {
+    assert.ok(read.equals(BYTES));
+    assert.deepEqual(warnings, []);
+  }
+  assert.ok((await load()).read.equals(BYTES));
+  assert.deepEqual(plan.asked, ['all']);
+  const [{ size, complete }] = await cache.list();
+  assert.deepEqual({ size, complete }, { size: BYTES.length, complete: true });
+});
+
+test('a file of unknown length that was cut starts anew', async () => {
+  Object.assign(plan, { silent: true, noRanges: true, stopAt: 20 << 20 });
+  await breakAt(19 << 20);
+  assert.equal((await cache.list())[0].complete, false);
+  assert.equal(await cache.has(url), false);
+  plan.stopAt = undefined;
+  assert.ok((await load()).read.equals(BYTES));
+  assert.deepEqual(plan.asked, ['all', 'all']);
+});
+
+test('the bytes of a file that is begun anew count as free', async () => {
+  plan.stopAt = 20 << 20;
+  await breakAt(19 << 20);
+  disk.used = await stored();
+  disk.announced = BYTES.length + (10 << 20);
+  Object.assign(plan, { stopAt: undefined, etag: '"two"', bytes: OTHER });
   const { read, warnings } = await load();
-  assert.ok(read.equals(BYTES));
-  assert.match(warnings[0].message, /does not say how long/);
-  assert.equal(await stored(), 0);
+  assert.ok(read.equals(Buffer.from(OTHER)));
+  assert.deepEqual(warnings, []);
 });
 
 test('two loads at once share one download, also where the first is cancelled', async () => {

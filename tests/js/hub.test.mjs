@@ -68,6 +68,7 @@ before(async () => {
   });
   hub = await start((request, response) => {
     if (plan.down) return response.destroy();
+    if (plan.busy-- > 0) return response.writeHead(503, { 'retry-after': '0' }).end();
     if (request.headers.authorization) tokensAt.push(request.url);
     request.base = request.url.startsWith(MIRROR) ? hub.url + MIRROR : hub.url;
     request.url = request.url.replace(MIRROR, '');
@@ -172,6 +173,11 @@ test('a model that is stored needs neither the hub nor its storage', async () =>
   assert.equal(disk.root.children.get('webgguf').children.size, 0);
 });
 
+test('a busy hub is asked again', async () => {
+  plan.busy = 2;
+  assert.equal(await load('tiny/llama-GGUF:Q8_0'), 'bytes of /llama-Q8_0.gguf');
+});
+
 test('what is not there or may not be read is said', async () => {
   const refused = (source, says, options) => assert.rejects(load(source, options), withCode('download_failed', says));
   await refused(
@@ -183,7 +189,7 @@ test('what is not there or may not be read is said', async () => {
   await refused('hf:tiny/llama-GGUF/x.gguf', /404.*Entry not found/);
   await refused('tiny/gated:Q4_K_M', /401.*tiny\/gated is restricted; accept the terms.*option 'token'/);
   await refused('tiny/gated:Q4_K_M', /403.*restricted/, { token: 'bad' });
-  await refused('tiny/one:Q5_K_S', /the hub at http:\/\/127\.0\.0\.1:9 could not be reached/, {
+  await refused('tiny/one:Q5_K_S', /the hub at http:\/\/127\.0\.0\.1:9: could not be reached/, {
     hub: 'http://127.0.0.1:9',
   });
 });

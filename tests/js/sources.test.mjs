@@ -8,8 +8,8 @@ import { isAbort, openSources, readAll, testBytes, withCode } from './api.mjs';
 const BYTES = testBytes((9 << 20) + 13);
 const never = new AbortController().signal;
 
-const open = async (source, signal = never) => openSources(source, signal);
-const readOne = async (source, signal) => readAll((await open(source, signal))[0]);
+const open = async (source, signal = never, options = {}) => openSources(source, signal, { cache: false, ...options });
+const readOne = async (source, signal, options) => readAll((await open(source, signal, options))[0]);
 
 function streamOf(bytes, chunk) {
   let offset = 0;
@@ -217,6 +217,26 @@ before(async () => {
         }
         response.writeHead(206, { ...partial, etag: '"two"' }).end(BYTES.subarray(from));
       },
+      '/limited.gguf': () => {
+        const tries = asked.filter((request) => request.pathname === '/limited.gguf').length;
+        if (tries > Number(searchParams.get('n'))) return response.writeHead(200, whole).end(BYTES);
+        return response.writeHead(429, { 'retry-after': searchParams.get('after') ?? '0' }).end();
+      },
+      '/stalls-once.gguf': () => {
+        response.writeHead(from ? 206 : 200, from ? partial : whole);
+        if (from) return response.end(BYTES.subarray(from));
+        return response.write(BYTES.subarray(0, 1000));
+      },
+      '/silent.gguf': () => {},
+      '/compressing.gguf': () => {
+        const isAsked = /gzip/.test(request.headers['accept-encoding']) && !request.headers.range;
+        if (isAsked) return response.writeHead(200, { 'content-encoding': 'gzip' }).end(zipped);
+        return response.writeHead(206, { ...partial, 'content-length': BYTES.length }).end(BYTES);
+      },
+      '/empty.gguf': () => {
+        if (request.headers.range) return response.writeHead(416, { 'content-range': 'bytes */0' }).end();
+        return response.writeHead(200, { 'content-length': 0 }).end();
+      },
       '/stalled.gguf': () => {
         response.writeHead(200, whole);
         response.write(BYTES.subarray(0, 1000));
@@ -256,13 +276,50 @@ test('resuming asks for the rest only, with the ETag and the headers of the requ
   assert.equal(asked[1].authorization, 'Bearer x');
 });
 
-test('resuming gives up after three tries and names both numbers', async () => {
+test('resuming gives up after some tries and names both numbers', async () => {
   asked = [];
   await assert.rejects(
-    readOne(`${url}/busy.gguf`),
-    withCode('download_failed', new RegExp(`broke after 1000 of ${BYTES.length} bytes: gave up after 3 tries`)),
+    readOne(`${url}/busy.gguf`, never, { retries: 2 }),
+    withCode(
+      'download_failed',
+      new RegExp(`broke after 1000 of ${BYTES.length} bytes: gave up after 2 of 2 tries to resume.*HTTP status 503`),
+    ),
   );
+  assert.equal(asked.length, 3);
+});
+
+test('a busy server is asked again when it says, at the first request, on resuming and for a range', async () => {
+  asked = [];
+  assert.ok((await readOne(`${url}/limited.gguf?n=3`)).equals(BYTES));
   assert.equal(asked.length, 4);
+  const failing = (options, says) =>
+    assert.rejects(readOne(`${url}/limited.gguf?n=9`, never, options), withCode('download_failed', says));
+  asked = [];
+  await failing({ retries: 0 }, /HTTP status 429/);
+  await failing({ retries: 2 }, /HTTP status 429/);
+  assert.equal(asked.length, 1 + 3);
+  asked = [];
+  const far = readOne(`${url}/limited.gguf?n=9&after=3600`);
+  await assert.rejects(far, withCode('download_failed', /HTTP status 429.*asked again after 3600 s/));
+  assert.equal(asked.length, 1);
+});
+
+test('a connection that gives no byte is resumed, before and after the headers', async () => {
+  asked = [];
+  assert.ok((await readOne(`${url}/stalls-once.gguf`, never, { stallTimeout: 100 })).equals(BYTES));
+  assert.equal(asked.length, 2);
+  assert.equal(asked[1].range, 'bytes=1000-');
+  await assert.rejects(
+    readOne(`${url}/silent.gguf`, never, { stallTimeout: 100 }),
+    withCode('download_failed', /silent\.gguf: no byte for 0\.1 s/),
+  );
+});
+
+test('nothing is compressed on the way, and an empty file is one', async () => {
+  const [part] = await open(`${url}/compressing.gguf`);
+  assert.equal(part.size, BYTES.length);
+  assert.ok((await readAll(part)).equals(BYTES));
+  assert.equal((await readOne(`${url}/empty.gguf`)).length, 0);
 });
 
 test('a cut on a server without ranges is final, with both numbers', async () => {

@@ -25,7 +25,7 @@ function served(bytes) {
     const { method, headers } = request;
     const given = headers.range && (!headers['if-range'] || headers['if-range'] === etag) ? headers.range : undefined;
     const range = parseRange(given, file.bytes.length);
-    file.requests.push(method === 'HEAD' ? 'HEAD' : range ? `from ${range.start}` : 'all');
+    file.requests.push(method === 'HEAD' ? 'HEAD' : range?.start ? `from ${range.start}` : 'all');
     if (status) return response.writeHead(status).end();
     const { start, end } = range ?? { start: 0, end: file.bytes.length - 1 };
     const length = silent ? {} : { 'Content-Length': end - start + 1 };
@@ -50,7 +50,7 @@ const largeServed = { requests: [], stopAt: Infinity };
 
 /** The large model; after `stopAt` bytes of an answer nothing more comes. */
 function serveLarge(request, response) {
-  largeServed.requests.push(request.headers.range ?? 'all');
+  largeServed.requests.push((request.headers.range ?? 'bytes=0-').replace(/^bytes=0-$/, 'all'));
   const write = response.write.bind(response);
   let sent = 0;
   response.write = (bytes) => {

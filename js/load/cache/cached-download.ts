@@ -6,6 +6,7 @@ import { fromRanges } from '../bytes.js';
 import { Download, type FileFacts, fetchRange, isChanged } from '../download.js';
 import { WebggufError } from '../../errors.js';
 import { type LoadSource, wrongDigest } from '../verified.js';
+import type { Patience } from '../patience.js';
 import type { ByteSource } from '../../wasm/webgguf.js';
 import type { Place } from './folder.js';
 import { addressOf } from './key.js';
@@ -27,6 +28,7 @@ export interface CacheRules {
   readonly sha256?: string | undefined;
   /** Ask the server whether a stored file is still the same. */
   readonly revalidate: boolean;
+  readonly patience: Patience;
   readonly warn: (warning: LoadWarning) => void;
 }
 
@@ -110,7 +112,7 @@ export class CachedDownload implements LoadSource {
   async probe(): Promise<void> {
     await this.#lookUp();
     if (this.#size !== undefined) return;
-    const download = new Download(this.#request, this.#signal);
+    const download = new Download(this.#request, this.#signal, this.#rules.patience);
     await download.probe();
     this.#size = download.size;
   }
@@ -131,14 +133,14 @@ export class CachedDownload implements LoadSource {
 
   /** What the server says of the file; nothing where it cannot be asked. */
   async #ask(): Promise<FileFacts | undefined> {
-    const download = new Download(this.#request, this.#signal);
+    const download = new Download(this.#request, this.#signal, this.#rules.patience);
     await download.probe().catch(() => this.#signal.throwIfAborted());
     return download.facts;
   }
 
   #learn(facts: FileFacts | undefined): void {
     if (!facts) return;
-    this.#size = facts.size;
+    this.#size = facts.size ?? this.#size;
     this.#facts ??= facts;
   }
 
@@ -148,7 +150,7 @@ export class CachedDownload implements LoadSource {
     const { state, bytes, isOurs } = this.#slot;
     const at = isOurs ? bytes : this.#position;
     const facts = isOurs ? state : this.#facts;
-    const download = new Download(this.#request, this.#signal, facts && { at, facts });
+    const download = new Download(this.#request, this.#signal, this.#rules.patience, facts && { at, facts });
     await download.open();
     if (this.#position > 0 && isChanged(this.#facts, download.facts)) {
       download.cancel();
@@ -158,14 +160,10 @@ export class CachedDownload implements LoadSource {
     this.#size = download.size;
     this.#download = download;
     if (!isOurs) return;
-    if (download.size === undefined) {
-      await this.#slot.fail(new Error('the server does not say how long it is'));
-    } else {
-      await this.#slot.write(download.position === 0 ? this.#newState(download.size) : undefined);
-    }
+    await this.#slot.write(download.position === 0 ? this.#newState(download.size) : undefined);
   }
 
-  #newState(size: number): FileState {
+  #newState(size: number | undefined): FileState {
     return {
       crossOrigin: false,
       ...this.#facts,
@@ -205,6 +203,7 @@ export class CachedDownload implements LoadSource {
         return this.#fromNetwork(this.#download);
       } else {
         await this.#goOn();
+        this.#size ??= this.#slot.state?.size;
       }
     }
     return undefined;
@@ -254,8 +253,10 @@ export class CachedDownload implements LoadSource {
       await this.#slot.remove();
       throw wrongDigest(this.name, sha256, this.#rules.sha256 ?? '');
     }
+    this.#size ??= this.#position;
+    const size = this.#size;
     const aliases = [...new Set([...(this.#slot.state?.aliases ?? []), ...this.#rules.aliases])];
-    await this.#slot.complete({ complete: true, used: Date.now(), aliases, ...(sha256 && { sha256 }) });
+    await this.#slot.complete({ complete: true, size, used: Date.now(), aliases, ...(sha256 && { sha256 }) });
   }
 
   /**
@@ -304,7 +305,8 @@ export class CachedDownload implements LoadSource {
       }
       return bytes;
     } catch {
-      return fetchRange(this.#request, { offset, length });
+      const how = { signal: this.#signal, patience: this.#rules.patience };
+      return fetchRange(this.#request, { offset, length }, this.#facts, how);
     }
   }
 

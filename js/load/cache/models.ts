@@ -44,7 +44,7 @@ function describe({ key, parts }: FileState, states: FileState[]): CachedModel {
     key,
     urls: states.map(({ url }) => url),
     bytes: sum(states.flatMap(({ segments }) => segments)),
-    size: sum(states.map(({ size }) => size)),
+    size: sum(states.map(({ size, segments }) => size ?? sum(segments))),
     complete: states.length === parts && states.every(({ complete }) => complete),
     lastUsed: new Date(Math.max(...states.map(({ used }) => used))),
   };

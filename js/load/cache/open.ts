@@ -2,6 +2,7 @@
  * The files of a model through the cache, where there is one and they may be stored.
  */
 import { Download } from '../download.js';
+import type { Patience } from '../patience.js';
 import type { LoadSource } from '../verified.js';
 import { CachedDownload, type CacheRules, isMeant } from './cached-download.js';
 import { hasStorage, openRoot, type Place } from './folder.js';
@@ -23,6 +24,7 @@ export interface CacheUse {
   readonly parts: number;
   /** Whether requests with credentials are stored by default, too. */
   readonly allowsLogin: boolean;
+  readonly patience: Patience;
   readonly warn: (warning: LoadWarning) => void;
 }
 
@@ -49,11 +51,12 @@ export async function openCached(
     isNamed: key !== url,
     sha256: use.sha256[index],
     revalidate: use.mode === 'revalidate',
+    patience: use.patience,
     warn: use.warn,
   });
   const open = async (request: Request, index: number): Promise<LoadSource> => {
     const isCached = use.mode !== 'read' || (await isStored(request, place(index), rules(index)));
-    if (!isCached) return new Download(request, signal);
+    if (!isCached) return new Download(request, signal, use.patience);
     return new CachedDownload(request, signal, place(index), rules(index));
   };
   return Promise.all(requests.map(open));

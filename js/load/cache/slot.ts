@@ -110,7 +110,8 @@ export class Slot {
     await this.#safely(async () => {
       const lock = this.#lock as Held;
       if (state) {
-        await checkRoom(state.size);
+        const old = await StoredFile.open(this.#place);
+        await checkRoom(state.size ?? 0, old?.bytes ?? 0);
         this.#stored = await StoredFile.create(this.#place, state);
       } else {
         await this.#stored?.tidy();
@@ -132,11 +133,11 @@ export class Slot {
   }
 
   /** Commits all bytes that were added, then the `change` of a file that is whole. */
-  async complete(change: Partial<FileState>): Promise<void> {
+  async complete(change: Partial<FileState> & { size: number }): Promise<void> {
     await this.#safely(async () => {
       await this.#writer?.close();
       this.#writer = undefined;
-      if (!this.#stored || this.bytes !== this.#stored.state.size) return;
+      if (!this.#stored || this.bytes !== change.size) return;
       this.#lock ??= await tryLock(lockName(this.#place));
       if (!this.#lock?.lost) await (this.#lock && this.#stored.update(change));
     });
@@ -201,10 +202,13 @@ export class Slot {
   }
 }
 
-/** Throws where the browser says that `size` bytes do not fit; it gives estimates, so a write may still fail. */
-async function checkRoom(size: number): Promise<void> {
+/**
+ * Throws where the browser says that `size` bytes do not fit once `old` ones are deleted; it gives estimates, so a write
+ * may still fail.
+ */
+async function checkRoom(size: number, old: number): Promise<void> {
   const { quota = Infinity, usage = 0 } = await navigator.storage.estimate();
-  const free = Math.max(0, quota - usage);
+  const free = Math.max(0, quota - usage + old);
   if (size > free) throw new DOMException(`${size} bytes, and about ${free} are free`, 'QuotaExceededError');
 }
 

@@ -22,8 +22,8 @@ export interface FileState {
   /** Which of the model's files this is, counted from 1, and how many there are. */
   readonly part: number;
   readonly parts: number;
-  /** Bytes of the whole file. */
-  readonly size: number;
+  /** Bytes of the whole file; not known before its end where the server does not say it. */
+  readonly size?: number | undefined;
   readonly etag?: string | undefined;
   readonly lastModified?: string | undefined;
   /** Whether it came from another origin, where `If-Range` would need the server's consent. */
@@ -58,7 +58,7 @@ const CHECKS: Record<keyof FileState, Check> = {
   aliases: listOf(isText),
   part: isCount,
   parts: isCount,
-  size: isCount,
+  size: optional(isCount),
   etag: optional(isText),
   lastModified: optional(isText),
   crossOrigin: (value) => typeof value === 'boolean',
@@ -81,7 +81,7 @@ export function parseState(text: string): FileState | undefined {
   if (!isState) return undefined;
   const state = value as unknown as FileState;
   const stored = sum(state.segments);
-  return stored > state.size || (state.complete && stored !== state.size) ? undefined : state;
+  return stored > (state.size ?? Infinity) || (state.complete && stored !== state.size) ? undefined : state;
 }
 
 /** @internal */
