@@ -3,6 +3,7 @@
  */
 import { asBytes, fromBlob, fromBytes, fromRanges, fromStream } from './bytes.js';
 import { CachedDownload } from './cache/cached-download.js';
+import { shownUrl } from './cache/key.js';
 import { storedAs } from './cache/models.js';
 import { type CacheUse, openCached } from './cache/open.js';
 import { warner } from './cache/warning.js';
@@ -238,7 +239,7 @@ export function openPart(part: SourcePart, signal: AbortSignal, patience: Patien
 
 /** The body of an answer somebody else asked for; it cannot be asked again, so a cut is final. */
 function fromResponse(response: Response, signal: AbortSignal): ByteSource {
-  const name = response.url || 'the response';
+  const name = shownUrl(response.url) || 'the response';
   if (response.bodyUsed) throw invalidArgument(`${name}: the body was read already`);
   if (!response.ok) {
     const status = `HTTP status ${response.status} ${response.statusText}`.trim();

@@ -428,6 +428,12 @@ test('what is behind a login is stored only where the page says so', async () =>
 test('keys: no fragment and no signature, or what the page wants', async () => {
   const signed = 'https://x.test/a.gguf?v=1&X-Amz-Signature=2&x-goog-date=3#c';
   assert.equal(keyOfUrl(signed), 'https://x.test/a.gguf?v=1');
+  const azure = 'https://x.test/a.gguf?sv=2&sp=r&se=3&sig=4';
+  const cloudFront = 'https://x.test/a.gguf?Expires=1&Policy=2&Signature=3&Key-Pair-Id=4';
+  for (const url of [azure, cloudFront, 'https://x.test/a.gguf?token=1&access_token=2']) {
+    assert.equal(keyOfUrl(url), 'https://x.test/a.gguf', url);
+  }
+  assert.equal(keyOfUrl('https://x.test/a.gguf?sv=2&policy=1'), 'https://x.test/a.gguf?sv=2&policy=1');
   await load({ cacheKey: 'my model' });
   assert.deepEqual(
     (await cache.list()).map(({ key }) => key),

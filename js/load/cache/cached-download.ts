@@ -9,7 +9,7 @@ import { type LoadSource, wrongDigest } from '../verified.js';
 import type { Patience } from '../patience.js';
 import type { ByteSource } from '../../wasm/webgguf.js';
 import type { Place } from './folder.js';
-import { addressOf } from './key.js';
+import { addressOf, shownUrl } from './key.js';
 import { hashYielding, Sha256 } from './sha256.js';
 import { Slot } from './slot.js';
 import type { FileState } from './state.js';
@@ -64,7 +64,7 @@ export class CachedDownload implements LoadSource {
   #readsAgain = false;
 
   constructor(request: Request, signal: AbortSignal, place: Place, rules: CacheRules) {
-    this.name = request.url;
+    this.name = shownUrl(request.url);
     // The browser's own cache would be a second copy on the disk.
     this.#request = request.cache === 'default' ? new Request(request, { cache: 'no-store' }) : request;
     this.#signal = signal;
