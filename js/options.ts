@@ -71,6 +71,10 @@ const digest: Check = (value) =>
 
 const NAME: Check = (value) => (typeof value === 'string' && value !== '' ? undefined : 'a non-empty string');
 
+/** What a header can carry. */
+const TOKEN: Check = (value) =>
+  typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) ? undefined : 'an access token of visible ASCII characters';
+
 const address: Check = (value) =>
   typeof value === 'string' && /^https?:\/\/./.test(value) ? undefined : 'an address that begins with https://';
 
@@ -80,7 +84,7 @@ const cacheMode: Check = (value) =>
 const FOUND = {
   cacheKey: NAME,
   hub: address,
-  token: NAME,
+  token: TOKEN,
   retries: integer(0, 100, 'an integer from 0 to 100'),
   stallTimeout: number(1, 2 ** 31 - 1, 'a number of milliseconds from 1 to 2^31 - 1'),
 };
@@ -272,7 +276,8 @@ function checked<T extends object>(call: string, options: T, checks: Record<stri
     if (!check) throw invalidArgument(`${call}: unknown option '${name}'${suggestion(name, Object.keys(checks))}`);
     if (value === undefined) continue;
     const expected = check(value);
-    if (expected) throw invalidArgument(`${call}: option '${name}' must be ${expected}, found ${show(value)}`);
+    const found = name === 'token' ? '' : `, found ${show(value)}`; // which nobody else should read
+    if (expected) throw invalidArgument(`${call}: option '${name}' must be ${expected}${found}`);
     copy[name] = value;
   }
   return copy as T;

@@ -2,6 +2,7 @@
  * A file fetched over HTTP as a stream, resumed by range request where a connection breaks.
  */
 import { ChunkReader } from './bytes.js';
+import { shownUrl } from './cache/key.js';
 import { abortable } from '../cancel.js';
 import { WebggufError, invalidArgument, isAbort } from '../errors.js';
 import {
@@ -58,7 +59,7 @@ export class Download implements ByteSource {
    * @param resume asks for the rest alone; where the file changed, or the server knows no ranges, it starts at 0
    */
   constructor(request: Request, signal: AbortSignal, patience: Patience, resume?: Resume) {
-    this.name = request.url;
+    this.name = shownUrl(request.url);
     this.#request = request;
     this.#signal = signal;
     this.#patience = patience;
@@ -90,13 +91,12 @@ export class Download implements ByteSource {
   }
 
   async #openWhole(): Promise<Response> {
-    const ranged = await this.#openRange();
-    const response = ranged ?? (await this.#fetch(() => this.#request.clone()));
+    const response = (await this.#openRange()) ?? (await this.#fetch(() => this.#request.clone()));
     if (!response.ok) {
       drop(response);
       throw this.#failed(statusOf(response));
     }
-    const size = ranged ? sizeOfRange(ranged) : announcedSize(response);
+    const size = takesRange(this.#request) ? sizeOfRange(response) : announcedSize(response);
     if (this.#size !== undefined && size !== undefined && size !== this.#size) {
       throw this.#failed(`the size changed from ${this.#size} to ${size} bytes while loading`);
     }
@@ -114,9 +114,10 @@ export class Download implements ByteSource {
     try {
       response = await this.#fetch(() => this.#rangeRequest(undefined));
     } catch (error) {
-      // Older browsers ask another origin first whether it takes this header, which many hosts refuse.
+      // Chromium refuses an answer that is compressed all the same; older browsers ask another origin first whether it
+      // takes this header, which many hosts refuse.
       const isRefused = !(error instanceof WebggufError && error.cause instanceof Stalled);
-      if (this.#signal.aborted || !isRefused || isOwnOrigin(this.#request)) throw error;
+      if (this.#signal.aborted || !isRefused) throw error;
       return undefined;
     }
     const isFirst = !/^bytes [^0]/.test(response.headers.get('content-range') ?? '');
@@ -296,14 +297,16 @@ export class Download implements ByteSource {
 /** The request for a URL; throws `invalid_argument` for one that is none. @internal */
 export function requestFor(source: string | URL | Request): Request {
   if (source instanceof Request) {
-    if (source.bodyUsed) throw invalidArgument(`${source.url}: the body of this request was used already`);
+    if (source.bodyUsed) throw invalidArgument(`${shownUrl(source.url)}: the body of this request was used already`);
     return source;
   }
   if (String(source).trim() === '') throw invalidArgument('the URL of the model is empty');
   try {
     return new Request(source);
   } catch (cause) {
-    throw new WebggufError('invalid_argument', `not a URL that can be fetched: '${String(source)}'`, { cause });
+    throw new WebggufError('invalid_argument', `not a URL that can be fetched: '${shownUrl(String(source))}'`, {
+      cause,
+    });
   }
 }
 
@@ -318,10 +321,6 @@ export function announcedSize(response: Response): number | undefined {
 /** Whether a range of this request may be asked for. */
 function takesRange({ method, url, headers }: Request): boolean {
   return method === 'GET' && /^https?:/.test(url) && !headers.has('range');
-}
-
-function isOwnOrigin({ url }: Request): boolean {
-  return new URL(url).origin === globalThis.location?.origin;
 }
 
 /**
@@ -397,7 +396,7 @@ export async function fetchRange(
 ): Promise<Uint8Array> {
   const range = `bytes=${offset}-${offset + length - 1}`;
   const failed = (what: string, cause?: unknown): WebggufError =>
-    new WebggufError('download_failed', `${request.url}: asked for ${range}: ${what}`, { cause });
+    new WebggufError('download_failed', `${shownUrl(request.url)}: asked for ${range}: ${what}`, { cause });
   const headers = new Headers(request.headers);
   headers.set('range', range);
   try {

@@ -3,6 +3,7 @@
  */
 import { asBytes, fromBlob, fromBytes, fromRanges, fromStream } from './bytes.js';
 import { CachedDownload } from './cache/cached-download.js';
+import { shownUrl } from './cache/key.js';
 import { storedAs } from './cache/models.js';
 import { type CacheUse, openCached } from './cache/open.js';
 import { warner } from './cache/warning.js';
@@ -96,7 +97,12 @@ export async function openSources(
     const use = { mode, key, alias, sha256, ...about };
     opened = (await throughCache(wanted, signal, use)) ?? wanted.map((part) => openPart(part, signal, patience));
     await Promise.all(opened.map((part, index) => prepare(part, index)));
-    return opened.map((part, index) => checked(part, sha256[index]));
+    return opened.map((part, index) => {
+      const mayChange = isRanged(wanted[index]);
+      const digest = sha256[index];
+      if (digest === undefined || part instanceof CachedDownload) return part;
+      return verified(part, digest, { signal, mayChange });
+    });
   } catch (error) {
     for (const part of opened) part.cancel();
     throw error;
@@ -111,10 +117,6 @@ async function throughCache(
 ): Promise<LoadSource[] | undefined> {
   if (!parts.every(isAddress)) return undefined;
   return openCached(parts.map(requestFor), signal, use);
-}
-
-function checked(part: LoadSource, sha256: string | undefined): LoadSource {
-  return sha256 === undefined || part instanceof CachedDownload ? part : verified(part, sha256);
 }
 
 /** The promised digests, one for each part or none. */
@@ -238,7 +240,7 @@ export function openPart(part: SourcePart, signal: AbortSignal, patience: Patien
 
 /** The body of an answer somebody else asked for; it cannot be asked again, so a cut is final. */
 function fromResponse(response: Response, signal: AbortSignal): ByteSource {
-  const name = response.url || 'the response';
+  const name = shownUrl(response.url) || 'the response';
   if (response.bodyUsed) throw invalidArgument(`${name}: the body was read already`);
   if (!response.ok) {
     const status = `HTTP status ${response.status} ${response.statusText}`.trim();

@@ -15,9 +15,20 @@ export interface LoadSource extends ByteSource {
   discard?(): Promise<void>;
 }
 
-/** `source`, read to its end by `finish`, which throws `integrity_failed` where its digest is another. @internal */
-export function verified(source: ByteSource, sha256: string): LoadSource {
+/**
+ * `source`, read to its end by `finish`, which throws `integrity_failed` where its digest is another. Nothing is read
+ * again where `mayChange`: what comes then would be unchecked.
+ *
+ * @param signal ends the source: `cancel` does not before `finish`, which needs all bytes
+ * @internal
+ */
+export function verified(
+  source: ByteSource,
+  sha256: string,
+  { signal, mayChange }: { readonly signal: AbortSignal; readonly mayChange: boolean },
+): LoadSource {
   const hash = new Sha256();
+  signal.addEventListener('abort', () => source.cancel(), { once: true });
   let finished = false;
   const next = async (): Promise<Uint8Array | undefined> => {
     const piece = await source.next();
@@ -33,7 +44,7 @@ export function verified(source: ByteSource, sha256: string): LoadSource {
     cancel: () => {
       if (finished) source.cancel();
     },
-    ...(source.read && { read: source.read.bind(source) }),
+    ...(source.read && !mayChange && { read: source.read.bind(source) }),
     finish: async () => {
       while (await next());
       finished = true;

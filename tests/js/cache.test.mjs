@@ -36,14 +36,16 @@ before(async () => {
     const etag = plan.etag ?? '"one"';
     const { range, 'if-range': condition } = request.headers;
     const takes = range && !plan.noRanges && (!condition || condition === etag || plan.ignoresCondition);
-    const from = takes ? Number(/bytes=(\d+)-/.exec(range)[1]) : 0;
+    const [, from = 0, to = bytes.length - 1] = takes
+      ? /bytes=(\d+)-(\d+)?/.exec(range).map((found) => found && Number(found))
+      : [];
     plan.asked.push(request.method === 'HEAD' ? 'HEAD' : from || 'all');
     if (plan.status || pathname.includes('missing')) return response.writeHead(plan.status ?? 404).end();
-    const headers = { etag, ...(!plan.silent && { 'content-length': bytes.length - from }) };
-    if (takes && !plan.hidesRange) headers['content-range'] = `bytes ${from}-${bytes.length - 1}/${bytes.length}`;
+    const headers = { etag, ...(!plan.silent && { 'content-length': to + 1 - from }) };
+    if (takes && !plan.hidesRange) headers['content-range'] = `bytes ${from}-${to}/${bytes.length}`;
     response.writeHead(takes ? 206 : 200, headers);
     if (request.method === 'HEAD') return response.end();
-    if (plan.stopAt === undefined || plan.stopAt >= bytes.length) return response.end(bytes.subarray(from));
+    if (plan.stopAt === undefined || plan.stopAt >= bytes.length) return response.end(bytes.subarray(from, to + 1));
     return response.write(bytes.subarray(from, plan.stopAt));
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -428,6 +430,12 @@ test('what is behind a login is stored only where the page says so', async () =>
 test('keys: no fragment and no signature, or what the page wants', async () => {
   const signed = 'https://x.test/a.gguf?v=1&X-Amz-Signature=2&x-goog-date=3#c';
   assert.equal(keyOfUrl(signed), 'https://x.test/a.gguf?v=1');
+  const azure = 'https://x.test/a.gguf?sv=2&sp=r&se=3&sig=4';
+  const cloudFront = 'https://x.test/a.gguf?Expires=1&Policy=2&Signature=3&Key-Pair-Id=4';
+  for (const url of [azure, cloudFront, 'https://x.test/a.gguf?token=1&access_token=2']) {
+    assert.equal(keyOfUrl(url), 'https://x.test/a.gguf', url);
+  }
+  assert.equal(keyOfUrl('https://x.test/a.gguf?sv=2&policy=1'), 'https://x.test/a.gguf?sv=2&policy=1');
   await load({ cacheKey: 'my model' });
   assert.deepEqual(
     (await cache.list()).map(({ key }) => key),
@@ -480,6 +488,64 @@ test('a stored file stays until the server gives the one that takes its place', 
   assert.ok((await load(replacing)).read.equals(Buffer.from(OTHER)));
   Object.assign(plan, { asked: [], status: 404 });
   assert.ok((await load({ cache: 'revalidate' })).read.equals(Buffer.from(OTHER)), 'a server without HEAD');
+});
+
+test('what may have changed is not read again where a digest was promised', async () => {
+  const signal = new AbortController().signal;
+  const sha256 = sha256Of(BYTES);
+  const ranged = { size: BYTES.length, read: (at, length) => BYTES.slice(at, at + length) };
+  assert.equal((await openSources(ranged, signal, { sha256 }))[0].read, undefined);
+  assert.equal(typeof (await openSources(new Blob([BYTES]), signal, { sha256 }))[0].read, 'function');
+});
+
+test('a promised file whose stored bytes are gone is not read from the server in parts', async () => {
+  const sha256 = sha256Of(BYTES);
+  for (const options of [{}, { sha256 }]) {
+    await load(options);
+    const { part } = await load(options);
+    assert.equal(typeof part.read, 'function');
+    disk.lost = true;
+    plan.asked = [];
+    const reading = part.read(5, 7);
+    if (options.sha256) await assert.rejects(reading, withCode('integrity_failed', /deleted from the cache/));
+    else assert.deepEqual(await reading, BYTES.slice(5, 12));
+    assert.deepEqual(plan.asked, options.sha256 ? [] : [5]);
+    disk.lost = false;
+    await cache.delete(url);
+  }
+});
+
+test('a stream whose digest was promised is cancelled with its load', async () => {
+  let cancelled = 0;
+  const stream = () =>
+    new ReadableStream({ pull: (c) => c.enqueue(BYTES.slice(0, 1000)), cancel: () => (cancelled += 1) });
+  const controller = new AbortController();
+  for (const source of [stream(), new Response(stream())]) {
+    const [part] = await openSources(source, controller.signal, { sha256: sha256Of(BYTES) });
+    await part.next();
+  }
+  controller.abort();
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(cancelled, 2);
+});
+
+test('clear deletes all of the folder, and what is broken is listed and deleted', async () => {
+  await load();
+  const root = disk.root.children.get('webgguf');
+  await root.getFileHandle('verdicts.json', { create: true });
+  await (await root.getDirectoryHandle('ab', { create: true })).getDirectoryHandle('00001', { create: true });
+  assert.deepEqual(
+    (await cache.list()).map(({ key, complete }) => [key, complete]),
+    [
+      [url, true],
+      ['ab', false],
+    ],
+  );
+  assert.equal(await cache.has('ab'), false);
+  assert.equal(await cache.delete('ab'), true);
+  assert.deepEqual([...root.children.keys()], [folderOf(url), 'verdicts.json']);
+  await cache.clear();
+  assert.deepEqual([...root.children.keys()], []);
 });
 
 test('SHA-256 in pieces of any size', () => {

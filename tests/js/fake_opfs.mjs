@@ -12,7 +12,14 @@ class FakeFile {
   }
 
   async getFile() {
-    return new File([this.bytes], 'file');
+    const file = new File([this.bytes], 'file');
+    const { slice } = file;
+    // As of a file that was deleted: what was got of it cannot be read.
+    file.slice = (...range) => {
+      if (this.disk.lost) throw domError('NotReadableError');
+      return slice.apply(file, range);
+    };
+    return file;
   }
 
   async createWritable() {

@@ -63,6 +63,22 @@ export const cache = {
     return models.length > 0;
   },
 
+  /**
+   * Deletes all models and whatever else webgguf has stored for this origin, such as what it found out about the GPU.
+   *
+   * @throws {WebggufError} `internal` where the browser refuses
+   */
+  async clear(): Promise<void> {
+    if (!hasStorage()) return;
+    const root = await openRoot();
+    const names: [string, string][] = [];
+    for await (const [name, { kind }] of root.entries()) names.push([name, kind]);
+    for (const [name, kind] of names) {
+      if (kind === 'directory') await remove(name);
+      else await root.removeEntry(name).catch(() => {}); // another tab was faster
+    }
+  },
+
   /** How much room there is. */
   async estimate(): Promise<CacheEstimate> {
     const { usage = 0, quota = 0 } = hasStorage() ? await navigator.storage.estimate() : {};

@@ -9,7 +9,7 @@ import { type LoadSource, wrongDigest } from '../verified.js';
 import type { Patience } from '../patience.js';
 import type { ByteSource } from '../../wasm/webgguf.js';
 import type { Place } from './folder.js';
-import { addressOf } from './key.js';
+import { addressOf, shownUrl } from './key.js';
 import { hashYielding, Sha256 } from './sha256.js';
 import { Slot } from './slot.js';
 import type { FileState } from './state.js';
@@ -64,7 +64,7 @@ export class CachedDownload implements LoadSource {
   #readsAgain = false;
 
   constructor(request: Request, signal: AbortSignal, place: Place, rules: CacheRules) {
-    this.name = request.url;
+    this.name = shownUrl(request.url);
     // The browser's own cache would be a second copy on the disk.
     this.#request = request.cache === 'default' ? new Request(request, { cache: 'no-store' }) : request;
     this.#signal = signal;
@@ -288,7 +288,7 @@ export class CachedDownload implements LoadSource {
 
   /**
    * Any part of the file, at any time, also after the load: from the cache, or by a range request where it was deleted
-   * there. Absent where the file is not stored: a request for every few bytes would take long.
+   * there, unless the page promised a digest. Absent where the file is not stored: a request for every few bytes would take long.
    */
   get read(): ((offset: number, length: number) => Promise<Uint8Array>) | undefined {
     this.#readsAgain ||= this.#slot.isOpen;
@@ -304,7 +304,9 @@ export class CachedDownload implements LoadSource {
         at += piece.length;
       }
       return bytes;
-    } catch {
+    } catch (cause) {
+      if (this.#rules.sha256)
+        throw this.#broken('it was deleted from the cache, and only its whole can be checked', cause);
       const how = { signal: this.#signal, patience: this.#rules.patience };
       return fetchRange(this.#request, { offset, length }, this.#facts, how);
     }
@@ -315,7 +317,7 @@ export class CachedDownload implements LoadSource {
     await this.#slot.remove();
   }
 
-  #broken(what: string): WebggufError {
-    return new WebggufError('integrity_failed', `${this.name}: ${what}`);
+  #broken(what: string, cause?: unknown): WebggufError {
+    return new WebggufError('integrity_failed', `${this.name}: ${what}`, { cause });
   }
 }

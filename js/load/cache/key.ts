@@ -3,15 +3,26 @@
  */
 import { Sha256 } from './sha256.js';
 
-/** Query parameters that sign a URL of Amazon's and Google's storage for some minutes: not part of a file's name. */
-const SIGNATURE = /^x-(amz|goog)-/i;
+/** Query parameters that sign a URL for some minutes or open it for somebody: not part of a file's name. */
+const SECRET = /^(x-(amz|goog)-.*|sig|signature|token|access_token)$/i;
+/** What goes with a signature of Azure, CloudFront, and the older ones of Amazon and Google; else it may mean a file. */
+const SIGNED =
+  /^(s[eprtv]|sip|spr|srt|ss|sk(oid|tid|[estv])|expires|policy|key-pair-id|awsaccesskeyid|googleaccessid)$/i;
 
-/** The URL as a key: absolute, without its fragment and without signatures. @internal */
+/** The URL as a key: absolute, without its fragment, and without signatures and tokens. @internal */
 export function keyOfUrl(address: string): string {
   const url = new URL(address);
   url.hash = '';
-  for (const name of [...url.searchParams.keys()]) if (SIGNATURE.test(name)) url.searchParams.delete(name);
+  const names = [...url.searchParams.keys()];
+  const isSigned = names.some((name) => /^sig(nature)?$/i.test(name));
+  const isSecret = (name: string): boolean => SECRET.test(name) || (isSigned && SIGNED.test(name));
+  for (const name of names) if (isSecret(name)) url.searchParams.delete(name);
   return url.href;
+}
+
+/** A URL in messages: its query may open the file for whoever reads them. @internal */
+export function shownUrl(address: string): string {
+  return address.replace(/\?.*$/s, '?…').replace(/^(\w+:\/\/)[^/@]*@/, '$1');
 }
 
 /** What is kept of a file's URL: without its query where the page named the model, as that may change. @internal */

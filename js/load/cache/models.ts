@@ -6,7 +6,10 @@ import { type FileState, sum } from './state.js';
 
 /** A model in the cache. */
 export interface CachedModel {
-  /** What it is called: its URL, or the `cacheKey` that it was loaded with. For `has` and `delete`. */
+  /**
+   * What it is called: its URL, or the `cacheKey` that it was loaded with; for one that cannot be read any more the name
+   * of its folder. For `has` and `delete`.
+   */
   readonly key: string;
   /** The URLs of its files; query parameters that only sign them are left out. */
   readonly urls: readonly string[];
@@ -34,9 +37,16 @@ export async function storedModels(): Promise<StoredModel[]> {
   for (const [folder, states] of await allStates(await openRoot())) {
     const sound = states.filter((state) => state !== undefined).sort((a, b) => a.part - b.part);
     const [first] = sound;
-    if (first) models.push({ folder, model: describe(first, sound), aliases: first.aliases });
+    if (states.length === 0) continue;
+    const model = first ? describe(first, sound) : broken(folder);
+    models.push({ folder, model, aliases: first?.aliases ?? [] });
   }
   return models;
+}
+
+/** What a crash or another version has left: nothing that can be used, but it can be deleted. */
+function broken(folder: string): CachedModel {
+  return { key: folder, urls: [], bytes: 0, size: 0, complete: false, lastUsed: new Date(0) };
 }
 
 function describe({ key, parts }: FileState, states: FileState[]): CachedModel {

@@ -6,7 +6,7 @@ import type { Patience } from '../patience.js';
 import type { LoadSource } from '../verified.js';
 import { CachedDownload, type CacheRules, isMeant } from './cached-download.js';
 import { hasStorage, openRoot, type Place } from './folder.js';
-import { keyOfUrl } from './key.js';
+import { keyOfUrl, shownUrl } from './key.js';
 import { StoredFile } from './stored-file.js';
 import { type LoadWarning, warningOf } from './warning.js';
 
@@ -42,7 +42,7 @@ export async function openCached(
   try {
     root = await openRoot();
   } catch (error) {
-    if (use.mode !== 'read') use.warn(warningOf(first.url, error));
+    if (use.mode !== 'read') use.warn(warningOf(shownUrl(first.url), error));
     return undefined;
   }
   const place = (index: number): Place => ({ root, key, part: index + 1, parts: use.parts });
