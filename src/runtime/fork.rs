@@ -113,9 +113,7 @@ impl GpuSession {
                 Copy { source, source_offset: 0, target, offset: 0, bytes: source.size() }
             });
             self.model.device.copy(copies);
-            made.checkpoints.clone_from(&self.checkpoints);
-            made.written.set(self.written.get());
-            made.next.set(self.next.get());
+            made.sequence = self.sequence.clone();
         }
         self.model.device.check()?;
         Ok(made)

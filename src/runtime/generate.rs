@@ -94,7 +94,8 @@ pub struct Engine<S = AnySession> {
     pub session: S,
     /// Text ↔ ids.
     pub tokenizer: Rc<Tokenizer>,
-    /// Set by whoever wants the run to end: it then ends at the next piece, also within a long prompt.
+    /// Set by whoever wants the run to end: it then ends at the next piece, also within a long prompt. Cleared when a
+    /// run starts and when it is finished.
     pub stop: Rc<Cell<bool>>,
     /// Tokens that the KV cache holds.
     pub(super) cached: Vec<u32>,
@@ -333,6 +334,7 @@ impl<S: Session> Engine<S> {
     pub fn finish(&mut self) -> Result<Outcome> {
         let run = self.run.take().ok_or_else(|| Error::invalid_argument("no generation is running"))?;
         self.rest();
+        self.stop.set(false);
         let first = run.first.unwrap_or(run.started);
         Ok(Outcome {
             reason: run.reason.unwrap_or(FinishReason::Abort),

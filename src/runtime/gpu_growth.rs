@@ -20,7 +20,7 @@ impl GpuSession {
         }
         let mut wanted = 0;
         for length in grown_lengths(room.allocated, needed, room.context) {
-            let growth = self.buffers.grown(length, self.written());
+            let growth = self.buffers.grown(length, self.sequence.written());
             match self.make_caches(&growth).await? {
                 Some(table) => return self.grow(growth, table).await,
                 None => wanted = growth.bytes(),

@@ -147,8 +147,9 @@ impl GpuLane {
             self.state(|lane| {
                 lane.has_read(reading.next());
                 // A pass that was left half-way has written some of its rows.
-                let end = if reading.ids.is_empty() { 0 } else { session.next.get() };
-                lane.written = lane.written.max(end);
+                if !reading.ids.is_empty() {
+                    lane.text.advance_to(session.sequence.next());
+                }
             });
             self.shared.told(&mut session, outcome)?;
             if reading.is_done() || stop.get() {
@@ -250,7 +251,7 @@ impl Shared {
 
     /// Makes room for so many positions; false where there is none for some lanes, which are told.
     async fn has_room(&self, session: &mut GpuSession, positions: usize) -> Result<bool> {
-        session.advance_to(positions - 1);
+        session.sequence.advance_to(positions - 1);
         match session.make_room(positions).await {
             Err(error) if error.code() == ErrorCode::OutOfMemory => {
                 // Tokens in flight come first: where these lanes are is known once they are read.
@@ -313,11 +314,8 @@ impl Session for GpuLane {
 
     fn rewind(&mut self, position: usize) -> usize {
         self.state(|lane| {
-            let is_there = lane.written.saturating_sub(position) <= self.rewindable;
-            let reached = if is_there { position } else { 0 };
-            if reached == 0 {
-                lane.written = 0;
-            }
+            // Models with recurrent states have no lanes.
+            let (reached, _) = lane.text.rewind(position, self.rewindable);
             lane.next.position = reached as u32;
             reached
         })

@@ -12,13 +12,14 @@ use super::pace::MIN_TOKENS;
 use super::pass::{Reading, Until};
 use super::queue::Queue;
 use super::scheduler::{Received, Wants};
+use super::sequence::Sequence;
 use super::session::{RunIds, Session, Token};
 use crate::forward::{Buffers, CHUNK, Forward, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
-use crate::kernels::pass::{Header, Pass, READ_BYTES, Sequence, WAITING};
+use crate::kernels::pass::{self, Header, Pass, READ_BYTES, WAITING};
 use crate::kernels::sample;
 use crate::kernels::spec::{BufferId, Slice};
 use crate::model::ModelConfig;
@@ -40,16 +41,12 @@ pub struct GpuSession {
     pub(super) all_logits: Option<BufferId>,
     pub(super) ring: Ring,
     pub(super) choice: Choice,
-    /// Positions written since the cache was last empty, those of tokens in flight included.
-    pub(super) written: Cell<usize>,
-    /// The position that the next pass of decode writes.
-    pub(super) next: Cell<usize>,
-    /// Of the recurrent states, where the model has any.
-    pub(super) checkpoints: Option<Checkpoints>,
+    /// The text that the next passes go on with; of all lanes, where there are several, the longest.
+    pub(super) sequence: Sequence,
     /// Lists for passes of several rows, by their number.
     pub(super) few_rows: Vec<Option<Lists>>,
     /// The sequence, where it waits for a row of a table: its pass was read back, and nothing in flight does anything.
-    pub(super) waiting: Option<Sequence>,
+    pub(super) waiting: Option<pass::Sequence>,
     /// A pass waits for room in the caches ...
     wants_room: bool,
     /// ... which could not be made.
@@ -85,14 +82,12 @@ impl GpuSession {
         let session = Self {
             model,
             table,
-            checkpoints: (copies > 0).then(|| Checkpoints::new(copies)),
             buffers: plan.buffers,
             lists,
             evaluation: None,
             ring,
             choice: Choice::default(),
-            written: Cell::new(0),
-            next: Cell::new(0),
+            sequence: Sequence::new(copies),
             few_rows: Vec::new(),
             waiting: None,
             all_logits: None,
@@ -164,7 +159,7 @@ impl GpuSession {
             return None;
         }
         if sequence.done != 0 {
-            self.next.set(sequence.position as usize);
+            self.sequence.stay_at(sequence.position as usize);
             self.moved(Some(sequence.position as usize));
         }
         self.model.touch_row(sequence.token);
@@ -172,13 +167,13 @@ impl GpuSession {
     }
 
     /// Fetches the row that a sequence waits for, and submits again the passes that did nothing without it.
-    async fn go_on(&mut self, sequence: Sequence) -> Result<()> {
+    async fn go_on(&mut self, sequence: pass::Sequence) -> Result<()> {
         let passes = 1 + self.ring.in_flight();
         self.discard();
         self.model.ensure_rows(&[sequence.token]).await?;
         self.write(self.buffers.pass, &Pass::again(sequence).bytes());
         let position = sequence.position as usize;
-        self.next.set(position);
+        self.sequence.stay_at(position);
         // Copies of states past it are of passes that did nothing.
         self.moved(Some(position));
         self.rewind_states(position);
@@ -209,26 +204,15 @@ impl GpuSession {
         self.few_rows.clear();
     }
 
-    /// Positions written since the cache was last empty, those of tokens in flight included.
-    pub(super) fn written(&self) -> usize {
-        self.written.get()
-    }
-
     /// Whether the next pass of one token has to wait for room.
     fn is_full(&self) -> bool {
         let room = self.buffers.room;
-        self.next.get() >= room.allocated && room.allocated < room.context
+        self.sequence.next() >= room.allocated && room.allocated < room.context
     }
 
     pub(super) fn write_pass(&self, ids: &[u32], position: usize) {
-        self.advance_to(position + ids.len());
+        self.sequence.advance_to(position + ids.len());
         self.write(self.buffers.pass, &self.choice.pass(ids, position).bytes());
-    }
-
-    /// Takes note that the cache is written up to this position.
-    pub(super) fn advance_to(&self, next: usize) {
-        self.next.set(next);
-        self.written.set(self.written.get().max(next));
     }
 
     pub(super) fn write(&self, slice: Slice, bytes: &[u8]) {
@@ -268,15 +252,10 @@ impl Session for GpuSession {
         self.allow(None);
     }
 
-    /// Attention over a whole cache can go on anywhere: what lies behind is overwritten before it is seen. A ring has
-    /// lost what was written over. Recurrent states go back to a checkpoint.
     fn rewind(&mut self, position: usize) -> usize {
-        let reached = self.rewind_states(position);
-        if reached > 0 && self.written.get().saturating_sub(reached) <= self.buffers.rewindable() {
-            return reached;
-        }
-        self.written.set(0);
-        self.rewind_states(0)
+        let (reached, slot) = self.sequence.rewind(position, self.buffers.rewindable());
+        self.restore_states(slot);
+        reached
     }
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
@@ -311,7 +290,7 @@ impl Session for GpuSession {
     }
 
     fn draws_ahead(&self) -> bool {
-        self.checkpoints.is_none()
+        self.sequence.checkpoints.is_none()
     }
 
     /// Prefill rounds activations.
@@ -328,9 +307,10 @@ impl Session for GpuSession {
         self.wants_room = !started && self.waiting.is_none() && self.is_full();
         let submitted = self.waiting.is_none() && !self.wants_room && self.submit_decode(1, self.choice.choosing);
         if submitted && !started {
-            self.advance_to(self.next.get() + 1);
-            self.moved(Some(self.next.get()));
-            if self.checkpoints.as_ref().is_some_and(Checkpoints::is_due) {
+            let next = self.sequence.next() + 1;
+            self.sequence.advance_to(next);
+            self.moved(Some(next));
+            if self.sequence.checkpoints.as_ref().is_some_and(Checkpoints::is_due) {
                 self.keep_states();
             }
         }
@@ -346,7 +326,7 @@ impl Session for GpuSession {
     async fn next(&mut self) -> Result<Option<Token>> {
         if self.wants_room && self.no_room.is_none() {
             self.wants_room = false;
-            self.no_room = self.make_room(self.next.get() + 1).await.err();
+            self.no_room = self.make_room(self.sequence.next() + 1).await.err();
         }
         loop {
             if let Some(error) = self.no_room.take_if(|_| self.ring.in_flight() == 0 && self.waiting.is_none()) {
@@ -396,9 +376,9 @@ pub(super) fn read_copy<'a>(pass: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
 }
 
 /// How a pass left its first sequence, given the pass's first [`READ_BYTES`].
-fn sequence(bytes: &[u8]) -> Sequence {
+fn sequence(bytes: &[u8]) -> pass::Sequence {
     let at = std::mem::offset_of!(Header, sequences);
-    bytemuck::pod_read_unaligned(&bytes[at..at + size_of::<Sequence>()])
+    bytemuck::pod_read_unaligned(&bytes[at..at + size_of::<pass::Sequence>()])
 }
 
 fn write(device: &Device, table: &BufferTable, slice: Slice, bytes: &[u8]) {

@@ -35,14 +35,14 @@ impl GpuSession {
         let mut regions = Vec::new();
         for layer in &self.buffers.cache {
             let (row, capacity) = (u64::from(layer.heads.row_bytes()), u64::from(layer.heads.capacity));
-            let rows = capacity.min(if layer.heads.ring { self.written() } else { tokens } as u64);
+            let rows = capacity.min(if layer.heads.ring { self.sequence.written() } else { tokens } as u64);
             for slice in [layer.cache.k, layer.cache.v] {
                 for head in 0..u64::from(layer.heads.kv_heads) {
                     regions.push(Region { buffer: slice.buffer, offset: head * capacity * row, bytes: rows * row });
                 }
             }
         }
-        let Some(checkpoints) = &self.checkpoints else { return regions };
+        let Some(checkpoints) = &self.sequence.checkpoints else { return regions };
         for (copy, slices) in checkpoints.copies().iter().zip(&self.buffers.checkpoints) {
             for slice in slices.iter().filter(|_| copy.is_some()) {
                 regions.push(Region { buffer: slice.buffer, offset: 0, bytes: self.size(slice) });
@@ -56,9 +56,9 @@ impl GpuSession {
     pub(super) fn with_caches(&mut self, mut head: Head) -> Head {
         self.keep_states();
         head.layout = self.layout();
-        head.written = head.written.max(self.written() as u32);
+        head.written = head.written.max(self.sequence.written() as u32);
         head.parts = bytes_of_parts(&self.regions(head.tokens.len()));
-        if let Some(checkpoints) = &self.checkpoints {
+        if let Some(checkpoints) = &self.sequence.checkpoints {
             for at in checkpoints.copies().iter().flatten() {
                 head.copies.push(*at as u32);
             }
@@ -91,11 +91,7 @@ impl GpuSession {
         if head.parts == 0 || head.layout != self.layout() {
             return Ok(false);
         }
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.restore(&head.copies);
-        }
-        self.written.set(head.written as usize);
-        self.next.set(head.tokens.len());
+        self.sequence.restore(head.tokens.len(), head.written as usize, &head.copies);
         let expected = bytes_of_parts(&self.regions(head.tokens.len()));
         if head.parts != expected {
             let message = format!("the saved session has {} bytes of caches, expected {expected}", head.parts);

@@ -9,7 +9,7 @@ use crate::kernels::spec::Slice;
 impl GpuSession {
     /// Takes note of where the recurrent states are now: unknown after a pass that was not submitted whole.
     pub(super) fn moved(&mut self, position: Option<usize>) {
-        if let Some(checkpoints) = &mut self.checkpoints {
+        if let Some(checkpoints) = &mut self.sequence.checkpoints {
             checkpoints.set_live(position);
         }
     }
@@ -24,7 +24,7 @@ impl GpuSession {
 
     /// Copies the recurrent states into a slot, where there is no copy of them yet.
     pub(super) fn keep_states(&mut self) {
-        let slot = self.checkpoints.as_mut().and_then(Checkpoints::keep);
+        let slot = self.sequence.checkpoints.as_mut().and_then(Checkpoints::keep);
         if let Some(slot) = slot {
             self.copy_states(|buffers| buffers.states.iter().zip(&buffers.checkpoints[slot]));
         }
@@ -41,11 +41,15 @@ impl GpuSession {
 
     /// Takes the recurrent states back: see [`Session::rewind`](super::Session::rewind).
     pub(super) fn rewind_states(&mut self, position: usize) -> usize {
-        let Some(checkpoints) = &mut self.checkpoints else { return position };
-        let (reached, slot) = checkpoints.rewind(position);
+        let (reached, slot) = self.sequence.rewind_states(position);
+        self.restore_states(slot);
+        reached
+    }
+
+    /// Copies the recurrent states back from a slot, if there is one.
+    pub(super) fn restore_states(&self, slot: Option<usize>) {
         if let Some(slot) = slot {
             self.copy_states(|buffers| buffers.checkpoints[slot].iter().zip(&buffers.states));
         }
-        reached
     }
 }

@@ -28,8 +28,8 @@ pub struct Lane {
     pub wanted: usize,
     /// Its next row, where none is in flight: the last token, which the cache lacks, and its position.
     pub next: Sequence,
-    /// Positions that passes have written since the cache was empty.
-    pub written: usize,
+    /// What its cache holds.
+    pub text: super::sequence::Sequence,
     /// How its tokens are chosen.
     pub choosing: Option<Choosing>,
     /// They end it.
@@ -43,7 +43,7 @@ pub struct Lane {
 impl Lane {
     /// The cache holds the tokens before `position`.
     pub fn has_read(&mut self, position: usize) {
-        self.written = self.written.max(position);
+        self.text.advance_to(position);
         self.next.position = position as u32;
     }
 
@@ -157,7 +157,7 @@ impl Lanes {
     pub fn submitted(&mut self) {
         for &number in &self.rows {
             let lane = &mut self.lanes[number];
-            lane.written = lane.written.max(lane.next.position as usize + self.in_flight + 1);
+            lane.text.advance_to(lane.next.position as usize + self.in_flight + 1);
         }
         self.in_flight += 1;
     }
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!((lanes.members(), go(&mut lanes)), (vec![1, 3], 4));
         assert_eq!([1, 3].map(|lane| tokens(&mut lanes, lane)), [vec![101, 102, 103, 104], vec![301, 302, 303, 304]]);
         assert_eq!((lanes.lane(1).next.position, lanes.lane(3).next.position), (8, 12));
-        assert_eq!((lanes.lane(1).written, lanes.lane(3).written), (8, 12));
+        assert_eq!((lanes.lane(1).text.written(), lanes.lane(3).text.written()), (8, 12));
     }
 
     #[test]

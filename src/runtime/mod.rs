@@ -49,6 +49,9 @@ mod row_cache;
 mod scheduler;
 #[cfg(target_arch = "wasm32")]
 mod self_check;
+#[cfg(any(target_arch = "wasm32", test))]
+#[cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "the GPU's sessions use all of it"))]
+mod sequence;
 mod session;
 #[cfg(any(target_arch = "wasm32", test))]
 mod slots;

@@ -104,7 +104,7 @@ impl GpuSession {
             Wants::Nothing | Wants::Hidden(_) => Sizes { most, single: 0 },
             Wants::Logits(_) => Sizes { most: most.min(EVALUATE_CHUNK), single: 0 },
             Wants::Token => {
-                Sizes { most, single: usize::from(self.rounds() || count == 1 || self.checkpoints.is_some()) }
+                Sizes { most, single: usize::from(self.rounds() || count == 1 || self.sequence.checkpoints.is_some()) }
             }
             Wants::TokenLater => Sizes { most, single: if count <= FEW { count } else { 1 } },
         }

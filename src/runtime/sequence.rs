@@ -1,0 +1,140 @@
+//! One text in the caches: how far it is written, and from where it can go on.
+//!
+//! Attention over a whole cache goes on anywhere: what lies behind is overwritten before it is seen. A ring has lost
+//! what was written over. Recurrent states go back to a checkpoint.
+
+use std::cell::Cell;
+
+use super::checkpoints::Checkpoints;
+
+/// A text in the caches. Whoever owns the states does the copying.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Sequence {
+    next: Cell<usize>,
+    written: Cell<usize>,
+    /// Of the recurrent states, where the model has any.
+    pub checkpoints: Option<Checkpoints>,
+}
+
+impl Sequence {
+    /// An empty one, with so many copies of recurrent states.
+    pub fn new(copies: usize) -> Self {
+        Self { checkpoints: (copies > 0).then(|| Checkpoints::new(copies)), ..Self::default() }
+    }
+
+    /// The position that the next pass of decode writes.
+    pub fn next(&self) -> usize {
+        self.next.get()
+    }
+
+    /// Positions written since the caches were last empty, those of passes in flight included.
+    pub fn written(&self) -> usize {
+        self.written.get()
+    }
+
+    /// A pass writes the positions before `next`.
+    pub fn advance_to(&self, next: usize) {
+        self.next.set(next);
+        self.written.set(self.written.get().max(next));
+    }
+
+    /// The passes in flight did nothing from `next` on.
+    pub fn stay_at(&self, next: usize) {
+        self.next.set(next);
+    }
+
+    /// Goes on from where a session was saved, with the positions of its checkpoints.
+    pub fn restore(&mut self, next: usize, written: usize, copies: &[u32]) {
+        self.next.set(next);
+        self.written.set(written);
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.restore(copies);
+        }
+    }
+
+    /// Drops what is written from `position` on. `rewindable`: positions that rings can lose. Returns the position at
+    /// which the text goes on, before `position` where it cannot be cut there, and the checkpoint that its states are
+    /// to be copied from, if any.
+    pub fn rewind(&mut self, position: usize, rewindable: usize) -> (usize, Option<usize>) {
+        let (reached, slot) = self.rewind_states(position);
+        if reached > 0 && self.written().saturating_sub(reached) <= rewindable {
+            return (reached, slot);
+        }
+        self.written.set(0);
+        self.rewind_states(0)
+    }
+
+    /// The same for the recurrent states alone.
+    pub fn rewind_states(&mut self, position: usize) -> (usize, Option<usize>) {
+        match &mut self.checkpoints {
+            Some(checkpoints) => checkpoints.rewind(position),
+            None => (position, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text of so many positions, with checkpoints at some.
+    fn text(written: usize, checkpoints: &[usize]) -> Sequence {
+        let mut sequence = Sequence::new(checkpoints.len());
+        for &at in checkpoints {
+            sequence.advance_to(at);
+            let states = sequence.checkpoints.as_mut().expect("checkpoints");
+            states.set_live(Some(at));
+            states.keep();
+        }
+        sequence.advance_to(written);
+        sequence.checkpoints.iter_mut().for_each(|states| states.set_live(Some(written)));
+        sequence
+    }
+
+    #[test]
+    fn a_whole_cache_goes_on_anywhere() {
+        let mut sequence = text(100, &[]);
+        assert_eq!(sequence.rewind(37, usize::MAX), (37, None));
+        assert_eq!(sequence.written(), 100, "what lies behind is still there");
+        assert_eq!((sequence.rewind(0, usize::MAX), sequence.written()), ((0, None), 0));
+    }
+
+    #[test]
+    fn a_ring_begins_anew_where_it_has_lost_what_was_written_over() {
+        let mut sequence = text(100, &[]);
+        assert_eq!(sequence.rewind(90, 16), (90, None));
+        sequence.advance_to(95);
+        assert_eq!(sequence.rewind(84, 16), (84, None), "16 behind the longest text");
+        assert_eq!((sequence.rewind(83, 16), sequence.written()), ((0, None), 0));
+        sequence.advance_to(20);
+        assert_eq!(sequence.rewind(4, 16), (4, None));
+    }
+
+    #[test]
+    fn states_go_back_to_a_checkpoint() {
+        let mut sequence = text(100, &[30, 60]);
+        assert_eq!(sequence.rewind(100, usize::MAX), (100, None), "they are there");
+        assert_eq!(sequence.rewind(70, usize::MAX), (60, Some(1)));
+        assert_eq!(sequence.rewind(59, usize::MAX), (30, Some(0)));
+        assert_eq!(sequence.rewind(29, usize::MAX), (0, None));
+        let mut sequence = text(100, &[30, 60]);
+        assert_eq!(sequence.rewind(70, 20), (0, None), "the checkpoint is too far back for a ring");
+    }
+
+    #[test]
+    fn what_did_nothing_is_written_again() {
+        let sequence = text(100, &[]);
+        sequence.stay_at(97);
+        assert_eq!((sequence.next(), sequence.written()), (97, 100));
+        sequence.advance_to(98);
+        assert_eq!((sequence.next(), sequence.written()), (98, 100));
+    }
+
+    #[test]
+    fn a_saved_text_goes_on() {
+        let mut sequence = Sequence::new(2);
+        sequence.restore(50, 64, &[48]);
+        assert_eq!((sequence.next(), sequence.written()), (50, 64));
+        assert_eq!(sequence.rewind(50, usize::MAX), (48, Some(0)), "of the states themselves nothing is known");
+    }
+}
