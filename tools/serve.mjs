@@ -5,6 +5,7 @@
 
 import fs from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
 import path from 'node:path';
 import { isMain, ROOT, runMain } from './common.mjs';
 
@@ -52,7 +53,11 @@ export async function serve(options = {}) {
       server.close(resolve);
       server.closeAllConnections();
     });
-  return { url: `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.address().port}`, server, close };
+  return {
+    url: `http://${['0.0.0.0', '::'].includes(host) ? 'localhost' : host}:${server.address().port}`,
+    server,
+    close,
+  };
 }
 
 async function answer(request, response, mounts, { routes = {}, onReport }) {
@@ -126,6 +131,28 @@ function fail(response, code, message) {
   return response.writeHead(code, { 'Content-Type': 'text/plain; charset=utf-8' }).end(`${message}\n`);
 }
 
+/**
+ * The addresses to print for a server: that of this machine and, where it listens to all, those of its network, which
+ * other devices open.
+ */
+export function addressesOf(url, host, interfaces = os.networkInterfaces()) {
+  if (host !== '0.0.0.0' && host !== '::') return [url];
+  const { port } = new URL(url);
+  const others = Object.values(interfaces)
+    .flat()
+    .filter(({ family, internal }) => family === 'IPv4' && !internal);
+  return [url, ...others.map(({ address }) => `http://${address}:${port}`)];
+}
+
+/** Prints where a server is to be opened; without https: other devices get no WebGPU. */
+export function printAddresses(url, host) {
+  const [here, ...others] = addressesOf(url, host);
+  console.log(`${here}/`);
+  if (others.length === 0) return;
+  console.log('from other devices, without WebGPU, which browsers offer on https: and localhost alone:');
+  for (const other of others) console.log(`${other}/`);
+}
+
 /** `--name value` from the command line, else `otherwise`. */
 export function option(name, otherwise) {
   const at = process.argv.indexOf(`--${name}`);
@@ -134,7 +161,8 @@ export function option(name, otherwise) {
 
 if (isMain(import.meta.url)) {
   await runMain(async () => {
-    const { url } = await serve({ port: Number(option('port', 8080)), host: option('host', '127.0.0.1') });
-    console.log(url);
+    const host = option('host', '127.0.0.1');
+    const { url } = await serve({ port: Number(option('port', 8080)), host });
+    printAddresses(url, host);
   });
 }

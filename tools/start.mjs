@@ -7,7 +7,7 @@ import { build, buildHarness } from './build.mjs';
 import { isMain, runMain, seconds, Stop } from './common.mjs';
 import { openDemo, say } from './demo.mjs';
 import { prepare } from './prepare.mjs';
-import { option, serve } from './serve.mjs';
+import { option, printAddresses, serve } from './serve.mjs';
 
 const PROMPT = 'Tell me a story about a hedgehog who finds a silver key.';
 
@@ -33,7 +33,8 @@ async function check() {
 
 async function start() {
   const { server, url } = await serveAtPort();
-  console.log(`\nwebgguf demo: ${url}/\nCtrl+C ends it.`);
+  console.log('\nThe demo of webgguf; Ctrl+C ends it:');
+  printAddresses(url, option('host'));
   server.ref();
 }
 

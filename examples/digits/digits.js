@@ -74,6 +74,7 @@ async function learn(gpu) {
   const network = networkOf(gpu);
   const optimizer = new AdamW(gpu, network, { learningRate: 0.01 });
   losses = [];
+  status.textContent = 'Compiling shaders and learning the first ten steps. Without a real GPU that takes a minute.';
   // The losses of ten steps are read at once, so that the GPU does not wait.
   while (losses.length < STEPS && !stopped) {
     const values = Array.from({ length: 10 }, () => step(gpu, network, optimizer));

@@ -6,7 +6,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
-import { parseRange, serve } from '../../tools/serve.mjs';
+import { addressesOf, parseRange, serve } from '../../tools/serve.mjs';
 
 const NAME = 'shaders';
 const FILE = fs.readdirSync(path.join(ROOT, NAME)).find((name) => name.endsWith('.wgsl'));
@@ -75,4 +75,19 @@ test('reports arrive as values, and broken ones are refused', async () => {
   assert.equal((await get('/result', { method: 'POST', body: '{"text":"ä"}' })).status, 204);
   assert.deepEqual(reports, [{ text: 'ä' }]);
   assert.equal((await get('/result', { method: 'POST', body: '{' })).status, 400);
+});
+
+test('a server for all of the network names addresses that work', () => {
+  const interfaces = {
+    lo: [{ family: 'IPv4', internal: true, address: '127.0.0.1' }],
+    eth0: [
+      { family: 'IPv6', internal: false, address: 'fe80::1' },
+      { family: 'IPv4', internal: false, address: '192.168.1.7' },
+    ],
+  };
+  assert.deepEqual(addressesOf('http://localhost:8080', '0.0.0.0', interfaces), [
+    'http://localhost:8080',
+    'http://192.168.1.7:8080',
+  ]);
+  assert.deepEqual(addressesOf('http://127.0.0.1:8080', '127.0.0.1', interfaces), ['http://127.0.0.1:8080']);
 });
