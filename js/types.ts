@@ -26,7 +26,7 @@ export type BytesLike = ArrayBufferLike | ArrayBufferView;
  * - a URL (`string`, relative to the page, or `URL`) or a `Request`: streamed and kept in the cache; a cut connection
  *   is resumed by range request where the server allows it
  * - a file on Hugging Face's hub: `hf:owner/repo/file.gguf`; or `owner/repo:Q4_K_M`, where the hub is asked which file
- *   that is, and `hf:owner/repo`, which takes Q4_K_M or else Q8_0. `owner/repo@revision` names a revision. The address of
+ *   that is, and `hf:owner/repo`, which takes Q4_K_M or else Q8_0. `owner/repo@revision` names one. The address of
  *   a file's page on the hub (`https://huggingface.co/owner/repo/blob/…`) means the file
  * - a `Response` whose body was not read yet
  * - a `Blob` or `File`, read in slices

@@ -60,7 +60,7 @@ const SUITES = [
   { name: 'style', about: 'rustfmt, clippy, Biome, width of lines', work: style },
   { name: 'host', about: 'cargo test: everything that needs no browser', work: host },
   { name: 'tools', about: 'the scripts themselves', work: () => nodeTests('tests/tools') },
-  { name: 'browser', about: 'wasm-pack test, or the cargo test behind it: kernels and models on a WebGPU device in Chromium', work: browser },
+  { name: 'browser', about: 'wasm-pack test: kernels and models on a WebGPU device in Chromium', work: browser },
   { name: 'types', about: 'tsc --strict over the example', work: types, needsBuild: true },
   {
     name: 'js',

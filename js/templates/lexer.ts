@@ -17,8 +17,15 @@ export type Part =
 
 /** Names, numbers and signs allowed in one tag: expressions are evaluated recursively. */
 const MOST_IN_A_TAG = 1000;
-const TOKEN =
-  /\s+|([A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)|(\d[\d_]*\.\d+(?:[eE][+-]?\d+)?|\d[\d_]*[eE][+-]?\d+)|(\d[\d_]*)|('(?:[^'\\]|\\[^])*'|"(?:[^"\\]|\\[^])*")|(\*\*|\/\/|==|!=|<=|>=|[-+*/%~<>=()[\]{}.,:|])/y;
+/** In the order of `KINDS`; white space is none of them. */
+const TOKENS = [
+  /[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*/,
+  /\d[\d_]*\.\d+(?:[eE][+-]?\d+)?|\d[\d_]*[eE][+-]?\d+/,
+  /\d[\d_]*/,
+  /'(?:[^'\\]|\\[^])*'|"(?:[^"\\]|\\[^])*"/,
+  /\*\*|\/\/|==|!=|<=|>=|[-+*/%~<>=()[\]{}.,:|]/,
+];
+const TOKEN = new RegExp(`\\s+|${TOKENS.map(({ source }) => `(${source})`).join('|')}`, 'y');
 const KINDS = ['name', 'float', 'integer', 'text', 'sign'] as const;
 
 /** @internal */

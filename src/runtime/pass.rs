@@ -128,7 +128,7 @@ mod tests {
         false
     }
 
-    /// The passes over `len` ids of which `done` are read: the rows of each, with ' for a single one and . for the last.
+    /// The passes over `len` ids of which `done` are read: the rows of each, with ' for a single one, . for the last.
     fn passes(len: usize, done: usize, sizes: Sizes, until: Until) -> String {
         let ids = vec![0; len];
         let reading = Reading { done, ..Reading::new(&ids, 0) };

@@ -227,6 +227,7 @@ impl WasmModel {
     /// Reads `ids` and leaves the hidden states behind the last layer in a tensor `[ids, hidden]` of `tensors`;
     /// `undefined` where it was cancelled.
     #[wasm_bindgen(js_name = hiddenStates)]
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn hidden_states(&self, ids: Vec<u32>, tensors: &TensorEngine) -> Promise {
         let (engine, tensors) = (self.engine.clone(), tensors.clone());
         self.stop.set(false);

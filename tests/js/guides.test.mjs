@@ -1,4 +1,5 @@
-// README.md, docs/ and the guides: the compiler checks their code against the package's types, their JSON parses, their links
+// README.md, docs/ and the guides: the compiler checks their code against the package's types, their JSON parses, their
+// links
 // lead somewhere, and the page of errors has every code.
 
 import assert from 'node:assert/strict';

@@ -122,7 +122,8 @@ test('values, operators, filters and statements as in Python', () => {
     ['{% set x = 1 %}{% for i in [1] %}{% set x = 2 %}{% endfor %}{{ x }}', '1'],
     ['{% set a, b = [1, 2] %}{{ b }}{% set t %} y {% endset %}[{{ t }}]', '2[ y ]'],
     [
-      "{% macro m(a, b='d') %}{{ a }}{{ b }}{{ caller() if caller }}{% endmacro %}{{ m(1) }}{% call m(1, b=2) %}!{% endcall %}",
+      "{% macro m(a, b='d') %}{{ a }}{{ b }}{{ caller() if caller }}{% endmacro %}{{ m(1) }}" +
+        '{% call m(1, b=2) %}!{% endcall %}',
       '1d12!',
     ],
     [
@@ -141,7 +142,8 @@ test('values, operators, filters and statements as in Python', () => {
     ["{{ 'a' if false }}|{{ x }}|{{ (x or 'y') | upper }}|{{ x | default('d') }}|{{ 'b' 'c' }}", '||Y|d|bc'],
     ['{% set ns = namespace(a=1) %}{% for i in [1, 2] %}{% set ns.a = ns.a + i %}{% endfor %}{{ ns.a }}', '4'],
     [
-      "{{ messages | map(attribute='content') | join(',') }}{{ messages | selectattr('role', 'in', ['user']) | list | length }}",
+      "{{ messages | map(attribute='content') | join(',') }}" +
+        "{{ messages | selectattr('role', 'in', ['user']) | list | length }}",
       'Hi1',
     ],
     [
@@ -165,7 +167,8 @@ const HOSTILE = [
   '{% set n = namespace(x=[]) %}{% for i in range(90) %}{% set n.x = [n.x] %}{% endfor %}{{ n.x | tojson }}',
   "{% set n = namespace(x='a') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
   '{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x }}',
-  '{% set n = namespace(x=[1], y=[1]) %}{% for i in range(40) %}{% set n.x = [n.x, n.x] %}{% set n.y = [n.y, n.y] %}{% endfor %}{{ n.x == n.y }}',
+  '{% set n = namespace(x=[1], y=[1]) %}{% for i in range(40) %}{% set n.x = [n.x, n.x] %}' +
+    '{% set n.y = [n.y, n.y] %}{% endfor %}{{ n.x == n.y }}',
   '{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}',
   "{% for i in range(900) %}{{ 'a' * 70000 }}{% endfor %}",
   "{{ (range(9999) | list) | join('a' * 99999) }}",
@@ -173,7 +176,8 @@ const HOSTILE = [
   "{{ ('a' * 99999).replace('a', 'b' * 99999) }}",
   "{{ ('a' * 99999).replace('', 'b' * 99999) }}",
   "{{ ('a,' * 99999).split(',') | length }}{{ ('a,' * 999999).split(',') | length }}{{ ('a,' * 999999).split(',') }}",
-  "{{ ('%s' * 9999) | format('x' * 9999) }}{% for i in range(999) %}{{ ('%s' * 999) % (['x' * 9999] * 999) }}{% endfor %}",
+  "{{ ('%s' * 9999) | format('x' * 9999) }}" +
+    "{% for i in range(999) %}{{ ('%s' * 999) % (['x' * 9999] * 999) }}{% endfor %}",
   "{% for i in range(9999) %}{% if 'b' in 'a' * 1000000 %}{% endif %}{% endfor %}",
   '{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}',
   "{{ ('a' * 99999) | list | unique | list }}{{ range(99999) | list | unique | list }}",

@@ -1,4 +1,4 @@
-// The programs of the guides on tensors and training, and of the table of operations, run in a page as they stand there.
+// The programs of the guides on tensors and training, and of the table of operations, run in a page as they stand.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

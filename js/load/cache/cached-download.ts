@@ -288,7 +288,8 @@ export class CachedDownload implements LoadSource {
 
   /**
    * Any part of the file, at any time, also after the load: from the cache, or by a range request where it was deleted
-   * there, unless the page promised a digest. Absent where the file is not stored: a request for every few bytes would take long.
+   * there, unless the page promised a digest. Absent where the file is not stored: a request for every few bytes would
+   * take long.
    */
   get read(): ((offset: number, length: number) => Promise<Uint8Array>) | undefined {
     this.#readsAgain ||= this.#slot.isOpen;

@@ -5,7 +5,7 @@ import { Sha256 } from './sha256.js';
 
 /** Query parameters that sign a URL for some minutes or open it for somebody: not part of a file's name. */
 const SECRET = /^(x-(amz|goog)-.*|sig|signature|token|access_token)$/i;
-/** What goes with a signature of Azure, CloudFront, and the older ones of Amazon and Google; else it may mean a file. */
+/** Parts of signatures of Azure, CloudFront, and older ones of Amazon and Google; else they may mean a file. */
 const SIGNED =
   /^(s[eprtv]|sip|spr|srt|ss|sk(oid|tid|[estv])|expires|policy|key-pair-id|awsaccesskeyid|googleaccessid)$/i;
 

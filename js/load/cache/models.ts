@@ -7,7 +7,7 @@ import { type FileState, sum } from './state.js';
 /** A model in the cache. */
 export interface CachedModel {
   /**
-   * What it is called: its URL, or the `cacheKey` that it was loaded with; for one that cannot be read any more the name
+   * What it is called: its URL, or the `cacheKey` that it was loaded with; for one that cannot be read any more, that
    * of its folder. For `has` and `delete`.
    */
   readonly key: string;

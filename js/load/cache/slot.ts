@@ -203,7 +203,7 @@ export class Slot {
 }
 
 /**
- * Throws where the browser says that `size` bytes do not fit once `old` ones are deleted; it gives estimates, so a write
+ * Throws where the browser says that `size` bytes do not fit once `old` ones are deleted. It estimates, so a write
  * may still fail.
  */
 async function checkRoom(size: number, old: number): Promise<void> {
