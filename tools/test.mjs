@@ -119,7 +119,7 @@ async function browser() {
   const env = { ...rustEnv(bin), WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile };
   const pack = which('wasm-pack', [path.join(cargoHome(), 'bin')]);
   if (pack) {
-    const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '.', '--', '--no-fail-fast'];
+    const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver()];
     return countCargo(await run(pack, args, { env, timeoutMs: SUITE_MS }));
   }
   // What wasm-pack runs.
