@@ -8,6 +8,7 @@ const REASONS: Record<ChatReason, FinishReason['unified']> = {
   stop: 'stop',
   length: 'length',
   tool_calls: 'tool-calls',
+  abort: 'other',
 };
 
 const NOTHING: TokenUsage = {

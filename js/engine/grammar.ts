@@ -1,6 +1,7 @@
 /**
  * Grammars: a second WebAssembly module, `llguidance`, which is fetched when a text is first to follow one.
  */
+import { followable } from '../model/schema.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import glue, { type Grammar as Compiled, type Matcher, Vocabulary } from '../grammar/webgguf_grammar.js';
 import { show } from '../options.js';
@@ -30,9 +31,19 @@ export function grammarText(grammar: Grammar): GrammarText {
   if ('gbnf' in grammar) return { kind: 'gbnf', text: grammar.gbnf };
   const { jsonSchema } = grammar;
   try {
-    return { kind: 'json_schema', text: typeof jsonSchema === 'string' ? jsonSchema : JSON.stringify(jsonSchema) };
+    const schema = typeof jsonSchema === 'string' ? parsed(jsonSchema) : jsonSchema;
+    return { kind: 'json_schema', text: typeof schema === 'string' ? schema : JSON.stringify(followable(schema)) };
   } catch (cause) {
     throw invalidArgument(`generate: option 'grammar' must be { jsonSchema } with JSON: ${String(cause)}`);
+  }
+}
+
+/** What the text says; the text itself where it is no JSON, which the grammars report. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
 }
 

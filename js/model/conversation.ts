@@ -51,7 +51,8 @@ export function nextTurn(messages: readonly { readonly role: string }[], at: num
 function messageOf(where: string, message: unknown): TemplateMessage {
   const { role, content = null, tool_calls: calls, ...further } = (message ?? {}) as Message;
   const text = Array.isArray(content) ? joinParts(where, content) : (content as unknown);
-  const isText = typeof text === 'string' || (text === null && Array.isArray(calls));
+  // An answer that was cut in its thoughts, or that is calls alone, has no content.
+  const isText = typeof text === 'string' || (text === null && (Array.isArray(calls) || role === 'assistant'));
   if (typeof role !== 'string' || !isText) {
     throw invalidArgument(
       `${where} must be { role, content } with a string for role, and a string or text parts for content`,

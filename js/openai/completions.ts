@@ -178,6 +178,7 @@ class Answer {
 
   #reason({ finishReason }: GenerationResult): FinishReason {
     if (finishReason === 'length') return 'length';
+    if (finishReason === 'abort' && !this.#isEnough()) return 'abort';
     return this.#calls > 0 ? 'tool_calls' : 'stop';
   }
 

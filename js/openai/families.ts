@@ -24,40 +24,56 @@ export interface Family {
   readonly idLength?: number;
 }
 
-/** Strings of templates, and what they say; the first that fits is taken. */
-const FORMATS: readonly (readonly [RegExp, Format])[] = [
-  [/<\|channel\|>/, harmony],
-  [/```json[^]*<｜tool▁call▁end｜>/, deepseek],
-  [/<｜tool▁calls▁begin｜>/, deepseek31],
-  [/<\|tool_call>/, gemma4],
-  [/<start_function_call>/, functionGemma],
-  [/\[TOOL_CALLS\][^]*\[ARGS\]/, mistralArgs],
-  [/\[TOOL_CALLS\]/, mistral],
-  [/<\|tool_call_start\|>|<\|tool_list_start\|>|List of tools: \[/, lfm2],
-  [/<\|tool_call\|>|<\|tool\|>/, granite],
-  [/<function=/, functions],
-  [/<tool_call>/, hermes],
-  [/ipython|<\|python_tag\|>/, llama],
+/** Texts in a template, one after the other. A template is part of a hostile file: each is looked for once. */
+type Signs = readonly string[];
+
+/** Texts of templates, and what they say; the first line that fits is taken, with any of its alternatives. */
+const FORMATS: readonly (readonly [readonly Signs[], Format])[] = [
+  [[['<|channel|>']], harmony],
+  [[['```json', '<｜tool▁call▁end｜>']], deepseek],
+  [[['<｜tool▁calls▁begin｜>']], deepseek31],
+  [[['<|tool_call>']], gemma4],
+  [[['<start_function_call>']], functionGemma],
+  [[['[TOOL_CALLS]', '[ARGS]']], mistralArgs],
+  [[['[TOOL_CALLS]']], mistral],
+  [[['<|tool_call_start|>'], ['<|tool_list_start|>'], ['List of tools: [']], lfm2],
+  [[['<|tool_call|>'], ['<|tool|>']], granite],
+  [[['<function=']], functions],
+  [[['<tool_call>']], hermes],
+  [[['ipython'], ['<|python_tag|>']], llama],
 ];
 
-const THOUGHTS: readonly (readonly [RegExp, Thoughts])[] = [
-  [/<\|channel>/, { opens: ['<|channel>thought'], close: '<channel|>', special: ['<|channel>'] }],
-  [/\[THINK\]/, { opens: ['[THINK]'], close: '[/THINK]' }],
-  [/<response>/, { opens: ['<think>'], close: '</think>', dropped: ['<response>', '</response>'] }],
+const THOUGHTS: readonly (readonly [readonly string[], Thoughts])[] = [
+  [['<|channel>'], { opens: ['<|channel>thought'], close: '<channel|>', special: ['<|channel>'] }],
+  [['[THINK]'], { opens: ['[THINK]'], close: '[/THINK]' }],
+  [['<response>'], { opens: ['<think>'], close: '</think>', dropped: ['<response>', '</response>'] }],
   [
-    /Here is my thought process:/,
+    ['Here is my thought process:'],
     { opens: ['Here is my thought process:', "Here's my thought process:"], close: 'Here is my response:' },
   ],
-  [/<\/?think>/, { opens: ['<think>'], close: '</think>' }],
+  [['<think>', '</think>'], { opens: ['<think>'], close: '</think>' }],
 ];
+
+/** Whether a text has all signs in this order. */
+function hasInOrder(text: string, signs: Signs): boolean {
+  let at = 0;
+  for (const sign of signs) {
+    const found = text.indexOf(sign, at);
+    if (found < 0) return false;
+    at = found + sign.length;
+  }
+  return true;
+}
 
 /** @internal */
 export function familyOf(template = ''): Family {
   const takesTools = /\btools\b/.test(template);
-  const format = FORMATS.find(([sign]) => sign.test(template))?.[1] ?? (takesTools ? hermes : plain);
+  const format =
+    FORMATS.find(([any]) => any.some((signs) => hasInOrder(template, signs)))?.[1] ?? (takesTools ? hermes : plain);
   return {
     format,
-    thoughts: format === harmony ? undefined : THOUGHTS.find(([sign]) => sign.test(template))?.[1],
+    thoughts:
+      format === harmony ? undefined : THOUGHTS.find(([any]) => any.some((sign) => template.includes(sign)))?.[1],
     takesTools,
     takesCalls: /tool_calls/.test(template),
     ...(format === mistral || format === mistralArgs ? { idLength: 9 } : {}),

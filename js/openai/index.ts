@@ -24,8 +24,8 @@ export interface OpenAIOptions {
   model: WasmModel | Promise<WasmModel>;
   /**
    * The server that answers where the device cannot hold the model: where `model` rejects with `webgpu_unavailable`,
-   * `feature_missing`, `limit_exceeded`, `out_of_memory`, `device_lost`, `unsupported_quant` or
-   * `unsupported_architecture`. Results then have `webgguf.backend` `server`, and `webgguf.reason`.
+   * `feature_missing`, `limit_exceeded`, `out_of_memory` or `device_lost`; a file that webgguf does not run is an
+   * error, since its author must not decide that prompts leave the device. Results then have `webgguf.backend` `server`, and `webgguf.reason`.
    */
   fallback?: Fallback | undefined;
 }
@@ -45,15 +45,7 @@ export interface ModelList {
   data: { id: string; object: 'model'; created: number; owned_by: 'webgguf' }[];
 }
 
-const CANNOT_HOLD = [
-  'webgpu_unavailable',
-  'feature_missing',
-  'limit_exceeded',
-  'out_of_memory',
-  'device_lost',
-  'unsupported_quant',
-  'unsupported_architecture',
-];
+const CANNOT_HOLD = ['webgpu_unavailable', 'feature_missing', 'limit_exceeded', 'out_of_memory', 'device_lost'];
 
 /** Who answers: the model, or the server. */
 interface Answerer {

@@ -1,6 +1,7 @@
 /**
  * From a request to a prompt, options of `generate`, and a reader of what the model writes.
  */
+import { followable } from '../model/schema.js';
 import { invalidArgument } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
 import type { ChatTemplateOptions, GenerateOptions, Grammar, Message, Tool } from '../types.js';
@@ -139,14 +140,19 @@ function forcedCall(format: Format, tools: readonly Tool[], several: boolean): B
     return { begun, ...(format.isJson && { grammar: { jsonSchema: parametersOf(only) } }) };
   }
   if (!object) return { begun: format.force() };
-  const calls = tools.map((tool) => ({
-    type: 'object',
-    properties: { name: { const: tool.function.name }, [object.key]: parametersOf(tool) },
-    required: ['name', object.key],
-    additionalProperties: false,
-  }));
+  const $defs: Record<string, object> = {};
+  const calls = tools.map((tool, place) => {
+    $defs[`tool_${place}`] = parametersOf(tool, `#/$defs/tool_${place}`);
+    return {
+      type: 'object',
+      properties: { name: { const: tool.function.name }, [object.key]: { $ref: `#/$defs/tool_${place}` } },
+      required: ['name', object.key],
+      additionalProperties: false,
+    };
+  });
   const items = calls.length === 1 ? (calls[0] as object) : { anyOf: calls };
-  const jsonSchema = object.isList ? { type: 'array', items, minItems: 1, ...(!several && { maxItems: 1 }) } : items;
+  const list = { type: 'array', items, minItems: 1, ...(!several && { maxItems: 1 }) };
+  const jsonSchema = { ...(object.isList ? list : items), $defs };
   return { begun: object.before, grammar: { jsonSchema } };
 }
 
@@ -158,9 +164,22 @@ async function grammarOfCalls(
   return callGrammar(...args);
 }
 
-/** Arguments are an object, whatever else the schema says. */
-function parametersOf({ function: { parameters } }: Tool): object {
-  return { type: 'object', ...parameters };
+/** Arguments are an object, whatever else the schema says. Its references begin at `root` of the whole schema. */
+function parametersOf({ function: { parameters } }: Tool, root = '#'): object {
+  const schema = { type: 'object', ...(followable(parameters, true) as object) };
+  return root === '#' ? schema : (moved(schema, root) as object);
+}
+
+/** A copy of a schema whose references into itself begin at `root`. */
+function moved(schema: unknown, root: string): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => moved(item, root));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      const isReference = key === '$ref' && typeof value === 'string' && value.startsWith('#');
+      return [key, isReference ? root + value.slice(1) : moved(value, root)];
+    }),
+  );
 }
 
 function schemasOf(tools: readonly Tool[]): Tools {

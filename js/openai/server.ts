@@ -1,7 +1,7 @@
 /**
  * The same requests, answered by a server that speaks OpenAI's API.
  */
-import { WebggufError } from '../errors.js';
+import { invalidArgument, WebggufError } from '../errors.js';
 import { show, signalOption } from '../options.js';
 import type { Completions } from './completions.js';
 import type { Embeddings } from './embeddings.js';
@@ -53,7 +53,7 @@ export class Server {
       // llama.cpp's servers have another name for it, and some a default of 1.1.
       const request = { ...body, ...(penalty != null && { repeat_penalty: penalty }) };
       const response = await this.#post('/chat/completions', request, scope);
-      if (!body.stream) return this.#marked((await response.json()) as ChatCompletion);
+      if (!body.stream) return this.#marked(await jsonOf<ChatCompletion>(response, scope));
       return new ChatStream(this.#chunks(response, scope), controller);
     }) as Completions['create'],
   };
@@ -62,7 +62,7 @@ export class Server {
     create: async (body: EmbeddingRequest, options: RequestOptions = {}) => {
       checkEmbedding(body);
       const response = await this.#post('/embeddings', body, options?.signal ?? undefined);
-      return this.#marked((await response.json()) as EmbeddingResponse);
+      return this.#marked(await jsonOf<EmbeddingResponse>(response, options?.signal ?? undefined));
     },
   };
 
@@ -78,30 +78,71 @@ export class Server {
   async #post(path: string, body: object, signal: AbortSignal | undefined): Promise<Response> {
     const { baseURL, model, apiKey, fetch: send = fetch } = this.#fallback;
     const url = baseURL.replace(/\/+$/, '') + path;
+    if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
+      throw invalidArgument('fallback: apiKey must be ASCII without white space');
+    }
     const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) };
-    const init = { method: 'POST', headers, body: JSON.stringify({ ...body, model }), ...(signal && { signal }) };
+    const content = JSON.stringify({ ...body, model });
+    // A redirect would carry the conversation to another server.
+    const init: RequestInit = { method: 'POST', headers, body: content, redirect: 'error', ...(signal && { signal }) };
     const response = await send(url, init).catch((cause: unknown) => {
       signal?.throwIfAborted();
-      throw new WebggufError('download_failed', `fallback ${url}: ${(cause as Error)?.message ?? cause}`, { cause });
+      throw new WebggufError('download_failed', `fallback ${placeOf(url)}: ${messageOf(cause)}`, { cause });
     });
     if (response.ok) return response;
     const text = await response.text().catch(() => '');
     const code = response.status === 400 || response.status === 422 ? 'invalid_argument' : 'download_failed';
-    throw new WebggufError(code, `fallback ${url}: HTTP ${response.status}, ${serverMessage(text)}`);
+    throw new WebggufError(code, `fallback ${placeOf(url)}: HTTP ${response.status}, ${serverMessage(text)}`);
   }
 
   async *#chunks(response: Response, signal: AbortSignal): AsyncGenerator<ChatChunk> {
+    let isWhole = false;
     try {
       for await (const data of eventsOf(response)) {
         if (data === '[DONE]') return;
-        const chunk = JSON.parse(data) as ChatChunk & { error?: { message?: string } };
-        if (chunk.error) throw new WebggufError('download_failed', `fallback: ${chunk.error.message ?? data}`);
+        const chunk = parsedEvent(data);
+        isWhole ||= chunk.choices?.some(({ finish_reason: reason }) => reason) ?? false;
         yield this.#marked(chunk);
       }
+      if (!isWhole) throw new WebggufError('download_failed', 'fallback: the stream ended before the answer did');
     } catch (error) {
-      if (!signal.aborted) throw error;
+      if (signal.aborted) return;
+      if (error instanceof WebggufError) throw error;
+      throw new WebggufError('download_failed', `fallback: the stream broke: ${messageOf(error)}`, { cause: error });
     }
   }
+}
+
+const messageOf = (cause: unknown): string => String((cause as Error)?.message ?? cause);
+
+/** A URL for messages: without a password and a query. */
+function placeOf(url: string): string {
+  try {
+    const { origin, pathname } = new URL(url, globalThis.location?.href);
+    return origin + pathname;
+  } catch {
+    return 'at a wrong address';
+  }
+}
+
+async function jsonOf<T>(response: Response, signal: AbortSignal | undefined): Promise<T> {
+  try {
+    return (await response.json()) as T;
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new WebggufError('download_failed', `fallback: the answer is no JSON: ${messageOf(cause)}`, { cause });
+  }
+}
+
+function parsedEvent(data: string): ChatChunk {
+  let chunk: ChatChunk & { error?: { message?: string } };
+  try {
+    chunk = JSON.parse(data);
+  } catch (cause) {
+    throw new WebggufError('download_failed', `fallback: an event is no JSON: ${show(data)}`, { cause });
+  }
+  if (chunk.error) throw new WebggufError('download_failed', `fallback: ${chunk.error.message ?? data}`);
+  return chunk;
 }
 
 function serverMessage(text: string): string {

@@ -112,8 +112,8 @@ export interface Logprobs {
   refusal: null;
 }
 
-/** Why an answer ended. */
-export type FinishReason = 'stop' | 'length' | 'tool_calls';
+/** Why an answer ended; `abort`: `model.stop()` or `model.free()` cut it, and its last call may not be whole. */
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'abort';
 
 /** Where an answer was written, and why not here. */
 export interface Origin {

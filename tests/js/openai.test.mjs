@@ -467,3 +467,114 @@ test('a server answers where the model cannot, and the result says so', async ()
   await assert.rejects(broken.chat.completions.create({ messages: HI }), withCode('bad_file', /broken/));
   assert.throws(() => openai({ model: 'x' }), withCode('invalid_argument', /promise/));
 });
+
+test('an answer that was cut says so, and a cut call is none to make', async () => {
+  plan.template = HERMES;
+  plan.writes = `${CALL}\n${CALL}`;
+  plan.tokenMs = 1;
+  const model = await load();
+  const stream = await model.chat.completions.create({ messages: HI, tools: [WEATHER], stream: true });
+  const chunks = [];
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    if (chunk.choices[0]?.delta.tool_calls?.[0]?.function.arguments === '{') model.stop();
+  }
+  assert.equal(chunks.at(-1).choices[0].finish_reason, 'abort');
+  plan.writes = 'x'.repeat(500);
+  const before = seen.nexts;
+  const answer = model.chat.completions.create({ messages: HI });
+  while (seen.nexts < before + 40) await new Promise((resolve) => setTimeout(resolve, 1));
+  model.stop();
+  assert.equal((await answer).choices[0].finish_reason, 'abort');
+});
+
+test('an answer that was cut in its thoughts can be sent back', async () => {
+  plan.template = HERMES;
+  plan.writes = '<think>Well, then';
+  const model = await load();
+  const { choices } = await model.chat.completions.create({ messages: HI, max_tokens: 12 });
+  const [{ message }] = choices;
+  assert.equal(message.content, null);
+  assert.equal(message.reasoning_content, 'Well,');
+  await model.chat.completions.create({ messages: [...HI, message, ...HI] });
+  await assert.rejects(
+    model.chat.completions.create({ messages: [{ role: 'user', content: null }] }),
+    withCode('invalid_argument'),
+  );
+});
+
+test('references of a tool that is required begin at its own schema', async () => {
+  plan.template = HERMES;
+  plan.writes = '}';
+  const node = { type: 'object', properties: { next: { $ref: '#/$defs/node' } } };
+  const parameters = { type: 'object', properties: { first: { $ref: '#/$defs/node' } }, $defs: { node } };
+  const tree = { type: 'function', function: { name: 'tree', parameters } };
+  const model = await load();
+  const { generate } = model;
+  let schema;
+  model.generate = (prompt, { grammar, ...options }) => {
+    schema = grammar.jsonSchema;
+    return generate.call(model, prompt, options);
+  };
+  await model.chat.completions.create({ messages: HI, tools: [WEATHER, tree], tool_choice: 'required' });
+  const at = (reference) =>
+    reference
+      .slice(2)
+      .split('/')
+      .reduce((value, name) => value[name], schema);
+  const [, called] = (schema.items ?? schema).anyOf;
+  const moved = at(called.properties.arguments.$ref);
+  assert.deepEqual(Object.keys(moved.properties), ['first']);
+  assert.deepEqual(Object.keys(at(moved.properties.first.$ref).properties), ['next']);
+  assert.equal(at(moved.properties.first.$ref).properties.next.$ref, moved.properties.first.$ref);
+});
+
+test('a family is found in a long template in one look', async () => {
+  const { familyOf } = await import(`${dist}openai/families.js`);
+  // A search that began again at each sign would take 10^11 steps.
+  const { format } = familyOf('[TOOL_CALLS]'.repeat(400_000));
+  assert.equal(format, familyOf('[TOOL_CALLS]').format);
+  assert.notEqual(familyOf('[TOOL_CALLS][ARGS]').format, format);
+  assert.equal(familyOf('[ARGS][TOOL_CALLS]').format, format);
+});
+
+test('what a server does wrong is an error with a code, and nothing leaves for elsewhere', async () => {
+  const sent = [];
+  const answers = { body: '', url: 'https://me:secret@example.com/v1?key=secret' };
+  const ask = (request, { baseURL = answers.url, apiKey, code = 'out_of_memory' } = {}) => {
+    const send = async (_, init) => {
+      sent.push(init);
+      return new Response(answers.body);
+    };
+    const model = Promise.reject(new api.WebggufError(code, 'no'));
+    const fallback = { baseURL, model: 'theirs', apiKey, fetch: answers.fetch ?? send };
+    return openai({ model, fallback }).chat.completions.create({ messages: HI, ...request });
+  };
+  answers.body = '<!doctype html>';
+  await assert.rejects(ask({}), withCode('download_failed', /no JSON/));
+  const event = (reason) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: reason }] })}\n\n`;
+  for (const [body, pattern] of [
+    ['<!doctype html>', /ended before/],
+    [event(null), /ended before/],
+    ['data: {"choices\n\n', /no JSON/],
+    ['data: {"error":{"message":"busy"}}\n\n', /busy/],
+  ]) {
+    answers.body = body;
+    await assert.rejects(ask({ stream: true }).then(all), withCode('download_failed', pattern));
+  }
+  answers.body = event('stop');
+  assert.equal((await all(await ask({ stream: true }))).length, 1);
+  assert.ok(sent.every(({ redirect }) => redirect === 'error'));
+  answers.fetch = async () => {
+    throw new TypeError('failed');
+  };
+  const isQuiet = (error) => error.code === 'download_failed' && !error.message.includes('secret');
+  await assert.rejects(ask({}), isQuiet);
+  const count = sent.length;
+  await assert.rejects(ask({}, { apiKey: 'sk-\nSECRET' }), (error) => {
+    return error.code === 'invalid_argument' && !error.message.includes('SECRET');
+  });
+  await assert.rejects(ask({}, { code: 'unsupported_quant' }), withCode('unsupported_quant'));
+  assert.equal(sent.length, count);
+});

@@ -24,7 +24,7 @@ export const lfm2: Format = {
 };
 
 function pythonCall({ name, arguments: text }: Pick<Call, 'name' | 'arguments'>): string {
-  const values = Object.entries(JSON.parse(text) as Record<string, unknown>);
+  const values = Object.entries(JSON.parse(text || '{}') as Record<string, unknown>);
   return `${name}(${values.map(([key, value]) => `${key}=${python(value)}`).join(', ')})`;
 }
 
