@@ -44,7 +44,7 @@ interface Begun {
 export class Session {
   readonly #host: SessionHost;
   readonly #options: SessionOptions;
-  readonly #messages: Message[];
+  #messages: readonly Message[];
   #engine: Engine | undefined;
   #tokens: number;
   #freed = false;
@@ -87,13 +87,15 @@ export class Session {
     this.#use('send');
     const added = messagesOf(input);
     this.#conversation('send', added);
+    let all: readonly Message[] = [];
     const begin = async (): Promise<Engine> => {
-      const conversation = await this.#fitting(added, options.maxTokens);
+      all = await this.#fitting(added, options.maxTokens);
+      const conversation = this.#conversation('send', all);
       const engine = await this.#open('send', conversation);
       await engine.start(conversation, start);
       return engine;
     };
-    const done = (result: GenerationResult): void => this.#note(added, result);
+    const done = (result: GenerationResult): void => this.#note(all, result);
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin, done });
   }
 
@@ -217,33 +219,36 @@ export class Session {
     return conversationOf(call, messages, { tools, enableThinking, chatTemplateKwargs, parseSpecial });
   }
 
-  /** The conversation with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */
-  async #fitting(added: readonly Message[], maxTokens: number | undefined): Promise<Conversation> {
+  /** The messages with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */
+  async #fitting(added: readonly Message[], maxTokens: number | undefined): Promise<readonly Message[]> {
+    let kept = this.#messages;
+    if (this.#options.overflow !== 'truncate') return [...kept, ...added];
     const engine = this.#use('send');
     const { contextLength } = this.#host.info;
     const answer = Math.min(maxTokens ?? Math.floor(contextLength / 4), Math.floor(contextLength / 2));
     for (;;) {
-      const conversation = this.#conversation('send', [...this.#messages, ...added]);
-      if (this.#options.overflow !== 'truncate') return conversation;
-      const count = await engine.count(conversation);
-      if (count + answer <= contextLength || !this.#dropTurn()) return conversation;
+      const all = [...kept, ...added];
+      const count = await engine.count(this.#conversation('send', all));
+      const fewer = count + answer <= contextLength ? undefined : withoutOldestTurn(kept);
+      if (!fewer) return all;
+      kept = fewer;
     }
   }
 
-  /** Drops the oldest turn: a message of the user, and all up to the next one. The system prompt stays. */
-  #dropTurn(): boolean {
-    const first = this.#messages.findIndex(({ role }) => role !== 'system');
-    if (first < 0) return false;
-    const next = nextTurn(this.#messages, first);
-    this.#messages.splice(first, (next < 0 ? this.#messages.length : next) - first);
-    return true;
-  }
-
-  #note(added: readonly Message[], { text, finishReason, usage }: GenerationResult): void {
+  /** Takes what was asked and answered as the conversation. */
+  #note(all: readonly Message[], { text, finishReason, usage }: GenerationResult): void {
     if (finishReason === 'abort' && text === '') return;
-    this.#messages.push(...added, { role: 'assistant', content: text });
+    this.#messages = [...all, { role: 'assistant', content: text }];
     this.#tokens = usage.totalTokens;
   }
+}
+
+/** Without the oldest turn: a message of the user, and all up to the next one. The system prompt stays. */
+function withoutOldestTurn(messages: readonly Message[]): Message[] | undefined {
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  if (first < 0) return undefined;
+  const next = nextTurn(messages, first);
+  return [...messages.slice(0, first), ...(next < 0 ? [] : messages.slice(next))];
 }
 
 function messagesOf(input: string | Message | readonly Message[]): Message[] {

@@ -171,6 +171,28 @@ for (const worker of [false, true]) {
     await assert.rejects(session.send('x'.repeat(80)).result, withCode('context_full'));
     await model.free();
   });
+
+  test(`${at}: turns are dropped only where an answer comes of it`, async () => {
+    const model = await load();
+    const session = model.session({ system: 'S', overflow: 'truncate' });
+    await session.send('a'.repeat(12), { maxTokens: 2 });
+    const before = roles(session);
+    await assert.rejects(session.send('b'.repeat(100), { maxTokens: 2 }).result, withCode('context_full'));
+    assert.deepEqual(roles(session), before, 'after an error');
+    const controller = new AbortController();
+    const aborted = session.send('c'.repeat(20), { maxTokens: 2, signal: controller.signal });
+    plan.tokenMs = 20;
+    const reading = aborted.next();
+    while (seen.started.length < 2) await sleep(1);
+    controller.abort();
+    await reading;
+    assert.equal((await aborted).text, '');
+    assert.deepEqual(roles(session), before, 'after an abort');
+    assert.ok(!textOf(seen.started.at(-1).ids).includes('aaa'), 'the prompt went without the oldest turn');
+    await session.send('d'.repeat(20), { maxTokens: 2 });
+    assert.deepEqual(roles(session), ['system: S', `user: ${'d'.repeat(20)}`, 'assistant: ab']);
+    await model.free();
+  });
 }
 
 test('wrong options and inputs are refused by name', async () => {
