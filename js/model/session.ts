@@ -2,7 +2,7 @@
 /**
  * A conversation with a model: its messages, and a cache of its own of what the model has read of them.
  */
-import { conversationOf, nextTurn } from './conversation.js';
+import { conversationOf, copyOf, nextTurn } from './conversation.js';
 import type { Engine, Prompt } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { Generation } from './generation.js';
@@ -55,16 +55,17 @@ export class Session {
     const first: Message[] = system === undefined ? [] : [{ role: 'system', content: system }];
     this.#host = host;
     this.#options = rest;
-    this.#messages = [...first, ...messages];
+    const all = [...first, ...messages];
     const nothing: Message = { role: 'user', content: '' };
-    this.#conversation('session', this.#messages.length > 0 ? this.#messages : [nothing]); // checks the options
+    this.#conversation('session', all.length > 0 ? all : [nothing]); // checks the options
+    this.#messages = copyOf('session', all);
     this.#engine = begun?.engine;
     this.#tokens = begun?.tokens ?? 0;
   }
 
-  /** The conversation so far, the system prompt included; with `overflow: 'truncate'` without what was dropped. */
+  /** A copy of the conversation so far, the system prompt included; with `overflow: 'truncate'` without what was dropped. */
   get messages(): readonly Message[] {
-    return [...this.#messages];
+    return copyOf('messages', this.#messages);
   }
 
   /** Tokens of the conversation after the last answer; 0 before the first. */
@@ -74,7 +75,8 @@ export class Session {
 
   /**
    * Says something, and lets the model answer. Both become part of the conversation once the answer is over, also one
-   * that was ended early; an error leaves the conversation as it was.
+   * that was ended early; an error leaves the conversation as it was. Work starts at once, and what is asked for later,
+   * such as {@link fork}, follows the answer.
    *
    * @param input a text, which is a message of the user; or a message or several, such as results of tools
    * @param options as those of `generate`
@@ -85,8 +87,9 @@ export class Session {
   send(input: string | Message | readonly Message[], options: GenerateOptions = {}): Generation {
     const { signal, start } = checkedGenerate(options);
     this.#use('send');
-    const added = messagesOf(input);
-    this.#conversation('send', added);
+    const given = messagesOf(input);
+    this.#conversation('send', given); // checks them
+    const added = copyOf('send', given);
     let all: readonly Message[] = [];
     const begin = async (): Promise<Engine> => {
       all = await this.#fitting(added, options.maxTokens);
@@ -101,8 +104,9 @@ export class Session {
 
   /** How many tokens these messages have in the model's template, with the session's tools. Default: all so far. */
   async countTokens(messages: readonly Message[] = this.#messages): Promise<number> {
-    const conversation = this.#conversation('countTokens', messages);
-    return this.#use('countTokens').count(conversation);
+    const engine = this.#use('countTokens');
+    if (messages === this.#messages && messages.length === 0) return 0;
+    return engine.count(this.#conversation('countTokens', messages));
   }
 
   /**

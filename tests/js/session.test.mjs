@@ -193,6 +193,33 @@ for (const worker of [false, true]) {
     assert.deepEqual(roles(session), ['system: S', `user: ${'d'.repeat(20)}`, 'assistant: ab']);
     await model.free();
   });
+
+  test(`${at}: an answer that nobody awaits is begun, and part of a fork that is asked for later`, async () => {
+    const model = await load();
+    const session = model.session();
+    const unread = session.send('A', { maxTokens: 2 });
+    const fork = await session.fork();
+    assert.deepEqual(roles(fork), ['user: A', 'assistant: ab']);
+    assert.equal((await unread).text, 'ab');
+    model.generate('x', { maxTokens: 2 });
+    while (seen.started.length < 2) await sleep(1);
+    await model.free();
+  });
+
+  test(`${at}: messages of the caller are copied`, async () => {
+    const model = await load();
+    const first = { role: 'user', content: 'A' };
+    const next = { role: 'user', content: 'B' };
+    const session = model.session({ messages: [first] });
+    first.content = 'changed';
+    const answer = session.send(next, { maxTokens: 1 });
+    next.content = 'changed';
+    await answer;
+    session.messages[0].content = 'changed';
+    assert.deepEqual(roles(session), ['user: A', 'user: B', 'assistant: a']);
+    assert.equal(await model.session().countTokens(), 0, 'of a new session');
+    await model.free();
+  });
 }
 
 test('wrong options and inputs are refused by name', async () => {
