@@ -2,7 +2,7 @@
 /**
  * A conversation with a model: its messages, and a cache of its own of what the model has read of them.
  */
-import { conversationOf, copyOf, nextTurn } from './conversation.js';
+import { conversationOf, copyOf, nextTurn, roomForAnswer } from './conversation.js';
 import type { Engine, Prompt } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { Generation } from './generation.js';
@@ -63,7 +63,9 @@ export class Session {
     this.#tokens = begun?.tokens ?? 0;
   }
 
-  /** A copy of the conversation so far, the system prompt included; with `overflow: 'truncate'` without what was dropped. */
+  /**
+   * A copy of the conversation so far, the system prompt included; with `overflow: 'truncate'` without what was dropped.
+   */
   get messages(): readonly Message[] {
     return copyOf('messages', this.#messages);
   }
@@ -229,7 +231,7 @@ export class Session {
     if (this.#options.overflow !== 'truncate') return [...kept, ...added];
     const engine = this.#use('send');
     const { contextLength } = this.#host.info;
-    const answer = Math.min(maxTokens ?? Math.floor(contextLength / 4), Math.floor(contextLength / 2));
+    const answer = roomForAnswer(contextLength, maxTokens);
     for (;;) {
       const all = [...kept, ...added];
       const count = await engine.count(this.#conversation('send', all));
