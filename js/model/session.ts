@@ -32,6 +32,19 @@ interface Begun {
   readonly tokens: number;
 }
 
+/** Frees the caches of sessions that a page has dropped without `free()`, once they are collected. */
+const dropped = new FinalizationRegistry<{ host: SessionHost; engine: Engine }>(({ host, engine }) => {
+  freeEngine(host, engine).catch(() => {}); // the model may have been freed
+});
+
+async function freeEngine(host: SessionHost, engine: Engine): Promise<void> {
+  if (!host.engines.has(engine)) return;
+  await host.inTurn('free', async () => {
+    // The model may have been freed meanwhile, and the engine with it.
+    if (host.engines.delete(engine)) await engine.free();
+  });
+}
+
 /**
  * A conversation. Made by `model.session()`; several of one model share its weights, and what one has read another does
  * not read again. Requests to all of them queue, as those to the model do.
@@ -59,12 +72,12 @@ export class Session {
     const nothing: Message = { role: 'user', content: '' };
     this.#conversation('session', all.length > 0 ? all : [nothing]); // checks the options
     this.#messages = copyOf('session', all);
-    this.#engine = begun?.engine;
+    if (begun?.engine) this.#own(begun.engine);
     this.#tokens = begun?.tokens ?? 0;
   }
 
   /**
-   * A copy of the conversation so far, the system prompt included; with `overflow: 'truncate'` without what was dropped.
+   * A copy of the conversation so far, the system prompt included; with `overflow: 'truncate'` without dropped turns.
    */
   get messages(): readonly Message[] {
     return copyOf('messages', this.#messages);
@@ -144,7 +157,6 @@ export class Session {
     this.#use('fork');
     return this.#host.inTurn('fork', async () => {
       const engine = await this.#engine?.another(true);
-      if (engine) this.#host.engines.add(engine);
       const options = { ...this.#options, messages: this.#messages };
       return new Session(this.#host, options, { engine, tokens: this.#tokens });
     });
@@ -175,9 +187,7 @@ export class Session {
       const own = host.shares ? undefined : engine;
       try {
         const { options, tokens } = JSON.parse(notes);
-        const session = new Session(host, options, { engine: own, tokens: Number(tokens) });
-        if (own) host.engines.add(own);
-        return session;
+        return new Session(host, options, { engine: own, tokens: Number(tokens) });
       } catch (cause) {
         await own?.free();
         throw new WebggufError('bad_file', 'the saved session holds no conversation', { cause });
@@ -189,12 +199,8 @@ export class Session {
   async free(): Promise<void> {
     if (this.#freed) return;
     this.#freed = true;
-    const engine = this.#engine;
-    if (!engine || !this.#host.engines.has(engine)) return;
-    await this.#host.inTurn('free', async () => {
-      // The model may have been freed meanwhile, and the engine with it.
-      if (this.#host.engines.delete(engine)) await engine.free();
-    });
+    dropped.unregister(this);
+    if (this.#engine) await freeEngine(this.#host, this.#engine);
   }
 
   /** `await using session = …` frees it at the end of the block. */
@@ -215,9 +221,14 @@ export class Session {
   async #open(call: string, prompt?: Prompt): Promise<Engine> {
     const model = this.#use(call);
     if (this.#host.shares) return prompt === undefined ? model : model.lane(prompt);
-    this.#engine ??= await model.another(false);
-    this.#host.engines.add(this.#engine);
-    return this.#engine;
+    return this.#engine ?? this.#own(await model.another(false));
+  }
+
+  #own(engine: Engine): Engine {
+    this.#engine = engine;
+    this.#host.engines.add(engine);
+    dropped.register(this, { host: this.#host, engine }, this);
+    return engine;
   }
 
   #conversation(call: string, messages: readonly Message[]): Conversation {

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import v8 from 'node:v8';
+import vm from 'node:vm';
 import { api, plan, resetMock, seen, withCode } from './api.mjs';
 import { MockWorker, workers } from './mock_worker.mjs';
 
@@ -219,6 +221,25 @@ for (const worker of [false, true]) {
     assert.deepEqual(roles(session), ['user: A', 'user: B', 'assistant: a']);
     assert.equal(await model.session().countTokens(), 0, 'of a new session');
     await model.free();
+  });
+
+  test(`${at}: the cache of a session that is dropped goes with it`, async () => {
+    v8.setFlagsFromString('--expose-gc');
+    const collect = vm.runInNewContext('gc');
+    const model = await load();
+    const kept = model.session();
+    await kept.send('A', { maxTokens: 1 });
+    await (async () => {
+      await model.session().send('B', { maxTokens: 1 });
+    })();
+    for (let round = 0; seen.freed === 0 && round < 200; round += 1) {
+      await sleep(1);
+      collect();
+    }
+    assert.equal(seen.freed, 1);
+    await kept.send('C', { maxTokens: 1 });
+    await model.free();
+    assert.equal(seen.freed, 3);
   });
 }
 
