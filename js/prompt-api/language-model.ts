@@ -108,8 +108,8 @@ export class LanguageModelSession extends EventTarget {
   /**
    * The answer to a prompt. Both become part of the conversation; a call that fails or is ended leaves it as it was.
    *
-   * @throws {DOMException} `QuotaExceededError`, `NotSupportedError`, `SyntaxError`, `AbortError` after {@link destroy},
-   *   `OperationError`, `UnknownError`
+   * @throws {DOMException} `QuotaExceededError`, `NotSupportedError`, `SyntaxError`, `OperationError`, `UnknownError`;
+   *   `AbortError` after {@link destroy}
    * @throws the reason of `options.signal` when that fires
    */
   async prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<string> {
