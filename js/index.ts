@@ -30,6 +30,7 @@ export type {
   GenerationResult,
   Grammar,
   InspectOptions,
+  Inspected,
   Inspection,
   LoadOptions,
   Message,

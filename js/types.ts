@@ -211,8 +211,23 @@ export interface SelfCheck {
   readonly milliseconds: number;
 }
 
-/** What {@link WasmModel.inspect} finds out from the header of a file. */
-export interface Inspection {
+/** What {@link WasmModel.inspect} finds out from the header of a file; one that webgguf does not run has a `reason`. */
+export type Inspection = Inspected &
+  (
+    | {
+        /** Whether webgguf runs it. */
+        readonly supported: true;
+        readonly reason?: undefined;
+      }
+    | {
+        readonly supported: false;
+        /** Why not: the error that {@link WasmModel.load} would throw. */
+        readonly reason: { readonly code: ErrorCode; readonly message: string };
+      }
+  );
+
+/** What a header says, whether webgguf runs the model or not. */
+export interface Inspected {
   /** `general.architecture` of the file, where it says. */
   readonly architecture?: string;
   /** `general.name` of the file, where it says. */
@@ -231,10 +246,6 @@ export interface Inspection {
   readonly fileBytes: number;
   /** All tensors in the order of the file; `shape` as the file has it, the length of a row first. */
   readonly tensors: readonly { name: string; type: string; shape: readonly number[]; bytes: number }[];
-  /** Whether webgguf runs it. */
-  readonly supported: boolean;
-  /** Why not: the error that {@link WasmModel.load} would throw. */
-  readonly reason?: { code: ErrorCode; message: string };
   /** The model on this machine's GPU; absent where there is none, or where the model is not supported. */
   readonly gpu?: {
     /** The adapter as the browser names it. */
@@ -327,7 +338,7 @@ export interface ModelInfo {
 /** One message of a conversation, as the OpenAI API has it. Further fields reach the model's template as they are. */
 export interface Message {
   /** `system`, `user`, `assistant`, `tool`, or what else the model's template knows. */
-  role: string;
+  role: 'system' | 'user' | 'assistant' | 'tool' | (string & Record<never, never>);
   /** The text, in one string or in parts, which are joined by newlines; nothing beside `tool_calls`. */
   content?: string | readonly TextPart[] | null | undefined;
   /** Of the assistant: tools that it called. */

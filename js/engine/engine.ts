@@ -44,6 +44,8 @@ export interface Restored {
 
 /** A loaded model. @internal */
 export interface Engine extends TextEngine {
+  /** Whether its worker was lost. */
+  readonly isLost?: boolean;
   readonly info: ModelInfo;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Uint32Array>;
   detokenize(ids: Uint32Array, showSpecial: boolean): Promise<string>;

@@ -20,6 +20,8 @@ const GRACE = 1000;
 
 /** A worker that runs, and how to end it. */
 interface Connection {
+  /** Fires when the worker was lost. */
+  readonly lost: AbortSignal;
   readonly channel: Channel;
   /** Ends the worker; calls without a reply reject with `error`. */
   end(error: unknown): void;
@@ -37,6 +39,10 @@ export class WorkerEngine implements Engine {
     this.#connection = connection;
     this.#number = number;
     this.info = info;
+  }
+
+  get isLost(): boolean {
+    return this.#connection.lost.aborted;
   }
 
   /** `options` are checked; see {@link WasmModel.load}. */
@@ -179,7 +185,11 @@ async function connect(handlers: ConstructorParameters<typeof Channel>[1], signa
     worker.terminate();
     channel.close(error);
   };
-  const lost = (why: string): void => end(new WebggufError('worker_lost', `${why}; load the model again`));
+  const loss = new AbortController();
+  const lost = (why: string): void => {
+    loss.abort();
+    end(new WebggufError('worker_lost', `${why}; load the model again`));
+  };
   signal.addEventListener('abort', () => end(signal.reason), { once: true, signal: alive.signal });
   worker.addEventListener('error', ({ message }) => lost(`the worker with the model failed: ${message}`));
   worker.addEventListener('messageerror', () => lost('the worker with the model sent what cannot be read'));
@@ -189,5 +199,5 @@ async function connect(handlers: ConstructorParameters<typeof Channel>[1], signa
       .request(name, { signal: alive.signal }, () => lost('the worker with the model was ended'))
       .catch(() => {}); // the model was freed
   }
-  return { channel, end };
+  return { channel, end, lost: loss.signal };
 }

@@ -43,6 +43,16 @@ export function conversationOf(
   };
 }
 
+/** A copy of messages, which a change of the caller's own does not reach. @internal */
+export function copyOf(call: string, messages: readonly Message[]): Message[] {
+  return plain(`${call}: messages`, messages) as Message[];
+}
+
+/** Tokens that truncation keeps free for an answer: `maxTokens`, at most half of the context. @internal */
+export function roomForAnswer(contextLength: number, maxTokens = Math.floor(contextLength / 4)): number {
+  return Math.min(maxTokens, Math.floor(contextLength / 2));
+}
+
 /** Where the first turn after message `at` begins, with a message of the user; -1 where there is none. @internal */
 export function nextTurn(messages: readonly { readonly role: string }[], at: number): number {
   return messages.findIndex(({ role }, index) => index > at && role === 'user');

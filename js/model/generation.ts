@@ -30,9 +30,9 @@ const NOTHING: GenerationResult = {
  * The text as it is written. Iterate it with `for await` to get it piece by piece, or `await` it to get the whole
  * result; both may be done, in this order or at once.
  *
- * Work starts with the first step of the iteration, or when the result is first asked for. Leaving the loop,
- * {@link stop} and a fired `signal` end the generation early, without throwing: the result then has
- * `finishReason: 'abort'`.
+ * Work starts at the call, up to the first piece of text. It goes on as pieces are read, and to the end once the result
+ * is asked for or another request waits for the model. Leaving the loop, {@link stop} and a fired `signal` end the
+ * generation early, without throwing: the result then has `finishReason: 'abort'`.
  *
  * Since it can be awaited, an async function that returns a generation gives its caller the result, after the end.
  * Return `{ generation }` to hand on the generation itself.
@@ -65,6 +65,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     this.#result.catch(() => {}); // whoever looks at the result gets it all the same
     run.signal?.addEventListener('abort', this.#abort, { once: true });
     if (run.signal?.aborted) this.#cancelled = true;
+    void this.#pull();
   }
 
   /**

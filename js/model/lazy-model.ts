@@ -15,7 +15,8 @@ interface Loading {
   readonly controller: AbortController;
   readonly listeners: Set<ProgressListener>;
   waiting: number;
-  isDone: boolean;
+  /** Once it is there. */
+  loaded: WasmModel | undefined;
 }
 
 /** @internal */
@@ -33,17 +34,18 @@ export class LazyModel {
 
   get state(): 'idle' | 'loading' | 'loaded' {
     if (isModel(this.source)) return 'loaded';
-    return !this.#loading ? 'idle' : this.#loading.isDone ? 'loaded' : 'loading';
+    const loading = this.#current();
+    return !loading ? 'idle' : loading.loaded ? 'loaded' : 'loading';
   }
 
   /**
    * The model. Rejects with the reason of `signal` where that fires; loading ends when the last one who waits for it
-   * has gone. What fails is tried again by the next call.
+   * has gone. What fails is tried again by the next call, and so is a model whose worker was lost.
    */
   async load(signal?: AbortSignal, onProgress?: ProgressListener): Promise<WasmModel> {
     signal?.throwIfAborted();
-    this.#loading ??= this.#begin();
-    const loading = this.#loading;
+    const loading = this.#current() ?? this.#begin();
+    this.#loading = loading;
     loading.waiting += 1;
     if (onProgress) loading.listeners.add(onProgress);
     try {
@@ -51,7 +53,7 @@ export class LazyModel {
     } finally {
       loading.waiting -= 1;
       if (onProgress) loading.listeners.delete(onProgress);
-      if (signal?.aborted && loading.waiting === 0 && !loading.isDone) this.#abandon(loading, signal.reason);
+      if (signal?.aborted && loading.waiting === 0 && !loading.loaded) this.#abandon(loading, signal.reason);
     }
   }
 
@@ -61,6 +63,12 @@ export class LazyModel {
     if (!loading) return;
     this.#abandon(loading, new DOMException('the model was freed', 'AbortError'));
     if (!(await isGiven(this.source))) await loading.model.then((model) => model.free()).catch(() => {});
+  }
+
+  /** The load that goes on, or what came of it unless that was lost. */
+  #current(): Loading | undefined {
+    if (this.#loading?.loaded?.isLost) this.#loading = undefined;
+    return this.#loading;
   }
 
   #abandon(loading: Loading, reason: unknown): void {
@@ -77,9 +85,9 @@ export class LazyModel {
     };
     const scope = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
     const options = { ...this.#options, onProgress: report, signal: scope };
-    const loading: Loading = { model: this.#open(options), controller, listeners, waiting: 0, isDone: false };
+    const loading: Loading = { model: this.#open(options), controller, listeners, waiting: 0, loaded: undefined };
     loading.model.then(
-      () => (loading.isDone = true),
+      (model) => (loading.loaded = model),
       () => this.#abandon(loading, undefined),
     );
     return loading;

@@ -138,6 +138,11 @@ export class WasmModel {
     return new LocalEmbeddings(this);
   }
 
+  /** Whether its worker was lost: nothing but loading the model again helps. @internal */
+  get isLost(): boolean {
+    return this.#engine.isLost ?? false;
+  }
+
   /** Whether the model runs on the GPU; false on the CPU path. */
   hasGpu(): boolean {
     return this.info.backend === 'webgpu';

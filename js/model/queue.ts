@@ -92,7 +92,9 @@ export class Queue {
         entry.settle(true);
       } else if (entry.request.alone) break; // what comes after it waits for it
     }
-    if (this.#entries.some(({ holds }) => !holds)) for (const holder of this.holders) holder.hurry?.();
+    if (this.#entries.every(({ holds }) => holds)) return;
+    // Later, since a holder may be in the middle of `enter`.
+    for (const holder of this.holders) queueMicrotask(() => holder.hurry?.());
   }
 
   #fits({ alone, owner }: Request): boolean {

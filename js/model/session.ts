@@ -2,7 +2,7 @@
 /**
  * A conversation with a model: its messages, and a cache of its own of what the model has read of them.
  */
-import { conversationOf, nextTurn } from './conversation.js';
+import { conversationOf, copyOf, nextTurn, roomForAnswer } from './conversation.js';
 import type { Engine, Prompt } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { Generation } from './generation.js';
@@ -32,6 +32,19 @@ interface Begun {
   readonly tokens: number;
 }
 
+/** Frees the caches of sessions that a page has dropped without `free()`, once they are collected. */
+const dropped = new FinalizationRegistry<{ host: SessionHost; engine: Engine }>(({ host, engine }) => {
+  freeEngine(host, engine).catch(() => {}); // the model may have been freed
+});
+
+async function freeEngine(host: SessionHost, engine: Engine): Promise<void> {
+  if (!host.engines.has(engine)) return;
+  await host.inTurn('free', async () => {
+    // The model may have been freed meanwhile, and the engine with it.
+    if (host.engines.delete(engine)) await engine.free();
+  });
+}
+
 /**
  * A conversation. Made by `model.session()`; several of one model share its weights, and what one has read another does
  * not read again. Requests to all of them queue, as those to the model do.
@@ -44,7 +57,7 @@ interface Begun {
 export class Session {
   readonly #host: SessionHost;
   readonly #options: SessionOptions;
-  readonly #messages: Message[];
+  #messages: readonly Message[];
   #engine: Engine | undefined;
   #tokens: number;
   #freed = false;
@@ -55,16 +68,19 @@ export class Session {
     const first: Message[] = system === undefined ? [] : [{ role: 'system', content: system }];
     this.#host = host;
     this.#options = rest;
-    this.#messages = [...first, ...messages];
+    const all = [...first, ...messages];
     const nothing: Message = { role: 'user', content: '' };
-    this.#conversation('session', this.#messages.length > 0 ? this.#messages : [nothing]); // checks the options
-    this.#engine = begun?.engine;
+    this.#conversation('session', all.length > 0 ? all : [nothing]); // checks the options
+    this.#messages = copyOf('session', all);
+    if (begun?.engine) this.#own(begun.engine);
     this.#tokens = begun?.tokens ?? 0;
   }
 
-  /** The conversation so far, the system prompt included; with `overflow: 'truncate'` without what was dropped. */
+  /**
+   * A copy of the conversation so far, the system prompt included; with `overflow: 'truncate'` without dropped turns.
+   */
   get messages(): readonly Message[] {
-    return [...this.#messages];
+    return copyOf('messages', this.#messages);
   }
 
   /** Tokens of the conversation after the last answer; 0 before the first. */
@@ -74,7 +90,8 @@ export class Session {
 
   /**
    * Says something, and lets the model answer. Both become part of the conversation once the answer is over, also one
-   * that was ended early; an error leaves the conversation as it was.
+   * that was ended early; an error leaves the conversation as it was. Work starts at once, and what is asked for later,
+   * such as {@link fork}, follows the answer.
    *
    * @param input a text, which is a message of the user; or a message or several, such as results of tools
    * @param options as those of `generate`
@@ -85,22 +102,26 @@ export class Session {
   send(input: string | Message | readonly Message[], options: GenerateOptions = {}): Generation {
     const { signal, start } = checkedGenerate(options);
     this.#use('send');
-    const added = messagesOf(input);
-    this.#conversation('send', added);
+    const given = messagesOf(input);
+    this.#conversation('send', given); // checks them
+    const added = copyOf('send', given);
+    let all: readonly Message[] = [];
     const begin = async (): Promise<Engine> => {
-      const conversation = await this.#fitting(added, options.maxTokens);
+      all = await this.#fitting(added, options.maxTokens);
+      const conversation = this.#conversation('send', all);
       const engine = await this.#open('send', conversation);
       await engine.start(conversation, start);
       return engine;
     };
-    const done = (result: GenerationResult): void => this.#note(added, result);
+    const done = (result: GenerationResult): void => this.#note(all, result);
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin, done });
   }
 
   /** How many tokens these messages have in the model's template, with the session's tools. Default: all so far. */
   async countTokens(messages: readonly Message[] = this.#messages): Promise<number> {
-    const conversation = this.#conversation('countTokens', messages);
-    return this.#use('countTokens').count(conversation);
+    const engine = this.#use('countTokens');
+    if (messages === this.#messages && messages.length === 0) return 0;
+    return engine.count(this.#conversation('countTokens', messages));
   }
 
   /**
@@ -136,7 +157,6 @@ export class Session {
     this.#use('fork');
     return this.#host.inTurn('fork', async () => {
       const engine = await this.#engine?.another(true);
-      if (engine) this.#host.engines.add(engine);
       const options = { ...this.#options, messages: this.#messages };
       return new Session(this.#host, options, { engine, tokens: this.#tokens });
     });
@@ -167,9 +187,7 @@ export class Session {
       const own = host.shares ? undefined : engine;
       try {
         const { options, tokens } = JSON.parse(notes);
-        const session = new Session(host, options, { engine: own, tokens: Number(tokens) });
-        if (own) host.engines.add(own);
-        return session;
+        return new Session(host, options, { engine: own, tokens: Number(tokens) });
       } catch (cause) {
         await own?.free();
         throw new WebggufError('bad_file', 'the saved session holds no conversation', { cause });
@@ -181,12 +199,8 @@ export class Session {
   async free(): Promise<void> {
     if (this.#freed) return;
     this.#freed = true;
-    const engine = this.#engine;
-    if (!engine || !this.#host.engines.has(engine)) return;
-    await this.#host.inTurn('free', async () => {
-      // The model may have been freed meanwhile, and the engine with it.
-      if (this.#host.engines.delete(engine)) await engine.free();
-    });
+    dropped.unregister(this);
+    if (this.#engine) await freeEngine(this.#host, this.#engine);
   }
 
   /** `await using session = …` frees it at the end of the block. */
@@ -207,9 +221,14 @@ export class Session {
   async #open(call: string, prompt?: Prompt): Promise<Engine> {
     const model = this.#use(call);
     if (this.#host.shares) return prompt === undefined ? model : model.lane(prompt);
-    this.#engine ??= await model.another(false);
-    this.#host.engines.add(this.#engine);
-    return this.#engine;
+    return this.#engine ?? this.#own(await model.another(false));
+  }
+
+  #own(engine: Engine): Engine {
+    this.#engine = engine;
+    this.#host.engines.add(engine);
+    dropped.register(this, { host: this.#host, engine }, this);
+    return engine;
   }
 
   #conversation(call: string, messages: readonly Message[]): Conversation {
@@ -217,33 +236,36 @@ export class Session {
     return conversationOf(call, messages, { tools, enableThinking, chatTemplateKwargs, parseSpecial });
   }
 
-  /** The conversation with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */
-  async #fitting(added: readonly Message[], maxTokens: number | undefined): Promise<Conversation> {
+  /** The messages with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */
+  async #fitting(added: readonly Message[], maxTokens: number | undefined): Promise<readonly Message[]> {
+    let kept = this.#messages;
+    if (this.#options.overflow !== 'truncate') return [...kept, ...added];
     const engine = this.#use('send');
     const { contextLength } = this.#host.info;
-    const answer = Math.min(maxTokens ?? Math.floor(contextLength / 4), Math.floor(contextLength / 2));
+    const answer = roomForAnswer(contextLength, maxTokens);
     for (;;) {
-      const conversation = this.#conversation('send', [...this.#messages, ...added]);
-      if (this.#options.overflow !== 'truncate') return conversation;
-      const count = await engine.count(conversation);
-      if (count + answer <= contextLength || !this.#dropTurn()) return conversation;
+      const all = [...kept, ...added];
+      const count = await engine.count(this.#conversation('send', all));
+      const fewer = count + answer <= contextLength ? undefined : withoutOldestTurn(kept);
+      if (!fewer) return all;
+      kept = fewer;
     }
   }
 
-  /** Drops the oldest turn: a message of the user, and all up to the next one. The system prompt stays. */
-  #dropTurn(): boolean {
-    const first = this.#messages.findIndex(({ role }) => role !== 'system');
-    if (first < 0) return false;
-    const next = nextTurn(this.#messages, first);
-    this.#messages.splice(first, (next < 0 ? this.#messages.length : next) - first);
-    return true;
-  }
-
-  #note(added: readonly Message[], { text, finishReason, usage }: GenerationResult): void {
+  /** Takes what was asked and answered as the conversation. */
+  #note(all: readonly Message[], { text, finishReason, usage }: GenerationResult): void {
     if (finishReason === 'abort' && text === '') return;
-    this.#messages.push(...added, { role: 'assistant', content: text });
+    this.#messages = [...all, { role: 'assistant', content: text }];
     this.#tokens = usage.totalTokens;
   }
+}
+
+/** Without the oldest turn: a message of the user, and all up to the next one. The system prompt stays. */
+function withoutOldestTurn(messages: readonly Message[]): Message[] | undefined {
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  if (first < 0) return undefined;
+  const next = nextTurn(messages, first);
+  return [...messages.slice(0, first), ...(next < 0 ? [] : messages.slice(next))];
 }
 
 function messagesOf(input: string | Message | readonly Message[]): Message[] {

@@ -74,8 +74,9 @@ export async function conversationText(
   model: WasmModel,
   messages: readonly Message[],
   tools: readonly Tool[],
+  options: ChatTemplateOptions = { addGenerationPrompt: false },
 ): Promise<string> {
-  return templateText(model, familyOf(model.info.chatTemplate), messages, tools, { addGenerationPrompt: false });
+  return templateText(model, familyOf(model.info.chatTemplate), messages, tools, options);
 }
 
 /** Where the template refuses the messages, they are given to it in other forms that say the same. */

@@ -108,8 +108,8 @@ export class LanguageModelSession extends EventTarget {
   /**
    * The answer to a prompt. Both become part of the conversation; a call that fails or is ended leaves it as it was.
    *
-   * @throws {DOMException} `QuotaExceededError`, `NotSupportedError`, `SyntaxError`, `InvalidStateError` after
-   *   {@link destroy}, `OperationError`, `UnknownError`
+   * @throws {DOMException} `QuotaExceededError`, `NotSupportedError`, `SyntaxError`, `OperationError`, `UnknownError`;
+   *   `AbortError` after {@link destroy}
    * @throws the reason of `options.signal` when that fires
    */
   async prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<string> {
@@ -121,7 +121,7 @@ export class LanguageModelSession extends EventTarget {
   /**
    * The answer as it is written: a stream of pieces of text. Cancelling the stream ends the answer.
    *
-   * @throws the reason of `options.signal` where that has fired, `InvalidStateError` after {@link destroy}; all else
+   * @throws the reason of `options.signal` where that has fired, `AbortError` after {@link destroy}; all else
    *   comes through the stream
    */
   promptStreaming(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): ReadableStream<string> {
@@ -181,7 +181,7 @@ export class LanguageModelSession extends EventTarget {
 
   /** Ends all calls and frees the memory of the conversation. The model stays. */
   destroy(): void {
-    this.#destroy(new DOMException('the session was destroyed', 'InvalidStateError'));
+    this.#destroy(new DOMException('the session was destroyed', 'AbortError'));
   }
 
   /** Destroys the session when `signal` fires. @internal */

@@ -3,10 +3,11 @@
  * nothing of React.
  */
 import { abortable } from '../cancel.js';
-import { nextTurn } from '../model/conversation.js';
+import { nextTurn, roomForAnswer } from '../model/conversation.js';
 import { invalidArgument, WebggufError } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
 import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
+import { conversationText } from '../openai/prepare.js';
 import { resultOf } from '../model/tool-result.js';
 import type { Message, ToolCall } from '../types.js';
 
@@ -60,7 +61,8 @@ export interface ChatOptions extends SendOptions {
   maxSteps?: number | undefined;
   /**
    * When the conversation no longer fits the context: `error` (default), which is `context_full`; or `truncate`, then
-   * the model does not get the oldest turns; the page still shows them.
+   * the model does not get the oldest turns, and an answer has room (`max_completion_tokens`, else a quarter of the
+   * context); the page still shows them.
    */
   overflow?: 'error' | 'truncate' | undefined;
 }
@@ -159,6 +161,7 @@ export class ChatStore {
 
   /** An answer; where the conversation does not fit, without the oldest turns, if asked. */
   async #fittingAnswer(request: SendOptions, signal: AbortSignal): Promise<readonly ToolCall[]> {
+    if (this.#options.overflow === 'truncate') while (!(await this.#hasRoom(request)) && this.#dropTurn());
     for (;;) {
       try {
         return await this.#answer(request, signal);
@@ -167,6 +170,17 @@ export class ChatStore {
         if (!isFull || this.#options.overflow !== 'truncate' || !this.#dropTurn()) throw error;
       }
     }
+  }
+
+  /** Whether the context holds the conversation and an answer. */
+  async #hasRoom(request: SendOptions): Promise<boolean> {
+    const model = this.#model;
+    if (!model) return true;
+    const { tools } = this.#tools(request);
+    const count = await model.session().count(await conversationText(model, this.#conversation(), tools ?? [], {}));
+    const { contextLength } = model.info;
+    const wanted = request.max_completion_tokens ?? request.max_tokens ?? undefined;
+    return count + roomForAnswer(contextLength, wanted) <= contextLength;
   }
 
   /** Adds an answer as it is written. Returns the calls that it ends with. */

@@ -537,11 +537,14 @@ test('free ends an embed, which says why', async () => {
   assert.equal(seen.freed, 1);
 });
 
-test('a generation made before free is refused when it starts', async () => {
+test('a generation made before free has begun and is ended; one that waits is refused', async () => {
   const model = await load();
   const generation = model.generate('a');
+  const waiting = model.generate('b');
   void model.free();
-  await assert.rejects(textOf(generation), withCode('invalid_argument', /freed/));
+  assert.equal(await textOf(generation), '');
+  assert.equal((await generation).finishReason, 'abort');
+  await assert.rejects(textOf(waiting), withCode('invalid_argument', /freed/));
 });
 
 test('inspect hands its options on and closes the sources', async () => {

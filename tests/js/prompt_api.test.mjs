@@ -430,10 +430,10 @@ test('destroy ends what runs and what comes, and frees the cache', async () => {
   const running = [session.prompt('a'), session.append('b'), session.clone(), textOf(session.promptStreaming('c'))];
   session.destroy();
   session.destroy();
-  for (const promise of running) await rejectsWith(promise, 'InvalidStateError', /destroyed/);
-  await rejectsWith(session.prompt('Hi'), 'InvalidStateError');
-  await rejectsWith(session.clone(), 'InvalidStateError');
-  assert.throws(() => session.promptStreaming('Hi'), { name: 'InvalidStateError' });
+  for (const promise of running) await rejectsWith(promise, 'AbortError', /destroyed/);
+  await rejectsWith(session.prompt('Hi'), 'AbortError');
+  await rejectsWith(session.clone(), 'AbortError');
+  assert.throws(() => session.promptStreaming('Hi'), { name: 'AbortError' });
   assert.ok(session.contextUsage > 0);
   while (seen.freed === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   assert.equal(seen.freed, 1);

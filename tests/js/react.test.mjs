@@ -156,7 +156,7 @@ test('a full context is an error, or the oldest turns are left out', async () =>
     { role: 'user', content: long },
     { role: 'assistant', content: 'ok' },
   ]);
-  plan.contextLength = 150;
+  Object.assign(plan, { contextLength: 150, window: 150 });
   const strict = await chat({ messages });
   await strict.send('Hi');
   assert.ok(withCode('context_full')(strict.state().error));
@@ -170,4 +170,17 @@ test('a full context is an error, or the oldest turns are left out', async () =>
   assert.equal(said(store).length, 6, 'all are still shown');
   await store.send('b'.repeat(400));
   assert.ok(withCode('context_full')(store.state().error), 'nothing is left to drop');
+});
+
+test('truncation leaves room for the answer that was asked for', async () => {
+  plan.writes = 'x'.repeat(44);
+  Object.assign(plan, { contextLength: 160, window: 160 });
+  const store = await chat({ overflow: 'truncate', system: 'S', max_completion_tokens: 44 });
+  for (const text of ['one', 'two', 'three', 'four']) await store.send(text);
+  assert.ok(seen.started.every(({ ids }) => ids.length + 44 <= 160));
+  assert.deepEqual(
+    seen.started.map(({ ids }) => String.fromCharCode(...ids).match(/<user>/g).length),
+    [1, 2, 2, 2],
+  );
+  assert.equal(said(store).length, 8, 'all are still shown');
 });

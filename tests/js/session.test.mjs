@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import v8 from 'node:v8';
+import vm from 'node:vm';
 import { api, plan, resetMock, seen, withCode } from './api.mjs';
 import { MockWorker, workers } from './mock_worker.mjs';
 
@@ -170,6 +172,74 @@ for (const worker of [false, true]) {
     assert.ok(seen.started.every(({ ids }) => ids.length + 4 <= 64));
     await assert.rejects(session.send('x'.repeat(80)).result, withCode('context_full'));
     await model.free();
+  });
+
+  test(`${at}: turns are dropped only where an answer comes of it`, async () => {
+    const model = await load();
+    const session = model.session({ system: 'S', overflow: 'truncate' });
+    await session.send('a'.repeat(12), { maxTokens: 2 });
+    const before = roles(session);
+    await assert.rejects(session.send('b'.repeat(100), { maxTokens: 2 }).result, withCode('context_full'));
+    assert.deepEqual(roles(session), before, 'after an error');
+    const controller = new AbortController();
+    const aborted = session.send('c'.repeat(20), { maxTokens: 2, signal: controller.signal });
+    plan.tokenMs = 20;
+    const reading = aborted.next();
+    while (seen.started.length < 2) await sleep(1);
+    controller.abort();
+    await reading;
+    assert.equal((await aborted).text, '');
+    assert.deepEqual(roles(session), before, 'after an abort');
+    assert.ok(!textOf(seen.started.at(-1).ids).includes('aaa'), 'the prompt went without the oldest turn');
+    await session.send('d'.repeat(20), { maxTokens: 2 });
+    assert.deepEqual(roles(session), ['system: S', `user: ${'d'.repeat(20)}`, 'assistant: ab']);
+    await model.free();
+  });
+
+  test(`${at}: an answer that nobody awaits is begun, and part of a fork that is asked for later`, async () => {
+    const model = await load();
+    const session = model.session();
+    const unread = session.send('A', { maxTokens: 2 });
+    const fork = await session.fork();
+    assert.deepEqual(roles(fork), ['user: A', 'assistant: ab']);
+    assert.equal((await unread).text, 'ab');
+    model.generate('x', { maxTokens: 2 });
+    while (seen.started.length < 2) await sleep(1);
+    await model.free();
+  });
+
+  test(`${at}: messages of the caller are copied`, async () => {
+    const model = await load();
+    const first = { role: 'user', content: 'A' };
+    const next = { role: 'user', content: 'B' };
+    const session = model.session({ messages: [first] });
+    first.content = 'changed';
+    const answer = session.send(next, { maxTokens: 1 });
+    next.content = 'changed';
+    await answer;
+    session.messages[0].content = 'changed';
+    assert.deepEqual(roles(session), ['user: A', 'user: B', 'assistant: a']);
+    assert.equal(await model.session().countTokens(), 0, 'of a new session');
+    await model.free();
+  });
+
+  test(`${at}: the cache of a session that is dropped goes with it`, async () => {
+    v8.setFlagsFromString('--expose-gc');
+    const collect = vm.runInNewContext('gc');
+    const model = await load();
+    const kept = model.session();
+    await kept.send('A', { maxTokens: 1 });
+    await (async () => {
+      await model.session().send('B', { maxTokens: 1 });
+    })();
+    for (let round = 0; seen.freed === 0 && round < 200; round += 1) {
+      await sleep(1);
+      collect();
+    }
+    assert.equal(seen.freed, 1);
+    await kept.send('C', { maxTokens: 1 });
+    await model.free();
+    assert.equal(seen.freed, 3);
   });
 }
 

@@ -13,6 +13,13 @@ export function misuseOfMonitors(monitor: CreateMonitor): void {
   monitor.addEventListener('downloadprogress', ({ fraction }) => console.log(fraction));
 }
 
+export async function reasonOf(): Promise<string> {
+  const found = await WasmModel.inspect('m.gguf');
+  // @ts-expect-error only what is not supported has a reason
+  console.log(found.reason.message);
+  return found.supported ? '' : found.reason.message;
+}
+
 export async function misuse(model: WasmModel): Promise<void> {
   // @ts-expect-error a number is no source
   await WasmModel.load(42);

@@ -69,7 +69,7 @@ test('a page talks to a model through the Prompt API', async () => {
   assert.deepEqual(found.failures, [
     [true, 'QuotaExceededError', true, 192],
     [true, 'NotSupportedError'],
-    'InvalidStateError',
+    'AbortError',
   ]);
   assert.deepEqual(page.crashes, []);
 });
