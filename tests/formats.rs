@@ -51,7 +51,7 @@ fn typescript_has_the_same_list() {
         let _ = writeln!(text, "  {}: true,", ty.key());
     }
     text.push_str("} as const;\n");
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/js/formats.ts");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/js/tensor/formats.ts");
     if std::env::var_os("WEBGGUF_BLESS").is_some() {
         std::fs::write(file, &text).expect("a writable list");
     }
