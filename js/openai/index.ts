@@ -25,7 +25,7 @@ export interface OpenAIOptions {
   /**
    * The server that answers where the device cannot hold the model: where `model` rejects with `webgpu_unavailable`,
    * `feature_missing`, `limit_exceeded`, `out_of_memory` or `device_lost`; a file that webgguf does not run is an
-   * error, since its author must not decide that prompts leave the device. Results then have `webgguf.backend` `server`,
+   * error: its author must not decide that prompts leave the device. Results then have `webgguf.backend` `server`,
    * and `webgguf.reason`.
    */
   fallback?: Fallback | undefined;
