@@ -33,9 +33,12 @@ for (let id = 0; id < model.info.vocabularySize; id++) {
   if (/^["\]}]+$/.test(await model.detokenize([id]))) logitBias[id] = 5;
 }
 
+/** Formats that js/model/schema.ts passes on; JSON Schema has all others as annotations, which say nothing here. */
+const FORMATS = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid', 'uri'];
+
 /** Ajv's own check of a schema, or undefined where it cannot compile it (references to other documents). */
 function validator(schema) {
-  const ajv = addFormats(new Ajv({ strict: false, allErrors: true, logger: false }));
+  const ajv = addFormats(new Ajv({ strict: false, allErrors: true, logger: false }), FORMATS);
   try {
     return ajv.compile(schema);
   } catch {
