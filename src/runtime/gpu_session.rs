@@ -130,24 +130,11 @@ impl GpuSession {
         self.lists.decode.len() + self.lists.greedy.len()
     }
 
-    /// Measures how long prefill takes: one layer first, since all of them may take seconds. Leaves nothing behind that
-    /// a run sees.
+    /// Measures how long prefill takes. Leaves nothing behind that a run sees.
     pub(super) async fn measure_pace(&self) -> Result<()> {
         let tokens = MIN_TOKENS.min(CHUNK).min(self.buffers.room.allocated);
-        let dispatches = self.lists.prefill.len();
-        let layer = dispatches.div_ceil(self.model.config.layers.max(1));
-        self.model.ensure_rows(&[0]).await?;
-        self.write_pass(&vec![0; tokens], 0);
-        for part in [0..layer, 0..dispatches] {
-            if self.model.pace.parts(tokens, dispatches) > 1 {
-                break;
-            }
-            self.model.pace.forget();
-            let mut queue = Queue::new(&self.model);
-            queue.submit_layers(&self.lists.prefill, part, tokens);
-            queue.finish().await;
-        }
-        self.model.device.check()
+        self.begin_pass(&vec![0; tokens], 0).await?;
+        Queue::measure(&self.model, &self.lists.prefill, tokens).await
     }
 
     /// The token of a read-back; `None` where its sequence waits. One that ends the run leaves the states where they
@@ -208,11 +195,6 @@ impl GpuSession {
     fn is_full(&self) -> bool {
         let room = self.buffers.room;
         self.sequence.next() >= room.allocated && room.allocated < room.context
-    }
-
-    pub(super) fn write_pass(&self, ids: &[u32], position: usize) {
-        self.sequence.advance_to(position + ids.len());
-        self.write(self.buffers.pass, &self.choice.pass(ids, position).bytes());
     }
 
     pub(super) fn write(&self, slice: Slice, bytes: &[u8]) {
