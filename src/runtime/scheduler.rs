@@ -54,7 +54,7 @@ impl GpuSession {
         until: Until<'_>,
     ) -> Result<()> {
         self.discard();
-        self.make_room(reading.end()).await?;
+        self.grow_to(reading.end()).await?;
         self.prepare(&wants)?;
         self.start_states(reading.next());
         let mut queue = Queue::new(&self.model);
@@ -119,7 +119,7 @@ impl GpuSession {
             Wants::Nothing | Wants::Hidden(_) => Sizes { most, single: 0 },
             Wants::Logits(_) => Sizes { most: most.min(EVALUATE_CHUNK), single: 0 },
             Wants::Token => {
-                Sizes { most, single: usize::from(self.rounds() || count == 1 || self.sequence.checkpoints.is_some()) }
+                Sizes { most, single: usize::from(self.rounds() || count == 1 || self.sequence.has_states()) }
             }
             Wants::TokenLater => Sizes { most, single: if count <= FEW { count } else { 1 } },
         }
