@@ -1,5 +1,5 @@
-//! The passes of lanes: written anew where other lanes are in them, submitted as long as tokens are wanted, read back and
-//! handed out.
+//! The passes of lanes: written anew where other lanes are in them, submitted as long as tokens are wanted, read back
+//! and handed out.
 
 use std::cell::{Cell, RefCell};
 
