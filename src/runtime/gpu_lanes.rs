@@ -25,7 +25,7 @@ use crate::kernels::sample::{Options, mask_words, words_of_mask};
 use crate::kernels::spec::Slice;
 use crate::model::ModelConfig;
 use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
-use crate::{Error, Result};
+use crate::{Error, ErrorCode, Result};
 
 /// A session that has a sequence of a session on the GPU to itself.
 pub struct GpuLane {
@@ -161,6 +161,11 @@ impl GpuLane {
             session.grow_to(reading.end()).await?;
             let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
             self.state(|lane| lane.has_read(reading.next()));
+            // Rows that cannot be read are nothing to the texts of others.
+            let outcome = match outcome {
+                Err(error) if error.code() == ErrorCode::DownloadFailed => return Err(error),
+                other => other,
+            };
             self.shared.told(&mut session, outcome)?;
             if reading.is_done() || stop.get() {
                 return Ok(());
