@@ -194,6 +194,59 @@ async fn lanes_have_recurrent_states_of_their_own() {
     lanes_with_states("granitehybrid", include_bytes!("../fixtures/models/granitehybrid-q8_0.gguf")).await;
 }
 
+/// Allows all ids, and counts the masks that it is asked for.
+struct All {
+    vocab: u32,
+    masks: Rc<Cell<usize>>,
+}
+
+impl Constraint for All {
+    fn mask(&mut self) -> Result<Vec<u32>> {
+        self.masks.set(self.masks.get() + 1);
+        Ok(vec![u32::MAX; self.vocab.div_ceil(32) as usize])
+    }
+
+    fn commit(&mut self, _: u32) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn commit_forced(&mut self) -> Result<Vec<u32>> {
+        Ok(Vec::new())
+    }
+
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+#[wasm_bindgen_test]
+async fn lanes_draw_ahead_of_masks() {
+    const TOKENS: usize = 40;
+    let file = FILES[0];
+    let [mut engine, _] = both(file).await;
+    let vocab = engine.session.config().vocab;
+    let prompts: Vec<_> = [5, 30].map(|length| ids(length, vocab)).into();
+    let free = options(TOKENS, SamplingOptions::default());
+    let mut expected = Vec::new();
+    for prompt in &prompts {
+        expected.push(generate(&mut engine, prompt, &free).await.0);
+    }
+    let mut engines = lanes(&engine, file, Room::one(CONTEXT).for_requests(2)).await;
+    let found = together(engines.iter_mut().zip(&prompts).map(async |(engine, prompt)| {
+        let masks = Rc::new(Cell::new(0));
+        engine.start(prompt.clone(), free.clone(), 0.0).expect("a good prompt");
+        let grammar: Box<dyn Constraint> = Box::new(All { vocab: vocab as u32, masks: masks.clone() });
+        engine.constrain(Box::pin(async move { Ok(grammar) }));
+        // Passes take no time by this clock: as many go ahead as may.
+        while engine.next(|| 0.0).await.expect("a working device").is_some() {}
+        (engine.finish().expect("a run").ids, masks.get())
+    }));
+    for ((ids, masks), expected) in found.await.iter().zip(&expected) {
+        assert_eq!(ids, expected);
+        assert!(2 * masks < TOKENS, "{masks} masks for {TOKENS} tokens");
+    }
+}
+
 /// What one lane has read goes on in others: as a copy, and saved.
 async fn lanes_are_copied_and_saved(name: &str, file: &[u8], room: Room, length: usize) {
     let [mut alone, _] = both_with(file, room.context, |caps| caps).await;
