@@ -3,6 +3,7 @@
  */
 import type { LoadWarning } from './load/cache/warning.js';
 import type { ErrorCode } from './errors.js';
+import type { SamplingOptions } from './sampling.js';
 import type { Gpu } from './tensor/gpu.js';
 
 /** Something that reads any part of a file on request; both functions may return a promise or the value. */
@@ -378,25 +379,9 @@ export interface TextPart {
 }
 
 /** Options of {@link WasmModel.generate}. */
-export interface GenerateOptions {
+export interface GenerateOptions extends SamplingOptions {
   /** Most tokens to write, 1 or more. Default: until the context is full. */
   maxTokens?: number | undefined;
-  /** 0 (default) always takes the most likely token; 0.7 is usual for varied text; above 1 text becomes erratic. */
-  temperature?: number | undefined;
-  /** Keep only the k most likely tokens; 0 (default) keeps all. */
-  topK?: number | undefined;
-  /** Keep the most likely tokens that together have this probability, above 0; 1 (default) keeps all. */
-  topP?: number | undefined;
-  /** Drop tokens less likely than this share of the most likely one, 0 (default) to 1. */
-  minP?: number | undefined;
-  /** Makes tokens of prompt and answer less likely to come again; 1 (default) does nothing, 1.1 is usual. */
-  repetitionPenalty?: number | undefined;
-  /** Subtracted from a token's logit once per use in the answer, -2 to 2. Default 0. */
-  frequencyPenalty?: number | undefined;
-  /** Subtracted from a token's logit if the answer used it at all, -2 to 2. Default 0. */
-  presencePenalty?: number | undefined;
-  /** Integer from 0 to 2^53 - 1. Same seed, same text. Default: another each time. */
-  seed?: number | undefined;
   /** Strings that end the text, also where they cross token borders; they are not part of it. */
   stop?: string | readonly string[] | undefined;
   /**

@@ -4,78 +4,13 @@
 //! (Gumbel 1954; Maddison et al. 2014, arXiv 1411.0030) with noise from a counter-based generator, so that a GPU can
 //! do it in parallel and the same seed gives the same ids.
 
-use crate::{Error, Result};
+mod options;
+
+pub use options::SamplingOptions;
 
 /// The lowest temperature at which tokens are drawn. Logits divided by less overflow or lose the noise to f32's
 /// precision, and only logits that are equal but for rounding would have a chance beside the largest.
 pub const MIN_TEMPERATURE: f32 = 1e-5;
-
-/// How the next token is chosen. A `temperature` below [`MIN_TEMPERATURE`] is greedy.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SamplingOptions {
-    /// Divides the logits after the filters; in [0, 100], below [`MIN_TEMPERATURE`] the largest logit is taken.
-    pub temperature: f32,
-    /// Keeps the k largest logits; 0 keeps all.
-    pub top_k: u32,
-    /// Keeps the most probable tokens whose probabilities first reach this sum; in (0, 1], 1 keeps all.
-    pub top_p: f32,
-    /// Keeps tokens at least this probable relative to the most probable one; in [0, 1], 0 keeps all.
-    pub min_p: f32,
-    /// Divides positive and multiplies negative logits of tokens of the prompt and generated ones; > 0, 1 is off.
-    pub repetition_penalty: f32,
-    /// Subtracted from a logit for every time its token was generated; in [-2, 2].
-    pub frequency_penalty: f32,
-    /// Subtracted from a logit, once, if its token was generated at all; in [-2, 2].
-    pub presence_penalty: f32,
-    /// Same seed, same ids.
-    pub seed: u64,
-}
-
-impl Default for SamplingOptions {
-    fn default() -> Self {
-        Self {
-            temperature: 0.0,
-            top_k: 0,
-            top_p: 1.0,
-            min_p: 0.0,
-            repetition_penalty: 1.0,
-            frequency_penalty: 0.0,
-            presence_penalty: 0.0,
-            seed: 0,
-        }
-    }
-}
-
-impl SamplingOptions {
-    /// Fails with `invalid_argument` naming the option, what it may be and what it is.
-    pub fn validate(&self) -> Result<()> {
-        let within = |name: &str, value: f32, low: f32, high: f32| match (low..=high).contains(&value) {
-            true => Ok(()),
-            false => Err(Error::invalid_argument(format!("{name} is {value}, expected {low} to {high}"))),
-        };
-        within("temperature", self.temperature, 0.0, 100.0)?;
-        within("topP", self.top_p, f32::MIN_POSITIVE, 1.0)?;
-        within("minP", self.min_p, 0.0, 1.0)?;
-        within("repetitionPenalty", self.repetition_penalty, 1e-3, 100.0)?;
-        within("frequencyPenalty", self.frequency_penalty, -2.0, 2.0)?;
-        within("presencePenalty", self.presence_penalty, -2.0, 2.0)
-    }
-
-    /// Whether the token is the plain argmax of the logits: greedy, and no penalties.
-    pub fn is_plain_greedy(&self) -> bool {
-        self.is_greedy() && !self.has_penalties()
-    }
-
-    /// Whether the largest logit is taken, after the penalties.
-    pub fn is_greedy(&self) -> bool {
-        self.temperature < MIN_TEMPERATURE
-    }
-
-    /// Whether logits depend on the tokens that came before.
-    pub fn has_penalties(&self) -> bool {
-        self.repetition_penalty != 1.0 || self.frequency_penalty != 0.0 || self.presence_penalty != 0.0
-    }
-}
 
 /// The bit of [`Counts`] for a token of the prompt; the lower bits count how often it was generated.
 pub const IN_PROMPT: u32 = 1 << 31;
