@@ -103,6 +103,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         shared_sequence = this_pass.row[row_of(group.x)].sequence;
     }
     let sequence = workgroupUniformLoad(&shared_sequence);
+    begin_sequence(sequence);
     var best = best_of(LARGEST_AT, lane);
     workgroupBarrier();
     if options[sequence].temperature > 0.0 {

@@ -2,8 +2,9 @@
 // declares LENGTH, SEGMENTS and WG_SIZE = 256, binds `scratch`, `options` (by sequence) and `logits` (by output), and
 // calls `begin_output` first.
 //
-// A logit's distance from the largest is its depth, and its key the depth in units of 2^-19, in 24 bits; a logit deeper
-// than 32 is never drawn. The histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed
+// A logit's distance from the largest is its depth, and its key the depth in units of 2^-19, in 24 bits; above a
+// temperature of 1 the units grow with it. So a logit whose odds against the largest are below e^-32 is never drawn. The
+// histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed
 // point: atomics have no floats, and 32 bits would lose a long flat tail.
 const COUNTS_AT = 0u;       // [BINS]
 const LOW_AT = 256u;        // [BINS] sums, low words
@@ -20,6 +21,7 @@ const DEEPEST = 0xffffffu;
 
 var<private> logits_at: u32;  // where those of the output begin
 var<private> scratch_at: u32;
+var<private> units: f32;      // of a key in a depth of 1
 
 fn begin_output(output: u32) {
     // mutant (penalties): output * LENGTH => 0u
@@ -28,10 +30,16 @@ fn begin_output(output: u32) {
     scratch_at = output * SCRATCH_WORDS;
 }
 
+fn begin_sequence(sequence: u32) {
+    // mutant (sample, sample_candidates): max(1.0, options[sequence].temperature) => 1.0
+    units = 524288.0 / max(1.0, options[sequence].temperature);
+}
+
 fn depth_key(depth: f32) -> u32 {
-    // mutant (sample_histogram): if depth < 32.0 { => if depth < 16.0 {
-    if depth < 32.0 {
-        return u32(depth * 524288.0);
+    let key = depth * units;
+    // mutant (sample_histogram): if key < 16777216.0 { => if key < 8388608.0 {
+    if key < 16777216.0 {
+        return u32(key);
     }
     return DEEPEST;
 }
