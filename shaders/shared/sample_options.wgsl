@@ -1,4 +1,5 @@
-// How the next token is chosen; mirrors kernels/sample.rs, which documents each word.
+// How the next token is chosen, and what follows for the filters. Mirrors kernels/sample.rs, which documents each word;
+// keys are those of sample_scratch.
 struct Options {
     temperature: f32,
     top_p: f32,
@@ -12,4 +13,19 @@ struct Options {
     pad0: u32,
     pad1: u32,
     pad2: u32,
+}
+
+// The largest key that min-p keeps, and that can be drawn at all.
+fn least_key(sequence: u32) -> u32 {
+    if options[sequence].min_p > 0.0 {
+        // mutant (sample, sample_candidates): -log(options[sequence].min_p) => options[sequence].min_p
+        return min(DEEPEST - 1u, depth_key(-log(options[sequence].min_p)));
+    }
+    return DEEPEST - 1u;
+}
+
+// Whether the histogram is needed: without top-k and top-p a logit is kept or not whatever the others are.
+fn has_filters(sequence: u32) -> bool {
+    // mutant (sample, sample_candidates, sample_histogram): 0u || options[sequence].top_p < 1.0 => 0u
+    return options[sequence].top_k > 0u || options[sequence].top_p < 1.0;
 }

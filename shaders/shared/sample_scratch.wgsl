@@ -44,21 +44,6 @@ fn depth_key(depth: f32) -> u32 {
     return DEEPEST;
 }
 
-// The largest key that min-p keeps, and that can be drawn at all.
-fn least_key(sequence: u32) -> u32 {
-    if options[sequence].min_p > 0.0 {
-        // mutant (sample, sample_candidates): -log(options[sequence].min_p) => options[sequence].min_p
-        return min(DEEPEST - 1u, depth_key(-log(options[sequence].min_p)));
-    }
-    return DEEPEST - 1u;
-}
-
-// Whether the histogram is needed: without top-k and top-p a logit is kept or not whatever the others are.
-fn has_filters(sequence: u32) -> bool {
-    // mutant (sample, sample_candidates, sample_histogram): 0u || options[sequence].top_p < 1.0 => 0u
-    return options[sequence].top_k > 0u || options[sequence].top_p < 1.0;
-}
-
 // The best of the partial argmaxes from word `at` on.
 fn best_of(at: u32, lane: u32) -> PartialArgmax {
     var best = PartialArgmax(LOWEST, 0xffffffffu);
