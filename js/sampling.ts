@@ -1,6 +1,6 @@
 /**
- * The options of the sampler: one row each. Their checks, their names in the OpenAI API and the types of requests follow
- * from here; `src/sampler/options.rs` has the same rows for the engine.
+ * The options of the sampler: one row each. Their checks, their names in the OpenAI API and the types of requests
+ * follow from here; `src/sampler/options.rs` has the same rows for the engine.
  */
 
 /** How the next token is chosen: options of {@link WasmModel.generate} and of everything that writes text. */
@@ -13,6 +13,11 @@ export interface SamplingOptions {
   topP?: number | undefined;
   /** Drop tokens less likely than this share of the most likely one, 0 (default) to 1. */
   minP?: number | undefined;
+  /**
+   * Keep the tokens whose information is nearest to the mean until they have this probability together, above 0; 1
+   * (default) keeps all (Meister et al. 2022, arXiv 2202.00666).
+   */
+  typicalP?: number | undefined;
   /** Makes tokens of prompt and answer less likely to come again; 1 (default) does nothing, 1.1 is usual. */
   repetitionPenalty?: number | undefined;
   /** Subtracted from a token's logit once per use in the answer, -2 to 2. Default 0. */
@@ -43,6 +48,7 @@ export const SAMPLING: Readonly<Record<keyof SamplingOptions, SamplingRow>> = {
   topK: { openai: 'top_k', least: 0, most: 2 ** 32 - 1, isInteger: true, words: 'an integer from 0 to 2^32 - 1' },
   topP: { openai: 'top_p', least: LEAST_ABOVE_0, most: 1, words: 'a number above 0 and at most 1' },
   minP: { openai: 'min_p', least: 0, most: 1, words: 'a number from 0 to 1' },
+  typicalP: { openai: 'typical_p', least: LEAST_ABOVE_0, most: 1, words: 'a number above 0 and at most 1' },
   repetitionPenalty: { openai: 'repetition_penalty', least: 1e-3, most: 100, words: 'a number from 0.001 to 100' },
   frequencyPenalty: { openai: 'frequency_penalty', least: -2, most: 2, words: 'a number from -2 to 2' },
   presencePenalty: { openai: 'presence_penalty', least: -2, most: 2, words: 'a number from -2 to 2' },

@@ -38,23 +38,30 @@ var<workgroup> shared_sequence: u32;
 
 fn draw(sequence: u32, highest: f32, lane: u32) -> PartialArgmax {
     var limit = DEEPEST - 1u;
-    if options[sequence].top_k > 0u {
-        limit = cut(sequence, limit, true, true, highest, lane);
+    let has_top_k = options[sequence].top_k > 0u;
+    let is_typical = options[sequence].typical_p < 1.0;
+    if has_top_k {
+        limit = min(limit, cut(sequence, limit, TOP_K, true, highest, lane));
+    }
+    if is_typical {
+        find_mean_depth(limit, highest, lane);
+        typical_limit = cut(sequence, limit, TYPICAL_P, false, highest, lane);
     }
     if options[sequence].top_p < 1.0 {
-        // mutant: false, options[sequence].top_k == 0u, => false, true,
-        limit = cut(sequence, limit, false, options[sequence].top_k == 0u, highest, lane);
+        // mutant: TOP_P, !has_top_k && !is_typical, => TOP_P, true,
+        limit = min(limit, cut(sequence, limit, TOP_P, !has_top_k && !is_typical, highest, lane));
     }
-    // mutant: limit = min(limit, least_key(sequence)); =>
-    limit = min(limit, least_key(sequence));
+    let above = highest - highest_kept(sequence, limit, highest, lane);
+    // mutant: limit = min(limit, least_key(sequence, above)); =>
+    limit = min(limit, least_key(sequence, above));
     let length = min(atomicLoad(&scratch[scratch_at + CANDIDATES]), LENGTH);
     let steps = this_pass.sequences[sequence].steps;
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = lane; i < length; i += WG_SIZE) {
         let index = candidate(i);
         let logit = logits[logits_at + index];
-        // mutant: <= limit && is_allowed(sequence, index) => <= limit
-        if depth_key(highest - logit) <= limit && is_allowed(sequence, index) {
+        // mutant: is_kept(highest - logit, limit) && is_allowed(sequence, index) => is_kept(highest - logit, limit)
+        if is_kept(highest - logit, limit) && is_allowed(sequence, index) {
             best = better(best, drawn(sequence, logit, steps, index));
         }
     }

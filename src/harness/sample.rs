@@ -26,6 +26,12 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
             "all filters",
             SamplingOptions { top_k: 64, top_p: 0.8, min_p: 0.02, temperature: 1.2, seed: 1 << 40, ..warm },
         ),
+        ("typical-p 0.3", SamplingOptions { typical_p: 0.3, temperature: 2.0, ..warm }),
+        ("typical-p 0.9 with top-p", SamplingOptions { typical_p: 0.9, top_p: 0.7, temperature: 3.0, ..warm }),
+        (
+            "typical-p with all filters",
+            SamplingOptions { typical_p: 0.2, top_k: 50, top_p: 0.9, min_p: 0.5, temperature: 5.0, ..warm },
+        ),
         ("top-k and top-p", SamplingOptions { top_k: 40, top_p: 0.3, temperature: 5.0, ..warm }),
         ("top-k and min-p", SamplingOptions { top_k: 40, min_p: 0.8, temperature: 5.0, ..warm }),
         (

@@ -41,6 +41,9 @@ sampling_options! {
     top_p: f32 = 1.0, "topP", f32::MIN_POSITIVE => 1;
     /// Keeps tokens at least this probable relative to the most probable one; in [0, 1], 0 keeps all.
     min_p: f32 = 0.0, "minP", 0 => 1;
+    /// Keeps the tokens whose information is nearest to the mean, whose probabilities first pass this sum; in (0, 1], 1
+    /// keeps all.
+    typical_p: f32 = 1.0, "typicalP", f32::MIN_POSITIVE => 1;
     /// Divides positive and multiplies negative logits of tokens of the prompt and generated ones; > 0, 1 is off.
     repetition_penalty: f32 = 1.0, "repetitionPenalty", 1e-3 => 100;
     /// Subtracted from a logit for every time its token was generated; in [-2, 2].
