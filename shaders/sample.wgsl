@@ -4,7 +4,7 @@
 // A filter is the smallest key at which a count (top-k) or a sum of probabilities (top-p) is reached, found a byte at
 // a time through histograms; logits whose keys are equal stay or go together. The filters look at all ids, the draw at
 // those that the mask allows: where none of what the filters keep is allowed, at all that are. The twin of
-// src/sampler.rs.
+// src/sampler.
 
 #import pass
 

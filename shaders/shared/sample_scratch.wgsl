@@ -62,7 +62,7 @@ fn keep_best(at: u32, segment: u32, best: PartialArgmax) {
     atomicStore(&scratch[word + 1u], best.index);
 }
 
-// A number in (0, 1) for this step and index: pcg4d (Jarzynski and Olano 2020), the twin of src/sampler.rs.
+// A number in (0, 1) for this step and index: pcg4d (Jarzynski and Olano 2020), the twin of src/sampler.
 fn uniform_noise(sequence: u32, step: u32, index: u32) -> f32 {
     let seed = vec2<u32>(options[sequence].seed_low, options[sequence].seed_high);
     // mutant (sample, sample_candidates): seed.x, seed.y => seed.x, seed.x
@@ -75,7 +75,7 @@ fn uniform_noise(sequence: u32, step: u32, index: u32) -> f32 {
 }
 
 // Gumbel noise, -log(-log(u)) for u = 1 - rest. WGSL lets log be off by 2^-21 near 1, where -log(u) may be less than
-// that: there it is a series, as in src/sampler.rs.
+// that: there it is a series, as in src/sampler.
 fn gumbel(rest: f32) -> f32 {
     let z = rest / (2.0 - rest);
     let s = z * z;
