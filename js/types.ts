@@ -182,10 +182,11 @@ export interface TunedChoice {
 /** What tuning has found. */
 export interface Tuning {
   /**
-   * `tuned`: some variants are faster than the table's and run in their place; `table`: none is; `remembered`: found at
-   * an earlier load or call; `skipped`: on the CPU, and for embedders.
+   * `tuned`: some variants are faster than the table's and run in their place; `table`: none is; `partial`: time was up
+   * before all had been measured, so the next load measures again; `remembered`: found at an earlier load or call;
+   * `skipped`: on the CPU, and for embedders.
    */
-  readonly verdict: 'tuned' | 'table' | 'remembered' | 'skipped';
+  readonly verdict: 'tuned' | 'table' | 'partial' | 'remembered' | 'skipped';
   /** Products that were measured. */
   readonly problems: number;
   /** Those of them for which another variant runs. */
@@ -198,10 +199,11 @@ export interface Tuning {
 export interface SelfCheck {
   /**
    * `passed`; `replaced`: some kernels computed wrong values, and plainer variants of them, which do not, run in their
-   * place; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an
+   * place; `partial`: those that were checked are right, and time was up before the others, so the next load checks
+   * again; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an
    * earlier load; `skipped`: on the CPU, for an embedder, or as `selfCheck: false` says.
    */
-  readonly verdict: 'passed' | 'replaced' | 'failed' | 'remembered' | 'skipped';
+  readonly verdict: 'passed' | 'partial' | 'replaced' | 'failed' | 'remembered' | 'skipped';
   /** Ids of the variants that others have replaced. */
   readonly replaced: readonly string[];
   /** Ids of the variants of a step that computes wrong values and run all the same. */
