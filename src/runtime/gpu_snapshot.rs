@@ -88,7 +88,8 @@ impl GpuSession {
     /// Takes on the state of the session that was saved, but for what is in its caches; false where these are none of
     /// this session's.
     pub(super) fn restore(&mut self, head: &Head) -> Result<bool> {
-        if head.parts == 0 || head.layout != self.layout() {
+        let fits = head.written as usize <= self.buffers.room.context;
+        if head.parts == 0 || head.layout != self.layout() || !fits {
             return Ok(false);
         }
         self.sequence.restore(head.tokens.len(), head.written as usize, &head.copies);
