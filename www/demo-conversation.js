@@ -2,9 +2,9 @@
 
 import { $, announce, copy } from './demo-dom.js';
 import { Turn } from './demo-chat.js';
-import { jsonOptions } from './demo-json.js';
+import { jsonOptions, refuseSchema } from './demo-json.js';
 import { showError } from './demo-load.js';
-import { recallChat, remember, rememberChat } from './demo-memory.js';
+import { forgetChat, recallChat, remember, rememberChat } from './demo-memory.js';
 import { kindOf } from './demo-model-card.js';
 import { isSame, originFrom, whereFrom } from './demo-origins.js';
 import { generateOptions, sessionOptions } from './demo-settings.js';
@@ -140,9 +140,20 @@ async function write(turn, asked, undo) {
     turn.finish(turn.written);
     if (turn.written === '') undo();
     void endSession();
-    showError(error);
+    if (asked.grammar && refuseSchema(error)) settle();
+    else showError(error);
   }
-  store(opened);
+  if (opened.turns.length > 0) store(opened);
+  else discard(opened);
+}
+
+/** A conversation whose first message was refused is none. */
+function discard(which) {
+  forgetChat(which.id);
+  for (const name of ['id', 'model']) delete which[name];
+  which.title = '';
+  if (which === chat) remember({ chat: undefined });
+  hooks.stored(true);
 }
 
 /** Begins the answer: in a session where the model chats, else with a prompt that stands for itself. */

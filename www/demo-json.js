@@ -68,21 +68,39 @@ export function applyJson({ json, schema }) {
  */
 export function jsonOptions() {
   if (!isOn()) return {};
-  const problem = check();
-  if (problem) {
+  checkSchema();
+  if (problemOf($('schema').value)) {
     $('schema').focus();
     return undefined;
   }
   return { grammar: { jsonSchema: JSON.parse($('schema').value) } };
 }
 
-/** Says below the field what is wrong with the schema, and returns it. */
-function check() {
-  const problem = problemOf($('schema').value);
-  $('schema').setAttribute('aria-invalid', String(problem !== ''));
-  $('schema-note').textContent = problem || 'Every answer follows this schema, whatever the model is.';
-  return problem;
+/** The schema that was refused last, and why. */
+let refused = {};
+
+/** Takes an error for the schema's where it is one, and says so at the field. Returns whether it was. */
+export function refuseSchema({ code, message }) {
+  const [, reason] = /cannot be followed: ([^]*)/.exec(message) ?? [];
+  if (code !== 'invalid_argument' || !reason) return false;
+  refused = { schema: $('schema').value, reason: `No answer can follow this schema: ${reason}` };
+  checkSchema();
+  $('schema').focus();
+  return true;
 }
+
+/** Says below the field what is wrong with the schema, or what it does. */
+export function checkSchema() {
+  const schema = $('schema').value;
+  const problem = problemOf(schema) || (schema === refused.schema ? refused.reason : '');
+  $('schema').setAttribute('aria-invalid', String(problem !== ''));
+  $('schema-note').textContent = problem || noteFor(document.documentElement.hasAttribute('data-story'));
+}
+
+const noteFor = (isStoryteller) =>
+  isStoryteller
+    ? 'Answers have this form. The storyteller knows stories alone, so take another model for sensible values.'
+    : 'Every answer follows this schema.';
 
 function problemOf(schema) {
   let parsed;
@@ -104,7 +122,7 @@ function setMode(on) {
 function showPreset() {
   const same = PRESETS.findIndex(({ schema }) => format(schema) === $('schema').value);
   $('preset').value = same < 0 ? 'own' : String(same);
-  check();
+  checkSchema();
 }
 
 /** A schema as people read it: what fits a line is on one. */
@@ -133,7 +151,7 @@ export function wireJson(onChange) {
     const preset = PRESETS[$('preset').value];
     if (preset) $('schema').value = format(preset.schema);
     else $('schema').focus();
-    check();
+    checkSchema();
     onChange();
   });
   $('schema').addEventListener('input', showPreset);

@@ -3,11 +3,11 @@
 import { WasmModel } from '../dist/index.js';
 import { $, announce } from './demo-dom.js';
 import { showNoModel } from './demo-model-card.js';
-import { BUILT_IN, originOf, originOfFiles } from './demo-origins.js';
+import { BUILT_IN, hostOf, originOf, originOfFiles } from './demo-origins.js';
 import { applySettings, loadOptions } from './demo-settings.js';
 import { closeBox, current, hideBox, setState, settle, showBox, showView } from './demo-state.js';
 import { marksOf } from './demo-thoughts.js';
-import { explain, progressWords, warningWords } from './demo-words.js';
+import { bytes, explain, progressWords, warningWords } from './demo-words.js';
 
 /** Set by demo.js: `taken(before)` once a model is there in place of that of `before`, and `newChat()`. */
 export const hooks = { taken: () => {}, newChat: () => {} };
@@ -105,8 +105,7 @@ function showLoadFailure(error, { origin, freed, cancelled }) {
     showBox({ title: 'Loading was cancelled', advice: fate || 'No model is loaded.', actions, calm: true });
     return;
   }
-  showError(error, origin, freed);
-  $('error-advice').append(fate && ` ${fate}`);
+  showError(error, origin, { freed, fate });
 }
 
 /** The buttons that demo-words.js offers by name; `origin` is what to load again. */
@@ -134,10 +133,15 @@ function wayOut(origin, freed) {
   return [...again, ...builtIn];
 }
 
-export function showError(error, origin = current.origin, freed = undefined) {
+/** `origin` is what to load again, `freed` what had to make room for it, `fate` says what became of the old model. */
+export function showError(error, origin = current.origin, { freed, fate = '' } = {}) {
   console.error(error);
-  const { offer, ...words } = explain(error);
-  showBox({ ...words, actions: [...actionsFor(offer, origin), ...wayOut(origin, freed)] });
+  const { offer, advice, ...words } = explain(error);
+  showBox({
+    ...words,
+    advice: `${advice} ${fate}`.trim(),
+    actions: [...actionsFor(offer, origin), ...wayOut(origin, freed)],
+  });
 }
 
 // ---- sources --------------------------------------------------------------------------------------------------------
@@ -154,6 +158,35 @@ export function loadUrl(url) {
     .filter(Boolean)
     .join(' ');
   showBox({ title: `${url} is not a web address`, advice, actions: wayOut() });
+}
+
+/**
+ * Asks before a model is loaded that a link named; `instead` is what is loaded otherwise. Nobody is asked for anything
+ * before an answer, not for the size either.
+ */
+export function offerModel(origin, instead) {
+  const host = hostOf(origin);
+  showBox({
+    title: `Load ${origin.label}?`,
+    advice: `The link that opened this page asks for a model from ${host}. It is downloaded and kept in this browser.`,
+    actions: [
+      ['Load it', () => load(origin)],
+      [`Use ${instead.label}`, () => load(instead)],
+      ['How large is it?', () => showSize(origin, host)],
+    ],
+    calm: true,
+  });
+}
+
+async function showSize({ source }, host) {
+  const words = $('error-advice');
+  words.textContent = `Asking ${host} …`;
+  const told = await WasmModel.inspect(source, loadOptions()).then(
+    ({ fileBytes }) => `The file on ${host} has ${bytes(fileBytes)}. It is downloaded and kept in this browser.`,
+    (error) => `${host} does not say: ${explain(error).message}`,
+  );
+  words.textContent = told;
+  announce(told);
 }
 
 export function showMissingFile(name) {

@@ -10,9 +10,9 @@ const ALLOWED = {
     ...['p', 'br', 'hr', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li', 'blockquote', 'pre', 'code', 'em', 'strong', 'del'],
     ...['a', 'table', 'thead', 'tbody', 'tr', 'th', 'td'],
   ],
-  ALLOWED_ATTR: ['href', 'title', 'start', 'align', 'data-language'],
+  ALLOWED_ATTR: ['href', 'start', 'align', 'data-language'],
   // Of these values none is an address.
-  ADD_URI_SAFE_ATTR: ['title', 'start', 'align', 'data-language'],
+  ADD_URI_SAFE_ATTR: ['start', 'align', 'data-language'],
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
@@ -25,6 +25,13 @@ const escaped = (text) => text.replace(/[&<>"']/g, (character) => ESCAPES[charac
 const marked = new Marked({
   gfm: true,
   breaks: true,
+  tokenizer: {
+    // Formulas stay as they were written: \( \) \[ \] are no escapes.
+    escape(text) {
+      const raw = /^\\[()[\]]/.exec(text)?.[0];
+      return raw ? { type: 'text', raw, text: raw } : false;
+    },
+  },
   renderer: {
     html: ({ text, block }) => (block ? `<p>${escaped(text)}</p>` : escaped(text)),
     image({ href, title, text }) {
@@ -46,7 +53,9 @@ const marked = new Marked({
 export function renderMarkdown(text) {
   const fragment = DOMPurify.sanitize(marked.parse(text), ALLOWED);
   for (const link of fragment.querySelectorAll('a')) {
-    if (link.hasAttribute('href')) Object.assign(link, { target: '_blank', rel: 'noopener noreferrer nofollow' });
+    const { href } = link;
+    // The tooltip says where the link goes, whatever its words say.
+    if (href) Object.assign(link, { title: href, target: '_blank', rel: 'noopener noreferrer nofollow' });
     else link.replaceWith(...link.childNodes);
   }
   for (const table of fragment.querySelectorAll('table')) wrap(table, 'table');

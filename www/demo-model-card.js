@@ -1,7 +1,7 @@
 // What the page says about the model that is loaded: the card, the chip in the header, the welcome.
 
 import { $, button, make } from './demo-dom.js';
-import { factsOf } from './demo-words.js';
+import { cpuReason, factsOf } from './demo-words.js';
 
 const root = document.documentElement;
 
@@ -44,12 +44,13 @@ export function kindOf({ info }, origin) {
   return info.hasChatTemplate ? 'chat' : 'text';
 }
 
-/** Shows a model; `send` is called with an example that is chosen. */
-export function showModel(model, origin, send) {
+/** Shows a model that was loaded with `asked` as its backend; `send` is called with an example that is chosen. */
+export function showModel(model, { origin, asked, send }) {
   const kind = kindOf(model, origin);
   root.toggleAttribute('data-story', kind === 'story');
   showName(origin.label, model.info.backend === 'webgpu' ? 'GPU' : 'CPU');
   showFacts(model.info);
+  showWhyCpu(cpuReason(model.info, asked));
   showUse(USES[kind], model.info.name ?? origin.label, send);
 }
 
@@ -70,6 +71,14 @@ function showUse(use, name, send) {
 export function showNoModel(label) {
   showName(label, '');
   showFacts();
+  showWhyCpu('');
+}
+
+function showWhyCpu(words) {
+  for (const id of ['why-cpu', 'why-cpu-2']) {
+    $(id).hidden = words === '';
+    $(id).textContent = words;
+  }
 }
 
 function showName(label, place) {

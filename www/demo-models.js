@@ -167,6 +167,7 @@ async function persist() {
 export function wireModels() {
   $('open-models').addEventListener('click', openModels);
   $('open-models-2').addEventListener('click', openModels);
+  $('open-models-3').addEventListener('click', openModels);
   $('close-models').addEventListener('click', () => dialog.close());
   dialog.addEventListener('close', () => $('open-models').setAttribute('aria-expanded', 'false'));
   // A click beside the dialog is one on the dialog itself.

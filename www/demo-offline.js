@@ -3,10 +3,22 @@
 
 import { $ } from './demo-dom.js';
 
+const WORKER = 'demo-offline-worker.js';
+/** The cache of the worker. */
+const FILES = 'webgguf-demo';
+
+/** Removes what is kept of the page, until its next visit. */
+export async function forgetOffline() {
+  $('offline').hidden = true;
+  const kept = await navigator.serviceWorker?.getRegistration();
+  await kept?.unregister();
+  await globalThis.caches?.delete(FILES);
+}
+
 /** Starts the worker and says when all is stored. A browser without one is no error. */
 export async function workOffline() {
   try {
-    if (!(await navigator.serviceWorker?.register('demo-offline-worker.js'))) return;
+    if (!(await navigator.serviceWorker?.register(WORKER))) return;
     await navigator.serviceWorker.ready;
     $('offline').hidden = false;
   } catch (error) {

@@ -29,6 +29,14 @@ export function originOf(text) {
   }
 }
 
+/** The site that an origin's model comes from. */
+export function hostOf({ source }) {
+  return ON_HUB.test(source) ? 'huggingface.co' : new URL(source).host;
+}
+
+/** Whether a model comes from another site than the page. */
+export const isForeign = ({ source }) => ON_HUB.test(source) || new URL(source).origin !== location.origin;
+
 /** Files from the picker or a drop as an origin: one, or all parts of a split model. */
 export function originOfFiles(files) {
   return { source: files.length === 1 ? files[0] : files, label: wholeName(files[0].name) };

@@ -72,6 +72,8 @@ export function showBox({ title, advice, code, message, actions, calm = false })
   $('error').hidden = false;
   showView('chat');
   if (!current.loading && !current.running) setState(calm ? (current.model ? 'ready' : 'empty') : 'error');
+  // All of the box, and as much of the composer below it as there is room for.
+  $('composer').scrollIntoView({ block: 'end' });
   $('error').scrollIntoView({ block: 'nearest' });
 }
 

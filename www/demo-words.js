@@ -29,6 +29,11 @@ const ERRORS = {
     advice: 'The driver was reset, the computer was asleep, or memory ran out. Loading the model again usually helps.',
     offer: ['again', 'cpu'],
   },
+  worker_lost: {
+    title: 'The thread with the model was ended',
+    advice: 'The browser ended it, as phones do where memory is short. Load the model again.',
+    offer: ['again'],
+  },
   download_failed: {
     title: 'The model could not be downloaded',
     advice:
@@ -50,7 +55,9 @@ const ERRORS = {
   },
   unsupported_architecture: {
     title: 'This kind of model is not supported',
-    advice: 'Llama, Mistral, SmolLM, TinyLlama, Qwen2, Qwen3, Qwen3.5 and Gemma models (1 to 3) work.',
+    advice:
+      'Most families work: Llama, Qwen, Gemma, Mistral, Phi, Granite, SmolLM, LFM2, OLMo, gpt-oss and others. ' +
+      'Models for images, speech or pictures do not.',
   },
   context_full: {
     title: 'The conversation has become too long',
@@ -117,8 +124,8 @@ export function resultWords({ text, finishReason, usage, timings }, { json, forg
   const parts = [`${usage.completionTokens} tokens`];
   if (json) parts.unshift(isJson(text) ? 'valid JSON' : 'not complete JSON');
   if (timings.tokensPerSecond > 0) parts.push(`${rate(timings.tokensPerSecond)} tokens/s`);
-  if (timings.timeToFirstTokenMs > 0) parts.push(`first after ${Math.ceil(timings.timeToFirstTokenMs)} ms`);
-  if (usage.cachedTokens > 0) parts.push(`${usage.cachedTokens} of ${usage.promptTokens} read before`);
+  if (timings.timeToFirstTokenMs > 0) parts.push(`first token after ${Math.ceil(timings.timeToFirstTokenMs)} ms`);
+  if (usage.cachedTokens > 0) parts.push(`${usage.cachedTokens} of ${usage.promptTokens} prompt tokens reused`);
   if (ENDINGS[finishReason]) parts.push(ENDINGS[finishReason]);
   if (forgotten > 0) parts.push(`the ${forgotten === 1 ? 'oldest message' : `${forgotten} oldest messages`} forgotten`);
   return parts.join(' · ');
@@ -161,6 +168,21 @@ export function dayOf(time, now = Date.now()) {
   if (daysAgo === 1) return 'yesterday';
   const year = day.getFullYear() === today.getFullYear() ? undefined : 'numeric';
   return day.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year });
+}
+
+const SLOW = 'The model runs on the CPU, which is slow';
+
+/** Why a model runs on the CPU though nobody asked for that; empty where it does not. */
+export function cpuReason({ backend, backendReason }, asked) {
+  if (backend !== 'cpu' || asked === 'cpu') return '';
+  if (!globalThis.isSecureContext) {
+    return `${SLOW}: this page is not secure (http:), and browsers offer WebGPU on https: pages and localhost alone.`;
+  }
+  if (!navigator.gpu) {
+    return `${SLOW}: this browser has no WebGPU. A current Chrome, Edge, Safari or Firefox may have it.`;
+  }
+  if (backendReason) return `${SLOW}: ${backendReason}.`;
+  return `${SLOW}: the browser found no GPU that it lets pages use. Its page about graphics, chrome://gpu, says why.`;
 }
 
 /** Rows of the model card. */

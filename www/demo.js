@@ -1,16 +1,17 @@
 // The demo page: loads a model and keeps conversations with it. This file puts the parts together: demo-state.js holds
 // what they share, demo-load.js loads models, demo-conversation.js lets them answer.
 
+import { cache } from '../dist/index.js';
 import { showChats, showFull, wireChats } from './demo-chats.js';
 import * as conversation from './demo-conversation.js';
 import { $, announce, confirmed, flash } from './demo-dom.js';
-import { applyJson, currentJson, wireJson } from './demo-json.js';
+import { applyJson, checkSchema, currentJson, wireJson } from './demo-json.js';
 import * as loading from './demo-load.js';
 import { forget, recall, recallChat, remember } from './demo-memory.js';
 import { showBuiltInUse, showModel, showNoModel } from './demo-model-card.js';
 import { wireModels } from './demo-models.js';
-import { workOffline } from './demo-offline.js';
-import { BUILT_IN, isSame, originFrom, originOf, whereFrom } from './demo-origins.js';
+import { forgetOffline, workOffline } from './demo-offline.js';
+import { BUILT_IN, isForeign, isSame, originFrom, originOf, whereFrom } from './demo-origins.js';
 import { applySettings, currentSettings, loadOptions, makeSliders } from './demo-settings.js';
 import { clearSpeed } from './demo-speed.js';
 import { closeBox, current, showView, toggleView } from './demo-state.js';
@@ -18,7 +19,7 @@ import { closeBox, current, showView, toggleView } from './demo-state.js';
 const query = new URLSearchParams(location.search);
 
 /** The model that the page's address names or that of the last visit, with its chat; else the built-in one. */
-function loadFirst() {
+async function loadFirst() {
   const { model, settings, chat } = recall();
   const { model: asked, backend, context } = Object.fromEntries(query);
   const wanted = { 'backend-choice': backend, context };
@@ -31,17 +32,24 @@ function loadFirst() {
   const origin = asked ? originOf(asked) : last;
   const stored = chat && recallChat(chat);
   if (stored && origin && isSame(originFrom(stored.model), origin)) conversation.openChat(chat);
-  if (asked) loading.loadUrl(asked);
+  const instead = last.source ? last : BUILT_IN;
+  if (asked && origin && (await isNews(origin, last))) loading.offerModel(origin, instead);
+  else if (asked) loading.loadUrl(asked);
   else if (!origin.source) loading.showMissingFile(origin.label);
   else loading.load(origin);
 }
 
+/** Whether a model comes from elsewhere, and nobody chose it here before. */
+const isNews = async (origin, last) =>
+  isForeign(origin) && !isSame(origin, last) && !(await cache.has(origin.source).catch(() => false));
+
 /** A model is there. The one before it may have been another, which knows nothing of this conversation. */
 function onModel() {
-  const { model, origin } = current;
+  const { model, origin, options } = current;
   if (!conversation.suitsModel()) conversation.newChat();
   remember({ model: whereFrom(origin) });
-  showModel(model, origin, conversation.send);
+  showModel(model, { origin, asked: options.backend, send: conversation.send });
+  checkSchema();
   clearSpeed();
   offerReload();
   // Now that the page is of use, it has time to store itself.
@@ -60,6 +68,7 @@ function clearAll() {
   $('options').reset();
   applyJson({ json: 'false' });
   forget();
+  void forgetOffline();
   showChats();
   $('undo').hidden = true;
   announce('Conversations and settings are cleared');
@@ -133,4 +142,4 @@ showBuiltInUse(conversation.send);
 showNoModel('none');
 clearSpeed();
 showChats();
-loadFirst();
+if (!('tooOld' in document.documentElement.dataset)) void loadFirst(); // demo-start.js has said why

@@ -311,6 +311,85 @@ test('a first load that is cancelled can be begun again', async () => {
   await page.close();
 });
 
+// ---- what the page has to say is in sight ---------------------------------------------------------------------------
+
+const VIEWPORTS = [
+  { width: 1280, height: 800 },
+  { width: 390, height: 844 },
+  { width: 320, height: 640 },
+];
+
+/** Whether an element is between the header and `below`, from top to bottom; its rectangles where it is not. */
+const inSight = (page, selector, below = '.composer-box') =>
+  page.waitForFunction(
+    ([shown, under]) => {
+      const rectOf = (element) => element.getBoundingClientRect();
+      const top = rectOf(document.querySelector('.top')).bottom;
+      const bottom = Math.min(rectOf(document.querySelector(under)).top, innerHeight);
+      const boxes = [...document.querySelectorAll(shown)].map(rectOf);
+      return boxes.length > 0 && boxes.every((box) => box.height > 0 && box.top >= top - 2 && box.bottom <= bottom + 1);
+    },
+    [selector, below],
+    { timeout: 5000 },
+  );
+
+async function expectCard(page, what) {
+  for (const selector of ['#error', '#error-title', '#error-actions button']) {
+    await inSight(page, selector).catch(async () => {
+      const boxes = await page.evaluate(
+        (names) => names.map((name) => [name, document.querySelector(name).getBoundingClientRect().toJSON()]),
+        ['.top', selector, '.composer-box'],
+      );
+      await screenshot(page, 'demo-hidden');
+      assert.fail(`${what}: ${selector} is not between header and composer: ${JSON.stringify(boxes)}`);
+    });
+  }
+}
+
+for (const viewport of VIEWPORTS) {
+  const size = `${viewport.width} × ${viewport.height}`;
+  test(`errors and questions are in sight above the composer: ${size}`, async () => {
+    await withDemo(async (page) => {
+      await page.setViewportSize(viewport);
+      const shot = (what) => screenshot(page, `demo-card-${viewport.width}-${what}`);
+      await loadUrl(page, `${site.url}/a/long/way/to/a/model/that/is/not/there-${'x'.repeat(60)}.gguf`);
+      await expectError(page, /404/);
+      await expectCard(page, 'a wrong address');
+      await shot('address');
+      await page.click('#json-mode');
+      await loadUrl(page, `${site.url}/nothing.gguf`);
+      await expectError(page, /404/);
+      await expectCard(page, 'a wrong address in JSON mode');
+      await shot('json');
+
+      await page.fill('#schema', '{"type": "object", "not": {"type": "string"}}');
+      await page.fill('#prompt', 'Who is it?');
+      await page.click('#send');
+      await page.waitForFunction(() => document.querySelector('#schema').getAttribute('aria-invalid') === 'true');
+      await waitForState(page, ['ready']);
+      assert.match(await page.innerText('#schema-note'), /^No answer can follow this schema: .*not/);
+      const note = await page.locator('#schema-note').boundingBox();
+      assert.ok(note.y > 0 && note.y + note.height <= viewport.height, 'the reason is in sight');
+      await shot('schema');
+      assert.equal(await page.inputValue('#prompt'), 'Who is it?', 'the message is not lost');
+      assert.equal(await page.locator('#chats li').count(), 0, 'no conversation came of it');
+      await page.fill('#schema', '{"type": "object"}');
+      assert.equal(await page.getAttribute('#schema', 'aria-invalid'), 'false');
+      await page.click('#json-mode');
+
+      await drop(page, path.basename(SMALL), fs.readFileSync(GGUF));
+      await page.waitForFunction((name) => document.querySelector('#model-name').innerText === name, 'llama-bf16.gguf');
+      await waitForState(page, ['ready']);
+      await limit(page, 8);
+      await say(page, 'Hello\n'.repeat(20));
+      await page.reload();
+      await expectError(page, /Choose llama-bf16\.gguf again/);
+      await expectCard(page, 'a reload of a chat with a file');
+      await shot('file');
+    });
+  });
+}
+
 // ---- keyboard and screen readers ------------------------------------------------------------------------------------
 
 const focusedId = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.tagName);
@@ -381,7 +460,7 @@ print(sorted("${'x'.repeat(90)}"))
 |---|---:|
 | 1 | 2 |
 
-[1]: https://example.com/`;
+[1]: https://example.com/ "https://bank.example/"`;
 
 test('an answer is rendered as Markdown while it comes', async () => {
   await withScripted(async (page) => {
@@ -401,6 +480,7 @@ test('an answer is rendered as Markdown while it comes', async () => {
     const link = answer.getByRole('link', { name: 'the docs' });
     assert.equal(await link.getAttribute('href'), 'https://example.com/', 'an address that came last');
     assert.match(await link.getAttribute('rel'), /noopener/);
+    assert.equal(await link.getAttribute('title'), 'https://example.com/', 'the tooltip tells no other address');
   });
 });
 
@@ -997,7 +1077,8 @@ for (const [size, viewport] of Object.entries(SIZES)) {
           await page.click('#chats .delete');
           await check('chats');
         },
-        { colorScheme, viewport },
+        // The policy of the page forbids what axe-core needs.
+        { colorScheme, viewport, bypassCSP: true },
       );
     });
   }
@@ -1044,6 +1125,98 @@ function borderContrasts() {
     return { id: field.id, ratio: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) };
   });
 }
+
+// ---- why the CPU ----------------------------------------------------------------------------------------------------
+
+for (const [what, { isSecureContext, says }] of Object.entries({
+  'without WebGPU': { isSecureContext: true, says: /runs on the CPU, which is slow: this browser has no WebGPU/ },
+  'over http:': { isSecureContext: false, says: /runs on the CPU, which is slow: this page is not secure/ },
+})) {
+  test(`${what} the page says why the CPU is used`, async () => {
+    const page = await site.browser.newPage({ serviceWorkers: 'block' });
+    Object.assign(page, { log: [], crashes: [] });
+    await page.addInitScript((isSecure) => {
+      Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined });
+      Object.defineProperty(globalThis, 'isSecureContext', { get: () => isSecure });
+    }, isSecureContext);
+    await page.goto(`${site.url}/`);
+    await waitForState(page, ['ready']);
+    for (const id of ['#why-cpu', '#why-cpu-2']) assert.match(await page.innerText(id), says);
+    await page.evaluate(() => {
+      document.querySelector('#backend-choice').value = 'cpu';
+      document.querySelector('#reload').click();
+    });
+    await page.waitForFunction(() => document.querySelector('#why-cpu').hidden);
+    await waitForState(page, ['ready']);
+    assert.ok(await page.isHidden('#why-cpu'), 'who chose the CPU knows why');
+    await page.close();
+  });
+}
+
+test('a browser that is too old is told so', async () => {
+  const page = await site.browser.newPage({ serviceWorkers: 'block' });
+  await page.addInitScript(() => {
+    delete Object.hasOwn;
+  });
+  await page.goto(`${site.url}/`);
+  await page.getByText(/This browser is too old for this page.*It lacks Object\.hasOwn/).waitFor();
+  await page.close();
+});
+
+// ---- links and what is kept -----------------------------------------------------------------------------------------
+
+test('a link that names a model of another site loads nothing before it is asked', async () => {
+  const context = await site.browser.newContext({ serviceWorkers: 'block' });
+  const asked = [];
+  await context.route('https://**', (route) => {
+    asked.push(route.request().url());
+    return route.abort();
+  });
+  const page = await openPage(context, `${site.url}/?backend=cpu&model=https://models.example/big.gguf`);
+  await waitForState(page, ['empty']);
+  assert.match(await page.innerText('#error'), /Load big\.gguf\?\s+The link .* a model from models\.example\./);
+  assert.deepEqual(asked, [], 'the other site was not asked');
+  await page.click('#error button:text("Use Storyteller")');
+  await waitForState(page, ['ready']);
+  await page.goto(`${site.url}/?backend=cpu`);
+  await waitForState(page, ['ready']);
+  assert.equal(await page.innerText('#model-name'), 'Storyteller', 'the link is not remembered');
+  assert.deepEqual(asked, []);
+  await context.close();
+});
+
+test('what is kept of the page is its own files, and Clear removes them', async () => {
+  const server = await serve();
+  const context = await site.browser.newContext();
+  try {
+    const page = await openDemo(context, `${server.url}/?backend=cpu`);
+    await page.locator('#offline').waitFor();
+    await page.waitForFunction(() => navigator.serviceWorker.controller);
+    const kept = () =>
+      page.evaluate(async () => {
+        const found = [];
+        for (const name of await caches.keys()) {
+          found.push(...(await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname));
+        }
+        return found;
+      });
+    await page.evaluate(() => Promise.all([fetch('/kernels.html'), fetch('/fixtures/models/README.md')]));
+    const files = await kept();
+    assert.ok(files.includes('/') && files.includes('/demo.css'), files.join(' '));
+    assert.deepEqual(
+      files.filter((name) => /kernels|README|gguf$/.test(name) && !name.startsWith('/dist/')),
+      [],
+      'nothing else',
+    );
+    await page.click('#forget');
+    await page.click('#forget');
+    await page.waitForFunction(async () => (await caches.keys()).length === 0);
+    assert.ok(await page.isHidden('#offline'));
+  } finally {
+    await context.close();
+    await server.close();
+  }
+});
 
 test('without WebGPU the model runs on the CPU', async () => {
   const page = await site.browser.newPage({ serviceWorkers: 'block' });
