@@ -138,6 +138,8 @@ wireDrop();
 addEventListener('keydown', onKey);
 $('toggle-chats').addEventListener('click', () => toggleView('chats'));
 $('toggle-panel').addEventListener('click', () => toggleView('panel'));
+// Where the page stands is said here, not by the browser: a reload may have a question to show.
+history.scrollRestoration = 'manual';
 showBuiltInUse(conversation.send);
 showNoModel('none');
 clearSpeed();
