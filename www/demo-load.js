@@ -181,7 +181,8 @@ export function offerModel(origin, instead) {
 async function showSize({ source }, host) {
   const words = $('error-advice');
   words.textContent = `Asking ${host} …`;
-  const told = await WasmModel.inspect(source, loadOptions()).then(
+  const { contextLength } = loadOptions();
+  const told = await WasmModel.inspect(source, { contextLength }).then(
     ({ fileBytes }) => `The file on ${host} has ${bytes(fileBytes)}. It is downloaded and kept in this browser.`,
     (error) => `${host} does not say: ${explain(error).message}`,
   );

@@ -170,7 +170,7 @@ export function dayOf(time, now = Date.now()) {
   return day.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year });
 }
 
-const SLOW = 'The model runs on the CPU, which is slow';
+const SLOW = 'The model runs on the CPU, much slower than on a GPU';
 
 /** Why a model runs on the CPU though nobody asked for that; empty where it does not. */
 export function cpuReason({ backend, backendReason }, asked) {
@@ -182,7 +182,7 @@ export function cpuReason({ backend, backendReason }, asked) {
     return `${SLOW}: this browser has no WebGPU. A current Chrome, Edge, Safari or Firefox may have it.`;
   }
   if (backendReason) return `${SLOW}: ${backendReason}.`;
-  return `${SLOW}: the browser found no GPU that it lets pages use. Its page about graphics, chrome://gpu, says why.`;
+  return `${SLOW}: the browser offers no GPU to pages. In Chrome, chrome://gpu says why.`;
 }
 
 /** Rows of the model card. */

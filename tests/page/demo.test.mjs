@@ -1129,8 +1129,11 @@ function borderContrasts() {
 // ---- why the CPU ----------------------------------------------------------------------------------------------------
 
 for (const [what, { isSecureContext, says }] of Object.entries({
-  'without WebGPU': { isSecureContext: true, says: /runs on the CPU, which is slow: this browser has no WebGPU/ },
-  'over http:': { isSecureContext: false, says: /runs on the CPU, which is slow: this page is not secure/ },
+  'without WebGPU': {
+    isSecureContext: true,
+    says: /runs on the CPU, much slower than on a GPU: this browser has no WebGPU/,
+  },
+  'over http:': { isSecureContext: false, says: /runs on the CPU, much slower than on a GPU: this page is not secure/ },
 })) {
   test(`${what} the page says why the CPU is used`, async () => {
     const page = await site.browser.newPage({ serviceWorkers: 'block' });
@@ -1166,21 +1169,64 @@ test('a browser that is too old is told so', async () => {
 // ---- links and what is kept -----------------------------------------------------------------------------------------
 
 test('a link that names a model of another site loads nothing before it is asked', async () => {
-  const context = await site.browser.newContext({ serviceWorkers: 'block' });
   const asked = [];
-  await context.route('https://**', (route) => {
-    asked.push(route.request().url());
-    return route.abort();
-  });
-  const page = await openPage(context, `${site.url}/?backend=cpu&model=https://models.example/big.gguf`);
+  const sendModel = (request, response) => {
+    asked.push(request.url);
+    response.writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': '*' });
+    response.end(fs.readFileSync(GGUF));
+  };
+  const models = await serve({ routes: { '/big.gguf': sendModel } });
+  const link = `${site.url}/?backend=cpu&model=${models.url}/big.gguf`;
+  const context = await site.browser.newContext({ serviceWorkers: 'block' });
+  const page = await openPage(context, link);
   await waitForState(page, ['empty']);
-  assert.match(await page.innerText('#error'), /Load big\.gguf\?\s+The link .* a model from models\.example\./);
+  assert.match(await page.innerText('#error'), /Load big\.gguf\?\s+The link .* a model from 127\.0\.0\.1:\d+\./);
+  assert.ok(await page.isHidden('#welcome'), 'the question is the first thing on the page');
   assert.deepEqual(asked, [], 'the other site was not asked');
   await page.click('#error button:text("Use Storyteller")');
   await waitForState(page, ['ready']);
   await page.goto(`${site.url}/?backend=cpu`);
   await waitForState(page, ['ready']);
   assert.equal(await page.innerText('#model-name'), 'Storyteller', 'the link is not remembered');
+  assert.deepEqual(asked, []);
+
+  await page.goto(link);
+  await page.click('#error button:text("How large is it?")');
+  await page.locator('#error-advice', { hasText: /The file on 127\.0\.0\.1:\d+ has [\d.]+ [kM]B\./ }).waitFor();
+  await waitForState(page, ['empty']);
+  await page.click('#error button:text("Load it")');
+  await waitForState(page, ['ready']);
+  assert.equal(await page.innerText('#model-name'), 'big.gguf');
+  assert.ok(asked.length > 0);
+  await context.close();
+  await models.close();
+});
+
+test('the policy of the page lets no script of its text run and no picture of another site load', async () => {
+  const context = await site.browser.newContext({ serviceWorkers: 'block' });
+  const asked = [];
+  await context.route('https://**', (route) => {
+    asked.push(route.request().url());
+    return route.abort();
+  });
+  const page = await openDemo(context, `${site.url}/?backend=cpu`);
+  await limit(page, 4);
+  await say(page, 'Tell me a story.');
+  assert.deepEqual(
+    page.log.filter((line) => /Content.Security.Policy/i.test(line)),
+    [],
+    'the page keeps to it',
+  );
+  const violated = await page.evaluate(async () => {
+    const seen = [];
+    addEventListener('securitypolicyviolation', ({ effectiveDirective }) => seen.push(effectiveDirective));
+    const script = Object.assign(document.createElement('script'), { textContent: 'globalThis.ran = true' });
+    const image = Object.assign(document.createElement('img'), { src: 'https://elsewhere.example/seen.png' });
+    document.body.append(script, image);
+    while (seen.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    return { seen: seen.sort(), ran: globalThis.ran };
+  });
+  assert.deepEqual(violated, { seen: ['img-src', 'script-src-elem'], ran: undefined });
   assert.deepEqual(asked, []);
   await context.close();
 });
