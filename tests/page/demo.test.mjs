@@ -534,7 +534,7 @@ test('what a model writes cannot run, load or cover anything', async () => {
 test('text that comes fast is drawn once per frame, and complete blocks once', async () => {
   await withScripted(async (page) => {
     const { drawings, frames, kept, same } = await page.evaluate(async () => {
-      const { showText, TextStream } = await import('./demo-markdown.js');
+      const { showText, TextStream } = await import('./demo/markdown.js');
       const box = document.createElement('div');
       document.body.append(box);
       const stream = new TextStream(box);
@@ -685,7 +685,7 @@ test('a prompt that ends within a thought, an answer without one, and a stop whi
 test('thoughts are told apart however the text is cut, for all marks', async () => {
   await withScripted(async (page) => {
     const wrong = await page.evaluate(async () => {
-      const { marksOf, splitThoughts } = await import('./demo-thoughts.js');
+      const { marksOf, splitThoughts } = await import('./demo/thoughts.js');
       const texts = [
         ['</think>', '<think>\nA < b.\n</think>\n\nYes.'],
         ['[THINK]', '[THINK]A < b.[/THINK]Yes.'],
@@ -773,7 +773,7 @@ test('after a reload the page asks for a file of the device again and goes on wi
 test('a long chat is kept in part, and broken storage is no error', async () => {
   await withScripted(async (page) => {
     const { size, last, count } = await page.evaluate(async () => {
-      const { recallChat, rememberChat } = await import('./demo-memory.js');
+      const { recallChat, rememberChat } = await import('./demo/memory.js');
       const turns = Array.from({ length: 60 }, (_, index) => ({
         user: `${index}`,
         answer: 'x'.repeat(10_000),
@@ -940,7 +940,7 @@ test('the list of models says what fits, what is stored, and deletes it', async 
 test('what fits a device is a matter of its GPU, its memory and its disk', async () => {
   await withScripted(async (page) => {
     const levels = await page.evaluate(async () => {
-      const { CATALOGUE, verdict } = await import('./demo-catalogue.js');
+      const { CATALOGUE, verdict } = await import('./demo/catalogue.js');
       const [small, large] = [CATALOGUE[0], CATALOGUE.at(-1)];
       const desk = { gpu: true, memory: 32, room: 1e11 };
       const devices = [
@@ -1248,7 +1248,7 @@ test('what is kept of the page is its own files, and Clear removes them', async 
       });
     await page.evaluate(() => Promise.all([fetch('/kernels.html'), fetch('/fixtures/models/README.md')]));
     const files = await kept();
-    assert.ok(files.includes('/') && files.includes('/demo.css'), files.join(' '));
+    assert.ok(files.includes('/') && files.includes('/demo/layout.css'), files.join(' '));
     assert.deepEqual(
       files.filter((name) => /kernels|README|gguf$/.test(name) && !name.startsWith('/dist/')),
       [],

@@ -2,8 +2,8 @@
 // page that says "nothing leaves this page" fetches no address that a model made up), and what remains passes
 // DOMPurify with a short list of elements.
 
-import DOMPurify from './vendor/dompurify.js';
-import { Marked } from './vendor/marked.js';
+import DOMPurify from '../vendor/dompurify.js';
+import { Marked } from '../vendor/marked.js';
 
 const ALLOWED = {
   ALLOWED_TAGS: [

@@ -1,6 +1,6 @@
 // Measures an embedder: many texts of one length in one call of `embed`, by wall clock.
 
-import { median } from './bench-measure.js';
+import { median } from './measure.js';
 
 /** Texts of the call that warms up: kernels of small and of full batches run once. */
 const WARM_UP = [1, 100];

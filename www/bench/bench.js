@@ -1,10 +1,10 @@
 // The page of bench.html: reads the address, measures, shows tables, posts the JSON. `data-state` of the root element
 // is `ready`, `working`, `done` or `error`.
 
-import { checkNames, wrong } from './address.js';
-import { measure } from './bench-measure.js';
-import { bars, figure, markdown, nameOf, tables } from './bench-report.js';
-import { errorReport, postReport } from './post-report.js';
+import { checkNames, wrong } from '../shared/address.js';
+import { measure } from './measure.js';
+import { bars, figure, markdown, nameOf, tables } from './report.js';
+import { errorReport, postReport } from '../shared/post-report.js';
 
 const BUILT_IN = 'models/storyteller.gguf';
 const BACKENDS = ['auto', 'webgpu', 'cpu'];
@@ -231,7 +231,7 @@ function say(text, fraction) {
 async function measured(query) {
   try {
     const settings = settingsOf(query);
-    const webgguf = await import('../dist/index.js').catch((error) => {
+    const webgguf = await import('../../dist/index.js').catch((error) => {
       throw Object.assign(new Error(`the package did not load: ${error.message}`), { code: 'download_failed' });
     });
     return await measure(webgguf, settings, say);

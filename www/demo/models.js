@@ -1,13 +1,13 @@
 // The dialog with models: what is on this device, the catalogue, and a file or an address of one's own.
 
-import { cache, WasmModel } from '../dist/index.js';
-import { CATALOGUE, deviceFacts, verdict } from './demo-catalogue.js';
-import { $, announce, button, confirmed, flash, make } from './demo-dom.js';
-import { load, loadFiles, loadUrl } from './demo-load.js';
-import { BUILT_IN, isSame, originOf } from './demo-origins.js';
-import { loadOptions } from './demo-settings.js';
-import { current, showView } from './demo-state.js';
-import { bytes, dayOf, explain } from './demo-words.js';
+import { cache, WasmModel } from '../../dist/index.js';
+import { CATALOGUE, deviceFacts, verdict } from './catalogue.js';
+import { $, announce, button, confirmed, flash, make } from './dom.js';
+import { load, loadFiles, loadUrl } from './load.js';
+import { BUILT_IN, isSame, originOf } from './origins.js';
+import { loadOptions } from './settings.js';
+import { current, showView } from './state.js';
+import { bytes, dayOf, explain } from './words.js';
 
 const dialog = $('models');
 let device;

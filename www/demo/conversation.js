@@ -1,16 +1,16 @@
 // The conversation that is open: its turns, and letting the model answer.
 
-import { $, announce, copy } from './demo-dom.js';
-import { Turn } from './demo-chat.js';
-import { jsonOptions, refuseSchema } from './demo-json.js';
-import { showError } from './demo-load.js';
-import { forgetChat, recallChat, remember, rememberChat } from './demo-memory.js';
-import { kindOf } from './demo-model-card.js';
-import { isSame, originFrom, whereFrom } from './demo-origins.js';
-import { generateOptions, sessionOptions } from './demo-settings.js';
-import { SpeedChart } from './demo-speed.js';
-import { canWrite, current, hideBox, setState, settle, showView } from './demo-state.js';
-import { rate, resultWords, titleOf } from './demo-words.js';
+import { $, announce, copy } from './dom.js';
+import { Turn } from './chat.js';
+import { jsonOptions, refuseSchema } from './json.js';
+import { showError } from './load.js';
+import { forgetChat, recallChat, remember, rememberChat } from './memory.js';
+import { kindOf } from './model-card.js';
+import { isSame, originFrom, whereFrom } from './origins.js';
+import { generateOptions, sessionOptions } from './settings.js';
+import { SpeedChart } from './speed.js';
+import { canWrite, current, hideBox, setState, settle, showView } from './state.js';
+import { rate, resultWords, titleOf } from './words.js';
 
 const root = document.documentElement;
 /** Milliseconds after which an answer that is being written is stored again. */

@@ -1,11 +1,11 @@
 // Where the cases come from: the harness in WebAssembly, whose references are Rust, and the JavaScript references,
 // which go through the package's own tensor API.
 
-import { wrong } from './address.js';
-import { referenceCases } from './kernels-tensor-cases.js';
+import { wrong } from '../shared/address.js';
+import { referenceCases } from './tensor-cases.js';
 
-const HARNESS = new URL('./harness/webgguf.js', import.meta.url);
-const PACKAGE = new URL('../dist/index.js', import.meta.url);
+const HARNESS = new URL('../harness/webgguf.js', import.meta.url);
+const PACKAGE = new URL('../../dist/index.js', import.meta.url);
 
 const missing = (what, error) => `${what} could not be loaded (${error.message}); npm start builds it`;
 

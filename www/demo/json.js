@@ -1,6 +1,6 @@
 // JSON mode: answers that follow a JSON Schema, which is written next to the message.
 
-import { $, make } from './demo-dom.js';
+import { $, make } from './dom.js';
 
 const text = (maxLength) => ({ type: 'string', minLength: 1, maxLength });
 

@@ -1,7 +1,7 @@
 // What the page holds and where it stands. `data-state` of the root element says it: loading, ready, generating, error,
 // or empty (no model, and nothing went wrong).
 
-import { $, button } from './demo-dom.js';
+import { $, button } from './dom.js';
 
 const root = document.documentElement;
 
@@ -9,8 +9,8 @@ const root = document.documentElement;
  * The model on the page, where it came from and with which options; `model` is undefined while there is none.
  * `marks` says how it marks its thoughts, see `marksOf`. `loading` cancels the load that goes on, `running` is the
  * generation that goes on.
- * @type {{model?: import('../dist/index.js').WasmModel, origin?: import('./demo-origins.js').Origin, options?: object,
- *   marks?: object, loading?: AbortController, running?: import('../dist/index.js').Generation}}
+ * @type {{model?: import('../../dist/index.js').WasmModel, origin?: import('./origins.js').Origin, options?: object,
+ *   marks?: object, loading?: AbortController, running?: import('../../dist/index.js').Generation}}
  */
 export const current = {};
 

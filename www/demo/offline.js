@@ -1,7 +1,7 @@
 // The page without a network: a service worker keeps the page's own files (demo-offline-worker.js); models are in the
 // package's cache.
 
-import { $ } from './demo-dom.js';
+import { $ } from './dom.js';
 
 const WORKER = 'demo-offline-worker.js';
 /** The cache of the worker. */

@@ -3,7 +3,7 @@
 // A row is `{kernel, variant, case, status, result}`; `result` is what running it gave, or undefined. The status is
 // `waiting`, `running`, `passed`, `failed` or `skipped`.
 
-import { figure } from './bench-report.js';
+import { figure } from '../bench/report.js';
 
 const NONE = '-';
 

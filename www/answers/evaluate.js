@@ -3,9 +3,9 @@
 // asked for is absent)
 // or `{error: {code, message}}`. `data-state` of the root element becomes `done` or `error`.
 
-import { Tokenizer, WasmModel, WebggufError } from '../dist/index.js';
-import { checkNames, wrong } from './address.js';
-import { errorReport, postReport } from './post-report.js';
+import { Tokenizer, WasmModel, WebggufError } from '../../dist/index.js';
+import { checkNames, wrong } from '../shared/address.js';
+import { errorReport, postReport } from '../shared/post-report.js';
 
 const KNOWN = [
   'model',

@@ -1,8 +1,8 @@
 // Measures one model: loading, runs by wall clock, WebGPU calls per token, read bandwidth and, on request, kernels.
 
-import { wrong } from './address.js';
-import { embedRuns } from './bench-embed.js';
-import { readBandwidth, watchBlocks, watchCalls, watchCreated } from './bench-meter.js';
+import { wrong } from '../shared/address.js';
+import { embedRuns } from './embed.js';
+import { readBandwidth, watchBlocks, watchCalls, watchCreated } from './meter.js';
 
 /** Tokens of the prompt and of the answer of the runs that only count calls. */
 const COUNT_PROMPT = 8;

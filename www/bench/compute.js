@@ -3,10 +3,10 @@
 // `{operation, shape, ms, best, worst, calls, batches}` with `gflops`, `gbps` and their shares of the peak, `of_flops`
 // and `of_bandwidth`, where they were counted. `data-state` of the root element becomes `done` or `error`.
 
-import * as shaders from '../dist/compute/shaders.js';
-import { Gpu } from '../dist/training/index.js';
-import { checkNames, wrong } from './address.js';
-import { errorReport, postReport } from './post-report.js';
+import * as shaders from '../../dist/compute/shaders.js';
+import { Gpu } from '../../dist/training/index.js';
+import { checkNames, wrong } from '../shared/address.js';
+import { errorReport, postReport } from '../shared/post-report.js';
 
 const MOST_CALLS = 1 << 14;
 

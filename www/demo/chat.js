@@ -1,8 +1,8 @@
 // A turn of the conversation, a message and the answer to it, and how it looks.
 
-import { make, tool } from './demo-dom.js';
-import { showText, TextStream } from './demo-markdown.js';
-import { splitThoughts, ThoughtBox } from './demo-thoughts.js';
+import { make, tool } from './dom.js';
+import { showText, TextStream } from './markdown.js';
+import { splitThoughts, ThoughtBox } from './thoughts.js';
 
 const FENCE = '```';
 

@@ -1,9 +1,9 @@
 // The card about the reading speed: how fast large matrices are read, as a percentage of what a kernel reads that only
 // reads.
 
-import { readBandwidth } from './bench-meter.js';
-import { bandwidthText, SPEED_HEAD, speedCells } from './kernels-report.js';
-import { element } from './kernels-table.js';
+import { readBandwidth } from '../bench/meter.js';
+import { bandwidthText, SPEED_HEAD, speedCells } from './report.js';
+import { element } from './table.js';
 
 const ON_SOFTWARE = 'Not measured: this is a software adapter, whose speed says nothing about a GPU.';
 const NO_HARNESS = 'Not measured: the harness could not be opened.';

@@ -1,6 +1,6 @@
 // A short catalogue of models that are good at their size, and whether this device has room for one.
 
-import { cache } from '../dist/index.js';
+import { cache } from '../../dist/index.js';
 
 /** Tokens of context that room is planned for: what `load` plans for by default. */
 const CONTEXT = 4096;

@@ -1,7 +1,7 @@
 // The speed of an answer: two figures and a chart of tokens per second over its time.
 
-import { $ } from './demo-dom.js';
-import { rate } from './demo-words.js';
+import { $ } from './dom.js';
+import { rate } from './words.js';
 
 /** Milliseconds per point of the chart; of long answers points are joined. */
 const STEP = 100;

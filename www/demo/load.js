@@ -1,13 +1,13 @@
 // Loading a model in place of the one there is, and what the page says when that fails.
 
-import { WasmModel } from '../dist/index.js';
-import { $, announce } from './demo-dom.js';
-import { showNoModel } from './demo-model-card.js';
-import { BUILT_IN, hostOf, originOf, originOfFiles } from './demo-origins.js';
-import { applySettings, loadOptions } from './demo-settings.js';
-import { closeBox, current, hideBox, setState, settle, showBox, showView } from './demo-state.js';
-import { marksOf } from './demo-thoughts.js';
-import { bytes, explain, progressWords, warningWords } from './demo-words.js';
+import { WasmModel } from '../../dist/index.js';
+import { $, announce } from './dom.js';
+import { showNoModel } from './model-card.js';
+import { BUILT_IN, hostOf, originOf, originOfFiles } from './origins.js';
+import { applySettings, loadOptions } from './settings.js';
+import { closeBox, current, hideBox, setState, settle, showBox, showView } from './state.js';
+import { marksOf } from './thoughts.js';
+import { bytes, explain, progressWords, warningWords } from './words.js';
 
 /** Set by demo.js: `taken(before)` once a model is there in place of that of `before`, and `newChat()`. */
 export const hooks = { taken: () => {}, newChat: () => {} };
@@ -108,7 +108,7 @@ function showLoadFailure(error, { origin, freed, cancelled }) {
   showError(error, origin, { freed, fate });
 }
 
-/** The buttons that demo-words.js offers by name; `origin` is what to load again. */
+/** The buttons that words.js offers by name; `origin` is what to load again. */
 function actionsFor(offer, origin) {
   const actions = {
     again: ['Try again', () => load(origin)],

@@ -1,7 +1,7 @@
 // Thoughts that a model writes before it answers: told apart from the answer while both come, and folded above it.
 
-import { announce, make } from './demo-dom.js';
-import { showText, TextStream } from './demo-markdown.js';
+import { announce, make } from './dom.js';
+import { showText, TextStream } from './markdown.js';
 
 /**
  * What thoughts begin and end with. `sign` is found in the chat templates of such models; `none` stands before an

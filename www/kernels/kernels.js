@@ -1,12 +1,12 @@
 // The page of kernels.html: reads the address, lists cases, runs them, posts the JSON. `data-state` of the root element
 // is `loading`, `ready`, `running`, `done` or `error`.
 
-import { checkNames, wrong } from './address.js';
-import { openCases, READING } from './kernels-cases.js';
-import { ReadingCard } from './kernels-reading.js';
-import { adapterName, count, markdown, report } from './kernels-report.js';
-import { CaseTable, element } from './kernels-table.js';
-import { errorReport, postReport } from './post-report.js';
+import { checkNames, wrong } from '../shared/address.js';
+import { openCases, READING } from './cases.js';
+import { ReadingCard } from './reading.js';
+import { adapterName, count, markdown, report } from './report.js';
+import { CaseTable, element } from './table.js';
+import { errorReport, postReport } from '../shared/post-report.js';
 
 const KNOWN = ['only', 'variant', 'each', 'seed', 'reading', 'report'];
 const $ = (id) => document.getElementById(id);

@@ -1,17 +1,6 @@
 // Cases that go through the package's tensor API as a page would use it, against the references in plain JavaScript.
 
-import {
-  attention,
-  BINARY,
-  compare,
-  map,
-  matmul,
-  rmsNorm,
-  rope,
-  sinkhorn,
-  softmax,
-  UNARY,
-} from './kernels-references.js';
+import { attention, BINARY, compare, map, matmul, rmsNorm, rope, sinkhorn, softmax, UNARY } from './references.js';
 
 const VARIANT = 'tensor api';
 

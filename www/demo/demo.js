@@ -1,20 +1,20 @@
-// The demo page: loads a model and keeps conversations with it. This file puts the parts together: demo-state.js holds
-// what they share, demo-load.js loads models, demo-conversation.js lets them answer.
+// The demo page: loads a model and keeps conversations with it. This file puts the parts together: state.js holds
+// what they share, load.js loads models, conversation.js lets them answer.
 
-import { cache } from '../dist/index.js';
-import { showChats, showFull, wireChats } from './demo-chats.js';
-import * as conversation from './demo-conversation.js';
-import { $, announce, confirmed, flash } from './demo-dom.js';
-import { applyJson, checkSchema, currentJson, wireJson } from './demo-json.js';
-import * as loading from './demo-load.js';
-import { forget, recall, recallChat, remember } from './demo-memory.js';
-import { showBuiltInUse, showModel, showNoModel } from './demo-model-card.js';
-import { wireModels } from './demo-models.js';
-import { forgetOffline, workOffline } from './demo-offline.js';
-import { BUILT_IN, isForeign, isSame, originFrom, originOf, whereFrom } from './demo-origins.js';
-import { applySettings, currentSettings, loadOptions, makeSliders } from './demo-settings.js';
-import { clearSpeed } from './demo-speed.js';
-import { closeBox, current, showView, toggleView } from './demo-state.js';
+import { cache } from '../../dist/index.js';
+import { showChats, showFull, wireChats } from './chats.js';
+import * as conversation from './conversation.js';
+import { $, announce, confirmed, flash } from './dom.js';
+import { applyJson, checkSchema, currentJson, wireJson } from './json.js';
+import * as loading from './load.js';
+import { forget, recall, recallChat, remember } from './memory.js';
+import { showBuiltInUse, showModel, showNoModel } from './model-card.js';
+import { wireModels } from './models.js';
+import { forgetOffline, workOffline } from './offline.js';
+import { BUILT_IN, isForeign, isSame, originFrom, originOf, whereFrom } from './origins.js';
+import { applySettings, currentSettings, loadOptions, makeSliders } from './settings.js';
+import { clearSpeed } from './speed.js';
+import { closeBox, current, showView, toggleView } from './state.js';
 
 const query = new URLSearchParams(location.search);
 
@@ -144,4 +144,4 @@ showBuiltInUse(conversation.send);
 showNoModel('none');
 clearSpeed();
 showChats();
-if (!('tooOld' in document.documentElement.dataset)) void loadFirst(); // demo-start.js has said why
+if (!('tooOld' in document.documentElement.dataset)) void loadFirst(); // start.js has said why

@@ -1,11 +1,11 @@
 // The page of answers.html: small models in every weight format, whose answers on this device are compared with those
 // of llama.cpp. `data-state` of the root element is `ready`, `running`, `done` or `error`.
 
-import { WasmModel } from '../dist/index.js';
-import { checkNames, wrong } from './address.js';
-import { compareForced, compareGreedy, nearTieWhereRounded } from './answers-compare.js';
-import { element } from './kernels-table.js';
-import { errorReport, postReport } from './post-report.js';
+import { WasmModel } from '../../dist/index.js';
+import { checkNames, wrong } from '../shared/address.js';
+import { compareForced, compareGreedy, nearTieWhereRounded } from './compare.js';
+import { element } from '../kernels/table.js';
+import { errorReport, postReport } from '../shared/post-report.js';
 
 const KNOWN = ['only', 'backend', 'precision', 'fixtures', 'report'];
 const $ = (id) => document.getElementById(id);

@@ -1,7 +1,7 @@
 // Groups of kernel cases that collapse. The rows of a group exist only while it is open, so that a thousand cases cost
 // nothing while nobody looks at them.
 
-import { count, errorText, firstText, groups, limitText, rateText, timeText } from './kernels-report.js';
+import { count, errorText, firstText, groups, limitText, rateText, timeText } from './report.js';
 
 const HEAD = ['', 'variant', 'case', 'abs. error', 'rel. error', 'limit', 'time', 'rate', ''];
 
@@ -28,7 +28,7 @@ export class CaseTable {
 
   /**
    * @param {HTMLElement} root where the groups go
-   * @param {object[]} rows see kernels-report.js; each also has an `id` of its own, which a link names
+   * @param {object[]} rows see report.js; each also has an `id` of its own, which a link names
    * @param {(rows: object[]) => void} run called to run some rows
    */
   constructor(root, rows, run) {

@@ -1,12 +1,12 @@
 // The list of conversations: open, rename, delete, and have the last one back.
 
-import { dropChat, newChat, openChat, openChatId, retitle } from './demo-conversation.js';
-import { $, announce, button, make, tool } from './demo-dom.js';
-import { load, showMissingFile } from './demo-load.js';
-import { forgetChat, onForeignChange, recallChat, recallChats, rememberChat } from './demo-memory.js';
-import { isSame, originFrom } from './demo-origins.js';
-import { closeBox, current, showBox } from './demo-state.js';
-import { dayOf } from './demo-words.js';
+import { dropChat, newChat, openChat, openChatId, retitle } from './conversation.js';
+import { $, announce, button, make, tool } from './dom.js';
+import { load, showMissingFile } from './load.js';
+import { forgetChat, onForeignChange, recallChat, recallChats, rememberChat } from './memory.js';
+import { isSame, originFrom } from './origins.js';
+import { closeBox, current, showBox } from './state.js';
+import { dayOf } from './words.js';
 
 /** What the list shows. */
 let shown;

@@ -1,7 +1,7 @@
 // What the page says about the model that is loaded: the card, the chip in the header, the welcome.
 
-import { $, button, make } from './demo-dom.js';
-import { cpuReason, factsOf } from './demo-words.js';
+import { $, button, make } from './dom.js';
+import { cpuReason, factsOf } from './words.js';
 
 const root = document.documentElement;
 

@@ -1,6 +1,6 @@
 // The form of settings: sliders for sampling, numbers, and what is fixed when a model is loaded.
 
-import { $, make } from './demo-dom.js';
+import { $, make } from './dom.js';
 
 /** Sliders: option of `generate`, words, range, first value; at `off` the option changes nothing. */
 const SLIDERS = [
