@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
 import { openDemo, openPage, say, send, waitForState } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
+import { explain } from '../../www/demo/words.js';
 import { badRoutes, MODELS, screenshot, SMALL, openSite } from './site.mjs';
 
 const GGUF = path.join(MODELS, path.basename(SMALL));
@@ -389,6 +390,29 @@ for (const viewport of VIEWPORTS) {
     });
   });
 }
+
+test('a first message that is too long is given back, and leaves no conversation', async () => {
+  await withDemo(async (page) => {
+    const long = 'hedgehog '.repeat(1500);
+    await page.fill('#prompt', long);
+    await page.click('#send');
+    await expectError(page, /context_full/);
+    assert.equal(await page.inputValue('#prompt'), long);
+    assert.equal(await page.locator('#chats li').count(), 0);
+    await page.reload();
+    await waitForState(page, ['ready']);
+    assert.ok(await page.isVisible('#welcome'));
+    assert.equal(await page.locator('#chats li').count(), 0, 'nothing of it was stored');
+  });
+});
+
+test('every error code has words of its own', () => {
+  const guide = fs.readFileSync(path.join(ROOT, 'docs', 'guides', 'errors-and-recovery.md'), 'utf8');
+  const codes = [...guide.matchAll(/^\| `(\w+)` \|/gm)].map(([, code]) => code).filter((code) => code !== 'internal');
+  assert.ok(codes.length >= 13, `${codes}`);
+  const bug = explain({ code: 'internal' }).title;
+  for (const code of codes) assert.notEqual(explain({ code }).title, bug, code);
+});
 
 // ---- keyboard and screen readers ------------------------------------------------------------------------------------
 

@@ -57,11 +57,11 @@ const ERRORS = {
     title: 'This kind of model is not supported',
     advice:
       'Most families work: Llama, Qwen, Gemma, Mistral, Phi, Granite, SmolLM, LFM2, OLMo, gpt-oss and others. ' +
-      'Models for images, speech or pictures do not.',
+      'Models that make images or speech do not.',
   },
   context_full: {
-    title: 'The conversation has become too long',
-    advice: 'Start a new chat, or load the model with a longer context (in the settings).',
+    title: 'This is too long for the model',
+    advice: 'Shorten the message, start a new chat, or load the model with a longer context (in the settings).',
     offer: ['new'],
   },
   invalid_argument: {
