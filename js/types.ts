@@ -112,8 +112,8 @@ export interface LoadOptions extends SourceOptions {
   kvType?: 'f16' | 'q8_0' | 'q4_0' | undefined;
   /**
    * Requests whose texts are written at the same time, 1 to 4: each step reads the weights once for all of them. Each
-   * takes a KV cache of `contextLength` tokens, so the memory of so many. More requests wait. Default 1. See
-   * {@link ModelInfo.parallel} for models that run one at a time whatever this says.
+   * takes a KV cache of `contextLength` tokens, so the memory of so many. More requests wait. Default 1. On the CPU
+   * requests run one at a time whatever this says.
    */
   parallel?: number | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
@@ -298,11 +298,7 @@ export interface ModelInfo {
   readonly contextLength: number;
   /** What keys and values are kept as; absent for an embedder, which keeps none. */
   readonly kvType?: 'f16' | 'q8_0' | 'q4_0';
-  /**
-   * Requests that run at the same time; absent for an embedder. 1 on the CPU, and for models with recurrent states
-   * (Qwen 3.5, Mamba, LFM2, …) or with embeddings per layer that are not all on the GPU: their requests wait for each
-   * other.
-   */
+  /** Requests that run at the same time; absent for an embedder. 1 on the CPU: requests wait for each other. */
   readonly parallel?: number;
   /** Number of token ids. */
   readonly vocabularySize: number;

@@ -218,8 +218,7 @@ impl GpuSession {
             if ids.is_empty() {
                 continue;
             }
-            self.model.ensure_rows(ids).await?;
-            self.write_pass(ids, position);
+            self.begin_pass(ids, position).await?;
             model.begin(ids, position);
             let mut stream = None;
             for part in steps.chunk_by(|a, b| a.part == b.part).filter(|steps| parts.contains(&steps[0].part)) {
