@@ -126,7 +126,7 @@ impl GpuEmbedder {
             for batch in batches(group, self.plan.buffers.chunk) {
                 let rows = self.write_batch(batch);
                 let lists = self.lists_for(rows);
-                let work = Work { layers: &lists.rows, then: &[], tokens: rows, copy: None };
+                let work = Work { layers: &lists.rows, from: 0, then: &[], tokens: rows, copy: None };
                 if !queue.run(work, stop).await || stop.get() {
                     return Ok(None);
                 }

@@ -10,6 +10,7 @@ use super::session::{Choosing, FEW, Session};
 use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
+use crate::model::{InputRun, Item};
 
 /// What a text is read for.
 pub(super) enum Wants<'a> {
@@ -63,11 +64,12 @@ impl GpuSession {
             }
             // The few ids that have a pass each are fetched at once.
             let fetched = if chunk.is_single { &reading.ids[chunk.rows.start..] } else { ids };
-            self.model.ensure_rows(fetched).await?;
-            self.write_pass(ids, position);
+            let rows = self.model.input_rows.runs(ids)?;
+            self.model.ensure_rows(&Item::tokens(fetched)).await?;
+            self.write_pass(&Item::tokens(ids), position);
             let is_whole = match chunk.is_single {
-                true => self.submit_single(&chunk, &wants)?,
-                false => self.submit_many(&chunk, &wants, &mut queue, until.stop).await?,
+                true => self.submit_single(&chunk, &rows, &wants)?,
+                false => self.submit_many((&chunk, &rows), &wants, &mut queue, until.stop).await?,
             };
             self.moved(is_whole.then_some(position + ids.len()));
             if !is_whole {
@@ -111,14 +113,16 @@ impl GpuSession {
     }
 
     /// Submits a pass of one row by the list of decode. Its row must be written.
-    fn submit_single(&mut self, chunk: &Chunk, wants: &Wants) -> Result<bool> {
-        match wants {
-            Wants::Token if !self.submit_decode(1, self.choice.choosing) => return Err(no_read_back()),
-            Wants::Token => {}
-            _ => {
-                self.model.device.submit([Part::from(&self.lists.decode)], 1, None);
-                self.choice.started = chunk.is_last;
-            }
+    fn submit_single(&mut self, chunk: &Chunk, rows: &[InputRun<Buffer>], wants: &Wants) -> Result<bool> {
+        let chooses = matches!(wants, Wants::Token);
+        if !chooses || !rows.is_empty() {
+            let list = &self.lists.decode;
+            let from = self.enter_rows(rows, list, 1);
+            self.model.device.submit([Part { list, range: from..list.len() }], 1, None);
+            self.choice.started = chunk.is_last;
+        }
+        if chooses && !self.submit_decode(1, self.choice.choosing) {
+            return Err(no_read_back());
         }
         Ok(true)
     }
@@ -127,7 +131,7 @@ impl GpuSession {
     /// all of it was submitted.
     async fn submit_many(
         &mut self,
-        chunk: &Chunk,
+        (chunk, rows): (&Chunk, &[InputRun<Buffer>]),
         wants: &Wants<'_>,
         queue: &mut Queue,
         stop: &Cell<bool>,
@@ -148,7 +152,9 @@ impl GpuSession {
             }
             _ => {}
         }
-        let is_whole = queue.run(Work { layers, then: &then, tokens: chunk.rows.len(), copy }, stop).await;
+        let tokens = chunk.rows.len();
+        let from = self.enter_rows(rows, layers, tokens);
+        let is_whole = queue.run(Work { layers, from, then: &then, tokens, copy }, stop).await;
         match read {
             Some(read) if is_whole => self.ring.submitted(read),
             Some(read) => self.ring.release(read),
