@@ -9,7 +9,7 @@ mod common {
 use common::yielding::count_yields;
 use proptest::prelude::*;
 use webgguf::gguf::{Gguf, HeaderReader};
-use webgguf::model::match_tensors;
+use webgguf::model::{InputSource, Item, match_tensors};
 use webgguf::reference::{CacheFormat, CpuModel};
 use webgguf::runtime::{AnySession, CpuSession, Engine, Fits, GenerateOptions, Head, START};
 use webgguf::sampler::SamplingOptions;
@@ -28,6 +28,7 @@ fn head() -> Head {
         written: 12,
         tokens: (0..10).collect(),
         copies: vec![4, 10],
+        sources: Vec::new(),
         notes: "{\"messages\":[\"Größe\"]}".into(),
     }
 }
@@ -50,6 +51,18 @@ fn forged(at: usize, bytes: [u8; 4]) -> Vec<u8> {
     let digest = file[..end].iter().fold(0xcbf2_9ce4_8422_2325, fnv);
     file[end..].copy_from_slice(&digest.to_le_bytes());
     file
+}
+
+#[test]
+fn rows_are_saved_with_their_sources() {
+    let source = InputSource { digest: 0xfedc_ba98_7654_3210, count: 3, columns: 2 };
+    let first = u32::from(Item::Row(40));
+    let tokens = vec![5, first + 1, first + 2, 6];
+    let head = Head { tokens, written: 4, copies: vec![4], sources: vec![(source, first)], ..head() };
+    let file = head.bytes().expect("a short head");
+    assert_eq!(read(&file, CONTEXT), Ok(head.clone()));
+    let strange = Head { tokens: vec![5, first + 3], copies: Vec::new(), ..head };
+    assert_eq!(code(read(&strange.bytes().expect("a short head"), CONTEXT)), "bad_file", "no row of the source");
 }
 
 #[test]
