@@ -3,6 +3,7 @@
  */
 import type { LoadWarning } from './load/cache/warning.js';
 import type { ErrorCode } from './errors.js';
+import type { SamplingOptions } from './sampling.js';
 import type { Gpu } from './tensor/gpu.js';
 
 /** Something that reads any part of a file on request; both functions may return a promise or the value. */
@@ -181,10 +182,11 @@ export interface TunedChoice {
 /** What tuning has found. */
 export interface Tuning {
   /**
-   * `tuned`: some variants are faster than the table's and run in their place; `table`: none is; `remembered`: found at
-   * an earlier load or call; `skipped`: on the CPU, and for embedders.
+   * `tuned`: some variants are faster than the table's and run in their place; `table`: none is; `partial`: time was up
+   * before all had been measured, so the next load measures again; `remembered`: found at an earlier load or call;
+   * `skipped`: on the CPU, and for embedders.
    */
-  readonly verdict: 'tuned' | 'table' | 'remembered' | 'skipped';
+  readonly verdict: 'tuned' | 'table' | 'partial' | 'remembered' | 'skipped';
   /** Products that were measured. */
   readonly problems: number;
   /** Those of them for which another variant runs. */
@@ -197,10 +199,11 @@ export interface Tuning {
 export interface SelfCheck {
   /**
    * `passed`; `replaced`: some kernels computed wrong values, and plainer variants of them, which do not, run in their
-   * place; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an
+   * place; `partial`: those that were checked are right, and time was up before the others, so the next load checks
+   * again; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an
    * earlier load; `skipped`: on the CPU, for an embedder, or as `selfCheck: false` says.
    */
-  readonly verdict: 'passed' | 'replaced' | 'failed' | 'remembered' | 'skipped';
+  readonly verdict: 'passed' | 'partial' | 'replaced' | 'failed' | 'remembered' | 'skipped';
   /** Ids of the variants that others have replaced. */
   readonly replaced: readonly string[];
   /** Ids of the variants of a step that computes wrong values and run all the same. */
@@ -374,25 +377,9 @@ export interface TextPart {
 }
 
 /** Options of {@link WasmModel.generate}. */
-export interface GenerateOptions {
+export interface GenerateOptions extends SamplingOptions {
   /** Most tokens to write, 1 or more. Default: until the context is full. */
   maxTokens?: number | undefined;
-  /** 0 (default) always takes the most likely token; 0.7 is usual for varied text; above 1 text becomes erratic. */
-  temperature?: number | undefined;
-  /** Keep only the k most likely tokens; 0 (default) keeps all. */
-  topK?: number | undefined;
-  /** Keep the most likely tokens that together have this probability, above 0; 1 (default) keeps all. */
-  topP?: number | undefined;
-  /** Drop tokens less likely than this share of the most likely one, 0 (default) to 1. */
-  minP?: number | undefined;
-  /** Makes tokens of prompt and answer less likely to come again; 1 (default) does nothing, 1.1 is usual. */
-  repetitionPenalty?: number | undefined;
-  /** Subtracted from a token's logit once per use in the answer, -2 to 2. Default 0. */
-  frequencyPenalty?: number | undefined;
-  /** Subtracted from a token's logit if the answer used it at all, -2 to 2. Default 0. */
-  presencePenalty?: number | undefined;
-  /** Integer from 0 to 2^53 - 1. Same seed, same text. Default: another each time. */
-  seed?: number | undefined;
   /** Strings that end the text, also where they cross token borders; they are not part of it. */
   stop?: string | readonly string[] | undefined;
   /**

@@ -2,6 +2,7 @@
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
 mod forward_lanes;
+mod forward_rows;
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;

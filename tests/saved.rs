@@ -9,7 +9,7 @@ mod common {
 use common::yielding::count_yields;
 use proptest::prelude::*;
 use webgguf::gguf::{Gguf, HeaderReader};
-use webgguf::model::match_tensors;
+use webgguf::model::{InputSource, Item, match_tensors};
 use webgguf::reference::{CacheFormat, CpuModel};
 use webgguf::runtime::{AnySession, CpuSession, Engine, Fits, GenerateOptions, Head, START};
 use webgguf::sampler::SamplingOptions;
@@ -28,6 +28,7 @@ fn head() -> Head {
         written: 12,
         tokens: (0..10).collect(),
         copies: vec![4, 10],
+        sources: Vec::new(),
         notes: "{\"messages\":[\"Größe\"]}".into(),
     }
 }
@@ -53,6 +54,18 @@ fn forged(at: usize, bytes: [u8; 4]) -> Vec<u8> {
 }
 
 #[test]
+fn rows_are_saved_with_their_sources() {
+    let source = InputSource { digest: 0xfedc_ba98_7654_3210, count: 3, columns: 2 };
+    let first = u32::from(Item::Row(40));
+    let tokens = vec![5, first + 1, first + 2, 6];
+    let head = Head { tokens, written: 4, copies: vec![4], sources: vec![(source, first)], ..head() };
+    let file = head.bytes().expect("a short head");
+    assert_eq!(read(&file, CONTEXT), Ok(head.clone()));
+    let strange = Head { tokens: vec![5, first + 3], copies: Vec::new(), ..head };
+    assert_eq!(code(read(&strange.bytes().expect("a short head"), CONTEXT)), "bad_file", "no row of the source");
+}
+
+#[test]
 fn a_head_comes_back_as_it_was() {
     let file = head().bytes().expect("a short head");
     assert_eq!(read(&file, CONTEXT), Ok(head()));
@@ -71,11 +84,14 @@ fn what_does_not_fit_is_named() {
     assert_eq!(code(read(b"", CONTEXT)), "bad_file");
     assert_eq!(code(read(&[b'G'; 500], CONTEXT)), "bad_file");
     assert_eq!(code(read(&forged(8, 2_u32.to_le_bytes()), CONTEXT)), "bad_file", "another format");
-    // written, tokens, copies, notes
-    for at in [12, 16, 20, 24] {
+    // tokens, copies, notes
+    for at in [16, 20, 24] {
         assert_eq!(code(read(&forged(at, u32::MAX.to_le_bytes()), CONTEXT)), "bad_file", "a length at {at}");
     }
     assert_eq!(code(read(&forged(12, 9_u32.to_le_bytes()), CONTEXT)), "bad_file", "less written than cached");
+    // A longer context wrote more, before the session went back.
+    let written = read(&forged(12, (CONTEXT as u32 + 1).to_le_bytes()), CONTEXT).map(|head| head.written);
+    assert_eq!(written, Ok(CONTEXT as u32 + 1));
     assert_eq!(code(read(&forged(56, (VOCAB as u32).to_le_bytes()), CONTEXT)), "bad_file", "an unknown id");
     assert_eq!(code(read(&forged(96, 11_u32.to_le_bytes()), CONTEXT)), "bad_file", "a copy past the tokens");
     assert_eq!(code(read(&forged(104, [0xff; 4]), CONTEXT)), "integrity_failed", "no UTF-8");

@@ -7,7 +7,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { markdown } from '../www/bench-report.js';
+import { markdown } from '../www/bench/report.js';
 import { openBrowser } from './browser.mjs';
 import { isMain, ROOT, runMain, Stop } from './common.mjs';
 import { openPage } from './demo.mjs';

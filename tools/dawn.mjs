@@ -11,7 +11,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { ROOT, runMain, Stop } from './common.mjs';
 import { readExpectations } from './expectations.mjs';
-import { compareGreedy } from '../www/answers-compare.js';
+import { compareGreedy } from '../www/answers/compare.js';
 import { report, runCases, wanted } from './kernels.mjs';
 
 /** Makes this process look like a page with WebGPU, as far as wgpu looks. */

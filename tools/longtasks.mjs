@@ -18,7 +18,7 @@ const LAYERS = 16;
 /** Runs in the page. */
 async function measure({ model: url, worker, backend, prompt, predict }) {
   const { WasmModel } = await import('/dist/index.js');
-  const { watchBlocks } = await import('/bench-meter.js');
+  const { watchBlocks } = await import('/bench/meter.js');
   const blocks = watchBlocks();
   const settled = () => new Promise((resolve) => setTimeout(resolve, 100)); // long tasks are told afterwards
   const phase = async (work) => {

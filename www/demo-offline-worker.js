@@ -16,15 +16,23 @@ const REFERENCES = [
 async function keepAll() {
   const files = await caches.open(FILES);
   const known = new Set();
-  const keep = async (url) => {
-    if (known.has(url)) return;
-    known.add(url);
-    const response = await fetch(url, { cache: 'no-cache' });
-    if (!response.ok) return; // a comment may show an address that is none
-    await files.put(url, response.clone());
-    await Promise.all((await referencesOf(response)).map(keep));
-  };
-  await keep(self.registration.scope);
+  const isNew = (url) => !known.has(url) && known.add(url);
+  await keep(files, self.registration.scope, isNew);
+  const others = (await files.keys()).filter(({ url }) => !known.has(url));
+  await Promise.all(others.map((request) => files.delete(request)));
+}
+
+async function keep(files, url, isNew) {
+  if (!(await isNew(url))) return;
+  const response = await fetch(url, { cache: 'no-cache' });
+  if (response.ok) await store(files, { url, response }, isNew); // a comment may show an address that is none
+}
+
+/** Stores a file, and what it refers to and `isNew`. */
+async function store(files, { url, response }, isNew) {
+  await files.put(url, response.clone());
+  const references = await referencesOf(response);
+  await Promise.all(references.map((each) => keep(files, each, isNew)));
 }
 
 async function referencesOf(response) {
@@ -38,9 +46,10 @@ async function referencesOf(response) {
 
 /** From the network, or what is kept of it. */
 async function answer(request) {
-  const kept = caches.open(FILES).then((files) => files.match(request, { ignoreSearch: request.mode === 'navigate' }));
-  const fresh = fetch(request).then(async (response) => {
-    if (response.ok) await (await caches.open(FILES)).put(keyOf(request), response.clone());
+  const url = keyOf(request);
+  const kept = (await caches.has(FILES)) ? await (await caches.open(FILES)).match(url) : undefined;
+  const fresh = fetch(request).then((response) => {
+    if (response.ok && kept) void renew(url, response.clone());
     return response;
   });
   fresh.catch(() => {}); // where the kept file was used, nobody asks how this ended
@@ -48,8 +57,14 @@ async function answer(request) {
   try {
     return await Promise.race([fresh, slow]);
   } catch {
-    return (await kept) ?? fresh;
+    return kept ?? fresh;
   }
+}
+
+/** Stores a file of the page anew. A newer one may refer to others; what the page does not refer to is not kept. */
+async function renew(url, response) {
+  const files = await caches.open(FILES);
+  await store(files, { url, response }, async (each) => !(await files.match(each)));
 }
 
 /** Pages are kept without what their address asks for. */

@@ -4,6 +4,7 @@
  */
 import type { ChatTemplate } from '../templates/types.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
+import type { SamplingOptions } from '../sampling.js';
 import type { Evaluation, GenerationResult, Inspection, ModelInfo, Piece, WasmInput } from '../types.js';
 
 /** One part of a file, pulled piece by piece in file order. */
@@ -37,16 +38,8 @@ export interface WasmLoadOptions {
   tune?: (model: DeviceHandle, key: string) => Promise<string>;
 }
 
-export interface WasmGenerateOptions {
+export interface WasmGenerateOptions extends SamplingOptions {
   maxTokens?: number;
-  temperature?: number;
-  topK?: number;
-  topP?: number;
-  minP?: number;
-  repetitionPenalty?: number;
-  frequencyPenalty?: number;
-  presencePenalty?: number;
-  seed?: number;
   stop?: string[];
   ignoreEos?: boolean;
   showSpecial?: readonly string[];

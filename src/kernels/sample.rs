@@ -98,7 +98,8 @@ pub struct Options {
     top_k: u32,
     seed_low: u32,
     seed_high: u32,
-    pad: [u32; 3],
+    typical_p: f32,
+    pad: [u32; 2],
 }
 
 impl From<&SamplingOptions> for Options {
@@ -113,7 +114,8 @@ impl From<&SamplingOptions> for Options {
             top_k: o.top_k,
             seed_low: o.seed as u32,
             seed_high: (o.seed >> 32) as u32,
-            pad: [0; 3],
+            typical_p: o.typical_p,
+            pad: [0; 2],
         }
     }
 }

@@ -7,6 +7,7 @@
 mod config;
 mod experts;
 mod families;
+mod input;
 pub mod program;
 mod recurrent;
 mod roles;
@@ -15,6 +16,7 @@ mod tensors;
 pub use config::{EmbedderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, Ssm, YarnRamp};
 pub use experts::ExpertConfig;
 pub use families::{architectures, program};
+pub use input::{InputRows, InputRun, InputSource, Item};
 pub use roles::{Role, WeightKey};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};
 

@@ -9,7 +9,7 @@ use super::{YarnScaling, frequencies, yarn};
 use crate::error::{Error, ErrorCode, Result};
 use crate::kernels::kv_type::KvType;
 use crate::model::program::{Op, Output, Program, RopeTable};
-use crate::model::{ModelConfig, RopeScaling};
+use crate::model::{InputRows, InputRun, Item, ModelConfig, RopeScaling};
 use crate::yielding::{at_once, none};
 
 /// Tokens that go through a layer together: each weight is dequantised once for all of them.
@@ -33,6 +33,7 @@ pub struct CpuModel {
     config: ModelConfig,
     program: Program,
     weights: Rc<Weights>,
+    input_rows: Rc<InputRows<Vec<f32>>>,
     /// Radians per position for each rotated pair, by rope table.
     frequencies: Vec<Vec<f64>>,
     cache: Vec<LayerCache>,
@@ -78,6 +79,7 @@ impl CpuModel {
             config,
             program,
             weights: weights.into(),
+            input_rows: Rc::default(),
             frequencies,
             cache,
             cached: 0,
@@ -102,6 +104,11 @@ impl CpuModel {
     /// What it computes.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// The rows that its prompts may hold, those of all its clones.
+    pub fn input_rows(&self) -> &InputRows<Vec<f32>> {
+        &self.input_rows
     }
 
     /// The numbers of the model.
@@ -176,7 +183,8 @@ impl CpuModel {
         if ids.is_empty() {
             return Err(Error::invalid_argument("no tokens to run"));
         }
-        if let Some(id) = ids.iter().find(|&&id| id as usize >= self.config.vocab) {
+        let is_known = |id: u32| (id as usize) < self.config.vocab || self.input_rows.holds(id);
+        if let Some(id) = ids.iter().find(|&&id| !is_known(id)) {
             return Err(Error::invalid_argument(format!("token id {id} in a vocabulary of {}", self.config.vocab)));
         }
         if position > self.cached {
@@ -205,6 +213,13 @@ impl CpuModel {
         self.cached = position;
         let run = Activations::new(&self.program, ids.len().min(CHUNK));
         Ok(Pass { model: self, ids: ids.to_vec(), done: 0, layer: 0, wanted: logits, found, run })
+    }
+}
+
+/// Puts rows in the places of embeddings.
+fn enter(runs: &[InputRun<Vec<f32>>], embeddings: &mut [f32], width: usize) {
+    for &InputRun { at, row, count, ref data } in runs {
+        embeddings[at * width..][..count * width].copy_from_slice(&data[row * width..][..count * width]);
     }
 }
 
@@ -281,9 +296,13 @@ impl Pass<'_> {
         let left = self.ids.len() - self.done;
         self.run.resize(&self.model.program, left.min(CHUNK));
         let ids = &self.ids[self.done..][..self.run.tokens];
-        let (program, mut interpreter) = self.model.interpreter(&mut self.run, ids);
+        let (tokens, input) = (Item::tokens(ids), self.model.input_rows.clone());
+        let (program, mut interpreter) = self.model.interpreter(&mut self.run, &tokens);
         for op in &program.embed {
             interpreter.run(op, yield_now).await?;
+            if op.writes() == program.residual() && matches!(op, Op::Embed { .. }) {
+                enter(&input.runs(ids)?, &mut interpreter.run.values[op.writes().0], program.width(op.writes()));
+            }
         }
         Ok(())
     }

@@ -100,6 +100,7 @@ impl<'a> GpuModelBuilder<'a> {
             frequencies: Vec::new(),
             repacks: BTreeSet::new(),
             rows: None,
+            input_rows: Default::default(),
             pace: Pace::default(),
             self_check: SelfCheck::default(),
         };

@@ -65,6 +65,11 @@ impl CpuSession {
         }
     }
 
+    /// What it runs.
+    pub(super) fn model(&self) -> &CpuModel {
+        &self.model
+    }
+
     /// The logits asked for, or `None` where `stop` was set meanwhile.
     async fn run(
         &mut self,
@@ -124,6 +129,10 @@ impl Session for CpuSession {
 
     fn kv_type(&self) -> KvType {
         self.model.kv_type()
+    }
+
+    fn holds_row(&self, id: u32) -> bool {
+        self.model.input_rows().holds(id)
     }
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {

@@ -152,6 +152,9 @@ impl<S: Session> Engine<S> {
                 self.session.config().vocab
             )));
         }
+        if prompt.last().is_some_and(|&id| self.session.holds_row(id)) {
+            return Err(Error::invalid_argument("the prompt ends with a row, expected a token that an answer follows"));
+        }
         if prompt.len() >= context {
             let message = format!(
                 "the prompt has {} tokens, the context holds {context} and needs room for an answer",
@@ -396,7 +399,7 @@ impl<S: Session> Engine<S> {
         if ids.is_empty() {
             return Err(Error::invalid_argument("the prompt has no tokens"));
         }
-        match ids.iter().position(|&id| id as usize >= vocab) {
+        match ids.iter().position(|&id| id as usize >= vocab && !self.session.holds_row(id)) {
             Some(at) => {
                 Err(Error::invalid_argument(format!("id {} at {at} is not in the vocabulary of {vocab}", ids[at])))
             }

@@ -213,6 +213,10 @@ impl Session for GpuLane {
         self.room.kv_type
     }
 
+    fn holds_row(&self, id: u32) -> bool {
+        self.model.input_rows.holds(id)
+    }
+
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
         let vocab = self.model.config.vocab;
         let choosing = Choosing::of_run(options, ids);

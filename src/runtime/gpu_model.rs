@@ -9,11 +9,11 @@ use super::row_cache::Rows;
 use super::self_check::SelfCheck;
 use crate::Result;
 use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, widest_row};
-use crate::gpu::{BufferTable, Device};
+use crate::gpu::{Buffer, BufferTable, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Slice};
-use crate::model::ModelConfig;
 use crate::model::program::Program;
+use crate::model::{InputRows, ModelConfig};
 
 /// Weights on a device, and what is known of the model. Nothing but the rows of a cached table changes once it is
 /// built, and any number of [sessions](super::GpuSession) run it. The weights go when the last of them does.
@@ -35,6 +35,8 @@ pub struct GpuModel {
     pub(super) self_check: SelfCheck,
     /// Of a table that is not whole on the GPU.
     pub(super) rows: Option<Rows>,
+    /// What prompts may hold beside tokens.
+    pub(super) input_rows: InputRows<Buffer>,
 }
 
 impl GpuModel {

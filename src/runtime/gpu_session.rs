@@ -226,6 +226,10 @@ impl Session for GpuSession {
         self.buffers.room.kv_type
     }
 
+    fn holds_row(&self, id: u32) -> bool {
+        self.model.input_rows.holds(id)
+    }
+
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
         (self.wants_room, self.no_room) = (false, None);
         let sample = self.buffers.sample;

@@ -73,7 +73,9 @@ impl GpuSession {
     /// Takes on the state of the session that was saved, but for what is in its caches; false where these are none of
     /// this session's.
     pub(super) fn go_on_from(&mut self, head: &Head) -> Result<bool> {
-        if head.parts == 0 || head.layout != self.layout() || head.copies.len() > self.buffers.checkpoints.len() {
+        let has_room =
+            head.written as usize <= self.buffers.room.context && head.copies.len() <= self.buffers.checkpoints.len();
+        if head.parts == 0 || head.layout != self.layout() || !has_room {
             return Ok(false);
         }
         self.sequence.restore(head.tokens.len(), head.written as usize, &head.copies);

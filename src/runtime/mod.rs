@@ -28,6 +28,7 @@ mod gpu_session;
 mod gpu_snapshot;
 #[cfg(target_arch = "wasm32")]
 mod gpu_states;
+mod input;
 #[cfg(target_arch = "wasm32")]
 mod lane_passes;
 #[cfg(any(target_arch = "wasm32", test))]

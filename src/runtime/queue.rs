@@ -16,6 +16,8 @@ use crate::time_slice::now;
 pub(super) struct Work<'a> {
     /// May be cut into several submits.
     pub layers: &'a CommandList,
+    /// Dispatches of them that ran before.
+    pub from: usize,
     /// What follows in the last submit.
     pub then: &'a [&'a CommandList],
     pub tokens: usize,
@@ -51,12 +53,12 @@ impl Queue {
 
     /// Submits a pass, and waits while two submits are queued. False where `stop` was set before all was submitted.
     pub async fn run(&mut self, work: Work<'_>, stop: &Cell<bool>) -> bool {
-        let dispatches = work.layers.len();
+        let dispatches = work.layers.len() - work.from;
         let parts = self.model.pace.parts(work.tokens, dispatches);
         for (index, range) in cut(dispatches, parts).enumerate() {
             let last = index + 1 == parts;
             let share = range.len() as f64 / dispatches.max(1) as f64;
-            self.submit(&work, range, last);
+            self.submit(&work, work.from + range.start..work.from + range.end, last);
             self.queued(work.tokens, share).await;
             if stop.get() && !last {
                 return false;
@@ -84,7 +86,7 @@ impl Queue {
 
     fn submit_layers(&mut self, layers: &CommandList, range: Range<usize>, tokens: usize) {
         let share = range.len() as f64 / layers.len().max(1) as f64;
-        self.submit(&Work { layers, then: &[], tokens, copy: None }, range, false);
+        self.submit(&Work { layers, from: 0, then: &[], tokens, copy: None }, range, false);
         self.before = Some(self.submitted(tokens, share));
     }
 

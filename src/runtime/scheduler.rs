@@ -12,6 +12,7 @@ use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
 use crate::kernels::pass::Pass;
+use crate::model::{InputRun, Item};
 
 /// What a text is read for.
 pub(super) enum Wants<'a> {
@@ -63,14 +64,15 @@ impl GpuSession {
             if chunk.is_single && matches!(wants, Wants::Token) {
                 self.keep_states();
             }
+            let rows = self.model.input_rows.runs(ids)?;
             if chunk.is_single {
                 // The few ids that have a pass each are fetched at once.
-                self.model.ensure_rows(&reading.ids[chunk.rows.start..]).await?;
+                self.model.ensure_rows(&Item::tokens(&reading.ids[chunk.rows.start..])).await?;
             }
-            self.begin_pass(ids, position).await?;
+            self.begin_pass(&Item::tokens(ids), position).await?;
             let is_whole = match chunk.is_single {
-                true => self.submit_single(&chunk, &wants)?,
-                false => self.submit_many(&chunk, &wants, &mut queue, until.stop).await?,
+                true => self.submit_single(&chunk, &rows, &wants)?,
+                false => self.submit_many((&chunk, &rows), &wants, &mut queue, until.stop).await?,
             };
             self.moved(is_whole.then_some(position + ids.len()));
             if !is_whole {
@@ -126,14 +128,16 @@ impl GpuSession {
     }
 
     /// Submits a pass of one row by the list of decode. Its row must be written.
-    fn submit_single(&mut self, chunk: &Chunk, wants: &Wants) -> Result<bool> {
-        match wants {
-            Wants::Token if !self.submit_decode(1, self.choice.choosing) => return Err(no_read_back()),
-            Wants::Token => {}
-            _ => {
-                self.model.device.submit([Part::from(&self.lists.decode)], 1, None);
-                self.choice.started = chunk.is_last;
-            }
+    fn submit_single(&mut self, chunk: &Chunk, rows: &[InputRun<Buffer>], wants: &Wants) -> Result<bool> {
+        let chooses = matches!(wants, Wants::Token);
+        if !chooses || !rows.is_empty() {
+            let list = &self.lists.decode;
+            let from = self.enter_rows(rows, list, 1);
+            self.model.device.submit([Part { list, range: from..list.len() }], 1, None);
+            self.choice.started = chunk.is_last;
+        }
+        if chooses && !self.submit_decode(1, self.choice.choosing) {
+            return Err(no_read_back());
         }
         Ok(true)
     }
@@ -142,7 +146,7 @@ impl GpuSession {
     /// all of it was submitted.
     async fn submit_many(
         &mut self,
-        chunk: &Chunk,
+        (chunk, rows): (&Chunk, &[InputRun<Buffer>]),
         wants: &Wants<'_>,
         queue: &mut Queue,
         stop: &Cell<bool>,
@@ -163,7 +167,9 @@ impl GpuSession {
             }
             _ => {}
         }
-        let is_whole = queue.run(Work { layers, then: &then, tokens: chunk.rows.len(), copy }, stop).await;
+        let tokens = chunk.rows.len();
+        let from = self.enter_rows(rows, layers, tokens);
+        let is_whole = queue.run(Work { layers, from, then: &then, tokens, copy }, stop).await;
         match read {
             Some(read) if is_whole => self.ring.submitted(read),
             Some(read) => self.ring.release(read),
@@ -279,7 +285,7 @@ impl GpuEmbedder {
         for batch in batches(inputs, self.plan.buffers.chunk) {
             let tokens = self.begin_batch(batch);
             let lists = self.lists_for(tokens);
-            let work = Work { layers: &lists.rows, then: &[], tokens, copy: None };
+            let work = Work { layers: &lists.rows, from: 0, then: &[], tokens, copy: None };
             if !queue.run(work, stop).await || stop.get() {
                 return false;
             }

@@ -75,6 +75,11 @@ pub trait Session {
     /// What keys and values are in it.
     fn kv_type(&self) -> KvType;
 
+    /// Whether an id of a prompt is that of a row that is here.
+    fn holds_row(&self, _id: u32) -> bool {
+        false
+    }
+
     /// Sets how the tokens of the next run are chosen, any of them at first. `prompt` counts for penalties.
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]);
 
@@ -224,6 +229,10 @@ impl Session for AnySession {
 
     fn kv_type(&self) -> KvType {
         either!(self, session => session.kv_type())
+    }
+
+    fn holds_row(&self, id: u32) -> bool {
+        either!(self, session => session.holds_row(id))
     }
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {

@@ -1,8 +1,8 @@
 //! A session as bytes, for a later session of the same model to go on from.
 //!
 //! A head, then parts of the caches, each followed by its digest (u64). The head is a preamble of 56 bytes (below), the
-//! ids of the tokens that are cached and the positions of the copies of recurrent states (u32 each), and the notes of
-//! whoever saves, in UTF-8. All numbers are little-endian. Which bytes of which buffers a part has is in no file:
+//! ids of what is cached and the positions of the copies of recurrent states (u32 each), for each source of rows among
+//! the ids its digest, count, columns and first id (5 u32), and the notes of whoever saves, in UTF-8. All numbers are little-endian. Which bytes of which buffers a part has is in no file:
 //! a session knows it from its own buffers, if its layout is the one that was saved.
 
 use bytemuck::{Pod, Zeroable};
@@ -10,6 +10,7 @@ use bytemuck::{Pod, Zeroable};
 use super::generate::Engine;
 use super::session::Session;
 use crate::digest::digest;
+use crate::model::InputSource;
 use crate::{Error, ErrorCode, Result};
 
 const MAGIC: [u8; 8] = *b"wggufses";
@@ -35,7 +36,7 @@ struct Preamble {
     tokens: u32,
     copies: u32,
     notes: u32,
-    unused: u32,
+    sources: u32,
     model: u64,
     layout: u64,
     parts: u64,
@@ -69,6 +70,8 @@ pub struct Head {
     pub tokens: Vec<u32>,
     /// Positions of the copies of the recurrent states, in the order in which they are saved.
     pub copies: Vec<u32>,
+    /// Where the rows among `tokens` are from, and the id that the first row of each source had.
+    pub sources: Vec<(InputSource, u32)>,
     /// Of whoever saves.
     pub notes: String,
 }
@@ -87,7 +90,7 @@ impl Preamble {
 
     /// Bytes of the head with its digest.
     fn head_bytes(&self) -> u64 {
-        let ids = u64::from(self.tokens) + u64::from(self.copies);
+        let ids = u64::from(self.tokens) + u64::from(self.copies) + SOURCE_WORDS as u64 * u64::from(self.sources);
         START as u64 + 4 * ids + u64::from(self.notes)
     }
 
@@ -95,7 +98,7 @@ impl Preamble {
         if self.magic != MAGIC {
             return Err(Error::bad_file("this is no saved session: it begins with other bytes"));
         }
-        let Self { format, tokens, copies, notes, .. } = *self;
+        let Self { format, tokens, copies, sources, notes, .. } = *self;
         if format != FORMAT {
             return Err(Error::bad_file(format!("the saved session has format {format}, expected {FORMAT}")));
         }
@@ -107,7 +110,7 @@ impl Preamble {
             return Err(Error::invalid_argument(message));
         }
         let end = self.head_bytes().saturating_add(self.parts);
-        if end != fits.size || notes > MOST_NOTES || copies > MOST_COPIES {
+        if end != fits.size || notes > MOST_NOTES || copies > MOST_COPIES || sources > tokens {
             return Err(cut_short(fits.size, end));
         }
         if tokens as usize > fits.context {
@@ -135,13 +138,14 @@ impl Head {
             tokens: self.tokens.len() as u32,
             copies: self.copies.len() as u32,
             notes: self.notes.len() as u32,
-            unused: 0,
+            sources: self.sources.len() as u32,
             model: self.model,
             layout: self.layout,
             parts: self.parts,
         };
-        let [tokens, copies] = [&self.tokens, &self.copies].map(|ids| bytemuck::cast_slice(ids));
-        Ok(sealed([bytemuck::bytes_of(&preamble), tokens, copies, self.notes.as_bytes()].concat()))
+        let sources: Vec<u32> = self.sources.iter().flat_map(|&(source, first)| words_of(source, first)).collect();
+        let [tokens, copies, sources] = [&self.tokens, &self.copies, &sources].map(|ids| bytemuck::cast_slice(ids));
+        Ok(sealed([bytemuck::bytes_of(&preamble), tokens, copies, sources, self.notes.as_bytes()].concat()))
     }
 
     /// Reads and checks a head with its digest.
@@ -153,7 +157,8 @@ impl Head {
         let preamble = Preamble::read(file, fits)?;
         let head = unsealed(file, preamble.head_bytes())?;
         let (tokens, rest) = head[size_of::<Preamble>()..].split_at(4 * preamble.tokens as usize);
-        let (copies, notes) = rest.split_at(4 * preamble.copies as usize);
+        let (copies, rest) = rest.split_at(4 * preamble.copies as usize);
+        let (sources, notes) = rest.split_at(4 * SOURCE_WORDS * preamble.sources as usize);
         let head = Self {
             model: preamble.model,
             layout: preamble.layout,
@@ -161,6 +166,7 @@ impl Head {
             written: preamble.written,
             tokens: words(tokens),
             copies: words(copies),
+            sources: words(sources).chunks_exact(SOURCE_WORDS).map(source_of).collect(),
             notes: std::str::from_utf8(notes).map_err(|_| changed())?.into(),
         };
         head.check(fits)?;
@@ -168,11 +174,13 @@ impl Head {
     }
 
     fn check(&self, fits: &Fits) -> Result<()> {
-        let Self { tokens, copies, written, .. } = self;
-        let known = tokens.iter().all(|&id| (id as usize) < fits.vocab);
+        let Self { tokens, copies, sources, written, .. } = self;
+        let is_row = |id: u32| sources.iter().any(|&(source, first)| id >= first && id - first < source.count);
+        let known = tokens.iter().all(|&id| (id as usize) < fits.vocab || is_row(id));
         let reached = copies.iter().all(|&at| at as usize <= tokens.len());
         let written = *written as usize;
-        if known && reached && written >= tokens.len() && written <= fits.context {
+        // `written` may be above the context: a longer one wrote it, before the session went back.
+        if known && reached && written >= tokens.len() {
             return Ok(());
         }
         Err(Error::bad_file("the saved session contradicts itself: ids or positions are out of range"))
@@ -186,6 +194,19 @@ fn changed() -> Error {
 fn cut_short(found: u64, expected: u64) -> Error {
     let message = format!("the saved session is cut short or damaged: {found} bytes, expected {expected}");
     Error::bad_file(message)
+}
+
+/// u32 of a source in a file.
+const SOURCE_WORDS: usize = 5;
+
+fn words_of(source: InputSource, first: u32) -> [u32; SOURCE_WORDS] {
+    let InputSource { digest, count, columns } = source;
+    [digest as u32, (digest >> 32) as u32, count, columns, first]
+}
+
+fn source_of(words: &[u32]) -> (InputSource, u32) {
+    let digest = u64::from(words[0]) | u64::from(words[1]) << 32;
+    (InputSource { digest, count: words[2], columns: words[3] }, words[4])
 }
 
 fn words(bytes: &[u8]) -> Vec<u32> {
@@ -232,7 +253,8 @@ impl Engine {
         // What the next run would do first: states are where the tokens end, or the tokens end where the states are.
         let reached = self.session.rewind(own);
         self.cached.truncate(reached);
-        let head = Head { model, written: reached as u32, tokens: self.cached.clone(), notes, ..Head::default() };
+        let (tokens, sources) = (self.cached.clone(), self.session.sources(&self.cached));
+        let head = Head { model, written: reached as u32, tokens, sources, notes, ..Head::default() };
         self.session.with_caches(head).await?.bytes()
     }
 
@@ -267,7 +289,7 @@ impl Engine {
         let head = Head::read(file, &self.fits(size))?;
         match self.restore(&head).await {
             Ok(false) => return Ok((head.notes, 0)),
-            Ok(true) => self.cached = head.tokens,
+            Ok(true) => self.cached = self.session.ids_of(head.tokens, &head.sources)?,
             Err(error) => {
                 self.reset();
                 return Err(error);

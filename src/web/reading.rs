@@ -65,7 +65,7 @@ impl Harness {
     }
 
     /// The difference between some runs and twice as many, so that launch and wait cancel out: as `readBandwidth` in
-    /// `www/bench-meter.js` measures, which this is compared with.
+    /// `www/bench/meter.js` measures, which this is compared with.
     async fn ms_per_run(&self, product: &Large) -> Result<f64> {
         let run = LargeRun::new(&self.device, product)?;
         run.check().await?;

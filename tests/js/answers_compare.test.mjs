@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compareForced, compareGreedy, nearTieWhereRounded } from '../../www/answers-compare.js';
+import { compareForced, compareGreedy, nearTieWhereRounded } from '../../www/answers/compare.js';
 
 const wanted = { greedy: [1, 2, 3, 4], greedy_margin: [0.5, 0.06, 0.004, 0.5] };
 

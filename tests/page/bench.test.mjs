@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { markdown } from '../../www/bench-report.js';
+import { markdown } from '../../www/bench/report.js';
 import { openSite, reportOf, screenshot } from './site.mjs';
 
 const MODEL = '/fixtures/models/qwen3-q4_0.gguf';

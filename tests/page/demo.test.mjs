@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
 import { openDemo, openPage, say, send, waitForState } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
+import { explain } from '../../www/demo/words.js';
 import { badRoutes, MODELS, screenshot, SMALL, openSite } from './site.mjs';
 
 const GGUF = path.join(MODELS, path.basename(SMALL));
@@ -311,6 +312,108 @@ test('a first load that is cancelled can be begun again', async () => {
   await page.close();
 });
 
+// ---- what the page has to say is in sight ---------------------------------------------------------------------------
+
+const VIEWPORTS = [
+  { width: 1280, height: 800 },
+  { width: 390, height: 844 },
+  { width: 320, height: 640 },
+];
+
+/** Whether an element is between the header and `below`, from top to bottom; its rectangles where it is not. */
+const inSight = (page, selector, below = '.composer-box') =>
+  page.waitForFunction(
+    ([shown, under]) => {
+      const rectOf = (element) => element.getBoundingClientRect();
+      const top = rectOf(document.querySelector('.top')).bottom;
+      const bottom = Math.min(rectOf(document.querySelector(under)).top, innerHeight);
+      const boxes = [...document.querySelectorAll(shown)].map(rectOf);
+      return boxes.length > 0 && boxes.every((box) => box.height > 0 && box.top >= top - 2 && box.bottom <= bottom + 1);
+    },
+    [selector, below],
+    { timeout: 5000 },
+  );
+
+async function expectCard(page, what) {
+  for (const selector of ['#error', '#error-title', '#error-actions button']) {
+    await inSight(page, selector).catch(async () => {
+      const boxes = await page.evaluate(
+        (names) => names.map((name) => [name, document.querySelector(name).getBoundingClientRect().toJSON()]),
+        ['.top', selector, '.composer-box'],
+      );
+      await screenshot(page, 'demo-hidden');
+      assert.fail(`${what}: ${selector} is not between header and composer: ${JSON.stringify(boxes)}`);
+    });
+  }
+}
+
+for (const viewport of VIEWPORTS) {
+  const size = `${viewport.width} × ${viewport.height}`;
+  test(`errors and questions are in sight above the composer: ${size}`, async () => {
+    await withDemo(async (page) => {
+      await page.setViewportSize(viewport);
+      const shot = (what) => screenshot(page, `demo-card-${viewport.width}-${what}`);
+      await loadUrl(page, `${site.url}/a/long/way/to/a/model/that/is/not/there-${'x'.repeat(60)}.gguf`);
+      await expectError(page, /404/);
+      await expectCard(page, 'a wrong address');
+      await shot('address');
+      await page.click('#json-mode');
+      await loadUrl(page, `${site.url}/nothing.gguf`);
+      await expectError(page, /404/);
+      await expectCard(page, 'a wrong address in JSON mode');
+      await shot('json');
+
+      await page.fill('#schema', '{"type": "object", "not": {"type": "string"}}');
+      await page.fill('#prompt', 'Who is it?');
+      await page.click('#send');
+      await page.waitForFunction(() => document.querySelector('#schema').getAttribute('aria-invalid') === 'true');
+      await waitForState(page, ['ready']);
+      assert.match(await page.innerText('#schema-note'), /^No answer can follow this schema: .*not/);
+      const note = await page.locator('#schema-note').boundingBox();
+      assert.ok(note.y > 0 && note.y + note.height <= viewport.height, 'the reason is in sight');
+      await shot('schema');
+      assert.equal(await page.inputValue('#prompt'), 'Who is it?', 'the message is not lost');
+      assert.equal(await page.locator('#chats li').count(), 0, 'no conversation came of it');
+      await page.fill('#schema', '{"type": "object"}');
+      assert.equal(await page.getAttribute('#schema', 'aria-invalid'), 'false');
+      await page.click('#json-mode');
+
+      await drop(page, path.basename(SMALL), fs.readFileSync(GGUF));
+      await page.waitForFunction((name) => document.querySelector('#model-name').innerText === name, 'llama-bf16.gguf');
+      await waitForState(page, ['ready']);
+      await limit(page, 8);
+      await say(page, 'Hello\n'.repeat(20));
+      await page.reload();
+      await expectError(page, /Choose llama-bf16\.gguf again/);
+      await expectCard(page, 'a reload of a chat with a file');
+      await shot('file');
+    });
+  });
+}
+
+test('a first message that is too long is given back, and leaves no conversation', async () => {
+  await withDemo(async (page) => {
+    const long = 'hedgehog '.repeat(1500);
+    await page.fill('#prompt', long);
+    await page.click('#send');
+    await expectError(page, /context_full/);
+    assert.equal(await page.inputValue('#prompt'), long);
+    assert.equal(await page.locator('#chats li').count(), 0);
+    await page.reload();
+    await waitForState(page, ['ready']);
+    assert.ok(await page.isVisible('#welcome'));
+    assert.equal(await page.locator('#chats li').count(), 0, 'nothing of it was stored');
+  });
+});
+
+test('every error code has words of its own', () => {
+  const guide = fs.readFileSync(path.join(ROOT, 'docs', 'guides', 'errors-and-recovery.md'), 'utf8');
+  const codes = [...guide.matchAll(/^\| `(\w+)` \|/gm)].map(([, code]) => code).filter((code) => code !== 'internal');
+  assert.ok(codes.length >= 13, `${codes}`);
+  const bug = explain({ code: 'internal' }).title;
+  for (const code of codes) assert.notEqual(explain({ code }).title, bug, code);
+});
+
 // ---- keyboard and screen readers ------------------------------------------------------------------------------------
 
 const focusedId = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.tagName);
@@ -381,7 +484,7 @@ print(sorted("${'x'.repeat(90)}"))
 |---|---:|
 | 1 | 2 |
 
-[1]: https://example.com/`;
+[1]: https://example.com/ "https://bank.example/"`;
 
 test('an answer is rendered as Markdown while it comes', async () => {
   await withScripted(async (page) => {
@@ -401,6 +504,7 @@ test('an answer is rendered as Markdown while it comes', async () => {
     const link = answer.getByRole('link', { name: 'the docs' });
     assert.equal(await link.getAttribute('href'), 'https://example.com/', 'an address that came last');
     assert.match(await link.getAttribute('rel'), /noopener/);
+    assert.equal(await link.getAttribute('title'), 'https://example.com/', 'the tooltip tells no other address');
   });
 });
 
@@ -454,7 +558,7 @@ test('what a model writes cannot run, load or cover anything', async () => {
 test('text that comes fast is drawn once per frame, and complete blocks once', async () => {
   await withScripted(async (page) => {
     const { drawings, frames, kept, same } = await page.evaluate(async () => {
-      const { showText, TextStream } = await import('./demo-markdown.js');
+      const { showText, TextStream } = await import('./demo/markdown.js');
       const box = document.createElement('div');
       document.body.append(box);
       const stream = new TextStream(box);
@@ -605,7 +709,7 @@ test('a prompt that ends within a thought, an answer without one, and a stop whi
 test('thoughts are told apart however the text is cut, for all marks', async () => {
   await withScripted(async (page) => {
     const wrong = await page.evaluate(async () => {
-      const { marksOf, splitThoughts } = await import('./demo-thoughts.js');
+      const { marksOf, splitThoughts } = await import('./demo/thoughts.js');
       const texts = [
         ['</think>', '<think>\nA < b.\n</think>\n\nYes.'],
         ['[THINK]', '[THINK]A < b.[/THINK]Yes.'],
@@ -693,7 +797,7 @@ test('after a reload the page asks for a file of the device again and goes on wi
 test('a long chat is kept in part, and broken storage is no error', async () => {
   await withScripted(async (page) => {
     const { size, last, count } = await page.evaluate(async () => {
-      const { recallChat, rememberChat } = await import('./demo-memory.js');
+      const { recallChat, rememberChat } = await import('./demo/memory.js');
       const turns = Array.from({ length: 60 }, (_, index) => ({
         user: `${index}`,
         answer: 'x'.repeat(10_000),
@@ -860,7 +964,7 @@ test('the list of models says what fits, what is stored, and deletes it', async 
 test('what fits a device is a matter of its GPU, its memory and its disk', async () => {
   await withScripted(async (page) => {
     const levels = await page.evaluate(async () => {
-      const { CATALOGUE, verdict } = await import('./demo-catalogue.js');
+      const { CATALOGUE, verdict } = await import('./demo/catalogue.js');
       const [small, large] = [CATALOGUE[0], CATALOGUE.at(-1)];
       const desk = { gpu: true, memory: 32, room: 1e11 };
       const devices = [
@@ -997,7 +1101,8 @@ for (const [size, viewport] of Object.entries(SIZES)) {
           await page.click('#chats .delete');
           await check('chats');
         },
-        { colorScheme, viewport },
+        // The policy of the page forbids what axe-core needs.
+        { colorScheme, viewport, bypassCSP: true },
       );
     });
   }
@@ -1044,6 +1149,144 @@ function borderContrasts() {
     return { id: field.id, ratio: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) };
   });
 }
+
+// ---- why the CPU ----------------------------------------------------------------------------------------------------
+
+for (const [what, { isSecureContext, says }] of Object.entries({
+  'without WebGPU': {
+    isSecureContext: true,
+    says: /runs on the CPU, much slower than on a GPU: this browser has no WebGPU/,
+  },
+  'over http:': { isSecureContext: false, says: /runs on the CPU, much slower than on a GPU: this page is not secure/ },
+})) {
+  test(`${what} the page says why the CPU is used`, async () => {
+    const page = await site.browser.newPage({ serviceWorkers: 'block' });
+    Object.assign(page, { log: [], crashes: [] });
+    await page.addInitScript((isSecure) => {
+      Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined });
+      Object.defineProperty(globalThis, 'isSecureContext', { get: () => isSecure });
+    }, isSecureContext);
+    await page.goto(`${site.url}/`);
+    await waitForState(page, ['ready']);
+    for (const id of ['#why-cpu', '#why-cpu-2']) assert.match(await page.innerText(id), says);
+    await page.evaluate(() => {
+      document.querySelector('#backend-choice').value = 'cpu';
+      document.querySelector('#reload').click();
+    });
+    await page.waitForFunction(() => document.querySelector('#why-cpu').hidden);
+    await waitForState(page, ['ready']);
+    assert.ok(await page.isHidden('#why-cpu'), 'who chose the CPU knows why');
+    await page.close();
+  });
+}
+
+test('a browser that is too old is told so', async () => {
+  const page = await site.browser.newPage({ serviceWorkers: 'block' });
+  await page.addInitScript(() => {
+    delete Object.hasOwn;
+  });
+  await page.goto(`${site.url}/`);
+  await page.getByText(/This browser is too old for this page.*It lacks Object\.hasOwn/).waitFor();
+  await page.close();
+});
+
+// ---- links and what is kept -----------------------------------------------------------------------------------------
+
+test('a link that names a model of another site loads nothing before it is asked', async () => {
+  const asked = [];
+  const sendModel = (request, response) => {
+    asked.push(request.url);
+    response.writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': '*' });
+    response.end(fs.readFileSync(GGUF));
+  };
+  const models = await serve({ routes: { '/big.gguf': sendModel } });
+  const link = `${site.url}/?backend=cpu&model=${models.url}/big.gguf`;
+  const context = await site.browser.newContext({ serviceWorkers: 'block' });
+  const page = await openPage(context, link);
+  await waitForState(page, ['empty']);
+  assert.match(await page.innerText('#error'), /Load big\.gguf\?\s+The link .* a model from 127\.0\.0\.1:\d+\./);
+  assert.ok(await page.isHidden('#welcome'), 'the question is the first thing on the page');
+  assert.deepEqual(asked, [], 'the other site was not asked');
+  await page.click('#error button:text("Use Storyteller")');
+  await waitForState(page, ['ready']);
+  await page.goto(`${site.url}/?backend=cpu`);
+  await waitForState(page, ['ready']);
+  assert.equal(await page.innerText('#model-name'), 'Storyteller', 'the link is not remembered');
+  assert.deepEqual(asked, []);
+
+  await page.goto(link);
+  await page.click('#error button:text("How large is it?")');
+  await page.locator('#error-advice', { hasText: /The file on 127\.0\.0\.1:\d+ has [\d.]+ [kM]B\./ }).waitFor();
+  await waitForState(page, ['empty']);
+  await page.click('#error button:text("Load it")');
+  await waitForState(page, ['ready']);
+  assert.equal(await page.innerText('#model-name'), 'big.gguf');
+  assert.ok(asked.length > 0);
+  await context.close();
+  await models.close();
+});
+
+test('the policy of the page lets no script of its text run and no picture of another site load', async () => {
+  const context = await site.browser.newContext({ serviceWorkers: 'block' });
+  const asked = [];
+  await context.route('https://**', (route) => {
+    asked.push(route.request().url());
+    return route.abort();
+  });
+  const page = await openDemo(context, `${site.url}/?backend=cpu`);
+  await limit(page, 4);
+  await say(page, 'Tell me a story.');
+  assert.deepEqual(
+    page.log.filter((line) => /Content.Security.Policy/i.test(line)),
+    [],
+    'the page keeps to it',
+  );
+  await page.evaluate(() => {
+    globalThis.violated = [];
+    addEventListener('securitypolicyviolation', ({ effectiveDirective }) => violated.push(effectiveDirective));
+    const script = Object.assign(document.createElement('script'), { textContent: 'globalThis.ran = true' });
+    const image = Object.assign(document.createElement('img'), { src: 'https://elsewhere.example/seen.png' });
+    document.body.append(script, image);
+  });
+  await page.waitForFunction(() => violated.length >= 2);
+  assert.deepEqual(await page.evaluate(() => violated.sort()), ['img-src', 'script-src-elem']);
+  assert.equal(await page.evaluate(() => globalThis.ran), undefined);
+  assert.deepEqual(asked, []);
+  await context.close();
+});
+
+test('what is kept of the page is its own files, and Clear removes them', async () => {
+  const server = await serve();
+  const context = await site.browser.newContext();
+  try {
+    const page = await openDemo(context, `${server.url}/?backend=cpu`);
+    await page.locator('#offline').waitFor();
+    await page.waitForFunction(() => navigator.serviceWorker.controller);
+    const kept = () =>
+      page.evaluate(async () => {
+        const found = [];
+        for (const name of await caches.keys()) {
+          found.push(...(await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname));
+        }
+        return found;
+      });
+    await page.evaluate(() => Promise.all([fetch('/kernels.html'), fetch('/fixtures/models/README.md')]));
+    const files = await kept();
+    assert.ok(files.includes('/') && files.includes('/demo/layout.css'), files.join(' '));
+    assert.deepEqual(
+      files.filter((name) => /kernels|README|gguf$/.test(name) && !name.startsWith('/dist/')),
+      [],
+      'nothing else',
+    );
+    await page.click('#forget');
+    await page.click('#forget');
+    await page.waitForFunction(async () => (await caches.keys()).length === 0);
+    assert.ok(await page.isHidden('#offline'));
+  } finally {
+    await context.close();
+    await server.close();
+  }
+});
 
 test('without WebGPU the model runs on the CPU', async () => {
   const page = await site.browser.newPage({ serviceWorkers: 'block' });

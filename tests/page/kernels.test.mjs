@@ -60,7 +60,7 @@ export const readBandwidth = async () => ({ bytes_per_second: values[calls++ % 2
 
 /** silu is off by a thousandth. */
 function mistakenReferences() {
-  const source = fs.readFileSync(path.join(ROOT, 'www', 'kernels-references.js'), 'utf8');
+  const source = fs.readFileSync(path.join(ROOT, 'www', 'kernels', 'references.js'), 'utf8');
   const wrong = source.replace('silu: (x) => x * sigmoid(x)', 'silu: (x) => 1.001 * x * sigmoid(x)');
   assert.notEqual(wrong, source, 'the line to change is not there');
   return wrong;
@@ -71,9 +71,9 @@ const onReport = (value) => deliver(value);
 const real = await openSite({ onReport });
 const madeUp = await openSite({
   onReport,
-  routes: { '/harness/webgguf.js': script(MADE_UP), '/bench-meter.js': script(BANDWIDTHS) },
+  routes: { '/harness/webgguf.js': script(MADE_UP), '/bench/meter.js': script(BANDWIDTHS) },
 });
-const mistaken = await openSite({ onReport, routes: { '/kernels-references.js': script(mistakenReferences()) } });
+const mistaken = await openSite({ onReport, routes: { '/kernels/references.js': script(mistakenReferences()) } });
 
 const stateIs = (page, state) =>
   page.waitForFunction((wanted) => document.documentElement.dataset.state === wanted, state);

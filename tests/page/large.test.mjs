@@ -48,7 +48,7 @@ function isResponsive(context, tasks) {
 test('on the GPU: memory, calls per token, and a page that answers', async (t) => {
   assert.ok(deep.tensorBytes > 200 * MB);
   const { result, tasks } = await traced(async ({ WasmModel }, url) => {
-    const { watchCalls, watchCreated } = await import('/bench-meter.js');
+    const { watchCalls, watchCreated } = await import('/bench/meter.js');
     // Bytes of the buffers that are really there, to hold `gpuBytes` against.
     let bytes = 0;
     const { createBuffer } = GPUDevice.prototype;

@@ -33,7 +33,7 @@ async function post(url) {
   received.length = 0;
   const page = await site.open('/evaluate.html');
   const failure = await page.evaluate(async (address) => {
-    const { postReport } = await import('./post-report.js');
+    const { postReport } = await import('./shared/post-report.js');
     return postReport(address, { found: 1 });
   }, url);
   await page.close();

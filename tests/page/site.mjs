@@ -10,7 +10,7 @@ import { CACHE, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { readExpectations } from '../../tools/expectations.mjs';
 import { serve } from '../../tools/serve.mjs';
-import { compareForced, compareGreedy } from '../../www/answers-compare.js';
+import { compareForced, compareGreedy } from '../../www/answers/compare.js';
 
 export const MODELS = path.join(ROOT, 'tests', 'fixtures', 'models');
 /** The smallest model there is: enough where only the way matters. */

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
-import * as references from '../../www/kernels-references.js';
+import * as references from '../../www/kernels/references.js';
 import { CASES, differences } from '../js/gradient_cases.mjs';
 import { openSite } from './site.mjs';
 

@@ -1,0 +1,237 @@
+//! What a prompt consists of: tokens, and rows that enter where the embedding of a token would, such as those of an
+//! encoder of images.
+//!
+//! A prompt is a list of ids, one for each position. Ids below [`FIRST_ROW`] are tokens, those from there on rows. A
+//! row keeps its id for as long as its model is loaded, and no other row ever gets that id: two prompts whose ids are
+//! the same begin the same, with rows as without.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::{Error, Result};
+
+/// The first id of a row: far above any vocabulary.
+const FIRST_ROW: u32 = 1 << 31;
+
+/// The token that stands for a row where a kernel asks for one: tables of embeddings per layer have their padding
+/// there, as llama.cpp takes it.
+const PADDING: u32 = 0;
+
+/// One position of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item {
+    /// A token, by its id.
+    Token(u32),
+    /// A row, by its number among all rows of the model.
+    Row(u32),
+}
+
+impl Item {
+    /// The tokens of a pass: [`PADDING`] for rows.
+    pub fn tokens(ids: &[u32]) -> Vec<u32> {
+        let token = |&id: &u32| match Self::from(id) {
+            Self::Token(token) => token,
+            Self::Row(_) => PADDING,
+        };
+        ids.iter().map(token).collect()
+    }
+}
+
+impl From<u32> for Item {
+    fn from(id: u32) -> Self {
+        if id < FIRST_ROW { Self::Token(id) } else { Self::Row(id - FIRST_ROW) }
+    }
+}
+
+impl From<Item> for u32 {
+    fn from(item: Item) -> Self {
+        match item {
+            Item::Token(token) => token,
+            Item::Row(row) => FIRST_ROW + row,
+        }
+    }
+}
+
+/// What rows are, apart from their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct InputSource {
+    /// Of the content, and of what made rows of it. The same rows have the same digest.
+    pub digest: u64,
+    /// How many rows.
+    pub count: u32,
+    /// Rows side by side in an image; 0 for rows that follow each other as tokens do.
+    pub columns: u32,
+}
+
+/// The rows that prompts of a model may hold. `D` is where their numbers are, `[rows, hidden]` f32.
+#[derive(Debug)]
+pub struct InputRows<D> {
+    known: RefCell<Vec<Known<D>>>,
+}
+
+#[derive(Debug)]
+struct Known<D> {
+    source: InputSource,
+    /// Number of the first row.
+    first: u32,
+    /// `None` where a saved session had them and nobody has given them since, and after [`InputRows::release`].
+    data: Option<Rc<D>>,
+}
+
+/// Rows of one source that follow each other in a prompt.
+#[derive(Debug, Clone)]
+pub struct InputRun<D> {
+    /// Index of the first among the ids.
+    pub at: usize,
+    /// Its row in `data`.
+    pub row: usize,
+    /// How many.
+    pub count: usize,
+    /// Where they are.
+    pub data: Rc<D>,
+}
+
+impl<D> Default for InputRows<D> {
+    fn default() -> Self {
+        Self { known: RefCell::default() }
+    }
+}
+
+impl<D> InputRows<D> {
+    /// Adds rows, and returns their ids: those that they have already, where the source is known.
+    ///
+    /// # Errors
+    /// `invalid_argument` for no rows, and where there are no ids left.
+    pub fn add(&self, source: InputSource, data: D) -> Result<Range<u32>> {
+        let ids = self.know(source)?;
+        let data = Rc::new(data);
+        let mut known = self.known.borrow_mut();
+        known.iter_mut().filter(|known| known.source == source).for_each(|known| known.data = Some(data.clone()));
+        Ok(ids)
+    }
+
+    /// The ids of the rows of a source, without the rows.
+    ///
+    /// # Errors
+    /// Those of [`InputRows::add`].
+    pub fn know(&self, source: InputSource) -> Result<Range<u32>> {
+        let mut known = self.known.borrow_mut();
+        let first = match known.iter().find(|known| known.source == source) {
+            Some(known) => known.first,
+            None => {
+                let first = known.last().map_or(0, |last| last.first + last.source.count);
+                let left = FIRST_ROW - 1 - first;
+                if source.count == 0 || source.count > left {
+                    let message = format!("{} rows for a prompt, expected 1 to {left}", source.count);
+                    return Err(Error::invalid_argument(message));
+                }
+                known.push(Known { source, first, data: None });
+                first
+            }
+        };
+        Ok(Item::Row(first).into()..Item::Row(first + source.count).into())
+    }
+
+    /// Frees the numbers of a source. Its rows keep their ids.
+    pub fn release(&self, source: InputSource) {
+        let mut known = self.known.borrow_mut();
+        known.iter_mut().filter(|known| known.source == source).for_each(|known| known.data = None);
+    }
+
+    /// Whether an id is that of a row that is here.
+    pub fn holds(&self, id: u32) -> bool {
+        self.find(id, |known, _| known.data.is_some()).unwrap_or(false)
+    }
+
+    /// The rows among `ids`, neighbours together.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a row that is not here.
+    pub fn runs(&self, ids: &[u32]) -> Result<Vec<InputRun<D>>> {
+        let mut runs: Vec<InputRun<D>> = Vec::new();
+        for (at, &id) in ids.iter().enumerate() {
+            let Item::Row(number) = Item::from(id) else { continue };
+            let found = self.find(id, |known, row| Some((known.data.clone()?, row as usize))).flatten();
+            let Some((data, row)) = found else {
+                return Err(Error::invalid_argument(format!("row {number} of a prompt is not held")));
+            };
+            match runs.last_mut().filter(|run| Rc::ptr_eq(&run.data, &data)) {
+                Some(run) if (run.at + run.count, run.row + run.count) == (at, row) => run.count += 1,
+                _ => runs.push(InputRun { at, row, count: 1, data }),
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The sources of the rows among `ids`, and the id of the first row of each.
+    pub fn sources(&self, ids: &[u32]) -> Vec<(InputSource, u32)> {
+        let mut sources: Vec<(InputSource, u32)> = Vec::new();
+        for &id in ids {
+            let found = self.find(id, |known, _| (known.source, Item::Row(known.first).into()));
+            sources.extend(found.filter(|found| !sources.contains(found)));
+        }
+        sources
+    }
+
+    /// What `of` makes of the source of a row and of its number there.
+    fn find<T>(&self, id: u32, of: impl FnOnce(&Known<D>, u32) -> T) -> Option<T> {
+        let Item::Row(number) = Item::from(id) else { return None };
+        let known = self.known.borrow();
+        let next = known.partition_point(|known| known.first <= number);
+        let known = known.get(next.checked_sub(1)?)?;
+        (number - known.first < known.source.count).then(|| of(known, number - known.first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(digest: u64, count: u32) -> InputSource {
+        InputSource { digest, count, columns: 0 }
+    }
+
+    #[test]
+    fn rows_and_tokens_have_different_ids() {
+        for item in [Item::Token(0), Item::Token((1 << 24) - 1), Item::Row(0), Item::Row(77)] {
+            assert_eq!(Item::from(u32::from(item)), item);
+        }
+        assert_eq!(Item::tokens(&[5, Item::Row(3).into(), 7]), [5, PADDING, 7]);
+    }
+
+    #[test]
+    fn the_same_source_has_the_same_ids() {
+        let rows = InputRows::default();
+        let first = rows.add(source(1, 4), 'a').expect("room");
+        let second = rows.add(source(2, 4), 'b').expect("room");
+        assert_eq!(second.start, first.end, "others have others");
+        assert_eq!(rows.add(source(1, 4), 'a').expect("room"), first);
+        assert_ne!(rows.add(source(1, 3), 'a').expect("room"), first, "cut off elsewhere");
+        assert!(rows.add(source(3, 0), 'c').is_err() && rows.add(source(3, u32::MAX), 'c').is_err());
+    }
+
+    #[test]
+    fn neighbours_are_one_run() {
+        let rows = InputRows::default();
+        let [a, b] = [(1, 'a'), (2, 'b')].map(|(digest, data)| rows.add(source(digest, 3), data).expect("room").start);
+        let ids = [9, a, a + 1, a + 2, b, 9, b + 1, b + 2, b + 1];
+        let runs = rows.runs(&ids).expect("rows that are here");
+        let shown: Vec<_> = runs.iter().map(|run| (*run.data, run.at, run.row, run.count)).collect();
+        assert_eq!(shown, [('a', 1, 0, 3), ('b', 4, 0, 1), ('b', 6, 1, 2), ('b', 8, 1, 1)]);
+        assert_eq!(rows.sources(&ids), [(source(1, 3), a), (source(2, 3), b)]);
+    }
+
+    #[test]
+    fn rows_that_are_not_here_are_refused() {
+        let rows = InputRows::default();
+        let ids = rows.add(source(1, 2), 'a').expect("room");
+        assert!(rows.holds(ids.start + 1) && !rows.holds(ids.end) && !rows.holds(5));
+        assert!(rows.runs(&[ids.end]).is_err());
+        rows.release(source(1, 2));
+        assert!(!rows.holds(ids.start) && rows.runs(&[ids.start]).is_err());
+        assert_eq!(rows.add(source(1, 2), 'a').expect("room"), ids, "the ids are kept");
+        assert!(rows.holds(ids.start));
+    }
+}

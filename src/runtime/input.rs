@@ -1,0 +1,154 @@
+//! Rows of embeddings in prompts: how they get there, and how a pass takes them in.
+
+use std::ops::Range;
+
+#[cfg(target_arch = "wasm32")]
+use super::gpu_lanes::GpuLane;
+#[cfg(target_arch = "wasm32")]
+use super::gpu_model::GpuModel;
+#[cfg(target_arch = "wasm32")]
+use super::gpu_session::GpuSession;
+use super::session::{AnySession, Session};
+#[cfg(target_arch = "wasm32")]
+use crate::forward::Forward;
+#[cfg(target_arch = "wasm32")]
+use crate::gpu::{Buffer, CommandList, Copy, Part};
+#[cfg(target_arch = "wasm32")]
+use crate::model::{InputRun, program::Op};
+use crate::model::{InputSource, Item};
+use crate::{Error, Result};
+
+impl AnySession {
+    /// Gives the rows `[rows, hidden]` of a source ids for prompts: the same ones to the same source.
+    ///
+    /// # Errors
+    /// `invalid_argument` for another number of values than the source says; those of the device.
+    pub fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<Range<u32>> {
+        check_values(source, rows.len() as u64, self.config().hidden)?;
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(session) => session.model.add_rows(source, rows),
+            #[cfg(target_arch = "wasm32")]
+            Self::Lane(lane) => GpuLane::model(lane).add_rows(source, rows),
+            Self::Cpu(session) => session.model().input_rows().add(source, rows.to_vec()),
+        }
+    }
+
+    /// The sources of the rows among `ids`, and the id of the first row of each.
+    pub(super) fn sources(&self, ids: &[u32]) -> Vec<(InputSource, u32)> {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(session) => session.model.input_rows.sources(ids),
+            #[cfg(target_arch = "wasm32")]
+            Self::Lane(lane) => GpuLane::model(lane).input_rows.sources(ids),
+            Self::Cpu(session) => session.model().input_rows().sources(ids),
+        }
+    }
+
+    /// Saved ids, as they are here: rows may have other ids than where they were saved.
+    ///
+    /// # Errors
+    /// `invalid_argument` where there are no ids left.
+    pub(super) fn ids_of(&self, mut saved: Vec<u32>, sources: &[(InputSource, u32)]) -> Result<Vec<u32>> {
+        let here: Result<Vec<u32>> = sources.iter().map(|(source, _)| Ok(self.know(*source)?.start)).collect();
+        let here = here?;
+        for id in saved.iter_mut().filter(|id| matches!(Item::from(**id), Item::Row(_))) {
+            let is_of = |&(source, first): &(InputSource, u32)| *id >= first && *id - first < source.count;
+            if let Some(at) = sources.iter().position(is_of) {
+                *id = *id - sources[at].1 + here[at];
+            }
+        }
+        Ok(saved)
+    }
+
+    /// The ids of the rows of a source, whether the rows are here or not.
+    pub(super) fn know(&self, source: InputSource) -> Result<Range<u32>> {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(session) => session.model.input_rows.know(source),
+            #[cfg(target_arch = "wasm32")]
+            Self::Lane(lane) => GpuLane::model(lane).input_rows.know(source),
+            Self::Cpu(session) => session.model().input_rows().know(source),
+        }
+    }
+}
+
+fn check_values(source: InputSource, found: u64, hidden: usize) -> Result<()> {
+    let expected = u64::from(source.count) * hidden as u64;
+    if found == expected {
+        return Ok(());
+    }
+    let message = format!("{} rows of {hidden} values: expected {expected} values, found {found}", source.count);
+    Err(Error::invalid_argument(message))
+}
+
+#[cfg(target_arch = "wasm32")]
+impl GpuModel {
+    /// As [`AnySession::add_rows`].
+    pub(super) fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<Range<u32>> {
+        let target = self.row_buffer(source)?;
+        self.device.write(&target, 0, bytemuck::cast_slice(rows));
+        self.input_rows.add(source, target)
+    }
+
+    /// The same with rows that are on the GPU: the first of a buffer of the model's device.
+    ///
+    /// # Errors
+    /// `invalid_argument` where the buffer is too small; those of the device.
+    pub fn add_rows_of(&self, source: InputSource, rows: &Buffer) -> Result<Range<u32>> {
+        let target = self.row_buffer(source)?;
+        let bytes = self.row_bytes() * u64::from(source.count);
+        if rows.size() < bytes {
+            check_values(source, rows.size() / 4, self.config.hidden)?;
+        }
+        self.device.copy([Copy { source: rows, source_offset: 0, target: &target, offset: 0, bytes }]);
+        self.input_rows.add(source, target)
+    }
+
+    fn row_buffer(&self, source: InputSource) -> Result<Buffer> {
+        self.device.storage_buffer("rows of a prompt", (self.row_bytes() * u64::from(source.count)).max(16))
+    }
+
+    /// Of a row of the residual stream.
+    fn row_bytes(&self) -> u64 {
+        self.config.hidden as u64 * 4
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Forward<'_> {
+    /// Dispatches at the start of a list that write the embeddings of tokens.
+    pub(super) fn embeddings(&self) -> usize {
+        match self.program.embed.first() {
+            Some(Op::Embed { table, .. }) => match &self.weights.row_cache {
+                Some(cache) if cache.key == *table => 1 + cache.slots.shards.len(),
+                _ => self.weights.tables[table].shards.len(),
+            },
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl GpuSession {
+    /// Runs the first dispatches of a list, over a pass of `tokens` rows, and puts rows in the places of embeddings.
+    /// Returns how many dispatches ran: none where the pass has no rows.
+    pub(super) fn enter_rows(&self, runs: &[InputRun<Buffer>], list: &CommandList, tokens: usize) -> usize {
+        if runs.is_empty() {
+            return 0;
+        }
+        let model = &self.model;
+        let forward = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers);
+        let range = 0..forward.embeddings();
+        model.device.submit([Part { list, range: range.clone() }], tokens as u32, None);
+        let (row, to) = (model.row_bytes(), self.buffers.places.embed.of(model.program.residual()).slice);
+        model.device.copy(runs.iter().map(|run| Copy {
+            source: &run.data,
+            source_offset: run.row as u64 * row,
+            target: self.table.get(to.buffer),
+            offset: to.offset + run.at as u64 * row,
+            bytes: run.count as u64 * row,
+        }));
+        range.end
+    }
+}

@@ -1,0 +1,124 @@
+//! Prompts that hold rows of a buffer beside tokens.
+
+#[path = "../common/embeddings.rs"]
+mod embeddings;
+
+use embeddings::embeddings;
+use webgguf::model::InputSource;
+
+use super::*;
+
+fn source(digest: u64, rows: usize) -> InputSource {
+    InputSource { digest, count: rows as u32, columns: 0 }
+}
+
+/// Ids of the embeddings of `text` as rows.
+fn rows(engine: &Engine, file: &[u8], text: &[u32], digest: u64) -> Vec<u32> {
+    let rows = embeddings(file, &header(file), text);
+    engine.session.add_rows(source(digest, text.len()), &rows).expect("rows of the right width").collect()
+}
+
+/// The largest distance of logits, relative to their size.
+fn distance(found: &[f32], expected: &[f32], vocab: usize) -> f64 {
+    assert_eq!(found.len(), expected.len());
+    let size = |values: &mut dyn Iterator<Item = f32>| values.map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+    let rows = found.chunks(vocab).zip(expected.chunks(vocab)).map(|(found, expected)| {
+        size(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / size(&mut expected.iter().copied())
+    });
+    rows.fold(0.0, f64::max)
+}
+
+#[wasm_bindgen_test]
+async fn embeddings_as_rows_say_what_their_tokens_say() {
+    for file in FILES {
+        let [mut gpu, mut cpu] = both(file).await;
+        let vocab = cpu.session.config().vocab;
+        let name = cpu.session.config().architecture;
+        let text = ids(60, vocab);
+        let [of_ids, expected] = [logits(&mut gpu, &text).await, logits(&mut cpu, &text).await];
+        let all = rows(&gpu, file, &text, 1);
+        let mixed = [&text[..9], &all[9..20], &text[20..37], &all[37..38], &text[38..50], &all[50..]].concat();
+        for prompt in [all, mixed] {
+            let found = logits(&mut gpu, &prompt).await;
+            assert!(distance(&found, &of_ids, vocab) < 1e-5, "{name}: {:.2e}", distance(&found, &of_ids, vocab));
+            assert!(distance(&found, &expected, vocab) < 2e-3, "{name}: {:.2e}", distance(&found, &expected, vocab));
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn rows_are_cached_forked_and_saved() {
+    for file in FILES {
+        let [mut engine, _] = both(file).await;
+        let name = engine.session.config().architecture;
+        let few = options(6, SamplingOptions::default());
+        let text = ids(100, engine.session.config().vocab);
+        let expected = generate(&mut engine, &text, &few).await.0;
+        let [picture, other] = [1, 2].map(|digest| rows(&engine, file, &text[10..70], digest));
+        let with = |rows: &[u32]| [&text[..10], rows, &text[70..]].concat();
+        let (answer, cached, _) = generate(&mut engine, &with(&picture), &few).await;
+        assert_eq!((&answer, cached <= 10), (&expected, true), "{name}: rows are no tokens");
+        let mut fork = engine.another(true).await.expect("room for a second cache");
+        let saved = save(&mut engine).await;
+        // Where rows of another source had these ids before.
+        let [fresh, _] = both(file).await;
+        rows(&fresh, file, &text[..30], 3);
+        let mut restored = restore(&fresh, &saved).await.expect("the same model");
+        let known = rows(&restored, file, &text[10..70], 1);
+        assert_ne!(known, picture);
+        let longer = |rows: &[u32]| [&with(rows), &expected[..], &[3, 4]].concat();
+        let expected_longer = generate(&mut engine, &longer(&picture), &few).await;
+        assert!(expected_longer.1 >= 99, "{name}: {} are cached", expected_longer.1);
+        assert_eq!(generate(&mut fork, &longer(&picture), &few).await, expected_longer, "{name}: a fork");
+        assert_eq!(generate(&mut restored, &longer(&known), &few).await, expected_longer, "{name}: a saved session");
+        let (answer, cached, _) = generate(&mut engine, &with(&other), &few).await;
+        assert_eq!((&answer, cached <= 10), (&expected, true), "{name}: another source");
+    }
+}
+
+/// As an encoder's rows: what the layers leave of one text is what another is read after.
+#[wasm_bindgen_test]
+async fn hidden_states_of_one_request_are_rows_of_another() {
+    let file = FILES[0];
+    let device = device().await;
+    let [mut gpu, mut cpu] = both(file).await;
+    let (hidden, vocab) = (cpu.session.config().hidden, cpu.session.config().vocab);
+    let text = ids(40, vocab);
+    let mut tensors = TensorGpu::new(device.clone()).expect("room for parameters");
+    let tensor = tensors.output(DType::F32, &[text.len() as u32, hidden as u32]).expect("room for a tensor");
+    let target = tensors.buffer(&tensor);
+    assert!(gpu.hidden_states(&text, &device, &target).await.expect("a working device"), "nothing stops it");
+    let AnySession::Gpu(session) = &gpu.session else { panic!("not on the GPU") };
+    let read = session.model().add_rows_of(source(7, text.len()), &target).expect("rows on the GPU");
+    let values: Vec<f32> = bytemuck::pod_collect_to_vec(&tensors.read(&tensor).await.expect("a working device"));
+    let given = cpu.session.add_rows(source(7, text.len()), &values).expect("the same rows");
+    assert!(session.model().add_rows_of(source(8, text.len() + 1), &target).is_err(), "a row too many");
+    let prompt = |rows: std::ops::Range<u32>| [&[1, 2][..], &rows.collect::<Vec<_>>(), &[3, 4]].concat();
+    let [found, expected] = [logits(&mut gpu, &prompt(read)).await, logits(&mut cpu, &prompt(given)).await];
+    assert!(distance(&found, &expected, vocab) < 2e-3, "{:.2e}", distance(&found, &expected, vocab));
+}
+
+/// One by one, by the list of decode, and in a lane.
+#[wasm_bindgen_test]
+async fn few_rows_and_lanes_take_rows() {
+    let file = FILES[0];
+    let [mut engine, _] = both(file).await;
+    let few = options(6, SamplingOptions::default());
+    let text = ids(20, engine.session.config().vocab);
+    let expected = generate(&mut engine, &text, &few).await.0;
+    let given = rows(&engine, file, &text, 1);
+    let mut session = engine.another(false).await.expect("room for a second cache").session;
+    let go = Cell::new(false);
+    session.configure(&few.sampling, &RunIds::default(), &text);
+    session.read(&text[..16], 0, &go).await.expect("a working device");
+    session.read(&given[16..20], 16, &go).await.expect("a working device");
+    assert!(session.step().expect("a working device"));
+    assert_eq!(session.next().await.expect("a working device").map(|token| token.id), Some(expected[0]));
+    session.feed(&given[19..20], 19, &go).await.expect("a working device");
+    assert_eq!(session.next().await.expect("a working device").map(|token| token.id), Some(expected[0]));
+    let AnySession::Gpu(session) = &engine.session else { panic!("not on the GPU") };
+    let room = Room { sequences: 2, rows: 2, ..Room::one(CONTEXT) };
+    let lanes = GpuSession::with_room(session.model().clone(), room).await.expect("room");
+    let mut lane = engine_of(AnySession::of_gpu(lanes), file);
+    assert_eq!(generate(&mut lane, &[&given[..19], &text[19..]].concat(), &few).await.0, expected, "a lane");
+}

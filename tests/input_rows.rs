@@ -1,0 +1,131 @@
+//! Prompts that hold rows beside tokens, on the CPU: rows that are the embeddings of tokens say what the tokens say.
+#![cfg(not(target_arch = "wasm32"))]
+
+mod common {
+    pub mod embeddings;
+    #[allow(dead_code, reason = "each test uses its part")]
+    pub mod yielding;
+}
+
+use common::embeddings::embeddings;
+use common::yielding::count_yields;
+use webgguf::ErrorCode;
+use webgguf::gguf::{Gguf, HeaderReader};
+use webgguf::model::{InputSource, match_tensors};
+use webgguf::reference::{CacheFormat, CpuModel};
+use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions};
+use webgguf::tokenizer::Tokenizer;
+
+/// Without anything special, with scaled embeddings and windows, and with recurrent states.
+const MODELS: [&str; 3] = ["llama-q4_k_m", "gemma3-q5_1", "qwen35-f32"];
+
+struct Model {
+    file: Vec<u8>,
+    gguf: Gguf,
+}
+
+impl Model {
+    fn open(name: &str) -> Self {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/models/");
+        let file = std::fs::read(format!("{folder}{name}.gguf")).expect("a file");
+        let mut reader = HeaderReader::new(Some(file.len() as u64));
+        let gguf = reader.push(&file).expect("a good header").expect("the whole header");
+        Self { file, gguf }
+    }
+
+    fn engine(&self) -> Engine {
+        let config = webgguf::model::config(&self.gguf).expect("good settings");
+        let mut builder = CpuModel::builder(config.clone());
+        for (index, spec) in match_tensors(&config, &self.gguf.tensors).expect("all tensors") {
+            let tensor = &self.gguf.tensors[index];
+            let bytes = self.file[tensor.offset as usize..tensor.end() as usize].to_vec();
+            builder.put(&spec, tensor.ty, bytes).expect("bytes that fit");
+        }
+        let model = builder.build(128, CacheFormat::F16).expect("a whole model");
+        let tokenizer = Tokenizer::from_metadata(&self.gguf.metadata).expect("a vocabulary");
+        Engine::new(AnySession::Cpu(Box::new(CpuSession::new(model))), tokenizer)
+    }
+
+    /// Ids of the embeddings of `text` as rows.
+    fn rows(&self, engine: &Engine, text: &[u32], digest: u64) -> Vec<u32> {
+        let source = InputSource { digest, count: text.len() as u32, columns: 0 };
+        let rows = engine.session.add_rows(source, &embeddings(&self.file, &self.gguf, text));
+        rows.expect("rows of the right width").collect()
+    }
+}
+
+fn text(count: u32) -> Vec<u32> {
+    (0..count).map(|i| (i * i * 31 + i * 7 + 3) % 250).collect()
+}
+
+fn logits(engine: &mut Engine, ids: &[u32]) -> Vec<f32> {
+    let mut all = Vec::new();
+    let evaluated = engine.evaluate(ids, |_, rows| all.extend_from_slice(rows));
+    assert!(count_yields(evaluated).0.expect("a good prompt"));
+    all
+}
+
+/// The answer, and how much of the prompt was cached.
+fn generate(engine: &mut Engine, prompt: &[u32]) -> (Vec<u32>, usize) {
+    let options = GenerateOptions { max_tokens: Some(6), ignore_eos: true, ..Default::default() };
+    engine.start(prompt.to_vec(), options, 0.0).expect("a good prompt");
+    while count_yields(engine.next(|| 0.0)).0.expect("a good model").is_some() {}
+    let outcome = engine.finish().expect("a run");
+    (outcome.ids, outcome.cached_tokens)
+}
+
+#[test]
+fn embeddings_as_rows_say_what_their_tokens_say() {
+    for name in MODELS {
+        let model = Model::open(name);
+        let mut engine = model.engine();
+        let text = text(50);
+        let expected = logits(&mut engine, &text);
+        let all = model.rows(&engine, &text, 1);
+        assert_eq!(logits(&mut engine, &all), expected, "{name}: rows alone");
+        // Over the borders of chunks, and not from the first row on.
+        let mixed = [&text[..9], &all[9..36], &text[36..40], &all[40..41], &text[41..]].concat();
+        assert_eq!(logits(&mut engine, &mixed), expected, "{name}: rows among tokens");
+    }
+}
+
+#[test]
+fn rows_are_cached_as_tokens_are() {
+    for name in MODELS {
+        let model = Model::open(name);
+        let mut engine = model.engine();
+        let text = text(40);
+        let expected = generate(&mut engine, &text).0;
+        let [picture, other] = [1, 2].map(|digest| model.rows(&engine, &text[5..30], digest));
+        let with = |rows: &[u32]| [&text[..5], rows, &text[30..]].concat();
+        let (answer, cached) = generate(&mut engine, &with(&picture));
+        assert_eq!((&answer, cached <= 5), (&expected, true), "{name}: rows are no tokens");
+        let again = model.rows(&engine, &text[5..30], 1);
+        assert_eq!(generate(&mut engine, &with(&again)), (expected.clone(), 39), "{name}: the same source");
+        let mut fork = count_yields(engine.another(true)).0.expect("a copy");
+        assert_eq!(generate(&mut fork, &with(&picture)), (expected.clone(), 39), "{name}: a fork");
+        let (answer, cached) = generate(&mut engine, &with(&other));
+        assert_eq!((&answer, cached <= 5), (&expected, true), "{name}: another source");
+        // Back to the middle of the rows.
+        let cut = [&text[..5], &other[..12], &text[17..]].concat();
+        let (answer, cached) = generate(&mut engine, &cut);
+        assert_eq!((&answer, cached <= 17), (&expected, true), "{name}: a part of them");
+    }
+}
+
+#[test]
+fn rows_that_are_not_here_are_refused() {
+    let model = Model::open(MODELS[0]);
+    let mut engine = model.engine();
+    let rows = model.rows(&engine, &text(4), 1);
+    let refused = |outcome: webgguf::Result<usize>| outcome.expect_err("refused").code();
+    let options = GenerateOptions::default;
+    let beyond = [&rows[..], &[rows[3] + 1, 5]].concat();
+    assert_eq!(refused(engine.start(beyond, options(), 0.0)), ErrorCode::InvalidArgument);
+    assert_eq!(refused(engine.start(rows.clone(), options(), 0.0)), ErrorCode::InvalidArgument, "no token at the end");
+    let mut other = model.engine();
+    assert_eq!(refused(other.start([&rows[..], &[5]].concat(), options(), 0.0)), ErrorCode::InvalidArgument);
+    let source = InputSource { digest: 2, count: 2, columns: 0 };
+    let short = engine.session.add_rows(source, &[0.0; 3]).expect_err("3 values");
+    assert_eq!(short.code(), ErrorCode::InvalidArgument);
+}

@@ -1,0 +1,112 @@
+// A short catalogue of models that are good at their size, and whether this device has room for one.
+
+import { cache } from '../../dist/index.js';
+
+/** Tokens of context that room is planned for: what `load` plans for by default. */
+const CONTEXT = 4096;
+/** What a model takes beside its weights and its cache: buffers of a pass, the shaders, the page. */
+const REST = 2e8;
+/** Browsers do not tell more memory than this. */
+const MOST_TOLD = 8;
+
+/**
+ * `bytes` of the file; `kvBytes` of the KV cache per token in f16: 4 · layers · KV heads · head size.
+ * @type {{name: string, source: string, bytes: number, kvBytes: number, licence: string, licenceUrl: string,
+ *   about: string}[]}
+ */
+export const CATALOGUE = [
+  {
+    name: 'SmolLM2 135M',
+    source: 'hf:bartowski/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct-Q8_0.gguf',
+    bytes: 1.45e8,
+    kvBytes: 4 * 30 * 3 * 64,
+    licence: 'Apache-2.0',
+    licenceUrl: 'https://www.apache.org/licenses/LICENSE-2.0',
+    about: 'Tiny and quick; also for phones and for the CPU',
+  },
+  {
+    name: 'SmolLM2 360M',
+    source: 'hf:HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/smollm2-360m-instruct-q8_0.gguf',
+    bytes: 3.86e8,
+    kvBytes: 4 * 32 * 5 * 64,
+    licence: 'Apache-2.0',
+    licenceUrl: 'https://www.apache.org/licenses/LICENSE-2.0',
+    about: 'Small talk and rewriting, in English',
+  },
+  {
+    name: 'Qwen3 0.6B',
+    source: 'hf:Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf',
+    bytes: 6.39e8,
+    kvBytes: 4 * 28 * 8 * 128,
+    licence: 'Apache-2.0',
+    licenceUrl: 'https://www.apache.org/licenses/LICENSE-2.0',
+    about: 'Many languages; can think before it answers',
+  },
+  {
+    name: 'Llama 3.2 1B',
+    source: 'hf:bartowski/Llama-3.2-1B-Instruct-GGUF/Llama-3.2-1B-Instruct-Q4_K_M.gguf',
+    bytes: 8.08e8,
+    kvBytes: 4 * 16 * 8 * 64,
+    licence: 'Llama 3.2',
+    licenceUrl: 'https://www.llama.com/llama3_2/license/',
+    about: 'Good all-round chat for its size',
+  },
+  {
+    name: 'Gemma 3 1B',
+    source: 'hf:ggml-org/gemma-3-1b-it-GGUF/gemma-3-1b-it-Q4_K_M.gguf',
+    bytes: 8.06e8,
+    kvBytes: 4 * 26 * 1 * 256,
+    licence: 'Gemma',
+    licenceUrl: 'https://ai.google.dev/gemma/terms',
+    about: 'Writes well; summaries and questions',
+  },
+  {
+    name: 'Qwen2.5 1.5B',
+    source: 'hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF/qwen2.5-1.5b-instruct-q4_k_m.gguf',
+    bytes: 1.117e9,
+    kvBytes: 4 * 28 * 2 * 128,
+    licence: 'Apache-2.0',
+    licenceUrl: 'https://www.apache.org/licenses/LICENSE-2.0',
+    about: 'JSON, code and instructions',
+  },
+  {
+    name: 'Qwen3 4B',
+    source: 'hf:Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf',
+    bytes: 2.5e9,
+    kvBytes: 4 * 36 * 8 * 128,
+    licence: 'Apache-2.0',
+    licenceUrl: 'https://www.apache.org/licenses/LICENSE-2.0',
+    about: 'The cleverest here; wants a good GPU',
+  },
+];
+
+/**
+ * What the browser tells of this device: whether there is a GPU that is no software, gigabytes of memory (undefined
+ * where it does not say), bytes of disk that are left to this page.
+ */
+export async function deviceFacts() {
+  const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
+  const { usage, quota } = await cache.estimate();
+  return {
+    gpu: Boolean(adapter) && !adapter.info?.isFallbackAdapter,
+    memory: navigator.deviceMemory,
+    room: quota - usage,
+  };
+}
+
+/**
+ * Whether a device has room for a model, by numbers alone; `WasmModel.inspect` tries it.
+ * @returns {{level: 'fits' | 'tight' | 'large', words: string}}
+ */
+export function verdict({ bytes, kvBytes }, { gpu, memory, room }) {
+  const needed = (bytes + kvBytes * CONTEXT + REST) / 1e9;
+  if (memory !== undefined && memory < MOST_TOLD && needed > 0.8 * memory) return large('Too large for this device');
+  if (!gpu && needed > 3.5) return large('Too large without a GPU');
+  if (!gpu && needed > 0.8) return tight('Slow here: no GPU');
+  if (needed > 0.4 * (memory ?? 4)) return tight('May be tight here');
+  if (room < bytes) return tight('Fits, but there is no room to keep it');
+  return { level: 'fits', words: gpu ? 'Fits this device' : 'Fits this device, on its CPU' };
+}
+
+const large = (words) => ({ level: 'large', words });
+const tight = (words) => ({ level: 'tight', words });

@@ -1,0 +1,138 @@
+// A turn of the conversation, a message and the answer to it, and how it looks.
+
+import { make, tool } from './dom.js';
+import { showText, TextStream } from './markdown.js';
+import { splitThoughts, ThoughtBox } from './thoughts.js';
+
+const FENCE = '```';
+
+/** JSON with line breaks; a text that is not JSON (an answer that was cut off) as it is. */
+export function prettyJson(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** A message and its answer, on the page. */
+export class Turn {
+  user;
+  answer = '';
+  /** Whether the answer is shown as it is, not as Markdown. */
+  plain;
+  /** Whether the answer is JSON. */
+  json;
+  #nodes;
+  #thoughts;
+  #stream;
+  #written = '';
+  /** How thoughts are marked in what is written: arguments of `splitThoughts`. */
+  #marks = [];
+
+  constructor({ user, ...written }) {
+    this.user = user;
+    this.#thoughts = new ThoughtBox();
+    const answerBox = make('div', { className: 'message assistant' });
+    const metaBox = make('span', { className: 'meta' });
+    const tools = make(
+      'span',
+      { className: 'tools' },
+      tool({ className: 'copy', words: 'Copy', name: 'copy' }),
+      tool({ className: 'again', words: 'Regenerate', name: 'again' }),
+    );
+    const below = make('div', { className: 'below' }, metaBox, tools);
+    const said = make('div', { className: 'message user', textContent: user });
+    const root = make('article', { className: 'turn' }, said, this.#thoughts.root, answerBox, below);
+    this.#nodes = { root, answerBox, metaBox };
+    this.restore(written);
+  }
+
+  /** Shows an answer as `toJSON` gave it. */
+  restore({ answer = '', meta = '', plain = false, json = false, thoughts = '', thought = '' }) {
+    Object.assign(this, { meta, plain: plain === true, json: json === true });
+    const isText = typeof thoughts === 'string' && typeof thought === 'string';
+    this.#thoughts.show(isText ? { thoughts, thought } : { thoughts: '', thought: '' });
+    this.#show(answer);
+  }
+
+  get root() {
+    return this.#nodes.root;
+  }
+
+  get meta() {
+    return this.#nodes.metaBox.textContent;
+  }
+
+  set meta(text) {
+    this.#nodes.metaBox.textContent = text;
+  }
+
+  /**
+   * Empties the answer for a new one; `around` as in `TextStream`, `marks` as in `marksOf`; with `isOpen` what comes
+   * first is a thought.
+   */
+  begin({ around, marks, isOpen }) {
+    const { answerBox } = this.#nodes;
+    this.answer = this.meta = this.#written = '';
+    this.#marks = [marks, isOpen];
+    this.#mark();
+    this.#thoughts.begin(around);
+    answerBox.classList.add('streaming');
+    this.#stream = new TextStream(answerBox, { plain: this.plain, around });
+    if (this.json) this.#stream.append(`${FENCE}json\n`);
+  }
+
+  /** Further text, of so many tokens. */
+  write(text, tokens) {
+    this.#written += text;
+    const { thoughts, answer, isThinking } = this.#split(this.#written);
+    if (isThinking) this.#thoughts.write(thoughts, tokens);
+    else if (thoughts) this.#thoughts.end(thoughts);
+    this.#stream.append(answer.slice(this.answer.length));
+    this.answer = answer;
+  }
+
+  /** What was written so far, thoughts and their marks included. */
+  get written() {
+    return this.#written;
+  }
+
+  /** All was written, or what there will be of it. */
+  finish(written) {
+    const { thoughts, answer } = this.#split(written, true);
+    if (thoughts) this.#thoughts.end(thoughts);
+    this.#show(answer);
+  }
+
+  #split(text, isOver = false) {
+    const [marks, isOpen] = this.#marks;
+    return splitThoughts(text, marks, { isOpen, isOver });
+  }
+
+  #show(answer) {
+    const { answerBox } = this.#nodes;
+    this.answer = answer;
+    answerBox.classList.remove('streaming');
+    this.#mark();
+    const shown = this.json && answer ? `${FENCE}json\n${this.copied}\n${FENCE}` : answer;
+    if (this.#stream) this.#stream.end(shown);
+    else showText(answerBox, shown, this.plain);
+    this.#stream = undefined;
+  }
+
+  /** What the button copies. */
+  get copied() {
+    return this.json ? prettyJson(this.answer) : this.answer;
+  }
+
+  #mark() {
+    this.#nodes.answerBox.classList.toggle('plain', this.plain);
+    this.#nodes.answerBox.classList.toggle('json', this.json);
+  }
+
+  toJSON() {
+    const { user, answer, meta, plain, json } = this;
+    return { user, answer, meta, plain, json, ...this.#thoughts.toJSON() };
+  }
+}

@@ -1,0 +1,147 @@
+// The demo page: loads a model and keeps conversations with it. This file puts the parts together: state.js holds
+// what they share, load.js loads models, conversation.js lets them answer.
+
+import { cache } from '../../dist/index.js';
+import { showChats, showFull, wireChats } from './chats.js';
+import * as conversation from './conversation.js';
+import { $, announce, confirmed, flash } from './dom.js';
+import { applyJson, checkSchema, currentJson, wireJson } from './json.js';
+import * as loading from './load.js';
+import { forget, recall, recallChat, remember } from './memory.js';
+import { showBuiltInUse, showModel, showNoModel } from './model-card.js';
+import { wireModels } from './models.js';
+import { forgetOffline, workOffline } from './offline.js';
+import { BUILT_IN, isForeign, isSame, originFrom, originOf, whereFrom } from './origins.js';
+import { applySettings, currentSettings, loadOptions, makeSliders } from './settings.js';
+import { clearSpeed } from './speed.js';
+import { closeBox, current, showView, toggleView } from './state.js';
+
+const query = new URLSearchParams(location.search);
+
+/** The model that the page's address names or that of the last visit, with its chat; else the built-in one. */
+async function loadFirst() {
+  const { model, settings, chat } = recall();
+  const { model: asked, backend, context } = Object.fromEntries(query);
+  const wanted = { 'backend-choice': backend, context };
+  applySettings({
+    ...settings,
+    ...Object.fromEntries(Object.entries(wanted).filter(([, text]) => text !== undefined)),
+  });
+  applyJson(settings);
+  const last = model ? originFrom(model) : BUILT_IN;
+  const origin = asked ? originOf(asked) : last;
+  const stored = chat && recallChat(chat);
+  if (stored && origin && isSame(originFrom(stored.model), origin)) conversation.openChat(chat);
+  const instead = last.source ? last : BUILT_IN;
+  if (asked && origin && (await isNews(origin, last))) loading.offerModel(origin, instead);
+  else if (asked) loading.loadUrl(asked);
+  else if (!origin.source) loading.showMissingFile(origin.label);
+  else loading.load(origin);
+}
+
+/** Whether a model comes from elsewhere, and nobody chose it here before. */
+const isNews = async (origin, last) =>
+  isForeign(origin) && !isSame(origin, last) && !(await cache.has(origin.source).catch(() => false));
+
+/** A model is there. The one before it may have been another, which knows nothing of this conversation. */
+function onModel() {
+  const { model, origin, options } = current;
+  if (!conversation.suitsModel()) conversation.newChat();
+  remember({ model: whereFrom(origin) });
+  showModel(model, { origin, asked: options.backend, send: conversation.send });
+  checkSchema();
+  clearSpeed();
+  offerReload();
+  // Now that the page is of use, it has time to store itself.
+  workOffline();
+}
+
+/** Context length and backend are fixed when a model is loaded. */
+function offerReload() {
+  const { backend, contextLength } = loadOptions();
+  const same = current.options?.backend === backend && current.options.contextLength === contextLength;
+  $('reload').hidden = !current.model || same;
+}
+
+function clearAll() {
+  conversation.newChat();
+  $('options').reset();
+  applyJson({ json: 'false' });
+  forget();
+  void forgetOffline();
+  showChats();
+  $('undo').hidden = true;
+  announce('Conversations and settings are cleared');
+  flash($('forget'), 'Cleared');
+}
+
+// ---- wiring ---------------------------------------------------------------------------------------------------------
+
+const keepSettings = () => remember({ settings: { ...currentSettings(), ...currentJson() } });
+
+function wireSettings() {
+  $('options').addEventListener('submit', (event) => event.preventDefault());
+  $('options').addEventListener('change', keepSettings);
+  $('options').addEventListener('reset', () => remember({ settings: currentJson() }));
+  for (const event of ['input', 'reset']) $('options').addEventListener(event, () => setTimeout(offerReload));
+  $('reload').addEventListener('click', () => loading.load(current.origin));
+  $('loading-cancel').addEventListener('click', loading.cancelLoading);
+  confirmed($('forget'), 'Clear everything?', clearAll);
+}
+
+/** Escape ends what goes on, closes the box, or goes back to the conversation; a dialog takes it first. */
+function onKey(event) {
+  if (event.key !== 'Escape' || event.isComposing || $('models').open) return;
+  if (current.loading) loading.cancelLoading();
+  else if (current.running) current.running.stop();
+  else if (current.model && !$('error').hidden) closeBox();
+  else showView('chat');
+}
+
+function wireDrop() {
+  let depth = 0;
+  const hint = (change) => {
+    depth = change === 0 ? 0 : Math.max(0, depth + change);
+    $('drop-hint').hidden = depth === 0;
+  };
+  const carriesFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files');
+  addEventListener('dragenter', (event) => {
+    if (carriesFiles(event)) hint(1);
+  });
+  addEventListener('dragleave', (event) => {
+    if (carriesFiles(event)) hint(-1);
+  });
+  addEventListener('dragover', (event) => {
+    if (carriesFiles(event)) event.preventDefault();
+  });
+  addEventListener('drop', (event) => {
+    hint(0);
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    loading.loadFiles([...event.dataTransfer.files]);
+  });
+}
+
+loading.hooks.taken = onModel;
+loading.hooks.newChat = conversation.newChat;
+conversation.hooks.stored = (taken) => {
+  showFull(!taken);
+  showChats();
+};
+makeSliders();
+wireJson(keepSettings);
+conversation.wireConversation();
+wireChats();
+wireModels();
+wireSettings();
+wireDrop();
+addEventListener('keydown', onKey);
+$('toggle-chats').addEventListener('click', () => toggleView('chats'));
+$('toggle-panel').addEventListener('click', () => toggleView('panel'));
+// Where the page stands is said here, not by the browser: a reload may have a question to show.
+history.scrollRestoration = 'manual';
+showBuiltInUse(conversation.send);
+showNoModel('none');
+clearSpeed();
+showChats();
+if (!('tooOld' in document.documentElement.dataset)) void loadFirst(); // start.js has said why

@@ -1,0 +1,204 @@
+// Loading a model in place of the one there is, and what the page says when that fails.
+
+import { WasmModel } from '../../dist/index.js';
+import { $, announce } from './dom.js';
+import { showNoModel } from './model-card.js';
+import { BUILT_IN, hostOf, originOf, originOfFiles } from './origins.js';
+import { applySettings, loadOptions } from './settings.js';
+import { closeBox, current, hideBox, setState, settle, showBox, showView } from './state.js';
+import { marksOf } from './thoughts.js';
+import { bytes, explain, progressWords, warningWords } from './words.js';
+
+/** Set by demo.js: `taken(before)` once a model is there in place of that of `before`, and `newChat()`. */
+export const hooks = { taken: () => {}, newChat: () => {} };
+
+/**
+ * Loads a model in place of the one there is, which is freed when the new one's header is accepted: what fails before
+ * (an address, a download that does not begin, another kind of file) leaves model and chat as they were. A newer call
+ * cancels an older one.
+ */
+export async function load(origin) {
+  current.loading?.abort();
+  const mine = new AbortController();
+  current.loading = mine;
+  await current.running?.stop();
+  if (current.loading !== mine) return;
+  showLoading(origin.label);
+  const options = loadOptions();
+  let freed;
+  const onProgress = (progress) => {
+    if (progress.loaded > 0) freed ??= freeModel(origin.label);
+    showProgress(progress);
+  };
+  const onWarning = (warning) => showWarning(warning, origin);
+  try {
+    const model = await WasmModel.load(origin.source, { ...options, signal: mine.signal, onProgress, onWarning });
+    const marks = await marksOf(model);
+    if (current.loading !== mine) return await model.free();
+    current.loading = undefined;
+    takeModel({ model, origin, options, marks });
+  } catch (error) {
+    if (current.loading !== mine) return; // the newer load speaks now
+    current.loading = undefined;
+    showLoadFailure(error, { origin, freed, cancelled: mine.signal.aborted });
+  }
+}
+
+/** Makes room for the model `label`. Returns where the freed one came from; nothing where there was none. */
+function freeModel(label) {
+  if (!current.model) return undefined;
+  void current.model.free();
+  current.model = undefined;
+  showNoModel(label);
+  return current.origin;
+}
+
+function takeModel({ model, origin, ...more }) {
+  freeModel(origin.label); // where the load reported no progress
+  const before = current.origin;
+  Object.assign(current, { model, origin, ...more });
+  hooks.taken(before);
+  announce(`${origin.label} is ready`);
+  settle();
+}
+
+/** The storyteller is small and ships with the page: nobody misses it in the cache. */
+function showWarning(warning, origin) {
+  $('model-note').hidden = origin === BUILT_IN && warning.code !== 'device_lost';
+  $('model-note').textContent = warningWords(warning);
+}
+
+function showLoading(label) {
+  hideBox();
+  $('loading-name').textContent = label;
+  $('loading-words').textContent = 'starting';
+  $('loading-bar').removeAttribute('value');
+  $('reload').hidden = true;
+  $('model-note').hidden = true;
+  if (!current.model) showNoModel(label);
+  showView('chat');
+  setState('loading');
+  $('loading').scrollIntoView({ block: 'nearest' });
+}
+
+function showProgress(progress) {
+  $('loading-words').textContent = progressWords(progress);
+  if (!progress.fraction) $('loading-bar').removeAttribute('value');
+  else $('loading-bar').value = progress.fraction;
+}
+
+export function cancelLoading() {
+  $('loading-words').textContent = 'cancelling';
+  current.loading?.abort();
+}
+
+// ---- failures -------------------------------------------------------------------------------------------------------
+
+const stillLoaded = () => current.model && `${current.origin.label} is still loaded, and your chat is as it was.`;
+
+function showLoadFailure(error, { origin, freed, cancelled }) {
+  if (!current.model) showNoModel('none');
+  const lost = freed && `${freed.label} had to make room for it and is no longer loaded.`;
+  const fate = stillLoaded() ?? lost ?? '';
+  if (cancelled) {
+    const actions = [...(current.model ? [] : actionsFor(['again'], origin)), ...wayOut(origin, freed)];
+    showBox({ title: 'Loading was cancelled', advice: fate || 'No model is loaded.', actions, calm: true });
+    return;
+  }
+  showError(error, origin, { freed, fate });
+}
+
+/** The buttons that words.js offers by name; `origin` is what to load again. */
+function actionsFor(offer, origin) {
+  const actions = {
+    again: ['Try again', () => load(origin)],
+    cpu: ['Run on the CPU', () => loadOnCpu(origin)],
+    new: ['New chat', hooks.newChat],
+    page: ['Reload the page', () => location.reload()],
+  };
+  return offer.map((name) => actions[name]);
+}
+
+function loadOnCpu(origin) {
+  applySettings({ 'backend-choice': 'cpu' });
+  load(origin);
+}
+
+/** What to do about the model: nothing where there is one, else another one. */
+function wayOut(origin, freed) {
+  if (current.model) return [['Close', closeBox]];
+  const again =
+    freed && freed !== BUILT_IN && freed !== origin ? [[`Load ${freed.label} again`, () => load(freed)]] : [];
+  const builtIn = origin === BUILT_IN ? [] : [['Use the built-in storyteller', () => load(BUILT_IN)]];
+  return [...again, ...builtIn];
+}
+
+/** `origin` is what to load again, `freed` what had to make room for it, `fate` says what became of the old model. */
+export function showError(error, origin = current.origin, { freed, fate = '' } = {}) {
+  console.error(error);
+  const { offer, advice, ...words } = explain(error);
+  showBox({
+    ...words,
+    advice: `${advice} ${fate}`.trim(),
+    actions: [...actionsFor(offer, origin), ...wayOut(origin, freed)],
+  });
+}
+
+// ---- sources --------------------------------------------------------------------------------------------------------
+
+/** Files from the picker or a drop. */
+export function loadFiles(files) {
+  if (files.length > 0) load(originOfFiles(files));
+}
+
+export function loadUrl(url) {
+  const origin = originOf(url);
+  if (origin) return load(origin);
+  const advice = ['Give the whole address of a GGUF file: https://…/model.gguf.', stillLoaded()]
+    .filter(Boolean)
+    .join(' ');
+  showBox({ title: `${url} is not a web address`, advice, actions: wayOut() });
+}
+
+/**
+ * Asks before a model is loaded that a link named; `instead` is what is loaded otherwise. Nobody is asked for anything
+ * before an answer, not for the size either.
+ */
+export function offerModel(origin, instead) {
+  const host = hostOf(origin);
+  showBox({
+    title: `Load ${origin.label}?`,
+    advice: `The link that opened this page asks for a model from ${host}. It is downloaded and kept in this browser.`,
+    actions: [
+      ['Load it', () => load(origin)],
+      [`Use ${instead.label}`, () => load(instead)],
+      ['How large is it?', () => showSize(origin, host)],
+    ],
+    calm: true,
+  });
+}
+
+async function showSize({ source }, host) {
+  const words = $('error-advice');
+  words.textContent = `Asking ${host} …`;
+  const { contextLength } = loadOptions();
+  const told = await WasmModel.inspect(source, { contextLength }).then(
+    ({ fileBytes }) => `The file on ${host} has ${bytes(fileBytes)}. It is downloaded and kept in this browser.`,
+    (error) => `${host} does not say: ${explain(error).message}`,
+  );
+  words.textContent = told;
+  announce(told);
+}
+
+export function showMissingFile(name) {
+  showBox({
+    title: `Choose ${name} again`,
+    advice:
+      'This chat was with a file from your device, which the page cannot open by itself. Choose it again to go on.',
+    actions: [
+      ['Choose the file', () => $('file').click()],
+      ['Use the built-in storyteller', () => load(BUILT_IN)],
+    ],
+    calm: true,
+  });
+}

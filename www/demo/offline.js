@@ -1,0 +1,28 @@
+// The page without a network: a service worker keeps the page's own files (demo-offline-worker.js); models are in the
+// package's cache.
+
+import { $ } from './dom.js';
+
+const WORKER = 'demo-offline-worker.js';
+/** The cache of the worker. */
+const FILES = 'webgguf-demo';
+
+/** Removes what is kept of the page, until its next visit. */
+export async function forgetOffline() {
+  $('offline').hidden = true;
+  const kept = await navigator.serviceWorker?.getRegistration();
+  await kept?.unregister();
+  await globalThis.caches?.delete(FILES);
+}
+
+/** Starts the worker and says when all is stored. A browser without one is no error. */
+export async function workOffline() {
+  try {
+    if (!(await navigator.serviceWorker?.register(WORKER))) return;
+    await navigator.serviceWorker.ready;
+    $('offline').hidden = false;
+  } catch (error) {
+    // Pages that are not https, private windows: the page works with a network.
+    console.info(`offline use is not available: ${error.message}`);
+  }
+}
