@@ -18,6 +18,7 @@ export type { LoadWarning } from './load/cache/warning.js';
 export { init, type InitOptions } from './wasm/instance.js';
 export { WebggufError, type ErrorCode } from './errors.js';
 export type { Generation } from './model/generation.js';
+export type { SamplingOptions } from './sampling.js';
 export type {
   BytesLike,
   ChatTemplateOptions,

@@ -3,6 +3,7 @@
  * before anything starts.
  */
 import { invalidArgument } from './errors.js';
+import { checkSampling, SAMPLING_ROWS, type SamplingOptions } from './sampling.js';
 import type {
   ChatTemplateOptions,
   EmbedOptions,
@@ -138,20 +139,17 @@ const logitBias: Check = (value) => {
   if (typeof value !== 'object' || value === null) return words;
   const entries = Object.entries(value);
   const fits = ([id, bias]: [string, unknown]): boolean =>
-    /^\d+$/.test(id) && typeof bias === 'number' && bias >= -100 && bias <= 100;
+    /^(0|[1-9]\d*)$/.test(id) && typeof bias === 'number' && bias >= -100 && bias <= 100;
   return entries.length <= 1024 && entries.every(fits) ? undefined : words;
 };
 
+const SAMPLING_CHECKS = Object.fromEntries(
+  SAMPLING_ROWS.map(([name, row]): [string, Check] => [name, (value) => checkSampling(row, value)]),
+) as Record<keyof SamplingOptions, Check>;
+
 const GENERATE: Record<keyof GenerateOptions, Check> = {
   maxTokens: TOKENS,
-  temperature: number(0, 100, 'a number from 0 to 100'),
-  topK: integer(0, MOST_TOKENS, 'an integer of at least 0'),
-  topP: number(Number.MIN_VALUE, 1, 'a number above 0 and at most 1'),
-  minP: number(0, 1, 'a number from 0 to 1'),
-  repetitionPenalty: number(1e-3, 100, 'a number from 0.001 to 100'),
-  frequencyPenalty: number(-2, 2, 'a number from -2 to 2'),
-  presencePenalty: number(-2, 2, 'a number from -2 to 2'),
-  seed: integer(0, Number.MAX_SAFE_INTEGER, 'an integer from 0 to 2^53 - 1'),
+  ...SAMPLING_CHECKS,
   stop: stopStrings,
   ignoreEos: FLAG,
   parseSpecial: FLAG,

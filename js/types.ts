@@ -3,6 +3,7 @@
  */
 import type { LoadWarning } from './load/cache/warning.js';
 import type { ErrorCode } from './errors.js';
+import type { SamplingOptions } from './sampling.js';
 import type { Gpu } from './tensor/gpu.js';
 
 /** Something that reads any part of a file on request; both functions may return a promise or the value. */
@@ -111,8 +112,8 @@ export interface LoadOptions extends SourceOptions {
   kvType?: 'f16' | 'q8_0' | 'q4_0' | undefined;
   /**
    * Requests whose texts are written at the same time, 1 to 4: each step reads the weights once for all of them. Each
-   * takes a KV cache of `contextLength` tokens, so the memory of so many. More requests wait. Default 1. See
-   * {@link ModelInfo.parallel} for models that run one at a time whatever this says.
+   * takes a KV cache of `contextLength` tokens, so the memory of so many. More requests wait. Default 1. On the CPU
+   * requests run one at a time whatever this says.
    */
   parallel?: number | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
@@ -181,10 +182,11 @@ export interface TunedChoice {
 /** What tuning has found. */
 export interface Tuning {
   /**
-   * `tuned`: some variants are faster than the table's and run in their place; `table`: none is; `remembered`: found at
-   * an earlier load or call; `skipped`: on the CPU, and for embedders.
+   * `tuned`: some variants are faster than the table's and run in their place; `table`: none is; `partial`: time was up
+   * before all had been measured, so the next load measures again; `remembered`: found at an earlier load or call;
+   * `skipped`: on the CPU, and for embedders.
    */
-  readonly verdict: 'tuned' | 'table' | 'remembered' | 'skipped';
+  readonly verdict: 'tuned' | 'table' | 'partial' | 'remembered' | 'skipped';
   /** Products that were measured. */
   readonly problems: number;
   /** Those of them for which another variant runs. */
@@ -197,10 +199,11 @@ export interface Tuning {
 export interface SelfCheck {
   /**
    * `passed`; `replaced`: some kernels computed wrong values, and plainer variants of them, which do not, run in their
-   * place; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an
+   * place; `partial`: those that were checked are right, and time was up before the others, so the next load checks
+   * again; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an
    * earlier load; `skipped`: on the CPU, for an embedder, or as `selfCheck: false` says.
    */
-  readonly verdict: 'passed' | 'replaced' | 'failed' | 'remembered' | 'skipped';
+  readonly verdict: 'passed' | 'partial' | 'replaced' | 'failed' | 'remembered' | 'skipped';
   /** Ids of the variants that others have replaced. */
   readonly replaced: readonly string[];
   /** Ids of the variants of a step that computes wrong values and run all the same. */
@@ -295,11 +298,7 @@ export interface ModelInfo {
   readonly contextLength: number;
   /** What keys and values are kept as; absent for an embedder, which keeps none. */
   readonly kvType?: 'f16' | 'q8_0' | 'q4_0';
-  /**
-   * Requests that run at the same time; absent for an embedder. 1 on the CPU, and for models with recurrent states
-   * (Qwen 3.5, Mamba, LFM2, …) or with embeddings per layer that are not all on the GPU: their requests wait for each
-   * other.
-   */
+  /** Requests that run at the same time; absent for an embedder. 1 on the CPU: requests wait for each other. */
   readonly parallel?: number;
   /** Number of token ids. */
   readonly vocabularySize: number;
@@ -378,25 +377,9 @@ export interface TextPart {
 }
 
 /** Options of {@link WasmModel.generate}. */
-export interface GenerateOptions {
+export interface GenerateOptions extends SamplingOptions {
   /** Most tokens to write, 1 or more. Default: until the context is full. */
   maxTokens?: number | undefined;
-  /** 0 (default) always takes the most likely token; 0.7 is usual for varied text; above 1 text becomes erratic. */
-  temperature?: number | undefined;
-  /** Keep only the k most likely tokens; 0 (default) keeps all. */
-  topK?: number | undefined;
-  /** Keep the most likely tokens that together have this probability, above 0; 1 (default) keeps all. */
-  topP?: number | undefined;
-  /** Drop tokens less likely than this share of the most likely one, 0 (default) to 1. */
-  minP?: number | undefined;
-  /** Makes tokens of prompt and answer less likely to come again; 1 (default) does nothing, 1.1 is usual. */
-  repetitionPenalty?: number | undefined;
-  /** Subtracted from a token's logit once per use in the answer, -2 to 2. Default 0. */
-  frequencyPenalty?: number | undefined;
-  /** Subtracted from a token's logit if the answer used it at all, -2 to 2. Default 0. */
-  presencePenalty?: number | undefined;
-  /** Integer from 0 to 2^53 - 1. Same seed, same text. Default: another each time. */
-  seed?: number | undefined;
   /** Strings that end the text, also where they cross token borders; they are not part of it. */
   stop?: string | readonly string[] | undefined;
   /**

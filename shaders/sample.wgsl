@@ -4,7 +4,7 @@
 // A filter is the smallest key at which a count (top-k) or a sum of probabilities (top-p) is reached, found a byte at
 // a time through histograms; logits whose keys are equal stay or go together. The filters look at all ids, the draw at
 // those that the mask allows: where none of what the filters keep is allowed, at all that are. The twin of
-// src/sampler.rs.
+// src/sampler.
 
 #import pass
 
@@ -31,65 +31,37 @@ struct Params {
 #import partial_argmax
 #import sample_scratch
 #import sample_bins
+#import sample_filters
 #import commit
 
 var<workgroup> shared_sequence: u32;
 
-fn candidate(i: u32) -> u32 {
-    return min(atomicLoad(&scratch[scratch_at + LIST_AT + i]), LENGTH - 1u);
-}
-
-// The smallest key at which `goal` (a count, or a share of the sum) is reached among keys up to `limit`. The first
-// filter starts from the histogram of all logits.
-fn cut(sequence: u32, limit: u32, by_count: bool, is_first: bool, highest: f32, lane: u32) -> u32 {
-    // mutant: top_k) => top_k) + 1.0
-    let goal = select(options[sequence].top_p, f32(options[sequence].top_k), by_count);
-    let length = min(atomicLoad(&scratch[scratch_at + CANDIDATES]), LENGTH);
-    var prefix = 0u;
-    for (var level = 0u; level < 3u; level++) {
-        let shift = 16u - 8u * level;
-        if level == 0u && is_first {
-            load_bins(lane);
-        } else {
-            clear_bins(lane);
-            workgroupBarrier();
-            for (var i = lane; i < length; i += WG_SIZE) {
-                let depth = highest - logits[logits_at + candidate(i)];
-                let key = depth_key(depth);
-                // mutant: key >> (shift + 8u) == prefix => key >> shift == prefix
-                // mutant: if key <= limit && (level => if (level
-                if key <= limit && (level == 0u || key >> (shift + 8u) == prefix) {
-                    add_to_bin((key >> shift) & 255u, depth);
-                }
-            }
-        }
-        workgroupBarrier();
-        choose_bin(level, by_count, goal, lane);
-        prefix = (prefix << 8u) | found_bin;
-        workgroupBarrier();
-    }
-    return min(prefix, limit);
-}
-
 fn draw(sequence: u32, highest: f32, lane: u32) -> PartialArgmax {
     var limit = DEEPEST - 1u;
-    if options[sequence].top_k > 0u {
-        limit = cut(sequence, limit, true, true, highest, lane);
+    let has_top_k = options[sequence].top_k > 0u;
+    let is_typical = options[sequence].typical_p < 1.0;
+    if has_top_k {
+        limit = min(limit, cut(sequence, limit, TOP_K, true, highest, lane));
+    }
+    if is_typical {
+        find_mean_depth(limit, highest, lane);
+        typical_limit = cut(sequence, limit, TYPICAL_P, false, highest, lane);
     }
     if options[sequence].top_p < 1.0 {
-        // mutant: false, options[sequence].top_k == 0u, => false, true,
-        limit = cut(sequence, limit, false, options[sequence].top_k == 0u, highest, lane);
+        // mutant: TOP_P, !has_top_k && !is_typical, => TOP_P, true,
+        limit = min(limit, cut(sequence, limit, TOP_P, !has_top_k && !is_typical, highest, lane));
     }
-    // mutant: limit = min(limit, least_key(sequence)); =>
-    limit = min(limit, least_key(sequence));
+    let above = highest - highest_kept(sequence, limit, highest, lane);
+    // mutant: limit = min(limit, least_key(sequence, above)); =>
+    limit = min(limit, least_key(sequence, above));
     let length = min(atomicLoad(&scratch[scratch_at + CANDIDATES]), LENGTH);
     let steps = this_pass.sequences[sequence].steps;
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = lane; i < length; i += WG_SIZE) {
         let index = candidate(i);
         let logit = logits[logits_at + index];
-        // mutant: <= limit && is_allowed(sequence, index) => <= limit
-        if depth_key(highest - logit) <= limit && is_allowed(sequence, index) {
+        // mutant: is_kept(highest - logit, limit) && is_allowed(sequence, index) => is_kept(highest - logit, limit)
+        if is_kept(highest - logit, limit) && is_allowed(sequence, index) {
             best = better(best, drawn(sequence, logit, steps, index));
         }
     }
@@ -103,6 +75,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         shared_sequence = this_pass.row[row_of(group.x)].sequence;
     }
     let sequence = workgroupUniformLoad(&shared_sequence);
+    begin_sequence(sequence);
     var best = best_of(LARGEST_AT, lane);
     workgroupBarrier();
     if options[sequence].temperature > 0.0 {

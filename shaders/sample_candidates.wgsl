@@ -1,4 +1,4 @@
-// With top-k or top-p: the indices of all logits down to the histogram bin in which the first of the two filters ends.
+// With top-k, typical-p or top-p: the indices of all logits down to the histogram bin in which the first of these ends.
 // Without: the best logit of every segment after temperature and noise. Under a mask also the best that it allows,
 // whatever the filters say. One workgroup computes one segment of CHUNK of one output of the pass.
 // Third of the four kernels of sampling.
@@ -58,7 +58,9 @@ fn collect(sequence: u32, group: u32, highest: f32, lane: u32) {
     let top_p = options[sequence].top_p;
     // mutant: select(top_p, top_k, by_count) => top_p
     choose_bin(0u, by_count, select(top_p, top_k, by_count), lane);
-    let last = found_bin;
+    // Typical-p comes before top-p: without top-k it looks at all logits.
+    // mutant: select(BINS, found_bin, by_count || options[sequence].typical_p >= 1.0) => found_bin
+    let last = select(BINS, found_bin, by_count || options[sequence].typical_p >= 1.0);
     let end = min((group + 1u) * CHUNK, LENGTH);
     var count = 0u;
     for (var i = group * CHUNK + lane; i < end; i += WG_SIZE) {
@@ -86,6 +88,7 @@ fn collect(sequence: u32, group: u32, highest: f32, lane: u32) {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     begin_output(group.y);
     let sequence = this_pass.row[this_pass.rows - this_pass.outputs + group.y].sequence;
+    begin_sequence(sequence);
     if options[sequence].temperature == 0.0 {
         return;
     }
@@ -94,8 +97,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if has_filters(sequence) {
         collect(sequence, group.x, highest, lane);
     } else {
-        // mutant: least_key(sequence), => DEEPEST,
-        draw(DRAWN_AT, least_key(sequence), sequence, group.x, highest, lane);
+        // mutant: least_key(sequence, 0.0), => DEEPEST,
+        draw(DRAWN_AT, least_key(sequence, 0.0), sequence, group.x, highest, lane);
     }
     workgroupBarrier();
     // mutant: if is_masked(sequence) { => if false {

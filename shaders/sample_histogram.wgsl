@@ -41,6 +41,7 @@ fn add_bin(bin: u32) {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     begin_output(group.y);
     let sequence = this_pass.row[this_pass.rows - this_pass.outputs + group.y].sequence;
+    begin_sequence(sequence);
     if !has_filters(sequence) || options[sequence].temperature == 0.0 {
         return;
     }

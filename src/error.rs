@@ -33,6 +33,8 @@ pub enum ErrorCode {
     ContextFull,
     /// An option or argument is wrong.
     InvalidArgument,
+    /// A bug of webgguf, of the browser or of the driver.
+    Internal,
     /// The caller's `AbortSignal` fired. Becomes a `DOMException` named `AbortError`.
     Aborted,
 }
@@ -53,6 +55,7 @@ impl ErrorCode {
             Self::UnsupportedArchitecture => "unsupported_architecture",
             Self::ContextFull => "context_full",
             Self::InvalidArgument => "invalid_argument",
+            Self::Internal => "internal",
             Self::Aborted => "aborted",
         }
     }

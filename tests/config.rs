@@ -375,6 +375,10 @@ fn numbers_of_recurrent_layers_are_checked() {
     for kernel in [1, 9] {
         refused(with("lfm2", "shortconv.l_cache", kernel), BadFile, &[&format!("found {kernel}")]);
     }
+    // Converters write sizes of heads that are none.
+    for key in ["attention.key_length", "attention.value_length", "rope.dimension_count"] {
+        assert_eq!(with("mamba2", key, 0).map(|config| config.head_dim), Ok(0), "{key}");
+    }
     for (architecture, start) in [("mamba2", "mamba2.ssm."), ("qwen35", "qwen35.ssm.")] {
         let without_sizes = header(without(&metadata(architecture), start));
         refused(webgguf::model::config(&without_sizes), BadFile, &["layer 0"]);

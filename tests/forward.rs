@@ -529,7 +529,7 @@ async fn forks_go_on_alone() {
 }
 
 async fn save(engine: &mut Engine) -> Vec<u8> {
-    let mut file = engine.save_head("notes".into()).expect("an idle engine");
+    let mut file = engine.save_head("notes".into(), None).await.expect("an idle engine");
     for number in 0.. {
         let Some(part) = engine.read_part(number).await.expect("a working device") else { break };
         file.extend(part);
@@ -537,17 +537,21 @@ async fn save(engine: &mut Engine) -> Vec<u8> {
     file
 }
 
-async fn restore(engine: &Engine, file: &[u8]) -> webgguf::Result<Engine> {
+async fn restore_in(made: &mut Engine, file: &[u8]) -> webgguf::Result<()> {
     let size = file.len() as u64;
-    let [head, tokens] = engine.check_saved(&file[..START], size)?;
+    let [head, _] = made.check_saved(&file[..START], size)?;
     let (head, parts) = file.split_at(head as usize);
-    let mut made = engine.another(false).await?;
-    made.session.make_room(tokens as usize).await?;
-    let (notes, part) = made.restore_head(head, size)?;
+    let (notes, part) = made.restore_head(head, size).await?;
     assert_eq!(notes, "notes");
     for (number, bytes) in parts.chunks(part.max(1) as usize).take_while(|_| part > 0).enumerate() {
-        made.write_part(number as u32, bytes)?;
+        made.write_part(number as u32, bytes).await?;
     }
+    Ok(())
+}
+
+async fn restore(engine: &Engine, file: &[u8]) -> webgguf::Result<Engine> {
+    let mut made = engine.another(false).await?;
+    restore_in(&mut made, file).await?;
     Ok(made)
 }
 

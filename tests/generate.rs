@@ -383,7 +383,16 @@ fn constrained_run(
     grammar: &(impl Constraint + Clone + 'static),
     most: usize,
 ) -> Vec<u32> {
-    engine.start(prompt.to_vec(), options(most), 0.0).expect("a good prompt");
+    run_under(engine, prompt, grammar, options(most))
+}
+
+fn run_under(
+    engine: &mut Engine<InFlight>,
+    prompt: &[u32],
+    grammar: &(impl Constraint + Clone + 'static),
+    options: GenerateOptions,
+) -> Vec<u32> {
+    engine.start(prompt.to_vec(), options, 0.0).expect("a good prompt");
     let grammar = grammar.clone();
     engine.constrain(Box::pin(async move { Ok(Box::new(grammar) as Box<dyn Constraint>) }));
     let mut ids = Vec::new();
@@ -405,6 +414,8 @@ fn tokens_drawn_ahead_of_their_masks_are_those_that_the_masks_leave() {
                 let grammar = Numbers { text: vec![first], vocab, strict, forces, length: 40 };
                 let expected = by_hand(&[first, 2, 3], vocab, grammar.clone());
                 assert_eq!(constrained_run(&mut engine, &[first, 2, 3], &grammar, 100), expected);
+                let with_logprobs = GenerateOptions { logprobs: Some(0), ..options(100) };
+                assert_eq!(run_under(&mut engine, &[first, 2, 3], &grammar, with_logprobs), expected);
                 let cut = constrained_run(&mut engine, &[first, 2, 3], &grammar, 17);
                 assert_eq!(cut, expected[..17], "strict {strict}, forces {forces}, ahead {draws_ahead}");
             }

@@ -167,7 +167,7 @@ fn check_cases(path: &Path, vocabulary: &serde_json::Value) {
         let texts = [&pair[0], &pair[1]].map(|text| text.as_str().expect("a text"));
         let found = tokenizer.encode_pair(texts[0], texts[1]);
         assert_eq!(found.ids, ids(&pair[2]), "{name}: {texts:?}");
-        assert_eq!(Some(found.second as u64), pair[3].as_u64(), "{name}: {texts:?}");
+        assert_eq!(found.second.map(|at| at as u64), pair[3].as_u64(), "{name}: {texts:?}");
         assert_eq!(tokenizer.encode(texts[0], true, false), ids(&pair[4]), "{name}: {texts:?}");
     }
 }
@@ -604,14 +604,14 @@ fn bert_wraps_texts_and_pairs() {
     assert_eq!(tokenizer.encode("", true, false), [2, 3]);
     assert_eq!(tokenizer.encode("axb", false, false), [1]);
     let pair = tokenizer.encode_pair("a", "b [SEP]");
-    assert_eq!((pair.ids, pair.second), (vec![2, 4, 3, 6, 1, 1, 1, 3], 3));
+    assert_eq!((pair.ids, pair.second), (vec![2, 4, 3, 6, 1, 1, 1, 3], Some(3)));
     // Two separators, where the file asks for both.
     let tokenizer = small_words(|metadata| {
         metadata.insert("tokenizer.ggml.add_eos_token", Value::Bool(true));
         metadata.insert("tokenizer.ggml.add_sep_token", Value::Bool(true));
     });
     let pair = tokenizer.encode_pair("a", "b");
-    assert_eq!((pair.ids, pair.second), (vec![2, 4, 3, 3, 6, 3], 4));
+    assert_eq!((pair.ids, pair.second), (vec![2, 4, 3, 3, 6, 3], Some(4)));
     let tokenizer = small_words(|metadata| {
         metadata.insert("tokenizer.ggml.add_eos_token", Value::Bool(true));
         metadata.insert("tokenizer.ggml.add_sep_token", Value::Bool(false));
@@ -626,7 +626,14 @@ fn a_file_may_have_a_prompt_for_pairs() {
         metadata.insert("tokenizer.chat_template.rerank", Value::String(prompt.into()));
     });
     let pair = tokenizer.encode_pair("a", "{query} .");
-    assert_eq!((pair.ids, pair.second), (vec![1, 1, 1, 8, 6, 4, 3], 7));
+    assert_eq!((pair.ids, pair.second), (vec![1, 1, 1, 8, 6, 4, 3], None));
+    // Of a document that is too long the end goes; what follows it in the prompt stays.
+    assert_eq!(tokenizer.encode_pair("a", "b b b b").ids, [6, 6, 6, 6, 6, 4, 3]);
+    assert_eq!(tokenizer.encode_pair_within("a", "b b b b", 7), [6, 6, 6, 6, 6, 4, 3]);
+    assert_eq!(tokenizer.encode_pair_within("a", "b b b b", 5), [6, 6, 6, 4, 3]);
+    assert_eq!(tokenizer.encode_pair_within("a", &"b ".repeat(5000), 5), [6, 6, 6, 4, 3]);
+    assert_eq!(tokenizer.encode_pair_within("a", "b b b b", 3), [6, 4, 3]);
+    assert_eq!(tokenizer.encode_pair_within("a", "b b b b", 2), [6, 4, 3], "the query does not fit");
 }
 
 /// An apostrophe waits for the token behind it; the text is the same however it is cut.

@@ -3,6 +3,7 @@
  */
 import type { ChatRequest } from '../openai/types.js';
 import { schemaGuide } from '../model/schema-guide.js';
+import { SAMPLING } from '../sampling.js';
 import type { Message, Tool } from '../types.js';
 import { messagesOf } from './prompt.js';
 import type { CallOptions, ToolDefinition, Warning } from './types.js';
@@ -21,7 +22,7 @@ export function requestOf(options: CallOptions): { request: ChatRequest; warning
     messages: withGuide(messagesOf(options.prompt), guide),
     max_completion_tokens: options.maxOutputTokens,
     temperature: within('temperature', options.temperature, [0, 2], warnings),
-    top_p: options.topP === 0 ? Number.MIN_VALUE : options.topP,
+    top_p: options.topP === 0 ? SAMPLING.topP.least : options.topP,
     top_k: options.topK,
     presence_penalty: within('presencePenalty', options.presencePenalty, [-2, 2], warnings),
     frequency_penalty: within('frequencyPenalty', options.frequencyPenalty, [-2, 2], warnings),

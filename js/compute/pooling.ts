@@ -184,15 +184,17 @@ export abstract class PoolingOperations extends ActivationOperations {
     const len = shape.reduce((product, length) => product * length);
     const [in_0, in_1] = three(spatial, 1).slice(1) as [number, number];
     const [out_0, out_1] = three(wanted, 1).slice(1) as [number, number];
+    const isLinear = word('upsample', 'mode', mode, UPSAMPLING) !== 'nearest';
+    const hasCorners = flag('upsample', 'alignCorners', alignCorners);
+    const terms = (from: number, to: number): [number, number] =>
+      isLinear && hasCorners ? lowestTerms(from - 1, Math.max(to, 2) - 1) : lowestTerms(from, to);
+    const [step_0, steps_0] = terms(in_0, out_0);
+    const [step_1, steps_1] = terms(in_1, out_1);
     return this.dispatch('upsample', shaders.upsample, {
       inputs: { x },
       shape,
-      params: { len, in_0, in_1, out_0, out_1 },
-      constants: {
-        KIND: kindOf(x),
-        LINEAR: word('upsample', 'mode', mode, UPSAMPLING) !== 'nearest',
-        CORNERS: flag('upsample', 'alignCorners', alignCorners),
-      },
+      params: { len, in_0, in_1, out_0, out_1, step_0, step_1, steps_0, steps_1 },
+      constants: { KIND: kindOf(x), LINEAR: isLinear, CORNERS: hasCorners },
       workgroups: gridOf(len),
     });
   }
@@ -272,4 +274,11 @@ export abstract class PoolingOperations extends ActivationOperations {
       return this.reshape(y, [at(shape, 0), at(shape, 1), ...shape.slice(2).fill(1)]);
     });
   }
+}
+
+/** A fraction without common factors. */
+function lowestTerms(numerator: number, denominator: number): [number, number] {
+  let [divisor, rest] = [denominator, numerator];
+  while (rest > 0) [divisor, rest] = [rest, divisor % rest];
+  return [numerator / divisor, denominator / divisor];
 }

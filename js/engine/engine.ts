@@ -73,8 +73,11 @@ export interface Engine extends TextEngine {
   lane(prompt: Prompt): Promise<Engine>;
   /** Another session on the same weights: with a copy of what this one has read, or empty. */
   another(withCache: boolean): Promise<Engine>;
-  /** What this session has read, as bytes, with notes in their midst. */
-  save(notes: string): Promise<Blob>;
+  /**
+   * What this session has read, as bytes, with notes in their midst. `text`: of engines whose requests run together,
+   * what the one has read that has read most of it.
+   */
+  save(notes: string, text?: Prompt): Promise<Blob>;
   /** Another session on the same weights, with what such bytes hold; and the notes. */
   restore(saved: Blob): Promise<Restored>;
   reset(): Promise<void>;

@@ -145,8 +145,8 @@ export class WorkerEngine implements Engine {
     return new WorkerEngine(this.#connection, await this.#call('another', withCache), this.info);
   }
 
-  save(notes: string): Promise<Blob> {
-    return this.#call('save', notes);
+  save(notes: string, text?: Prompt): Promise<Blob> {
+    return this.#call('save', notes, text);
   }
 
   async restore(saved: Blob): Promise<Restored> {

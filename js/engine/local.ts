@@ -212,12 +212,14 @@ export class LocalEngine implements Engine {
     return new LocalEngine(await this.#kept(() => this.#handle.another(withCache, 0)), this.#recovery);
   }
 
-  async save(notes: string): Promise<Blob> {
+  async save(notes: string, text?: Prompt): Promise<Blob> {
     const type = 'application/octet-stream';
     return this.#kept(async () => {
-      let saved = new Blob([this.#handle.saveHead(notes)], { type });
+      const ids = text === undefined || text instanceof Uint32Array ? text : this.#encode(text);
+      const handle = ids ? this.#laneWith(ids) : this.#handle;
+      let saved = new Blob([await handle.saveHead(notes, ids)], { type });
       for (let number = 0; ; number++) {
-        const part = await this.#handle.readPart(number);
+        const part = await handle.readPart(number);
         if (!part) return saved;
         // A part is in memory until the browser has taken it.
         saved = new Blob([saved, part], { type });
@@ -225,23 +227,27 @@ export class LocalEngine implements Engine {
     });
   }
 
+  /** Where most of `ids` was read. No request may run. */
+  #laneWith(ids: Uint32Array): WasmHandle {
+    const known = this.#lanes.map((lane) => lane.#handle.commonPrefix(ids));
+    return (this.#lanes[known.indexOf(Math.max(...known))] as LocalEngine).#handle;
+  }
+
   async restore(saved: Blob): Promise<Restored> {
-    const { size } = saved;
     return this.#kept(async () => {
-      const [end = 0, tokens = 0] = this.#handle.checkSaved(await bytesOf(saved, 0, SHORTEST_HEAD), size);
-      const head = await bytesOf(saved, 0, end);
-      // What is in a lane is of whoever had it last, so nothing was saved of it.
-      if (this.#lanes.length > 1) return { engine: this, notes: this.#handle.restoreHead(head, size)[0] };
-      const handle = await this.#handle.another(false, tokens);
+      const shares = this.#lanes.length > 1;
+      const [end = 0, tokens = 0] = this.#handle.checkSaved(await bytesOf(saved, 0, SHORTEST_HEAD), saved.size);
+      // No request runs: all lanes are free, and that of the last comes last.
+      const lane = shares ? (this.#free.shift() ?? this) : undefined;
+      const handle = lane ? lane.#handle : await this.#handle.another(false, tokens);
       try {
-        const [notes, part] = handle.restoreHead(head, size);
-        for (let number = 0, from = end; part > 0 && from < size; number++, from += part) {
-          handle.writePart(number, await bytesOf(saved, from, from + part));
-        }
-        return { engine: new LocalEngine(handle, this.#recovery), notes };
+        const notes = await restoreIn(handle, saved, end);
+        return { engine: lane ? this : new LocalEngine(handle, this.#recovery), notes };
       } catch (error) {
-        handle.free();
+        if (!lane) handle.free();
         throw error;
+      } finally {
+        if (lane) lane.#release();
       }
     });
   }
@@ -331,6 +337,16 @@ function loader(
       free: (made) => made.free(),
     });
   };
+}
+
+/** Fills the cache of `handle` with what was saved; its head ends at `end`. Resolves to the notes. */
+async function restoreIn(handle: WasmHandle, saved: Blob, end: number): Promise<string> {
+  const { size } = saved;
+  const [notes, part] = await handle.restoreHead(await bytesOf(saved, 0, end), size);
+  for (let number = 0, from = end; part > 0 && from < size; number++, from += part) {
+    await handle.writePart(number, await bytesOf(saved, from, from + part));
+  }
+  return notes;
 }
 
 async function bytesOf(blob: Blob, from: number, to: number): Promise<Uint8Array> {

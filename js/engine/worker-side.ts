@@ -74,7 +74,7 @@ function engineHandlers(engines: Map<number, Served>, add: (engine: Engine) => n
     cancel: on((engine) => engine.cancel()),
     lane: on(async (engine, [prompt]) => add(await engine.lane(prompt))),
     another: on(async (engine, [withCache]) => add(await engine.another(withCache))),
-    save: on((engine, [notes]) => engine.save(notes)),
+    save: on((engine, [notes, text]) => engine.save(notes, text)),
     restore: on(async (engine, [saved]) => {
       const { engine: made, notes } = await engine.restore(saved);
       return { engine: add(made), notes };

@@ -173,7 +173,11 @@ export class Session {
     return this.#host.inTurn('save', async () => {
       const engine = await this.#open('save');
       const options = { ...this.#options, messages: this.#messages };
-      return engine.save(JSON.stringify({ options, tokens: this.#tokens }));
+      // What others have read in the same caches is none of the session's.
+      const said = this.#messages;
+      const text = said.length > 0 ? this.#conversation('save', said) : new Uint32Array();
+      const notes = JSON.stringify({ options, tokens: this.#tokens });
+      return this.#host.shares ? engine.save(notes, text) : engine.save(notes);
     });
   }
 

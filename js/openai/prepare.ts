@@ -4,6 +4,7 @@
 import { followable } from '../model/schema.js';
 import { invalidArgument } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
+import { type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
 import type { ChatTemplateOptions, GenerateOptions, Grammar, Message, Tool } from '../types.js';
 import { type Family, familyOf, isInThoughts, readerOf, specialOf } from './families.js';
 import type { Tools } from './formats/cursor.js';
@@ -207,16 +208,14 @@ function grammarOf(request: CheckedChat, tools: readonly Tool[]): Grammar | unde
 }
 
 function samplingOf(request: Checked<ChatRequest>): GenerateOptions {
-  const { top_p: topP = 1, top_k: topK = 0, min_p: minP, logprobs, top_logprobs: top = 0 } = request;
+  const { logprobs, top_logprobs: top = 0 } = request;
+  const given = SAMPLING_ROWS.map(([name, { openai }]) => [name, request[openai as keyof OpenAiSamplingOptions]]);
+  const hasFilter = request.top_p !== undefined || request.top_k !== undefined;
   return {
+    temperature: 1,
+    minP: hasFilter ? 0 : 0.05,
+    ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
     maxTokens: request.max_completion_tokens ?? request.max_tokens,
-    temperature: request.temperature ?? 1,
-    topP,
-    topK,
-    minP: minP ?? (request.top_p === undefined && request.top_k === undefined ? 0.05 : 0),
-    repetitionPenalty: request.repetition_penalty,
-    frequencyPenalty: request.frequency_penalty,
-    presencePenalty: request.presence_penalty,
     stop: request.stop,
     ...(logprobs && { logprobs: top }),
     ...(request.logit_bias && { logitBias: request.logit_bias as Record<number, number> }),

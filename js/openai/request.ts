@@ -3,6 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
+import { checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
 import type { Tool } from '../types.js';
 import type { ChatRequest, EmbeddingRequest, ToolChoice } from './types.js';
 
@@ -49,6 +50,10 @@ const FORMAT: Check = (value) => {
   return "{ type: 'text' }, { type: 'json_object' } or { type: 'json_schema', json_schema: { name, schema } }";
 };
 
+const SAMPLING_CHECKS: Record<string, Check> = Object.fromEntries(
+  SAMPLING_ROWS.map(([, row]): [string, Check] => [row.openai, (value) => checkSampling(row, value)]),
+);
+
 const CHAT: Record<keyof ChatRequest, Check> = {
   messages: LIST,
   model: TEXT,
@@ -56,14 +61,8 @@ const CHAT: Record<keyof ChatRequest, Check> = {
   stream_options: OBJECT,
   max_completion_tokens: TOKENS,
   max_tokens: TOKENS,
+  ...(SAMPLING_CHECKS as Record<keyof OpenAiSamplingOptions, Check>),
   temperature: range(0, 2),
-  top_p: range(Number.MIN_VALUE, 1, 'a number above 0 and at most 1'),
-  top_k: integer(0, 2 ** 32 - 1),
-  min_p: range(0, 1),
-  repetition_penalty: range(1e-3, 100),
-  frequency_penalty: range(-2, 2),
-  presence_penalty: range(-2, 2),
-  seed: integer(0, Number.MAX_SAFE_INTEGER),
   stop: STOP,
   n: integer(1, 128),
   logprobs: FLAG,

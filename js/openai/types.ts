@@ -3,10 +3,16 @@
  * code here.
  */
 import type { ErrorCode } from '../errors.js';
+import type { OpenAiSamplingOptions } from '../sampling.js';
 import type { Message, Tool, ToolCall } from '../types.js';
 
-/** A request of `chat.completions.create`. */
-export interface ChatRequest {
+/**
+ * A request of `chat.completions.create`, with the options of the sampler under their names in the OpenAI API.
+ *
+ * `temperature` is 0 to 2 and 1 by default; `min_p` is 0.05 by default, or 0 where `top_p` or `top_k` is given. Of `n`
+ * answers each has a seed one higher than the one before.
+ */
+export interface ChatRequest extends OpenAiSamplingOptions {
   /** The conversation. */
   messages: readonly Message[];
   /** Comes back in the result; the model is the one that was loaded. A fallback has a name of its own. */
@@ -18,22 +24,6 @@ export interface ChatRequest {
   max_completion_tokens?: number | null | undefined;
   /** The same by its old name. */
   max_tokens?: number | null | undefined;
-  /** 0 to 2. Default 1. */
-  temperature?: number | null | undefined;
-  /** Default 1. */
-  top_p?: number | null | undefined;
-  /** Default 0, which keeps all. */
-  top_k?: number | null | undefined;
-  /** Default 0.05, or 0 where `top_p` or `top_k` is given. */
-  min_p?: number | null | undefined;
-  /** Default 1. */
-  repetition_penalty?: number | null | undefined;
-  /** Default 0. */
-  frequency_penalty?: number | null | undefined;
-  /** Default 0. */
-  presence_penalty?: number | null | undefined;
-  /** The answer that follows has a seed one higher where `n` is above 1. Default: another each time. */
-  seed?: number | null | undefined;
   /** Strings that end the answer. */
   stop?: string | readonly string[] | null | undefined;
   /** How many answers, 1 to 128, one after the other. Default 1. */

@@ -53,6 +53,7 @@ function extreme(g: Value, chosen: string, a: Value, b: Value): readonly Value[]
 
 /** b · a^(b − 1) */
 const powerSlope = (a: Value, b: Value): Value => mul(b, make('pow', a, typeof b === 'number' ? b - 1 : sub(b, 1)));
+const powerOf = (a: Value, b: number): Value => (b === 0 ? 0 : powerSlope(a, b));
 
 const LOCAL: Record<string, Local> = {
   copy: (g) => [g],
@@ -81,7 +82,7 @@ const LOCAL: Record<string, Local> = {
   max: (g, _, a, b) => extreme(g, 'greater', a, b),
   // For b = 0 and a = 0 the derivatives 0 · 0^−1 and 0^b · log 0 are 0.
   pow: (g, y, a, b) => [
-    times(g, typeof b === 'number' ? powerSlope(a, b) : make('where', b, powerSlope(a, b), 0)),
+    times(g, typeof b === 'number' ? powerOf(a, b) : make('where', b, powerSlope(a, b), 0)),
     mul(g, make('where', a, mul(y, make('log', a)), 0)),
   ],
   where: (g, _, condition) => [undefined, make('where', condition, g, 0), make('where', condition, 0, g)],

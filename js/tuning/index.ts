@@ -25,6 +25,11 @@ const MOST_AT_ONCE = 64;
 /** What has not been tuned. @internal */
 export const NOT_TUNED: Tuning = { verdict: 'skipped', problems: 0, changed: [], milliseconds: 0 };
 
+interface Measured extends Pick<Tuning, 'problems' | 'changed'> {
+  /** Time was up before all problems had been measured. */
+  readonly isPartial?: boolean;
+}
+
 /** Of one load. @internal */
 export class ModelTuning {
   #report = NOT_TUNED;
@@ -51,8 +56,9 @@ export class ModelTuning {
     const start = performance.now();
     try {
       const known = keptTuning(this.#known(key));
-      const { problems, changed } = known ?? (await this.#measure(model));
-      const verdict = known ? 'remembered' : changed.length > 0 ? 'tuned' : 'table';
+      const { problems, changed, isPartial } = known ?? (await this.#measure(model));
+      const measured = isPartial ? 'partial' : changed.length > 0 ? 'tuned' : 'table';
+      const verdict = known ? 'remembered' : measured;
       this.#report = { verdict, problems, changed, milliseconds: performance.now() - start };
       return linesOf(changed);
     } finally {
@@ -73,12 +79,12 @@ export class ModelTuning {
   /** What was found, once the model is loaded: kernels that a check refused do not run. */
   found({ selfCheck: { verdict } }: ModelInfo): Tuning {
     const isSound = verdict !== 'replaced' && verdict !== 'failed';
-    return isSound || this.#report.verdict !== 'tuned'
+    return isSound || this.#report.changed.length === 0
       ? this.#report
       : { ...this.#report, verdict: 'table', changed: [] };
   }
 
-  async #measure(model: DeviceHandle): Promise<Pick<Tuning, 'problems' | 'changed'>> {
+  async #measure(model: DeviceHandle): Promise<Measured> {
     const clock = clockOf(model.raw());
     const deadline = performance.now() + BUDGET_MS;
     const halves = [false, true].map((many) => ({ many, problems: problemsOf(model.problems(many)) }));
@@ -97,7 +103,7 @@ export class ModelTuning {
         if (await isFasterWhole(model, clock, faster, many)) changed.push(...faster);
       }
       this.#progress('tune', total, total);
-      return { problems: done, changed };
+      return { problems: done, changed, isPartial: done < total };
     } finally {
       clock.free();
     }
@@ -174,7 +180,7 @@ export const linesOf = (changed: readonly TunedChoice[]): string =>
   changed.map(({ problem, to }) => `${problem}=${to}`).join('\n');
 
 /** What was kept, if it is what tuning keeps: the file may hold anything. @internal */
-export function keptTuning(kept: unknown): Pick<Tuning, 'problems' | 'changed'> | undefined {
+export function keptTuning(kept: unknown): Measured | undefined {
   const { problems, changed } = (kept ?? {}) as Partial<Tuning>;
   const isChoice = (of: Partial<TunedChoice> | null): boolean =>
     typeof of?.problem === 'string' &&

@@ -4,6 +4,7 @@
  */
 import type { ChatTemplate } from '../templates/types.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
+import type { SamplingOptions } from '../sampling.js';
 import type { Evaluation, GenerationResult, Inspection, ModelInfo, Piece, WasmInput } from '../types.js';
 
 /** One part of a file, pulled piece by piece in file order. */
@@ -37,16 +38,8 @@ export interface WasmLoadOptions {
   tune?: (model: DeviceHandle, key: string) => Promise<string>;
 }
 
-export interface WasmGenerateOptions {
+export interface WasmGenerateOptions extends SamplingOptions {
   maxTokens?: number;
-  temperature?: number;
-  topK?: number;
-  topP?: number;
-  minP?: number;
-  repetitionPenalty?: number;
-  frequencyPenalty?: number;
-  presencePenalty?: number;
-  seed?: number;
   stop?: string[];
   ignoreEos?: boolean;
   showSpecial?: readonly string[];
@@ -123,19 +116,22 @@ export class WasmModel {
    * is used up. A generation that is on goes on with the next `next`.
    */
   recover(fresh: WasmModel): Promise<void>;
-  /** The head of what the session is saved as: all but its caches, and `notes`. No generation may be on. */
-  saveHead(notes: string): Uint8Array<ArrayBuffer>;
+  /**
+   * The head of what the session is saved as: all but its caches, and `notes`. No generation may be on. `text`: token
+   * ids, where the caches may hold another text; what they have of these is saved, if it is half of them at least.
+   */
+  saveHead(notes: string, text?: Uint32Array): Promise<Uint8Array<ArrayBuffer>>;
   /** After `saveHead`, before anything else: a part of the caches, which follow it; `undefined` after the last. */
   readPart(number: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
   /** Given the first 64 bytes of a saved session of `size` bytes: bytes of its head, and tokens in its caches. */
   checkSaved(start: Uint8Array, size: number): Uint32Array;
   /**
-   * Of a session that is empty and has room for the tokens: it goes on with what the head says. Returns the notes, and
-   * how many bytes each part has but the last, which may have fewer: `writePart` is to get all of them next. 0 where
-   * the caches are none of this session's, which stays empty.
+   * The session goes on with what the head says. Returns the notes, and how many bytes each part has but the last,
+   * which may have fewer: `writePart` is to get all of them next. 0 where the caches are none of this session's, which
+   * stays as it was. After an error it is empty.
    */
-  restoreHead(head: Uint8Array, size: number): [notes: string, part: number];
-  writePart(number: number, part: Uint8Array): void;
+  restoreHead(head: Uint8Array, size: number): Promise<[notes: string, part: number]>;
+  writePart(number: number, part: Uint8Array): Promise<void>;
   /** How many of these ids are cached, from the first on; nothing may be running. */
   commonPrefix(ids: Uint32Array): number;
   reset(): void;

@@ -2,8 +2,9 @@
 // declares LENGTH, SEGMENTS and WG_SIZE = 256, binds `scratch`, `options` (by sequence) and `logits` (by output), and
 // calls `begin_output` first.
 //
-// A logit's distance from the largest is its depth, and its key the depth in units of 2^-19, in 24 bits; a logit deeper
-// than 32 is never drawn. The histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed
+// A logit's distance from the largest is its depth, and its key the depth in units of 2^-19, in 24 bits; above a
+// temperature of 1 the units grow with it. So a logit whose odds against the largest are below e^-32 is never drawn. The
+// histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed
 // point: atomics have no floats, and 32 bits would lose a long flat tail.
 const COUNTS_AT = 0u;       // [BINS]
 const LOW_AT = 256u;        // [BINS] sums, low words
@@ -20,6 +21,7 @@ const DEEPEST = 0xffffffu;
 
 var<private> logits_at: u32;  // where those of the output begin
 var<private> scratch_at: u32;
+var<private> units: f32;      // of a key in a depth of 1
 
 fn begin_output(output: u32) {
     // mutant (penalties): output * LENGTH => 0u
@@ -28,27 +30,18 @@ fn begin_output(output: u32) {
     scratch_at = output * SCRATCH_WORDS;
 }
 
+fn begin_sequence(sequence: u32) {
+    // mutant (sample, sample_candidates): max(1.0, options[sequence].temperature) => 1.0
+    units = 524288.0 / max(1.0, options[sequence].temperature);
+}
+
 fn depth_key(depth: f32) -> u32 {
-    // mutant (sample_histogram): if depth < 32.0 { => if depth < 16.0 {
-    if depth < 32.0 {
-        return u32(depth * 524288.0);
+    let key = depth * units;
+    // mutant (sample_histogram): if key < 16777216.0 { => if key < 8388608.0 {
+    if key < 16777216.0 {
+        return u32(key);
     }
     return DEEPEST;
-}
-
-// The largest key that min-p keeps, and that can be drawn at all.
-fn least_key(sequence: u32) -> u32 {
-    if options[sequence].min_p > 0.0 {
-        // mutant (sample, sample_candidates): -log(options[sequence].min_p) => options[sequence].min_p
-        return min(DEEPEST - 1u, depth_key(-log(options[sequence].min_p)));
-    }
-    return DEEPEST - 1u;
-}
-
-// Whether the histogram is needed: without top-k and top-p a logit is kept or not whatever the others are.
-fn has_filters(sequence: u32) -> bool {
-    // mutant (sample, sample_candidates, sample_histogram): 0u || options[sequence].top_p < 1.0 => 0u
-    return options[sequence].top_k > 0u || options[sequence].top_p < 1.0;
 }
 
 // The best of the partial argmaxes from word `at` on.
@@ -69,7 +62,7 @@ fn keep_best(at: u32, segment: u32, best: PartialArgmax) {
     atomicStore(&scratch[word + 1u], best.index);
 }
 
-// A number in (0, 1) for this step and index: pcg4d (Jarzynski and Olano 2020), the twin of src/sampler.rs.
+// A number in (0, 1) for this step and index: pcg4d (Jarzynski and Olano 2020), the twin of src/sampler.
 fn uniform_noise(sequence: u32, step: u32, index: u32) -> f32 {
     let seed = vec2<u32>(options[sequence].seed_low, options[sequence].seed_high);
     // mutant (sample, sample_candidates): seed.x, seed.y => seed.x, seed.x
@@ -82,7 +75,7 @@ fn uniform_noise(sequence: u32, step: u32, index: u32) -> f32 {
 }
 
 // Gumbel noise, -log(-log(u)) for u = 1 - rest. WGSL lets log be off by 2^-21 near 1, where -log(u) may be less than
-// that: there it is a series, as in src/sampler.rs.
+// that: there it is a series, as in src/sampler.
 fn gumbel(rest: f32) -> f32 {
     let z = rest / (2.0 - rest);
     let s = z * z;

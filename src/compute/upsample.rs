@@ -20,6 +20,14 @@ params! {
         pub out_0: u32,
         /// Columns of y.
         pub out_1: u32,
+        /// A step of one row of y is step / steps rows of x, in lowest terms.
+        pub step_0: u32,
+        /// The same for columns.
+        pub step_1: u32,
+        /// See `step_0`.
+        pub steps_0: u32,
+        /// See `step_1`.
+        pub steps_1: u32,
     }
 }
 
@@ -50,6 +58,10 @@ pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
         }
     }
     cases.push(case(caps, random, Mode::Nearest, Stored::F32, 3, [[8, 16], [16, 64]]));
+    // Products of places and lengths are above 2^32.
+    for mode in [Mode::Nearest, Mode::Linear, Mode::Corners] {
+        cases.push(case(caps, random, mode, Stored::F32, 1, [[1, 70_000], [1, 70_001]]));
+    }
     cases
 }
 
@@ -70,9 +82,22 @@ fn case(caps: &Caps, random: &mut Random, mode: Mode, stored: Stored, rows: u32,
         shape: &[rows, of_y[0], of_y[1]],
         grid: grid_of(len),
     };
-    let params = Params { len, in_0: of_x[0], in_1: of_x[1], out_0: of_y[0], out_1: of_y[1] };
+    let [(step_0, steps_0), (step_1, steps_1)] = [0, 1].map(|axis| match mode {
+        Mode::Corners => lowest_terms(of_x[axis] - 1, of_y[axis].max(2) - 1),
+        _ => lowest_terms(of_x[axis], of_y[axis]),
+    });
+    let [[in_0, in_1], [out_0, out_1]] = sizes;
+    let params = Params { len, in_0, in_1, out_0, out_1, step_0, step_1, steps_0, steps_1 };
     let expected: Vec<f64> = (0..len).map(|i| element(&x.values, mode, sizes, i)).collect();
     run.case(bench, format!("{mode:?} {rows} × {of_x:?} to {of_y:?}"), &params, &expected)
+}
+
+fn lowest_terms(a: u32, b: u32) -> (u32, u32) {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (a / divisor, b / divisor)
 }
 
 /// Element `i` of y.
@@ -81,7 +106,10 @@ fn element(x: &[f64], mode: Mode, [of_x, of_y]: [[u32; 2]; 2], i: u32) -> f64 {
     let image = (i / of_y[1] / of_y[0] * of_x[0] * of_x[1]) as usize;
     let value = |place: [u32; 2]| x[image + (place[0] * of_x[1] + place[1]) as usize];
     if mode == Mode::Nearest {
-        return value([0, 1].map(|axis| at[axis] * of_x[axis] / of_y[axis]));
+        return value([0, 1].map(|axis| {
+            let [at, of_x, of_y] = [at[axis], of_x[axis], of_y[axis]].map(u64::from);
+            (at * of_x / of_y) as u32
+        }));
     }
     let places = [0, 1].map(|axis| {
         let [at, of_x, of_y] = [at[axis], of_x[axis], of_y[axis]].map(f64::from);

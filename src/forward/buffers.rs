@@ -5,7 +5,6 @@ use super::activations::{self, AllPlaces};
 use super::experts::ExpertScratch;
 use super::growth::START_CONTEXT;
 use super::plan::Plan;
-use super::weights::Weights;
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
 use crate::kernels::kv_type::KvType;
@@ -104,13 +103,6 @@ impl Room {
     pub fn for_requests(self, count: usize) -> Self {
         let count = count.clamp(1, MAX_SEQUENCES.min(MAX_COLUMNS as usize));
         Self { sequences: count, rows: count, ..self }
-    }
-
-    /// The same for one request where the model's cannot run together: recurrent states are copied for all sequences
-    /// at once, and rows on the host are fetched for one.
-    pub fn as_far_as_runs(self, program: &Program, weights: &Weights) -> Self {
-        let is_alone = !program.states().is_empty() || weights.row_cache.is_some();
-        if is_alone { self.for_requests(1) } else { self }
     }
 
     /// The same with the whole context at once.

@@ -28,7 +28,7 @@ impl ScanSpec {
 
 impl DeltaSpec {
     /// As kernels take it.
-    pub(super) fn heads(&self) -> DeltaHeads {
+    pub(crate) fn heads(&self) -> DeltaHeads {
         let [k_heads, v_heads, head_dim] = [self.k_heads, self.v_heads, self.head_dim].map(|count| count as u32);
         DeltaHeads { k_heads, v_heads, head_dim, tiled: self.tiled }
     }

@@ -10,7 +10,11 @@ use crate::digest;
 use crate::error::{Error, Result};
 
 /// Headers larger than this many bytes are refused. The largest known ones are below 20 MB.
-pub const HEADER_CAP: u64 = 1 << 30;
+pub const HEADER_CAP: u64 = 128 << 20;
+/// Files with more key-value pairs are refused. Known ones have some dozens.
+const MOST_PAIRS: u64 = 65_536;
+/// Files with more tensors are refused. Known ones have some thousands.
+const MOST_TENSORS: u64 = 262_144;
 
 /// Magic, version, tensor count and pair count.
 const PREAMBLE_BYTES: u64 = 24;
@@ -271,6 +275,13 @@ impl HeaderReader {
                 self.tensor_count, self.pairs
             ))
             .into());
+        }
+        for (what, count, most) in
+            [("metadata pairs", self.pairs, MOST_PAIRS), ("tensors", self.tensor_count, MOST_TENSORS)]
+        {
+            if count > most {
+                return Err(Error::bad_file(format!("file has {count} {what}, expected at most {most}")).into());
+            }
         }
         self.choose_stage();
         Ok(())

@@ -32,6 +32,8 @@ pub struct AdapterFacts {
 struct Reports {
     /// The first error, until a check returns it.
     first: Option<Error>,
+    /// The first error of what tensors did, and of shaders that a page gave: none of a model's business.
+    of_tensors: Option<Error>,
     /// Why the device was lost; every later check repeats it.
     lost: Option<Error>,
 }
@@ -113,13 +115,36 @@ impl Device {
         first.or(reports.lost.clone()).map_or(Ok(()), Err)
     }
 
+    /// Runs work of tensors. What WebGPU says of it is kept for [`Device::check_tensors`]: a model on the same device goes
+    /// on.
+    pub(super) fn for_tensors<T>(&self, work: impl FnOnce() -> T) -> T {
+        let validation = self.raw.push_error_scope(wgpu::ErrorFilter::Validation);
+        let memory = self.raw.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let value = work();
+        let (memory, validation) = (memory.pop(), validation.pop());
+        let errors = self.errors.clone();
+        platform::run(async move {
+            let error = memory.await.or(validation.await);
+            if let (Some(error), Ok(mut reports)) = (error, errors.lock()) {
+                reports.of_tensors.get_or_insert(reported(&error));
+            }
+        });
+        value
+    }
+
+    /// Fails with the first error of work of tensors since the last call.
+    pub(super) fn check_tensors(&self) -> Result<()> {
+        let Ok(mut reports) = self.errors.lock() else { return Ok(()) };
+        reports.of_tensors.take().map_or(Ok(()), Err)
+    }
+
     /// Reports what is wrong with a shader that a page gave, and forgets it, so that each use of it says so.
     pub(super) fn blame_page(&self, error: impl Future<Output = Option<wgpu::Error>> + 'static, kernel: &Kernel) {
         let (errors, pipelines) = (self.errors.clone(), self.pipelines.clone());
         let (key, label) = (kernel.key(), kernel.spec.kernel_name);
         platform::run(async move {
             let (Some(error), Ok(mut reports)) = (error.await, errors.lock()) else { return };
-            reports.first = Some(Error::invalid_argument(format!("shader '{label}': {error}")));
+            reports.of_tensors = Some(Error::invalid_argument(format!("shader '{label}': {error}")));
             pipelines.borrow_mut().remove(&key);
         });
     }
@@ -174,16 +199,21 @@ impl Device {
     }
 }
 
+/// An error of a device that is not lost.
+fn reported(error: &wgpu::Error) -> Error {
+    let code = match error {
+        wgpu::Error::OutOfMemory { .. } => ErrorCode::OutOfMemory,
+        _ => ErrorCode::Internal,
+    };
+    Error::new(code, format!("the GPU reported: {error}"))
+}
+
 fn listen(device: &wgpu::Device) -> Mailbox {
     let errors = Mailbox::default();
     let mailbox = errors.clone();
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-        let code = match &error {
-            wgpu::Error::OutOfMemory { .. } => ErrorCode::OutOfMemory,
-            _ => ErrorCode::DeviceLost,
-        };
         if let Ok(mut reports) = mailbox.lock() {
-            reports.first.get_or_insert(Error::new(code, format!("the GPU reported: {error}")));
+            reports.first.get_or_insert(reported(&error));
         }
     }));
     let mailbox = errors.clone();

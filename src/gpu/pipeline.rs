@@ -78,7 +78,7 @@ impl Device {
     /// compiler's lines and the source around the first of them.
     ///
     /// # Errors
-    /// `device_lost` naming the variant: a shader that a browser refuses is a bug of webgguf or of the driver.
+    /// `internal` naming the variant: a shader that a browser refuses is a bug of webgguf or of the driver.
     pub async fn check_pipelines(&self) -> Result<()> {
         let pipelines: Vec<Rc<Pipeline>> = self.pipelines.borrow().values().cloned().collect();
         for pipeline in pipelines {
@@ -123,7 +123,7 @@ impl Pipeline {
         };
         let line = message.location.map_or(0, |at| at.line_number as usize);
         let text = format!("{}: {}\n{}", self.kernel.key(), message.message, around(&device.wgsl(&self.kernel), line));
-        Err(Error::new(ErrorCode::DeviceLost, text))
+        Err(Error::new(ErrorCode::Internal, text))
     }
 }
 

@@ -80,13 +80,16 @@ impl Ring {
 
     /// As [`Ring::next`], but `None` where the oldest read is not there yet.
     pub fn next_if_ready(&mut self, device: &Device) -> Result<Option<Vec<u8>>> {
-        let Some((buffer, mapped)) = self.flying.front_mut() else { return Ok(None) };
-        let Some(outcome) = mapped.try_recv().map_err(|e| lost(e.to_string()))? else { return Ok(None) };
-        device.check()?;
-        outcome.map_err(|e| lost(e.to_string()))?;
-        let bytes = copy_out(buffer)?;
-        self.free.extend(self.flying.pop_front().map(|(buffer, _)| buffer));
-        Ok(Some(bytes))
+        let Some((_, mapped)) = self.flying.front_mut() else { return Ok(None) };
+        let outcome = match mapped.try_recv() {
+            Ok(None) => return Ok(None),
+            Ok(Some(outcome)) => outcome.map_err(|e| lost(e.to_string())),
+            Err(dropped) => Err(lost(dropped.to_string())),
+        };
+        let Some((buffer, _)) = self.flying.pop_front() else { return Ok(None) };
+        let bytes = copy_out(device, &buffer, outcome);
+        self.free.push(buffer);
+        bytes.map(Some)
     }
 }
 
@@ -94,10 +97,16 @@ fn lost(what: String) -> Error {
     Error::new(ErrorCode::DeviceLost, format!("the GPU answered no read: {what}"))
 }
 
-fn copy_out(buffer: &wgpu::Buffer) -> Result<Vec<u8>> {
-    let bytes = buffer.get_mapped_range(..).map_err(|e| lost(e.to_string()))?.to_vec();
-    buffer.unmap();
-    Ok(bytes)
+/// The bytes of a buffer whose mapping ended so. It is not mapped afterwards, whatever went wrong: the next submit that
+/// copies to it would be refused.
+fn copy_out(device: &Device, buffer: &wgpu::Buffer, mapped: Result<()>) -> Result<Vec<u8>> {
+    let is_mapped = mapped.is_ok();
+    let range = || buffer.get_mapped_range(..).map_err(|e| lost(e.to_string()));
+    let bytes = device.check().and(mapped).and_then(|()| Ok(range()?.to_vec()));
+    if is_mapped {
+        buffer.unmap();
+    }
+    bytes
 }
 
 fn map(buffer: &wgpu::Buffer) -> Mapped {
@@ -108,10 +117,11 @@ fn map(buffer: &wgpu::Buffer) -> Mapped {
 
 async fn take(device: &Device, buffer: &wgpu::Buffer, mapped: Mapped) -> Result<Vec<u8>> {
     platform::respond(&device.raw);
-    let outcome = mapped.await;
-    device.check()?;
-    outcome.map_err(|e| lost(e.to_string()))?.map_err(|e| lost(e.to_string()))?;
-    copy_out(buffer)
+    let outcome = match mapped.await {
+        Ok(outcome) => outcome.map_err(|e| lost(e.to_string())),
+        Err(dropped) => Err(lost(dropped.to_string())),
+    };
+    copy_out(device, buffer, outcome)
 }
 
 impl Device {

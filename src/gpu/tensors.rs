@@ -109,12 +109,15 @@ impl TensorGpu {
         let bytes = tensor.dtype.bytes(&tensor.shape);
         async move {
             let found = device.read(&buffer, 0, bytes).await;
-            if found.is_err() {
-                // Of a buffer that was not made, or a shader that did not compile, WebGPU says more: what uses it is
-                // invalid, too. All of that comes before this, and is none of the next read's.
+            // What tensors did wrong is known by now. Of a buffer that was not made, or a shader that did not compile,
+            // WebGPU says more: what uses it is invalid, too.
+            let caused = device.check_tensors();
+            if found.is_err() || caused.is_err() {
+                // All of that comes before this, and is none of the next read's.
                 let _ = device.finish().await;
+                let _ = device.check_tensors();
             }
-            found
+            caused.and(found)
         }
     }
 
@@ -128,12 +131,15 @@ impl TensorGpu {
         if self.steps.is_empty() {
             return;
         }
-        self.device.queue.write_buffer(&self.uniform, 0, &self.params);
-        let mut encoder = self.device.raw.create_command_encoder(&Default::default());
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        self.steps.drain(..).for_each(|step| step.encode(&mut pass, 1));
-        drop(pass);
-        self.device.queue.submit([encoder.finish()]);
+        let Self { device, steps, uniform, params, .. } = self;
+        device.for_tensors(|| {
+            device.queue.write_buffer(uniform, 0, params);
+            let mut encoder = device.raw.create_command_encoder(&Default::default());
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            steps.drain(..).for_each(|step| step.encode(&mut pass, 1));
+            drop(pass);
+            device.queue.submit([encoder.finish()]);
+        });
         self.params.clear();
     }
 
@@ -141,7 +147,7 @@ impl TensorGpu {
         let size = made.bytes.next_multiple_of(256);
         let buffer = match self.pool.take(size) {
             Some(buffer) => buffer,
-            None => self.device.storage_buffer("tensor", size)?.into(),
+            None => self.device.for_tensors(|| self.device.storage_buffer("tensor", size))?.into(),
         };
         self.buffers.insert(made.buffer, buffer);
         if let Some(contents) = &made.contents {

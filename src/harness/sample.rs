@@ -26,6 +26,12 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
             "all filters",
             SamplingOptions { top_k: 64, top_p: 0.8, min_p: 0.02, temperature: 1.2, seed: 1 << 40, ..warm },
         ),
+        ("typical-p 0.3", SamplingOptions { typical_p: 0.3, temperature: 2.0, ..warm }),
+        ("typical-p 0.9 with top-p", SamplingOptions { typical_p: 0.9, top_p: 0.7, temperature: 3.0, ..warm }),
+        (
+            "typical-p with all filters",
+            SamplingOptions { typical_p: 0.2, top_k: 50, top_p: 0.9, min_p: 0.5, temperature: 5.0, ..warm },
+        ),
         ("top-k and top-p", SamplingOptions { top_k: 40, top_p: 0.3, temperature: 5.0, ..warm }),
         ("top-k and min-p", SamplingOptions { top_k: 40, min_p: 0.8, temperature: 5.0, ..warm }),
         (
@@ -42,6 +48,7 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
         }
     }
     cases.extend((0..12).map(last_of_top_k_case));
+    cases.extend((0..8).flat_map(|step| [1.0, 0.999].map(|top_p| hot_case(step, top_p))));
     cases.extend([16.4, 16.9].map(topmost_noise_case));
     cases.push(several_greedy_case(random));
     cases.extend([false, true].map(|counts| several_drawn_case(random, counts)));
@@ -305,6 +312,14 @@ fn last_of_top_k_case(step: u32) -> Case {
     (logits[5], logits[900], logits[500]) = (0.0, -0.2, -0.21);
     let options = SamplingOptions { top_k: 2, temperature: 1.0, seed: 7, ..Default::default() };
     drawn_case(&logits, "the last of top-k", options, step)
+}
+
+/// Logits 40 below the largest at a temperature at which most of the tokens drawn are among them.
+fn hot_case(step: u32, top_p: f32) -> Case {
+    let mut logits = vec![-40.0; 1000];
+    logits[..30].fill(0.0);
+    let options = SamplingOptions { temperature: 30.0, top_p, seed: 3, ..Default::default() };
+    drawn_case(&logits, &format!("40 below the largest, top-p {top_p}"), options, step)
 }
 
 /// The largest noise there is, 16.64, of seed 7 at step 10 for id 102169, against a logit that with its own noise is

@@ -75,6 +75,15 @@ pub fn mask_words(length: u32) -> usize {
     1 + length.div_ceil(32) as usize
 }
 
+/// The words of a sequence's mask that are to be written; `None` allows all ids.
+pub fn words_of_mask(mask: Option<&[u32]>, vocab: u32) -> Vec<u32> {
+    let most = mask_words(vocab) - 1;
+    match mask {
+        Some(mask) => [1].into_iter().chain(mask.iter().copied().chain(std::iter::repeat(0)).take(most)).collect(),
+        None => vec![0],
+    }
+}
+
 /// [`SamplingOptions`] as the shaders read them; mirrors `shaders/shared/sample_options.wgsl`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
@@ -89,7 +98,8 @@ pub struct Options {
     top_k: u32,
     seed_low: u32,
     seed_high: u32,
-    pad: [u32; 3],
+    typical_p: f32,
+    pad: [u32; 2],
 }
 
 impl From<&SamplingOptions> for Options {
@@ -104,7 +114,8 @@ impl From<&SamplingOptions> for Options {
             top_k: o.top_k,
             seed_low: o.seed as u32,
             seed_high: (o.seed >> 32) as u32,
-            pad: [0; 3],
+            typical_p: o.typical_p,
+            pad: [0; 2],
         }
     }
 }

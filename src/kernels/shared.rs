@@ -107,6 +107,7 @@ files![
     "rotations_computed",
     "rotations_table",
     "sample_bins",
+    "sample_filters",
     "sample_options",
     "sample_scratch",
     "sequence_rows",

@@ -96,9 +96,9 @@ impl DeltaSpec {
         self.v_heads * self.head_dim
     }
 
-    /// Values of the states of a sequence: a square for each head of v, with room for columns of whole vectors.
+    /// Values of the states of a sequence: a square for each head of v, in columns of whole vectors.
     pub fn state_len(&self) -> usize {
-        self.value_width() * self.head_dim.next_multiple_of(32)
+        self.value_width() * self.heads().padded() as usize
     }
 
     pub(super) fn check(&self) -> Result<()> {

@@ -104,9 +104,7 @@ impl<'a> GpuModelBuilder<'a> {
             self_check: SelfCheck::default(),
         };
         let run = match model.program.output {
-            Output::Logits => {
-                RunPlan::Session(SessionPlan::new(&model, room.as_far_as_runs(&model.program, &model.weights))?)
-            }
+            Output::Logits => RunPlan::Session(SessionPlan::new(&model, room)?),
             _ => RunPlan::Batches(BatchPlan::new(&model, room.context)?),
         };
         let mut run_table = model.table.clone();

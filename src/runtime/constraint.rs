@@ -256,6 +256,7 @@ impl<S: Session> Engine<S> {
         let masked_since = guide.masked_since.take();
         // The pass that gave this token has read all before it.
         let known = run.prompt.len() + run.ids.len();
+        let was_forced = !guide.forced.is_empty();
         let allowed = match guide.forced.front() {
             Some(&forced) => forced == token.id && guide.forced.pop_front().is_some(),
             None => guide.allows(token.id, masked_since.is_some())?,
@@ -266,8 +267,10 @@ impl<S: Session> Engine<S> {
         }
         if !allowed {
             guide.restart = true;
-            // Forced tokens follow what is read; another token is drawn from the logits of the last, read once more.
-            self.cache_up_to(run, if guide.forced.is_empty() { known - 1 } else { known });
+            // Forced tokens follow what is read, unless each is drawn for its log-probability; another token is drawn from
+            // the logits of the last, read once more.
+            let is_drawn = guide.forced.is_empty() || run.logprobs.is_some();
+            self.cache_up_to(run, if is_drawn { known - 1 } else { known });
             return if masked_since.is_some() { Err(inconsistent(token.id)) } else { Ok(()) };
         }
         self.cache_up_to(run, known);
@@ -279,6 +282,8 @@ impl<S: Session> Engine<S> {
         if run.reason.is_none() && guide.forced.is_empty() {
             match guide.constraint.is_stopped() {
                 true => run.end(FinishReason::Stop, piece),
+                // What follows a forced token was forced with it.
+                false if was_forced => {}
                 false => guide.forced.extend(guide.constraint.commit_forced()?),
             }
         }

@@ -107,26 +107,16 @@ impl EmbedEngine {
         let mut ids = self.tokenizer.encode(text, true, true);
         let most = self.embedder.context_length();
         if truncate && ids.len() > most {
-            self.cut(&mut ids, most);
+            self.tokenizer.cut(&mut ids, most);
         }
         ids
     }
 
     /// The ids of a query and a document. With `truncate` the end of a document that does not fit is left out.
     pub fn encode_pair(&self, query: &str, document: &str, truncate: bool) -> Vec<u32> {
-        let pair = self.tokenizer.encode_pair(query, document);
-        let (mut ids, most) = (pair.ids, self.embedder.context_length());
-        if truncate && ids.len() > most && pair.second < most {
-            self.cut(&mut ids, most);
-        }
-        ids
-    }
-
-    fn cut(&self, ids: &mut Vec<u32>, most: usize) {
-        let last = ids.last().copied().filter(|&id| self.tokenizer.is_special(id));
-        ids.truncate(most);
-        if let (Some(end), Some(last)) = (ids.last_mut(), last) {
-            *end = last;
+        match truncate {
+            true => self.tokenizer.encode_pair_within(query, document, self.embedder.context_length()),
+            false => self.tokenizer.encode_pair(query, document).ids,
         }
     }
 

@@ -5,10 +5,8 @@ use std::rc::Rc;
 
 use super::gpu_model::{BatchPlan, GpuModel};
 use super::pace::MIN_TOKENS;
-use super::pass::batches;
-use super::queue::{Queue, Work};
-use crate::gpu::{BufferTable, CommandList, Copy, Part};
-use crate::kernels::pass::Pass;
+use super::queue::Queue;
+use crate::gpu::{BufferTable, CommandList};
 use crate::kernels::spec::{MAX_WORKGROUPS, Slice};
 use crate::model::ModelConfig;
 use crate::{Error, ErrorCode, Result};
@@ -38,18 +36,18 @@ pub(super) fn batch_rows(widest: usize, max_binding: u64, context: usize) -> Res
 
 /// A model on the GPU that gives something for each input as a whole.
 pub struct GpuEmbedder {
-    model: Rc<GpuModel>,
+    pub(super) model: Rc<GpuModel>,
     /// The model's buffers and its own.
-    table: BufferTable,
-    plan: BatchPlan,
+    pub(super) table: BufferTable,
+    pub(super) plan: BatchPlan,
     lists: Vec<Lists>,
 }
 
 /// The lists of [`BatchLists`](crate::forward::BatchLists), ready to run.
-struct Lists {
+pub(super) struct Lists {
     most: usize,
-    rows: CommandList,
-    inputs: CommandList,
+    pub rows: CommandList,
+    pub inputs: CommandList,
 }
 
 impl GpuEmbedder {
@@ -99,13 +97,13 @@ impl GpuEmbedder {
     }
 
     /// The lists for a batch of so many rows.
-    fn lists_for(&self, rows: usize) -> &Lists {
+    pub(super) fn lists_for(&self, rows: usize) -> &Lists {
         let fitting = self.lists.iter().find(|lists| rows <= lists.most);
         fitting.unwrap_or(&self.lists[self.lists.len() - 1])
     }
 
     /// Values that the model gives for each input.
-    fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         self.model.program.width(self.model.program.output_activation())
     }
 
@@ -121,24 +119,8 @@ impl GpuEmbedder {
         for group in inputs.chunks(at_once) {
             let device = self.model.device.clone();
             let results = device.storage_buffer("results", group.len() as u64 * bytes)?;
-            let mut queue = Queue::new(&self.model);
-            let mut done = 0;
-            for batch in batches(group, self.plan.buffers.chunk) {
-                let rows = self.write_batch(batch);
-                let lists = self.lists_for(rows);
-                let work = Work { layers: &lists.rows, then: &[], tokens: rows, copy: None };
-                if !queue.run(work, stop).await || stop.get() {
-                    return Ok(None);
-                }
-                let copy = Copy {
-                    source: self.table.get(self.plan.pooled.buffer),
-                    source_offset: self.plan.pooled.offset,
-                    target: &results,
-                    offset: done * bytes,
-                    bytes: batch.len() as u64 * bytes,
-                };
-                device.submit([Part::from(&lists.inputs)], batch.len() as u32, Some(&copy));
-                done += batch.len() as u64;
+            if !self.run(group, &results, stop).await {
+                return Ok(None);
             }
             let values = device.read(&results, 0, group.len() as u64 * bytes).await?;
             found.extend(bytemuck::pod_collect_to_vec::<u8, f32>(&values));
@@ -149,32 +131,11 @@ impl GpuEmbedder {
     /// Measures how long a batch takes, so that long ones are cut into several submits.
     pub(super) async fn measure_pace(&self) -> Result<()> {
         let tokens = MIN_TOKENS.min(self.plan.context);
-        let list = &self.lists_for(tokens).rows;
-        let layer = list.len().div_ceil(self.model.config.layers.max(1));
-        self.write_batch(&[&vec![0; tokens]]);
-        for part in [0..layer, 0..list.len()] {
-            if self.model.pace.parts(tokens, list.len()) > 1 {
-                break;
-            }
-            self.model.pace.forget();
-            let mut queue = Queue::new(&self.model);
-            queue.submit_layers(list, part, tokens);
-            queue.finish().await;
-        }
-        self.model.device.check()
+        self.begin_batch(&[&vec![0; tokens]]);
+        Queue::measure(&self.model, &self.lists_for(tokens).rows, tokens).await
     }
 
-    /// Writes which tokens the next batch is over; returns how many.
-    fn write_batch(&self, batch: &[&[u32]]) -> usize {
-        let pass = Pass::batch(batch);
-        self.write(self.plan.buffers.pass, &pass.bytes());
-        self.write(self.plan.buffers.inputs.spans, bytemuck::cast_slice(&Pass::spans(batch)));
-        let of_inputs = Pass::chunk(0, 0, &vec![0; batch.len()]);
-        self.write(self.plan.buffers.inputs.pass, &of_inputs.bytes());
-        pass.rows.len()
-    }
-
-    fn write(&self, slice: Slice, bytes: &[u8]) {
+    pub(super) fn write(&self, slice: Slice, bytes: &[u8]) {
         self.model.device.write(self.table.get(slice.buffer), slice.offset, bytes);
     }
 }

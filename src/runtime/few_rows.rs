@@ -16,7 +16,7 @@ impl GpuSession {
     /// # Errors
     /// Those of the device.
     pub async fn read_sequence(&mut self, sequence: u32, position: usize, ids: &[u32]) -> Result<()> {
-        self.choice.sequence = sequence;
+        self.select(sequence as usize);
         self.run(&mut Reading::new(ids, position), Wants::Nothing, Until::stopped(&Cell::new(false))).await
     }
 
@@ -25,7 +25,7 @@ impl GpuSession {
     /// # Errors
     /// `invalid_argument` for more rows than the session has room for, and those of the device.
     pub async fn logits_of_rows(&mut self, rows: &[Row]) -> Result<Vec<f32>> {
-        self.make_room(end_of(rows)).await?;
+        self.grow_to(end_of(rows)).await?;
         self.ensure_rows_of(rows.iter().map(|row| row.token)).await?;
         let count = self.start_rows(rows).await?;
         self.submit_rows(count, false);
@@ -40,7 +40,7 @@ impl GpuSession {
     /// # Errors
     /// As [`GpuSession::logits_of_rows`].
     pub async fn decode_rows(&mut self, rows: &[Row], steps: usize) -> Result<Vec<Vec<Sequence>>> {
-        self.make_room(end_of(rows) + steps).await?;
+        self.grow_to(end_of(rows) + steps).await?;
         let count = self.start_rows(rows).await?;
         let mut all: Vec<Vec<Sequence>> = Vec::with_capacity(steps);
         for _ in 0..steps {

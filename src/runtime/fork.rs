@@ -3,6 +3,11 @@
 use super::cpu::CpuSession;
 use super::generate::Engine;
 #[cfg(target_arch = "wasm32")]
+use std::rc::Rc;
+
+#[cfg(target_arch = "wasm32")]
+use super::gpu_lanes::ReadLane;
+#[cfg(target_arch = "wasm32")]
 use super::gpu_model::SessionPlan;
 #[cfg(target_arch = "wasm32")]
 use super::gpu_session::GpuSession;
@@ -43,11 +48,6 @@ impl Engine {
 
     /// Whether another session that has so many tokens of `ids` is worth copying.
     pub fn gains_from(&self, other: &Self, ids: &[u32]) -> Option<usize> {
-        // A request gets the lane that has most of its prompt.
-        #[cfg(target_arch = "wasm32")]
-        if matches!(self.session, AnySession::Lane(_)) {
-            return None;
-        }
         let theirs = other.run.is_none().then(|| other.common_prefix(ids))?;
         (theirs >= self.common_prefix(ids) + WORTH).then_some(theirs)
     }
@@ -57,8 +57,45 @@ impl Engine {
     /// # Errors
     /// Those of [`Engine::another`]; this session then is as it was.
     pub async fn take_over(&mut self, other: &Self) -> Result<()> {
+        #[cfg(target_arch = "wasm32")]
+        if let Some(read) = other.read() {
+            return self.take_over_lane(read).await;
+        }
         self.session = other.session.another(true).await?;
         self.cached.clone_from(&other.cached);
+        Ok(())
+    }
+}
+
+/// What an engine has read in a lane, to be copied while others may use it.
+#[cfg(target_arch = "wasm32")]
+pub struct Read {
+    lane: ReadLane,
+    cached: Vec<u32>,
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Engine {
+    /// What it has read; `None` where it has no lane.
+    pub fn read(&self) -> Option<Read> {
+        let AnySession::Lane(lane) = &self.session else { return None };
+        Some(Read { lane: lane.read_so_far(), cached: self.cached.clone() })
+    }
+
+    /// As [`Engine::take_over`] among lanes; changes nothing where the other has gone on to something else.
+    ///
+    /// # Errors
+    /// Those of [`Engine::another`]; this session then is empty.
+    pub async fn take_over_lane(&mut self, Read { lane: other, cached }: Read) -> Result<()> {
+        let AnySession::Lane(lane) = &self.session else { return Ok(()) };
+        match lane.take_over(&other).await {
+            Ok(is_copied) if is_copied => self.cached = cached,
+            Ok(_) => {}
+            Err(error) => {
+                self.cached.clear();
+                return Err(error);
+            }
+        }
         Ok(())
     }
 }
@@ -69,24 +106,9 @@ impl AnySession {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu(session) => Self::Gpu(session.another(with_cache).await?.into()),
             #[cfg(target_arch = "wasm32")]
-            Self::Lane(lane) => Self::Lane(lane.another(with_cache)?.into()),
+            Self::Lane(lane) => Self::Lane(lane.another(with_cache).await?.into()),
             Self::Cpu(session) => Self::Cpu(session.another(with_cache).into()),
         })
-    }
-
-    /// Makes room for so many tokens before they are there. The caches of the CPU grow by themselves.
-    ///
-    /// # Errors
-    /// `out_of_memory`, `device_lost`.
-    #[cfg_attr(not(target_arch = "wasm32"), expect(unused_variables, reason = "of the GPU"))]
-    pub async fn make_room(&mut self, tokens: usize) -> Result<()> {
-        match self {
-            #[cfg(target_arch = "wasm32")]
-            Self::Gpu(session) => session.make_room(tokens).await,
-            #[cfg(target_arch = "wasm32")]
-            Self::Lane(lane) => lane.make_room(tokens).await,
-            Self::Cpu(_) => Ok(()),
-        }
     }
 }
 
@@ -113,7 +135,8 @@ impl GpuSession {
                 Copy { source, source_offset: 0, target, offset: 0, bytes: source.size() }
             });
             self.model.device.copy(copies);
-            made.sequence = self.sequence.clone();
+            made.texts = self.texts.iter().map(|text| Rc::new((**text).clone())).collect();
+            made.select(0);
         }
         self.model.device.check()?;
         Ok(made)

@@ -12,7 +12,7 @@ impl GpuSession {
     ///
     /// # Errors
     /// `out_of_memory`: nothing has changed then. Those of the device.
-    pub(super) async fn make_room(&mut self, positions: usize) -> Result<()> {
+    pub(super) async fn grow_to(&mut self, positions: usize) -> Result<()> {
         let room = self.buffers.room;
         let needed = positions.min(room.context);
         if needed <= room.allocated {
@@ -20,7 +20,7 @@ impl GpuSession {
         }
         let mut wanted = 0;
         for length in grown_lengths(room.allocated, needed, room.context) {
-            let growth = self.buffers.grown(length, self.sequence.written());
+            let growth = self.buffers.grown(length, self.written());
             match self.make_caches(&growth).await? {
                 Some(table) => return self.grow(growth, table).await,
                 None => wanted = growth.bytes(),

@@ -4,23 +4,24 @@
 //! Whoever waits for a token and finds none runs the next passes, and leaves the others theirs. Prompts are read
 //! between passes, a chunk at a time where others wait.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::gpu_model::GpuModel;
 use super::gpu_session::GpuSession;
-use super::lanes::{Lane, Lanes};
+use super::lane_passes::Shared;
+use super::lanes::Lane;
 use super::pass::{Reading, Until};
-use super::scheduler::{Received, Wants};
+use super::scheduler::Wants;
 use super::session::{Choosing, RunIds, Session, Token};
-use super::turns::{Turn, Turns};
+use super::snapshot::Head;
+use super::turns::Turn;
 use crate::forward::{Room, SampleBuffers};
 use crate::gpu::Buffer;
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
-use crate::kernels::pass::{Header, Sequence};
-use crate::kernels::sample::{Options, mask_words};
+use crate::kernels::sample::{Options, mask_words, words_of_mask};
 use crate::kernels::spec::Slice;
 use crate::model::ModelConfig;
 use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
@@ -41,47 +42,68 @@ pub struct GpuLane {
     last_logits: Option<Vec<f32>>,
 }
 
-/// What lanes have in common.
-struct Shared {
-    turns: Turns,
-    /// For who has the turn.
-    session: RefCell<GpuSession>,
-    lanes: RefCell<Lanes>,
-    /// Lanes that have an owner.
-    taken: Cell<usize>,
+/// What a lane has read, as long as nothing else is read there.
+pub struct ReadLane {
+    lane: GpuLane,
+    version: u32,
 }
 
 impl GpuLane {
     /// The first lane of a session with room for several sequences and as many rows.
     pub fn first(session: GpuSession) -> Self {
         let room = session.buffers.room;
-        // What ends a text is told apart here, since it may differ from one to the other.
-        session.write(session.buffers.sample.stops, &0u32.to_le_bytes());
         let (model, sample, rewindable) = (session.model.clone(), session.buffers.sample, session.buffers.rewindable());
-        let shared = Shared {
-            turns: Turns::default(),
-            session: session.into(),
-            lanes: Lanes::new(room.sequences, room.context).into(),
-            taken: Cell::new(1),
-        };
-        Self { shared: shared.into(), number: 0, model, room, sample, rewindable, counts: None, last_logits: None }
+        let shared = Rc::new(Shared::new(session));
+        Self { shared, number: 0, model, room, sample, rewindable, counts: None, last_logits: None }
     }
 
-    /// The next lane that has no owner: an empty one.
+    /// The next lane that has no owner: an empty one, or with what this one has read.
     ///
     /// # Errors
-    /// `invalid_argument` where there is none, and with `with_cache`: what a lane has read is not copied to another.
-    pub fn another(&self, with_cache: bool) -> Result<Self> {
-        if with_cache {
-            return Err(Error::invalid_argument("a session that shares passes with others cannot be copied"));
-        }
+    /// `invalid_argument` where there is none; `out_of_memory`, `device_lost`.
+    pub async fn another(&self, with_cache: bool) -> Result<Self> {
         let (number, count) = (self.shared.taken.get(), self.lanes());
         if number >= count {
             return Err(Error::invalid_argument(format!("the model runs {count} requests at once")));
         }
         self.shared.taken.set(number + 1);
+        let made = self.numbered(number);
+        if with_cache {
+            made.take_over(&self.read_so_far()).await?;
+        }
+        Ok(made)
+    }
+
+    fn numbered(&self, number: usize) -> Self {
         let (shared, model) = (self.shared.clone(), self.model.clone());
-        Ok(Self { shared, model, number, counts: None, last_logits: None, ..*self })
+        Self { shared, model, number, counts: None, last_logits: None, ..*self }
+    }
+
+    /// What it has read, to be copied: whoever has the lane may use it meanwhile.
+    pub fn read_so_far(&self) -> ReadLane {
+        ReadLane { lane: self.numbered(self.number), version: self.state(|lane| lane.version) }
+    }
+
+    /// Gets a copy of what another lane of the session has read; false where that has changed, and then nothing is
+    /// copied.
+    ///
+    /// # Errors
+    /// `out_of_memory`, `device_lost`.
+    pub async fn take_over(&self, ReadLane { lane: other, version }: &ReadLane) -> Result<bool> {
+        // Where its states are to be copied from a checkpoint, that comes first.
+        drop(other.turn().await?);
+        let _turn = self.turn().await?;
+        if other.state(|lane| lane.version) != *version || !Rc::ptr_eq(&self.shared, &other.shared) {
+            return Ok(false);
+        }
+        self.shared.session.borrow_mut().copy_text(other.number, self.number)?;
+        let position = other.state(|lane| lane.next.position);
+        self.state(|lane| {
+            lane.stop();
+            lane.restores = None;
+            lane.has_read(position as usize);
+        });
+        Ok(true)
     }
 
     /// The model.
@@ -110,13 +132,6 @@ impl GpuLane {
         Ok(reading.done)
     }
 
-    /// Makes room for so many positions of each lane before they are there.
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    pub(super) async fn make_room(&self, positions: usize) -> Result<()> {
-        let _turn = self.turn().await?;
-        self.shared.session.borrow_mut().make_room(positions).await
-    }
-
     fn state<T>(&self, change: impl FnOnce(&mut Lane) -> T) -> T {
         change(self.shared.lanes.borrow_mut().lane(self.number))
     }
@@ -130,7 +145,8 @@ impl GpuLane {
         let drained = self.shared.drain(&mut session).await;
         self.shared.told(&mut session, drained)?;
         self.shared.lanes.borrow_mut().leave_pass();
-        session.choice.sequence = self.number as u32;
+        session.select(self.number);
+        session.restore_states(self.state(|lane| lane.restores.take()));
         Ok(turn)
     }
 
@@ -142,15 +158,14 @@ impl GpuLane {
         loop {
             let _turn = self.turn().await?;
             let mut session = self.shared.session.borrow_mut();
-            session.make_room(reading.end()).await?;
+            session.grow_to(reading.end()).await?;
             let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
-            self.state(|lane| {
-                lane.has_read(reading.next());
-                // A pass that was left half-way has written some of its rows.
-                if !reading.ids.is_empty() {
-                    lane.text.advance_to(session.sequence.next());
-                }
-            });
+            self.state(|lane| lane.has_read(reading.next()));
+            // Rows that cannot be read are nothing to the texts of others.
+            let outcome = match outcome {
+                Err(error) if error.code() == ErrorCode::DownloadFailed => return Err(error),
+                other => other,
+            };
             self.shared.told(&mut session, outcome)?;
             if reading.is_done() || stop.get() {
                 return Ok(());
@@ -166,10 +181,7 @@ impl GpuLane {
         if !reading.is_done() || stop.get() {
             return Ok(reading.done);
         }
-        self.state(|lane| {
-            lane.next = Sequence { token, position: reading.end() as u32, ..lane.next };
-            lane.is_on = true;
-        });
+        self.state(|lane| lane.begin(token, reading.end()));
         Ok(ids.len())
     }
 
@@ -184,98 +196,7 @@ impl GpuLane {
     /// What the lane's part of a buffer is to hold with its next pass.
     fn write(&self, of: Slice, stride: usize, bytes: &[u8]) {
         let part = Slice { offset: of.offset + (self.number * stride) as u64, ..of };
-        self.state(|lane| lane.writes.push((part, bytes.to_vec())));
-    }
-}
-
-impl Shared {
-    /// Tells all whose texts are on of an error, but for missing memory.
-    fn told<T>(&self, session: &mut GpuSession, outcome: Result<T>) -> Result<T> {
-        let failed = |error: &Error| {
-            session.discard();
-            let mut lanes = self.lanes.borrow_mut();
-            lanes.fail(error, 0);
-            lanes.leave_pass();
-        };
-        outcome.inspect_err(failed)
-    }
-
-    /// Reads all that is in flight.
-    async fn drain(&self, session: &mut GpuSession) -> Result<()> {
-        while session.ring.in_flight() > 0 {
-            self.receive(session).await?;
-        }
-        Ok(())
-    }
-
-    /// Hands out the tokens of the oldest pass in flight.
-    async fn receive(&self, session: &mut GpuSession) -> Result<()> {
-        let Some(Received { header, logits }) = session.receive().await? else { return Ok(()) };
-        let header: Header = bytemuck::pod_read_unaligned(&header);
-        let mut lanes = self.lanes.borrow_mut();
-        let used = lanes.rows() * session.model.config.vocab;
-        lanes.received(&header, logits.as_ref().map(|all| &all[..used]));
-        Ok(())
-    }
-
-    /// Submits what there is to do, and brings `number` a token, if it can.
-    async fn pass(&self, session: &mut GpuSession, number: usize) -> Result<()> {
-        if !self.lanes.borrow().go_on() {
-            self.drain(session).await?;
-            if self.lanes.borrow().has_news(number) {
-                return Ok(());
-            }
-            let pass = self.lanes.borrow_mut().start();
-            for (slice, bytes) in self.lanes.borrow_mut().take_writes() {
-                session.write(slice, &bytes);
-            }
-            session.write(session.buffers.pass, &pass.bytes());
-        }
-        loop {
-            let (is_due, positions, rows) = {
-                let lanes = self.lanes.borrow();
-                (lanes.is_due(), lanes.positions(), lanes.rows())
-            };
-            if !is_due || !self.has_room(session, positions).await? {
-                break;
-            }
-            if rows > 1 {
-                session.record_rows(rows).await?;
-            }
-            if !self.submit(session)? {
-                break;
-            }
-        }
-        self.receive(session).await
-    }
-
-    /// Makes room for so many positions; false where there is none for some lanes, which are told.
-    async fn has_room(&self, session: &mut GpuSession, positions: usize) -> Result<bool> {
-        session.sequence.advance_to(positions - 1);
-        match session.make_room(positions).await {
-            Err(error) if error.code() == ErrorCode::OutOfMemory => {
-                // Tokens in flight come first: where these lanes are is known once they are read.
-                if session.ring.in_flight() == 0 {
-                    self.lanes.borrow_mut().fail(&error, session.buffers.room.allocated);
-                }
-                Ok(false)
-            }
-            other => other.map(|()| true),
-        }
-    }
-
-    /// Submits a pass over the rows that the GPU has; false where no more may be in flight.
-    fn submit(&self, session: &mut GpuSession) -> Result<bool> {
-        let mut lanes = self.lanes.borrow_mut();
-        let choosing = lanes.choosing();
-        if choosing.logits {
-            session.choice.prepare_logits(&session.model, session.buffers.room.rows)?;
-        }
-        let submitted = session.submit_decode(lanes.rows(), choosing);
-        if submitted {
-            lanes.submitted();
-        }
-        Ok(submitted)
+        self.state(|lane| lane.write(part, bytes.to_vec()));
     }
 }
 
@@ -298,9 +219,8 @@ impl Session for GpuLane {
         self.state(|lane| {
             lane.choosing = Some(choosing);
             lane.ends = ids.ends.to_vec();
-            lane.next.steps = 0;
-            lane.is_masked = false;
-            lane.writes.clear();
+            (lane.steps, lane.is_exact) = (0, false);
+            lane.forget_writes();
         });
         self.write(self.sample.options, size_of::<Options>(), bytemuck::bytes_of(&Options::from(options)));
         self.write(self.sample.biases, logit_bias::WORDS * 4, bytemuck::cast_slice(&logit_bias::words(ids.biases)));
@@ -314,16 +234,21 @@ impl Session for GpuLane {
 
     fn rewind(&mut self, position: usize) -> usize {
         self.state(|lane| {
-            // Models with recurrent states have no lanes.
-            let (reached, _) = lane.text.rewind(position, self.rewindable);
-            lane.next.position = reached as u32;
+            lane.stop();
+            let (reached, slot) = lane.text.rewind(position, self.rewindable);
+            lane.restores = slot.or(lane.restores);
+            lane.has_read(reached);
             reached
         })
     }
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         let done = self.fill(ids, position, stop).await?;
-        self.state(|lane| lane.wanted = usize::from(lane.is_on));
+        self.state(|lane| {
+            if lane.is_on {
+                lane.ask()
+            }
+        });
         Ok(done)
     }
 
@@ -332,25 +257,23 @@ impl Session for GpuLane {
     }
 
     fn resume(&mut self, answer: &[u32], recount: bool) {
-        self.state(|lane| lane.next.steps = answer.len() as u32);
+        self.state(|lane| lane.steps = answer.len() as u32);
         if let Some(mut counts) = self.counts.clone().filter(|_| recount) {
             count_answer(&mut counts, answer);
             self.write(self.sample.counts, self.model.config.vocab * 4, bytemuck::cast_slice(&counts));
         }
     }
 
-    /// A mask stays until the next one.
     fn allow(&mut self, mask: Option<&[u32]>) {
-        let Some(mask) = mask else { return };
-        let size = mask_words(self.model.config.vocab as u32);
-        let words: Vec<u32> =
-            [1].into_iter().chain(mask.iter().copied().chain(std::iter::repeat(0)).take(size - 1)).collect();
-        self.state(|lane| lane.is_masked = true);
-        self.write(self.sample.mask, size * 4, bytemuck::cast_slice(&words));
+        let is_exact = !self.draws_ahead();
+        self.state(|lane| lane.is_exact = is_exact);
+        let vocab = self.model.config.vocab as u32;
+        let words = words_of_mask(mask, vocab);
+        self.write(self.sample.mask, mask_words(vocab) * 4, bytemuck::cast_slice(&words));
     }
 
     fn draws_ahead(&self) -> bool {
-        false
+        self.state(|lane| !lane.text.has_states())
     }
 
     fn rounds(&self) -> bool {
@@ -363,7 +286,7 @@ impl Session for GpuLane {
 
     /// Passes are submitted by who waits for one.
     fn step(&mut self) -> Result<bool> {
-        self.state(|lane| lane.wanted += 1);
+        self.state(Lane::ask);
         Ok(true)
     }
 
@@ -402,6 +325,37 @@ impl Session for GpuLane {
     fn rest(&mut self) -> usize {
         self.last_logits = None;
         self.shared.lanes.borrow_mut().rest(self.number)
+    }
+
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
+    async fn make_room(&mut self, tokens: usize) -> Result<()> {
+        let _turn = self.turn().await?;
+        self.shared.session.borrow_mut().grow_to(tokens).await
+    }
+
+    async fn with_caches(&mut self, head: Head) -> Result<Head> {
+        let _turn = self.turn().await?;
+        Ok(self.shared.session.borrow_mut().caches_of(head))
+    }
+
+    async fn restore(&mut self, head: &Head) -> Result<bool> {
+        let _turn = self.turn().await?;
+        let restored = self.shared.session.borrow_mut().go_on_from(head)?;
+        if restored {
+            self.state(|lane| lane.has_read(head.tokens.len()));
+        }
+        Ok(restored)
+    }
+
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
+    async fn read_part(&self, tokens: usize, number: u32) -> Result<Option<Vec<u8>>> {
+        let _turn = self.turn().await?;
+        self.shared.session.borrow().part(tokens, number).await
+    }
+
+    async fn write_part(&self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
+        let _turn = self.turn().await?;
+        self.shared.session.borrow().put_part(tokens, number, file)
     }
 
     async fn evaluate(

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::checkpoints::Checkpoints;
 use super::gpu_choice::Choice;
 use super::gpu_evaluation::Evaluation;
 use super::gpu_model::{GpuModel, SessionPlan};
@@ -14,6 +13,7 @@ use super::queue::Queue;
 use super::scheduler::{Received, Wants};
 use super::sequence::Sequence;
 use super::session::{RunIds, Session, Token};
+use super::snapshot::Head;
 use crate::forward::{Buffers, CHUNK, Forward, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring};
 use crate::kernels::caps::ActivationFormat;
@@ -41,8 +41,10 @@ pub struct GpuSession {
     pub(super) all_logits: Option<BufferId>,
     pub(super) ring: Ring,
     pub(super) choice: Choice,
-    /// The text that the next passes go on with; of all lanes, where there are several, the longest.
-    pub(super) sequence: Sequence,
+    /// The text of each sequence.
+    pub(super) texts: Vec<Rc<Sequence>>,
+    /// Of these, the one that the next passes go on with.
+    pub(super) sequence: Rc<Sequence>,
     /// Lists for passes of several rows, by their number.
     pub(super) few_rows: Vec<Option<Lists>>,
     /// The sequence, where it waits for a row of a table: its pass was read back, and nothing in flight does anything.
@@ -79,6 +81,7 @@ impl GpuSession {
         let read_bytes = if plan.buffers.room.sequences > 1 { size_of::<Header>() as u64 } else { READ_BYTES };
         let ring = Ring::new(&model.device, MAX_DEPTH, read_bytes)?;
         let copies = plan.buffers.checkpoints.len();
+        let texts: Vec<_> = (0..plan.buffers.room.sequences).map(|_| Rc::new(Sequence::new(copies))).collect();
         let session = Self {
             model,
             table,
@@ -87,7 +90,8 @@ impl GpuSession {
             evaluation: None,
             ring,
             choice: Choice::default(),
-            sequence: Sequence::new(copies),
+            sequence: texts[0].clone(),
+            texts,
             few_rows: Vec::new(),
             waiting: None,
             all_logits: None,
@@ -130,24 +134,11 @@ impl GpuSession {
         self.lists.decode.len() + self.lists.greedy.len()
     }
 
-    /// Measures how long prefill takes: one layer first, since all of them may take seconds. Leaves nothing behind that
-    /// a run sees.
+    /// Measures how long prefill takes. Leaves nothing behind that a run sees.
     pub(super) async fn measure_pace(&self) -> Result<()> {
         let tokens = MIN_TOKENS.min(CHUNK).min(self.buffers.room.allocated);
-        let dispatches = self.lists.prefill.len();
-        let layer = dispatches.div_ceil(self.model.config.layers.max(1));
-        self.model.ensure_rows(&[0]).await?;
-        self.write_pass(&vec![0; tokens], 0);
-        for part in [0..layer, 0..dispatches] {
-            if self.model.pace.parts(tokens, dispatches) > 1 {
-                break;
-            }
-            self.model.pace.forget();
-            let mut queue = Queue::new(&self.model);
-            queue.submit_layers(&self.lists.prefill, part, tokens);
-            queue.finish().await;
-        }
-        self.model.device.check()
+        self.begin_pass(&vec![0; tokens], 0).await?;
+        Queue::measure(&self.model, &self.lists.prefill, tokens).await
     }
 
     /// The token of a read-back; `None` where its sequence waits. One that ends the run leaves the states where they
@@ -210,9 +201,11 @@ impl GpuSession {
         self.sequence.next() >= room.allocated && room.allocated < room.context
     }
 
-    pub(super) fn write_pass(&self, ids: &[u32], position: usize) {
-        self.sequence.advance_to(position + ids.len());
-        self.write(self.buffers.pass, &self.choice.pass(ids, position).bytes());
+    /// The ids at which the GPU stops a sequence.
+    pub(super) fn write_ends(&self, ends: &[u32]) {
+        let ends = &ends[..ends.len().min(MAX_STOPS)];
+        let words: Vec<u32> = std::iter::once(ends.len() as u32).chain(ends.iter().copied()).collect();
+        self.write(self.buffers.sample.stops, bytemuck::cast_slice(&words));
     }
 
     pub(super) fn write(&self, slice: Slice, bytes: &[u8]) {
@@ -235,10 +228,8 @@ impl Session for GpuSession {
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
         (self.wants_room, self.no_room) = (false, None);
-        let ends = &ids.ends[..ids.ends.len().min(MAX_STOPS)];
-        let words: Vec<u32> = std::iter::once(ends.len() as u32).chain(ends.iter().copied()).collect();
         let sample = self.buffers.sample;
-        self.write(sample.stops, bytemuck::cast_slice(&words));
+        self.write_ends(ids.ends);
         self.choice = std::mem::take(&mut self.choice).of_run(options, ids);
         if !self.choice.choosing.greedy {
             self.write(sample.options, bytemuck::bytes_of(&crate::kernels::sample::Options::from(options)));
@@ -281,16 +272,12 @@ impl Session for GpuSession {
     }
 
     fn allow(&mut self, mask: Option<&[u32]>) {
-        let most = sample::mask_words(self.model.config.vocab as u32) - 1;
-        let words: Vec<u32> = match mask {
-            Some(mask) => [1].into_iter().chain(mask.iter().copied().chain(std::iter::repeat(0)).take(most)).collect(),
-            None => vec![0],
-        };
+        let words = sample::words_of_mask(mask, self.model.config.vocab as u32);
         self.write(self.buffers.sample.mask, bytemuck::cast_slice(&words));
     }
 
     fn draws_ahead(&self) -> bool {
-        self.sequence.checkpoints.is_none()
+        !self.sequence.has_states()
     }
 
     /// Prefill rounds activations.
@@ -310,7 +297,7 @@ impl Session for GpuSession {
             let next = self.sequence.next() + 1;
             self.sequence.advance_to(next);
             self.moved(Some(next));
-            if self.sequence.checkpoints.as_ref().is_some_and(Checkpoints::is_due) {
+            if self.sequence.is_copy_due() {
                 self.keep_states();
             }
         }
@@ -326,7 +313,7 @@ impl Session for GpuSession {
     async fn next(&mut self) -> Result<Option<Token>> {
         if self.wants_room && self.no_room.is_none() {
             self.wants_room = false;
-            self.no_room = self.make_room(self.sequence.next() + 1).await.err();
+            self.no_room = self.grow_to(self.sequence.next() + 1).await.err();
         }
         loop {
             if let Some(error) = self.no_room.take_if(|_| self.ring.in_flight() == 0 && self.waiting.is_none()) {
@@ -351,6 +338,26 @@ impl Session for GpuSession {
         }
         let bytes = self.ring.next_if_ready(&self.model.device)?;
         Ok(bytes.and_then(|bytes| self.token(&bytes)))
+    }
+
+    async fn make_room(&mut self, tokens: usize) -> Result<()> {
+        self.grow_to(tokens).await
+    }
+
+    async fn with_caches(&mut self, head: Head) -> Result<Head> {
+        Ok(self.caches_of(head))
+    }
+
+    async fn restore(&mut self, head: &Head) -> Result<bool> {
+        self.go_on_from(head)
+    }
+
+    async fn read_part(&self, tokens: usize, number: u32) -> Result<Option<Vec<u8>>> {
+        self.part(tokens, number).await
+    }
+
+    async fn write_part(&self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
+        self.put_part(tokens, number, file)
     }
 
     async fn evaluate(

@@ -5,10 +5,11 @@
 //! anew. This file says who is in the next pass; `gpu_lanes.rs` runs it.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use super::session::{Choosing, Token};
 use crate::Error;
-use crate::kernels::pass::{Header, Pass, Row, Sequence};
+use crate::kernels::pass::{Header, Pass, Row, Sequence, WAITING};
 use crate::kernels::spec::Slice;
 
 /// Tokens of a lane that nobody has asked for yet, at most: passes go on without it then.
@@ -17,25 +18,44 @@ const MOST_AHEAD: usize = 32;
 /// A token and, where they are wanted, the logits that it was chosen from.
 pub type Drawn = (Token, Option<Vec<f32>>);
 
+/// What the lane's part of a buffer is to hold.
+#[derive(Debug)]
+pub struct Write {
+    /// Passes of the lane since its text began to be written that come before.
+    after: usize,
+    pub part: Slice,
+    pub bytes: Vec<u8>,
+}
+
 /// A request's place.
 #[derive(Debug, Default)]
 pub struct Lane {
     /// Its prompt is read, and its text not over.
     pub is_on: bool,
-    /// Each token has a mask of its own: none is drawn ahead.
-    pub is_masked: bool,
+    /// A token that nobody has asked for could not be taken back: none is drawn.
+    pub is_exact: bool,
     /// Tokens that were asked for and not taken yet.
     pub wanted: usize,
     /// Its next row, where none is in flight: the last token, which the cache lacks, and its position.
     pub next: Sequence,
+    /// Tokens of its answer before the next that is read.
+    pub steps: u32,
     /// What its cache holds.
-    pub text: super::sequence::Sequence,
+    pub text: Rc<super::sequence::Sequence>,
+    /// The checkpoint that its states are to be copied from before anything is read.
+    pub restores: Option<usize>,
     /// How its tokens are chosen.
     pub choosing: Option<Choosing>,
     /// They end it.
     pub ends: Vec<u32>,
-    /// What its next pass finds in these buffers.
-    pub writes: Vec<(Slice, Vec<u8>)>,
+    /// Another number once something else is read or written.
+    pub version: u32,
+    /// The GPU waits for the row of its last token.
+    waits: bool,
+    /// Tokens that were asked for, and passes that were submitted for it, since it began.
+    asked: usize,
+    sent: usize,
+    writes: VecDeque<Write>,
     inbox: VecDeque<Drawn>,
     error: Option<Error>,
 }
@@ -43,8 +63,53 @@ pub struct Lane {
 impl Lane {
     /// The cache holds the tokens before `position`.
     pub fn has_read(&mut self, position: usize) {
-        self.text.advance_to(position);
         self.next.position = position as u32;
+    }
+
+    /// The tokens before `position` are read: passes begin with `token`. What came of passes before is dropped.
+    pub fn begin(&mut self, token: u32, position: usize) {
+        self.stop();
+        self.next = Sequence { token, done: 0, steps: self.steps, position: position as u32 };
+        (self.is_on, self.asked, self.sent) = (true, 0, 0);
+        self.writes.iter_mut().for_each(|write| write.after = 0);
+    }
+
+    /// One more token is wanted.
+    pub fn ask(&mut self) {
+        self.wanted += 1;
+        self.asked += 1;
+    }
+
+    /// What the passes of the tokens that are asked for from now on find in `part`.
+    pub fn write(&mut self, part: Slice, bytes: Vec<u8>) {
+        self.writes.push_back(Write { after: self.asked, part, bytes });
+    }
+
+    /// No passes and no tokens until it begins.
+    pub fn stop(&mut self) {
+        (self.is_on, self.waits, self.wanted) = (false, false, 0);
+        self.version += 1;
+        self.inbox.clear();
+    }
+
+    /// What was to be written is another run's.
+    pub fn forget_writes(&mut self) {
+        self.writes.clear();
+    }
+
+    /// What a pass left of its sequence. Gives the token, unless the lane waits for a row.
+    fn received(&mut self, left: Sequence) -> Option<Token> {
+        self.next = Sequence { done: 0, ..left };
+        if left.done != 0 {
+            // Passes in flight do nothing. Copies of states past the position are of such passes.
+            self.text.stay_at(left.position as usize);
+            self.text.moved_states(Some(left.position as usize));
+            self.text.rewind_states(left.position as usize);
+        }
+        self.waits = left.done == WAITING;
+        let end = self.ends.contains(&left.token);
+        self.is_on = self.waits || !end;
+        (!self.waits).then_some(Token { id: left.token, end })
     }
 
     /// Whether a token waits to be taken.
@@ -65,9 +130,10 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// So many lanes for texts of up to `context` tokens.
-    pub fn new(count: usize, context: usize) -> Self {
-        Self { lanes: (0..count).map(|_| Lane::default()).collect(), context, rows: Vec::new(), in_flight: 0 }
+    /// A lane for each of these texts of up to `context` tokens.
+    pub fn new(texts: &[Rc<super::sequence::Sequence>], context: usize) -> Self {
+        let lane = |text: &Rc<super::sequence::Sequence>| Lane { text: text.clone(), ..Lane::default() };
+        Self { lanes: texts.iter().map(lane).collect(), context, rows: Vec::new(), in_flight: 0 }
     }
 
     /// One of them.
@@ -81,7 +147,7 @@ impl Lanes {
         let mut members = Vec::new();
         for (number, lane) in self.lanes.iter().enumerate() {
             let (ahead, in_flight) = (self.ahead(number), self.in_flight_of(number));
-            let stays = !lane.is_masked && self.rows.contains(&number) && ahead < MOST_AHEAD;
+            let stays = !lane.is_exact && self.rows.contains(&number) && ahead < MOST_AHEAD;
             let fits = (lane.next.position as usize) + in_flight < self.context;
             if lane.is_on && fits && (stays || lane.wanted > ahead) {
                 members.push(number);
@@ -92,7 +158,7 @@ impl Lanes {
 
     /// Whether the next pass can follow those in flight.
     pub fn go_on(&self) -> bool {
-        self.rows == self.members() && self.rows.iter().all(|&number| self.lanes[number].writes.is_empty())
+        self.rows == self.members() && self.rows.iter().all(|&number| !self.lanes[number].waits)
     }
 
     /// Whether there is to be one more pass.
@@ -116,18 +182,34 @@ impl Lanes {
         let rows: Vec<Row> = self.rows.iter().map(row).collect();
         let mut pass = Pass::decode(&rows);
         for &number in &self.rows {
-            pass.header.sequences[number] = self.lanes[number].next;
+            let lane = &mut self.lanes[number];
+            lane.waits = false;
+            pass.header.sequences[number] = lane.next;
         }
         pass
     }
 
-    /// What the buffers of the lanes in the next pass are to hold.
-    pub fn take_writes(&mut self) -> Vec<(Slice, Vec<u8>)> {
-        let mut writes = Vec::new();
+    /// The last token of each row.
+    pub fn tokens(&self) -> Vec<u32> {
+        self.rows.iter().map(|&number| self.lanes[number].next.token).collect()
+    }
+
+    /// What ends the text of any lane in the passes.
+    pub fn ends(&self) -> Vec<u32> {
+        let mut of_rows = self.rows.iter().map(|&number| &self.lanes[number].ends);
+        let mut ends = of_rows.next().cloned().unwrap_or_default();
+        of_rows.for_each(|others| ends.retain(|id| others.contains(id)));
+        ends
+    }
+
+    /// What is to be written before the next pass.
+    pub fn take_writes(&mut self) -> Vec<Write> {
+        let mut due = Vec::new();
         for &number in &self.rows {
-            writes.append(&mut self.lanes[number].writes);
+            let Lane { writes, sent, .. } = &mut self.lanes[number];
+            due.extend(std::iter::from_fn(|| writes.pop_front_if(|write| write.after <= *sent)));
         }
-        writes
+        due
     }
 
     /// How many rows passes have.
@@ -153,13 +235,17 @@ impl Lanes {
         all
     }
 
-    /// One more pass is in flight.
-    pub fn submitted(&mut self) {
+    /// One more pass is in flight. Returns the lanes whose states are to be copied behind it.
+    pub fn submitted(&mut self) -> Vec<usize> {
         for &number in &self.rows {
             let lane = &mut self.lanes[number];
-            lane.text.advance_to(lane.next.position as usize + self.in_flight + 1);
+            let next = lane.next.position as usize + self.in_flight + 1;
+            lane.text.advance_to(next);
+            lane.text.moved_states(Some(next));
+            lane.sent += 1;
         }
         self.in_flight += 1;
+        self.rows.iter().copied().filter(|&number| self.lanes[number].text.is_copy_due()).collect()
     }
 
     /// The oldest pass in flight was read: how it left the sequences, and the logits of its rows, if they were wanted.
@@ -169,15 +255,14 @@ impl Lanes {
             |index| logits.map(|all| &all[index * (all.len() / self.rows.len())..][..all.len() / self.rows.len()]);
         for (index, &number) in self.rows.iter().enumerate() {
             let lane = &mut self.lanes[number];
-            if !lane.is_on {
+            if !lane.is_on || lane.waits {
                 continue;
             }
-            lane.next = header.sequences[number];
-            let id = lane.next.token;
-            let end = lane.ends.contains(&id);
-            lane.is_on = !end;
             let wants_logits = lane.choosing.is_some_and(|of| of.logits);
-            lane.inbox.push_back((Token { id, end }, of_row(index).filter(|_| wants_logits).map(<[f32]>::to_vec)));
+            if let Some(token) = lane.received(header.sequences[number]) {
+                let logits = of_row(index).filter(|_| wants_logits).map(<[f32]>::to_vec);
+                lane.inbox.push_back((token, logits));
+            }
         }
     }
 
@@ -211,8 +296,8 @@ impl Lanes {
     /// The text of a lane is over. Returns how many tokens its cache holds.
     pub fn rest(&mut self, number: usize) -> usize {
         let lane = &mut self.lanes[number];
-        (lane.is_on, lane.is_masked, lane.wanted, lane.error) = (false, false, 0, None);
-        lane.inbox.clear();
+        lane.stop();
+        (lane.is_exact, lane.error) = (false, None);
         lane.next.position as usize
     }
 
@@ -230,11 +315,15 @@ impl Lanes {
 mod tests {
     use super::*;
 
+    /// So many lanes without states, for texts of up to `context` tokens.
+    fn empty(count: usize, context: usize) -> Lanes {
+        Lanes::new(&vec![(); count].iter().map(|()| Rc::default()).collect::<Vec<_>>(), context)
+    }
+
     /// A lane whose prompt of so many tokens is read.
-    fn begin(lanes: &mut Lanes, number: usize, prompt: u32) {
-        let lane = lanes.lane(number);
-        (lane.is_on, lane.wanted) = (true, 1);
-        lane.next = Sequence { token: 100 * number as u32, done: 0, steps: 0, position: prompt - 1 };
+    fn begin(lanes: &mut Lanes, number: usize, prompt: usize) {
+        lanes.lane(number).begin(100 * number as u32, prompt - 1);
+        lanes.lane(number).ask();
     }
 
     /// What a GPU does: each row gives the number after it.
@@ -266,7 +355,7 @@ mod tests {
 
     #[test]
     fn passes_are_as_many_as_one_lane_wants() {
-        let mut lanes = Lanes::new(4, 64);
+        let mut lanes = empty(4, 64);
         begin(&mut lanes, 1, 5);
         begin(&mut lanes, 3, 9);
         lanes.lane(3).wanted = 4;
@@ -278,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_lane_that_nobody_reads_waits() {
-        let mut lanes = Lanes::new(2, 1000);
+        let mut lanes = empty(2, 1000);
         begin(&mut lanes, 0, 1);
         begin(&mut lanes, 1, 1);
         let mut read = 0;
@@ -295,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_text_ends_at_its_own_tokens_and_at_the_context() {
-        let mut lanes = Lanes::new(2, 8);
+        let mut lanes = empty(2, 8);
         begin(&mut lanes, 0, 2);
         begin(&mut lanes, 1, 5);
         lanes.lane(0).ends = vec![3, 103];
@@ -309,19 +398,99 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_is_for_one_token() {
-        let mut lanes = Lanes::new(2, 64);
+    fn a_lane_that_cannot_go_back_is_in_a_pass_for_each_token_that_is_wanted() {
+        let mut lanes = empty(2, 64);
         begin(&mut lanes, 0, 1);
         begin(&mut lanes, 1, 1);
-        (lanes.lane(0).wanted, lanes.lane(1).is_masked) = (3, true);
+        (lanes.lane(0).wanted, lanes.lane(1).is_exact) = (3, true);
         assert_eq!(go(&mut lanes), 1, "the next pass has other rows");
         assert_eq!((lanes.members(), go(&mut lanes)), (vec![0], 2));
         assert_eq!((tokens(&mut lanes, 0), tokens(&mut lanes, 1)), (vec![1, 2, 3], vec![101]));
     }
 
+    /// What is written before each of the passes that are due.
+    fn written(lanes: &mut Lanes) -> Vec<Vec<Vec<u8>>> {
+        let mut all = Vec::new();
+        while lanes.is_due() {
+            all.push(lanes.take_writes().into_iter().map(|write| write.bytes).collect());
+            lanes.submitted();
+        }
+        all
+    }
+
+    #[test]
+    fn a_mask_is_for_the_passes_that_are_asked_for_after_it() {
+        let mut lanes = empty(2, 64);
+        let part = Slice::from(crate::kernels::spec::BufferId(0));
+        lanes.lane(1).write(part, vec![1]);
+        begin(&mut lanes, 0, 1);
+        begin(&mut lanes, 1, 9);
+        lanes.lane(0).wanted = 4;
+        lanes.lane(1).write(part, vec![2]);
+        lanes.lane(1).ask();
+        lanes.start();
+        assert_eq!(written(&mut lanes), [vec![vec![1]], vec![vec![2]], vec![], vec![]]);
+        // Its tokens are refused while they are in flight, and a wave starts.
+        lanes.lane(1).steps = 7;
+        lanes.lane(1).write(part, vec![3]);
+        lanes.lane(1).stop();
+        assert!(!lanes.go_on());
+        let mut late = Header::default();
+        late.sequences[1] = Sequence { token: 9, done: 0, steps: 4, position: 12 };
+        (0..4).for_each(|_| lanes.received(&late, None));
+        lanes.leave_pass();
+        lanes.lane(1).begin(5, 10);
+        lanes.lane(1).ask();
+        assert!(!lanes.has_news(1), "what was refused is nobody's");
+        assert_eq!(lanes.start().header.sequences[1], Sequence { token: 5, done: 0, steps: 7, position: 10 });
+        assert_eq!(written(&mut lanes)[0], [vec![3]]);
+    }
+
+    #[test]
+    fn a_lane_that_waits_for_a_row_goes_on_from_where_it_was() {
+        let mut lanes = empty(2, 64);
+        begin(&mut lanes, 0, 1);
+        begin(&mut lanes, 1, 5);
+        (0..2).for_each(|_| lanes.lane(1).ask());
+        lanes.start();
+        assert_eq!(written(&mut lanes).len(), 3);
+        let mut header = Header::default();
+        header.sequences[0] = Sequence { token: 1, done: 0, steps: 1, position: 1 };
+        header.sequences[1] = Sequence { token: 33, done: WAITING, steps: 2, position: 5 };
+        (0..3).for_each(|_| lanes.received(&header, None));
+        assert_eq!((tokens(&mut lanes, 0), lanes.has_news(1)), (vec![1, 1, 1], false));
+        assert!(!lanes.go_on() && lanes.members() == [0, 1] && lanes.lane(1).text.next() == 5);
+        let again = lanes.start();
+        assert_eq!((again.rows[1].token, again.rows[1].position), (33, 5));
+        assert_eq!(again.header.sequences[1], Sequence { token: 33, done: 0, steps: 2, position: 5 });
+        assert_eq!((lanes.tokens(), lanes.is_due()), (vec![1, 33], true));
+    }
+
+    #[test]
+    fn states_stay_at_the_end_of_a_text() {
+        let texts: Vec<_> = (0..2).map(|_| Rc::new(super::super::sequence::Sequence::new(2))).collect();
+        let mut lanes = Lanes::new(&texts, 200);
+        begin(&mut lanes, 0, 10);
+        begin(&mut lanes, 1, 80);
+        lanes.lane(0).ends = vec![7, 8];
+        lanes.lane(1).ends = vec![8, 9];
+        (1..70).for_each(|_| lanes.lane(0).ask());
+        lanes.start();
+        assert_eq!(lanes.ends(), [8], "which the GPU may stop both at");
+        let due: Vec<_> = (0..70).map(|_| lanes.submitted()).collect();
+        assert_eq!(due[0], [1], "the first 64 tokens have no copy");
+        assert_eq!(due[54], [0, 1], "whoever has gone on so far");
+        let mut header = Header::default();
+        header.sequences[0] = Sequence { token: 8, done: 1, steps: 1, position: 12 };
+        header.sequences[1] = Sequence { token: 3, done: 0, steps: 1, position: 80 };
+        lanes.received(&header, None);
+        assert_eq!((lanes.rest(0), texts[0].rewind(12, usize::MAX)), (12, (12, None)));
+        assert_eq!((lanes.rest(1), texts[1].rewind(80, usize::MAX)), (80, (0, None)), "passes in flight went on");
+    }
+
     #[test]
     fn what_is_in_flight_of_a_text_that_is_over_is_nobodys() {
-        let mut lanes = Lanes::new(2, 64);
+        let mut lanes = empty(2, 64);
         begin(&mut lanes, 0, 1);
         begin(&mut lanes, 1, 7);
         let mut pass = lanes.start();

@@ -28,6 +28,8 @@ mod gpu_session;
 mod gpu_snapshot;
 #[cfg(target_arch = "wasm32")]
 mod gpu_states;
+#[cfg(target_arch = "wasm32")]
+mod lane_passes;
 #[cfg(any(target_arch = "wasm32", test))]
 #[cfg_attr(not(target_arch = "wasm32"), expect(dead_code, reason = "the GPU's passes use all of it"))]
 mod lanes;

@@ -8,6 +8,7 @@ use futures_channel::oneshot::Receiver;
 
 use super::gpu_model::GpuModel;
 use super::pace::cut;
+use crate::Result;
 use crate::gpu::{CommandList, Copy, Device, Part};
 use crate::time_slice::now;
 
@@ -64,8 +65,24 @@ impl Queue {
         true
     }
 
-    /// Submits some of the layers' dispatches for measuring them: nothing else may be queued.
-    pub fn submit_layers(&mut self, layers: &CommandList, range: Range<usize>, tokens: usize) {
+    /// Measures how long a pass over `tokens` tokens takes, which must be written: one layer first, since all of them
+    /// may take seconds. Nothing else may be queued.
+    pub async fn measure(model: &Rc<GpuModel>, layers: &CommandList, tokens: usize) -> Result<()> {
+        let dispatches = layers.len();
+        let layer = dispatches.div_ceil(model.config.layers.max(1));
+        for part in [0..layer, 0..dispatches] {
+            if model.pace.parts(tokens, dispatches) > 1 {
+                break;
+            }
+            model.pace.forget();
+            let mut queue = Self::new(model);
+            queue.submit_layers(layers, part, tokens);
+            queue.finish().await;
+        }
+        model.device.check()
+    }
+
+    fn submit_layers(&mut self, layers: &CommandList, range: Range<usize>, tokens: usize) {
         let share = range.len() as f64 / layers.len().max(1) as f64;
         self.submit(&Work { layers, then: &[], tokens, copy: None }, range, false);
         self.before = Some(self.submitted(tokens, share));

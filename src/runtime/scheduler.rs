@@ -1,15 +1,17 @@
-//! Runs texts through passes on the GPU: the only place that cuts them, makes room, fetches rows, submits and reads
-//! back.
+//! Runs texts and batches through passes on the GPU: the only place that cuts them, makes room, fetches rows, writes
+//! and submits passes and reads back.
 
 use std::cell::Cell;
 
+use super::embedder::GpuEmbedder;
 use super::gpu_session::{GpuSession, no_read_back, read_copy};
-use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
+use super::pass::{Chunk, Chunks, Reading, Sizes, Until, batches};
 use super::queue::{Queue, Work};
 use super::session::{Choosing, FEW, Session};
 use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
+use crate::kernels::pass::Pass;
 
 /// What a text is read for.
 pub(super) enum Wants<'a> {
@@ -52,7 +54,7 @@ impl GpuSession {
         until: Until<'_>,
     ) -> Result<()> {
         self.discard();
-        self.make_room(reading.end()).await?;
+        self.grow_to(reading.end()).await?;
         self.prepare(&wants)?;
         self.start_states(reading.next());
         let mut queue = Queue::new(&self.model);
@@ -61,10 +63,11 @@ impl GpuSession {
             if chunk.is_single && matches!(wants, Wants::Token) {
                 self.keep_states();
             }
-            // The few ids that have a pass each are fetched at once.
-            let fetched = if chunk.is_single { &reading.ids[chunk.rows.start..] } else { ids };
-            self.model.ensure_rows(fetched).await?;
-            self.write_pass(ids, position);
+            if chunk.is_single {
+                // The few ids that have a pass each are fetched at once.
+                self.model.ensure_rows(&reading.ids[chunk.rows.start..]).await?;
+            }
+            self.begin_pass(ids, position).await?;
             let is_whole = match chunk.is_single {
                 true => self.submit_single(&chunk, &wants)?,
                 false => self.submit_many(&chunk, &wants, &mut queue, until.stop).await?,
@@ -80,6 +83,18 @@ impl GpuSession {
         if !reading.is_done() && !until.stop.get() {
             queue.finish().await;
         }
+        Ok(())
+    }
+
+    /// Fetches the rows of `ids` and writes a pass over them, which is to be submitted before anything else is waited
+    /// for.
+    ///
+    /// # Errors
+    /// Those of the rows' source.
+    pub(super) async fn begin_pass(&self, ids: &[u32], position: usize) -> Result<()> {
+        self.model.ensure_rows(ids).await?;
+        self.sequence.advance_to(position + ids.len());
+        self.write(self.buffers.pass, &self.choice.pass(ids, position).bytes());
         Ok(())
     }
 
@@ -104,7 +119,7 @@ impl GpuSession {
             Wants::Nothing | Wants::Hidden(_) => Sizes { most, single: 0 },
             Wants::Logits(_) => Sizes { most: most.min(EVALUATE_CHUNK), single: 0 },
             Wants::Token => {
-                Sizes { most, single: usize::from(self.rounds() || count == 1 || self.sequence.checkpoints.is_some()) }
+                Sizes { most, single: usize::from(self.rounds() || count == 1 || self.sequence.has_states()) }
             }
             Wants::TokenLater => Sizes { most, single: if count <= FEW { count } else { 1 } },
         }
@@ -250,5 +265,40 @@ impl GpuSession {
         self.waiting = None;
         self.choice.logits.iter_mut().for_each(Ring::discard);
         self.choice.started = false;
+    }
+}
+
+/// Batches of an embedder.
+impl GpuEmbedder {
+    /// Runs `inputs` batch by batch; `results` then has what the model gives for each, `[inputs, width]`. False where
+    /// `stop` was set before all was submitted.
+    pub(super) async fn run(&self, inputs: &[&[u32]], results: &Buffer, stop: &Cell<bool>) -> bool {
+        let (row, source) = (self.width() as u64 * 4, self.plan.pooled);
+        let mut queue = Queue::new(&self.model);
+        let mut offset = 0;
+        for batch in batches(inputs, self.plan.buffers.chunk) {
+            let tokens = self.begin_batch(batch);
+            let lists = self.lists_for(tokens);
+            let work = Work { layers: &lists.rows, then: &[], tokens, copy: None };
+            if !queue.run(work, stop).await || stop.get() {
+                return false;
+            }
+            let bytes = batch.len() as u64 * row;
+            let (source, source_offset) = (self.table.get(source.buffer), source.offset);
+            let copy = Copy { source, source_offset, target: results, offset, bytes };
+            self.model.device.submit([Part::from(&lists.inputs)], batch.len() as u32, Some(&copy));
+            offset += bytes;
+        }
+        true
+    }
+
+    /// Writes a pass over a batch; returns how many rows it has.
+    pub(super) fn begin_batch(&self, batch: &[&[u32]]) -> usize {
+        let pass = Pass::batch(batch);
+        self.write(self.plan.buffers.pass, &pass.bytes());
+        self.write(self.plan.buffers.inputs.spans, bytemuck::cast_slice(&Pass::spans(batch)));
+        let of_inputs = Pass::chunk(0, 0, &vec![0; batch.len()]);
+        self.write(self.plan.buffers.inputs.pass, &of_inputs.bytes());
+        pass.rows.len()
     }
 }

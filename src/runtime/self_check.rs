@@ -57,6 +57,7 @@ enum Verdict {
     #[default]
     Skipped,
     Passed,
+    Partial,
     Replaced,
     Failed,
     Remembered,
@@ -132,6 +133,8 @@ struct Found {
     checked: HashSet<String>,
     /// The kernels of the first step that is wrong.
     wrong: Vec<Kernel>,
+    /// Time was up before all steps had been looked at.
+    is_partial: bool,
 }
 
 impl GpuSession {
@@ -160,8 +163,11 @@ impl GpuSession {
         };
         let mut report = SelfCheck { verdict: Verdict::Passed, ..SelfCheck::default() };
         loop {
-            let Found { checked, wrong } = self.round(&mut model, &parts).await?;
+            let Found { checked, wrong, is_partial } = self.round(&mut model, &parts).await?;
             report.checked = checked.len();
+            if is_partial {
+                report.verdict = Verdict::Partial;
+            }
             if wrong.is_empty() {
                 break;
             }
@@ -212,8 +218,7 @@ impl GpuSession {
             if ids.is_empty() {
                 continue;
             }
-            self.model.ensure_rows(ids).await?;
-            self.write_pass(ids, position);
+            self.begin_pass(ids, position).await?;
             model.begin(ids, position);
             let mut stream = None;
             for part in steps.chunk_by(|a, b| a.part == b.part).filter(|steps| parts.contains(&steps[0].part)) {
@@ -224,6 +229,7 @@ impl GpuSession {
                 stream = written.next_back().map_or(Some(part[0].stream), |(_, place)| Some(place.slice));
                 for (step, results) in part.iter().zip(results) {
                     if now() > deadline {
+                        found.is_partial = true;
                         return Ok(found);
                     }
                     if !is_right(model, &ops[step.ops.clone()], results).await? {

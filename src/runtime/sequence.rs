@@ -3,7 +3,7 @@
 //! Attention over a whole cache goes on anywhere: what lies behind is overwritten before it is seen. A ring has lost
 //! what was written over. Recurrent states go back to a checkpoint.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use super::checkpoints::Checkpoints;
 
@@ -13,13 +13,13 @@ pub(super) struct Sequence {
     next: Cell<usize>,
     written: Cell<usize>,
     /// Of the recurrent states, where the model has any.
-    pub checkpoints: Option<Checkpoints>,
+    checkpoints: Option<RefCell<Checkpoints>>,
 }
 
 impl Sequence {
     /// An empty one, with so many copies of recurrent states.
     pub fn new(copies: usize) -> Self {
-        Self { checkpoints: (copies > 0).then(|| Checkpoints::new(copies)), ..Self::default() }
+        Self { checkpoints: (copies > 0).then(|| Checkpoints::new(copies).into()), ..Self::default() }
     }
 
     /// The position that the next pass of decode writes.
@@ -43,19 +43,17 @@ impl Sequence {
         self.next.set(next);
     }
 
-    /// Goes on from where a session was saved, with the positions of its checkpoints.
-    pub fn restore(&mut self, next: usize, written: usize, copies: &[u32]) {
+    /// Goes on from where a text was saved, with the positions of its checkpoints.
+    pub fn restore(&self, next: usize, written: usize, copies: &[u32]) {
         self.next.set(next);
         self.written.set(written);
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.restore(copies);
-        }
+        self.change_states(|states| states.restore(copies));
     }
 
     /// Drops what is written from `position` on. `rewindable`: positions that rings can lose. Returns the position at
     /// which the text goes on, before `position` where it cannot be cut there, and the checkpoint that its states are
     /// to be copied from, if any.
-    pub fn rewind(&mut self, position: usize, rewindable: usize) -> (usize, Option<usize>) {
+    pub fn rewind(&self, position: usize, rewindable: usize) -> (usize, Option<usize>) {
         let (reached, slot) = self.rewind_states(position);
         if reached > 0 && self.written().saturating_sub(reached) <= rewindable {
             return (reached, slot);
@@ -65,11 +63,37 @@ impl Sequence {
     }
 
     /// The same for the recurrent states alone.
-    pub fn rewind_states(&mut self, position: usize) -> (usize, Option<usize>) {
-        match &mut self.checkpoints {
-            Some(checkpoints) => checkpoints.rewind(position),
-            None => (position, None),
-        }
+    pub fn rewind_states(&self, position: usize) -> (usize, Option<usize>) {
+        self.change_states(|states| states.rewind(position)).unwrap_or((position, None))
+    }
+
+    /// Whether there are recurrent states.
+    pub fn has_states(&self) -> bool {
+        self.checkpoints.is_some()
+    }
+
+    /// The states have seen the tokens before `position`; `None` after a pass that was given up half-way.
+    pub fn moved_states(&self, position: Option<usize>) {
+        self.change_states(|states| states.set_live(position));
+    }
+
+    /// The slot that the states are to be copied to now; `None` where there is such a copy.
+    pub fn keep_states(&self) -> Option<usize> {
+        self.change_states(Checkpoints::keep).flatten()
+    }
+
+    /// Whether an answer has gone on so far that the states should be copied.
+    pub fn is_copy_due(&self) -> bool {
+        self.change_states(|states| states.is_due()).unwrap_or(false)
+    }
+
+    /// The position of each slot's copy.
+    pub fn copies(&self) -> Vec<Option<usize>> {
+        self.change_states(|states| states.copies().to_vec()).unwrap_or_default()
+    }
+
+    fn change_states<T>(&self, change: impl FnOnce(&mut Checkpoints) -> T) -> Option<T> {
+        self.checkpoints.as_ref().map(|states| change(&mut states.borrow_mut()))
     }
 }
 
@@ -79,21 +103,20 @@ mod tests {
 
     /// A text of so many positions, with checkpoints at some.
     fn text(written: usize, checkpoints: &[usize]) -> Sequence {
-        let mut sequence = Sequence::new(checkpoints.len());
+        let sequence = Sequence::new(checkpoints.len());
         for &at in checkpoints {
             sequence.advance_to(at);
-            let states = sequence.checkpoints.as_mut().expect("checkpoints");
-            states.set_live(Some(at));
-            states.keep();
+            sequence.moved_states(Some(at));
+            assert!(sequence.keep_states().is_some());
         }
         sequence.advance_to(written);
-        sequence.checkpoints.iter_mut().for_each(|states| states.set_live(Some(written)));
+        sequence.moved_states(Some(written));
         sequence
     }
 
     #[test]
     fn a_whole_cache_goes_on_anywhere() {
-        let mut sequence = text(100, &[]);
+        let sequence = text(100, &[]);
         assert_eq!(sequence.rewind(37, usize::MAX), (37, None));
         assert_eq!(sequence.written(), 100, "what lies behind is still there");
         assert_eq!((sequence.rewind(0, usize::MAX), sequence.written()), ((0, None), 0));
@@ -101,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_ring_begins_anew_where_it_has_lost_what_was_written_over() {
-        let mut sequence = text(100, &[]);
+        let sequence = text(100, &[]);
         assert_eq!(sequence.rewind(90, 16), (90, None));
         sequence.advance_to(95);
         assert_eq!(sequence.rewind(84, 16), (84, None), "16 behind the longest text");
@@ -112,12 +135,12 @@ mod tests {
 
     #[test]
     fn states_go_back_to_a_checkpoint() {
-        let mut sequence = text(100, &[30, 60]);
+        let sequence = text(100, &[30, 60]);
         assert_eq!(sequence.rewind(100, usize::MAX), (100, None), "they are there");
         assert_eq!(sequence.rewind(70, usize::MAX), (60, Some(1)));
         assert_eq!(sequence.rewind(59, usize::MAX), (30, Some(0)));
         assert_eq!(sequence.rewind(29, usize::MAX), (0, None));
-        let mut sequence = text(100, &[30, 60]);
+        let sequence = text(100, &[30, 60]);
         assert_eq!(sequence.rewind(70, 20), (0, None), "the checkpoint is too far back for a ring");
     }
 
@@ -132,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_saved_text_goes_on() {
-        let mut sequence = Sequence::new(2);
+        let sequence = Sequence::new(2);
         sequence.restore(50, 64, &[48]);
         assert_eq!((sequence.next(), sequence.written()), (50, 64));
         assert_eq!(sequence.rewind(50, usize::MAX), (48, Some(0)), "of the states themselves nothing is known");

@@ -7,6 +7,7 @@ use super::cpu::CpuSession;
 use super::gpu_lanes::GpuLane;
 #[cfg(target_arch = "wasm32")]
 use super::gpu_session::GpuSession;
+use super::snapshot::Head;
 use crate::Result;
 use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
@@ -121,6 +122,47 @@ pub trait Session {
     /// A run is over: its tokens in flight are of no use. Returns how many tokens its cache holds, at most.
     fn rest(&mut self) -> usize {
         usize::MAX
+    }
+
+    /// Makes room for so many tokens before they are there. The caches of the CPU grow by themselves.
+    ///
+    /// # Errors
+    /// `out_of_memory`, `device_lost`.
+    async fn make_room(&mut self, _tokens: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// The head of a saved session with what is to be known of the caches, where these can be saved.
+    ///
+    /// # Errors
+    /// `device_lost`.
+    async fn with_caches(&mut self, head: Head) -> Result<Head> {
+        Ok(head)
+    }
+
+    /// Takes on the state of the session that was saved, but for what is in its caches; false where these are none of
+    /// this session's.
+    ///
+    /// # Errors
+    /// `bad_file`, `device_lost`.
+    async fn restore(&mut self, _head: &Head) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The bytes of a part of the caches, which hold so many tokens; `None` after the last.
+    ///
+    /// # Errors
+    /// `out_of_memory`, `device_lost`.
+    async fn read_part(&self, _tokens: usize, _number: u32) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    /// Writes a part with its digest into the caches.
+    ///
+    /// # Errors
+    /// `bad_file`, `integrity_failed`, `device_lost`.
+    async fn write_part(&self, _tokens: usize, _number: u32, _file: &[u8]) -> Result<()> {
+        Ok(())
     }
 
     /// Logits `[rows, vocab]` of `ids` at `position` and after, handed to `each` a few rows at a time: (index of the
@@ -238,6 +280,26 @@ impl Session for AnySession {
 
     fn rest(&mut self) -> usize {
         either!(self, session => session.rest())
+    }
+
+    async fn make_room(&mut self, tokens: usize) -> Result<()> {
+        either!(self, session => Session::make_room(&mut **session, tokens).await)
+    }
+
+    async fn with_caches(&mut self, head: Head) -> Result<Head> {
+        either!(self, session => session.with_caches(head).await)
+    }
+
+    async fn restore(&mut self, head: &Head) -> Result<bool> {
+        either!(self, session => session.restore(head).await)
+    }
+
+    async fn read_part(&self, tokens: usize, number: u32) -> Result<Option<Vec<u8>>> {
+        either!(self, session => session.read_part(tokens, number).await)
+    }
+
+    async fn write_part(&self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
+        either!(self, session => session.write_part(tokens, number, file).await)
     }
 
     async fn evaluate(

@@ -8,7 +8,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::generate::Engine;
-use super::session::{AnySession, Session};
+use super::session::Session;
 use crate::digest::digest;
 use crate::{Error, ErrorCode, Result};
 
@@ -172,7 +172,8 @@ impl Head {
         let known = tokens.iter().all(|&id| (id as usize) < fits.vocab);
         let reached = copies.iter().all(|&at| at as usize <= tokens.len());
         let written = *written as usize;
-        if known && reached && written >= tokens.len() && written <= fits.context {
+        // `written` may be above the context: a longer one wrote it, before the session went back.
+        if known && reached && written >= tokens.len() {
             return Ok(());
         }
         Err(Error::bad_file("the saved session contradicts itself: ids or positions are out of range"))
@@ -215,28 +216,25 @@ pub(super) fn unsealed(found: &[u8], expected: u64) -> Result<&[u8]> {
 /// model: [`Engine::check_saved`], then [`Engine::restore_head`], then [`Engine::write_part`] for all parts. Whoever
 /// calls moves the bytes, so that few of them are in memory at a time.
 impl Engine {
-    /// The session without its caches. On the CPU and of a lane that is all of it.
+    /// The session without its caches. On the CPU that is all of it. `text`: where others have used its cache, what of
+    /// it is the session's; none where that is less than half of the text.
     ///
     /// # Errors
-    /// `invalid_argument` while a run is on, `limit_exceeded` for notes of more than 64 MiB.
-    pub fn save_head(&mut self, notes: String) -> Result<Vec<u8>> {
+    /// `invalid_argument` while a run is on, `limit_exceeded` for notes of more than 64 MiB; `device_lost`.
+    pub async fn save_head(&mut self, notes: String, text: Option<&[u32]>) -> Result<Vec<u8>> {
         if self.run.is_some() {
             return Err(Error::invalid_argument("a generation is running: finish or cancel it first"));
         }
-        // What the next run would do first: states are where the tokens end, or the tokens end where the states are.
-        let reached = self.session.rewind(self.cached.len());
-        self.cached.truncate(reached);
         let model = self.session.config().digest;
+        let own = text.map_or(self.cached.len(), |text| self.common_prefix(text));
+        if text.is_some_and(|text| own == 0 || 2 * own < text.len()) {
+            return Head { model, notes, ..Head::default() }.bytes();
+        }
+        // What the next run would do first: states are where the tokens end, or the tokens end where the states are.
+        let reached = self.session.rewind(own);
+        self.cached.truncate(reached);
         let head = Head { model, written: reached as u32, tokens: self.cached.clone(), notes, ..Head::default() };
-        let head = match &mut self.session {
-            #[cfg(target_arch = "wasm32")]
-            AnySession::Gpu(session) => session.with_caches(head),
-            // What is in a lane is of whoever had it last.
-            #[cfg(target_arch = "wasm32")]
-            AnySession::Lane(_) => Head { written: 0, tokens: Vec::new(), ..head },
-            AnySession::Cpu(_) => head,
-        };
-        head.bytes()
+        self.session.with_caches(head).await?.bytes()
     }
 
     /// A part of the caches with its digest; `None` after the last. Nothing else may happen to the session between
@@ -244,13 +242,8 @@ impl Engine {
     ///
     /// # Errors
     /// `out_of_memory`, `device_lost`.
-    #[cfg_attr(not(target_arch = "wasm32"), expect(unused_variables, reason = "of the GPU"))]
     pub async fn read_part(&self, number: u32) -> Result<Option<Vec<u8>>> {
-        match &self.session {
-            #[cfg(target_arch = "wasm32")]
-            AnySession::Gpu(session) => Ok(session.read_part(self.cached.len(), number).await?.map(sealed)),
-            _ => Ok(None),
-        }
+        Ok(self.session.read_part(self.cached.len(), number).await?.map(sealed))
     }
 
     /// Checks the first [`START`] bytes of a file of `size` bytes. Returns how many bytes its head has, and how many
@@ -264,38 +257,41 @@ impl Engine {
         Ok([preamble.head_bytes() as u32, preamble.tokens])
     }
 
-    /// Goes on from where a session was saved, given the head of its file of `size` bytes; this one is empty and has
-    /// room for the tokens. Returns the notes, and how many bytes a part has: all but the last, which may have fewer.
-    /// These are to be written before anything else. Where there are no caches or they do not fit, that is 0, and the
-    /// session stays empty.
+    /// Goes on from where a session was saved, given the head of its file of `size` bytes. Returns the notes, and how
+    /// many bytes a part has: all but the last, which may have fewer. These are to be written before anything else.
+    /// Where there are no caches or they do not fit, that is 0, and the session stays as it was.
     ///
     /// # Errors
-    /// Those of [`Head::read`]; the session then is of no more use.
-    pub fn restore_head(&mut self, file: &[u8], size: u64) -> Result<(String, u32)> {
+    /// Those of [`Head::read`]; `out_of_memory`, `device_lost`. The session then is empty.
+    pub async fn restore_head(&mut self, file: &[u8], size: u64) -> Result<(String, u32)> {
+        self.check_idle()?;
         let head = Head::read(file, &self.fits(size))?;
-        let fits = match &mut self.session {
-            #[cfg(target_arch = "wasm32")]
-            AnySession::Gpu(session) => session.restore(&head)?,
-            _ => false,
-        };
-        if !fits {
-            return Ok((head.notes, 0));
+        match self.restore(&head).await {
+            Ok(false) => return Ok((head.notes, 0)),
+            Ok(true) => self.cached = head.tokens,
+            Err(error) => {
+                self.reset();
+                return Err(error);
+            }
         }
-        self.cached = head.tokens;
         Ok((head.notes, (PART + SEAL) as u32))
+    }
+
+    async fn restore(&mut self, head: &Head) -> Result<bool> {
+        self.session.make_room(head.tokens.len()).await?;
+        self.session.restore(head).await
     }
 
     /// Writes a part with its digest into the caches.
     ///
     /// # Errors
-    /// `bad_file`, `integrity_failed`, `device_lost`; the session then is of no more use.
-    #[cfg_attr(not(target_arch = "wasm32"), expect(unused_variables, reason = "of the GPU"))]
-    pub fn write_part(&mut self, number: u32, file: &[u8]) -> Result<()> {
-        match &self.session {
-            #[cfg(target_arch = "wasm32")]
-            AnySession::Gpu(session) => session.write_part(self.cached.len(), number, file),
-            _ => Ok(()),
+    /// `bad_file`, `integrity_failed`, `device_lost`; the session then is empty.
+    pub async fn write_part(&mut self, number: u32, file: &[u8]) -> Result<()> {
+        let written = self.session.write_part(self.cached.len(), number, file).await;
+        if written.is_err() {
+            self.reset();
         }
+        written
     }
 
     fn fits(&self, size: u64) -> Fits {

@@ -11,7 +11,8 @@ use crate::kernels::attention::{Attention, Limits, Splits, attention_decode_at, 
 use crate::kernels::attention_strided::MAX_HEAD_DIM;
 use crate::kernels::kv_write;
 use crate::kernels::rope_kv::{Cache, Heads};
-use crate::{Error, Result};
+use crate::kernels::spec::MAX_WORKGROUPS;
+use crate::{Error, ErrorCode, Result};
 
 /// Options of [`kv_write()`].
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -83,7 +84,8 @@ pub struct AttentionDecodeOptions {
 /// where they are more.
 ///
 /// # Errors
-/// `invalid_argument` for other types and shapes, no tokens, and a window within caches that have wrapped around.
+/// `invalid_argument` for other types and shapes, no tokens, and a window within caches that have wrapped around;
+/// `limit_exceeded` for more than 65,535 heads of all sequences together.
 pub fn attention_decode(
     tape: &mut Tape,
     q: &Tensor,
@@ -137,6 +139,10 @@ fn decode_heads(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Heads> {
         return bad("the heads of q have to be a multiple of the cache's, of at most 256 values".into());
     }
     let (heads, kv_heads) = (batch * heads, batch * kv_heads);
+    if heads > MAX_WORKGROUPS {
+        let message = format!("attentionDecode: q has {heads} heads in all, expected at most {MAX_WORKGROUPS}");
+        return Err(Error::new(ErrorCode::LimitExceeded, message));
+    }
     Ok(Heads::f16(heads, kv_heads, head_dim, capacity))
 }
 

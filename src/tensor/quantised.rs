@@ -34,6 +34,9 @@ pub fn from_blocks(tape: &mut Tape, raw: &Tensor, options: &QuantisedOptions) ->
     let Some(DType::Quantised(ty)) = DType::named(&options.dtype) else {
         return Err(bad(format!("'{}' is no type of blocks", options.dtype)));
     };
+    if options.shape.iter().try_fold(1u32, |len, &axis| len.checked_mul(axis)).is_none() {
+        return Err(bad(format!("{:?} has more than 2^32 - 1 weights", options.shape)));
+    }
     let (rows, cols) = super::rows_and_cols(&options.shape);
     let bytes = PackedLayout::new(ty, rows, cols).raw_row_bytes() * u64::from(rows);
     if raw.dtype != DType::U32 || u64::from(raw.len()) != bytes.div_ceil(4) {

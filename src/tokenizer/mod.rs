@@ -16,6 +16,7 @@ mod index;
 mod join;
 mod load;
 mod merge;
+mod pair;
 mod patterns;
 mod pretokenizers;
 mod rules;
@@ -75,15 +76,6 @@ enum Model {
     Spm(Spm),
     WordPiece(WordPiece),
     Unigram(Unigram),
-}
-
-/// The ids of two texts for a model that judges the second by the first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
-    /// The ids of both texts, with the special tokens that the model wants.
-    pub ids: Vec<u32>,
-    /// Where the second text begins in `ids`; their number where the model has a prompt for pairs.
-    pub second: usize,
 }
 
 impl Tokenizer {
@@ -147,25 +139,6 @@ impl Tokenizer {
                 at_start = matches!(fragment, Fragment::Token(_));
             },
         );
-    }
-
-    /// The token ids of a query and a document for a reranker: `[CLS] query [SEP] document [SEP]`,
-    /// `<s> query </s></s> document </s>`, or the file's own prompt, as the model was trained. Special tokens in the
-    /// texts are text.
-    pub fn encode_pair(&self, query: &str, document: &str) -> Pair {
-        if let Some(template) = &self.rank_template {
-            let [query, document] = [query, document].map(|text| self.protect(text, |_| false));
-            let parts = template.split("{query}").map(|part| part.replace("{document}", &document));
-            let ids = self.encode(&parts.collect::<Vec<_>>().join(&query), false, true);
-            return Pair { second: ids.len(), ids };
-        }
-        let mut ids: Vec<u32> = self.rules.begin.into_iter().collect();
-        ids.extend(self.encode(query, false, false));
-        ids.extend(self.rules.between.into_iter().flatten());
-        let second = ids.len();
-        ids.extend(self.encode(document, false, false));
-        ids.extend(self.rules.end);
-        Pair { ids, second }
     }
 
     /// A text that is put into a prompt and has no control tokens: those that are written in it are text. Each gets a

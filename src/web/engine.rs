@@ -32,19 +32,11 @@ pub struct WasmModel {
     pub(super) siblings: Siblings,
 }
 
-/// Mirrors `GenerateOptions` in `js/types.ts`.
-#[derive(Deserialize)]
+/// Mirrors `WasmGenerateOptions` in `js/wasm/webgguf.d.ts`, without the options of the sampler.
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct JsGenerateOptions {
-    max_tokens: Option<f64>,
-    temperature: f32,
-    top_k: f64,
-    top_p: f32,
-    min_p: f32,
-    repetition_penalty: f32,
-    frequency_penalty: f32,
-    presence_penalty: f32,
-    seed: f64,
+    max_tokens: Option<u32>,
     stop: Vec<String>,
     ignore_eos: bool,
     /// [id, bias]
@@ -53,54 +45,14 @@ struct JsGenerateOptions {
     show_special: Vec<String>,
 }
 
-impl Default for JsGenerateOptions {
-    fn default() -> Self {
-        let sampling = SamplingOptions::default();
-        Self {
-            max_tokens: None,
-            temperature: sampling.temperature,
-            top_k: 0.0,
-            top_p: sampling.top_p,
-            min_p: sampling.min_p,
-            repetition_penalty: sampling.repetition_penalty,
-            frequency_penalty: 0.0,
-            presence_penalty: 0.0,
-            seed: 0.0,
-            stop: Vec::new(),
-            ignore_eos: false,
-            biases: Vec::new(),
-            logprobs: None,
-            show_special: Vec::new(),
-        }
-    }
-}
-
 impl JsGenerateOptions {
-    fn checked(self) -> crate::Result<GenerateOptions> {
-        let sampling = SamplingOptions {
-            temperature: self.temperature,
-            top_k: integer("topK", self.top_k, f64::from(u32::MAX))? as u32,
-            top_p: self.top_p,
-            min_p: self.min_p,
-            repetition_penalty: self.repetition_penalty,
-            frequency_penalty: self.frequency_penalty,
-            presence_penalty: self.presence_penalty,
-            seed: integer("seed", self.seed, 9_007_199_254_740_991.0)?,
-        };
+    fn with(self, sampling: SamplingOptions) -> crate::Result<GenerateOptions> {
         sampling.validate()?;
-        let max_tokens = self.max_tokens.map(|n| integer("maxTokens", n, f64::from(u32::MAX))).transpose()?;
-        let max_tokens = max_tokens.map(|n| n as usize);
+        let max_tokens = self.max_tokens.map(|count| count as usize);
         let logprobs = self.logprobs.map(|count| count as usize);
         let Self { stop, ignore_eos, show_special, biases, .. } = self;
         Ok(GenerateOptions { max_tokens, sampling, biases, logprobs, stop, ignore_eos, show_special })
     }
-}
-
-fn integer(name: &str, value: f64, max: f64) -> crate::Result<u64> {
-    if value >= 0.0 && value <= max && value.fract() == 0.0 {
-        return Ok(value as u64);
-    }
-    Err(Error::invalid_argument(format!("{name} is {value}, expected an integer from 0 to {max}")))
 }
 
 #[derive(Serialize)]
@@ -162,8 +114,9 @@ impl WasmModel {
 
     /// Starts a generation.
     pub fn start(&self, ids: Vec<u32>, options: JsValue) -> Result<JsValue, JsValue> {
-        let options: JsGenerateOptions = from_value(options, "options")?;
-        let options = options.checked().map_err(to_js)?;
+        let sampling: SamplingOptions = from_value(options.clone(), "options")?;
+        let others: JsGenerateOptions = from_value(options, "options")?;
+        let options = others.with(sampling).map_err(to_js)?;
         let prompt_tokens = ids.len();
         let cached_tokens = self.borrow()?.start(ids, options, now()).map_err(to_js)?;
         to_value(&Started { prompt_tokens, cached_tokens })

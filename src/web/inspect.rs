@@ -165,8 +165,7 @@ async fn try_memory(
 ) -> Result<()> {
     let program = crate::model::program(config);
     let mut plan = Plan::default();
-    let placement = place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
-    let room = room.as_far_as_runs(&program, &placement.weights);
+    place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
     gpu.weight_bytes = plan.bytes();
     let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
     gpu.session_bytes = plan.bytes() - gpu.weight_bytes;

@@ -34,6 +34,9 @@ const HEADER_STEP: usize = 256 << 10;
 /// Bytes of a tensor between two yields to the page, on the CPU: a few milliseconds.
 const TENSOR_STEP: usize = 4 << 20;
 
+/// Of a tensor in a file of unknown length so many bytes are reserved before they arrive.
+const UNSEEN_BYTES: u64 = 64 << 20;
+
 /// What `load` takes besides the bytes.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -288,10 +291,14 @@ impl Job<'_> {
             let Some((spec, others)) = specs.get(&index).and_then(|specs| specs.split_first()) else { continue };
             let reader = &mut readers[tensor.part];
             reader.skip_to(tensor.offset, &tensor.name).await?;
-            let mut bytes = room_for(tensor).map_err(to_js)?;
             let len = tensor.bytes as usize;
+            // Where nobody says how long the file is, its header may claim anything: memory is taken as bytes arrive.
+            let at_once = if reader.size().is_some() { tensor.bytes } else { tensor.bytes.min(UNSEEN_BYTES) };
+            let mut bytes = Vec::new();
+            reserve(&mut bytes, at_once, tensor).map_err(to_js)?;
             while bytes.len() < len {
                 let start = bytes.len();
+                reserve(&mut bytes, len.min(start + TENSOR_STEP) as u64 - start as u64, tensor).map_err(to_js)?;
                 bytes.resize(len.min(start + TENSOR_STEP), 0);
                 reader.fill(&mut bytes[start..], &tensor.name).await?;
                 progress.received((bytes.len() - start) as u64)?;
@@ -310,11 +317,11 @@ impl Job<'_> {
     }
 }
 
-/// Memory for a tensor, which is touched piece by piece: that of an embedding takes a tenth of a second.
-fn room_for(tensor: &TensorInfo) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
+/// Memory for so many more bytes of a tensor, which is touched piece by piece: that of an embedding takes a tenth of a
+/// second.
+fn reserve(bytes: &mut Vec<u8>, more: u64, tensor: &TensorInfo) -> Result<(), Error> {
     let message = || format!("no memory for the {} bytes of tensor {}", tensor.bytes, tensor.name);
-    let len = usize::try_from(tensor.bytes).map_err(|_| Error::new(ErrorCode::OutOfMemory, message()))?;
-    bytes.try_reserve_exact(len).map_err(|_| Error::new(ErrorCode::OutOfMemory, message()))?;
-    Ok(bytes)
+    let more = usize::try_from(more).map_err(|_| Error::new(ErrorCode::OutOfMemory, message()))?;
+    let outcome = if bytes.is_empty() { bytes.try_reserve_exact(more) } else { bytes.try_reserve(more) };
+    outcome.map_err(|_| Error::new(ErrorCode::OutOfMemory, message()))
 }

@@ -10,7 +10,7 @@ use super::engine::{WasmModel, borrow, borrow_embedder, busy};
 use super::errors::to_js;
 use super::load::Loaded;
 use super::promise::promise;
-use crate::runtime::Engine;
+use crate::runtime::{Engine, Session};
 use crate::time_slice::now;
 
 /// The engines of a model and its sessions that are not freed.
@@ -81,8 +81,13 @@ impl WasmModel {
 
     /// See [`Engine::save_head`].
     #[wasm_bindgen(js_name = saveHead)]
-    pub fn save_head(&self, notes: String) -> Result<Vec<u8>, JsValue> {
-        borrow(&self.engine)?.save_head(notes).map_err(to_js)
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub fn save_head(&self, notes: String, text: Option<Vec<u32>>) -> Promise {
+        let engine = self.engine.clone();
+        promise(async move {
+            let head = borrow(&engine)?.save_head(notes, text.as_deref()).await.map_err(to_js)?;
+            Ok(Uint8Array::from(head.as_slice()))
+        })
     }
 
     /// See [`Engine::read_part`].
@@ -104,15 +109,24 @@ impl WasmModel {
 
     /// See [`Engine::restore_head`].
     #[wasm_bindgen(js_name = restoreHead)]
-    pub fn restore_head(&self, head: &[u8], size: f64) -> Result<Array, JsValue> {
-        let (notes, part) = borrow(&self.engine)?.restore_head(head, size as u64).map_err(to_js)?;
-        Ok(Array::of2(&notes.into(), &part.into()))
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub fn restore_head(&self, head: Vec<u8>, size: f64) -> Promise {
+        let engine = self.engine.clone();
+        promise(async move {
+            let (notes, part) = borrow(&engine)?.restore_head(&head, size as u64).await.map_err(to_js)?;
+            Ok(Array::of2(&notes.into(), &part.into()))
+        })
     }
 
     /// See [`Engine::write_part`].
     #[wasm_bindgen(js_name = writePart)]
-    pub fn write_part(&self, number: u32, part: &[u8]) -> Result<(), JsValue> {
-        borrow(&self.engine)?.write_part(number, part).map_err(to_js)
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub fn write_part(&self, number: u32, part: Vec<u8>) -> Promise {
+        let engine = self.engine.clone();
+        promise(async move {
+            borrow(&engine)?.write_part(number, &part).await.map_err(to_js)?;
+            Ok(JsValue::UNDEFINED)
+        })
     }
 
     /// Before a start: where another session of the model has read more of `ids`, this one gets a copy of that.
@@ -121,9 +135,12 @@ impl WasmModel {
         let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
         promise(async move {
             let mut engine = borrow(&engine)?;
-            if let Some(best) = siblings.best_for(&engine, &ids) {
-                let best = borrow(&best)?;
-                engine.take_over(&best).await.map_err(to_js)?;
+            let Some(best) = siblings.best_for(&engine, &ids) else { return Ok(JsValue::UNDEFINED) };
+            // Another request may begin in that lane meanwhile.
+            let read = borrow(&best)?.read();
+            match read {
+                Some(read) => engine.take_over_lane(read).await.map_err(to_js)?,
+                None => engine.take_over(&*borrow(&best)?).await.map_err(to_js)?,
             }
             Ok(JsValue::UNDEFINED)
         })

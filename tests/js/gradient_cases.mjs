@@ -59,6 +59,11 @@ const ELEMENTWISE = [
     plain: (_, x) => x.values.map((v) => 2 - (3 / (v * 0.7)) ** 1.5),
   },
   {
+    ...one('a power of 0, at 0', [3], 0, 0),
+    gpu: (gpu, x) => gpu.add(gpu.pow(x, 0), x),
+    plain: (_, x) => x.values.map((v) => v ** 0 + v),
+  },
+  {
     name: 'where',
     inputs: [[[4, 1]], [[1, 5]], [[4, 5]]],
     gpu: (gpu, c, a, b) => gpu.add(gpu.where(gpu.greater(c, 0), a, b), c),

@@ -14,6 +14,8 @@ export function resetMock() {
     loads: [],
     started: [],
     handles: [],
+    saved: [],
+    restored: [],
     finished: 0,
     reads: 0,
     embeds: [],
@@ -286,8 +288,9 @@ export class WasmModel {
   }
 
   /** `M`, the number of parts as a digit, the notes; then parts of three bytes, the last of two. */
-  saveHead(notes) {
+  async saveHead(notes, text) {
     if (this.#borrowed) throw new Error('recursive use of an object');
+    seen.saved.push({ by: this, text: text && [...text] });
     return new TextEncoder().encode(`M${plan.parts ?? 2}${notes}`);
   }
 
@@ -307,12 +310,13 @@ export class WasmModel {
     return Uint32Array.of(parts > 0 ? size - 3 * parts + 1 : size, 7);
   }
 
-  restoreHead(head) {
+  async restoreHead(head) {
     seen.parts = [];
+    seen.restored.push(this);
     return [new TextDecoder().decode(head.subarray(2)), plan.otherLayout ? 0 : 3];
   }
 
-  writePart(number, part) {
+  async writePart(number, part) {
     loseDevice();
     if (plan.writeFails) throw plan.writeFails;
     seen.parts.push([number, ...part]);

@@ -373,6 +373,8 @@ test('wrong options and prompts are refused at once, by name', async () => {
   refused('a', { temperature: NaN }, /'temperature' must be a number from 0 to 100, found NaN/);
   refused('a', { temperature: '1' }, /found '1'/);
   refused('a', { topP: 1.5 }, /'topP'.*found 1.5/);
+  refused('a', { topP: 1e-40 }, /'topP' must be a number above 0/); // f32 has no such number with all its digits
+  refused('a', { logitBias: { '05': 1 } }, /'logitBias' must be an object of at most 1024 token ids/);
   refused('a', { topK: 2.5 }, /'topK' must be an integer/);
   refused('a', { seed: -1 }, /'seed'/);
   refused('a', { seed: 2 ** 53 }, /'seed'/);

@@ -100,8 +100,6 @@ test('sampling options are those of generate, with the documented defaults', asy
   assert.deepEqual(JSON.parse(JSON.stringify(defaults)), {
     maxTokens: 2,
     temperature: 1,
-    topP: 1,
-    topK: 0,
     minP: 0.05,
     showSpecial: [],
     stop: [],

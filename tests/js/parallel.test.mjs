@@ -154,6 +154,36 @@ test('a request runs where most of its prompt was read, else where nothing was f
   await model.free();
 });
 
+test('a session is saved from where most of it was read, and restored where nothing was for longest', async () => {
+  plan.parallel = 3;
+  const model = await WasmModel.load(new Blob([Uint8Array.of(1)]), { parallel: 3 });
+  const session = model.session({ system: 'S' });
+  await session.send('A', { maxTokens: 2 });
+  const own = seen.handles.at(-1);
+  await model.generate('other', { maxTokens: 1 });
+  const other = seen.handles.at(-1);
+  const empty = await model.session().save();
+  const saved = await session.save();
+  assert.deepEqual(seen.saved[0].text, [], 'nothing of others');
+  assert.equal(textOf(seen.saved[1].text), '<system>S<user>A<assistant>ab');
+  assert.equal(seen.saved[1].by, own);
+  assert.deepEqual((await model.restoreSession(saved)).messages, session.messages);
+  assert.deepEqual(seen.parts, [
+    [0, 0, 0, 0],
+    [1, 1, 1],
+  ]);
+  assert.ok(![own, other].includes(seen.restored[0]), 'the caches of others stay');
+  await model.restoreSession(empty);
+  assert.equal(seen.restored[1], own, 'which is free for longest');
+  plan.writeFails = Object.assign(new Error('the bytes have changed'), { code: 'integrity_failed' });
+  await assert.rejects(model.restoreSession(saved), withCode('integrity_failed', /changed/));
+  plan.writeFails = undefined;
+  await Promise.all(['A', 'B', 'C'].map((prompt) => model.generate(prompt, { maxTokens: 1 })));
+  assert.equal(seen.most, 3, 'all are free again');
+  await model.free();
+  assert.equal(seen.freed, 3);
+});
+
 test('wrong numbers are refused', async () => {
   for (const parallel of [0, 5, 1.5, '2', null]) {
     await assert.rejects(

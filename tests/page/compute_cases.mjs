@@ -452,6 +452,8 @@ export const CASES = [
   ),
   resized([2, 3, 5], [15], {}, { scale: 3 }),
   resized([1, 2, 3, 4], [7, 9], {}, { size: [7, 9] }),
+  resized([1, 1, 70_000], [140_000], {}, { scale: 2 }),
+  resized([1, 1, 70_000], [70_001], { mode: 'linear' }, { size: [70_001] }),
   resized([1, 2, 3, 4], [6, 4], { mode: 'linear' }, { scale: [2, 1] }),
   resized([1, 1, 3, 2], [5, 7], { mode: 'bilinear' }, { size: [5, 7] }),
   resized([2, 1, 5, 4], [3, 11], { mode: 'linear', alignCorners: true }, { size: [3, 11] }),

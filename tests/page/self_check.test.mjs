@@ -10,9 +10,9 @@ const site = await openSite({ routes: { '/blank': blank } });
 /**
  * Loads a model where the shaders in whose text `planted.where` stands have `planted.to` for `planted.from`, as if the
  * driver compiled them wrong; writes a text. All loads with the same shaders are on one device, so that each of these
- * is compiled once.
+ * is compiled once. Between two readings of the clock `milliseconds` pass.
  */
-const LOAD = async ({ url, planted, options = {} }) => {
+const LOAD = async ({ url, planted, milliseconds = 0.01, options = {} }) => {
   globalThis.original ??= GPUDevice.prototype.createShaderModule;
   const { original } = globalThis;
   GPUDevice.prototype.createShaderModule = function (descriptor) {
@@ -22,6 +22,9 @@ const LOAD = async ({ url, planted, options = {} }) => {
     if (wrong === code) throw new Error(`nothing planted in ${descriptor.label}`);
     return original.call(this, { ...descriptor, code: wrong });
   };
+  // The check has a time limit: a clock that counts its readings is as fast everywhere.
+  let now = 0;
+  performance.now = () => (now += milliseconds);
   const { Gpu, WasmModel } = await import('/dist/index.js');
   globalThis.gpus ??= {};
   globalThis.gpus[planted?.where] ??= await Gpu.create();
@@ -59,6 +62,12 @@ test('what is right passes, a wrong variant is replaced by the plain one, and bo
   assert.deepEqual(first.warnings, []);
   const second = await load(page);
   assert.equal(second.selfCheck.verdict, 'remembered');
+  await page.evaluate(forget);
+  const hurried = await load(page, { milliseconds: 500 });
+  assert.equal(hurried.selfCheck.verdict, 'partial', 'time was up');
+  assert.ok(hurried.selfCheck.checked < checked, `${hurried.selfCheck.checked} of ${checked} variants`);
+  const whole = await load(page);
+  assert.equal(whole.selfCheck.verdict, 'passed', 'what was not finished is not kept');
   assert.deepEqual(second.ids, first.ids);
 
   const garbage = await load(page, { planted: SUBGROUPS, options: { selfCheck: false } });

@@ -123,3 +123,47 @@ test('many loads: each model frees its bytes, and the page goes on', async () =>
   assert.equal(new Set(result.sizes).size, 1, `bytes of buffers after each: ${result.sizes}`);
   assert.equal(result.memory.at(-1), result.memory[3], `WebAssembly memory after each: ${result.memory}`);
 });
+
+test('what goes wrong beside a model is not its error, and the model goes on', async () => {
+  const result = await counted(async ({ WasmModel, url, devices, failure }) => {
+    const { Gpu } = await import('/dist/compute/index.js');
+    const gpu = await Gpu.create();
+    const model = await WasmModel.load(url, { gpu });
+    const options = { maxTokens: 12, temperature: 0, ignoreEos: true };
+    const ids = async () => [...(await model.generate([5, 6, 7], options)).ids].join();
+    const before = await ids();
+
+    // A shader that does not compile, while the model writes.
+    const bindings = ['var<uniform> params: vec4<u32>', 'var<storage, read> a: array<f32>'];
+    const declared = [...bindings, 'var<storage, read_write> b: array<f32>']
+      .map((declaration, at) => `@group(0) @binding(${at}) ${declaration};`)
+      .join('\n');
+    const code = `${declared}\n@compute @workgroup_size(4) fn main() { b[0] = nothing; }`;
+    const x = gpu.tensor([1, 2, 3, 4]);
+    const outputs = [{ shape: [4] }];
+    const mistake = () => gpu.shader({ label: 'wrong', code, inputs: [x], outputs, workgroups: [1] })[0].data();
+    const written = [];
+    let wrong;
+    for await (const piece of model.generate([5, 6, 7], options)) {
+      written.push(...piece.ids);
+      wrong ??= failure(mistake());
+    }
+    const page = await wrong;
+    const after = await ids();
+
+    // Whatever the browser reports of the device: the next call hears of it, and the one after that works.
+    const { device } = devices[0];
+    const error = new GPUValidationError('as if a command were wrong');
+    device.dispatchEvent(new GPUUncapturedErrorEvent('uncapturederror', { error }));
+    const reported = await failure(model.generate([5, 6, 7], options).result);
+    const last = [await ids(), await ids()];
+    await model.free();
+    gpu.destroy();
+    return { before, written: written.join(), page, after, reported, last };
+  });
+  assert.equal(result.page.code, 'invalid_argument');
+  assert.match(result.page.message, /shader 'wrong': .*nothing/s);
+  assert.deepEqual([result.written, result.after, ...result.last], Array(4).fill(result.before));
+  assert.equal(result.reported.code, 'internal');
+  assert.match(result.reported.message, /^the GPU reported: .*as if a command were wrong/);
+});

@@ -287,11 +287,14 @@ fn heads(keys: &Keys, layers: usize) -> Result<(PerLayer, PerLayer)> {
     Ok((heads, kv_heads))
 }
 
-/// `attention.key_length`, or an equal share of the residual stream for every head.
+/// `attention.key_length`, or an equal share of the residual stream for every head; 0 where no layer has heads, whatever
+/// the file says.
 fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
+    if heads == 0 {
+        return Ok(0);
+    }
     let head_dim = match keys.count("attention.key_length", MAX_HEAD_DIM)? {
         Some(length) => length,
-        None if heads == 0 => return Ok(0),
         None if hidden.is_multiple_of(heads) => hidden / heads,
         None => {
             let name = keys.name("attention.head_count");
@@ -312,6 +315,9 @@ fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
 }
 
 fn rope_dims(keys: &Keys, head_dim: usize) -> Result<usize> {
+    if head_dim == 0 {
+        return Ok(0);
+    }
     let dims = keys.count("rope.dimension_count", MAX_HEAD_DIM)?.unwrap_or(head_dim);
     if dims.is_multiple_of(2) && dims <= head_dim {
         return Ok(dims);

@@ -1,81 +1,16 @@
 //! How the next token is chosen from logits: options, their limits, and the CPU sampler.
 //!
-//! The order is llama.cpp's: penalties, top-k, top-p, min-p, then temperature and one draw. The draw is Gumbel-max
-//! (Gumbel 1954; Maddison et al. 2014, arXiv 1411.0030) with noise from a counter-based generator, so that a GPU can
-//! do it in parallel and the same seed gives the same ids.
+//! The order is llama.cpp's: penalties, top-k, typical-p, top-p, min-p, then temperature and one draw. The draw is
+//! Gumbel-max (Gumbel 1954; Maddison et al. 2014, arXiv 1411.0030) with noise from a counter-based generator, so that a
+//! GPU can do it in parallel and the same seed gives the same ids.
 
-use crate::{Error, Result};
+mod options;
+
+pub use options::SamplingOptions;
 
 /// The lowest temperature at which tokens are drawn. Logits divided by less overflow or lose the noise to f32's
 /// precision, and only logits that are equal but for rounding would have a chance beside the largest.
 pub const MIN_TEMPERATURE: f32 = 1e-5;
-
-/// How the next token is chosen. A `temperature` below [`MIN_TEMPERATURE`] is greedy.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SamplingOptions {
-    /// Divides the logits after the filters; in [0, 100], below [`MIN_TEMPERATURE`] the largest logit is taken.
-    pub temperature: f32,
-    /// Keeps the k largest logits; 0 keeps all.
-    pub top_k: u32,
-    /// Keeps the most probable tokens whose probabilities first reach this sum; in (0, 1], 1 keeps all.
-    pub top_p: f32,
-    /// Keeps tokens at least this probable relative to the most probable one; in [0, 1], 0 keeps all.
-    pub min_p: f32,
-    /// Divides positive and multiplies negative logits of tokens of the prompt and generated ones; > 0, 1 is off.
-    pub repetition_penalty: f32,
-    /// Subtracted from a logit for every time its token was generated; in [-2, 2].
-    pub frequency_penalty: f32,
-    /// Subtracted from a logit, once, if its token was generated at all; in [-2, 2].
-    pub presence_penalty: f32,
-    /// Same seed, same ids.
-    pub seed: u64,
-}
-
-impl Default for SamplingOptions {
-    fn default() -> Self {
-        Self {
-            temperature: 0.0,
-            top_k: 0,
-            top_p: 1.0,
-            min_p: 0.0,
-            repetition_penalty: 1.0,
-            frequency_penalty: 0.0,
-            presence_penalty: 0.0,
-            seed: 0,
-        }
-    }
-}
-
-impl SamplingOptions {
-    /// Fails with `invalid_argument` naming the option, what it may be and what it is.
-    pub fn validate(&self) -> Result<()> {
-        let within = |name: &str, value: f32, low: f32, high: f32| match (low..=high).contains(&value) {
-            true => Ok(()),
-            false => Err(Error::invalid_argument(format!("{name} is {value}, expected {low} to {high}"))),
-        };
-        within("temperature", self.temperature, 0.0, 100.0)?;
-        within("topP", self.top_p, f32::MIN_POSITIVE, 1.0)?;
-        within("minP", self.min_p, 0.0, 1.0)?;
-        within("repetitionPenalty", self.repetition_penalty, 1e-3, 100.0)?;
-        within("frequencyPenalty", self.frequency_penalty, -2.0, 2.0)?;
-        within("presencePenalty", self.presence_penalty, -2.0, 2.0)
-    }
-
-    /// Whether the token is the plain argmax of the logits: greedy, and no penalties.
-    pub fn is_plain_greedy(&self) -> bool {
-        self.is_greedy() && !self.has_penalties()
-    }
-
-    /// Whether the largest logit is taken, after the penalties.
-    pub fn is_greedy(&self) -> bool {
-        self.temperature < MIN_TEMPERATURE
-    }
-
-    /// Whether logits depend on the tokens that came before.
-    pub fn has_penalties(&self) -> bool {
-        self.repetition_penalty != 1.0 || self.frequency_penalty != 0.0 || self.presence_penalty != 0.0
-    }
-}
 
 /// The bit of [`Counts`] for a token of the prompt; the lower bits count how often it was generated.
 pub const IN_PROMPT: u32 = 1 << 31;
@@ -226,14 +161,17 @@ fn gumbel(rest: f32, ln: impl Fn(f32) -> f32) -> f32 {
     -ln(minus_log)
 }
 
-/// Cuts (logit, index) pairs down to what top-k, top-p and min-p keep.
+/// Cuts (logit, index) pairs down to what top-k, typical-p, top-p and min-p keep.
 fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
-    if options.top_k == 0 && options.top_p >= 1.0 && options.min_p == 0.0 {
+    if options.top_k == 0 && options.typical_p >= 1.0 && options.top_p >= 1.0 && options.min_p == 0.0 {
         return;
     }
     kept.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     if options.top_k > 0 {
         kept.truncate(options.top_k as usize);
+    }
+    if options.typical_p < 1.0 {
+        keep_typical(kept, f64::from(options.typical_p));
     }
     let Some(&(highest, _)) = kept.first() else { return };
     let weight = |logit: f32| f64::from(logit - highest).exp();
@@ -248,6 +186,29 @@ fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
     }
     let min = f64::from(options.min_p);
     kept.retain(|&(logit, _)| weight(logit) >= min);
+}
+
+/// Keeps the tokens whose information is nearest to the mean until their probabilities pass `share`: locally typical
+/// sampling (Meister et al. 2022, arXiv 2202.00666). `kept` goes from the largest logit to the smallest.
+///
+/// With the depth d of a logit below the largest, the information of its token is d + log Z and the entropy is
+/// mean(d) + log Z: the distance between them is |d - mean(d)|.
+fn keep_typical(kept: &mut Vec<(f32, u32)>, share: f64) {
+    let Some(&(highest, _)) = kept.first() else { return };
+    let depth = |logit: f32| f64::from(highest - logit);
+    let weight = |logit: f32| (-depth(logit)).exp();
+    let sum: f64 = kept.iter().map(|&(logit, _)| weight(logit)).sum();
+    let possible = kept.iter().filter(|&&(logit, _)| weight(logit) > 0.0);
+    let mean = possible.map(|&(logit, _)| depth(logit) * weight(logit)).sum::<f64>() / sum;
+    let distance = |logit: f32| (depth(logit) - mean).abs();
+    kept.sort_by(|a, b| distance(a.0).total_cmp(&distance(b.0)));
+    let mut before = 0.0;
+    let passed = kept.iter().position(|&(logit, _)| {
+        before += weight(logit);
+        before > share * sum
+    });
+    kept.truncate(passed.map_or(kept.len(), |last| last + 1));
+    kept.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
 }
 
 #[cfg(test)]
@@ -343,6 +304,25 @@ mod tests {
         assert_eq!(keeps(SamplingOptions { top_p: 0.7, ..options() }), 2);
         assert_eq!(keeps(SamplingOptions { top_p: 0.64, ..options() }), 1);
         assert_eq!(keeps(SamplingOptions { min_p: 0.1, ..options() }), 3);
+    }
+
+    #[test]
+    fn typical_tokens_are_near_the_mean_information() {
+        // -ln p of 0.4, 0.3, 0.2 and 0.1 is 0.92, 1.20, 1.61 and 2.30, the entropy 1.28: nearest are 0.3, 0.2, 0.4.
+        let logits = [0.4f32, 0.3, 0.2, 0.1].map(f32::ln);
+        let kept = |options: SamplingOptions| -> Vec<usize> {
+            let found = histogram(&logits, &options, 3000);
+            (0..4).filter(|&i| found[i] > 0.0).collect()
+        };
+        let typical = |typical_p| SamplingOptions { typical_p, ..options() };
+        assert_eq!(kept(typical(0.29)), [1]);
+        assert_eq!(kept(typical(0.31)), [1, 2]);
+        assert_eq!(kept(typical(0.51)), [0, 1, 2]);
+        assert_eq!(kept(typical(0.91)), [0, 1, 2, 3]);
+        // The other filters look at what is left: 0.2 is two thirds of 0.3, the most probable one.
+        assert_eq!(kept(SamplingOptions { min_p: 0.6, ..typical(0.31) }), [1, 2]);
+        assert_eq!(kept(SamplingOptions { min_p: 0.7, ..typical(0.31) }), [1]);
+        assert_eq!(kept(SamplingOptions { top_k: 2, ..typical(0.5) }), [0]);
     }
 
     #[test]

@@ -1,0 +1,125 @@
+//! The passes of lanes: written anew where other lanes are in them, submitted as long as tokens are wanted, read back
+//! and handed out.
+
+use std::cell::{Cell, RefCell};
+
+use super::gpu_session::GpuSession;
+use super::lanes::{Lanes, Write};
+use super::scheduler::Received;
+use super::turns::Turns;
+use crate::kernels::pass::Header;
+use crate::{Error, ErrorCode, Result};
+
+/// What lanes have in common.
+pub(super) struct Shared {
+    pub turns: Turns,
+    /// For who has the turn.
+    pub session: RefCell<GpuSession>,
+    pub lanes: RefCell<Lanes>,
+    /// Lanes that have an owner.
+    pub taken: Cell<usize>,
+}
+
+impl Shared {
+    /// For the lanes of a session with room for several sequences and as many rows.
+    pub fn new(session: GpuSession) -> Self {
+        Self {
+            turns: Turns::default(),
+            lanes: Lanes::new(&session.texts, session.buffers.room.context).into(),
+            session: session.into(),
+            taken: Cell::new(1),
+        }
+    }
+
+    /// Tells all whose texts are on of an error, but for missing memory.
+    pub fn told<T>(&self, session: &mut GpuSession, outcome: Result<T>) -> Result<T> {
+        let failed = |error: &Error| {
+            session.discard();
+            let mut lanes = self.lanes.borrow_mut();
+            lanes.fail(error, 0);
+            lanes.leave_pass();
+        };
+        outcome.inspect_err(failed)
+    }
+
+    /// Reads all that is in flight.
+    pub async fn drain(&self, session: &mut GpuSession) -> Result<()> {
+        while session.ring.in_flight() > 0 {
+            self.receive(session).await?;
+        }
+        Ok(())
+    }
+
+    /// Hands out the tokens of the oldest pass in flight.
+    async fn receive(&self, session: &mut GpuSession) -> Result<()> {
+        let Some(Received { header, logits }) = session.receive().await? else { return Ok(()) };
+        let header: Header = bytemuck::pod_read_unaligned(&header);
+        let mut lanes = self.lanes.borrow_mut();
+        let used = lanes.rows() * session.model.config.vocab;
+        lanes.received(&header, logits.as_ref().map(|all| &all[..used]));
+        lanes.tokens().into_iter().for_each(|token| session.model.touch_row(token));
+        Ok(())
+    }
+
+    /// Submits what there is to do, and brings `number` a token, if it can.
+    pub async fn pass(&self, session: &mut GpuSession, number: usize) -> Result<()> {
+        if !self.lanes.borrow().go_on() {
+            self.drain(session).await?;
+            if self.lanes.borrow().has_news(number) {
+                return Ok(());
+            }
+            let pass = self.lanes.borrow_mut().start();
+            let (tokens, ends) = (self.lanes.borrow().tokens(), self.lanes.borrow().ends());
+            session.model.ensure_rows(&tokens).await?;
+            session.write_ends(&ends);
+            session.write(session.buffers.pass, &pass.bytes());
+        }
+        loop {
+            let (is_due, positions, rows) = {
+                let lanes = self.lanes.borrow();
+                (lanes.is_due(), lanes.positions(), lanes.rows())
+            };
+            if !is_due || !self.has_room(session, positions).await? {
+                break;
+            }
+            if rows > 1 {
+                session.record_rows(rows).await?;
+            }
+            if !self.submit(session)? {
+                break;
+            }
+        }
+        self.receive(session).await
+    }
+
+    /// Makes room for so many positions; false where there is none for some lanes, which are told.
+    async fn has_room(&self, session: &mut GpuSession, positions: usize) -> Result<bool> {
+        match session.grow_to(positions).await {
+            Err(error) if error.code() == ErrorCode::OutOfMemory => {
+                // Tokens in flight come first: where these lanes are is known once they are read.
+                if session.ring.in_flight() == 0 {
+                    self.lanes.borrow_mut().fail(&error, session.buffers.room.allocated);
+                }
+                Ok(false)
+            }
+            other => other.map(|()| true),
+        }
+    }
+
+    /// Submits a pass over the rows that the GPU has; false where no more may be in flight.
+    fn submit(&self, session: &mut GpuSession) -> Result<bool> {
+        let mut lanes = self.lanes.borrow_mut();
+        let choosing = lanes.choosing();
+        if choosing.logits {
+            session.choice.prepare_logits(&session.model, session.buffers.room.rows)?;
+        }
+        for Write { part, bytes, .. } in lanes.take_writes() {
+            session.write(part, &bytes);
+        }
+        let submitted = session.submit_decode(lanes.rows(), choosing);
+        if submitted {
+            lanes.submitted().into_iter().for_each(|number| session.keep_states_of(number));
+        }
+        Ok(submitted)
+    }
+}
