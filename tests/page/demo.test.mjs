@@ -1180,6 +1180,18 @@ for (const [what, { isSecureContext, says }] of Object.entries({
   });
 }
 
+test('where the browser has WebGPU but no GPU for it the page says so', async () => {
+  await withScripted(async (page, context) => {
+    assert.ok(await page.isHidden('#why-cpu'), 'this one runs on the GPU');
+    await context.addInitScript(() => {
+      globalThis.scriptedInfo = { backend: 'cpu', adapter: undefined };
+    });
+    await page.reload();
+    await waitForState(page, ['ready']);
+    assert.match(await page.innerText('#why-cpu'), /much slower than on a GPU: the browser offers no GPU to pages\./);
+  });
+});
+
 test('a browser that is too old is told so', async () => {
   const page = await site.browser.newPage({ serviceWorkers: 'block' });
   await page.addInitScript(() => {

@@ -1,14 +1,16 @@
 // Mutation testing of the shaders: a line `// mutant: A => B` in a shader says that the next line is wrong with B in
 // place of its A, and some kernel case must find a wrong value then: it kills the mutant.
 //
-// tests/fixtures/mutants.json says which case killed each the last time; that case is tried first, then all others.
-// `WEBGGUF_BLESS=1 node --test tests/page/mutants.test.mjs` writes it anew.
+// Only those are run whose shader, imports or cases have changed since they were last killed: see mutant_digests.mjs.
+// `npm run mutants` runs all, and writes which case killed each (tests/fixtures/mutants.json: that case is tried first)
+// and their digests. `npm run mutants -- changed` runs what has changed, and writes the same.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { filesUnder, readJson, ROOT } from '../../tools/common.mjs';
+import { areKilled, digestOf, digestWith, keepDigests } from './mutant_digests.mjs';
 import { openSite } from './site.mjs';
 
 const KILLS = path.join(ROOT, 'tests', 'fixtures', 'mutants.json');
@@ -79,20 +81,32 @@ function run({ file, name, ...mutant }, only = false) {
   return page.evaluate(async (what) => (await import('/mutants.js')).kill(what), given);
 }
 
+/** `all` or `changed`: which mutants run, and what they show is kept. */
+const RECORD = process.env.WEBGGUF_MUTANTS;
+/** Files and kernels of which a mutant was not killed. */
+const survived = [];
+
 /** Runs cases on some mutants and fails with those that survive. */
-async function killAll(t, chosen) {
+async function killAll(t, isChosen) {
+  const wanted = mutants.filter(({ file }) => isChosen(file));
+  const chosen = RECORD === 'all' ? wanted : wanted.filter(({ file, kernel }) => !areKilled(file, kernel));
   const counts = { killed: 0, skipped: 0 };
   const wrong = [];
   for (const mutant of chosen) {
     const { file, name } = mutant;
     const { outcome, reason, tried, case: by } = await run(mutant);
     if (outcome in counts) counts[outcome] += 1;
-    else wrong.push(`${file}: ${outcome} after ${tried} cases: ${name}${reason ? `: ${reason}` : ''}`);
+    else {
+      wrong.push(`${file}: ${outcome} after ${tried} cases: ${name}${reason ? `: ${reason}` : ''}`);
+      survived.push(mutant);
+    }
     mutant.case = outcome === 'killed' ? by : kills[file]?.[name];
   }
   for (const line of wrong) console.log(line);
-  t.diagnostic(`${counts.killed} killed, ${wrong.length} not, ${counts.skipped} skipped`);
-  if (process.env.WEBGGUF_BLESS) record(chosen);
+  const before = wanted.length - chosen.length;
+  t.diagnostic(`${counts.killed} killed, ${wrong.length} not, ${counts.skipped} skipped, ${before} killed before`);
+  if (RECORD) record(chosen);
+  else if (chosen.length > 0) t.diagnostic('`npm run mutants -- changed` keeps what was killed');
   assert.deepEqual(wrong, []);
 }
 
@@ -102,20 +116,31 @@ function record(chosen) {
   const now = {};
   for (const { file, name } of mutants) now[file] = { ...now[file], [name]: kills[file]?.[name] };
   fs.writeFileSync(KILLS, `${JSON.stringify(now, null, 2)}\n`);
+  const isLeft = ({ file, kernel }) => survived.some((of) => of.file === file && of.kernel === kernel);
+  keepDigests(
+    mutants,
+    chosen.filter((mutant) => !isLeft(mutant)),
+  );
 }
 
 test('a case kills every mutant of a kernel', async (t) => {
-  await killAll(
-    t,
-    mutants.filter(({ file }) => !isShared(file)),
-  );
+  await killAll(t, (file) => !isShared(file));
 });
 
 test('a case kills every mutant of what kernels share', async (t) => {
-  await killAll(
-    t,
-    mutants.filter(({ file }) => isShared(file)),
-  );
+  await killAll(t, isShared);
+});
+
+test('a digest is of a shader, of what it imports, and of its cases', () => {
+  const { file, kernel } = mutants.find((mutant) => mutant.file === 'softmax');
+  const before = digestOf(file, kernel);
+  for (const of of ['shaders/softmax.wgsl', 'src/harness/softmax.rs', 'src/kernels/softmax.rs']) {
+    assert.notEqual(digestWith(of, 'let changed = 1;', file, kernel), before, `another text of ${of}`);
+    assert.equal(digestWith(of, '// a comment', file, kernel), before, `a comment in ${of}`);
+  }
+  assert.equal(digestWith('shaders/rope.wgsl', 'let changed = 1;', file, kernel), before, 'another shader');
+  const imports = digestOf('mat_vec', 'mat_vec');
+  assert.notEqual(digestWith('shaders/shared/weights_q4_0.wgsl', 'let changed = 1;', 'mat_vec', 'mat_vec'), imports);
 });
 
 test('neither a message of the compiler nor a change without effect kills a mutant', async () => {

@@ -173,7 +173,7 @@ export function dayOf(time, now = Date.now()) {
 const SLOW = 'The model runs on the CPU, much slower than on a GPU';
 
 /** Why a model runs on the CPU though nobody asked for that; empty where it does not. */
-export function cpuReason({ backend, backendReason }, asked) {
+export function cpuReason({ backend }, asked) {
   if (backend !== 'cpu' || asked === 'cpu') return '';
   if (!globalThis.isSecureContext) {
     return `${SLOW}: this page is not secure (http:), and browsers offer WebGPU on https: pages and localhost alone.`;
@@ -181,7 +181,6 @@ export function cpuReason({ backend, backendReason }, asked) {
   if (!navigator.gpu) {
     return `${SLOW}: this browser has no WebGPU. A current Chrome, Edge, Safari or Firefox may have it.`;
   }
-  if (backendReason) return `${SLOW}: ${backendReason}.`;
   return `${SLOW}: the browser offers no GPU to pages. In Chrome, chrome://gpu says why.`;
 }
 
