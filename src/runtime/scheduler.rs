@@ -66,6 +66,7 @@ impl GpuSession {
             let fetched = if chunk.is_single { &reading.ids[chunk.rows.start..] } else { ids };
             let rows = self.model.input_rows.runs(ids)?;
             self.model.ensure_rows(&Item::tokens(fetched)).await?;
+            self.write_places(ids, position);
             self.write_pass(&Item::tokens(ids), position);
             let is_whole = match chunk.is_single {
                 true => self.submit_single(&chunk, &rows, &wants)?,

@@ -303,6 +303,10 @@ impl Engine {
             return Ok((head.notes, 0));
         }
         self.cached = self.session.ids_of(head.tokens, &head.sources)?;
+        #[cfg(target_arch = "wasm32")]
+        if let AnySession::Gpu(session) = &mut self.session {
+            session.write_places(&self.cached, 0);
+        }
         Ok((head.notes, (PART + SEAL) as u32))
     }
 
