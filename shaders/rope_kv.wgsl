@@ -44,6 +44,7 @@ struct Params {
 #import cache_write
 #import reduce
 #import rotation
+#import turn_position
 
 var<workgroup> head_row: array<f32, HEAD_DIM>;
 
@@ -59,7 +60,7 @@ fn rotate(position: u32, lane: u32) {
         // mutant: i + ROPE_DIMS / 2u => i + HEAD_DIM / 2u
         let b = select(2u * i + 1u, i + ROPE_DIMS / 2u, SPLIT_HALF);
         // mutant: * MAGNITUDE =>
-        let turn = rotation(position, frequencies[i]) * MAGNITUDE;
+        let turn = rotation(turn_position(position, i), frequencies[i]) * MAGNITUDE;
         let pair = vec2<f32>(head_row[a], head_row[b]);
         head_row[a] = pair.x * turn.y - pair.y * turn.x;
         head_row[b] = pair.x * turn.x + pair.y * turn.y;

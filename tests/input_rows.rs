@@ -9,11 +9,12 @@ mod common {
 
 use common::embeddings::embeddings;
 use common::yielding::count_yields;
+use serde_json::Value;
 use webgguf::ErrorCode;
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::model::{InputSource, match_tensors};
-use webgguf::reference::{CacheFormat, CpuModel};
-use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions};
+use webgguf::reference::{CacheFormat, CpuModel, argmax, log_sum_exp};
+use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions, Session};
 use webgguf::tokenizer::Tokenizer;
 
 /// Without anything special, with scaled embeddings and windows, and with recurrent states.
@@ -34,6 +35,10 @@ impl Model {
     }
 
     fn engine(&self) -> Engine {
+        self.engine_with(CacheFormat::F16)
+    }
+
+    fn engine_with(&self, cache: CacheFormat) -> Engine {
         let config = webgguf::model::config(&self.gguf).expect("good settings");
         let mut builder = CpuModel::builder(config.clone());
         for (index, spec) in match_tensors(&config, &self.gguf.tensors).expect("all tensors") {
@@ -41,14 +46,22 @@ impl Model {
             let bytes = self.file[tensor.offset as usize..tensor.end() as usize].to_vec();
             builder.put(&spec, tensor.ty, bytes).expect("bytes that fit");
         }
-        let model = builder.build(128, CacheFormat::F16).expect("a whole model");
+        let model = builder.build(128, cache).expect("a whole model");
         let tokenizer = Tokenizer::from_metadata(&self.gguf.metadata).expect("a vocabulary");
         Engine::new(AnySession::Cpu(Box::new(CpuSession::new(model))), tokenizer)
     }
 
     /// Ids of the embeddings of `text` as rows.
     fn rows(&self, engine: &Engine, text: &[u32], digest: u64) -> Vec<u32> {
-        let source = InputSource { digest, count: text.len() as u32, columns: 0 };
+        self.rows_of(engine, text, InputSource { digest, count: text.len() as u32, columns: 0 })
+    }
+
+    /// The same as cells of an image.
+    fn image(&self, engine: &Engine, text: &[u32], columns: usize) -> Vec<u32> {
+        self.rows_of(engine, text, InputSource { digest: 9, count: text.len() as u32, columns: columns as u32 })
+    }
+
+    fn rows_of(&self, engine: &Engine, text: &[u32], source: InputSource) -> Vec<u32> {
         let rows = engine.session.add_rows(source, &embeddings(&self.file, &self.gguf, text));
         rows.expect("rows of the right width").collect()
     }
@@ -110,6 +123,42 @@ fn rows_are_cached_as_tokens_are() {
         let cut = [&text[..5], &other[..12], &text[17..]].concat();
         let (answer, cached) = generate(&mut engine, &cut);
         assert_eq!((&answer, cached <= 17), (&expected, true), "{name}: a part of them");
+    }
+}
+
+/// The axes of positions, of two ways to share out pairs among them: `tests/fixtures/axes.json`.
+#[test]
+fn cells_of_an_image_turn_by_several_axes() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/axes.json");
+    let answers: Value = serde_json::from_slice(&std::fs::read(path).expect("answers")).expect("JSON");
+    for (name, answer) in answers.as_object().expect("a model each") {
+        let number = |key: &str| answer[key].as_u64().expect("a number") as usize;
+        let (before, columns) = (number("before"), number("columns"));
+        let text: Vec<u32> = serde_json::from_value(answer["ids"].clone()).expect("ids");
+        let top1: Vec<usize> = serde_json::from_value(answer["top1"].clone()).expect("ids");
+        let logprobs: Vec<f64> = serde_json::from_value(answer["logprobs"].clone()).expect("numbers");
+        let model = Model::open(name);
+        let mut engine = model.engine_with(CacheFormat::F32);
+        let behind = before + number("rows") * columns;
+        let image = model.image(&engine, &text[before..behind], columns);
+        let prompt = [&text[..before], &image, &text[behind..]].concat();
+        let vocab = engine.session.config().vocab;
+        let found = logits(&mut engine, &prompt);
+        for (position, row) in found.chunks(vocab).enumerate() {
+            assert_eq!(argmax(row), top1[position], "{name}: position {position}");
+            let Some(&expected) = logprobs.get(position) else { continue };
+            let logprob = f64::from(row[text[position + 1] as usize] - log_sum_exp(row));
+            assert!((logprob - expected).abs() < 1e-4, "{name}: {logprob} at {position}, expected {expected}");
+        }
+        // A text goes on, and back into the image, with what is known of the positions before.
+        let whole = generate(&mut count_yields(engine.another(false)).0.expect("a session"), &prompt).0;
+        let mut engine = count_yields(engine.another(false)).0.expect("a session");
+        generate(&mut engine, &prompt[..behind + 2]);
+        assert_eq!(generate(&mut engine, &prompt), (whole.clone(), behind + 2), "{name}: from behind the image");
+        let mut cut = prompt[..before + columns].to_vec();
+        cut.extend([1, 2]);
+        generate(&mut engine, &cut);
+        assert_eq!(generate(&mut engine, &prompt), (whole, before + columns), "{name}: from within the image");
     }
 }
 

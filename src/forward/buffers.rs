@@ -13,10 +13,10 @@ use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
 use crate::kernels::mat_vec::MAX_COLUMNS;
 use crate::kernels::pass::{MAX_SEQUENCES, Pass};
-use crate::kernels::rope_kv::{Cache, Heads};
+use crate::kernels::rope_kv::{Axes, Cache, Heads};
 use crate::kernels::sample::{Options, mask_words, scratch_bytes};
 use crate::kernels::spec::Slice;
-use crate::model::program::{AttentionSpec, Op, Program};
+use crate::model::program::{AttentionSpec, Op, Program, RopeTable};
 
 /// Keys and values of one attention layer, and its shape.
 #[derive(Debug, Clone, Copy)]
@@ -90,17 +90,21 @@ pub struct Room {
     pub rows: usize,
     /// What keys and values are in the caches.
     pub kv_type: KvType,
+    /// Whether positions have several axes, as those of images do; of use to models with sections for them, and to one
+    /// sequence alone.
+    pub axes: bool,
 }
 
 impl Room {
     /// One sequence, one row at a time, in caches of f16 that grow.
     pub fn one(context: usize) -> Self {
         let kv_type = KvType::default();
-        Self { context, allocated: context.min(START_CONTEXT), sequences: 1, rows: 1, kv_type }
+        Self { context, allocated: context.min(START_CONTEXT), sequences: 1, rows: 1, kv_type, axes: false }
     }
 
-    /// The same for so many requests that run together, as rows of the same passes.
+    /// The same for so many requests that run together, as rows of the same passes: for one where positions have axes.
     pub fn for_requests(self, count: usize) -> Self {
+        let count = if self.axes { 1 } else { count };
         let count = count.clamp(1, MAX_SEQUENCES.min(MAX_COLUMNS as usize));
         Self { sequences: count, rows: count, ..self }
     }
@@ -188,7 +192,7 @@ impl Buffers {
             frequencies: program
                 .rope_tables
                 .iter()
-                .map(|table| plan.words("rope frequencies", table.dims.max(2)))
+                .map(|table| plan.words("rope frequencies", frequency_words(table, room)))
                 .collect(),
             dummy: plan.words("unused binding", 64),
             places,
@@ -222,6 +226,13 @@ impl Buffers {
     /// The buffers through which a sampler commits a token.
     pub fn commit(&self) -> Commit {
         Commit { stops: self.sample.stops, pass: self.pass }
+    }
+}
+
+fn frequency_words(table: &RopeTable, room: Room) -> usize {
+    match room.axes && table.sections.is_some() {
+        true => Axes { pairs: table.dims / 2 }.words(room.context),
+        false => table.dims.max(2),
     }
 }
 

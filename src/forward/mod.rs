@@ -349,6 +349,12 @@ impl Lowering<'_> {
         rope_kv(buffers.pass, buffers.dummy, &self.rotation(of_heads, attend))
     }
 
+    /// Whether heads turn by several axes of a position.
+    fn has_axes(&self, of_heads: &OfHeads) -> bool {
+        let Forward { program, buffers, .. } = self.forward;
+        buffers.room.axes && of_heads.rope.is_some_and(|number| program.rope_tables[number].sections.is_some())
+    }
+
     fn rotation(&self, of_heads: &OfHeads, attend: &Attend) -> RopeKv {
         let Forward { program, buffers, .. } = self.forward;
         let rope_of = |number: usize| {
@@ -366,6 +372,7 @@ impl Lowering<'_> {
             temperature: attend.attention.temperature.map(|of| (of.scale, of.span as u32)),
             qkv: self.qkv(attend, of_heads),
             frequencies: of_heads.rope.map_or(buffers.dummy, |number| buffers.frequencies[number]),
+            axes: self.has_axes(of_heads),
             norms: HeadNorms { qk, v: of_heads.v_norm, eps: of_heads.eps },
             q: buffers.scratch.q,
             cache,

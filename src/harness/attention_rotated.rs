@@ -89,6 +89,7 @@ fn case(random: &mut Random, shape: &Shape, own: bool) -> Case {
         temperature: shape.temperature.map(|of| (of.scale, of.span as u32)),
         qkv: layout(shape, bench.floats(&qkv).into()),
         frequencies: bench.bytes(bytemuck::cast_slice(&table)).into(),
+        axes: false,
         norms: HeadNorms { qk: shape.norm.then_some((dummy, dummy)), v: shape.v_norm, eps: EPS },
         q: dummy,
         cache,

@@ -60,7 +60,7 @@ fn case(random: &mut Random, of: BatchHeads, (rope, table): (Rope, u32), norm: b
             if norm {
                 reference::rms_norm(part, weight, EPS);
             }
-            reference::rope_scaled(part, d, row.position as usize, (&frequencies, MAGNITUDE), style);
+            reference::rope_scaled(part, d, |_| row.position as usize, (&frequencies, MAGNITUDE), style);
         }
     }
     let BatchHeads { heads, kv_heads, .. } = of;

@@ -6,10 +6,10 @@ use super::{Bench, Case, Expected, Random, Tolerance, places};
 use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
-use crate::kernels::rope_kv::{Cache, HeadNorms, Heads, Qkv, Rope, RopeKv, frequency_table, rope_kv};
+use crate::kernels::rope_kv::{Axes, Cache, HeadNorms, Heads, Qkv, Rope, RopeKv, frequency_table, rope_kv};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::RopeStyle;
 use crate::model::program::Temperature;
+use crate::model::{InputRows, InputSource, Places, RopeSections, RopeStyle};
 use crate::reference;
 
 /// Large, so that a kernel without it fails.
@@ -36,6 +36,8 @@ pub(super) struct Shape {
     /// What rotated values are multiplied by.
     pub(super) magnitude: f32,
     pub(super) temperature: Option<Temperature>,
+    /// Whether positions have three axes, those of an image of [`COLUMNS`] columns.
+    pub(super) axes: bool,
 }
 
 pub(super) fn layout(shape: &Shape, slice: Slice) -> Qkv {
@@ -53,6 +55,7 @@ pub(super) const PLAIN: Shape = Shape {
     position: 0,
     magnitude: 1.0,
     temperature: None,
+    axes: false,
 };
 
 pub fn cases(random: &mut Random) -> Vec<Case> {
@@ -91,7 +94,44 @@ pub fn cases(random: &mut Random) -> Vec<Case> {
     cases.push(done_case(random, &shapes[0]));
     cases.extend(several(random));
     cases.extend(quantised(random));
+    for position in [2, 6, 9] {
+        let heads = heads(2, 1, 64);
+        let shape = Shape { heads, rope: rope(48, true), position, axes: true, ..PLAIN };
+        cases.extend([Output::Q, Output::K].map(|output| case(random, &shape, output)));
+    }
     cases
+}
+
+/// Rows of the image side by side, and which pairs turn by which of its axes.
+const COLUMNS: u32 = 2;
+const SECTIONS: RopeSections = RopeSections { pairs: [8, 6, 7, 0], by_turns: false };
+
+/// Three tokens, an image of six cells, and a token.
+fn image() -> Places {
+    let rows = InputRows::default();
+    let source = InputSource { digest: 1, count: 6, columns: COLUMNS };
+    let cells = rows.add(source, ()).expect("a few rows");
+    let mut places = Places::default();
+    places.extend(0, &[0, 0, 0].into_iter().chain(cells).chain([0]).collect::<Vec<u32>>(), &rows);
+    places
+}
+
+/// The frequencies, and behind them what a kernel with axes reads.
+fn turns(shape: &Shape) -> Vec<[u32; 2]> {
+    let mut table = frequency_table(shape.rope.dims, 10_000.0, 1.0, None);
+    if shape.axes {
+        let (axes, places) = (Axes { pairs: table.len() }, image());
+        table.extend(axes.start(&SECTIONS));
+        *table.last_mut().expect("the number of places") = axes.known(&places).1;
+        table.extend(axes.places(&places, 0).1);
+    }
+    table
+}
+
+/// What a pair turns by.
+fn turned(shape: &Shape, position: usize, pair: usize) -> usize {
+    let axis = SECTIONS.axis(pair).filter(|_| shape.axes);
+    axis.map_or(position, |axis| image().at(position)[axis] as usize)
 }
 
 /// Caches in blocks, of values that no rounding on the way moves to another quant: not turned, and none near the middle
@@ -183,7 +223,7 @@ fn run_on(random: &mut Random, shape: &Shape, output: Output, (rows, qkv): (&Pas
     let norms = [random.floats(d), random.floats(d)];
     let mut bench = Bench::of(rows.clone());
     let (pass, dummy) = bench.fixed();
-    let table = frequency_table(shape.rope.dims, 10_000.0, 1.0, None);
+    let table = turns(shape);
     let [q_norm, k_norm] = [bench.floats(&norms[0]), bench.floats(&norms[1])];
     let sequences = rows.rows.iter().map(|row| row.sequence as usize + 1).max().unwrap_or_default();
     let cache_words = sequences * kv * capacity as usize * shape.heads.row_bytes() as usize / 4;
@@ -196,6 +236,7 @@ fn run_on(random: &mut Random, shape: &Shape, output: Output, (rows, qkv): (&Pas
         temperature: shape.temperature.map(|of| (of.scale, of.span as u32)),
         qkv: layout(shape, bench.floats(&qkv).into()),
         frequencies: bench.bytes(bytemuck::cast_slice(&table)).into(),
+        axes: shape.axes,
         norms: HeadNorms { qk: shape.norm.then(|| (q_norm.into(), k_norm.into())), v: shape.v_norm, eps: EPS },
         q: q.into(),
         cache: Cache { k: k.into(), v: v.into() },
@@ -219,7 +260,8 @@ fn run_on(random: &mut Random, shape: &Shape, output: Output, (rows, qkv): (&Pas
     let of_v = if shape.v_is_k { "v is k, " } else { "" };
     let scaled = if shape.magnitude == 1.0 { "" } else { "scaled, " };
     let turning = shape.rope.dims;
-    let name = format!("{h}/{kv} heads of {d}, {turning} turning, {of_v}{scaled}{ring}{at}, {output:?}");
+    let axes = if shape.axes { "by axes, " } else { "" };
+    let name = format!("{h}/{kv} heads of {d}, {turning} turning, {axes}{of_v}{scaled}{ring}{at}, {output:?}");
     bench.case(name, vec![dispatch], buffer, expected)
 }
 
@@ -240,7 +282,8 @@ pub(super) fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[
                 if shape.norm {
                     reference::rms_norm(&mut part, &norms[index], EPS);
                 }
-                reference::rope_scaled(&mut part, d, of.position as usize, (&frequencies, shape.magnitude), style);
+                let turned = |pair| turned(shape, of.position as usize, pair);
+                reference::rope_scaled(&mut part, d, turned, (&frequencies, shape.magnitude), style);
             } else if shape.v_norm {
                 reference::rms_norm(&mut part, &vec![1.0; d], EPS);
             }

@@ -3,6 +3,7 @@
 use super::kv_type::KvType;
 use super::rope::Frequencies;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
+use crate::model::{Places, RopeSections};
 
 /// The contract with `shaders/rope_kv.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
@@ -138,8 +139,10 @@ pub struct RopeKv {
     pub temperature: Option<(f32, u32)>,
     /// q, k and v in rows of one buffer, f32; q is what each row begins with.
     pub qkv: Qkv,
-    /// [`frequency_table`] of the model.
+    /// [`frequency_table`] of the model, and behind it [`Axes`] where positions have several.
     pub frequencies: Slice,
+    /// Whether they have.
+    pub axes: bool,
     /// RMS norms over each head.
     pub norms: HeadNorms,
     /// `[rows, heads, head_dim]` f32.
@@ -178,7 +181,50 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
     let buffers = [pass, qkv, problem.frequencies, q_norm, k_norm, problem.q, k, v];
     let grid = [Extent::Fixed(heads + 2 * kv_heads), Extent::PerRows(1), Extent::Fixed(1)];
     let kernel = Kernel::new(&SPEC, &constants).cached(kv_type);
-    Dispatch::new(kernel.import("cache_write", kv_type.writer()), &NoParams::default(), &buffers, grid)
+    let kernel = kernel.import("cache_write", kv_type.writer());
+    let kernel = if problem.axes { kernel.named("axes").import("turn_position", "turn_position_axes") } else { kernel };
+    Dispatch::new(kernel, &NoParams::default(), &buffers, grid)
+}
+
+/// What `shaders/shared/turn_position_axes.wgsl` reads behind the frequencies of `pairs` pairs: the axis of each, then
+/// where positions lie.
+#[derive(Debug, Clone, Copy)]
+pub struct Axes {
+    /// Rotated pairs of a head.
+    pub pairs: usize,
+}
+
+impl Axes {
+    /// Words of frequencies and axes, for positions of a whole context.
+    pub fn words(self, context: usize) -> usize {
+        (2 * self.pairs + 1 + context) * 2
+    }
+
+    /// The first bytes behind the frequencies.
+    pub fn offset(self) -> u64 {
+        self.pairs as u64 * 8
+    }
+
+    /// What is there before any position is known: all turn by the position itself.
+    pub fn start(self, sections: &RopeSections) -> Vec<[u32; 2]> {
+        let axes = (0..self.pairs).map(|pair| [sections.axis(pair).unwrap_or(0) as u32, 0]);
+        axes.chain([[0, 0]]).collect()
+    }
+
+    /// Where the number of known positions is, and what one behind them turns by.
+    pub fn known(self, places: &Places) -> (u64, [u32; 2]) {
+        (2 * self.pairs as u64 * 8, [places.len() as u32, places.next()])
+    }
+
+    /// Where the places from `position` on are, and those that are known.
+    pub fn places(self, places: &Places, position: usize) -> (u64, Vec<[u32; 2]>) {
+        let packed = |at: usize| {
+            let [time, height, width] = places.at(at);
+            [time, (height - time) | (width - time) << 16]
+        };
+        let offset = (2 * self.pairs + 1 + position) as u64 * 8;
+        (offset, (position..places.len()).map(packed).collect())
+    }
 }
 
 /// Turns per token of every pair, in 64-bit fixed point (high word first): `base^(-2i/dims) · scale / factor_i / 2π`.

@@ -128,6 +128,8 @@ files![
     "subgroup_matrix",
     "thread_group_memory",
     "thread_group_subgroup",
+    "turn_position",
+    "turn_position_axes",
     "visible",
     "partial_argmax",
     "x_limbs",

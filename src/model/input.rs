@@ -185,6 +185,65 @@ impl<D> InputRows<D> {
     }
 }
 
+/// Where a text's positions lie in time, height and width (M-RoPE). Tokens follow each other on all axes; the rows of
+/// an image lie in a grid at one time, and what follows begins behind its longer side.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// Of each position: its place, and the place of a token behind it.
+    known: Vec<([u32; 3], u32)>,
+}
+
+impl Places {
+    /// Takes note of the ids at `position` and after; forgets what was behind.
+    pub fn extend<D>(&mut self, position: usize, ids: &[u32], rows: &InputRows<D>) {
+        self.known.truncate(position);
+        while self.known.len() < position {
+            self.push_token();
+        }
+        for &id in ids {
+            match rows.find(id, |known, row| (known.source.columns, row)) {
+                Some((columns, row)) if columns > 0 => self.push_cell(row, columns),
+                _ => self.push_token(),
+            }
+        }
+    }
+
+    /// The place of a position; of those behind the ids that are known, that of a token.
+    pub fn at(&self, position: usize) -> [u32; 3] {
+        let behind = |known: usize| [self.next() + (position - known) as u32; 3];
+        self.known.get(position).map_or_else(|| behind(self.known.len()), |known| known.0)
+    }
+
+    /// Positions that are known.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// The place of a token behind those that are known.
+    pub fn next(&self) -> u32 {
+        self.known.last().map_or(0, |known| known.1)
+    }
+
+    fn push_token(&mut self) {
+        let place = self.next();
+        self.known.push(([place; 3], place + 1));
+    }
+
+    /// A cell of an image: at the time of the one before it, if that is of the same image.
+    fn push_cell(&mut self, row: u32, columns: u32) {
+        let cell = |time: u32, row: u32| [time, time + row / columns, time + row % columns];
+        let before = self.known.last().filter(|(place, _)| row > 0 && *place == cell(place[0], row - 1));
+        let place = cell(before.map_or(self.next(), |(place, _)| place[0]), row);
+        let next = self.next().max(place[1].max(place[2]) + 1);
+        self.known.push((place, next));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,6 +258,30 @@ mod tests {
             assert_eq!(Item::from(u32::from(item)), item);
         }
         assert_eq!(Item::tokens(&[5, Item::Row(3).into(), 7]), [5, PADDING, 7]);
+    }
+
+    #[test]
+    fn an_image_lies_in_a_grid() {
+        let rows = InputRows::default();
+        let image = rows.add(InputSource { digest: 1, count: 6, columns: 3 }, 'a').expect("room").start;
+        let sound = rows.add(source(2, 2), 'b').expect("room").start;
+        let ids: Vec<u32> = [9, 9].into_iter().chain(image..image + 6).chain([9, sound, sound + 1]).collect();
+        let mut places = Places::default();
+        places.extend(0, &ids, &rows);
+        let grid = [[2, 2, 2], [2, 2, 3], [2, 2, 4], [2, 3, 2], [2, 3, 3], [2, 3, 4]];
+        assert_eq!((2..8).map(|position| places.at(position)).collect::<Vec<_>>(), grid);
+        assert_eq!(
+            [0, 1, 8, 9, 10, 11, 13].map(|position| places.at(position)),
+            [0, 1, 5, 6, 7, 8, 10].map(|at| [at; 3])
+        );
+        // Again from the middle of the image.
+        let mut again = places.clone();
+        again.extend(5, &ids[5..], &rows);
+        assert_eq!(again.known, places.known);
+        again.extend(5, &[9], &rows);
+        assert_eq!((again.at(5), again.len()), ([5; 3], 6), "behind the first line alone");
+        again.extend(8, &[image], &rows);
+        assert_eq!([again.at(7), again.at(8)], [[7; 3], [8; 3]]);
     }
 
     #[test]

@@ -13,10 +13,10 @@ mod recurrent;
 mod roles;
 mod tensors;
 
-pub use config::{EmbedderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, Ssm, YarnRamp};
+pub use config::{EmbedderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, YarnRamp};
 pub use experts::ExpertConfig;
 pub use families::{architectures, program};
-pub use input::{InputRows, InputRun, InputSource, Item};
+pub use input::{InputRows, InputRun, InputSource, Item, Places};
 pub use roles::{Role, WeightKey};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};
 

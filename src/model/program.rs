@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use super::experts::{ExpertActivation, Experts, GateUp, Gating, MAX_EXPERTS, MAX_USED, Routing};
 pub use super::recurrent::{ConvSpec, DeltaSpec, ScanSpec};
 use super::roles::{Role, WeightKey};
-use super::{ActivationKind, GateKind, ModelConfig, RopeScaling, RopeStyle};
+use super::{ActivationKind, GateKind, ModelConfig, RopeScaling, RopeSections, RopeStyle};
 use crate::{Error, ErrorCode, Result};
 
 /// An activation: one row of f32 per token. Its name and width are in [`Program::activations`].
@@ -129,6 +129,8 @@ pub struct RopeTable {
     pub scaling: RopeScaling,
     /// Divisors of the frequencies.
     pub factors: Option<RopeFactors>,
+    /// Which axis of a position a pair turns by; `None`: all by the first.
+    pub sections: Option<RopeSections>,
 }
 
 /// Queries at position `p` are multiplied by `1 + scale · ln(⌊p / span⌋ + 1)` (Llama 4's and Mistral 3's attention

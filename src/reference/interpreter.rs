@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::model::program::{
     Activation, AttentionSpec, ConvSpec, DeltaSpec, Norm, NormKind, Op, Program, RopeTable, ScanSpec, TableRow,
 };
-use crate::model::{ActivationKind, GateKind};
+use crate::model::{ActivationKind, GateKind, Places};
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
 #[derive(Debug)]
@@ -73,6 +73,8 @@ pub(super) struct Interpreter<'a> {
     pub states: &'a mut [Vec<f32>],
     /// Of the chunk's first token.
     pub position: usize,
+    /// Of all positions.
+    pub places: &'a Places,
 }
 
 impl Interpreter<'_> {
@@ -273,8 +275,11 @@ impl Interpreter<'_> {
         let values = &mut self.run.values[x.0];
         let width = values.len() / self.run.tokens;
         for (token, row) in values.chunks_exact_mut(width).enumerate() {
-            let RopeTable { style, scaling, .. } = self.tables[table];
-            rope_scaled(row, head_dim, self.position + token, (&self.frequencies[table], scaling.magnitude), style);
+            let RopeTable { style, scaling, sections, .. } = self.tables[table];
+            let (position, place) = (self.position + token, self.places.at(self.position + token));
+            let axis = |pair: usize| sections.and_then(|sections| sections.axis(pair));
+            let turned = |pair: usize| axis(pair).map_or(position, |axis| place[axis] as usize);
+            rope_scaled(row, head_dim, turned, (&self.frequencies[table], scaling.magnitude), style);
         }
     }
 

@@ -9,7 +9,7 @@ use super::{YarnScaling, frequencies, yarn};
 use crate::error::{Error, ErrorCode, Result};
 use crate::kernels::kv_type::KvType;
 use crate::model::program::{Op, Output, Program, RopeTable};
-use crate::model::{InputRows, InputRun, Item, ModelConfig, RopeScaling};
+use crate::model::{InputRows, InputRun, Item, ModelConfig, Places, RopeScaling};
 use crate::yielding::{at_once, none};
 
 /// Tokens that go through a layer together: each weight is dequantised once for all of them.
@@ -38,6 +38,8 @@ pub struct CpuModel {
     frequencies: Vec<Vec<f64>>,
     cache: Vec<LayerCache>,
     cached: usize,
+    /// Of positions with several axes, where the model has sections for them.
+    places: Places,
     context_length: usize,
     format: CacheFormat,
     states: Vec<Vec<f32>>,
@@ -83,6 +85,7 @@ impl CpuModel {
             frequencies,
             cache,
             cached: 0,
+            places: Places::default(),
             context_length,
             format,
             states,
@@ -96,9 +99,9 @@ impl CpuModel {
         run: &'a mut Activations,
         ids: &'a [u32],
     ) -> (&'a Program, Interpreter<'a>) {
-        let Self { program, weights, frequencies, cache, cached, states, .. } = self;
+        let Self { program, weights, frequencies, cache, cached, places, states, .. } = self;
         let tables = &program.rope_tables;
-        (program, Interpreter { run, ids, weights, tables, frequencies, cache, states, position: *cached })
+        (program, Interpreter { run, ids, weights, tables, frequencies, cache, states, position: *cached, places })
     }
 
     /// What it computes.
@@ -211,6 +214,9 @@ impl CpuModel {
             Error::new(ErrorCode::OutOfMemory, format!("no memory for {rows} times {} logits", self.config.vocab))
         })?;
         self.cached = position;
+        if self.config.rope_sections.is_some() {
+            self.places.extend(position, ids, &self.input_rows);
+        }
         let run = Activations::new(&self.program, ids.len().min(CHUNK));
         Ok(Pass { model: self, ids: ids.to_vec(), done: 0, layer: 0, wanted: logits, found, run })
     }

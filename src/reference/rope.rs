@@ -23,7 +23,7 @@ pub fn frequencies(dims: usize, theta: f32, scale: f32, factors: Option<&[f32]>)
 /// # Panics
 /// As that.
 pub fn rope(x: &mut [f32], head_dim: usize, position: usize, frequencies: &[f64], style: RopeStyle) {
-    rope_scaled(x, head_dim, position, (frequencies, 1.0), style);
+    rope_scaled(x, head_dim, |_| position, (frequencies, 1.0), style);
 }
 
 /// Rotates the first `2 · frequencies.len()` elements of each head of one token, `x` `[heads, head_dim]`, in place, and
@@ -36,14 +36,14 @@ pub fn rope(x: &mut [f32], head_dim: usize, position: usize, frequencies: &[f64]
 pub fn rope_scaled(
     x: &mut [f32],
     head_dim: usize,
-    position: usize,
+    position: impl Fn(usize) -> usize,
     (frequencies, magnitude): (&[f64], f32),
     style: RopeStyle,
 ) {
     let pairs = frequencies.len();
     assert!(x.len().is_multiple_of(head_dim) && 2 * pairs <= head_dim, "{pairs} pairs in heads of {head_dim}");
     for (pair, &frequency) in frequencies.iter().enumerate() {
-        let (sin, cos) = (position as f64 * frequency).sin_cos();
+        let (sin, cos) = (position(pair) as f64 * frequency).sin_cos();
         let (sin, cos) = (sin as f32 * magnitude, cos as f32 * magnitude);
         let (first, second) = match style {
             RopeStyle::Interleaved => (2 * pair, 2 * pair + 1),

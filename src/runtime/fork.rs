@@ -159,9 +159,10 @@ impl GpuSession {
 
 #[cfg(target_arch = "wasm32")]
 impl Buffers {
-    /// What lasts from one run to the next: keys, values, recurrent states and copies of these.
+    /// What lasts from one run to the next: keys, values, where positions lie, recurrent states and copies of these.
     fn kept(&self) -> impl Iterator<Item = &Slice> {
         let caches = self.cache.iter().flat_map(|layer| [&layer.cache.k, &layer.cache.v]);
-        caches.chain(&self.states).chain(self.checkpoints.iter().flatten())
+        let places = self.frequencies.iter().filter(|_| self.room.axes);
+        caches.chain(places).chain(&self.states).chain(self.checkpoints.iter().flatten())
     }
 }

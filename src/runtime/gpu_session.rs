@@ -101,6 +101,7 @@ impl GpuSession {
         for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
             session.write(*slice, bytemuck::cast_slice(frequencies));
         }
+        session.start_places();
         Ok(session)
     }
 

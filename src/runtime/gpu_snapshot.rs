@@ -11,7 +11,7 @@ impl GpuSession {
     /// A digest of what decides how caches and states lie in their buffers and what their bytes mean.
     fn layout(&self) -> u64 {
         let room = self.buffers.room;
-        let numbers = [room.kv_type as u32, room.context as u32];
+        let numbers = [room.kv_type as u32, room.context as u32, u32::from(room.axes)];
         let mut found = extend(digest(env!("CARGO_PKG_VERSION").as_bytes()), bytemuck::bytes_of(&numbers));
         for layer in &self.buffers.cache {
             let of = layer.heads;

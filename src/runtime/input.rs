@@ -14,7 +14,9 @@ use crate::forward::Forward;
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::{Buffer, CommandList, Copy, Part};
 #[cfg(target_arch = "wasm32")]
-use crate::model::{InputRun, program::Op};
+use crate::kernels::{rope_kv::Axes, spec::Slice};
+#[cfg(target_arch = "wasm32")]
+use crate::model::{InputRun, RopeSections, program::Op};
 use crate::model::{InputSource, Item};
 use crate::{Error, Result};
 
@@ -131,6 +133,40 @@ impl Forward<'_> {
 
 #[cfg(target_arch = "wasm32")]
 impl GpuSession {
+    /// The tables of rotations whose pairs turn by several axes of a position, and where they are.
+    fn axes(&self) -> Vec<(Axes, Slice, RopeSections)> {
+        let tables = self.model.program.rope_tables.iter().zip(&self.buffers.frequencies);
+        let tables = tables.filter(|_| self.buffers.room.axes);
+        tables.filter_map(|(of, slice)| Some((Axes { pairs: of.dims / 2 }, *slice, of.sections?))).collect()
+    }
+
+    /// Before any position is known.
+    pub(super) fn start_places(&self) {
+        for (axes, slice, sections) in self.axes() {
+            self.write_at(slice, axes.offset(), bytemuck::cast_slice(&axes.start(&sections)));
+        }
+    }
+
+    /// Where the ids of the next pass lie, where positions have several axes.
+    pub(super) fn write_places(&self, ids: &[u32], position: usize) {
+        let tables = self.axes();
+        if tables.is_empty() {
+            return;
+        }
+        let mut places = self.sequence.places.borrow_mut();
+        let from = position.min(places.len());
+        places.extend(position, ids, &self.model.input_rows);
+        for (axes, slice, _) in tables {
+            let ((offset, found), (at, known)) = (axes.places(&places, from), axes.known(&places));
+            self.write_at(slice, offset, bytemuck::cast_slice(&found));
+            self.write_at(slice, at, bytemuck::cast_slice(&known));
+        }
+    }
+
+    fn write_at(&self, slice: Slice, offset: u64, bytes: &[u8]) {
+        self.write(Slice { offset: slice.offset + offset, ..slice }, bytes);
+    }
+
     /// Runs the first dispatches of a list, over a pass of `tokens` rows, and puts rows in the places of embeddings.
     /// Returns how many dispatches ran: none where the pass has no rows.
     pub(super) fn enter_rows(&self, runs: &[InputRun<Buffer>], list: &CommandList, tokens: usize) -> usize {

@@ -69,6 +69,7 @@ impl GpuSession {
                 // The few ids that have a pass each are fetched at once.
                 self.model.ensure_rows(&Item::tokens(&reading.ids[chunk.rows.start..])).await?;
             }
+            self.write_places(ids, position);
             self.begin_pass(&Item::tokens(ids), position).await?;
             let is_whole = match chunk.is_single {
                 true => self.submit_single(&chunk, &rows, &wants)?,

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 
 use super::checkpoints::Checkpoints;
+use crate::model::Places;
 
 /// A text in the caches. Whoever owns the states does the copying.
 #[derive(Debug, Default, Clone)]
@@ -14,6 +15,8 @@ pub(super) struct Sequence {
     written: Cell<usize>,
     /// Of the recurrent states, where the model has any.
     checkpoints: Option<RefCell<Checkpoints>>,
+    /// Of positions with several axes.
+    pub places: RefCell<Places>,
 }
 
 impl Sequence {

@@ -289,7 +289,13 @@ impl Engine {
         let head = Head::read(file, &self.fits(size))?;
         match self.restore(&head).await {
             Ok(false) => return Ok((head.notes, 0)),
-            Ok(true) => self.cached = self.session.ids_of(head.tokens, &head.sources)?,
+            Ok(true) => {
+                self.cached = self.session.ids_of(head.tokens, &head.sources)?;
+                #[cfg(target_arch = "wasm32")]
+                if let super::session::AnySession::Gpu(session) = &mut self.session {
+                    session.write_places(&self.cached, 0);
+                }
+            }
             Err(error) => {
                 self.reset();
                 return Err(error);

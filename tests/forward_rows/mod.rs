@@ -76,6 +76,48 @@ async fn rows_are_cached_forked_and_saved() {
     }
 }
 
+/// Positions with three axes, in prefill and in decode, in forks and saved sessions.
+#[wasm_bindgen_test]
+async fn cells_of_an_image_turn_by_several_axes() {
+    const COLUMNS: u32 = 5;
+    for file in [
+        &include_bytes!("../fixtures/models/qwen2vl-f16.gguf")[..],
+        include_bytes!("../fixtures/models/qwen3vl-f16.gguf"),
+        FILES[2],
+    ] {
+        let [engine, mut cpu] = both(file).await;
+        let vocab = cpu.session.config().vocab;
+        let name = cpu.session.config().architecture;
+        let mut gpu = in_room(&engine, file, Room { axes: true, ..Room::one(CONTEXT) }).await;
+        let text = ids(60, vocab);
+        let embedded = embeddings(file, &header(file), &text[10..40]);
+        let prompt = |engine: &Engine, columns: u32| {
+            let image = engine.session.add_rows(InputSource { digest: 5, count: 30, columns }, &embedded);
+            let image = image.expect("rows of the right width").collect::<Vec<_>>();
+            [&text[..10], &image, &text[40..]].concat()
+        };
+        let of_text = logits(&mut gpu, &text).await;
+        let plain = prompt(&gpu, 0);
+        assert!(distance(&logits(&mut gpu, &plain).await, &of_text, vocab) < 1e-5, "{name}: without columns");
+        let [on_gpu, on_cpu] = [prompt(&gpu, COLUMNS), prompt(&cpu, COLUMNS)];
+        let [found, expected] = [logits(&mut gpu, &on_gpu).await, logits(&mut cpu, &on_cpu).await];
+        assert!(distance(&found, &expected, vocab) < 2e-3, "{name}: {:.2e}", distance(&found, &expected, vocab));
+        assert!(distance(&found, &of_text, vocab) > 1e-2, "{name}: places that change nothing");
+        let few = options(8, SamplingOptions::default());
+        let answer = generate(&mut cpu, &on_cpu, &few).await.0;
+        assert_eq!(generate(&mut gpu, &on_gpu, &few).await.0, answer, "{name}: greedy text");
+        let mut fork = gpu.another(true).await.expect("room for a second cache");
+        let saved = save(&mut gpu).await;
+        let mut restored = restore(&gpu, &saved).await.expect("the same model");
+        let longer = [&on_gpu[..], &answer, &[3, 4]].concat();
+        let expected = generate(&mut cpu, &[&on_cpu[..], &answer, &[3, 4]].concat(), &few).await.0;
+        for (what, engine) in [("itself", &mut gpu), ("a fork", &mut fork), ("a saved session", &mut restored)] {
+            let (found, cached, _) = generate(engine, &longer, &few).await;
+            assert_eq!((found, cached >= 60), (expected.clone(), true), "{name}: {what}");
+        }
+    }
+}
+
 /// As an encoder's rows: what the layers leave of one text is what another is read after.
 #[wasm_bindgen_test]
 async fn hidden_states_of_one_request_are_rows_of_another() {

@@ -9,7 +9,7 @@ mod rope;
 use std::collections::HashSet;
 
 pub(super) use keys::Keys;
-pub use rope::{RopeScaling, YarnRamp};
+pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
 pub use embedder::{EmbedderConfig, Pooling};
 
@@ -130,6 +130,8 @@ pub struct ModelConfig {
     pub rope_theta: f32,
     /// How rotations are scaled.
     pub rope_scaling: RopeScaling,
+    /// Which pairs turn by which axis of a position, where positions have several.
+    pub rope_sections: Option<RopeSections>,
     /// The context of the first training, before it was extended.
     pub original_context: usize,
     /// Whether the file says that nothing is rotated: `rope.scaling.finetuned` is false.
@@ -198,9 +200,10 @@ impl ModelConfig {
         let head_dim = head_dim(&keys, hidden, heads.max())?;
         let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
         let rope_dims = rope_dims(&keys, head_dim)?;
-        if let Some((_, by_turns)) = SECTIONS.iter().find(|(name, _)| *name == architecture) {
-            rope::check_sections(&keys, rope_dims, *by_turns)?;
-        }
+        let rope_sections = match SECTIONS.iter().find(|(name, _)| *name == architecture) {
+            Some((_, by_turns)) => rope::sections(&keys, rope_dims, *by_turns)?,
+            None => None,
+        };
         let experts = ExpertConfig::from_keys(&keys, layers)?;
         // Experts may have a key of their own.
         let no_ffn = experts.ffn.as_ref().map(|_| PerLayer::All(0));
@@ -226,6 +229,7 @@ impl ModelConfig {
             shared_kv_layers: keys.shared_kv_layers(layers)?,
             per_layer_embedding: keys.count_or_none("embedding_length_per_layer_input", MAX_HEADS)?,
             rope_theta: keys.positive("rope.freq_base")?.unwrap_or(DEFAULT_ROPE_THETA),
+            rope_sections,
             rope_scaling: RopeScaling::from_keys(&keys, original_context)?,
             original_context,
             rope_unused: metadata.bool(&keys.name("rope.scaling.finetuned"))? == Some(false),

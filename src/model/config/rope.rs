@@ -107,24 +107,40 @@ fn agrees(keys: &Keys, key: &str, expected: [f32; 2]) -> Result<()> {
     }
 }
 
-/// Whether every pair of a head turns by the position of a token in text, where `rope.dimension_sections` share out the
-/// pairs among positions in time, height and width, by turns or section after section: in text these are the same.
+/// Which pairs of a head turn by which axis of a position (M-RoPE, Wang et al. 2024,
+/// <https://arxiv.org/abs/2409.12191>): `rope.dimension_sections`. In text all axes are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RopeSections {
+    /// Pairs that turn by time, height, width, and by nothing.
+    pub pairs: [usize; 4],
+    /// Whether the axes take turns from pair to pair; otherwise section follows section, over and over.
+    pub by_turns: bool,
+}
+
+impl RopeSections {
+    /// 0 for time, 1 for height, 2 for width; `None` for a pair in no section.
+    pub fn axis(&self, pair: usize) -> Option<usize> {
+        let all = self.pairs.iter().fold(0, |sum: usize, &pairs| sum.saturating_add(pairs)).max(1);
+        let pair = pair % all;
+        if self.by_turns {
+            return Some(pair % 3).filter(|&axis| pair / 3 < self.pairs[axis]);
+        }
+        let [time, height, width, _] = self.pairs;
+        [time, time + height, time + height + width].iter().position(|&end| pair < end)
+    }
+}
+
+/// The sections of a model's pairs, where the file has any.
 ///
 /// # Errors
 /// `unsupported_architecture` for sections that leave pairs over.
-pub(super) fn check_sections(keys: &Keys, rope_dims: usize, by_turns: bool) -> Result<()> {
+pub(super) fn sections(keys: &Keys, rope_dims: usize, by_turns: bool) -> Result<Option<RopeSections>> {
     let name = keys.name("rope.dimension_sections");
-    let Some(sections) = keys.metadata.i32s(&name)? else { return Ok(()) };
-    let all = sections.iter().fold(0, |sum: usize, &pairs| sum.saturating_add(pairs.max(0) as usize)).max(1);
-    let is_in = |pair: usize| {
-        let pair = pair % all;
-        if !by_turns {
-            return pair < all - sections.get(3).map_or(0, |&pairs| pairs.max(0) as usize);
-        }
-        sections.get(pair % 3).is_some_and(|&pairs| pair / 3 < pairs.max(0) as usize)
-    };
-    match (0..rope_dims / 2).find(|&pair| !is_in(pair)) {
-        None => Ok(()),
+    let Some(found) = keys.metadata.i32s(&name)? else { return Ok(None) };
+    let pairs = [0, 1, 2, 3].map(|axis| found.get(axis).map_or(0, |&pairs: &i32| pairs.max(0) as usize));
+    let sections = RopeSections { pairs, by_turns };
+    match (0..rope_dims / 2).find(|&pair| sections.axis(pair).is_none()) {
+        None => Ok(Some(sections)),
         Some(pair) => Err(unsupported(format!("metadata `{name}`: pair {pair} of {} is in no section", rope_dims / 2))),
     }
 }

@@ -78,6 +78,7 @@ impl AttentionBlock {
             theta: config.rope_theta,
             scaling: config.rope_scaling,
             factors: None,
+            sections: config.rope_sections,
         };
         let scale = 1.0 / (config.head_dim as f32).sqrt();
         Self {
