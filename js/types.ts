@@ -311,6 +311,8 @@ export interface ModelInfo {
   readonly chatTemplate?: string;
   /** Where the model runs. */
   readonly backend: 'webgpu' | 'cpu';
+  /** Why it is the CPU, though `backend` was `auto`: a sentence for people. */
+  readonly backendReason?: string;
   /** The GPU adapter as the browser names it; empty on the CPU. */
   readonly adapter: string;
   /** WebGPU features in use, such as `shader-f16` and `subgroups`. */

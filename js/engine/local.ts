@@ -1,11 +1,12 @@
 /**
  * The engine in this thread: the WebAssembly handle behind asynchronous calls.
  */
-import { warner } from '../load/cache/warning.js';
+import { type LoadWarning, warner } from '../load/cache/warning.js';
 import { cancellable, settled, stoppable } from '../cancel.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
 import type { EmbedCall, Engine, Prompt, Restored, StartOptions } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
+import { backendReason } from './backend-reason.js';
 import { Grammars } from './grammar.js';
 import { progressReporter } from '../load/progress.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
@@ -80,7 +81,8 @@ export class LocalEngine implements Engine {
       });
       try {
         report('ready', 1, 1);
-        return await new LocalEngine(handle, recovery).#withLanes();
+        const info = await infoOf(handle, backend, warner(from.onWarning));
+        return await new LocalEngine(handle, recovery, info).#withLanes();
       } catch (error) {
         handle.free();
         throw error;
@@ -295,6 +297,20 @@ export class LocalEngine implements Engine {
       throw new WebggufError('out_of_memory', message, { cause });
     }
   }
+}
+
+/** What is known of a model; a page that left the backend to `auto` hears why it is the CPU. */
+async function infoOf(
+  handle: WasmHandle,
+  asked: WasmLoadOptions['backend'],
+  warn: (warning: LoadWarning) => void,
+): Promise<ModelInfo> {
+  const info = handle.info();
+  if (asked !== 'auto' || info.backend !== 'cpu') return info;
+  const reason = await backendReason();
+  // Where there is no page, nobody expects a GPU.
+  if (globalThis.isSecureContext !== undefined) warn({ code: 'cpu', message: `the model runs on the CPU: ${reason}` });
+  return { ...info, backendReason: reason };
 }
 
 /** What a load does about the kernels of a model. */

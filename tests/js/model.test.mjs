@@ -570,3 +570,27 @@ test('Tokenizer reads the first part only', async () => {
   assert.throws(() => tokenizer.tokenize('a'), withCode('invalid_argument', /the tokenizer was freed/));
   await assert.rejects(Tokenizer.load(BYTES, { signal: AbortSignal.abort() }), isAbort);
 });
+
+test('a model that runs on the CPU by itself says why, and a page is warned', async () => {
+  const warnings = [];
+  const reasonOf = async (options) => {
+    const model = await load({
+      onWarning: ({ code, message }) => warnings.push([code, message]),
+      ...options,
+    });
+    await model.free();
+    return model.info.backendReason;
+  };
+  assert.equal(await reasonOf({}), 'there is no WebGPU here');
+  assert.deepEqual(warnings, [], 'nobody expects a GPU in Node.js');
+  globalThis.isSecureContext = false;
+  try {
+    assert.match(await reasonOf({}), /^this page is not secure/);
+    assert.equal(await reasonOf({ backend: 'cpu' }), undefined, 'the page asked for it');
+  } finally {
+    delete globalThis.isSecureContext;
+  }
+  assert.equal(warnings.length, 1);
+  assert.equal(warnings[0][0], 'cpu');
+  assert.match(warnings[0][1], /^the model runs on the CPU: this page is not secure/);
+});

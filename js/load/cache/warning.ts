@@ -8,9 +8,10 @@ export interface LoadWarning {
    * `cache_full`: the browser gives the origin no more space; `cache_unavailable`: no private file system here
    * (private windows, pages that are not `https:`, Safari before 26), or it failed; `device_lost`: the GPU device was
    * lost, and the model is being loaded again, perhaps in the middle of a text; `self_check`: kernels compute wrong
-   * values on this device, see `info.selfCheck`.
+   * values on this device, see `info.selfCheck`; `cpu`: the model runs on the CPU, though `backend` is `auto`, see
+   * `info.backendReason`.
    */
-  readonly code: 'cache_full' | 'cache_unavailable' | 'device_lost' | 'self_check';
+  readonly code: 'cache_full' | 'cache_unavailable' | 'device_lost' | 'self_check' | 'cpu';
   /** For people: names the file or the device, and the reason. */
   readonly message: string;
 }
