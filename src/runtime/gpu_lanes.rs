@@ -23,7 +23,7 @@ use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
 use crate::kernels::sample::{Options, mask_words, words_of_mask};
 use crate::kernels::spec::Slice;
-use crate::model::ModelConfig;
+use crate::model::{Item, ModelConfig};
 use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
 use crate::{Error, ErrorCode, Result};
 
@@ -162,11 +162,11 @@ impl GpuLane {
             let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
             self.state(|lane| lane.has_read(reading.next()));
             // Rows that cannot be read are nothing to the texts of others.
-            let outcome = match outcome {
-                Err(error) if error.code() == ErrorCode::DownloadFailed => return Err(error),
-                other => other,
-            };
-            self.shared.told(&mut session, outcome)?;
+            let is_own = |error: &Error| matches!(error.code(), ErrorCode::DownloadFailed | ErrorCode::InvalidArgument);
+            match outcome {
+                Err(error) if is_own(&error) => return Err(error),
+                other => self.shared.told(&mut session, other)?,
+            }
             if reading.is_done() || stop.get() {
                 return Ok(());
             }
@@ -176,6 +176,10 @@ impl GpuLane {
     /// Reads `ids` but for the last, which is the lane's next row. As [`Session::feed`].
     async fn fill(&self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         let Some((&token, many)) = ids.split_last() else { return Ok(0) };
+        if let Item::Row(row) = Item::from(token) {
+            let message = format!("the prompt ends with row {row}: with 'parallel' it has to end with a token");
+            return Err(Error::invalid_argument(message));
+        }
         let mut reading = Reading::new(many, position);
         self.run(&mut reading, Wants::Nothing, stop).await?;
         if !reading.is_done() || stop.get() {

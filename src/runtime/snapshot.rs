@@ -287,19 +287,21 @@ impl Engine {
     pub async fn restore_head(&mut self, file: &[u8], size: u64) -> Result<(String, u32)> {
         self.check_idle()?;
         let head = Head::read(file, &self.fits(size))?;
-        match self.restore(&head).await {
+        let cached = match self.restore(&head).await {
             Ok(false) => return Ok((head.notes, 0)),
-            Ok(true) => {
-                self.cached = self.session.ids_of(head.tokens, &head.sources)?;
-                #[cfg(target_arch = "wasm32")]
-                if let super::session::AnySession::Gpu(session) = &mut self.session {
-                    session.write_places(&self.cached, 0);
-                }
-            }
+            Ok(true) => self.session.ids_of(head.tokens, &head.sources),
+            Err(error) => Err(error),
+        };
+        match cached {
+            Ok(cached) => self.cached = cached,
             Err(error) => {
                 self.reset();
                 return Err(error);
             }
+        }
+        #[cfg(target_arch = "wasm32")]
+        if let super::session::AnySession::Gpu(session) = &mut self.session {
+            session.write_places(&self.cached, 0);
         }
         Ok((head.notes, (PART + SEAL) as u32))
     }
