@@ -56,10 +56,8 @@ function casesOf(kernel) {
   const stem =
     path.basename(contract, '.rs') === 'mod' ? path.basename(path.dirname(contract)) : path.basename(contract, '.rs');
   const uses = new RegExp(`kernels::(\\{[^}]*\\b)?${stem}\\b`);
-  return [
-    contract,
-    ...rust.filter((file) => file !== contract && file.startsWith('src/harness') && uses.test(textOf(file))),
-  ];
+  const isCase = (file) => path.basename(file, '.rs') === stem || uses.test(textOf(file));
+  return [contract, ...rust.filter((file) => file.startsWith('src/harness') && file !== contract && isCase(file))];
 }
 
 const known = new Map();
@@ -90,7 +88,7 @@ export function digestWith(changed, line, file, kernel) {
   }
 }
 
-const kept = readJson(FILE, {});
+let kept = readJson(FILE, {});
 
 /** Whether the mutants of `file` were killed by `kernel` as both are now. */
 export const areKilled = (file, kernel) => kept[file]?.[kernel] === digestOf(file, kernel);
@@ -103,5 +101,6 @@ export function keepDigests(groups, killed) {
     const digest = isKilled ? digestOf(file, kernel) : kept[file]?.[kernel];
     if (digest) now[file] = { ...now[file], [kernel]: digest };
   }
+  kept = now;
   fs.writeFileSync(FILE, `${JSON.stringify(now, null, 2)}\n`);
 }
