@@ -3,8 +3,8 @@
 // calls `begin_output` first.
 //
 // A logit's distance from the largest is its depth, and its key the depth in units of 2^-19, in 24 bits; above a
-// temperature of 1 the units grow with it. So a logit whose odds against the largest are below e^-32 is never drawn. The
-// histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed
+// temperature of 1 the units grow with it. So a logit whose odds against the largest are below e^-32 is never drawn.
+// The histogram counts keys by their upper byte, with sums of probabilities in 64-bit fixed
 // point: atomics have no floats, and 32 bits would lose a long flat tail.
 const COUNTS_AT = 0u;       // [BINS]
 const LOW_AT = 256u;        // [BINS] sums, low words

@@ -1,6 +1,6 @@
-// The position that a pair of a row at `position` turns by, where positions have axes: 0 time, 1 height, 2 width. Behind
-// its ROPE_DIMS/2 frequencies, `frequencies` has the axis of each pair, then (positions with a place of their own, what
-// a position behind them turns by), then those places: (time, height - time | (width - time) << 16).
+// The position that a pair of a row at `position` turns by, where positions have axes: 0 time, 1 height, 2 width.
+// Behind its ROPE_DIMS/2 frequencies, `frequencies` has the axis of each pair, then (positions with a place of their
+// own, what a position behind them turns by), then those places: (time, height - time | (width - time) << 16).
 fn turn_position(position: u32, pair: u32) -> u32 {
     let pairs = ROPE_DIMS / 2u;
     let known = frequencies[2u * pairs];

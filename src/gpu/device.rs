@@ -115,8 +115,8 @@ impl Device {
         first.or(reports.lost.clone()).map_or(Ok(()), Err)
     }
 
-    /// Runs work of tensors. What WebGPU says of it is kept for [`Device::check_tensors`]: a model on the same device goes
-    /// on.
+    /// Runs work of tensors. What WebGPU says of it is kept for [`Device::check_tensors`]: a model on the same device
+    /// goes on.
     pub(super) fn for_tensors<T>(&self, work: impl FnOnce() -> T) -> T {
         let validation = self.raw.push_error_scope(wgpu::ErrorFilter::Validation);
         let memory = self.raw.push_error_scope(wgpu::ErrorFilter::OutOfMemory);

@@ -267,8 +267,8 @@ impl<S: Session> Engine<S> {
         }
         if !allowed {
             guide.restart = true;
-            // Forced tokens follow what is read, unless each is drawn for its log-probability; another token is drawn from
-            // the logits of the last, read once more.
+            // Forced tokens follow what is read, unless each is drawn for its log-probability; another token is drawn
+            // from the logits of the last, read once more.
             let is_drawn = guide.forced.is_empty() || run.logprobs.is_some();
             self.cache_up_to(run, if is_drawn { known - 1 } else { known });
             return if masked_since.is_some() { Err(inconsistent(token.id)) } else { Ok(()) };

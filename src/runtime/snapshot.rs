@@ -2,8 +2,9 @@
 //!
 //! A head, then parts of the caches, each followed by its digest (u64). The head is a preamble of 56 bytes (below), the
 //! ids of what is cached and the positions of the copies of recurrent states (u32 each), for each source of rows among
-//! the ids its digest, count, columns and first id (5 u32), and the notes of whoever saves, in UTF-8. All numbers are little-endian. Which bytes of which buffers a part has is in no file:
-//! a session knows it from its own buffers, if its layout is the one that was saved.
+//! the ids its digest, count, columns and first id (5 u32), and the notes of whoever saves, in UTF-8. All numbers are
+//! little-endian. Which bytes of which buffers a part has is in no file: a session knows it from its own buffers, if
+//! its layout is the one that was saved.
 
 use bytemuck::{Pod, Zeroable};
 

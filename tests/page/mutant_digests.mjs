@@ -1,6 +1,6 @@
 // What the mutants of a shader file were last killed with, as one digest for each kernel whose cases kill them: the
-// mutated file, the kernel's shader with all that it imports, what Rust says of the kernel, and its cases. Mutants whose
-// digest stands in tests/fixtures/mutant_digests.json need not be killed again.
+// mutated file, the kernel's shader with all that it imports, what Rust says of the kernel, and its cases. Mutants
+// whose digest stands in tests/fixtures/mutant_digests.json need not be killed again.
 
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';

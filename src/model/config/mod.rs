@@ -291,8 +291,8 @@ fn heads(keys: &Keys, layers: usize) -> Result<(PerLayer, PerLayer)> {
     Ok((heads, kv_heads))
 }
 
-/// `attention.key_length`, or an equal share of the residual stream for every head; 0 where no layer has heads, whatever
-/// the file says.
+/// `attention.key_length`, or an equal share of the residual stream for every head; 0 where no layer has heads,
+/// whatever the file says.
 fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
     if heads == 0 {
         return Ok(0);
