@@ -58,11 +58,7 @@ export class LocalCompletions implements Completions {
     signal?.throwIfAborted();
     const prepared = await prepare(this.#model, body);
     const controller = new AbortController();
-    const abort = (): void => controller.abort(signal?.reason);
-    if (signal?.aborted) abort();
-    signal?.addEventListener('abort', abort, { once: true });
-    const done = (): void => signal?.removeEventListener('abort', abort);
-    const chunks = chunksOf(this.#model, prepared, controller.signal, done);
+    const chunks = chunksOf(this.#model, prepared, controller.signal, () => followed(signal, controller));
     if (prepared.request.stream) return new ChatStream(chunks, controller);
     const completion = await completionOf(chunks);
     controller.signal.throwIfAborted();
@@ -70,13 +66,23 @@ export class LocalCompletions implements Completions {
   }
 }
 
+/** Aborts what `controller` stands for when the caller's signal fires. What it returns ends that. */
+function followed(signal: AbortSignal | undefined, controller: AbortController): () => void {
+  const abort = (): void => controller.abort(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  return () => signal?.removeEventListener('abort', abort);
+}
+
 /** All answers, at once where the model runs requests together, and a last chunk with the counts. */
 async function* chunksOf(
   model: WasmModel,
   prepared: Prepared,
   signal: AbortSignal,
-  done: () => void,
+  follow: () => () => void,
 ): AsyncGenerator<ChatChunk> {
+  // Here, where the first chunk is asked for: nobody ends what was never begun.
+  const done = follow();
   const { request } = prepared;
   const { n = 1, stream = false, stream_options: { include_usage: wantsUsage = false } = {} } = request;
   const frame = frameOf(model, request);

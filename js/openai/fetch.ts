@@ -64,11 +64,36 @@ async function route(client: Client, call: Call): Promise<Response> {
 async function chat(client: Client, request: ChatRequest, signal: AbortSignal | undefined): Promise<Response> {
   if (!request?.stream) return json(await client.chat.completions.create({ ...request, stream: false }, { signal }));
   const stream = await client.chat.completions.create({ ...request, stream: true }, { signal });
-  const body = bytesOf(stream, (chunk) => `data: ${JSON.stringify(chunk)}\n\n`, {
+  const chunks = await begun(stream[Symbol.asyncIterator]());
+  const body = bytesOf(chunks, (chunk) => `data: ${JSON.stringify(chunk)}\n\n`, {
     end: 'data: [DONE]\n\n',
     failed: (error) => `data: ${JSON.stringify(errorBody(error))}\n\n`,
   });
   return new Response(body, { headers: { ...CORS, 'content-type': 'text/event-stream' } });
+}
+
+/**
+ * The same chunks, once the first that the model wrote is there: what is wrong with a request is known by then, and has
+ * a status of its own. The chunk before that has the role alone.
+ */
+async function begun<T>(chunks: AsyncIterator<T>): Promise<AsyncIterable<T>> {
+  const first = [await chunks.next(), await chunks.next()];
+  async function* all(): AsyncGenerator<T> {
+    try {
+      for (const { done, value } of first) {
+        if (done) return;
+        yield value;
+      }
+      for (;;) {
+        const { done, value } = await chunks.next();
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      await chunks.return?.();
+    }
+  }
+  return all();
 }
 
 function bodyOf<T>(text: string): T {

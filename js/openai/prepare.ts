@@ -4,7 +4,7 @@
 import { followable } from '../model/schema.js';
 import { invalidArgument } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
-import { type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
+import { type OpenAiSamplingOptions, SAMPLING, SAMPLING_ROWS } from '../sampling.js';
 import type { ChatTemplateOptions, GenerateOptions, Grammar, Message, Tool } from '../types.js';
 import { type Family, familyOf, isInThoughts, readerOf, specialOf } from './families.js';
 import type { Tools } from './formats/cursor.js';
@@ -215,6 +215,7 @@ function samplingOf(request: Checked<ChatRequest>): GenerateOptions {
     temperature: 1,
     minP: hasFilter ? 0 : 0.05,
     ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+    ...(request.top_p === 0 && { topP: SAMPLING.topP.least }),
     maxTokens: request.max_completion_tokens ?? request.max_tokens,
     stop: request.stop,
     ...(logprobs && { logprobs: top }),

@@ -63,6 +63,8 @@ const CHAT: Record<keyof ChatRequest, Check> = {
   max_tokens: TOKENS,
   ...(SAMPLING_CHECKS as Record<keyof OpenAiSamplingOptions, Check>),
   temperature: range(0, 2),
+  top_p: range(0, 1),
+  seed: integer(-1, Number.MAX_SAFE_INTEGER),
   stop: STOP,
   n: integer(1, 128),
   logprobs: FLAG,
@@ -82,6 +84,11 @@ const CHAT: Record<keyof ChatRequest, Check> = {
   store: FLAG,
   metadata: OBJECT,
   service_tier: TEXT,
+  prompt_cache_key: TEXT,
+  prompt_cache_retention: TEXT,
+  safety_identifier: TEXT,
+  verbosity: words('low', 'medium', 'high'),
+  modalities: (value) => (Array.isArray(value) && value.join() === 'text' ? undefined : "['text']"),
 };
 
 const EMBEDDING: Record<keyof EmbeddingRequest, Check> = {
@@ -93,7 +100,7 @@ const EMBEDDING: Record<keyof EmbeddingRequest, Check> = {
 };
 
 /** What OpenAI has and a model here cannot do. */
-const NOT_HERE = ['audio', 'modalities', 'functions', 'function_call', 'web_search_options', 'verbosity'];
+const NOT_HERE = ['audio', 'functions', 'function_call', 'web_search_options'];
 
 /** A copy without what is null or undefined. @internal */
 export type Checked<T> = { [K in keyof T]?: NonNullable<T[K]> };
@@ -114,7 +121,9 @@ export function checkChat(request: ChatRequest): Checked<ChatRequest> & Pick<Cha
     wrong("'grammar' and 'response_format' exclude each other");
   }
   if (checked.top_logprobs !== undefined && !checked.logprobs) wrong("'top_logprobs' needs 'logprobs: true'");
-  return { ...checked, messages };
+  // As llama-server has it: another seed each time.
+  const { seed, ...others } = checked;
+  return { ...others, ...(seed !== -1 && seed !== undefined && { seed }), messages };
 }
 
 function checkChoice(tools: readonly Tool[], choice: ToolChoice, wrong: (message: string) => never): void {

@@ -9,7 +9,8 @@ import type { Message, Tool, ToolCall } from '../types.js';
 /**
  * A request of `chat.completions.create`, with the options of the sampler under their names in the OpenAI API.
  *
- * `temperature` is 0 to 2 and 1 by default; `min_p` is 0.05 by default, or 0 where `top_p` or `top_k` is given. Of `n`
+ * `temperature` is 0 to 2 and 1 by default; `top_p: 0` keeps the likeliest token alone, `seed: -1` is another each time;
+ * `min_p` is 0.05 by default, or 0 where `top_p` or `top_k` is given. Of `n`
  * answers each has a seed one higher than the one before.
  */
 export interface ChatRequest extends OpenAiSamplingOptions {
@@ -51,6 +52,12 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   store?: boolean | null | undefined;
   metadata?: object | null | undefined;
   service_tier?: string | null | undefined;
+  prompt_cache_key?: string | null | undefined;
+  prompt_cache_retention?: string | null | undefined;
+  safety_identifier?: string | null | undefined;
+  verbosity?: 'low' | 'medium' | 'high' | null | undefined;
+  /** Text is what there is. */
+  modalities?: readonly 'text'[] | null | undefined;
 }
 
 /** Whether tools are called. `required`: at least one; an object names it. Default `auto`. */
