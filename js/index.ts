@@ -61,6 +61,7 @@ export type {
 export type { Completions } from './openai/completions.js';
 export type { Embeddings } from './openai/embeddings.js';
 export type { ChatStream } from './openai/stream.js';
+export type { PageTool, RunToolsOptions, ToolRun } from './openai/run-tools.js';
 export type {
   ChatChunk,
   ChatCompletion,

@@ -12,6 +12,7 @@ import type { Gpu } from '../tensor/gpu.js';
 import { LocalEngine } from '../engine/local.js';
 import { type Completions, LocalCompletions } from '../openai/completions.js';
 import { type Embeddings, LocalEmbeddings } from '../openai/embeddings.js';
+import { type RunToolsOptions, runTools, type ToolRun } from '../openai/run-tools.js';
 import {
   checkGpu,
   checkIds,
@@ -131,6 +132,22 @@ export class WasmModel {
    */
   get chat(): { readonly completions: Completions } {
     return { completions: new LocalCompletions(this) };
+  }
+
+  /**
+   * Answers a conversation with functions of the page: the model calls them, gets their results, and goes on until it
+   * answers without a call.
+   *
+   * @param messages the conversation; it stays as it is
+   * @param options functions (`tools`), `maxRounds`, `signal`, and the fields of a chat completion, such as
+   *   `max_completion_tokens` and `temperature`
+   * @returns the answer, and the messages that the conversation has more
+   * @throws {WebggufError} `invalid_argument`; `limit_exceeded` where the model still calls tools after `maxRounds`;
+   *   those of `generate`
+   * @throws the reason of `options.signal` when that fires
+   */
+  runTools(messages: readonly Message[], options: RunToolsOptions): Promise<ToolRun> {
+    return runTools(this.chat.completions, messages, options);
   }
 
   /** OpenAI's embeddings: `await model.embeddings.create({ input })`. See {@link Embeddings}. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { api, dist, plan, resetMock, seen, withCode } from './api.mjs';
+import { api, dist, isAbort, plan, resetMock, seen, withCode } from './api.mjs';
 
 const { openai, webggufFetch } = await import(`${dist}openai/index.js`);
 await api.init({ wasm: new Uint8Array(8) });
@@ -339,6 +339,57 @@ test('wrong requests are refused, with the field and what is right', async () =>
     withCode('invalid_argument', /AbortSignal/),
   );
   assert.equal(seen.started.length, 0);
+});
+
+test('runTools calls functions of the page until the model answers', async () => {
+  plan.template = HERMES;
+  const model = await load();
+  const seenInputs = [];
+  const weather = {
+    name: WEATHER.function.name,
+    parameters: WEATHER.function.parameters,
+    execute: (input) => {
+      seenInputs.push(input);
+      plan.writes = 'It is sunny.';
+      return { sky: 'clear' };
+    },
+  };
+  plan.writes = CALL;
+  const conversation = [...HI];
+  const { text, finishReason, messages } = await model.runTools(conversation, {
+    tools: [weather],
+    tool_choice: 'auto',
+  });
+  assert.deepEqual([text, finishReason, seenInputs.length], ['It is sunny.', 'stop', 1]);
+  assert.deepEqual(
+    messages.map(({ role }) => role),
+    ['assistant', 'tool', 'assistant'],
+  );
+  assert.equal(messages[1].content, '{"sky":"clear"}');
+  assert.deepEqual(conversation, HI, 'the page keeps its own list');
+
+  plan.writes = CALL;
+  const tools = [{ ...weather, execute: () => Promise.reject(new Error('no network')) }];
+  const limit = withCode('limit_exceeded', /wrote 3 times/);
+  const before = seen.started.length;
+  await assert.rejects(model.runTools(HI, { tools, maxRounds: 3 }), limit);
+  assert.equal(seen.started.length - before, 3);
+  assert.match(String.fromCharCode(...seen.started.at(-1).ids), /error: no network/);
+
+  const controller = new AbortController();
+  const stuck = { ...weather, execute: () => (controller.abort(), new Promise(() => {})) };
+  await assert.rejects(model.runTools(HI, { tools: [stuck], signal: controller.signal }), isAbort);
+
+  plan.writes = CALL;
+  const cut = await model.runTools(HI, { tools: [stuck], max_completion_tokens: CALL.length - 3 });
+  assert.equal(cut.finishReason, 'length', 'a call that is not whole is not made');
+
+  const refused = (options, pattern) =>
+    assert.rejects(model.runTools(HI, options), withCode('invalid_argument', pattern));
+  await refused({ tools: [weather, weather] }, /'get_weather' is there twice/);
+  await refused({ tools: [{ name: 'x' }] }, /'tools\[0\]' must be/);
+  await refused({ tools: [weather], maxRounds: 0 }, /'maxRounds' must be an integer from 1 to 1000, found 0/);
+  await refused({ tools: [weather], max_rounds: 2 }, /unknown field 'max_rounds'/);
 });
 
 test('fields that change nothing here are taken, and so are the ends of ranges', async () => {
