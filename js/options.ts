@@ -88,6 +88,7 @@ const FOUND = {
   token: TOKEN,
   retries: integer(0, 100, 'an integer from 0 to 100'),
   stallTimeout: number(1, 2 ** 31 - 1, 'a number of milliseconds from 1 to 2^31 - 1'),
+  maxBytes: integer(1, Number.MAX_SAFE_INTEGER, 'a number of bytes, an integer of at least 1'),
 };
 
 const SOURCE: Record<keyof SourceOptions, Check> = {

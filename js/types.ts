@@ -83,6 +83,11 @@ export interface SourceOptions {
   retries?: number | undefined;
   /** Milliseconds without a byte after which a connection counts as broken, at least 1. Default 30,000. */
   stallTimeout?: number | undefined;
+  /**
+   * Refuses a model with more bytes, all files together: before any is read where the source says its size, else once
+   * so many have come. Default: no bound.
+   */
+  maxBytes?: number | undefined;
   /** Address of Hugging Face's hub or of a mirror, for sources such as `owner/repo:Q4_K_M`. */
   hub?: string | undefined;
   /** Access token for gated repositories of the hub. It is sent to `hub` alone and is not stored. */
@@ -268,8 +273,11 @@ export interface Inspected {
   };
 }
 
+/** How a source is found and read, of the options of `load`. */
+type FoundBy = 'cacheKey' | 'hub' | 'token' | 'retries' | 'stallTimeout' | 'maxBytes';
+
 /** Options of {@link WasmModel.inspect}. */
-export interface InspectOptions extends Pick<SourceOptions, 'cacheKey' | 'hub' | 'token' | 'retries' | 'stallTimeout'> {
+export interface InspectOptions extends Pick<SourceOptions, FoundBy> {
   /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
   contextLength?: number | undefined;
   /** As in {@link LoadOptions}. */
@@ -552,8 +560,7 @@ export interface RankOptions {
 }
 
 /** Options of {@link Tokenizer.load}. */
-export interface TokenizerOptions
-  extends Pick<SourceOptions, 'cacheKey' | 'hub' | 'token' | 'retries' | 'stallTimeout'> {
+export interface TokenizerOptions extends Pick<SourceOptions, FoundBy> {
   /** Cancels. */
   signal?: AbortSignal | undefined;
 }

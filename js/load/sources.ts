@@ -1,6 +1,7 @@
 /**
  * Every kind of source, and arrays of them, as the byte sources that Rust pulls from.
  */
+import { bound } from './bounded.js';
 import { asBytes, fromBlob, fromBytes, fromRanges, fromStream } from './bytes.js';
 import { CachedDownload } from './cache/cached-download.js';
 import { shownUrl } from './cache/key.js';
@@ -97,6 +98,7 @@ export async function openSources(
     const use = { mode, key, alias, sha256, ...about };
     opened = (await throughCache(wanted, signal, use)) ?? wanted.map((part) => openPart(part, signal, patience));
     await Promise.all(opened.map((part, index) => prepare(part, index)));
+    bound(opened, options.maxBytes);
     return opened.map((part, index) => {
       const mayChange = isRanged(wanted[index]);
       const digest = sha256[index];

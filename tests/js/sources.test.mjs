@@ -114,6 +114,23 @@ test('sizes are known before reading where they can be', async () => {
   }
 });
 
+test('a model larger than maxBytes is refused, before it is read where its size is known', async () => {
+  const maxBytes = BYTES.length - 1;
+  const tooLarge = withCode('limit_exceeded', new RegExp(`the model has ${BYTES.length} .*'maxBytes' is ${maxBytes}`));
+  for (const source of [BYTES, new Blob([BYTES]), `${url}/whole.gguf`]) {
+    await assert.rejects(open(source, never, { maxBytes }), tooLarge);
+  }
+  const halves = [BYTES.slice(0, 100), BYTES.slice(100)];
+  await assert.rejects(open(halves, never, { maxBytes }), tooLarge);
+  assert.equal((await open(halves, never, { maxBytes: BYTES.length })).length, 2);
+  const streamed = () => new ReadableStream({ start: (c) => (c.enqueue(BYTES), c.close()) });
+  await assert.rejects(
+    readOne(streamed(), never, { maxBytes }),
+    withCode('limit_exceeded', /or more bytes, 'maxBytes'/),
+  );
+  assert.equal((await readOne(streamed(), never, { maxBytes: BYTES.length })).length, BYTES.length);
+});
+
 test('what is no source is refused by name', async () => {
   await assert.rejects(open(42), withCode('invalid_argument', /unknown kind of source.*found 42/));
   await assert.rejects(open(null), withCode('invalid_argument', /found null/));
