@@ -3,11 +3,11 @@
 //!
 //! # Inside
 //!
-//! Bytes of a GGUF file come from a source in pieces; `gguf` reads the header, `formats` says what blocks are, `config`
-//! turns metadata into numbers, `model` says which tensor plays which role, `forward` writes the command lists of one
-//! pass, `gpu` runs them, `sampler` chooses the next token, `runtime` has sessions and drives the loop, and `tokenizer`
-//! turns ids into text. `kernels` describes the shaders as data, `tensor` the operations on tensors that they make,
-//! `reference` is their twin on the CPU and the way without a GPU.
+//! Bytes of a GGUF file come from a source in pieces; `gguf` reads the header, `formats` says what blocks are, `model`
+//! turns metadata into numbers and a program of operations, and says which tensor plays which role, `forward` writes
+//! the command lists of one pass, `gpu` runs them, `sampler` chooses the next token, `runtime` has sessions and drives
+//! the loop, and `tokenizer` turns ids into text. `kernels` describes the shaders as data, `tensor` the operations on
+//! tensors that they make, `reference` is their twin on the CPU and the way without a GPU.
 //!
 //! Only `gpu` knows wgpu and only `web` what JavaScript hands over. `web` and the parts of `runtime` that run models on
 //! the GPU exist on wasm32 alone, `gpu` there and with the feature `tensors`, which `api` needs; the rest compiles on

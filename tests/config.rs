@@ -377,7 +377,11 @@ fn numbers_of_recurrent_layers_are_checked() {
     }
     // Converters write sizes of heads that are none.
     for key in ["attention.key_length", "attention.value_length", "rope.dimension_count"] {
-        assert_eq!(with("mamba2", key, 0).map(|config| config.head_dim), Ok(0), "{key}");
+        let mut metadata = metadata("mamba2");
+        for key in ["attention.head_count", "attention.head_count_kv", key] {
+            metadata.insert(format!("mamba2.{key}"), Value::U32(0));
+        }
+        assert_eq!(webgguf::model::config(&header(metadata)).map(|config| config.head_dim), Ok(0), "{key}");
     }
     for (architecture, start) in [("mamba2", "mamba2.ssm."), ("qwen35", "qwen35.ssm.")] {
         let without_sizes = header(without(&metadata(architecture), start));

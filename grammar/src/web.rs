@@ -1,4 +1,4 @@
-//! The classes that JavaScript sees; `js/wasm/grammar.d.ts` declares them. Errors are strings.
+//! The classes that JavaScript sees; `js/grammar/webgguf_grammar.d.ts` declares them. Errors are strings.
 
 use js_sys::{Function, Uint32Array};
 use wasm_bindgen::prelude::*;

@@ -276,9 +276,8 @@ impl HeaderReader {
             ))
             .into());
         }
-        for (what, count, most) in
-            [("metadata pairs", self.pairs, MOST_PAIRS), ("tensors", self.tensor_count, MOST_TENSORS)]
-        {
+        let tensors = if self.vocabulary_only { 0 } else { self.tensor_count };
+        for (what, count, most) in [("metadata pairs", self.pairs, MOST_PAIRS), ("tensors", tensors, MOST_TENSORS)] {
             if count > most {
                 return Err(Error::bad_file(format!("file has {count} {what}, expected at most {most}")).into());
             }

@@ -1,6 +1,6 @@
 //! `y[r] = epilogue(W · x)` for one column or a few: every matrix of decode, and the head.
 //!
-//! Two topologies: `mat_vec` keeps x in workgroup memory and gives rows to thread groups of threads; `mat_vec_split`
+//! Two topologies: `mat_vec` keeps x in workgroup memory and gives rows to thread groups; `mat_vec_split`
 //! gives a few rows to a whole workgroup. In either, thread groups are subgroups, or threads that add up in workgroup
 //! memory.
 

@@ -63,7 +63,7 @@ pub mod unpack_f16;
 
 use spec::KernelSpec;
 
-/// Every kernel of the crate, sorted by kernel name.
+/// Every kernel of the crate.
 pub static CATALOGUE: &[&KernelSpec] = &[
     &argmax::SPEC,
     &argmax::MERGE,

@@ -11,7 +11,7 @@ use crate::{Error, ErrorCode};
 
 #[wasm_bindgen]
 extern "C" {
-    /// `Matcher` of `js/wasm/grammar.d.ts`.
+    /// `Matcher` of `js/grammar/webgguf_grammar.d.ts`.
     type Matcher;
     #[wasm_bindgen(method, catch)]
     fn mask(this: &Matcher) -> Result<Vec<u32>, JsValue>;

@@ -292,7 +292,7 @@ fn heads(keys: &Keys, layers: usize) -> Result<(PerLayer, PerLayer)> {
 }
 
 /// `attention.key_length`, or an equal share of the residual stream for every head; 0 where no layer has heads,
-/// whatever the file says.
+/// whatever converters write there.
 fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
     if heads == 0 {
         return Ok(0);
