@@ -1,4 +1,6 @@
-use webgguf::{DType, Device, ErrorCode, Expression, GgmlType, Result, SinkhornOptions, Tensor};
+use webgguf::{
+    AttentionDecodeOptions, DType, Device, ErrorCode, Expression, GgmlType, Result, SinkhornOptions, Tensor,
+};
 
 use crate::bench::Bench;
 
@@ -23,6 +25,15 @@ pub async fn wrong_inputs_are_named() {
     assert!(refused(device.tensor([u32::MAX; 5], &[0.0])).contains("elements, the data 1"));
     let large = device.zeros(DType::F32, [(device.info().max_tensor_bytes / 4 + 1) as u32]).unwrap_err();
     assert_eq!(large.code(), ErrorCode::LimitExceeded, "{large}");
+    // More heads than a grid has workgroups, and sizes whose product is above 2^32.
+    let q = device.zeros(DType::F32, [2100, 32, 8]).unwrap();
+    let cache = device.zeros(DType::F16, [2100, 32, 2, 8]).unwrap();
+    let error = q.attention_decode(&cache, &cache, &AttentionDecodeOptions { length: 1, ..Default::default() });
+    let error = error.err().expect("an error");
+    assert_eq!(error.code(), ErrorCode::LimitExceeded, "{error}");
+    assert_eq!(error.message(), "attentionDecode: q has 67200 heads in all, expected at most 65535");
+    let blocks = device.tensor_from_bytes(DType::Quantised(GgmlType::Q4_0), [65_537, 65_536, 32], &[0; 36]);
+    assert!(refused(blocks).contains("[65537, 65536, 32] has more than 2^32 - 1 weights"));
     assert!(refused(Tensor::concat(&[], 0)).contains("no tensors"));
     assert!(refused(Tensor::fuse([], |[]: [Expression; 0]| unreachable!())).contains("no tensors"));
     let long = |[x]: [Expression; 1]| (0..17).fold(x, |x, _| x.exp());
