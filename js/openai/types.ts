@@ -9,9 +9,9 @@ import type { Message, Tool, ToolCall } from '../types.js';
 /**
  * A request of `chat.completions.create`, with the options of the sampler under their names in the OpenAI API.
  *
- * `temperature` is 0 to 2 and 1 by default; `top_p: 0` keeps the likeliest token alone; `min_p` is 0.05 by default, or 0
- * where `top_p` or `top_k` is given. `seed: -1` is another each time; of `n` answers each has a seed one higher than the
- * one before.
+ * `temperature` is 0 to 2 and 1 by default; `top_p: 0` keeps the likeliest token alone; `min_p` is 0.05 by default, or
+ * 0 where `top_p` or `top_k` is given. `seed: -1` is another each time; of `n` answers each has a seed one higher than
+ * the one before.
  */
 export interface ChatRequest extends OpenAiSamplingOptions {
   /** The conversation. */

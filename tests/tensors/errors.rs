@@ -28,8 +28,8 @@ pub async fn wrong_inputs_are_named() {
     // More heads than a grid has workgroups, and sizes whose product is above 2^32.
     let q = device.zeros(DType::F32, [2100, 32, 8]).unwrap();
     let cache = device.zeros(DType::F16, [2100, 32, 2, 8]).unwrap();
-    let error = q.attention_decode(&cache, &cache, &AttentionDecodeOptions { length: 1, ..Default::default() });
-    let error = error.err().expect("an error");
+    let error =
+        q.attention_decode(&cache, &cache, &AttentionDecodeOptions { length: 1, ..Default::default() }).unwrap_err();
     assert_eq!(error.code(), ErrorCode::LimitExceeded, "{error}");
     assert_eq!(error.message(), "attentionDecode: q has 67200 heads in all, expected at most 65535");
     let blocks = device.tensor_from_bytes(DType::Quantised(GgmlType::Q4_0), [65_537, 65_536, 32], &[0; 36]);
