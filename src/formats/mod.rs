@@ -332,7 +332,7 @@ const fn heads(bytes: u32, at: usize) -> Section {
 /// Every name that [`Section::name`] can have.
 pub const SECTION_OVERRIDES: &[&str] = &["HIGH_AT", "SIGNS_AT", "SCALES_AT", "HEADS_AT", "TABLE_AT"];
 
-/// What the CPU twins of the shaders, `reference::repack` and `reference::packed`, know of a format. They take blocks
+/// What the CPU twins of the shaders, `repack::reference` and `repack::packed`, know of a format. They take blocks
 /// apart weight by weight where the shaders move and read whole words.
 #[derive(Debug)]
 pub struct Twin {

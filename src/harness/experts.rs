@@ -9,9 +9,9 @@ use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul_experts::{Tiles, expert_add, expert_tiles, mat_mul_experts};
 use crate::kernels::mat_vec_experts::{Epilogue, ExpertProduct, RULES, Shape, dispatch};
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
+use crate::kernels::reference;
 use crate::kernels::route::{Counts, Params, Route, route};
 use crate::model::program::{ExpertActivation, Gating};
-use crate::reference;
 
 /// One router.
 #[derive(Debug, Clone, Copy)]

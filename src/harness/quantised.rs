@@ -6,7 +6,7 @@ use super::{Case, Expected, OpBench, Random, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Activation;
-use crate::reference;
+use crate::kernels::reference;
 use crate::tensor::DType;
 use crate::tensor::matmul::{MatmulOptions, matmul};
 use crate::tensor::quantised::{QuantisedOptions, from_blocks};

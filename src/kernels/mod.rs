@@ -11,6 +11,7 @@ pub mod wgsl;
 pub mod caps;
 pub mod fetched;
 pub mod pass;
+pub mod reference;
 pub mod shared;
 pub mod spec;
 

@@ -48,16 +48,16 @@ function filesOf(kernel) {
 }
 
 const rust = ['src/kernels', 'src/harness', 'src/compute'].flatMap((folder) => filesUnder(folder));
+const cases = rust.filter((file) => file.startsWith('src/harness') || path.basename(file).startsWith('cases'));
 
-/** Rust files about a kernel: the one with its contract, and the cases that use that. */
+/** Rust files about a kernel: the one with its contract, and the cases beside it and those that use it. */
 function casesOf(kernel) {
   const contract = rust.find((file) => textOf(file).includes(`kernel_name: "${kernel}"`));
   if (!contract) return [];
-  const stem =
-    path.basename(contract, '.rs') === 'mod' ? path.basename(path.dirname(contract)) : path.basename(contract, '.rs');
+  const folder = path.dirname(contract);
+  const stem = path.basename(contract) === 'mod.rs' ? path.basename(folder) : path.basename(contract, '.rs');
   const uses = new RegExp(`kernels::(\\{[^}]*\\b)?${stem}\\b`);
-  const isCase = (file) => path.basename(file, '.rs') === stem || uses.test(textOf(file));
-  return [contract, ...rust.filter((file) => file.startsWith('src/harness') && file !== contract && isCase(file))];
+  return [contract, ...cases.filter((file) => path.dirname(file) === folder || uses.test(textOf(file)))];
 }
 
 const known = new Map();

@@ -134,7 +134,7 @@ test('a case kills every mutant of what kernels share', async (t) => {
 test('a digest is of a shader, of what it imports, and of its cases', () => {
   const { file, kernel } = mutants.find((mutant) => mutant.file === 'softmax');
   const before = digestOf(file, kernel);
-  for (const of of ['shaders/softmax.wgsl', 'src/harness/softmax.rs', 'src/kernels/softmax.rs']) {
+  for (const of of ['shaders/softmax.wgsl', 'src/kernels/softmax/cases.rs', 'src/kernels/softmax/mod.rs']) {
     assert.notEqual(digestWith(of, 'let changed = 1;', file, kernel), before, `another text of ${of}`);
     assert.equal(digestWith(of, '// a comment', file, kernel), before, `a comment in ${of}`);
   }

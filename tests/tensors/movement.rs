@@ -1,4 +1,5 @@
-use webgguf::reference::{gather_axis, movement};
+use webgguf::kernels::gather_axis::reference as gather_axis;
+use webgguf::kernels::movement::reference as movement;
 use webgguf::{DType, Tensor};
 
 use crate::bench::{Bench, check};
