@@ -12,11 +12,10 @@ use std::sync::LazyLock;
 use naga::proc::Layouter;
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, ShaderStage, StorageAccess, TypeInner};
+use webgguf::compute;
 use webgguf::formats::SECTION_OVERRIDES;
 use webgguf::gguf::GgmlType;
 use webgguf::harness::all_cases;
-use webgguf::kernels::CATALOGUE;
-use webgguf::kernels::caps::{Caps, MatrixShape};
 use webgguf::kernels::fetched::FETCHED;
 use webgguf::kernels::layout::{Matrix, PackedLayout};
 use webgguf::kernels::mat_mul::{MatMul, mat_mul};
@@ -24,8 +23,17 @@ use webgguf::kernels::mat_vec::{Epilogue, MatVec, RULES, choose, mat_vec};
 use webgguf::kernels::pass::{Header, MAX_SEQUENCES, Row, Sequence};
 use webgguf::kernels::repack::repack;
 use webgguf::kernels::shared::files;
-use webgguf::kernels::spec::{Access, BufferId, Dispatch, Kernel, MAX_WORKGROUPS, SUBGROUP_MATRIX, Slice};
+use webgguf::kernels::spec::{Access, BufferId, Dispatch, Kernel, KernelSpec, MAX_WORKGROUPS, SUBGROUP_MATRIX, Slice};
+use webgguf::kernels::{
+    self,
+    caps::{Caps, MatrixShape},
+};
 use webgguf::model::GateKind;
+
+/// Every kernel, those of `webgguf/compute` too.
+fn catalogue() -> impl Iterator<Item = &'static KernelSpec> {
+    kernels::CATALOGUE.iter().chain(compute::CATALOGUE).copied()
+}
 
 /// WebGPU's default limits: what every device has.
 const MAX_WORKGROUP_BYTES: u32 = 16 << 10;
@@ -287,15 +295,16 @@ fn kernel_names(folder: &str) -> BTreeSet<String> {
 
 #[test]
 fn files_catalogue_and_cases_agree() {
-    let catalogue: BTreeSet<String> = CATALOGUE.iter().map(|spec| spec.kernel_name.to_owned()).collect();
-    assert_eq!(catalogue.len(), CATALOGUE.len(), "a kernel_name stands in the catalogue twice");
+    let specs: Vec<&KernelSpec> = catalogue().collect();
+    let catalogue: BTreeSet<String> = specs.iter().map(|spec| spec.kernel_name.to_owned()).collect();
+    assert_eq!(catalogue.len(), specs.len(), "a kernel_name stands in the catalogue twice");
     let compute = kernel_names("shaders/compute").into_iter().map(|name| format!("compute/{name}"));
     assert_eq!(catalogue, kernel_names("shaders").into_iter().chain(compute).collect());
     let tried: BTreeSet<String> = pipelines().into_values().map(|kernel| kernel.spec.kernel_name.to_owned()).collect();
     assert_eq!(catalogue, tried, "kernel_names with and without harness cases");
     let shared: BTreeSet<String> = files().map(|(kernel_name, _)| kernel_name.to_owned()).collect();
     assert_eq!(shared, kernel_names("shaders/shared"));
-    for spec in CATALOGUE {
+    for spec in specs {
         let code = shader_file(spec.kernel_name);
         let lines = code.lines().map(|line| line.split("//").next().unwrap().trim()).filter(|line| !line.is_empty());
         assert!(lines.eq(spec.source.lines()), "{} has another source", spec.kernel_name);
@@ -361,7 +370,7 @@ fn mutants(file: &str, shared: bool) -> Vec<String> {
         open.push(from.trim());
         let named: Vec<&str> = named.trim().trim_matches(['(', ')']).split(", ").filter(|s| !s.is_empty()).collect();
         assert_eq!(shared, !named.is_empty(), "only shared files name kernels, and they do: {file}: {line}");
-        let unknown = named.iter().find(|name| CATALOGUE.iter().all(|spec| spec.kernel_name != **name));
+        let unknown = named.iter().find(|name| catalogue().all(|spec| spec.kernel_name != **name));
         assert_eq!(unknown, None, "{file} names a kernel that does not exist");
         kernels.extend(if shared { named } else { vec![file] }.into_iter().map(str::to_owned));
     }
@@ -371,7 +380,7 @@ fn mutants(file: &str, shared: bool) -> Vec<String> {
 /// tests/page/mutants.test.mjs sees that a case kills each.
 #[test]
 fn every_shader_has_a_mutant() {
-    let kernels = CATALOGUE.iter().map(|spec| (spec.kernel_name.to_owned(), false));
+    let kernels = catalogue().map(|spec| (spec.kernel_name.to_owned(), false));
     // Files without a function declare what others use; an empty one has nothing to get wrong.
     let computes = |text: &str| text.lines().any(|line| line.starts_with("fn ") && !line.ends_with("{}"));
     let shared = files().map(|(name, text)| (format!("shared/{name}"), computes(text)));

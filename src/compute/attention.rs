@@ -2,7 +2,7 @@
 //! `attention_strided`.
 
 use super::Run;
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance, folded};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance, folded};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Kernel, KernelSpec, PARAMS, grid_1d, params, read, write};
 use crate::kernels::wgsl::wgsl;
@@ -170,7 +170,8 @@ const SHAPES: &[Shape] = &[
     Shape { heads: 4, queries: 20, keys: 70, causal: true, window: 37, soft_cap: 2.0, ..ONE },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/attention"));
     let mut cases: Vec<Case> = SHAPES.iter().flat_map(|shape| cases_of(caps, random, shape)).collect();
     // The last workgroups compute dv: one left out shows there, but not in dq.
     let is_last = |case: &&Case| case.name.starts_with("dk and dv");

@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use super::{Numbers, Run};
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, grid_1d, params, read, write};
@@ -95,7 +95,8 @@ const FORWARD: Shape = Shape {
     parts: &[],
 };
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/fft"));
     let whole = |rows, length| Shape { rows, length, given: length, ..FORWARD };
     let shapes = [
         whole(3, 1),

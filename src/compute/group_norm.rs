@@ -1,7 +1,7 @@
 //! Norms over the channels of a group: `groupNorm`.
 
 use super::{Numbers, Run};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, grid_1d, params, read, write};
@@ -32,7 +32,8 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["KIND", "WEIGHT", "BIAS"],
 };
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/group_norm"));
     let params = |[samples, groups, channels, length]: [u32; 4]| Params {
         rows: samples * groups,
         groups,

@@ -1,7 +1,7 @@
 //! A tensor with more elements around it: `pad`.
 
 use super::{Numbers, Run, grid_of};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, params, read, write};
@@ -40,7 +40,8 @@ enum Mode {
     Edge,
 }
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/pad"));
     let all = [Mode::Constant, Mode::Reflect, Mode::Edge];
     let mut cases = Vec::new();
     for (mode, stored) in all.into_iter().zip([Stored::F32, Stored::F16, Stored::BF16]) {

@@ -2,7 +2,7 @@
 
 use super::pool::{Of, Params, WINDOWS, Windows};
 use super::{Numbers, Run, grid_of};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, read, write};
@@ -17,7 +17,8 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["KIND", "MEAN", "COUNT_PAD"],
 };
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/pool_grad"));
     let all = WINDOWS.iter().flat_map(|windows| [Of::Largest, Of::Mean, Of::MeanInside].map(|of| (windows, of)));
     let stored = [Stored::F32, Stored::F16, Stored::BF16].into_iter().cycle();
     let mut cases: Vec<Case> =

@@ -1,7 +1,7 @@
 //! Power spectra by Welch's method: what stands before and behind the transforms of `welch`.
 
 use super::{Numbers, Run};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, grid_1d, params, read, write};
@@ -75,7 +75,8 @@ enum Detrend {
     Line,
 }
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/welch"));
     let mut cases = Vec::new();
     for (detrend, stored) in
         [(Detrend::Nothing, Stored::F16), (Detrend::Mean, Stored::F32), (Detrend::Line, Stored::BF16)]

@@ -1,7 +1,7 @@
 //! Norm, product and activation on both paths: in one dispatch, and one after the other.
 
 use super::data::Tensor as Blocks;
-use super::{Case, Expected, OpBench, Random, Tolerance};
+use super::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::gguf::{GgmlType, f16_from_f32, f16_to_f32};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::PackedLayout;
@@ -49,7 +49,8 @@ const KINDS: &[Kind] = &[
     kind(true, false, Some(Gate::GeGlu), DType::F32, 31),
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("fused"));
     let both = KINDS.iter().flat_map(|kind| {
         let chosen = case(caps, random, kind, None);
         let steps = chosen.name.contains("Fused").then(|| case(caps, random, kind, Some(Path::Steps)));

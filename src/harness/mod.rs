@@ -171,50 +171,27 @@ pub fn all_cases(caps: &Caps, seed: u64) -> Vec<Case> {
     some_cases(caps, seed, 1)
 }
 
-/// The matrix kernels take every `step`th of their combinations. Each family of cases has random numbers of its own.
+/// What the cases of a kernel are made for.
+pub(crate) struct Suite<'a> {
+    /// The device.
+    pub(crate) caps: &'a Caps,
+    seed: u64,
+    /// The matrix kernels take every `step`th of their combinations.
+    pub(crate) step: usize,
+}
+
+impl Suite<'_> {
+    /// Random numbers of a kernel's own.
+    pub(crate) fn random(&self, kernel: &str) -> Random {
+        Random::of(self.seed, kernel)
+    }
+}
+
 fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
-    let of = |family: &str| Random::of(seed, family);
-    let mut cases = kernels::repack::cases::cases(&mut of("repack"));
-    cases.extend(kernels::fill::cases::cases());
-    cases.extend(kernels::gather::cases::cases(&mut of("gather")));
-    cases.extend(kernels::find_rows::cases::cases());
-    cases.extend(kernels::gather_axis::cases::cases(caps, &mut of("gather_axis")));
-    cases.extend(kernels::elementwise::cases::cases(caps, &mut of("elementwise")));
-    cases.extend(kernels::mat_vec::cases::cases(caps, &mut of("mat_vec"), step));
-    cases.extend(kernels::mat_mul::cases::cases(&mut of("mat_mul"), step));
-    cases.extend(kernels::mat_mul_int8::cases::cases(caps, &mut of("mat_mul_int8")));
-    cases.extend(kernels::mat_mul_subgroup_matrix::cases::cases(caps, &mut of("mat_mul_subgroup_matrix")));
-    cases.extend(kernels::mat_mul_dense::cases::cases(caps, &mut of("mat_mul_dense")));
-    cases.extend(kernels::mat_mul_dense::cases_blocks::cases(caps, &mut of("mat_mul_blocks")));
-    cases.extend(kernels::mat_mul_grouped::cases::cases(caps, &mut of("mat_mul_grouped")));
-    cases.extend(experts::cases(caps, &mut of("experts"), step));
-    cases.extend(kernels::movement::cases::cases(caps, &mut of("movement")));
-    cases.extend(quantised::cases(caps, &mut of("quantised")));
-    cases.extend(kernels::norm::cases::cases(&mut of("norm")));
-    cases.extend(kernels::swiglu::cases::cases(caps, &mut of("swiglu")));
-    cases.extend(fused::cases(caps, &mut of("fused")));
-    cases.extend(kernels::rope::cases::cases(caps, &mut of("rope")));
-    cases.extend(kernels::rope_batch::cases::cases(&mut of("rope_batch")));
-    cases.extend(kernels::rope_kv::cases::cases(&mut of("rope_kv")));
-    cases.extend(kernels::attention::cases::cases(&mut of("attention")));
-    cases.extend(kernels::attention::cases_rotated::cases(&mut of("attention_rotated")));
-    cases.extend(kernels::attention_batch::cases::cases(&mut of("attention_batch")));
-    cases.extend(kernels::attention_strided::cases::cases(caps, &mut of("attention_strided")));
-    cases.extend(kernels::conv_causal::cases::cases(&mut of("conv_causal")));
-    cases.extend(kernels::ssm_scan::cases::cases(&mut of("ssm_scan")));
-    cases.extend(kernels::kv_write::cases::cases(caps, &mut of("kv_write")));
-    cases.extend(kernels::pool::cases::cases(&mut of("pool")));
-    cases.extend(kernels::sample::cases::cases(&mut of("sample")));
-    cases.extend(kernels::sample::cases_masks::cases(&mut of("masks")));
-    cases.extend(kernels::softmax::cases::cases(caps, &mut of("softmax")));
-    cases.extend(kernels::layer_norm::cases::cases(caps, &mut of("layer_norm")));
-    cases.extend(kernels::reduce::cases::cases(caps, &mut of("reduce")));
-    cases.extend(kernels::delta_net::cases::cases(caps, &mut of("delta_net")));
-    cases.extend(kernels::output_gate::cases::cases(&mut of("output_gate")));
-    cases.extend(kernels::selective_scan::cases::cases(caps, &mut of("selective_scan")));
-    cases.extend(kernels::sinkhorn::cases::cases(caps, &mut of("sinkhorn")));
-    cases.extend(kernels::unpack_f16::cases::cases());
-    cases.extend(crate::compute::cases(caps, seed));
+    let suite = &Suite { caps, seed, step };
+    let mut cases = [kernels::cases, crate::compute::cases, experts::cases, fused::cases, quantised::cases]
+        .map(|cases| cases(suite))
+        .concat();
     cases.extend(grid_2d::cases(&cases));
     cases
 }

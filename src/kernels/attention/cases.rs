@@ -2,14 +2,15 @@
 //! rings.
 
 use crate::harness::cache::{packed_row, rounded_row};
-use crate::harness::{Bench, Case, Expected, Random, Tolerance, places};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
 use crate::kernels::attention::{Attention, Limits, Splits, attention, attention_decode, attention_merge, split_count};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, Row};
 use crate::kernels::reference::{self, AttentionRules, Head, attention_head};
 use crate::kernels::rope_kv::{Cache, Heads};
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("attention");
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
     let sizes = [(4, 1, 32), (3, 1, 64), (2, 2, 80), (2, 1, 96), (8, 1, 128), (2, 1, 256), (4, 2, 100)];
     let shapes = sizes.map(|(h, kv, dim)| heads(h, kv, dim));

@@ -2,7 +2,7 @@
 //! cache write. Where the new key belongs the cache has NaN.
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::attention::cases::cache;
 use crate::kernels::attention::{Attention, Limits, Splits, attention_rotated, can_rotate, split_count};
 use crate::kernels::pass::{Pass, Row};
@@ -13,7 +13,8 @@ use crate::model::program::Temperature;
 
 const SEQUENCE: u32 = 1;
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("attention_rotated");
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
     let rope = |dims, split_half| Rope { dims, split_half };
     let temperature = Some(Temperature { scale: 0.4, span: 3 });

@@ -1,11 +1,12 @@
 //! Inputs of odd lengths beside each other, head sizes, groups, windows, caps.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch};
 use crate::kernels::pass::Pass;
 use crate::kernels::reference::{self, AttentionShape, Visible};
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("attention_batch");
     let heads = |heads, kv_heads, head_dim| BatchHeads { heads, kv_heads, head_dim };
     let full = BatchRules { causal: false, window: 0, scale: 0.3, soft_cap: 0.0 };
     let causal = BatchRules { causal: true, ..full };

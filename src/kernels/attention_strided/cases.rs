@@ -1,7 +1,7 @@
 //! Attention of tensors: head sizes, groups, layouts, masks and windows; 1 to 5,000 keys.
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::reference::{AttentionRules, Head, attention_head};
 use crate::tensor::attention::{AttentionOptions, attention};
@@ -30,7 +30,8 @@ const fn size(batch: u32, [heads, kv_heads]: [u32; 2], [queries, keys]: [u32; 2]
     Size { batch, heads, kv_heads, queries, keys, dim }
 }
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("attention_strided"));
     let plain = AttentionOptions::default;
     let causal = || AttentionOptions { causal: true, ..plain() };
     let bshd = |options| AttentionOptions { layout: Layout::Bshd, ..options };

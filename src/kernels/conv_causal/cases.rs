@@ -1,7 +1,7 @@
 //! Short and long kernels, with and without gates, bias and SiLU; from the first token and from a state; rows of
 //! several sequences, one of them done, and several rows of one; results and states.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance, places};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
 use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
 use crate::kernels::norm::Rows;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
@@ -19,7 +19,8 @@ struct Shape {
     silu: bool,
 }
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("conv_causal");
     let lfm2 = Shape { channels: 65, kernel: 3, gated: true, bias: false, silu: false };
     let mamba = Shape { channels: 130, kernel: 4, gated: false, bias: true, silu: true };
     let shortest = Shape { channels: 1, kernel: 2, gated: false, bias: false, silu: true };

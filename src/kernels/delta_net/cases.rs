@@ -1,7 +1,7 @@
 //! One row and chunks, fresh and continued states, several sequences in one pass, rows that are done; the outputs and
 //! the states after them.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance, places};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
 use crate::kernels::caps::Caps;
 use crate::kernels::delta_net::{DeltaHeads, DeltaNet, delta_net};
 use crate::kernels::norm::Rows;
@@ -24,7 +24,8 @@ enum Output {
     State,
 }
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("delta_net"));
     let heads = |k_heads, v_heads, head_dim, tiled| DeltaHeads { k_heads, v_heads, head_dim, tiled };
     let chunk = |sequence, position, rows| Pass::chunk(sequence, position, &vec![0; rows]);
     let shapes = [

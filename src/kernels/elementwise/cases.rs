@@ -3,7 +3,7 @@
 use std::f32::consts::FRAC_PI_4;
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{Arg, Op, Step};
 use crate::kernels::reference;
@@ -13,7 +13,8 @@ use crate::tensor::{DType, Tensor};
 const STEM: &str = "elementwise";
 const IN_PLACE: &str = "elementwise_in_place";
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("elementwise"));
     let mut cases: Vec<Case> = Op::ALL.into_iter().map(|op| operation(caps, random, op)).collect();
     cases.extend(BROADCASTS.iter().map(|(name, shapes)| broadcast(caps, random, name, shapes)));
     cases.extend(SIZES.iter().map(|&size| copy_of_bits(caps, random, size)));

@@ -1,6 +1,6 @@
 //! Rows in slots and rows in none, of sequences that are done and of others; ids that are no rows.
 
-use crate::harness::{Bench, Case, Expected};
+use crate::harness::{Bench, Case, Expected, Suite};
 use crate::kernels::find_rows::find_rows;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::reference;
@@ -8,7 +8,7 @@ use crate::kernels::reference;
 /// Rows of the table.
 const ROWS: u32 = 37;
 
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases(_: &Suite) -> Vec<Case> {
     [vec![case("one row", 1, 1), case("a row in no slot", 1, 3)], vec![case("many rows", 67, 67), several()]].concat()
 }
 

@@ -2,12 +2,13 @@
 
 use crate::gguf::GgmlType;
 use crate::harness::data::Tensor;
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::gather::{gather, gather_places, gather_slots};
 use crate::kernels::pass::{Pass, ROW_DONE};
 use crate::kernels::reference;
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("gather");
     let sizes = |ty: GgmlType| match ty.block_len() {
         1 => vec![[33, 1], [31, 33], [257, 1000]],
         32 => vec![[33, 32], [257, 288]],

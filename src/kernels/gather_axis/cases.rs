@@ -1,7 +1,7 @@
 //! Elements by number along every axis, with repeated and out-of-range indices; sums back; embeddings of every storage.
 
 use crate::gguf::{GgmlType, dequantize};
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance, data};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance, data};
 use crate::kernels::caps::Caps;
 use crate::kernels::gather_axis::reference;
 use crate::kernels::layout::PackedLayout;
@@ -10,7 +10,8 @@ use crate::kernels::repack::reference::packed;
 use crate::tensor::gather::{AxisOptions, embedding, scatter_add, take};
 use crate::tensor::{DType, Tensor};
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("gather_axis"));
     let mut cases = Vec::new();
     for dtype in [DType::U32, DType::F16] {
         cases.extend(TAKES.iter().map(|&(shape, axis, picks)| taken(caps, random, dtype, shape, axis, picks)));

@@ -4,14 +4,15 @@
 use std::ops::Range;
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::reference::{self, AttentionRules, Head, attention_head};
 use crate::tensor::Tensor;
 use crate::tensor::kv_cache::{AttentionDecodeOptions, KvWriteOptions, attention_decode, kv_write};
 use crate::tensor::rope::Layout;
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("kv_write"));
     use Layout::{Bhsd, Bshd};
     let sets = [
         ([1, 2, 40], 1, 64, Bshd, 0),

@@ -1,6 +1,6 @@
 //! Norms of tensors: widths from 1 to 16 K, with and without weight, offset, bias and residual; y and the sum.
 
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::reference::{self, NormShape};
 use crate::tensor::norm::{NormInputs, NormOptions, layer_norm, rms_norm};
@@ -15,7 +15,8 @@ struct Given {
     see_sum: bool,
 }
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("layer_norm"));
     let weighted = Given { weight: true, ..Given::default() };
     let gemma = Given { offset: 1.0, ..weighted };
     let added = Given { residual: true, ..gemma };

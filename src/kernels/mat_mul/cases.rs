@@ -2,7 +2,7 @@
 
 use crate::gguf::GgmlType;
 use crate::harness::product::{Activations, Kind, product};
-use crate::harness::{Bench, Case, Random, Tolerance};
+use crate::harness::{Bench, Case, Random, Suite, Tolerance};
 use crate::kernels::mat_mul::{MatMul, RULES, Tile, dispatch};
 use crate::kernels::mat_vec::Epilogue;
 
@@ -12,7 +12,8 @@ const KINDS: &[Kind] = &[
     Kind { rows: 31, tokens: 65, bias: false, epilogue: Epilogue::Residual, cut: None, beside: 4 },
 ];
 
-pub fn cases(random: &mut Random, step: usize) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (random, step) = (&mut suite.random("mat_mul"), suite.step);
     let mut cases = Vec::new();
     for (t, ty) in GgmlType::ALL.into_iter().enumerate() {
         for (r, rule) in RULES.iter().enumerate() {

@@ -2,7 +2,7 @@
 //! device has it.
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::{Activation, FEW, FEW_SPEC, Precision, RULES, SPEC};
 use crate::kernels::reference;
@@ -83,7 +83,8 @@ const KINDS: &[Kind] = &[
     Kind { sizes: [259, 257, 21], row: Some(1), ..PLAIN },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("mat_mul_dense"));
     KINDS.iter().map(|kind| case(caps, random, kind)).collect()
 }
 

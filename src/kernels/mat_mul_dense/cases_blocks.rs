@@ -3,7 +3,7 @@
 
 use crate::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
 use crate::harness::data::Tensor as Blocks;
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::cases::row_for;
 use crate::kernels::mat_mul_dense::{Activation, FEW, FEW_SPEC, Precision, RULES, SPEC};
@@ -51,7 +51,8 @@ const KINDS: &[Kind] = &[
     Kind { axes: &[65], size: [2049, 3], precision: Precision::Fast, ..PLAIN },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("mat_mul_blocks"));
     let types = GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised()).enumerate();
     let kinds = types.map(|(i, ty)| {
         let (axes, size) = SHAPES[i % SHAPES.len()];

@@ -3,7 +3,7 @@
 
 use crate::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
 use crate::harness::data::Tensor as Blocks;
-use crate::harness::{Bench, Case, Expected, OpBench, Random, Tolerance, folded};
+use crate::harness::{Bench, Case, Expected, OpBench, Random, Suite, Tolerance, folded};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::PackedLayout;
 use crate::kernels::mat_mul_grouped::{
@@ -96,7 +96,8 @@ const KINDS: &[Kind] = &[
     Kind { w: DType::Quantised(GgmlType::IQ3_XXS), tokens: 40, experts: 3, k: 512, n: 31, ..PLAIN },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("mat_mul_grouped"));
     let mut cases: Vec<Case> =
         [(1, 1), (31, 64), (1000, 7), (5000, 256)].map(|(entries, experts)| rows_case(random, entries, experts)).into();
     cases.extend([[1, 1, 1], [33, 8, 31], [257, 2, 5]].map(|sizes| sum_case(random, sizes)));

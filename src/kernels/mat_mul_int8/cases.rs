@@ -2,8 +2,7 @@
 
 use crate::gguf::GgmlType;
 use crate::harness::product::{Activations, Kind, product};
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
-use crate::kernels::caps::Caps;
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::mat_mul::MatMul;
 use crate::kernels::mat_mul_int8::{Quants, mat_mul_int8, quantise};
 use crate::kernels::mat_vec::Epilogue;
@@ -15,7 +14,8 @@ const KINDS: &[Kind] = &[
     Kind { rows: 64, tokens: 33, bias: true, epilogue: Epilogue::Residual, cut: None, beside: 3 },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("mat_mul_int8"));
     let missing = (!caps.dot4).then_some("packed_4x8_integer_dot_product");
     let types: Vec<GgmlType> = GgmlType::ALL.into_iter().filter(|&ty| ty.is_quantised()).collect();
     let products = types.iter().enumerate().map(|(i, &ty)| {

@@ -2,8 +2,8 @@
 
 use crate::gguf::GgmlType;
 use crate::harness::product::{Activations, Kind, product};
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
-use crate::kernels::caps::{Caps, MatrixShape};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
+use crate::kernels::caps::MatrixShape;
 use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul::MatMul;
 use crate::kernels::mat_mul_subgroup_matrix::{Halves, Matrices, RULES, Subgroups, dispatch, round_f16, supports};
@@ -18,7 +18,8 @@ const KINDS: &[Kind] = &[
     Kind { rows: 129, tokens: 129, bias: false, epilogue: Epilogue::Store, cut: None, beside: 3 },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("mat_mul_subgroup_matrix"));
     let mut cases = Vec::new();
     // A case that the device cannot run is made as for one that can, and names the missing feature.
     let missing = caps.subgroup_matrix.is_none().then_some("chromium-experimental-subgroup-matrix");

@@ -2,7 +2,7 @@
 
 use crate::gguf::GgmlType;
 use crate::harness::data::Tensor;
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_vec::{COLUMNS_SHAPES, Epilogue, MatVec, RULES, SPEC, Shape, dispatch};
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
@@ -89,7 +89,8 @@ const KINDS: &[Kind] = &[
 const EPS: f32 = 1e-5;
 const PROLOGUE_EPS: f32 = 0.1;
 
-pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random, step) = (suite.caps, &mut suite.random("mat_vec"), suite.step);
     // (with subgroups, split, limbs) → shapes of the table
     let shapes = |wanted: (bool, bool, bool)| -> Vec<Shape> {
         let of = |shape: &Shape| (shape.lanes == 0, shape.split, shape.limbs) == wanted;

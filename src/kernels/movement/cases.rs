@@ -1,7 +1,7 @@
 //! Permutations up to rank 5, slices, concatenations and broadcast copies, of words and of halves; odd sizes.
 
 use crate::gguf::f16_from_f32;
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::movement::reference;
 use crate::tensor::movement::{
@@ -9,7 +9,8 @@ use crate::tensor::movement::{
 };
 use crate::tensor::{DType, Tensor};
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("movement"));
     let mut cases = Vec::new();
     for (which, dtype) in [DType::U32, DType::F16].into_iter().enumerate() {
         let mut bench = |shapes: &[&[u32]]| Bench::new(caps, random, dtype, shapes);

@@ -1,6 +1,6 @@
 //! Widths below and above the workgroup, heads, parts of rows, in place, layer norms.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::norm::{Norm, Rows, norm};
 use crate::kernels::reference::{NormShape, layer_norm};
 
@@ -23,7 +23,8 @@ struct Shape {
 const ROWS: u32 = 3;
 const EPS: f32 = 1e-5;
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("norm");
     let one = |width| Shape { width, groups: 1, ..Shape::default() };
     [
         one(1),

@@ -1,6 +1,6 @@
 //! Heads shorter and longer than the workgroup, gates in wider rows, with and without norm; one gate for a head.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::norm::Rows;
 use crate::kernels::output_gate::{OutputGate, output_gate};
 use crate::kernels::reference;
@@ -8,7 +8,8 @@ use crate::kernels::reference;
 /// Large, so that a kernel without it fails.
 const EPS: f32 = 0.01;
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("output_gate");
     let mut cases = Vec::new();
     for (heads, gate) in [([1, 1], [0, 1]), ([3, 20], [0, 60]), ([2, 65], [7, 139]), ([5, 128], [640, 1283])] {
         cases.extend([true, false].map(|normed| case(random, heads, gate, (normed, heads[1]))));

@@ -1,12 +1,13 @@
 //! Mean, first and last row of inputs of odd lengths; widths below and above the workgroup.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::pass::Pass;
 use crate::kernels::pool::pool;
 use crate::kernels::reference;
 use crate::model::program::PoolKind;
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("pool");
     let sets: [(PoolKind, usize, &[usize]); 6] = [
         (PoolKind::Mean, 65, &[3, 1, 40]),
         (PoolKind::Mean, 31, &[200]),

@@ -1,6 +1,6 @@
 //! Reductions, argmax, top-k and running sums along every axis, of 1 to 262,144 values; ties, NaN and infinities.
 
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::reference;
 use crate::tensor::reduce::{ArgmaxOptions, ReduceOp, ReduceOptions, TopKOptions, argmax, reduce, top_k};
@@ -11,7 +11,8 @@ const LONG: u32 = 262_144;
 /// Short rows that fill no workgroup, at the edges of one, four and sixteen threads for each.
 const SHORT: [(&[u32], i32); 5] = [(&[1025, 2], 1), (&[259, 4], -1), (&[3, 67, 5], -1), (&[70, 32], 1), (&[19, 33], 1)];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("reduce"));
     let mut cases = Vec::new();
     let ops = [ReduceOp::Sum, ReduceOp::Mean, ReduceOp::Product, ReduceOp::Max, ReduceOp::Min];
     // (shape, axis): a row, short and long rows, columns few and many, an axis in the middle; then lines that are cut.

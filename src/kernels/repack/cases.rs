@@ -1,12 +1,13 @@
 //! Random bytes of every type, packed in slices of rows, against the CPU twin: bit for bit.
 
 use crate::gguf::GgmlType;
-use crate::harness::{Bench, Case, Expected, Random};
+use crate::harness::{Bench, Case, Expected, Random, Suite};
 use crate::kernels::layout::PackedLayout;
 use crate::kernels::repack::reference::packed;
 use crate::kernels::repack::{Source, repack};
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("repack");
     let sizes = |ty: GgmlType| match ty.block_len() {
         1 => vec![[1, 1], [3, 31], [5, 33], [9, 257], [3, 1000]],
         32 => vec![[1, 32], [5, 96], [33, 1056]],

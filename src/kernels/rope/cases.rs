@@ -1,12 +1,13 @@
 //! Tables against f64 at near and far positions, with every scaling; rotations with and without a table.
 
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::reference::{self, YarnScaling};
 use crate::model::RopeStyle;
 use crate::tensor::rope::{Layout, Pairing, RopeOptions, RopeTableOptions, YarnOptions, rope, rope_table};
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("rope"));
     let mut cases = table_cases(caps);
     cases.extend(rope_cases(caps, random));
     cases

@@ -1,6 +1,6 @@
 //! Both pairings, partial rotation, q/k norms, several inputs: q and k are replaced, v stays.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::attention_batch::BatchHeads;
 use crate::kernels::pass::Pass;
 use crate::kernels::reference;
@@ -15,7 +15,8 @@ const MAGNITUDE: f32 = 1.5;
 /// Heads; rotated dimensions and those of the table; whether pairs are halves, and whether heads are normalised.
 type Shape = (BatchHeads, [u32; 2], [bool; 2]);
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("rope_batch");
     let heads = |heads, kv_heads, head_dim| BatchHeads { heads, kv_heads, head_dim };
     let sets: [(Shape, &[usize]); 6] = [
         ((heads(4, 2, 64), [64, 64], [false, false]), &[3, 2]),

@@ -3,7 +3,7 @@
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
 use crate::harness::cache::packed_row;
-use crate::harness::{Bench, Case, Expected, Random, Tolerance, places};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::reference;
@@ -58,7 +58,8 @@ pub(crate) const PLAIN: Shape = Shape {
     axes: false,
 };
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("rope_kv");
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 40);
     let rope = |dims, split_half| Rope { dims, split_half };
     let shapes = [

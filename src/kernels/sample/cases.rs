@@ -1,13 +1,14 @@
 //! Greedy choice, penalties, filters and draws: the id that the CPU sampler chooses, and the pass after it.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::argmax::{CHUNK, Choices, Commit, argmax, argmax_merge, partial_argmax_bytes};
 use crate::kernels::pass::{Pass, ROW_DONE, Row, Sequence};
 use crate::kernels::sample::{Options, SPEC, Sample, mask_words, sample, scratch_bytes};
 use crate::kernels::spec::{BufferId, Slice};
 use crate::sampler::{self, IN_PROMPT, SUPPRESSED, SamplingOptions};
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("sample");
     let mut cases: Vec<Case> = [1, 31, 257, 2048, 2049, 50_001].map(|length| greedy_case(random, length)).into();
     cases.extend([3, 2047, 2050, 10_241].map(|length| segments_case(random, length)));
     let merges = [(1, false), (257, false), (1000, false), (33, true)];

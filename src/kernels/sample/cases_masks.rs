@@ -1,6 +1,6 @@
 //! Masks of ids and biases: the id that the CPU sampler chooses under a mask, and logits with biases.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::argmax::{CHUNK, Choices, argmax, argmax_merge, partial_argmax_bytes};
 use crate::kernels::logit_bias::{self, logit_bias};
 use crate::kernels::sample::cases::{after, commit, three_rows};
@@ -8,7 +8,8 @@ use crate::kernels::sample::{Options, SPEC, Sample, mask_words, sample, scratch_
 use crate::kernels::spec::Slice;
 use crate::sampler::{self, SamplingOptions};
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("masks");
     let mut cases: Vec<Case> = [1, 33, 2049, 50_001].map(|length| greedy_case(random, length)).into();
     cases.push(greedy_rows_case(random));
     let warm = SamplingOptions { temperature: 0.8, seed: 7, ..Default::default() };

@@ -1,12 +1,13 @@
 //! Sequences in one call and step by step, with and without an initial state and D.
 
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::reference;
 use crate::tensor::Tensor;
 use crate::tensor::scan::{ScanInputs, selective_scan};
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("selective_scan"));
     let shapes = [[1, 1, 1, 1], [2, 33, 5, 16], [1, 7, 65, 17], [3, 20, 31, 3], [1, 40, 130, 40]];
     let mut cases = Vec::new();
     for shape in shapes {

@@ -1,12 +1,13 @@
 //! Matrices of 1 to 1,000 rows: the projection, its sums, zero rows and columns, very different sizes, tolerances.
 
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::reference;
 use crate::tensor::norm::{SinkhornOptions, sinkhorn};
 use crate::tensor::reduce::{ReduceOp, ReduceOptions, reduce};
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("sinkhorn"));
     let mut cases = Vec::new();
     for shape in [[3, 1], [5, 2], [1000, 4], [3, 7], [9, 8], [2, 9], [3, 31], [5, 32], [1, 33], [3, 100], [1, 257]] {
         let x = positive(random, shape);

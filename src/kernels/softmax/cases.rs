@@ -1,11 +1,12 @@
 //! Rows of all lengths, causal squares and oblongs, masks of all ranks, caps, infinities and very large numbers.
 
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::reference::{ScoreShape, softmax_rows};
 use crate::tensor::norm::{SoftmaxOptions, softmax};
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("softmax"));
     let mut cases = Vec::new();
     let shapes: &[&[u32]] =
         &[&[1, 1], &[3, 31], &[7, 33], &[5, 255], &[5, 257], &[2, 3, 1000], &[100_000], &[100_000, 3]];

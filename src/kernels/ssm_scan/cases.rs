@@ -1,7 +1,7 @@
 //! Odd heads, states and groups; from the first token and from a state; one step, several rows and sequences, one of
 //! them done; chunks that are full and that are not; results and states.
 
-use crate::harness::{Bench, Case, Expected, Random, Tolerance, places};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
 use crate::kernels::norm::Rows;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::reference;
@@ -17,7 +17,8 @@ const TOLERANCE: Tolerance = Tolerance { abs: 5e-5, rel: 5e-5 };
 /// 2e-5, and a result is a few such terms of up to 4.
 const CHUNKED: Tolerance = Tolerance { abs: 1e-4, rel: 5e-5 };
 
-pub fn cases(random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("ssm_scan");
     let shape = |[heads, head_dim, state, groups]: [u32; 4]| SsmShape { heads, head_dim, state, groups };
     let row = |sequence, position| Row { sequence, position, ..Row::default() };
     let mut several = Pass::decode(&[row(2, 5), row(0, 0), row(1, 3), row(2, 6), row(0, 1)]);

@@ -1,13 +1,14 @@
 //! Widths around the workgroup, gates so large that exp would overflow, more rows than one axis of a grid has.
 
-use crate::harness::{Bench, Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Bench, Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::norm::Rows;
 use crate::kernels::reference;
 use crate::kernels::swiglu::{Gate, side_by_side, swiglu};
 use crate::tensor::fused::{GatedOptions, gated_linear_unit};
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("swiglu"));
     let mut cases: Vec<Case> = [1, 31, 33, 257, 1000].into_iter().map(|width| case(random, width)).collect();
     cases.push(part_case(random));
     let sizes = [(Gate::SwiGlu, 2, 5), (Gate::GeGlu, 3, 257), (Gate::GeGlu, 1, 1), (Gate::GeGlu, 65_537, 1)];
