@@ -5,7 +5,6 @@ use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::{Activation, Stored};
 use crate::kernels::spec::{Binding, KernelSpec, PARAMS, bool_override, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers: lengths of up to three spatial axes.
@@ -65,7 +64,6 @@ const OVERRIDES: &[&str] = &["X_KIND", "TRANSPOSED", "BIAS", "ACTIVATION"];
 /// The contract with `shaders/compute/conv.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/conv",
-    source: wgsl!("compute/conv"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: OVERRIDES,
@@ -74,7 +72,6 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The contract with `shaders/compute/conv_direct.wgsl`.
 pub static DIRECT: KernelSpec = KernelSpec {
     kernel_name: "compute/conv_direct",
-    source: wgsl!("compute/conv_direct"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: &["X_KIND", "W_KIND", "TRANSPOSED", "BIAS", "ACTIVATION"],

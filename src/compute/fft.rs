@@ -7,7 +7,6 @@ use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 use crate::tensor::Tensor;
 
 params! {
@@ -49,7 +48,6 @@ params! {
 /// The contract with `shaders/compute/fft.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/fft",
-    source: wgsl!("compute/fft"),
     bindings: &[PARAMS, read("x"), read("table"), read("far"), read("before"), read("after"), write("y")],
     params: Params::LAYOUT,
     overrides: &["N", "INVERSE", "LOAD", "STORE", "BEFORE", "AFTER", "BETWEEN", "LOAD_ACROSS", "STORE_ACROSS"],

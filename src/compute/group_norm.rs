@@ -5,7 +5,6 @@ use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers.
@@ -26,7 +25,6 @@ params! {
 /// The contract with `shaders/compute/group_norm.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/group_norm",
-    source: wgsl!("compute/group_norm"),
     bindings: &[PARAMS, read("x"), read("weight"), read("bias"), write("y")],
     params: Params::LAYOUT,
     overrides: &["KIND", "WEIGHT", "BIAS"],

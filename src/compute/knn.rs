@@ -5,7 +5,6 @@ use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers.
@@ -24,7 +23,6 @@ params! {
 /// The contract with `shaders/compute/knn_distances.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/knn_distances",
-    source: wgsl!("compute/knn_distances"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &[],

@@ -5,7 +5,6 @@ use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, params, read, write};
-use crate::kernels::wgsl::wgsl;
 use crate::tensor::MAX_RANK;
 
 params! {
@@ -27,7 +26,6 @@ params! {
 /// The contract with `shaders/compute/pad.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/pad",
-    source: wgsl!("compute/pad"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["KIND", "MODE"],

@@ -5,7 +5,6 @@ use crate::harness::{Case, OpBench, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers.
@@ -22,7 +21,6 @@ params! {
 /// The contract with `shaders/compute/peaks.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/peaks",
-    source: wgsl!("compute/peaks"),
     bindings: &[PARAMS, read("x"), read("highest"), read("lowest"), write("y")],
     params: Params::LAYOUT,
     overrides: &[],

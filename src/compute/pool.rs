@@ -5,7 +5,6 @@ use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers: lengths of up to three spatial axes.
@@ -48,7 +47,6 @@ params! {
 /// The contract with `shaders/compute/pool.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/pool",
-    source: wgsl!("compute/pool"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["KIND", "MEAN", "COUNT_PAD"],

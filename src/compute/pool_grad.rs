@@ -6,12 +6,10 @@ use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, read, write};
-use crate::kernels::wgsl::wgsl;
 
 /// The contract with `shaders/compute/pool_grad.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/pool_grad",
-    source: wgsl!("compute/pool_grad"),
     bindings: &[PARAMS, read("dy"), read("y"), read("x"), write("dx")],
     params: Params::LAYOUT,
     overrides: &["KIND", "MEAN", "COUNT_PAD"],

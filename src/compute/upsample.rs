@@ -5,7 +5,6 @@ use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers.
@@ -34,7 +33,6 @@ params! {
 /// The contract with `shaders/compute/upsample.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/upsample",
-    source: wgsl!("compute/upsample"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["KIND", "LINEAR", "CORNERS"],

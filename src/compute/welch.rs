@@ -5,7 +5,6 @@ use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers of `welch_segments`.
@@ -46,7 +45,6 @@ params! {
 /// The contract with `shaders/compute/welch_segments.wgsl`.
 pub static SEGMENTS: KernelSpec = KernelSpec {
     kernel_name: "compute/welch_segments",
-    source: wgsl!("compute/welch_segments"),
     bindings: &[PARAMS, read("x"), read("window"), write("y")],
     params: SegmentParams::LAYOUT,
     overrides: &["KIND", "DETREND"],
@@ -55,7 +53,6 @@ pub static SEGMENTS: KernelSpec = KernelSpec {
 /// The contract with `shaders/compute/welch_power.wgsl`.
 pub static POWER: KernelSpec = KernelSpec {
     kernel_name: "compute/welch_power",
-    source: wgsl!("compute/welch_power"),
     bindings: &[PARAMS, read("z"), write("y")],
     params: PowerParams::LAYOUT,
     overrides: &[],

@@ -145,10 +145,10 @@ pub struct Format {
     pub numbers: &'static [NumberField],
     /// What a packed matrix holds, in order: see `kernels/layout.rs`.
     pub sections: &'static [Section],
-    /// The shader file that reads packed weights.
-    pub weights: SharedFile,
-    /// The shader file that packs blocks.
-    pub repack: SharedFile,
+    /// The file of `shaders/weights/` that reads packed weights.
+    pub weights: &'static str,
+    /// The file of `shaders/repack/` that packs blocks.
+    pub repack: &'static str,
     /// Whole blocks → f32. Results are those of the `gguf` Python package to the last bit: each formula is evaluated
     /// in f32 in the order written.
     pub dequantize: fn(&[u8], &mut [f32]),
@@ -173,14 +173,6 @@ impl Format {
             _ => None,
         })
     }
-}
-
-/// A file of `shaders/shared/`: its name and its text without comments.
-pub type SharedFile = (&'static str, &'static str);
-
-/// Every file that a row names; one that two rows share comes twice.
-pub fn shared_files() -> impl Iterator<Item = SharedFile> {
-    GgmlType::ALL.into_iter().flat_map(|ty| [ty.format().weights, ty.format().repack])
 }
 
 /// The label of a value of `general.file_type`, for files of types that webgguf reads.
@@ -381,11 +373,3 @@ impl Levels {
         }
     }
 }
-
-/// A shared shader file with its text.
-macro_rules! shared {
-    ($name:literal) => {
-        ($name, $crate::kernels::wgsl::wgsl!("shared/", $name))
-    };
-}
-use shared;

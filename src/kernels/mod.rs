@@ -5,13 +5,9 @@
 //! is fixed with the pipeline (an `override` constant), fixed per dispatch (a field of `Params`), or changes with every
 //! token (a word of the [`Pass`](pass::Pass)); there is no fourth kind.
 
-#[macro_use]
-pub mod wgsl;
-
 pub mod caps;
-pub mod fetched;
 pub mod pass;
-pub mod shared;
+pub mod shaders;
 pub mod spec;
 
 pub mod kv_type;

@@ -5,19 +5,17 @@ pub mod reference;
 
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
-/// The contract with `shaders/argmax.wgsl`.
+/// The contract with `shaders/model/argmax.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "argmax",
-    source: wgsl!("argmax"),
     bindings: &[PARAMS, read("this_pass"), read("mask"), read("logits"), write("partial_argmaxes")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "CHUNK", "LENGTH"],
 };
 
-/// The contract with `shaders/argmax_merge.wgsl`.
+/// The contract with `shaders/model/argmax_merge.wgsl`.
 pub static MERGE: KernelSpec = KernelSpec {
     kernel_name: "argmax_merge",
-    source: wgsl!("argmax_merge"),
     bindings: &[PARAMS, read("partial_argmaxes"), read("stops"), write("this_pass")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "SEGMENTS"],

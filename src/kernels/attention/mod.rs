@@ -12,10 +12,9 @@ use super::kv_type::KvType;
 use super::rope_kv::{Cache, Heads, Qkv, RopeKv};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, params, read, write};
 
-/// The contract with `shaders/attention.wgsl`.
+/// The contract with `shaders/model/attention.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention",
-    source: wgsl!("attention"),
     bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), read("sinks"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &[
@@ -41,10 +40,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/attention_decode.wgsl`.
+/// The contract with `shaders/model/attention_decode.wgsl`.
 pub static DECODE: KernelSpec = KernelSpec {
     kernel_name: "attention_decode",
-    source: wgsl!("attention_decode"),
     bindings: &[
         PARAMS,
         read("this_pass"),
@@ -100,14 +98,12 @@ static DECODE_ROTATED: KernelSpec = KernelSpec {
         "V_AT",
     ],
     kernel_name: "attention_decode",
-    source: wgsl!("attention_decode"),
     params: DecodeParams::LAYOUT,
 };
 
-/// The contract with `shaders/attention_merge.wgsl`.
+/// The contract with `shaders/model/attention_merge.wgsl`.
 pub static MERGE: KernelSpec = KernelSpec {
     kernel_name: "attention_merge",
-    source: wgsl!("attention_merge"),
     bindings: &[PARAMS, read("partial"), read("stats"), read("sinks"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "HEAD_DIM", "COLUMNS", "SPLITS", "SINKS"],

@@ -30,10 +30,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/attention_batch.wgsl`.
+/// The contract with `shaders/model/attention_batch.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_batch",
-    source: wgsl!("attention_batch"),
     bindings: &[PARAMS, read("this_pass"), read("inputs"), read("q"), read("k"), read("v"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "HEAD_DIM", "QUERIES"],

@@ -55,10 +55,9 @@ params! {
 /// Values of a head, at most: what the kernel keeps in workgroup memory bounds it.
 pub const MAX_HEAD_DIM: u32 = 256;
 
-/// The contract with `shaders/attention_strided.wgsl`.
+/// The contract with `shaders/tensor/attention_strided.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_strided",
-    source: wgsl!("attention_strided"),
     bindings: &[PARAMS, read("q"), read("k"), read("v"), read("mask"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "HEAD_DIM", "QUERIES"],

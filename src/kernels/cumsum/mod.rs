@@ -18,10 +18,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/cumsum.wgsl`.
+/// The contract with `shaders/tensor/cumsum.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "cumsum",
-    source: wgsl!("cumsum"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],

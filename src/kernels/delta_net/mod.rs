@@ -23,10 +23,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/delta_net.wgsl`.
+/// The contract with `shaders/model/delta_net.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "delta_net",
-    source: wgsl!("delta_net"),
     bindings: &[
         PARAMS,
         read("this_pass"),

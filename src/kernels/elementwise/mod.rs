@@ -43,19 +43,17 @@ const OVERRIDES: &[&str] = &[
     "STEP8", "STEP9", "STEP10", "STEP11", "STEP12", "STEP13", "STEP14", "STEP15",
 ];
 
-/// The contract with `shaders/elementwise.wgsl`.
+/// The contract with `shaders/tensor/elementwise.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "elementwise",
-    source: wgsl!("elementwise"),
     bindings: &[PARAMS, read("in0"), read("in1"), read("in2"), read("in3"), read("in4"), read("in5"), write("y")],
     params: Params::LAYOUT,
     overrides: OVERRIDES,
 };
 
-/// The contract with `shaders/elementwise_in_place.wgsl`.
+/// The contract with `shaders/model/elementwise_in_place.wgsl`.
 pub static IN_PLACE: KernelSpec = KernelSpec {
     kernel_name: "elementwise_in_place",
-    source: wgsl!("elementwise_in_place"),
     bindings: &[PARAMS, read("in1"), read("in2"), read("in3"), read("in4"), read("in5"), write("y")],
     params: Params::LAYOUT,
     overrides: OVERRIDES,
@@ -251,7 +249,7 @@ impl Program {
     }
 }
 
-/// How elements are stored, in the order of `shaders/shared/elements.wgsl`.
+/// How elements are stored, in the order of `shaders/shared/numbers/elements.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
     /// A word.

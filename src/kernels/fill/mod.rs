@@ -16,10 +16,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/fill.wgsl`.
+/// The contract with `shaders/tensor/fill.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "fill",
-    source: wgsl!("fill"),
     bindings: &[PARAMS, write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE"],

@@ -15,10 +15,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/find_rows.wgsl`.
+/// The contract with `shaders/model/find_rows.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "find_rows",
-    source: wgsl!("find_rows"),
     bindings: &[PARAMS, read("slot_of_row"), write("this_pass")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE"],

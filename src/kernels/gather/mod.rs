@@ -21,10 +21,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/gather.wgsl`.
+/// The contract with `shaders/model/gather.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "gather",
-    source: wgsl!("gather"),
     bindings: &[PARAMS, read("ids"), read("w_vec"), read("w_word"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "COLS", "SCALE"],
@@ -94,7 +93,7 @@ fn dispatches(
         let (file, name) = of.variant();
         let kernel = Kernel::new(&SPEC, &constants)
             .named(weights.ty.key())
-            .import("weights", weights.ty.format().weights.0)
+            .import("weights", weights.ty.format().weights)
             .import("ids", file);
         let kernel = name.into_iter().fold(kernel, Kernel::named);
         let params = Params { first_row: shard.first_row, rows: shard.rows, all_rows: weights.rows, missing };

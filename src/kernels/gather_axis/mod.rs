@@ -49,28 +49,25 @@ params! {
     }
 }
 
-/// The contract with `shaders/gather_axis.wgsl`.
+/// The contract with `shaders/tensor/gather_axis.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "gather_axis",
-    source: wgsl!("gather_axis"),
     bindings: &[PARAMS, read("x"), read("indices"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "FORM"],
 };
 
-/// The contract with `shaders/scatter_links.wgsl`.
+/// The contract with `shaders/tensor/scatter_links.wgsl`.
 pub static LINKS: KernelSpec = KernelSpec {
     kernel_name: "scatter_links",
-    source: wgsl!("scatter_links"),
     bindings: &[PARAMS, read("indices"), write("links")],
     params: LinkParams::LAYOUT,
     overrides: &["WG_SIZE"],
 };
 
-/// The contract with `shaders/scatter_add.wgsl`.
+/// The contract with `shaders/tensor/scatter_add.wgsl`.
 pub static SCATTER: KernelSpec = KernelSpec {
     kernel_name: "scatter_add",
-    source: wgsl!("scatter_add"),
     bindings: &[PARAMS, read("indices"), read("links"), read("x"), write("y")],
     params: ScatterParams::LAYOUT,
     overrides: &["WG_SIZE"],

@@ -36,10 +36,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/kv_write.wgsl`.
+/// The contract with `shaders/tensor/kv_write.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "kv_write",
-    source: wgsl!("kv_write"),
     bindings: &[PARAMS, read("x"), write("cache")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE"],

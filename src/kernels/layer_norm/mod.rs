@@ -23,16 +23,16 @@ params! {
     }
 }
 
-/// The contract with `shaders/layer_norm.wgsl`.
-pub static SPEC: KernelSpec = spec("layer_norm", wgsl!("layer_norm"));
+/// The contract with `shaders/tensor/layer_norm.wgsl`.
+pub static SPEC: KernelSpec = spec("layer_norm");
 
-/// The contract with `shaders/rms_norm_residual.wgsl`.
-pub static RMS: KernelSpec = spec("rms_norm_residual", wgsl!("rms_norm_residual"));
+/// The contract with `shaders/tensor/rms_norm_residual.wgsl`.
+pub static RMS: KernelSpec = spec("rms_norm_residual");
 
-const fn spec(kernel_name: &'static str, source: &'static str) -> KernelSpec {
+const fn spec(kernel_name: &'static str) -> KernelSpec {
     const BINDINGS: &[super::spec::Binding] =
         &[PARAMS, read("x"), read("residual"), read("weight"), read("bias"), write("y"), write("sum")];
-    KernelSpec { kernel_name, source, bindings: BINDINGS, params: Params::LAYOUT, overrides: &["WG_SIZE", "LANES"] }
+    KernelSpec { kernel_name, bindings: BINDINGS, params: Params::LAYOUT, overrides: &["WG_SIZE", "LANES"] }
 }
 
 /// A norm over rows.

@@ -2,10 +2,9 @@
 
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
-/// The contract with `shaders/logit_bias.wgsl`.
+/// The contract with `shaders/model/logit_bias.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "logit_bias",
-    source: wgsl!("logit_bias"),
     bindings: &[PARAMS, read("this_pass"), read("biases"), write("logits")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "LENGTH", "MOST"],

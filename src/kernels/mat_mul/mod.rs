@@ -23,10 +23,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/mat_mul.wgsl`.
+/// The contract with `shaders/model/mat_mul.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul",
-    source: wgsl!("mat_mul"),
     bindings: &[PARAMS, read("this_pass"), read("x"), read("w_vec"), read("w_word"), read("bias"), write("y")],
     params: Params::LAYOUT,
     overrides: &["COLS", "ROWS", "X_STRIDE", "Y_STRIDE", "BIAS", "RESIDUAL", "WG_SIZE", "TX", "TY"],
@@ -143,7 +142,7 @@ pub(super) fn product_kernel(
     ];
     constants.extend(own);
     constants.extend(weights.layout(shard).constants());
-    Kernel::new(spec, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights.0)
+    Kernel::new(spec, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights)
 }
 
 /// The dispatch of a product's kernel, whose workgroups compute tiles of `[rows, tokens]`.

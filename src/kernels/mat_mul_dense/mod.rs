@@ -57,25 +57,15 @@ const BINDINGS: &[super::spec::Binding] =
 
 const OVERRIDES: &[&str] = &["A_KIND", "B_KIND", "BIAS", "ACTIVATION", "RESIDUAL"];
 
-/// The contract with `shaders/mat_mul_dense.wgsl`.
-pub static SPEC: KernelSpec = KernelSpec {
-    kernel_name: "mat_mul_dense",
-    source: wgsl!("mat_mul_dense"),
-    bindings: BINDINGS,
-    params: Params::LAYOUT,
-    overrides: OVERRIDES,
-};
+/// The contract with `shaders/tensor/mat_mul_dense.wgsl`.
+pub static SPEC: KernelSpec =
+    KernelSpec { kernel_name: "mat_mul_dense", bindings: BINDINGS, params: Params::LAYOUT, overrides: OVERRIDES };
 
-/// The contract with `shaders/mat_mul_dense_few.wgsl`.
-pub static FEW_SPEC: KernelSpec = KernelSpec {
-    kernel_name: "mat_mul_dense_few",
-    source: wgsl!("mat_mul_dense_few"),
-    bindings: BINDINGS,
-    params: Params::LAYOUT,
-    overrides: OVERRIDES,
-};
+/// The contract with `shaders/tensor/mat_mul_dense_few.wgsl`.
+pub static FEW_SPEC: KernelSpec =
+    KernelSpec { kernel_name: "mat_mul_dense_few", bindings: BINDINGS, params: Params::LAYOUT, overrides: OVERRIDES };
 
-/// How an operand stores its elements, in the order of `shaders/shared/stored.wgsl`.
+/// How an operand stores its elements, in the order of `shaders/tensor/shared/stored.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
     /// One to a word.
@@ -140,13 +130,13 @@ impl Weights {
     pub(super) fn read_by(self, kernel: Kernel, name: &'static str, [numbers, blocks]: [&'static str; 2]) -> Kernel {
         let (kernel, file) = match self {
             Self::Numbers(_) => (kernel, numbers),
-            Self::Blocks(ty) => (kernel.named("blocks").import("weights", ty.format().weights.0), blocks),
+            Self::Blocks(ty) => (kernel.named("blocks").import("weights", ty.format().weights), blocks),
         };
         kernel.named(self.id()).import(name, file)
     }
 }
 
-/// The activation applied to a sum and its bias, in the order of `shaders/shared/activation.wgsl`.
+/// The activation applied to a sum and its bias, in the order of `shaders/shared/numbers/activation.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Activation {

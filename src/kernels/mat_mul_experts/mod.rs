@@ -18,19 +18,17 @@ params! {
     }
 }
 
-/// The contract with `shaders/expert_tiles.wgsl`.
+/// The contract with `shaders/model/expert_tiles.wgsl`.
 pub static TILES: KernelSpec = KernelSpec {
     kernel_name: "expert_tiles",
-    source: wgsl!("expert_tiles"),
     bindings: &[PARAMS, read("this_pass"), read("routes"), write("plan")],
     params: NoParams::LAYOUT,
     overrides: &["EXPERTS", "TOP", "TILE", "ENTRIES_AT"],
 };
 
-/// The contract with `shaders/mat_mul_experts.wgsl`.
+/// The contract with `shaders/model/mat_mul_experts.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_experts",
-    source: wgsl!("mat_mul_experts"),
     bindings: &[PARAMS, read("plan"), read("x"), read("w_vec"), read("w_word"), read("bias"), write("y")],
     params: Params::LAYOUT,
     overrides: &[
@@ -51,10 +49,9 @@ pub static SPEC: KernelSpec = KernelSpec {
     ],
 };
 
-/// The contract with `shaders/expert_add.wgsl`.
+/// The contract with `shaders/model/expert_add.wgsl`.
 pub static ADD: KernelSpec = KernelSpec {
     kernel_name: "expert_add",
-    source: wgsl!("expert_add"),
     bindings: &[PARAMS, read("routes"), read("z"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &["TOP", "WIDTH", "Y_STRIDE", "ADD"],
@@ -182,7 +179,7 @@ fn dispatch(dummy: Slice, per_choice: bool, tiles: &Tiles, problem: &ExpertProdu
     let kernel = Kernel::new(&SPEC, &constants)
         .named(weights.ty.key())
         .named(tile.name)
-        .import("weights", weights.ty.format().weights.0);
+        .import("weights", weights.ty.format().weights);
     let kernel = match weights.cols.is_multiple_of(BLOCK) {
         true => kernel.import("columns", "columns_full"),
         false => kernel.named("ragged").import("columns", "columns_ragged"),

@@ -63,37 +63,33 @@ params! {
     }
 }
 
-/// The contract with `shaders/expert_rows.wgsl`.
+/// The contract with `shaders/tensor/expert_rows.wgsl`.
 pub static ROWS: KernelSpec = KernelSpec {
     kernel_name: "expert_rows",
-    source: wgsl!("expert_rows"),
     bindings: &[PARAMS, read("ids"), write("groups")],
     params: RowsParams::LAYOUT,
     overrides: &[],
 };
 
-/// The contract with `shaders/mat_mul_grouped.wgsl`.
+/// The contract with `shaders/tensor/mat_mul_grouped.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_grouped",
-    source: wgsl!("mat_mul_grouped"),
     bindings: &[PARAMS, read("groups"), read("x"), read("w_vec"), read("w_word"), write("y")],
     params: Params::LAYOUT,
     overrides: &["X_KIND", "W_KIND"],
 };
 
-/// The contract with `shaders/mat_mul_grouped_each.wgsl`.
+/// The contract with `shaders/tensor/mat_mul_grouped_each.wgsl`.
 pub static EACH: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_grouped_each",
-    source: wgsl!("mat_mul_grouped_each"),
     bindings: &[PARAMS, read("ids"), read("x"), read("w_vec"), read("w_word"), write("y")],
     params: EachParams::LAYOUT,
     overrides: &["X_KIND", "W_KIND", "WG_SIZE", "GROUP"],
 };
 
-/// The contract with `shaders/expert_sum.wgsl`.
+/// The contract with `shaders/tensor/expert_sum.wgsl`.
 pub static SUM: KernelSpec = KernelSpec {
     kernel_name: "expert_sum",
-    source: wgsl!("expert_sum"),
     bindings: &[PARAMS, read("ids"), read("weights"), read("z"), write("y")],
     params: SumParams::LAYOUT,
     overrides: &["WG_SIZE"],

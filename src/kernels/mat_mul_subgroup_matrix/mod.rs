@@ -12,19 +12,17 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, SUBGRO
 use super::tuned::class_of;
 use crate::gguf::GgmlType;
 
-/// The contract with `shaders/mat_mul_subgroup_matrix.wgsl`.
+/// The contract with `shaders/model/mat_mul_subgroup_matrix.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_subgroup_matrix",
-    source: wgsl!("mat_mul_subgroup_matrix"),
     bindings: ROUNDED_BINDINGS,
     params: Params::LAYOUT,
     overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL", "SUBGROUP_SIZE"],
 };
 
-/// The contract with `shaders/round_f16.wgsl`.
+/// The contract with `shaders/model/round_f16.wgsl`.
 pub static ROUND: KernelSpec = KernelSpec {
     kernel_name: "round_f16",
-    source: wgsl!("round_f16"),
     bindings: &[PARAMS, read("x"), write("y"), write("scales")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "COLS", "X_STRIDE"],

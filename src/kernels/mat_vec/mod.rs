@@ -32,7 +32,6 @@ macro_rules! spec {
     ($file:literal, $bindings:expr, $($more:literal),*) => {
         KernelSpec {
             kernel_name: $file,
-            source: wgsl!($file),
             bindings: $bindings,
             params: Params::LAYOUT,
             overrides: &[
@@ -57,10 +56,10 @@ macro_rules! spec {
     };
 }
 
-/// The contract with `shaders/mat_vec.wgsl`.
+/// The contract with `shaders/model/mat_vec.wgsl`.
 pub static SPEC: KernelSpec = spec!("mat_vec", PLAIN, "GROUP_ROWS", "ROW_PASSES", "STAGE");
 
-/// The contract with `shaders/mat_vec_split.wgsl`.
+/// The contract with `shaders/model/mat_vec_split.wgsl`.
 pub static SPLIT: KernelSpec = spec!("mat_vec_split", PLAIN,);
 
 /// The same with the prologues that read more: of an update, of a layer norm, of a gate.
@@ -336,7 +335,7 @@ fn spec_of(split: bool, prologue: &Prologue) -> &'static KernelSpec {
 fn variant(shape: Shape, weights: &Matrix, prologue: &Prologue, constants: &[(&'static str, f64)]) -> Kernel {
     let mut kernel = prologue
         .import(Kernel::new(spec_of(shape.split, prologue), constants).named(weights.ty.key()))
-        .import("weights", weights.ty.format().weights.0);
+        .import("weights", weights.ty.format().weights);
     kernel = match shape.lanes {
         0 => kernel.named("subgroup").enable("subgroups").import("thread_group", "thread_group_subgroup"),
         _ => kernel.import("thread_group", "thread_group_memory"),

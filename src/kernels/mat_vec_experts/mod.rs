@@ -22,10 +22,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/mat_vec_experts.wgsl`.
+/// The contract with `shaders/model/mat_vec_experts.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_vec_experts",
-    source: wgsl!("mat_vec_experts"),
     bindings: &[
         PARAMS,
         read("this_pass"),
@@ -73,7 +72,7 @@ impl Epilogue {
         matches!(self, Self::Gate(_))
     }
 
-    /// `GATE` of `shaders/shared/gated.wgsl`.
+    /// `GATE` of `shaders/shared/product/gated.wgsl`.
     pub(super) fn gate(self) -> u32 {
         match self {
             Self::Gate(kind) | Self::Up(kind) => kind as u32,
@@ -215,7 +214,7 @@ pub fn dispatch(
     ];
     constants.extend(weights.layout(shard).constants());
     let mut kernel =
-        Kernel::new(&SPEC, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights.0);
+        Kernel::new(&SPEC, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights);
     kernel = match shape.lanes {
         0 => kernel.named("subgroup").enable("subgroups").import("thread_group", "thread_group_subgroup"),
         _ => kernel.import("thread_group", "thread_group_memory"),

@@ -84,25 +84,25 @@ params! {
     }
 }
 
-const fn spec(kernel_name: &'static str, source: &'static str, params: ParamsLayout) -> KernelSpec {
+const fn spec(kernel_name: &'static str, params: ParamsLayout) -> KernelSpec {
     let bindings = const { &[PARAMS, read("x"), write("y")] };
-    KernelSpec { kernel_name, source, bindings, params, overrides: &["WG_SIZE", "SIXTEEN_BIT"] }
+    KernelSpec { kernel_name, bindings, params, overrides: &["WG_SIZE", "SIXTEEN_BIT"] }
 }
 
-/// The contract with `shaders/transpose.wgsl`.
-pub static TRANSPOSE: KernelSpec = spec("transpose", wgsl!("transpose"), Params::LAYOUT);
+/// The contract with `shaders/tensor/transpose.wgsl`.
+pub static TRANSPOSE: KernelSpec = spec("transpose", Params::LAYOUT);
 
-/// The contract with `shaders/transpose_tiled.wgsl`.
-pub static TRANSPOSE_TILED: KernelSpec = spec("transpose_tiled", wgsl!("transpose_tiled"), TileParams::LAYOUT);
+/// The contract with `shaders/tensor/transpose_tiled.wgsl`.
+pub static TRANSPOSE_TILED: KernelSpec = spec("transpose_tiled", TileParams::LAYOUT);
 
-/// The contract with `shaders/narrow.wgsl`.
-pub static NARROW: KernelSpec = spec("narrow", wgsl!("narrow"), Params::LAYOUT);
+/// The contract with `shaders/tensor/narrow.wgsl`.
+pub static NARROW: KernelSpec = spec("narrow", Params::LAYOUT);
 
-/// The contract with `shaders/expand.wgsl`.
-pub static EXPAND: KernelSpec = spec("expand", wgsl!("expand"), Params::LAYOUT);
+/// The contract with `shaders/tensor/expand.wgsl`.
+pub static EXPAND: KernelSpec = spec("expand", Params::LAYOUT);
 
-/// The contract with `shaders/concat.wgsl`.
-pub static CONCAT: KernelSpec = spec("concat", wgsl!("concat"), ConcatParams::LAYOUT);
+/// The contract with `shaders/tensor/concat.wgsl`.
+pub static CONCAT: KernelSpec = spec("concat", ConcatParams::LAYOUT);
 
 /// Source and destination of a copy, and whether two elements share a word.
 #[derive(Debug, Clone, Copy)]

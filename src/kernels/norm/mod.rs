@@ -7,10 +7,9 @@ pub mod reference;
 
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 
-/// The contract with `shaders/norm.wgsl`.
+/// The contract with `shaders/model/norm.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "norm",
-    source: wgsl!("norm"),
     bindings: &[PARAMS, read("x"), read("weight"), read("bias"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &[

@@ -18,10 +18,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/output_gate.wgsl`.
+/// The contract with `shaders/model/output_gate.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "output_gate",
-    source: wgsl!("output_gate"),
     bindings: &[PARAMS, read("x"), read("weight"), read("gate"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "WIDTH", "NORMED", "GATES", "EPS"],

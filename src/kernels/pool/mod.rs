@@ -7,10 +7,9 @@ pub mod reference;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 use crate::model::program::PoolKind;
 
-/// The contract with `shaders/pool.wgsl`.
+/// The contract with `shaders/model/pool.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "pool",
-    source: wgsl!("pool"),
     bindings: &[PARAMS, read("inputs"), read("x"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "WIDTH", "KIND"],

@@ -39,19 +39,17 @@ params! {
     }
 }
 
-/// The contract with `shaders/reduce.wgsl`.
+/// The contract with `shaders/tensor/reduce.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "reduce",
-    source: wgsl!("reduce"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "LANES", "OPERATION"],
 };
 
-/// The contract with `shaders/argmax_axis.wgsl`.
+/// The contract with `shaders/tensor/argmax_axis.wgsl`.
 pub static ARGMAX: KernelSpec = KernelSpec {
     kernel_name: "argmax_axis",
-    source: wgsl!("argmax_axis"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: ArgmaxParams::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],

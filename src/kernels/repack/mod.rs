@@ -20,10 +20,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/repack.wgsl`.
+/// The contract with `shaders/model/repack.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "repack",
-    source: wgsl!("repack"),
     bindings: &[PARAMS, read("raw"), read("grid"), write("dst")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "COLS", "GRID_WORDS"],
@@ -75,8 +74,7 @@ pub fn repack(layout: &PackedLayout, dst_row: u32, rows: u32, source: &Source, d
     let mut constants = vec![("WG_SIZE", WG_SIZE.into()), ("COLS", layout.cols.into())];
     constants.push(("GRID_WORDS", grid_words.into()));
     constants.extend(layout.constants());
-    let (file, _) = layout.ty.format().repack;
-    let kernel = Kernel::new(&SPEC, &constants).named(layout.ty.key()).import("repack_type", file);
+    let kernel = Kernel::new(&SPEC, &constants).named(layout.ty.key()).import("repack_type", layout.ty.format().repack);
     let params = Params { dst_row, rows, raw_offset: source.offset };
     let grid = grid_1d((rows * layout.blocks_per_row()).div_ceil(WG_SIZE));
     Dispatch::new(kernel, &params, &[source.raw, source.grid, dst], grid)

@@ -1,4 +1,4 @@
-//! The packed form of a tensor on the CPU: the twin of `shaders/repack.wgsl`.
+//! The packed form of a tensor on the CPU: the twin of `shaders/model/repack.wgsl`.
 //!
 //! [`repack`] takes GGUF blocks apart weight by weight where the shader moves whole words, so that they can share a
 //! mistake only if `kernels/layout.rs` itself is wrong.

@@ -45,19 +45,17 @@ params! {
     }
 }
 
-/// The contract with `shaders/rope_table.wgsl`.
+/// The contract with `shaders/tensor/rope_table.wgsl`.
 pub static TABLE: KernelSpec = KernelSpec {
     kernel_name: "rope_table",
-    source: wgsl!("rope_table"),
     bindings: &[PARAMS, read("turns"), write("table")],
     params: TableParams::LAYOUT,
     overrides: &["WG_SIZE"],
 };
 
-/// The contract with `shaders/rope.wgsl`.
+/// The contract with `shaders/tensor/rope.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "rope",
-    source: wgsl!("rope"),
     bindings: &[PARAMS, read("x"), read("turns"), write("y")],
     params: RopeParams::LAYOUT,
     overrides: &["WG_SIZE", "SPLIT_HALF"],

@@ -8,10 +8,9 @@ use super::rope::Frequencies;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 use crate::model::{Places, RopeSections};
 
-/// The contract with `shaders/rope_kv.wgsl`.
+/// The contract with `shaders/model/rope_kv.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "rope_kv",
-    source: wgsl!("rope_kv"),
     bindings: &[
         PARAMS,
         read("this_pass"),
@@ -189,7 +188,7 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
     Dispatch::new(kernel, &NoParams::default(), &buffers, grid)
 }
 
-/// What `shaders/shared/turn_position_axes.wgsl` reads behind the frequencies of `pairs` pairs: the axis of each, then
+/// What `shaders/shared/attention/turn_position_axes.wgsl` reads behind the frequencies of `pairs` pairs: the axis of each, then
 /// where positions lie.
 #[derive(Debug, Clone, Copy)]
 pub struct Axes {

@@ -15,10 +15,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/route.wgsl`.
+/// The contract with `shaders/model/route.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "route",
-    source: wgsl!("route"),
     bindings: &[PARAMS, read("logits"), read("bias"), read("expert_scales"), write("routes")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "EXPERTS", "TOP", "GATING", "NORMALISE", "SCALE", "LOGIT_SCALE", "BIAS", "EXPERT_SCALES"],

@@ -13,10 +13,9 @@ use crate::sampler::SamplingOptions;
 
 const OVERRIDES: &[&str] = &["WG_SIZE", "CHUNK", "LENGTH", "SEGMENTS"];
 
-/// The contract with `shaders/penalties.wgsl`.
+/// The contract with `shaders/model/penalties.wgsl`.
 pub static PENALTIES: KernelSpec = KernelSpec {
     kernel_name: "penalties",
-    source: wgsl!("penalties"),
     bindings: &[
         PARAMS,
         read("this_pass"),
@@ -30,28 +29,25 @@ pub static PENALTIES: KernelSpec = KernelSpec {
     overrides: OVERRIDES,
 };
 
-/// The contract with `shaders/sample_histogram.wgsl`.
+/// The contract with `shaders/model/sample_histogram.wgsl`.
 pub static HISTOGRAM: KernelSpec = KernelSpec {
     kernel_name: "sample_histogram",
-    source: wgsl!("sample_histogram"),
     bindings: &[PARAMS, read("this_pass"), read("options"), read("logits"), write("scratch")],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
 };
 
-/// The contract with `shaders/sample_candidates.wgsl`.
+/// The contract with `shaders/model/sample_candidates.wgsl`.
 pub static CANDIDATES: KernelSpec = KernelSpec {
     kernel_name: "sample_candidates",
-    source: wgsl!("sample_candidates"),
     bindings: &[PARAMS, read("this_pass"), read("options"), read("logits"), read("mask"), write("scratch")],
     params: NoParams::LAYOUT,
     overrides: OVERRIDES,
 };
 
-/// The contract with `shaders/sample.wgsl`.
+/// The contract with `shaders/model/sample.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "sample",
-    source: wgsl!("sample"),
     bindings: &[
         PARAMS,
         read("options"),
@@ -66,7 +62,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "LENGTH", "SEGMENTS"],
 };
 
-/// Words before the partial argmaxes, see `shaders/shared/sample_scratch.wgsl`.
+/// Words before the partial argmaxes, see `shaders/shared/sample/sample_scratch.wgsl`.
 pub const LARGEST_AT: u64 = 784;
 
 /// Bytes of the scratch buffer that the four kernels share, for `length` logits of one output. Zero before the first
@@ -89,7 +85,7 @@ pub fn words_of_mask(mask: Option<&[u32]>, vocab: u32) -> Vec<u32> {
     }
 }
 
-/// [`SamplingOptions`] as the shaders read them; mirrors `shaders/shared/sample_options.wgsl`.
+/// [`SamplingOptions`] as the shaders read them; mirrors `shaders/shared/sample/sample_options.wgsl`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Options {

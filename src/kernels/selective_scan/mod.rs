@@ -24,10 +24,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/selective_scan.wgsl`.
+/// The contract with `shaders/tensor/selective_scan.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "selective_scan",
-    source: wgsl!("selective_scan"),
     bindings: &[
         PARAMS,
         read("x"),

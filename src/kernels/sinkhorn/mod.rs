@@ -35,28 +35,25 @@ params! {
     }
 }
 
-/// The contract with `shaders/sinkhorn.wgsl`.
+/// The contract with `shaders/tensor/sinkhorn.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "sinkhorn",
-    source: wgsl!("sinkhorn"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],
 };
 
-/// The contract with `shaders/sinkhorn_rows.wgsl`.
+/// The contract with `shaders/tensor/sinkhorn_rows.wgsl`.
 pub static ROWS: KernelSpec = KernelSpec {
     kernel_name: "sinkhorn_rows",
-    source: wgsl!("sinkhorn_rows"),
     bindings: &[PARAMS, read("x"), write("y"), write("flags")],
     params: HalfParams::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],
 };
 
-/// The contract with `shaders/sinkhorn_columns.wgsl`.
+/// The contract with `shaders/tensor/sinkhorn_columns.wgsl`.
 pub static COLUMNS: KernelSpec = KernelSpec {
     kernel_name: "sinkhorn_columns",
-    source: wgsl!("sinkhorn_columns"),
     bindings: &[PARAMS, read("flags"), write("y")],
     params: HalfParams::LAYOUT,
     overrides: &["WG_SIZE"],

@@ -39,10 +39,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/softmax.wgsl`.
+/// The contract with `shaders/tensor/softmax.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "softmax",
-    source: wgsl!("softmax"),
     bindings: &[PARAMS, read("x"), read("mask"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "LANES"],

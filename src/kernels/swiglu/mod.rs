@@ -28,10 +28,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/swiglu.wgsl`.
+/// The contract with `shaders/model/swiglu.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "swiglu",
-    source: wgsl!("swiglu"),
     bindings: &[PARAMS, read("gate"), read("up"), write("y")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE", "ACTIVATION"],

@@ -20,10 +20,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/top_k.wgsl`.
+/// The contract with `shaders/tensor/top_k.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "top_k",
-    source: wgsl!("top_k"),
     bindings: &[PARAMS, read("x"), read("origin"), write("values"), write("indices")],
     params: Params::LAYOUT,
     overrides: &["WG_SIZE"],

@@ -12,7 +12,7 @@
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
 
-use super::shared::files;
+use super::shaders;
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, bool_override, grid_1d, params, read, write};
 
 params! {
@@ -23,10 +23,9 @@ params! {
     }
 }
 
-/// The contract with `shaders/unpack_f16.wgsl`.
+/// The contract with `shaders/model/unpack_f16.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "unpack_f16",
-    source: wgsl!("unpack_f16"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["INTEGERS"],
@@ -53,7 +52,7 @@ pub fn question() -> ([u32; 4], [u32; 8]) {
 pub fn in_integers(wgsl: &str) -> String {
     let mut text = wgsl.replace("unpack2x16float(", "f16_to_f32(");
     if text.len() < wgsl.len() && !text.contains("fn f16_to_f32(") {
-        text.extend(files().filter(|(name, _)| *name == "f16_to_f32").map(|(_, text)| text));
+        text.push_str(shaders::text("shared/f16_to_f32"));
     }
     text
 }
