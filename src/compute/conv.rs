@@ -62,12 +62,8 @@ const BINDINGS: &[Binding] = &[PARAMS, read("x"), read("w"), read("bias"), write
 const OVERRIDES: &[&str] = &["X_KIND", "TRANSPOSED", "BIAS", "ACTIVATION"];
 
 /// The contract with `shaders/compute/conv.wgsl`.
-pub static SPEC: KernelSpec = KernelSpec {
-    kernel_name: "compute/conv",
-    bindings: BINDINGS,
-    params: Params::LAYOUT,
-    overrides: OVERRIDES,
-};
+pub static SPEC: KernelSpec =
+    KernelSpec { kernel_name: "compute/conv", bindings: BINDINGS, params: Params::LAYOUT, overrides: OVERRIDES };
 
 /// The contract with `shaders/compute/conv_direct.wgsl`.
 pub static DIRECT: KernelSpec = KernelSpec {
