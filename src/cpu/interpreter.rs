@@ -81,7 +81,7 @@ impl Interpreter<'_> {
     /// Runs one operation.
     pub async fn run(&mut self, op: &Op, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         match *op {
-            Op::Embed { table, scale, y } => {
+            Op::Embed { table, scale, y, .. } => {
                 let mut out = self.run.take(y);
                 self.weights.tensor(table).gather(self.ids, &mut out)?;
                 out.iter_mut().for_each(|x| *x *= scale);
