@@ -64,6 +64,7 @@ macro_rules! for_each_kernel {
             selective_scan [SPEC] (reference) (cases);
             sinkhorn [COLUMNS, ROWS, SPEC] (reference) (cases);
             softmax [SPEC] (reference) (cases);
+            sort_pairs [SPEC] () (cases);
             ssm_scan [CHUNK_PRODUCTS, CHUNK_SCAN, SPEC] (reference) (cases);
             swiglu [SPEC] (reference) (cases);
             top_k [SPEC] () ();
