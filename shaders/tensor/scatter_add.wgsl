@@ -1,23 +1,23 @@
 // y[o, index[j], i] += x[o, j, i] for every j whose index is in the axis, in the order of j: equal indices add up the
-// same way in every run.
-// One thread adds up one element of y, that of the first of equal indices; a workgroup has WG_SIZE threads.
+// same way in every run. One dispatch adds the pairs [start, end), so that no thread takes long.
+// One thread adds to one element of y, that of the first of equal indices, which follow each other in `pairs`; a
+// workgroup has WG_SIZE threads.
 
 override WG_SIZE: u32 = 256;
 
 struct Params {
-    len: u32,   // elements of x
+    len: u32,   // elements of x that are added
     size: u32,  // elements of the axis in y
     inner: u32, // elements of the axes after it
     count: u32, // indices
+    start: u32,
+    end: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> indices: array<u32>;  // [count]
-@group(0) @binding(2) var<storage, read> links: array<u32>;    // [count] of `scatter_links`
-@group(0) @binding(3) var<storage, read> x: array<f32>;        // [outer, count, inner]
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;  // [outer, size, inner]
-
-#import links
+@group(0) @binding(1) var<storage, read> pairs: array<vec2<u32>>; // [count]: index and j of `sort_pairs`
+@group(0) @binding(2) var<storage, read> x: array<f32>;           // [outer, count, inner]
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;     // [outer, size, inner]
 
 @compute @workgroup_size(WG_SIZE)
 fn main(
@@ -31,21 +31,23 @@ fn main(
         return;
     }
     let row = at / params.inner;
-    let first = row % params.count;
-    if (links[first] & LATER) != 0u {
+    let i = at % params.inner;
+    let outer = row / (params.end - params.start);
+    let first = params.start + row % (params.end - params.start);
+    let index = pairs[first].x;
+    // mutant: first > params.start => first > 0u
+    let is_later = first > params.start && pairs[first - 1u].x == index;
+    // mutant: index >= params.size => index > params.size
+    if index >= params.size || is_later {
         return;
     }
-    let i = at % params.inner;
-    let outer = row / params.count;
-    // mutant: outer * params.size + indices[first] => outer * params.count + indices[first]
-    let to = (outer * params.size + indices[first]) * params.inner + i;
+    // mutant: outer * params.size + index => outer * params.count + index
+    let to = (outer * params.size + index) * params.inner + i;
     var sum = y[to];
-    var j = first;
-    for (var n = 0u; n < params.count && j != NONE; n += 1u) {
-        // mutant: (outer * params.count + j) * params.inner => j * params.inner
-        sum += x[(outer * params.count + j) * params.inner + i];
-        // mutant: j = links[j] & NONE; => j = NONE;
-        j = links[j] & NONE;
+    // mutant: k < params.end => k < params.count
+    for (var k = first; k < params.end && pairs[k].x == index; k += 1u) {
+        // mutant: outer * params.count + pairs[k].y => pairs[k].y
+        sum += x[(outer * params.count + pairs[k].y) * params.inner + i];
     }
     y[to] = sum;
 }

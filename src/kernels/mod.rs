@@ -38,7 +38,7 @@ macro_rules! for_each_kernel {
             fill [SPEC] (reference) (cases);
             find_rows [SPEC] (reference) (cases);
             gather [SPEC] (reference) (cases);
-            gather_axis [LINKS, SCATTER, SPEC] (reference) (cases);
+            gather_axis [SCATTER, SPEC] (reference) (cases);
             kv_write [SPEC] (reference) (cases);
             layer_norm [RMS, SPEC] (reference) (cases);
             logit_bias [SPEC] () ();

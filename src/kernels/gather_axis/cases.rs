@@ -45,6 +45,8 @@ const SCATTERS: &[(&[u32], usize, &[u32])] = &[
     (&[9, 33], 1, &[31]),
     (&[3, 7, 5], 1, &[2, 5]),
     (&[2, 1, 33], 1, &[600]),
+    (&[2, 33, 3], 1, &[1100]),
+    (&[1000], 0, &[40_000]),
 ];
 
 /// Indices, most of them below `size` and many repeated, some out of range.
@@ -98,9 +100,7 @@ fn scattered(caps: &Caps, random: &mut Random, shape: &[u32], axis: usize, picks
     // Sums of up to 600 numbers.
     let tolerance = Tolerance { abs: 1e-5, rel: 1e-5 };
     let name = format!("{} by {picks:?} along {axis}", base_tensor.describe());
-    // Long chains of equal indices are what the links are for.
-    let kernel_name = if picks == [600] { "scatter_links" } else { "scatter_add" };
-    bench.case(kernel_name, name, &y, Expected::Close(expected, tolerance))
+    bench.case("scatter_add", name, &y, Expected::Close(expected, tolerance))
 }
 
 const VOCABULARY: u32 = 33;

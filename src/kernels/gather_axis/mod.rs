@@ -8,6 +8,9 @@ use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, 
 
 /// Threads of a workgroup.
 const WG_SIZE: u32 = 256;
+/// Pairs that one dispatch of `scatter_add` adds, by one thread where all indices are equal: Mesa's llvmpipe ends loops
+/// after 65,535 steps, and GPUs are reset whose dispatches take seconds.
+const PAIRS: u32 = 1 << 15;
 
 params! {
     /// Per-dispatch numbers of `gather_axis`.
@@ -26,19 +29,9 @@ params! {
 }
 
 params! {
-    /// Per-dispatch numbers of `scatter_links`.
-    pub struct LinkParams {
-        /// Indices.
-        pub count: u32,
-        /// Elements of the axis.
-        pub size: u32,
-    }
-}
-
-params! {
     /// Per-dispatch numbers of `scatter_add`.
     pub struct ScatterParams {
-        /// Elements of x.
+        /// Elements of x that are added.
         pub len: u32,
         /// Elements of the axis in y.
         pub size: u32,
@@ -46,6 +39,10 @@ params! {
         pub inner: u32,
         /// Indices.
         pub count: u32,
+        /// The first pair that is added.
+        pub start: u32,
+        /// The pair after the last one.
+        pub end: u32,
     }
 }
 
@@ -57,18 +54,10 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "FORM"],
 };
 
-/// The contract with `shaders/tensor/scatter_links.wgsl`.
-pub static LINKS: KernelSpec = KernelSpec {
-    kernel_name: "scatter_links",
-    bindings: &[PARAMS, read("indices"), write("links")],
-    params: LinkParams::LAYOUT,
-    overrides: &["WG_SIZE"],
-};
-
 /// The contract with `shaders/tensor/scatter_add.wgsl`.
 pub static SCATTER: KernelSpec = KernelSpec {
     kernel_name: "scatter_add",
-    bindings: &[PARAMS, read("indices"), read("links"), read("x"), write("y")],
+    bindings: &[PARAMS, read("pairs"), read("x"), write("y")],
     params: ScatterParams::LAYOUT,
     overrides: &["WG_SIZE"],
 };
@@ -130,16 +119,14 @@ pub fn gather_axis(axis: &IndexedAxis, form: Form, missing: u32, [x, indices, y]
 }
 
 /// `y[o, indices[j], i] += x[o, j, i]` in f32, in the order of j; indices that are not in the axis are passed over.
-/// `links` is room for a word per index.
-pub fn scatter_add(axis: &IndexedAxis, indices: Slice, links: Slice, x: Slice, y: Slice) -> [Dispatch; 2] {
-    let constants = [("WG_SIZE", WG_SIZE.into())];
-    let &IndexedAxis { size, inner, count, .. } = axis;
-    let params = LinkParams { count, size };
-    let grid = grid_1d(count.div_ceil(WG_SIZE));
-    let link = Dispatch::new(Kernel::new(&LINKS, &constants), &params, &[indices, links], grid);
-    let len = axis.picked();
-    let params = ScatterParams { len, size, inner, count };
-    let grid = grid_1d(len.div_ceil(WG_SIZE));
-    let add = Dispatch::new(Kernel::new(&SCATTER, &constants), &params, &[indices, links, x, y], grid);
-    [link, add]
+/// `pairs` are what [`sort_pairs`](super::sort_pairs) makes of the indices.
+pub fn scatter_add(axis: &IndexedAxis, [pairs, x, y]: [Slice; 3]) -> impl Iterator<Item = Dispatch> {
+    let kernel = Kernel::new(&SCATTER, &[("WG_SIZE", WG_SIZE.into())]);
+    let &IndexedAxis { outer, size, inner, count } = axis;
+    (0..count).step_by(PAIRS as usize).map(move |start| {
+        let end = count.min(start + PAIRS);
+        let len = outer * (end - start) * inner;
+        let params = ScatterParams { len, size, inner, count, start, end };
+        Dispatch::new(kernel.clone(), &params, &[pairs, x, y], grid_1d(len.div_ceil(WG_SIZE)))
+    })
 }
