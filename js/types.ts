@@ -414,7 +414,7 @@ export interface GenerateOptions extends SamplingOptions {
    * {@link Piece.tokens}.
    */
   logprobs?: number | undefined;
-  /** Ends the text early: the iteration ends without throwing and `finishReason` is `abort`. */
+  /** Ends the text early: the loop and the result reject with its reason; what was written is in `generation.text`. */
   signal?: AbortSignal | undefined;
 }
 

@@ -44,7 +44,7 @@ summarise.addEventListener('click', async () => {
     const shown = await readPage();
     await withModel((model) => write(model, shown, controller.signal));
   } catch (failure) {
-    error.textContent = failure.message;
+    if (!controller.signal.aborted) error.textContent = failure.message;
   }
   summarise.disabled = false;
   stop.hidden = true;

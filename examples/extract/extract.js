@@ -66,10 +66,6 @@ async function fillIn(model, wanted, signal) {
   status.textContent = 'writing';
   const start = performance.now();
   const written = await answer(model, wanted, signal);
-  if (signal.aborted) {
-    status.textContent = 'stopped';
-    return;
-  }
   show(JSON.parse(written));
   status.textContent = `done in ${((performance.now() - start) / 1000).toFixed(1)} s`;
 }
@@ -85,8 +81,8 @@ extract.addEventListener('click', async () => {
     const wanted = JSON.parse(schema.value);
     await withModel((model) => fillIn(model, wanted, signal));
   } catch (failure) {
-    status.textContent = '';
-    error.textContent = failure.message;
+    status.textContent = signal.aborted ? 'stopped' : '';
+    if (!signal.aborted) error.textContent = failure.message;
   }
   extract.disabled = false;
   stop.hidden = true;

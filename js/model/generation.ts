@@ -31,8 +31,9 @@ const NOTHING: GenerationResult = {
  * result; both may be done, in this order or at once.
  *
  * Work starts at the call, up to the first piece of text. It goes on as pieces are read, and to the end once the result
- * is asked for or another request waits for the model. Leaving the loop, {@link stop} and a fired `signal` end the
- * generation early, without throwing: the result then has `finishReason: 'abort'`.
+ * is asked for or another request waits for the model. Leaving the loop and {@link stop} end the generation early,
+ * without throwing: the result then has `finishReason: 'abort'`. Once `signal` fires, the loop and the result reject with
+ * its reason, as platform APIs do. What was written before stays readable as {@link text}.
  *
  * Since it can be awaited, an async function that returns a generation gives its caller the result, after the end.
  * Return `{ generation }` to hand on the generation itself.
@@ -50,7 +51,10 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   #reject!: (error: unknown) => void;
   #engine: TextEngine | undefined;
   #pulling: Promise<void> | undefined;
+  #text = '';
   #cancelled = false;
+  /** The signal fired before anything else ended the generation. */
+  #aborted = false;
   #over = false;
   #draining = false;
   #failure: { error: unknown } | undefined;
@@ -64,14 +68,19 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     });
     this.#result.catch(() => {}); // whoever looks at the result gets it all the same
     run.signal?.addEventListener('abort', this.#abort, { once: true });
-    if (run.signal?.aborted) this.#cancelled = true;
+    if (run.signal?.aborted) this.#abort();
     void this.#pull();
+  }
+
+  /** What is written so far. It stays after an error, and after `signal` has fired. */
+  get text(): string {
+    return this.#text;
   }
 
   /**
    * How the generation went: what `await generation` gives, too. Resolves when it is over, also early. Asking for it
-   * makes the text run to its end even if nobody iterates. Rejects with the error that the iteration throws; that is
-   * never reported as unhandled.
+   * makes the text run to its end even if nobody iterates. Rejects with the error that the iteration throws, or with the
+   * reason of `signal`; that is never reported as unhandled.
    */
   get result(): Promise<GenerationResult> {
     this.hurry();
@@ -103,9 +112,9 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     return this.#run.owner;
   }
 
-  /** The next piece; `done` at the end. Throws a `WebggufError`, once. */
+  /** The next piece; `done` at the end. Throws a `WebggufError` or the reason of `signal`, once. */
   async next(): Promise<IteratorResult<Piece, undefined>> {
-    while (this.#pieces.length === 0 && !this.#over) await this.#pull();
+    while (!this.#over && (this.#cancelled || this.#pieces.length === 0)) await this.#pull();
     const value = this.#cancelled ? undefined : this.#pieces.shift();
     if (value) return { done: false, value };
     const failure = this.#failure;
@@ -122,7 +131,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   /**
    * Ends the text early: the iteration ends without throwing, and `finishReason` is `abort`. Resolves when the model is
-   * free for the next call. Does nothing once the generation is over.
+   * free for the next call. Does nothing once the generation is over or `signal` has fired.
    */
   async stop(): Promise<void> {
     this.#cancel();
@@ -131,6 +140,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   /** The signal fired, perhaps while nobody waits for a piece: others must get the model all the same. */
   readonly #abort = (): void => {
+    this.#aborted = !this.#cancelled;
     this.#cancel();
     if (this.#engine) void this.#drain();
   };
@@ -167,6 +177,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   #take(piece: Piece): void {
     this.#pieces.push(piece);
+    this.#text += piece.text;
     if (piece.tokens) this.#tokens.push(...piece.tokens);
   }
 
@@ -182,13 +193,22 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
       ...(this.#tokens.length > 0 && { tokens: this.#tokens }),
       ...(this.#cancelled && { finishReason: 'abort' }),
     };
+    this.#text = whole.text;
     this.#run.done?.(whole);
+    if (this.#aborted) {
+      this.#refuse(this.#run.signal?.reason);
+      return;
+    }
     this.#close();
     this.#resolve(whole);
   }
 
   async #fail(error: unknown): Promise<void> {
     await this.#engine?.finish().catch(() => {}); // the model may be beyond that; `error` says why
+    this.#refuse(error);
+  }
+
+  #refuse(error: unknown): void {
     this.#failure = { error };
     this.#close();
     this.#reject(error);

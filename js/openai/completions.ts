@@ -29,7 +29,7 @@ export interface Completions {
    * @param request see {@link ChatRequest}; with `stream: true` the answer comes in parts
    * @param options `signal` ends the answer
    * @throws {WebggufError} `invalid_argument` names the field that is wrong; those of `generate`
-   * @throws the reason of `options.signal` when that fires, unless the answer is streamed
+   * @throws the reason of `options.signal` when that fires; of a streamed answer, the loop throws it
    */
   create(request: ChatRequest & { stream: true }, options?: RequestOptions): Promise<ChatStream>;
   create(
@@ -58,11 +58,8 @@ export class LocalCompletions implements Completions {
     signal?.throwIfAborted();
     const prepared = await prepare(this.#model, body);
     const controller = new AbortController();
-    const chunks = chunksOf(this.#model, prepared, controller.signal, () => followed(signal, controller));
-    if (prepared.request.stream) return new ChatStream(chunks, controller);
-    const completion = await completionOf(chunks);
-    controller.signal.throwIfAborted();
-    return completion;
+    const chunks = chunksOf(this.#model, prepared, controller, signal);
+    return prepared.request.stream ? new ChatStream(chunks, controller) : completionOf(chunks);
   }
 }
 
@@ -74,15 +71,19 @@ function followed(signal: AbortSignal | undefined, controller: AbortController):
   return () => signal?.removeEventListener('abort', abort);
 }
 
-/** All answers, at once where the model runs requests together, and a last chunk with the counts. */
+/**
+ * All answers, at once where the model runs requests together, and a last chunk with the counts. Once `controller`
+ * aborts, they end without throwing; with the caller's signal, they throw its reason.
+ */
 async function* chunksOf(
   model: WasmModel,
   prepared: Prepared,
-  signal: AbortSignal,
-  follow: () => () => void,
+  controller: AbortController,
+  caller: AbortSignal | undefined,
 ): AsyncGenerator<ChatChunk> {
+  const { signal } = controller;
   // Here, where the first chunk is asked for: nobody ends what was never begun.
-  const done = follow();
+  const done = followed(caller, controller);
   const { request } = prepared;
   const { n = 1, stream = false, stream_options: { include_usage: wantsUsage = false } = {} } = request;
   const frame = frameOf(model, request);
@@ -95,6 +96,7 @@ async function* chunksOf(
         yield { ...frame, choices: [choice], ...(stream && wantsUsage && { usage: null }) };
       }
       for (const answer of group) {
+        if (caller?.aborted && signal.reason === caller.reason) throw caller.reason;
         if (!answer.result || signal.aborted) return;
         count(usage, answer, answer === answers[0]);
         timings ??= timingsOf(answer.result);
@@ -155,8 +157,10 @@ class Answer {
     const generation = this.#model.generate(prompt, {
       ...options,
       ...(seed !== undefined && { seed: seed + this.#index }),
-      signal: this.#signal,
     });
+    const stop = (): void => void generation.stop();
+    this.#signal.addEventListener('abort', stop, { once: true });
+    if (this.#signal.aborted) stop();
     try {
       yield this.#choice({ role: 'assistant', content: '' });
       if (begun) yield* this.#deltas(this.#reader.push(begun));
@@ -173,6 +177,7 @@ class Answer {
       yield* this.#deltas(this.#isEnough() ? [] : this.#reader.end());
       yield this.#choice({}, this.#reason(this.result));
     } finally {
+      this.#signal.removeEventListener('abort', stop);
       await generation.stop();
     }
   }

@@ -67,7 +67,10 @@ async function chat(client: Client, request: ChatRequest, signal: AbortSignal | 
   const chunks = await begun(stream[Symbol.asyncIterator]());
   const body = bytesOf(chunks, (chunk) => `data: ${JSON.stringify(chunk)}\n\n`, {
     end: 'data: [DONE]\n\n',
-    failed: (error) => `data: ${JSON.stringify(errorBody(error))}\n\n`,
+    failed: (error) => {
+      signal?.throwIfAborted();
+      return `data: ${JSON.stringify(errorBody(error))}\n\n`;
+    },
   });
   return new Response(body, { headers: { ...CORS, 'content-type': 'text/event-stream' } });
 }

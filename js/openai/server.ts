@@ -54,7 +54,7 @@ export class Server {
       const request = { ...body, ...(penalty != null && { repeat_penalty: penalty }) };
       const response = await this.#post('/chat/completions', request, scope);
       if (!body.stream) return this.#marked(await jsonOf<ChatCompletion>(response, scope));
-      return new ChatStream(this.#chunks(response, scope), controller);
+      return new ChatStream(this.#chunks(response, controller.signal, signal), controller);
     }) as Completions['create'],
   };
 
@@ -95,7 +95,7 @@ export class Server {
     throw new WebggufError(code, `fallback ${placeOf(url)}: HTTP ${response.status}, ${serverMessage(text)}`);
   }
 
-  async *#chunks(response: Response, signal: AbortSignal): AsyncGenerator<ChatChunk> {
+  async *#chunks(response: Response, own: AbortSignal, caller: AbortSignal | undefined): AsyncGenerator<ChatChunk> {
     let isWhole = false;
     try {
       for await (const data of eventsOf(response)) {
@@ -106,7 +106,8 @@ export class Server {
       }
       if (!isWhole) throw new WebggufError('download_failed', 'fallback: the stream ended before the answer did');
     } catch (error) {
-      if (signal.aborted) return;
+      if (own.aborted) return;
+      caller?.throwIfAborted();
       if (error instanceof WebggufError) throw error;
       throw new WebggufError('download_failed', `fallback: the stream broke: ${messageOf(error)}`, { cause: error });
     }

@@ -6,7 +6,7 @@ import type { ChatChunk } from './types.js';
 
 /**
  * The parts of an answer as they are written. Leaving the loop and `controller.abort()` end the answer; the iteration
- * then ends without throwing.
+ * then ends without throwing. Once the `signal` of the request fires, it throws the signal's reason.
  *
  * @example
  * const stream = await model.chat.completions.create({ messages, stream: true });

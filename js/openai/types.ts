@@ -188,6 +188,6 @@ export interface EmbeddingResponse {
 
 /** What may be given beside a request. */
 export interface RequestOptions {
-  /** Ends the request. A streamed answer ends without throwing, others reject with the signal's reason. */
+  /** Ends the request: the call, or the loop over a streamed answer, throws the signal's reason. */
   signal?: AbortSignal | null | undefined;
 }

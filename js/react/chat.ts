@@ -155,7 +155,7 @@ export class ChatStore {
       }
       this.#set({ status: 'idle' });
     } catch (error) {
-      this.#set({ status: 'error', error: error as Error });
+      this.#set(signal.aborted ? { status: 'idle' } : { status: 'error', error: error as Error });
     }
   }
 

@@ -250,23 +250,36 @@ test('leaving the loop cancels, and the model is free at once', async () => {
   assert.equal(await textOf(model.generate('a')), 'abcde');
 });
 
-test('a signal ends the iteration without throwing', async () => {
+test('a signal ends the loop and the result with its reason, and the text stays', async () => {
+  const model = await load();
+  const controller = new AbortController();
+  const mine = new Error('enough');
+  const isMine = (error) => error === mine;
+  const generation = model.generate('a', { maxTokens: 1000, signal: controller.signal });
+  const loop = async () => {
+    for await (const piece of generation) if (piece.text === 'c') controller.abort(mine);
+  };
+  await assert.rejects(loop(), isMine);
+  await assert.rejects(generation.result, isMine);
+  await assert.rejects(async () => await generation, isMine);
+  assert.match(generation.text, /^abc/);
+
+  const before = model.generate('a', { signal: AbortSignal.abort(mine) });
+  await assert.rejects(textOf(before), isMine);
+  await assert.rejects(before.result, isMine);
+  assert.equal(before.text, '');
+  assert.equal(seen.started.length, 1, 'nothing was started');
+});
+
+test('what was stopped before its signal fired is a result', async () => {
   const model = await load();
   const controller = new AbortController();
   const generation = model.generate('a', { maxTokens: 1000, signal: controller.signal });
-  let text = '';
-  for await (const piece of generation) {
-    text += piece.text;
-    if (piece.text === 'c') controller.abort();
-  }
-  assert.equal(text, 'abc');
-  assert.equal((await generation.result).finishReason, 'abort');
-
-  const before = model.generate('a', { signal: AbortSignal.abort() });
-  assert.equal(await textOf(before), '');
-  const { finishReason, usage } = await before.result;
-  assert.deepEqual([finishReason, usage.totalTokens], ['abort', 0]);
-  assert.equal(seen.started.length, 1, 'nothing was started');
+  for await (const piece of generation) if (piece.text === 'c') break;
+  controller.abort();
+  assert.deepEqual([(await generation).finishReason, generation.text], ['abort', 'abc']);
+  const whole = model.generate('a', { signal: controller.signal });
+  await assert.rejects(whole.result, isAbort);
 });
 
 test('a signal frees the model even if nobody asks for the next piece', async () => {
@@ -276,6 +289,7 @@ test('a signal frees the model even if nobody asks for the next piece', async ()
   await generation.next();
   controller.abort();
   assert.equal(await textOf(model.generate('a')), 'abcde');
+  await assert.rejects(generation.next(), isAbort);
   assert.equal((await generation.next()).done, true);
 });
 
@@ -284,7 +298,7 @@ test('after a cancel the next generation waits for the last token of the old one
   plan.tokenMs = 30;
   const controller = new AbortController();
   const old = model.generate('a', { maxTokens: 1000, signal: controller.signal });
-  const reading = textOf(old);
+  const reading = assert.rejects(textOf(old), isAbort);
   await sleep(10);
   controller.abort();
   assert.equal(await textOf(model.generate('a', { maxTokens: 1 })), 'a');
@@ -338,14 +352,14 @@ test('a request that waits can be cancelled, and the others do not notice', asyn
   const embedding = model.embed('c', { signal });
   const stopped = model.generate('d');
   const last = model.generate('e', { maxTokens: 2 });
-  const cancelled = [waiting.result, stopped.result, assert.rejects(embedding, isAbort)];
+  const cancelled = [assert.rejects(waiting.result, isAbort), stopped.result, assert.rejects(embedding, isAbort)];
   const done = last.result;
   await sleep(1);
   controller.abort();
   await stopped.stop();
-  const [aborted, ended] = await Promise.all(cancelled);
+  const [, ended] = await Promise.all(cancelled);
   assert.equal(isOver, false, 'they end at once, not when their turn comes');
-  assert.deepEqual([aborted.finishReason, ended.finishReason, (await done).text], ['abort', 'abort', 'ab']);
+  assert.deepEqual([ended.finishReason, (await done).text], ['abort', 'ab']);
   assert.equal((await first.result).text.length, 20);
   assert.equal(seen.started.length, 2);
   assert.equal(seen.embeds.length, 0);

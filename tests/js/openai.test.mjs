@@ -433,7 +433,7 @@ test('a stream that nobody reads leaves nothing at the signal', async () => {
   assert.ok(counts.addEventListener > 0);
 });
 
-test('a signal rejects an answer and ends a stream quietly, and the model goes on', async () => {
+test('a signal rejects an answer and a stream, which its controller ends quietly, and the model goes on', async () => {
   plan.writes = 'x'.repeat(1000);
   plan.tokenMs = 1;
   const model = await load();
@@ -448,6 +448,14 @@ test('a signal rejects an answer and ends a stream quietly, and the model goes o
   let count = 0;
   for await (const _ of stream) if (++count === 5) stream.controller.abort();
   assert.equal(count, 5);
+  const mine = new AbortController();
+  const loop = async () => {
+    for await (const _ of await model.chat.completions.create({ messages: HI, stream: true }, mine)) {
+      if (++count === 9) mine.abort(new Error('enough'));
+    }
+  };
+  await assert.rejects(loop(), /enough/);
+  assert.equal(count, 9, 'no chunk came after the signal');
   for await (const _ of await model.chat.completions.create({ messages: HI, stream: true })) break;
 
   plan.writes = 'ok';

@@ -153,7 +153,7 @@ for (const worker of [false, true]) {
     assert.equal(session.messages.length, 2);
     assert.match(session.messages[1].content, /^abc/);
     const before = roles(session);
-    await session.send('B', { signal: AbortSignal.abort() });
+    await assert.rejects(session.send('B', { signal: AbortSignal.abort() }).result, { name: 'AbortError' });
     plan.nextFails = Object.assign(new Error('gone'), { code: 'device_lost' });
     await assert.rejects(session.send('B').result, withCode('device_lost'));
     plan.nextFails = undefined;
@@ -184,11 +184,12 @@ for (const worker of [false, true]) {
     const controller = new AbortController();
     const aborted = session.send('c'.repeat(20), { maxTokens: 2, signal: controller.signal });
     plan.tokenMs = 20;
-    const reading = aborted.next();
+    const reading = assert.rejects(aborted.next(), { name: 'AbortError' });
     while (seen.started.length < 2) await sleep(1);
     controller.abort();
     await reading;
-    assert.equal((await aborted).text, '');
+    await assert.rejects(aborted.result, { name: 'AbortError' });
+    assert.equal(aborted.text, '');
     assert.deepEqual(roles(session), before, 'after an abort');
     assert.ok(!textOf(seen.started.at(-1).ids).includes('aaa'), 'the prompt went without the oldest turn');
     await session.send('d'.repeat(20), { maxTokens: 2 });
