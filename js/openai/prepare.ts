@@ -13,6 +13,7 @@ import { harmony } from './harmony.js';
 import { formsOf, messagesFor } from './messages.js';
 import type { Reader } from './reader.js';
 import { type Checked, checkChat } from './request.js';
+import { type Choice, choiceOf } from './tool-choice.js';
 import type { ChatRequest } from './types.js';
 
 /** @internal */
@@ -44,18 +45,18 @@ export async function prepare(
   { grammar: wanted, prefix }: Extension = {},
 ): Promise<Prepared> {
   const request = checkChat(body);
-  const { tools: given = [], tool_choice: choice = 'auto' } = request;
   const family = familyOf(model.info.chatTemplate);
-  const tools = choice === 'none' ? [] : given;
+  const choice = choiceOf(request.tools ?? [], request.tool_choice);
+  const tools = shownTools(family, request.tools ?? [], choice);
   const grammar = grammarOf(request, tools) ?? wanted;
   const isConstrained = grammar !== undefined || prefix !== undefined;
   const templated = await templateText(model, family, request.messages, tools, {
     chatTemplateKwargs: { ...thinking(request, isConstrained), ...request.chat_template_kwargs },
   });
   const hasTools = tools.length > 0;
-  const { begun, grammar: constraint } = beginningOf(family, templated, request, { grammar, prefix });
-  const mayCall = hasTools && choice === 'auto' && !isConstrained;
-  const followed = constraint ?? (mayCall ? await grammarOfCalls(model, family, templated, tools) : undefined);
+  const { begun, grammar: constraint } = beginningOf(family, templated, [request, choice], { grammar, prefix });
+  const mayCall = hasTools && choice.mode === 'auto' && !isConstrained;
+  const followed = constraint ?? (mayCall ? await grammarOfCalls(model, family, templated, choice.tools) : undefined);
   const schemas = hasTools ? schemasOf(tools) : undefined;
   return {
     request,
@@ -68,6 +69,12 @@ export async function prepare(
     },
     reader: () => readerOf(family, templated, schemas),
   };
+}
+
+/** What the model is told of: all, where a grammar keeps its calls to those that are allowed. */
+function shownTools(family: Family, tools: readonly Tool[], choice: Choice): readonly Tool[] {
+  if (choice.mode === 'none') return [];
+  return family.format.marks || choice.isNamed ? tools : choice.tools;
 }
 
 /** A conversation as text, without the beginning of an answer. @internal */
@@ -119,17 +126,19 @@ interface Beginning {
 }
 
 /** A call where one is required, and no thoughts where the answer is constrained or begun. */
-function beginningOf(family: Family, prompt: string, request: CheckedChat, { grammar, prefix }: Extension): Beginning {
-  const { tools = [], tool_choice: choice = 'auto' } = request;
-  const isForced = choice === 'required' || typeof choice === 'object';
+function beginningOf(
+  family: Family,
+  prompt: string,
+  [request, { mode, tools, isNamed }]: readonly [CheckedChat, Choice],
+  { grammar, prefix }: Extension,
+): Beginning {
+  const isForced = mode === 'required';
   if (!isForced && !grammar && prefix === undefined) return { begun: '' };
   const isOpen = isInThoughts(family.thoughts, prompt);
   const close = isOpen ? `\n${family.thoughts?.close ?? ''}\n\n` : '';
   const answer = family.format === harmony ? '<|channel|>final<|message|>' : close;
   if (!isForced) return { begun: answer + (prefix ?? ''), grammar };
-  const named =
-    typeof choice === 'object' ? tools.filter((tool) => tool.function.name === choice.function.name) : tools;
-  const call = forcedCall(family.format, named, request.parallel_tool_calls !== false && choice === 'required');
+  const call = forcedCall(family.format, tools, request.parallel_tool_calls !== false && !isNamed);
   return { ...call, begun: close + call.begun };
 }
 
