@@ -4,7 +4,7 @@
 import type { LazyModel } from '../model/lazy-model.js';
 import type { ChatChunk } from '../openai/types.js';
 import { failed, PartReader, wholeOf } from './parts.js';
-import { requestOf } from './request.js';
+import { requestOf, withFollowable } from './request.js';
 import type {
   CallOptions,
   GenerateResult,
@@ -44,7 +44,8 @@ export class LanguageModel implements Omit<WebggufLanguageModel, 'specificationV
     const { abortSignal: signal, includeRawChunks = false } = options;
     const { request, warnings } = requestOf(options);
     const model = await this.#lazy.load(signal);
-    const streamed = { ...request, stream: true as const, stream_options: { include_usage: true } };
+    const followable = withFollowable(request, model.info.chatTemplate, warnings);
+    const streamed = { ...followable, stream: true as const, stream_options: { include_usage: true } };
     const chunks = await model.chat.completions.create(streamed, { signal });
     return { warnings, parts: this.#parts(chunks, signal, includeRawChunks) };
   }

@@ -6,7 +6,7 @@ import { invalidArgument } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
 import { type OpenAiSamplingOptions, SAMPLING, SAMPLING_ROWS } from '../sampling.js';
 import type { ChatTemplateOptions, GenerateOptions, Grammar, Message, Tool } from '../types.js';
-import { type Family, familyOf, isInThoughts, readerOf, specialOf } from './families.js';
+import { canAnswerOrCall, type Family, familyOf, isInThoughts, readerOf, specialOf } from './families.js';
 import type { Tools } from './formats/cursor.js';
 import type { Format } from './formats/format.js';
 import { harmony } from './harmony.js';
@@ -48,7 +48,9 @@ export async function prepare(
   const family = familyOf(model.info.chatTemplate);
   const choice = choiceOf(request.tools ?? [], request.tool_choice);
   const tools = shownTools(family, request.tools ?? [], choice);
-  const grammar = grammarOf(request, tools) ?? wanted;
+  const asked = grammarOf(request);
+  const answer = asked && tools.length > 0 ? schemaBesideTools(family, choice, asked) : undefined;
+  const grammar = asked ?? wanted;
   const isConstrained = grammar !== undefined || prefix !== undefined;
   const templated = await templateText(model, family, request.messages, tools, {
     chatTemplateKwargs: { ...thinking(request, isConstrained), ...request.chat_template_kwargs },
@@ -56,7 +58,8 @@ export async function prepare(
   const hasTools = tools.length > 0;
   const { begun, grammar: constraint } = beginningOf(family, templated, [request, choice], { grammar, prefix });
   const mayCall = hasTools && choice.mode === 'auto' && !isConstrained;
-  const followed = constraint ?? (mayCall ? await grammarOfCalls(model, family, templated, choice.tools) : undefined);
+  const calls = answer || mayCall ? await grammarOfCalls(model, family, templated, choice.tools, answer) : undefined;
+  const followed = calls ?? constraint;
   const schemas = hasTools ? schemasOf(tools) : undefined;
   return {
     request,
@@ -197,23 +200,24 @@ function schemasOf(tools: readonly Tool[]): Tools {
   return new Map(tools.map((tool) => [tool.function?.name, tool.function?.parameters]));
 }
 
-function grammarOf(request: CheckedChat, tools: readonly Tool[]): Grammar | undefined {
-  const { response_format: format, grammar } = request;
-  const wanted: Grammar | undefined =
-    format?.type === 'json_object'
-      ? { json: true }
-      : format?.type === 'json_schema'
-        ? { jsonSchema: format.json_schema.schema as object }
-        : grammar === undefined
-          ? undefined
-          : { gbnf: grammar };
-  if (wanted && tools.length > 0) {
-    const field = grammar === undefined ? 'response_format' : 'grammar';
+function grammarOf({ response_format: format, grammar }: CheckedChat): Grammar | undefined {
+  if (format?.type === 'json_object') return { json: true };
+  if (format?.type === 'json_schema') return { jsonSchema: format.json_schema.schema as object };
+  return grammar === undefined ? undefined : { gbnf: grammar };
+}
+
+/** The schema of an answer that may be a call instead; none where it must be one. */
+function schemaBesideTools(family: Family, { mode }: Choice, asked: Grammar): object | undefined {
+  const isFormat = !('gbnf' in asked);
+  if (!isFormat || (mode === 'auto' && !canAnswerOrCall(family))) {
+    const field = isFormat ? 'response_format' : 'grammar';
+    const why = isFormat ? ' by this model' : '';
     throw invalidArgument(
-      `chat.completions.create: '${field}' and 'tools' at once are not supported; set 'tool_choice' to 'none'`,
+      `chat.completions.create: '${field}' and 'tools' at once are not supported${why}; set 'tool_choice' to 'none'`,
     );
   }
-  return wanted;
+  if (mode === 'required') return undefined;
+  return 'jsonSchema' in asked ? (followable(asked.jsonSchema) as object) : { type: 'object' };
 }
 
 function samplingOf(request: Checked<ChatRequest>): GenerateOptions {

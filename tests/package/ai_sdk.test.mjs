@@ -187,6 +187,23 @@ withEach('objects: the schema is followed, and told', async (ai, version) => {
   assert.deepEqual(grammars[1], grammars[0]);
 });
 
+withEach('an object beside tools follows its schema where the model can be kept to it', async (ai, version) => {
+  const { model, grammars } = await noting('{"a":1,"b":2}', version);
+  const execute = () => assert.fail('not called');
+  const tools = { add: ai.tool({ description: 'Adds', inputSchema: ai.jsonSchema(schema), execute }) };
+  const output = ai.Output.object({ schema: ai.jsonSchema(schema) });
+  const request = { prompt, tools, output, experimental_output: output };
+  const answer = await ai.generateText({ ...request, model });
+  assert.deepEqual(answer.output ?? answer.experimental_output, { a: 1, b: 2 });
+  assert.deepEqual(answer.warnings, []);
+  assert.match(grammars.at(-1).lark, /answer: %json .*"required":\["a","b"\]/);
+  plan.template = '{{ tools }} <|tool_call> tool_calls';
+  const other = createWebgguf(version)(await api.WasmModel.load(Uint8Array.of(1)));
+  const told = await ai.generateText({ ...request, model: other });
+  assert.deepEqual(told.output ?? told.experimental_output, { a: 1, b: 2 });
+  assert.match(told.warnings[0].details ?? told.warnings[0].message, /this model is asked for JSON/);
+});
+
 withEach('embed and embedMany', async (ai, version) => {
   const model = provider('', version).embeddingModel('mine');
   const { embedding, usage } = await ai.embed({ model, value: 'ab' });
