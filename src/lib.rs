@@ -7,7 +7,7 @@
 //! turns metadata into numbers and a program of operations, and says which tensor plays which role, `forward` writes
 //! the command lists of one pass, `gpu` runs them, `sampler` chooses the next token, `runtime` has sessions and drives
 //! the loop, and `tokenizer` turns ids into text. `kernels` describes the shaders as data, `tensor` the operations on
-//! tensors that they make, `reference` is their twin on the CPU and the way without a GPU.
+//! tensors that they make, `kernels::reference` has their twins on the CPU, with which `cpu` runs without a GPU.
 //!
 //! Only `gpu` knows wgpu and only `web` what JavaScript hands over. `web` and the parts of `runtime` that run models on
 //! the GPU exist on wasm32 alone, `gpu` there and with the feature `tensors`, which `api` needs; the rest compiles on
@@ -17,6 +17,7 @@
 mod api;
 #[cfg(feature = "harness")]
 pub mod compute;
+pub mod cpu;
 mod digest;
 pub mod error;
 pub mod formats;
@@ -28,7 +29,6 @@ pub mod gpu;
 pub mod harness;
 pub mod kernels;
 pub mod model;
-pub mod reference;
 pub mod runtime;
 pub mod sampler;
 pub mod tensor;

@@ -12,20 +12,27 @@ use std::sync::LazyLock;
 use naga::proc::Layouter;
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, ShaderStage, StorageAccess, TypeInner};
+use webgguf::compute;
 use webgguf::formats::SECTION_OVERRIDES;
 use webgguf::gguf::GgmlType;
 use webgguf::harness::all_cases;
-use webgguf::kernels::CATALOGUE;
-use webgguf::kernels::caps::{Caps, MatrixShape};
-use webgguf::kernels::fetched::FETCHED;
 use webgguf::kernels::layout::{Matrix, PackedLayout};
 use webgguf::kernels::mat_mul::{MatMul, mat_mul};
 use webgguf::kernels::mat_vec::{Epilogue, MatVec, RULES, choose, mat_vec};
 use webgguf::kernels::pass::{Header, MAX_SEQUENCES, Row, Sequence};
 use webgguf::kernels::repack::repack;
-use webgguf::kernels::shared::files;
-use webgguf::kernels::spec::{Access, BufferId, Dispatch, Kernel, MAX_WORKGROUPS, SUBGROUP_MATRIX, Slice};
+use webgguf::kernels::shaders::{self, FETCHED};
+use webgguf::kernels::spec::{Access, BufferId, Dispatch, Kernel, KernelSpec, MAX_WORKGROUPS, SUBGROUP_MATRIX, Slice};
+use webgguf::kernels::{
+    self,
+    caps::{Caps, MatrixShape},
+};
 use webgguf::model::GateKind;
+
+/// Every kernel, those of `webgguf/compute` too.
+fn catalogue() -> impl Iterator<Item = &'static KernelSpec> {
+    kernels::CATALOGUE.iter().chain(compute::CATALOGUE).copied()
+}
 
 /// WebGPU's default limits: what every device has.
 const MAX_WORKGROUP_BYTES: u32 = 16 << 10;
@@ -60,7 +67,7 @@ fn pipelines() -> BTreeMap<String, &'static Kernel> {
 }
 
 /// One kernel of every shader text, by text.
-fn shaders() -> BTreeMap<String, &'static Kernel> {
+fn kernels_by_text() -> BTreeMap<String, &'static Kernel> {
     pipelines().into_values().map(|kernel| (kernel.wgsl(), kernel)).collect()
 }
 
@@ -101,7 +108,7 @@ const PACKED_4X8: &[&str] = &["dot4I8Packed", "dot4U8Packed", "pack4xI8", "pack4
 /// knows no language feature beyond WGSL of 2023. No browser of this project's tests has it, so this looks at the text.
 #[test]
 fn safari_takes_every_shader() {
-    for (wgsl, kernel) in shaders() {
+    for (wgsl, kernel) in kernels_by_text() {
         // f32 needs 9, the integers of 32 bits 10.
         let long = decimals(&wgsl).find(|literal| significant_digits(literal) > 10);
         assert_eq!(long, None, "{} has a literal of many digits", kernel.id);
@@ -132,7 +139,7 @@ fn features_stay_in_their_variants() {
 }
 
 fn shared(kernel_name: &str) -> &'static str {
-    files().find(|(name, _)| *name == kernel_name).unwrap_or_else(|| panic!("no {kernel_name}")).1
+    shaders::text(&format!("shared/{kernel_name}"))
 }
 
 /// The module of a shader, without what browsers demand and naga refuses.
@@ -183,7 +190,7 @@ fn layout(module: &Module, name: &str) -> Option<(usize, Vec<(String, usize)>)> 
 
 #[test]
 fn bindings_and_parameters_are_those_of_the_spec() {
-    for (wgsl, kernel) in shaders() {
+    for (wgsl, kernel) in kernels_by_text() {
         let (module, _) = parse(&kernel.id, &wgsl);
         let expected: Vec<_> = kernel.spec.bindings.iter().map(|b| (b.name.to_owned(), b.access)).collect();
         assert_eq!(bindings(&module), expected, "{}", kernel.id);
@@ -211,7 +218,7 @@ fn the_pass_is_the_same_on_both_sides() {
     let of_sequence = (size_of::<Sequence>(), fields!(Sequence: token, done, steps, position));
     let of_row = (size_of::<Row>(), fields!(Row: token, position, sequence, flags));
     let mut seen = 0;
-    for (wgsl, kernel) in shaders() {
+    for (wgsl, kernel) in kernels_by_text() {
         let (module, _) = parse(&kernel.id, &wgsl);
         let Some((_, fields)) = layout(&module, "Pass") else { continue };
         assert_eq!(fields, of_pass, "{}", kernel.id);
@@ -225,7 +232,7 @@ fn the_pass_is_the_same_on_both_sides() {
 
 #[test]
 fn overrides_are_declared_and_given() {
-    for (wgsl, kernel) in shaders() {
+    for (wgsl, kernel) in kernels_by_text() {
         let (module, _) = parse(&kernel.id, &wgsl);
         let named = |(_, o): (_, &naga::Override)| (o.name.clone().unwrap_or_default(), o.init.is_some());
         let declared: BTreeMap<String, bool> = module.overrides.iter().map(named).collect();
@@ -272,33 +279,48 @@ fn a_key_names_one_pipeline() {
     }
 }
 
-/// `shaders/{name}.wgsl` as it stands on disk.
-fn shader_file(name: &str) -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders").join(name).with_extension("wgsl");
-    std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
-}
+/// Every shader as it stands on disk, by name: `name` of a kernel's, `shared/name` of a file to import.
+static SHADERS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let stem = path.file_stem().unwrap().to_str().unwrap();
+            let name = match folder.strip_prefix(&root).unwrap().to_str().unwrap() {
+                "model" | "tensor" => stem.to_owned(),
+                "compute" => format!("compute/{stem}"),
+                _ => format!("shared/{stem}"),
+            };
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(found.insert(name, text), None, "{} is a name twice", path.display());
+        }
+    }
+    found
+});
 
-fn kernel_names(folder: &str) -> BTreeSet<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let wgsl = files.filter(|path| path.extension().is_some_and(|e| e == "wgsl"));
-    wgsl.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect()
+fn shader_file(name: &str) -> &'static str {
+    SHADERS.get(name).unwrap_or_else(|| panic!("no shader {name}"))
 }
 
 #[test]
 fn files_catalogue_and_cases_agree() {
-    let catalogue: BTreeSet<String> = CATALOGUE.iter().map(|spec| spec.kernel_name.to_owned()).collect();
-    assert_eq!(catalogue.len(), CATALOGUE.len(), "a kernel_name stands in the catalogue twice");
-    let compute = kernel_names("shaders/compute").into_iter().map(|name| format!("compute/{name}"));
-    assert_eq!(catalogue, kernel_names("shaders").into_iter().chain(compute).collect());
+    let specs: Vec<&KernelSpec> = catalogue().collect();
+    let catalogue: BTreeSet<String> = specs.iter().map(|spec| spec.kernel_name.to_owned()).collect();
+    assert_eq!(catalogue.len(), specs.len(), "a kernel_name stands in the catalogue twice");
+    let kernels = SHADERS.keys().filter(|name| !name.starts_with("shared/"));
+    assert_eq!(catalogue, kernels.cloned().collect());
     let tried: BTreeSet<String> = pipelines().into_values().map(|kernel| kernel.spec.kernel_name.to_owned()).collect();
     assert_eq!(catalogue, tried, "kernel_names with and without harness cases");
-    let shared: BTreeSet<String> = files().map(|(kernel_name, _)| kernel_name.to_owned()).collect();
-    assert_eq!(shared, kernel_names("shaders/shared"));
-    for spec in CATALOGUE {
-        let code = shader_file(spec.kernel_name);
+    assert!(shaders::files().map(|(name, _)| name).eq(SHADERS.keys().map(String::as_str)));
+    for (name, text) in shaders::files() {
+        let code = shader_file(name);
         let lines = code.lines().map(|line| line.split("//").next().unwrap().trim()).filter(|line| !line.is_empty());
-        assert!(lines.eq(spec.source.lines()), "{} has another source", spec.kernel_name);
+        assert!(lines.eq(text.lines()), "{name} has another text");
     }
 }
 
@@ -332,8 +354,8 @@ fn kernels_in_the_wasm_import_files_in_the_wasm() {
 
 #[test]
 fn every_shared_file_is_used() {
-    let all: String = shaders().into_keys().collect();
-    for (kernel_name, text) in files() {
+    let all: String = kernels_by_text().into_keys().collect();
+    for (kernel_name, text) in shaders::files() {
         let body = text.lines().rfind(|line| line.len() > 12 && !line.starts_with("#import")).unwrap_or_default();
         assert!(all.contains(body), "no variant imports {kernel_name}");
     }
@@ -361,7 +383,7 @@ fn mutants(file: &str, shared: bool) -> Vec<String> {
         open.push(from.trim());
         let named: Vec<&str> = named.trim().trim_matches(['(', ')']).split(", ").filter(|s| !s.is_empty()).collect();
         assert_eq!(shared, !named.is_empty(), "only shared files name kernels, and they do: {file}: {line}");
-        let unknown = named.iter().find(|name| CATALOGUE.iter().all(|spec| spec.kernel_name != **name));
+        let unknown = named.iter().find(|name| catalogue().all(|spec| spec.kernel_name != **name));
         assert_eq!(unknown, None, "{file} names a kernel that does not exist");
         kernels.extend(if shared { named } else { vec![file] }.into_iter().map(str::to_owned));
     }
@@ -371,10 +393,11 @@ fn mutants(file: &str, shared: bool) -> Vec<String> {
 /// tests/page/mutants.test.mjs sees that a case kills each.
 #[test]
 fn every_shader_has_a_mutant() {
-    let kernels = CATALOGUE.iter().map(|spec| (spec.kernel_name.to_owned(), false));
+    let kernels = catalogue().map(|spec| (spec.kernel_name.to_owned(), false));
     // Files without a function declare what others use; an empty one has nothing to get wrong.
     let computes = |text: &str| text.lines().any(|line| line.starts_with("fn ") && !line.ends_with("{}"));
-    let shared = files().map(|(name, text)| (format!("shared/{name}"), computes(text)));
+    let shared = shaders::files().filter(|(name, _)| name.starts_with("shared/"));
+    let shared = shared.map(|(name, text)| (name.to_owned(), computes(text)));
     let needed = kernels.map(|(file, shared)| (file, shared, true)).chain(shared.map(|(file, fun)| (file, true, fun)));
     let without: Vec<String> = needed
         .filter(|(file, shared, needed)| mutants(file, *shared).is_empty() && *needed)

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use webgguf::forward::{Buffers, Forward, Plan, Room, place};
 use webgguf::gguf::{GgmlType, Value};
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
-use webgguf::kernels::fetched::FETCHED;
+use webgguf::kernels::shaders::FETCHED;
 use webgguf::kernels::spec::{BufferId, Dispatch, Extent, MAX_WORKGROUPS};
 use webgguf::kernels::tuned::Tuned;
 use webgguf::model::ModelConfig;

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::gpu::Device;
+use webgguf::kernels::reference::softmax;
 use webgguf::model::match_tensors;
-use webgguf::reference::softmax;
 use webgguf::runtime::{GpuEmbedder, GpuModelBuilder, GpuRun};
 
 wasm_bindgen_test_configure!(run_in_browser);

@@ -9,7 +9,7 @@ mod cpu;
 mod yielding;
 
 use serde_json::Value;
-use webgguf::reference::{CacheFormat, CpuModel};
+use webgguf::cpu::{CacheFormat, CpuModel};
 
 /// ‖a − b‖ / ‖b‖.
 fn relative(found: &[f32], expected: &[f32]) -> f32 {
@@ -33,7 +33,7 @@ fn check(name: &str) {
     for (ids, expected) in inputs.iter().zip(&pooled) {
         let mut found = embed(&mut model, ids);
         if name.contains("qwen3-rerank") {
-            webgguf::reference::softmax(&mut found);
+            webgguf::kernels::reference::softmax(&mut found);
         }
         let error = relative(&found, expected);
         println!("{name}: {} ids, {error:.1e}", ids.len());

@@ -18,7 +18,7 @@ fn no_two_rows_share_a_name() {
         assert_eq!(ty.name().to_lowercase(), ty.key());
         // TQ1_0 is packed as TQ2_0.
         let packed = if ty == GgmlType::TQ1_0 { GgmlType::TQ2_0 } else { ty };
-        assert_eq!(ty.format().weights.0, format!("weights_{}", packed.key()));
+        assert_eq!(ty.format().weights, format!("weights_{}", packed.key()));
         // Mixtures such as IQ3_M are named after their number of bits.
         let stem = ty.name().split('_').next().expect("a name");
         assert!(ty.format().file_types.iter().all(|(_, label)| label.starts_with(stem)), "{ty:?}");

@@ -9,14 +9,15 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+use webgguf::cpu::{CacheFormat, CpuModel, Logits};
 use webgguf::forward::{CHUNK, EVALUATE_CHUNK, Room};
 use webgguf::gguf::{Array, Gguf, HeaderReader, Value};
 use webgguf::gpu::{Device, TensorGpu};
 use webgguf::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use webgguf::kernels::kv_type::KvType;
 use webgguf::kernels::pass::Row;
+use webgguf::kernels::reference::{argmax, log_sum_exp};
 use webgguf::model::match_tensors;
-use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
 use webgguf::runtime::{
     AnySession, CpuSession, Engine, FinishReason, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH, Outcome,
     RowSource, RunIds, START, Session,

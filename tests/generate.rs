@@ -10,11 +10,11 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use common::yielding::count_yields;
+use webgguf::cpu::{CacheFormat, CpuModel};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::kernels::kv_type::KvType;
 use webgguf::model::ModelConfig;
 use webgguf::model::{Role, WeightSpec, match_tensors};
-use webgguf::reference::{CacheFormat, CpuModel};
 use webgguf::runtime::{
     AnySession, Constraint, CpuSession, Engine, GenerateOptions, NO_TOKEN, Piece, RunIds, Session, Token,
 };

@@ -9,8 +9,9 @@
 mod cpu;
 
 use serde_json::Value;
+use webgguf::cpu::{CacheFormat, CpuModel, Logits};
 use webgguf::kernels::kv_type::KvType;
-use webgguf::reference::{CacheFormat, CpuModel, Logits, argmax, log_sum_exp};
+use webgguf::kernels::reference::{argmax, log_sum_exp};
 
 /// Ids, and what was said of the next at each of them.
 struct Forced {

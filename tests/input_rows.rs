@@ -11,9 +11,10 @@ use common::embeddings::embeddings;
 use common::yielding::count_yields;
 use serde_json::Value;
 use webgguf::ErrorCode;
+use webgguf::cpu::{CacheFormat, CpuModel};
 use webgguf::gguf::{Gguf, HeaderReader};
+use webgguf::kernels::reference::{argmax, log_sum_exp};
 use webgguf::model::{InputSource, match_tensors};
-use webgguf::reference::{CacheFormat, CpuModel, argmax, log_sum_exp};
 use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions, Session};
 use webgguf::tokenizer::Tokenizer;
 

@@ -2,13 +2,13 @@
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::gpu::{CaseRun, Device};
 use webgguf::harness::{Case, Draws, cases, chi_square};
-use webgguf::kernels::caps::Caps;
+use webgguf::kernels;
 use webgguf::sampler::SamplingOptions;
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -69,59 +69,37 @@ async fn run(kernel_names: &[&str]) {
     assert!(failures.is_empty(), "{} cases failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// A test for each group of the kernels that cases are about, and the list of all groups. Some kernels run in the cases
-/// of others, such as `mat_vec_split` in those of `mat_vec`; the contract test sees that every kernel runs.
-macro_rules! groups {
-    ($($name:ident: $kernel_names:expr,)*) => {
-        const GROUPS: &[&[&str]] = &[$(&$kernel_names),*];
+/// A test for each kernel that cases are about. Some run in the cases of others, such as `mat_vec_split` in those of
+/// `mat_vec`; the contract test sees that every kernel runs.
+macro_rules! kernels {
+    ($($name:ident [$($spec:ident),*] $(($($part:ident),*))*;)*) => {
         $(
             #[wasm_bindgen_test]
             async fn $name() {
-                run(&$kernel_names).await;
+                run(&[$(kernels::$name::$spec.kernel_name),*]).await;
             }
         )*
     };
 }
 
-groups! {
-    repack_and_gather: ["repack", "gather", "find_rows", "unpack_f16"],
-    mat_vec: ["mat_vec"],
-    mat_mul: ["mat_mul", "mat_mul_int8", "mat_mul_subgroup_matrix", "quantise", "round_f16"],
-    norms_rope_and_activation: ["norm", "swiglu", "rope", "rope_batch", "rope_kv", "rope_table"],
-    batches: ["attention_batch", "pool"],
-    experts: ["mat_mul_experts", "mat_vec_experts", "route"],
-    attention: ["attention", "attention_decode", "attention_merge", "attention_strided", "kv_write"],
-    sampling: ["argmax", "argmax_merge", "logit_bias", "penalties", "sample"],
-    elementwise: ["elementwise", "elementwise_in_place"],
-    movement: [
-        "concat", "expand", "gather_axis", "narrow", "scatter_add", "scatter_links", "transpose", "transpose_tiled",
-    ],
-    products_of_tensors: ["expert_rows", "expert_sum", "fill", "mat_mul_dense", "mat_mul_grouped"],
-    softmax_and_norms_of_tensors: ["softmax", "layer_norm", "rms_norm_residual"],
-    reductions_of_tensors: ["reduce", "argmax_axis", "top_k", "cumsum"],
-    gated_delta_rule: ["delta_net", "output_gate"],
-    recurrent_layers: ["conv_causal", "ssm_chunk_products", "ssm_chunk_scan", "ssm_scan"],
-    convolutions: ["compute/conv", "compute/conv_direct"],
-    fourier_transforms: ["compute/fft"],
-    power_spectra: ["compute/peaks", "compute/welch_power", "compute/welch_segments"],
-    neighbours: ["compute/knn_distances"],
-    gradients: [
-        "compute/attention_forward",
-        "compute/attention_grad",
-        "compute/attention_weights",
-        "compute/pool_grad",
-    ],
-    pooling_and_images: ["compute/group_norm", "compute/pad", "compute/pool", "compute/upsample"],
-    scans_and_projections_of_tensors: ["selective_scan", "sinkhorn", "sinkhorn_rows"],
-}
+webgguf::for_each_kernel!(kernels);
 
-#[wasm_bindgen_test]
-fn every_stem_is_in_one_group() {
-    let mut listed: Vec<&str> = GROUPS.concat();
-    listed.sort_unstable();
-    let subgroups = Caps { subgroups: true, subgroup_size: (4, 4), ..Caps::baseline() };
-    let kernel_names: BTreeSet<&str> = cases(&subgroups).iter().map(|case| case.kernel_name).collect();
-    assert_eq!(listed, Vec::from_iter(kernel_names));
+/// The kernels of `webgguf/compute`.
+mod of_compute {
+    use wasm_bindgen_test::wasm_bindgen_test;
+
+    macro_rules! kernels {
+        ($($name:ident [$($spec:ident),*];)*) => {
+            $(
+                #[wasm_bindgen_test]
+                async fn $name() {
+                    super::run(&[$(webgguf::compute::$name::$spec.kernel_name),*]).await;
+                }
+            )*
+        };
+    }
+
+    webgguf::for_each_compute_kernel!(kernels);
 }
 
 /// Ids drawn on the GPU have the probabilities of the softmax, and are those that the CPU sampler draws.

@@ -5,8 +5,8 @@
 
 use webgguf::gguf::{GgmlType, dequantize};
 use webgguf::kernels::layout::{PackedLayout, max_rows};
-use webgguf::reference::packed::Packed;
-use webgguf::reference::repack::{packed, repack};
+use webgguf::kernels::repack::packed::Packed;
+use webgguf::kernels::repack::reference::{packed, repack};
 
 /// Splitmix64 (Steele, Lea and Flood 2014).
 struct Random(u64);

@@ -9,14 +9,15 @@ mod yielding;
 use proptest::prelude::*;
 use tiny::{VOCAB, config, f32_bytes, model, random};
 use webgguf::ErrorCode;
+use webgguf::cpu::{CacheFormat, CpuModel, Logits};
 use webgguf::gguf::{GgmlType, dequantize, f16_from_f32, f16_to_f32};
+use webgguf::kernels::reference::{
+    AttentionShape, CacheElement, Matrix, NormShape, ScanInputs, ScoreShape, argmax, argmax_axis, attention, cumsum,
+    frequencies, gather, layer_norm, log_sum_exp, mat_mul, mat_vec, reduce, rms_norm, rope, selective_scan, silu,
+    sinkhorn, softmax, softmax_rows, swiglu, top_k,
+};
 use webgguf::model::program::Output;
 use webgguf::model::{PerLayer, RopeStyle, architectures, weight_specs};
-use webgguf::reference::{
-    AttentionShape, CacheElement, CacheFormat, CpuModel, Logits, Matrix, NormShape, ScanInputs, ScoreShape, argmax,
-    argmax_axis, attention, cumsum, frequencies, gather, layer_norm, log_sum_exp, mat_mul, mat_vec, reduce, rms_norm,
-    rope, selective_scan, silu, sinkhorn, softmax, softmax_rows, swiglu, top_k,
-};
 use yielding::{count_yields, yield_now};
 
 #[track_caller]

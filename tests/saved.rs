@@ -8,9 +8,9 @@ mod common {
 
 use common::yielding::count_yields;
 use proptest::prelude::*;
+use webgguf::cpu::{CacheFormat, CpuModel};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::model::{InputSource, Item, match_tensors};
-use webgguf::reference::{CacheFormat, CpuModel};
 use webgguf::runtime::{AnySession, CpuSession, Engine, Fits, GenerateOptions, Head, START};
 use webgguf::sampler::SamplingOptions;
 use webgguf::tokenizer::Tokenizer;

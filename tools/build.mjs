@@ -101,6 +101,7 @@ export async function build({ quiet = false } = {}) {
       filesUnder(
         'src',
         'shaders',
+        'build.rs',
         'Cargo.toml',
         'Cargo.lock',
         'tools/build.mjs',
@@ -132,7 +133,7 @@ export async function buildHarness({ quiet = false } = {}) {
     const toolchain = await findToolchain();
     if (!toolchain) throw new Stop(`no Rust toolchain builds for ${TARGET}`, 'run `npm run setup`');
     const inputs = hashOf(
-      filesUnder('src', 'shaders', 'Cargo.toml', 'Cargo.lock', 'tools/build.mjs'),
+      filesUnder('src', 'shaders', 'build.rs', 'Cargo.toml', 'Cargo.lock', 'tools/build.mjs'),
       toolchain.version,
     );
     const stamps = readJson(STAMPS, {});

@@ -55,7 +55,7 @@ export async function runCases({ only, text, timed, module, wasm }) {
 
 /** Prints how the cases came out; a failed one makes the exit status 1. */
 export function report(results, start) {
-  if (results.length === 0) throw new Stop('no case fits', 'see src/harness/ for the stems');
+  if (results.length === 0) throw new Stop('no case fits', 'see src/kernels/ for the names');
   const variants = Map.groupBy ? Map.groupBy(results, (r) => r.variant) : groupBy(results);
   for (const [variant, cases] of variants) {
     const worst = Math.max(...cases.map((r) => r.ofLimit ?? 0));

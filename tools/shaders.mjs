@@ -5,18 +5,35 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import zlib from 'node:zlib';
-import { isMain, ROOT, runMain, Stop } from './common.mjs';
+import { filesUnder, isMain, ROOT, runMain, Stop } from './common.mjs';
 
 const FOLDER = path.join(ROOT, 'shaders');
 /** Where the modules are. */
 export const SHADERS = path.join(ROOT, 'dist', 'compute', 'shaders.js');
 const TENSOR_SHADERS = path.join(ROOT, 'dist', 'tensor', 'shaders.js');
-/** Has the list of the second module's files. */
-const FETCHED = path.join(ROOT, 'src', 'kernels', 'fetched.rs');
 
-/** The lines of a file without comments, indentation and empty lines: src/kernels/wgsl.rs cuts the same. */
+/** Folders of shaders that are kernels, with what stands before their names. */
+const KERNELS = { model: '', tensor: '', compute: 'compute/' };
+
+/** A shader's name, as build.rs makes it: a kernel's is that of its file, what kernels import is `shared/name`. */
+function nameOf(file) {
+  const before = KERNELS[path.relative('shaders', path.dirname(file))] ?? 'shared/';
+  return before + path.basename(file, '.wgsl');
+}
+
+/** Where each shader is, by name. */
+export const shaderFiles = new Map(filesUnder('shaders').map((file) => [nameOf(file), file]));
+
+/** A shader's text, by its name. */
+export function shaderText(name) {
+  const file = shaderFiles.get(name);
+  if (!file) throw new Stop(`shaders/ has no ${name}`);
+  return fs.readFileSync(path.join(ROOT, file), 'utf8');
+}
+
+/** The lines of a file without comments, indentation and empty lines: build.rs cuts the same. */
 function stripped(name) {
-  const text = fs.readFileSync(path.join(FOLDER, `${name}.wgsl`), 'utf8');
+  const text = shaderText(name);
   const lines = text.split('\n').map((line) => line.replace(/\/\/.*$/, '').trim());
   return lines.filter(Boolean);
 }
@@ -48,11 +65,11 @@ export function computeShaders() {
   });
 }
 
-/** The files that the WebAssembly of pages asks for by name, one after the other: see src/kernels/fetched.rs. */
+/** The files that the WebAssembly of pages asks for by name, one after the other: see src/kernels/shaders.rs. */
 export function tensorShaders() {
-  const list = /FETCHED: &\[&str\] = &\[([^\]]*)\]/.exec(fs.readFileSync(FETCHED, 'utf8'))?.[1];
-  const names = [...(list ?? '').matchAll(/"([^"]+)"/g)].map(([, name]) => name);
-  if (names.length === 0) throw new Stop('src/kernels/fetched.rs has no list of files');
+  const names = [...shaderFiles]
+    .filter(([, file]) => file.startsWith(path.join('shaders', 'tensor')))
+    .map(([name]) => name);
   return names.map((name) => [`#file ${name}`, ...stripped(name), ''].join('\n')).join('');
 }
 

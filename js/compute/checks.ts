@@ -5,7 +5,7 @@ import { invalidArgument } from '../errors.js';
 import { objectOf, show } from '../options.js';
 import { Tensor } from '../tensor/tensor.js';
 
-/** How floats are stored, by the numbers of `shaders/shared/stored.wgsl`. */
+/** How floats are stored, by the numbers of `shaders/tensor/shared/stored.wgsl`. */
 const KINDS = ['f32', 'f16', 'bf16'];
 
 /** Refuses what is no tensor of floats. */

@@ -50,7 +50,7 @@ const truth = (sign: string) => (a: string, b: string) => `select(vec4<f32>(), v
 const infix = (sign: string) => (a: string, b: string) => `${a} ${sign} ${b}`;
 const call = (name: string) => (a: string, b?: string) => `${name}(${b === undefined ? a : `${a}, ${b}`})`;
 
-/** The operations of `Expression`, as shaders/shared/elementwise_steps.wgsl has them. */
+/** The operations of `Expression`, as shaders/shared/numbers/elementwise_steps.wgsl has them. */
 const OPERATIONS: Record<string, (a: string, b: string, c: string) => string> = {
   neg: (a) => `-${a}`,
   abs: (a) => `abs(${a})`,

@@ -28,5 +28,5 @@ export const upsample: Shader;
 export const welchPower: Shader;
 export const welchSegments: Shader;
 
-/** shaders/shared/math.wgsl. */
+/** shaders/shared/numbers/math.wgsl. */
 export const math: string;

@@ -2,10 +2,9 @@
 //! `attention_strided`.
 
 use super::Run;
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance, folded};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance, folded};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Kernel, KernelSpec, PARAMS, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 use crate::tensor::{DType, Tensor};
 use std::ops::Range;
 
@@ -60,7 +59,6 @@ params! {
 /// The contract with `shaders/compute/attention_forward.wgsl`.
 pub static FORWARD: KernelSpec = KernelSpec {
     kernel_name: "compute/attention_forward",
-    source: wgsl!("compute/attention_forward"),
     bindings: &[PARAMS, read("q"), read("k"), read("v"), read("mask"), write("y"), write("lse")],
     params: Params::LAYOUT,
     overrides: &["HEAD_DIM"],
@@ -69,7 +67,6 @@ pub static FORWARD: KernelSpec = KernelSpec {
 /// The contract with `shaders/compute/attention_weights.wgsl`.
 pub static WEIGHTS: KernelSpec = KernelSpec {
     kernel_name: "compute/attention_weights",
-    source: wgsl!("compute/attention_weights"),
     bindings: &[
         PARAMS,
         read("q"),
@@ -88,7 +85,6 @@ pub static WEIGHTS: KernelSpec = KernelSpec {
 /// The contract with `shaders/compute/attention_grad.wgsl`.
 pub static GRAD: KernelSpec = KernelSpec {
     kernel_name: "compute/attention_grad",
-    source: wgsl!("compute/attention_grad"),
     bindings: &[PARAMS, read("weights"), read("q"), read("k"), read("dy"), read("before"), write("dq"), write("d")],
     params: Params::LAYOUT,
     overrides: &["HEAD_DIM"],
@@ -170,7 +166,8 @@ const SHAPES: &[Shape] = &[
     Shape { heads: 4, queries: 20, keys: 70, causal: true, window: 37, soft_cap: 2.0, ..ONE },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/attention"));
     let mut cases: Vec<Case> = SHAPES.iter().flat_map(|shape| cases_of(caps, random, shape)).collect();
     // The last workgroups compute dv: one left out shows there, but not in dq.
     let is_last = |case: &&Case| case.name.starts_with("dk and dv");

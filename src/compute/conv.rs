@@ -1,11 +1,10 @@
 //! Convolutions of up to three spatial axes and their transposes: `conv1d` to `convTranspose3d`.
 
 use super::{Numbers, Run, WG_SIZE};
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::{Activation, Stored};
 use crate::kernels::spec::{Binding, KernelSpec, PARAMS, bool_override, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers: lengths of up to three spatial axes.
@@ -63,18 +62,12 @@ const BINDINGS: &[Binding] = &[PARAMS, read("x"), read("w"), read("bias"), write
 const OVERRIDES: &[&str] = &["X_KIND", "TRANSPOSED", "BIAS", "ACTIVATION"];
 
 /// The contract with `shaders/compute/conv.wgsl`.
-pub static SPEC: KernelSpec = KernelSpec {
-    kernel_name: "compute/conv",
-    source: wgsl!("compute/conv"),
-    bindings: BINDINGS,
-    params: Params::LAYOUT,
-    overrides: OVERRIDES,
-};
+pub static SPEC: KernelSpec =
+    KernelSpec { kernel_name: "compute/conv", bindings: BINDINGS, params: Params::LAYOUT, overrides: OVERRIDES };
 
 /// The contract with `shaders/compute/conv_direct.wgsl`.
 pub static DIRECT: KernelSpec = KernelSpec {
     kernel_name: "compute/conv_direct",
-    source: wgsl!("compute/conv_direct"),
     bindings: BINDINGS,
     params: Params::LAYOUT,
     overrides: &["X_KIND", "W_KIND", "TRANSPOSED", "BIAS", "ACTIVATION"],
@@ -167,7 +160,8 @@ const SHAPES: &[Shape] = &[
     Shape { samples: 2, groups: 31, size: [1, 8, 9], kernel: [1, 3, 3], pad: [0, 1, 1], ..ONE },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/conv"));
     use Activation::{Gelu, None, Relu, Silu};
     let kinds = [Stored::F32, Stored::F16, Stored::BF16, Stored::F32].into_iter().cycle();
     let weights = [Stored::F32, Stored::F32, Stored::F16].into_iter().cycle();

@@ -3,11 +3,10 @@
 use std::f64::consts::PI;
 
 use super::{Numbers, Run};
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 use crate::tensor::Tensor;
 
 params! {
@@ -49,7 +48,6 @@ params! {
 /// The contract with `shaders/compute/fft.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/fft",
-    source: wgsl!("compute/fft"),
     bindings: &[PARAMS, read("x"), read("table"), read("far"), read("before"), read("after"), write("y")],
     params: Params::LAYOUT,
     overrides: &["N", "INVERSE", "LOAD", "STORE", "BEFORE", "AFTER", "BETWEEN", "LOAD_ACROSS", "STORE_ACROSS"],
@@ -95,7 +93,8 @@ const FORWARD: Shape = Shape {
     parts: &[],
 };
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/fft"));
     let whole = |rows, length| Shape { rows, length, given: length, ..FORWARD };
     let shapes = [
         whole(3, 1),

@@ -1,11 +1,10 @@
 //! Norms over the channels of a group: `groupNorm`.
 
 use super::{Numbers, Run};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers.
@@ -26,13 +25,13 @@ params! {
 /// The contract with `shaders/compute/group_norm.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/group_norm",
-    source: wgsl!("compute/group_norm"),
     bindings: &[PARAMS, read("x"), read("weight"), read("bias"), write("y")],
     params: Params::LAYOUT,
     overrides: &["KIND", "WEIGHT", "BIAS"],
 };
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/group_norm"));
     let params = |[samples, groups, channels, length]: [u32; 4]| Params {
         rows: samples * groups,
         groups,

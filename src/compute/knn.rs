@@ -1,11 +1,10 @@
 //! Squared distances of points: `knn`.
 
 use super::{Numbers, Run};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers.
@@ -24,7 +23,6 @@ params! {
 /// The contract with `shaders/compute/knn_distances.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/knn_distances",
-    source: wgsl!("compute/knn_distances"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &[],
@@ -33,7 +31,8 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// Rows and columns of a tile.
 const TILE: u32 = 64;
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/knn"));
     let params = |first, rows, points, width| Params { first, rows, points, width };
     vec![
         case(caps, random, &params(0, 2, 2, 1), 0.0),

@@ -5,41 +5,49 @@
 //! runs them through [`shader`](crate::tensor::shader). What is here exists in tests alone: one file per kernel with
 //! its contract, its reference in plain Rust and its cases, by which it is tested as every other kernel is.
 
-pub mod attention;
-pub mod conv;
-pub mod fft;
-pub mod group_norm;
-pub mod knn;
-pub mod pad;
-pub mod peaks;
-pub mod pool;
-pub mod pool_grad;
-pub mod upsample;
-pub mod welch;
-
 use crate::gguf::{f16_from_f32, f16_to_f32};
-use crate::harness::{Case, Expected, OpBench, Random, Tolerance};
-use crate::kernels::caps::Caps;
+use crate::harness::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{Dispatch, Grid, Kernel, KernelSpec, grid_1d};
 use crate::tensor::{DType, Tensor};
 
-/// Cases of all kernels, in one order; each family has random numbers of its own from this seed.
-pub fn cases(caps: &Caps, seed: u64) -> Vec<Case> {
-    let of = |family: &str| Random::of(seed, family);
-    let mut cases = pool::cases(caps, &mut of("compute/pool"));
-    cases.extend(pad::cases(caps, &mut of("compute/pad")));
-    cases.extend(upsample::cases(caps, &mut of("compute/upsample")));
-    cases.extend(group_norm::cases(caps, &mut of("compute/group_norm")));
-    cases.extend(conv::cases(caps, &mut of("compute/conv")));
-    cases.extend(fft::cases(caps, &mut of("compute/fft")));
-    cases.extend(welch::cases(caps, &mut of("compute/welch")));
-    cases.extend(peaks::cases(caps, &mut of("compute/peaks")));
-    cases.extend(knn::cases(caps, &mut of("compute/knn")));
-    cases.extend(pool_grad::cases(caps, &mut of("compute/pool_grad")));
-    cases.extend(attention::cases(caps, &mut of("compute/attention")));
-    cases
+/// The one list of these kernels, as [`for_each_kernel`](crate::for_each_kernel): rows `file [specifications];`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! for_each_compute_kernel {
+    ($then:ident) => {
+        $then! {
+            attention [FORWARD, GRAD, WEIGHTS];
+            conv [DIRECT, SPEC];
+            fft [SPEC];
+            group_norm [SPEC];
+            knn [SPEC];
+            pad [SPEC];
+            peaks [SPEC];
+            pool [SPEC];
+            pool_grad [SPEC];
+            upsample [SPEC];
+            welch [POWER, SEGMENTS];
+        }
+    };
 }
+
+macro_rules! modules {
+    ($($name:ident [$($spec:ident),*];)*) => {
+        $(pub mod $name;)*
+
+        /// Every kernel of `webgguf/compute`.
+        pub static CATALOGUE: &[&KernelSpec] = &[$($(&$name::$spec,)*)*];
+
+        /// The cases of all of them.
+        pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+            let cases: &[fn(&Suite) -> Vec<Case>] = &[$($name::cases,)*];
+            cases.iter().flat_map(|cases| cases(suite)).collect()
+        }
+    };
+}
+
+for_each_compute_kernel!(modules);
 
 /// Threads of a workgroup of the kernels in which each computes one element.
 pub const WG_SIZE: u32 = 256;

@@ -1,11 +1,10 @@
 //! A tensor with more elements around it: `pad`.
 
 use super::{Numbers, Run, grid_of};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, params, read, write};
-use crate::kernels::wgsl::wgsl;
 use crate::tensor::MAX_RANK;
 
 params! {
@@ -27,7 +26,6 @@ params! {
 /// The contract with `shaders/compute/pad.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/pad",
-    source: wgsl!("compute/pad"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["KIND", "MODE"],
@@ -40,7 +38,8 @@ enum Mode {
     Edge,
 }
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/pad"));
     let all = [Mode::Constant, Mode::Reflect, Mode::Edge];
     let mut cases = Vec::new();
     for (mode, stored) in all.into_iter().zip([Stored::F32, Stored::F16, Stored::BF16]) {

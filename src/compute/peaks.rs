@@ -1,11 +1,10 @@
 //! Local maxima of signals and their prominences: `findPeaks`.
 
 use super::{Numbers, Run, grid_of};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers.
@@ -22,7 +21,6 @@ params! {
 /// The contract with `shaders/compute/peaks.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/peaks",
-    source: wgsl!("compute/peaks"),
     bindings: &[PARAMS, read("x"), read("highest"), read("lowest"), write("y")],
     params: Params::LAYOUT,
     overrides: &[],
@@ -31,7 +29,8 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// Elements of a block of `peaks.wgsl`.
 const BLOCK: usize = 256;
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/peaks"));
     let mut noise =
         |length: usize, steps: f32| random.floats(length).iter().map(|x| (x * steps).round()).collect::<Vec<_>>();
     let [fine, coarse, long] = [noise(5 * 301, 1e6), noise(3 * 83, 2.0), noise(2 * 1500, 3.0)];

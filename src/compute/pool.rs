@@ -1,11 +1,10 @@
 //! Largest and mean of windows: `maxPool1d` to `avgPool3d`.
 
 use super::{Numbers, Run, grid_of};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers: lengths of up to three spatial axes.
@@ -48,7 +47,6 @@ params! {
 /// The contract with `shaders/compute/pool.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/pool",
-    source: wgsl!("compute/pool"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["KIND", "MEAN", "COUNT_PAD"],
@@ -79,7 +77,8 @@ pub const WINDOWS: &[Windows] = &[
     Windows { rows: 2, size: [5, 6, 7], kernel: [2, 3, 5], stride: [2, 1, 3], pad: [1, 0, 2] },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/pool"));
     let many = Windows { rows: 5, size: [1, 16, 16], kernel: [1, 1, 1], stride: [1, 1, 1], pad: [0, 0, 0] };
     let all = WINDOWS.iter().flat_map(|windows| [Of::Largest, Of::Mean, Of::MeanInside].map(|of| (windows, of)));
     let stored = [Stored::F32, Stored::F16, Stored::BF16].into_iter().cycle();

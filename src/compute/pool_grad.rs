@@ -2,22 +2,21 @@
 
 use super::pool::{Of, Params, WINDOWS, Windows};
 use super::{Numbers, Run, grid_of};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, read, write};
-use crate::kernels::wgsl::wgsl;
 
 /// The contract with `shaders/compute/pool_grad.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/pool_grad",
-    source: wgsl!("compute/pool_grad"),
     bindings: &[PARAMS, read("dy"), read("y"), read("x"), write("dx")],
     params: Params::LAYOUT,
     overrides: &["KIND", "MEAN", "COUNT_PAD"],
 };
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/pool_grad"));
     let all = WINDOWS.iter().flat_map(|windows| [Of::Largest, Of::Mean, Of::MeanInside].map(|of| (windows, of)));
     let stored = [Stored::F32, Stored::F16, Stored::BF16].into_iter().cycle();
     let mut cases: Vec<Case> =

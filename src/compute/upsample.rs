@@ -1,11 +1,10 @@
 //! Images of another size: `upsample`.
 
 use super::{Numbers, Run, grid_of};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, bool_override, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers.
@@ -34,7 +33,6 @@ params! {
 /// The contract with `shaders/compute/upsample.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "compute/upsample",
-    source: wgsl!("compute/upsample"),
     bindings: &[PARAMS, read("x"), write("y")],
     params: Params::LAYOUT,
     overrides: &["KIND", "LINEAR", "CORNERS"],
@@ -47,7 +45,8 @@ enum Mode {
     Corners,
 }
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/upsample"));
     let mut cases = Vec::new();
     for mode in [Mode::Nearest, Mode::Linear, Mode::Corners] {
         let sizes = [([1, 5], [1, 15]), ([3, 4], [7, 9]), ([9, 7], [4, 7]), ([2, 3], [1, 1])];

@@ -1,11 +1,10 @@
 //! Power spectra by Welch's method: what stands before and behind the transforms of `welch`.
 
 use super::{Numbers, Run};
-use crate::harness::{Case, OpBench, Random};
+use crate::harness::{Case, OpBench, Random, Suite};
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Stored;
 use crate::kernels::spec::{KernelSpec, PARAMS, grid_1d, params, read, write};
-use crate::kernels::wgsl::wgsl;
 
 params! {
     /// Per-dispatch numbers of `welch_segments`.
@@ -46,7 +45,6 @@ params! {
 /// The contract with `shaders/compute/welch_segments.wgsl`.
 pub static SEGMENTS: KernelSpec = KernelSpec {
     kernel_name: "compute/welch_segments",
-    source: wgsl!("compute/welch_segments"),
     bindings: &[PARAMS, read("x"), read("window"), write("y")],
     params: SegmentParams::LAYOUT,
     overrides: &["KIND", "DETREND"],
@@ -55,7 +53,6 @@ pub static SEGMENTS: KernelSpec = KernelSpec {
 /// The contract with `shaders/compute/welch_power.wgsl`.
 pub static POWER: KernelSpec = KernelSpec {
     kernel_name: "compute/welch_power",
-    source: wgsl!("compute/welch_power"),
     bindings: &[PARAMS, read("z"), write("y")],
     params: PowerParams::LAYOUT,
     overrides: &[],
@@ -75,7 +72,8 @@ enum Detrend {
     Line,
 }
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("compute/welch"));
     let mut cases = Vec::new();
     for (detrend, stored) in
         [(Detrend::Nothing, Stored::F16), (Detrend::Mean, Stored::F32), (Detrend::Line, Stored::BF16)]

@@ -5,7 +5,7 @@
 
 use super::blocks::blocks;
 use super::grids::IQ1;
-use super::{Format, Levels, NumberEncoding, NumberField, Twin, parts, scales, shared, table};
+use super::{Format, Levels, NumberEncoding, NumberField, Twin, parts, scales, table};
 use half::f16;
 
 pub(super) static FORMAT: Format = Format {
@@ -17,8 +17,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 56,
     numbers: &[NumberField { at: 48, encoding: NumberEncoding::F16InQuarters, times: 15.0 * 1.125 }],
     sections: &[parts("", 4, 0), parts("HIGH_AT", 2, 32), scales(256, 8, 48), table(&IQ1)],
-    weights: shared!("weights_iq1_m"),
-    repack: shared!("repack_iq1_m"),
+    weights: "weights_iq1_m",
+    repack: "repack_iq1_m",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

@@ -4,7 +4,7 @@
 
 use super::blocks::{blocks, half_at};
 use super::grids::IQ1;
-use super::{Format, Levels, Twin, f16_field, heads, parts, shared, table};
+use super::{Format, Levels, Twin, f16_field, heads, parts, table};
 
 pub(super) static FORMAT: Format = Format {
     id: 19,
@@ -15,8 +15,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 50,
     numbers: &[f16_field(0, 15.0 * 1.125)],
     sections: &[parts("", 4, 2), parts("HIGH_AT", 2, 34), heads(2, 0), table(&IQ1)],
-    weights: shared!("weights_iq1_s"),
-    repack: shared!("repack_iq1_s"),
+    weights: "weights_iq1_s",
+    repack: "repack_iq1_s",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

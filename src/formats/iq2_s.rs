@@ -3,7 +3,7 @@
 
 use super::blocks::{blocks, half_at, sign_at};
 use super::grids::{self, signed, two_scales};
-use super::{Format, Levels, Twin, f16_field, heads, parts, shared, signs, table};
+use super::{Format, Levels, Twin, f16_field, heads, parts, signs, table};
 
 pub(super) static FORMAT: Format = Format {
     id: 22,
@@ -21,8 +21,8 @@ pub(super) static FORMAT: Format = Format {
         heads(2, 0),
         table(&grids::IQ2_S),
     ],
-    weights: shared!("weights_iq2_s"),
-    repack: shared!("repack_iq2_s"),
+    weights: "weights_iq2_s",
+    repack: "repack_iq2_s",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 8e-6,
     twin: Some(Twin {

@@ -4,7 +4,7 @@
 
 use super::blocks::{blocks, half_at};
 use super::grids::{self, even_signs, packed_even_signs, signed, two_scales};
-use super::{BLOCK, Content, Format, Levels, Section, Twin, f16_field, heads, parts, shared, signs, table};
+use super::{BLOCK, Content, Format, Levels, Section, Twin, f16_field, heads, parts, signs, table};
 
 /// The low bytes of the words.
 const NUMBERS: Section =
@@ -20,8 +20,8 @@ pub(super) static FORMAT: Format = Format {
     numbers: &[f16_field(0, 3.875 * 43.0)],
     // The numbers' ninth bits stand where the signs that follow from others would.
     sections: &[NUMBERS, signs("SIGNS_AT"), parts("SCALES_AT", 1, 66), heads(2, 0), table(&grids::IQ2_XS)],
-    weights: shared!("weights_iq2_xs"),
-    repack: shared!("repack_iq2_xs"),
+    weights: "weights_iq2_xs",
+    repack: "repack_iq2_xs",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 8e-6,
     twin: Some(Twin {

@@ -3,7 +3,7 @@
 
 use super::blocks::{blocks, half_at, word_at};
 use super::grids::{self, even_signs, packed_even_signs, signed, spare_bits, stored_bit};
-use super::{BLOCK, Content, Format, Levels, Section, Twin, f16_field, heads, shared, signs, table};
+use super::{BLOCK, Content, Format, Levels, Section, Twin, f16_field, heads, signs, table};
 
 const NUMBERS: Section =
     Section { name: "", weights: BLOCK, bytes: 4, content: Content::Strided { at: 2, unit: 8, byte: 1 } };
@@ -18,8 +18,8 @@ pub(super) static FORMAT: Format = Format {
     numbers: &[f16_field(0, 3.875 * 43.0)],
     // The scales stand where the signs that follow from others would.
     sections: &[NUMBERS, signs("SCALES_AT"), heads(2, 0), table(&grids::IQ2_XXS)],
-    weights: shared!("weights_iq2_xxs"),
-    repack: shared!("repack_iq2_xxs"),
+    weights: "weights_iq2_xxs",
+    repack: "repack_iq2_xxs",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 8e-6,
     twin: Some(Twin {

@@ -6,7 +6,7 @@
 
 use super::blocks::{blocks, half_at, sign_at};
 use super::grids::{self, signed};
-use super::{Format, Levels, Twin, f16_field, heads, parts, scales, shared, signs, table};
+use super::{Format, Levels, Twin, f16_field, heads, parts, scales, signs, table};
 
 pub(super) static FORMAT: Format = Format {
     id: 21,
@@ -24,8 +24,8 @@ pub(super) static FORMAT: Format = Format {
         heads(2, 0),
         table(&grids::IQ3_S),
     ],
-    weights: shared!("weights_iq3_s"),
-    repack: shared!("repack_iq3_s"),
+    weights: "weights_iq3_s",
+    repack: "repack_iq3_s",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

@@ -4,7 +4,7 @@
 
 use super::blocks::{blocks, half_at, word_at};
 use super::grids::{self, even_signs, packed_even_signs, signed, spare_bits};
-use super::{Format, Levels, Twin, f16_field, heads, parts, shared, signs, table};
+use super::{Format, Levels, Twin, f16_field, heads, parts, signs, table};
 
 pub(super) static FORMAT: Format = Format {
     id: 18,
@@ -16,8 +16,8 @@ pub(super) static FORMAT: Format = Format {
     numbers: &[f16_field(0, 7.75 * 62.0)],
     // The scales stand where the signs that follow from others would.
     sections: &[parts("", 8, 2), signs("SCALES_AT"), heads(2, 0), table(&grids::IQ3_XXS)],
-    weights: shared!("weights_iq3_xxs"),
-    repack: shared!("repack_iq3_xxs"),
+    weights: "weights_iq3_xxs",
+    repack: "repack_iq3_xxs",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 8e-6,
     twin: Some(Twin {

@@ -2,7 +2,7 @@
 //! super-blocks in files of Q2_K and Q3_K, among others.
 
 use super::blocks::{blocks, half_at, nibble, nibbles};
-use super::{Format, Levels, Twin, f16_field, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, quants, scales};
 
 /// Denser around 0, where most weights are.
 pub(super) static CODEBOOK: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
@@ -16,8 +16,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 18,
     numbers: &[f16_field(0, 127.0)],
     sections: &[quants(16), scales(32, 2, 0)],
-    weights: shared!("weights_iq4_nl"),
-    repack: shared!("repack_q4_0"),
+    weights: "weights_iq4_nl",
+    repack: "repack_q4_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

@@ -6,7 +6,7 @@
 
 use super::blocks::{blocks, half_at, nibble, nibbles};
 use super::iq4_nl::CODEBOOK;
-use super::{Format, Levels, Twin, f16_field, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 23,
@@ -18,8 +18,8 @@ pub(super) static FORMAT: Format = Format {
     numbers: &[f16_field(0, 32.0 * 127.0)],
     // The file keeps scale and 6-bit scales together in 8 bytes, and so do we.
     sections: &[quants(16), scales(256, 8, 0)],
-    weights: shared!("weights_iq4_xs"),
-    repack: shared!("repack_iq4_xs"),
+    weights: "weights_iq4_xs",
+    repack: "repack_iq4_xs",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

@@ -145,10 +145,10 @@ pub struct Format {
     pub numbers: &'static [NumberField],
     /// What a packed matrix holds, in order: see `kernels/layout.rs`.
     pub sections: &'static [Section],
-    /// The shader file that reads packed weights.
-    pub weights: SharedFile,
-    /// The shader file that packs blocks.
-    pub repack: SharedFile,
+    /// The file of `shaders/weights/` that reads packed weights.
+    pub weights: &'static str,
+    /// The file of `shaders/repack/` that packs blocks.
+    pub repack: &'static str,
     /// Whole blocks → f32. Results are those of the `gguf` Python package to the last bit: each formula is evaluated
     /// in f32 in the order written.
     pub dequantize: fn(&[u8], &mut [f32]),
@@ -173,14 +173,6 @@ impl Format {
             _ => None,
         })
     }
-}
-
-/// A file of `shaders/shared/`: its name and its text without comments.
-pub type SharedFile = (&'static str, &'static str);
-
-/// Every file that a row names; one that two rows share comes twice.
-pub fn shared_files() -> impl Iterator<Item = SharedFile> {
-    GgmlType::ALL.into_iter().flat_map(|ty| [ty.format().weights, ty.format().repack])
 }
 
 /// The label of a value of `general.file_type`, for files of types that webgguf reads.
@@ -332,7 +324,7 @@ const fn heads(bytes: u32, at: usize) -> Section {
 /// Every name that [`Section::name`] can have.
 pub const SECTION_OVERRIDES: &[&str] = &["HIGH_AT", "SIGNS_AT", "SCALES_AT", "HEADS_AT", "TABLE_AT"];
 
-/// What the CPU twins of the shaders, `reference::repack` and `reference::packed`, know of a format. They take blocks
+/// What the CPU twins of the shaders, `repack::reference` and `repack::packed`, know of a format. They take blocks
 /// apart weight by weight where the shaders move and read whole words.
 #[derive(Debug)]
 pub struct Twin {
@@ -381,11 +373,3 @@ impl Levels {
         }
     }
 }
-
-/// A shared shader file with its text.
-macro_rules! shared {
-    ($name:literal) => {
-        ($name, $crate::kernels::wgsl::wgsl!("shared/", $name))
-    };
-}
-use shared;

@@ -2,7 +2,7 @@
 //! CODEBOOK\[q\].
 
 use super::blocks::{blocks, nibble, nibbles};
-use super::{Format, Levels, NumberEncoding, NumberField, Twin, quants, scales, shared};
+use super::{Format, Levels, NumberEncoding, NumberField, Twin, quants, scales};
 
 /// The numbers of FP4 (E2M1), doubled so that they are whole: a quant is a sign and a magnitude.
 pub(super) static CODEBOOK: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
@@ -25,8 +25,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 17,
     numbers: &[NumberField { at: 0, encoding: NumberEncoding::E8M0, times: 12.0 }],
     sections: &[quants(16), scales(32, 1, 0)],
-    weights: shared!("weights_mxfp4"),
-    repack: shared!("repack_mxfp4"),
+    weights: "weights_mxfp4",
+    repack: "repack_mxfp4",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

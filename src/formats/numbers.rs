@@ -3,7 +3,7 @@
 
 use half::{bf16, f16};
 
-use super::{Format, NumberEncoding, NumberField, quants, shared};
+use super::{Format, NumberEncoding, NumberField, quants};
 
 pub(super) static F32: Format = Format {
     id: 0,
@@ -14,8 +14,8 @@ pub(super) static F32: Format = Format {
     block_bytes: 4,
     numbers: &[NumberField { at: 0, encoding: NumberEncoding::F32, times: 1.0 }],
     sections: &[quants(128)],
-    weights: shared!("weights_f32"),
-    repack: shared!("repack_f32"),
+    weights: "weights_f32",
+    repack: "repack_f32",
     dequantize: |bytes, out| numbers(bytes, out, f32::from_le_bytes),
     dot_error: 4e-6,
     twin: None,
@@ -30,8 +30,8 @@ pub(super) static F16: Format = Format {
     block_bytes: 2,
     numbers: &[NumberField { at: 0, encoding: NumberEncoding::F16, times: 1.0 }],
     sections: &[quants(64)],
-    weights: shared!("weights_f16"),
-    repack: shared!("repack_half"),
+    weights: "weights_f16",
+    repack: "repack_half",
     dequantize: |bytes, out| numbers(bytes, out, |b| f16::from_le_bytes(b).to_f32()),
     dot_error: 4e-6,
     twin: None,
@@ -46,8 +46,8 @@ pub(super) static BF16: Format = Format {
     block_bytes: 2,
     numbers: &[NumberField { at: 0, encoding: NumberEncoding::BF16, times: 1.0 }],
     sections: &[quants(64)],
-    weights: shared!("weights_bf16"),
-    repack: shared!("repack_half"),
+    weights: "weights_bf16",
+    repack: "repack_half",
     dequantize: |bytes, out| numbers(bytes, out, |b| bf16::from_le_bytes(b).to_f32()),
     dot_error: 4e-6,
     twin: None,

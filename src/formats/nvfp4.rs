@@ -6,7 +6,7 @@
 
 use super::blocks::blocks;
 use super::mxfp4::{CODEBOOK, LEVELS, code};
-use super::{Format, NumberEncoding, NumberField, Twin, quants, scales, shared};
+use super::{Format, NumberEncoding, NumberField, Twin, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 40,
@@ -17,8 +17,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 36,
     numbers: &[scale(0), scale(1), scale(2), scale(3)],
     sections: &[quants(16), scales(64, 4, 0)],
-    weights: shared!("weights_nvfp4"),
-    repack: shared!("repack_nvfp4"),
+    weights: "weights_nvfp4",
+    repack: "repack_nvfp4",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

@@ -4,7 +4,7 @@
 //! Each 32 bytes of q serve 128 weights: bits 0–1 the first 32 of them, bits 2–3 the next, and so on.
 
 use super::blocks::{blocks, half_at, pairs_of_group, shared_pair};
-use super::{Format, Levels, Twin, f16_field, heads, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, heads, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 10,
@@ -15,8 +15,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 84,
     numbers: &[f16_field(80, 15.0 * 3.0), f16_field(82, 15.0)],
     sections: &[quants(8), scales(256, 16, 0), heads(4, 80)],
-    weights: shared!("weights_q2_k"),
-    repack: shared!("repack_q2_k"),
+    weights: "weights_q2_k",
+    repack: "repack_q2_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin { quant: |block, w| shared_pair(&block[16..], w), levels: Levels::Unsigned, scales: part_scales }),

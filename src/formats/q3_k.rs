@@ -4,7 +4,7 @@
 //! The third bit of weight i is bit i / 32 of byte i mod 32.
 
 use super::blocks::{blocks, half_at, pairs_of_group, shared_bit, shared_pair};
-use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 11,
@@ -15,8 +15,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 110,
     numbers: &[f16_field(108, 32.0 * 4.0)],
     sections: &[quants(8), high(4, 2), scales(256, 12, 96), heads(2, 108)],
-    weights: shared!("weights_q3_k"),
-    repack: shared!("repack_q3_k"),
+    weights: "weights_q3_k",
+    repack: "repack_q3_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

@@ -1,7 +1,7 @@
 //! Q4_0: f16 d, 16 bytes of nibbles; weight = d · (q − 8).
 
 use super::blocks::{blocks, centred, half_at, nibble, nibbles};
-use super::{Format, Levels, Twin, f16_field, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 2,
@@ -12,8 +12,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 18,
     numbers: &[f16_field(0, 8.0)],
     sections: &[quants(16), scales(32, 2, 0)],
-    weights: shared!("weights_q4_0"),
-    repack: shared!("repack_q4_0"),
+    weights: "weights_q4_0",
+    repack: "repack_q4_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

@@ -1,7 +1,7 @@
 //! Q4_1: f16 d, f16 m, 16 bytes of nibbles; weight = d · q + m.
 
 use super::blocks::{blocks, half_at, nibble, nibbles, scale_and_offset};
-use super::{Format, Levels, Twin, f16_field, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 3,
@@ -12,8 +12,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 20,
     numbers: &[f16_field(0, 15.0), f16_field(2, 1.0)],
     sections: &[quants(16), scales(32, 4, 0)],
-    weights: shared!("weights_q4_1"),
-    repack: shared!("repack_q4_1"),
+    weights: "weights_q4_1",
+    repack: "repack_q4_1",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

@@ -4,7 +4,7 @@
 //! Each 32 bytes of nibbles serve two groups: the low nibbles the first, the high ones the second.
 
 use super::blocks::{blocks, half_at, scale_and_min, shared_nibble, six_bit_scales};
-use super::{Format, Levels, Twin, f16_field, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 12,
@@ -16,8 +16,8 @@ pub(super) static FORMAT: Format = Format {
     numbers: &[f16_field(0, 63.0 * 15.0), f16_field(2, 63.0)],
     // The file keeps scale, minimum and the twelve bytes of 6-bit pairs together in 16 bytes, and so do we.
     sections: &[quants(16), scales(256, 16, 0)],
-    weights: shared!("weights_q4_k"),
-    repack: shared!("repack_q4_k"),
+    weights: "weights_q4_k",
+    repack: "repack_q4_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

@@ -1,7 +1,7 @@
 //! Q5_0: f16 d, u32 of fifth bits, 16 bytes of nibbles; weight = d · (q − 16).
 
 use super::blocks::{blocks, centred, fifth_bit, fifth_bits, half_at, nibble, nibbles};
-use super::{Format, Levels, Twin, f16_field, high, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, high, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 6,
@@ -12,8 +12,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 22,
     numbers: &[f16_field(0, 16.0)],
     sections: &[quants(16), high(4, 4), scales(32, 2, 0)],
-    weights: shared!("weights_q5_0"),
-    repack: shared!("repack_q5_0"),
+    weights: "weights_q5_0",
+    repack: "repack_q5_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 8e-6,
     twin: Some(Twin {

@@ -1,7 +1,7 @@
 //! Q5_1: f16 d, f16 m, u32 of fifth bits, 16 bytes of nibbles; weight = d · q + m.
 
 use super::blocks::{blocks, fifth_bit, fifth_bits, half_at, nibble, nibbles, scale_and_offset};
-use super::{Format, Levels, Twin, f16_field, high, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, high, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 7,
@@ -12,8 +12,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 24,
     numbers: &[f16_field(0, 31.0), f16_field(2, 1.0)],
     sections: &[quants(16), high(4, 4), scales(32, 4, 0)],
-    weights: shared!("weights_q5_1"),
-    repack: shared!("repack_q5_1"),
+    weights: "weights_q5_1",
+    repack: "repack_q5_1",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 8e-6,
     twin: Some(Twin {

@@ -4,7 +4,7 @@
 //! The fifth bit of weight i of group g is bit g of byte i.
 
 use super::blocks::{blocks, half_at, scale_and_min, shared_bit, shared_nibble, six_bit_scales};
-use super::{Format, Levels, Twin, f16_field, high, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, high, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 13,
@@ -15,8 +15,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 176,
     numbers: &[f16_field(0, 63.0 * 31.0), f16_field(2, 63.0)],
     sections: &[quants(16), high(4, 4), scales(256, 16, 0)],
-    weights: shared!("weights_q5_k"),
-    repack: shared!("repack_q5_k"),
+    weights: "weights_q5_k",
+    repack: "repack_q5_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 8e-6,
     twin: Some(Twin {

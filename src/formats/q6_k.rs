@@ -5,7 +5,7 @@
 //! second 32, then the high nibbles likewise; run r has its high bits at bit 2r.
 
 use super::blocks::{blocks, half_at, shared_pair};
-use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 14,
@@ -16,8 +16,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 210,
     numbers: &[f16_field(208, 128.0 * 32.0)],
     sections: &[quants(16), high(8, 4), scales(256, 16, 192), heads(2, 208)],
-    weights: shared!("weights_q6_k"),
-    repack: shared!("repack_q6_k"),
+    weights: "weights_q6_k",
+    repack: "repack_q6_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 8e-6,
     twin: Some(Twin { quant, levels: Levels::Unsigned, scales: part_scales }),

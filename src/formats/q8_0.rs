@@ -1,7 +1,7 @@
 //! Q8_0: f16 d, 32 signed bytes; weight = d · q.
 
 use super::blocks::{blocks, centred, half_at};
-use super::{Format, Levels, Twin, f16_field, quants, scales, shared};
+use super::{Format, Levels, Twin, f16_field, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
     id: 8,
@@ -12,8 +12,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 34,
     numbers: &[f16_field(0, 128.0)],
     sections: &[quants(32), scales(32, 2, 0)],
-    weights: shared!("weights_q8_0"),
-    repack: shared!("repack_q8_0"),
+    weights: "weights_q8_0",
+    repack: "repack_q8_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 4e-6,
     twin: Some(Twin {

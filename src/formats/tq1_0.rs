@@ -8,7 +8,7 @@
 //! every product would cost more than reading them.
 
 use super::blocks::{blocks, centred, half_at};
-use super::{Format, Levels, Twin, f16_field, heads, quants, shared};
+use super::{Format, Levels, Twin, f16_field, heads, quants};
 
 pub(super) static FORMAT: Format = Format {
     id: 34,
@@ -19,8 +19,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 54,
     numbers: &[f16_field(52, 1.0)],
     sections: &[quants(8), heads(2, 52)],
-    weights: shared!("weights_tq2_0"),
-    repack: shared!("repack_tq1_0"),
+    weights: "weights_tq2_0",
+    repack: "repack_tq1_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin { quant: digit, levels: Levels::Unsigned, scales: |_, heads, _| centred(half_at(heads, 0), 1.0) }),

@@ -3,7 +3,7 @@
 //! Each 32 bytes of q serve 128 weights: bits 0–1 the first 32 of them, bits 2–3 the next, and so on.
 
 use super::blocks::{blocks, centred, half_at, shared_pair};
-use super::{Format, Levels, Twin, f16_field, heads, quants, shared};
+use super::{Format, Levels, Twin, f16_field, heads, quants};
 
 pub(super) static FORMAT: Format = Format {
     id: 35,
@@ -14,8 +14,8 @@ pub(super) static FORMAT: Format = Format {
     block_bytes: 66,
     numbers: &[f16_field(64, 2.0)],
     sections: &[quants(8), heads(2, 64)],
-    weights: shared!("weights_tq2_0"),
-    repack: shared!("repack_tq2_0"),
+    weights: "weights_tq2_0",
+    repack: "repack_tq2_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
     dot_error: 6e-6,
     twin: Some(Twin {

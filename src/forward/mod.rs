@@ -180,7 +180,7 @@ impl Lowering<'_> {
     fn simple(&self, step: &Step) -> Vec<Dispatch> {
         match step {
             Step::Norm { x, norm, y, add } => vec![self.norm(*x, norm, *y, *add)],
-            Step::Alone(Op::Embed { table, scale, y }) => self.embed(*table, *scale, *y),
+            Step::Alone(Op::Embed { table, scale, y, .. }) => self.embed(*table, *scale, *y),
             Step::Alone(Op::EmbedPlace { table, row, y }) => self.embed_place(*table, *row, *y),
             Step::Alone(op) => vec![self.alone(op)],
             Step::Linears { .. } | Step::Attention { .. } | Step::AttentionInput { .. } | Step::Experts { .. } => {

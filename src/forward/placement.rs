@@ -16,8 +16,8 @@ use crate::kernels::attention::MAX_HEAD_DIM;
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout, Shard, max_rows};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::program::{Experts, GateUp, Norm, Op, Output, Program, Weight};
-use crate::model::{Role, WeightKey, WeightSpec};
+use crate::model::program::{Experts, GateUp, Op, Output, Program, Weight};
+use crate::model::{OpWeight, Role, WeightKey, WeightSpec, WeightUse};
 use crate::{Error, ErrorCode, Result};
 
 pub(super) struct Placer<'a> {
@@ -60,7 +60,7 @@ pub fn place(
         }
     }
     for part in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {
-        placer.part(part)?;
+        placer.part(program, part)?;
     }
     if program.output == Output::Logits {
         placer.updates(&in_a_row(program).0)?;
@@ -73,28 +73,10 @@ type Linear = (WeightKey, Option<Weight>);
 
 impl Placer<'_> {
     /// The weights of operations in order.
-    fn part(&mut self, ops: &[Op]) -> Result<()> {
+    fn part(&mut self, program: &Program, ops: &[Op]) -> Result<()> {
         let mut at = 0;
         while at < ops.len() {
             match &ops[at] {
-                Op::Embed { table, .. } | Op::EmbedPlace { table, .. } => self.table(*table)?,
-                Op::ScaleBy { factor, .. } => self.vector(*factor)?,
-                Op::Norm { norm, .. } => {
-                    let bias = norm.bias.map(|bias| bias.key).filter(|key| self.found.contains_key(key));
-                    for key in norm.weight.into_iter().chain(bias) {
-                        self.vector(key)?;
-                    }
-                }
-                Op::DeltaNet { delta, .. } => {
-                    [delta.dt_bias, delta.a].into_iter().try_for_each(|key| self.vector(key))?
-                }
-                Op::GateHeads { norm: Some((weight, _)), .. } => self.vector(*weight)?,
-                Op::GroupNorm { norm: Norm { weight: Some(weight), .. }, .. } => self.vector(*weight)?,
-                Op::Conv { conv, .. } => {
-                    let bias = conv.bias.map(|bias| bias.key).filter(|key| self.found.contains_key(key));
-                    [conv.weight].into_iter().chain(bias).try_for_each(|key| self.vector(key))?;
-                }
-                Op::Scan { scan, .. } => self.vectors(&[scan.dt_bias, scan.a, scan.d])?,
                 Op::Linear { x: input, .. } => {
                     let linear = |op: &Op| match op {
                         Op::Linear { x, weight, bias, .. } if x == input => Some((*weight, *bias)),
@@ -104,18 +86,16 @@ impl Placer<'_> {
                     at += linears.len() - 1;
                     self.projection(&linears)?;
                 }
-                Op::Attend { attention, .. } => attention.sinks.map_or(Ok(()), |key| self.vector(key))?,
-                Op::Route { routing, .. } => {
-                    for key in [routing.bias, routing.expert_scales].into_iter().flatten() {
-                        self.vector(key)?;
-                    }
-                }
                 Op::ExpertGate { gate_up, experts, .. } => self.gates_and_ups(gate_up, *experts)?,
                 Op::ExpertDown { weight, bias, experts, .. } => {
                     let part = self.expert_part(&[*weight], bias.as_slice(), *experts)?;
                     self.weights.experts.insert(*weight, vec![part]);
                 }
-                _ => {}
+                op @ Op::Scan { .. } => {
+                    let keys: Vec<WeightKey> = op.weights(program).iter().map(|weight| weight.key).collect();
+                    self.vectors(&keys)?;
+                }
+                op => op.weights(program).iter().try_for_each(|weight| self.weight(weight))?,
             }
             at += 1;
         }
@@ -126,6 +106,19 @@ impl Placer<'_> {
         match self.found.get(&key) {
             Some((index, spec)) => Ok((*index, &self.tensors[*index], spec)),
             None => Err(Error::bad_file(format!("tensor {} is missing", key.name()))),
+        }
+    }
+
+    /// A weight that no other lies beside.
+    fn weight(&mut self, weight: &OpWeight) -> Result<()> {
+        match weight.used_as {
+            WeightUse::Table => self.table(weight.key),
+            WeightUse::Values if weight.optional && !self.found.contains_key(&weight.key) => Ok(()),
+            WeightUse::Values => self.vector(weight.key),
+            WeightUse::Matrix => {
+                let message = format!("{} is a matrix of no product", weight.key.name());
+                Err(Error::new(ErrorCode::Internal, message))
+            }
         }
     }
 

@@ -51,7 +51,7 @@ impl Device {
             immediate_size: 0,
         });
         // What is wrong with a shader that came as text is the page's mistake.
-        let scope = kernel.is_text().then(|| self.raw.push_error_scope(wgpu::ErrorFilter::Validation));
+        let scope = kernel.text.is_some().then(|| self.raw.push_error_scope(wgpu::ErrorFilter::Validation));
         self.compiled.answer(&self.raw, kernel);
         let module = self.raw.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(&kernel.id),

@@ -2,7 +2,7 @@
 
 use crate::gguf::{GgmlType, f16_from_f32, f16_to_f32};
 use crate::kernels::kv_type::KvType;
-use crate::reference::{RoundedBlock, round_block};
+use crate::kernels::reference::{RoundedBlock, round_block};
 
 /// The words of a row with these values.
 pub fn packed_row(kv_type: KvType, values: &[f32]) -> Vec<u32> {

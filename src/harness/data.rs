@@ -3,7 +3,7 @@
 use super::Bench;
 use crate::formats::{GgmlType, NumberEncoding};
 use crate::kernels::layout::{Matrix, PackedLayout, Shard};
-use crate::reference::repack::packed;
+use crate::kernels::repack::reference::packed;
 
 /// Splitmix64 (Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]
@@ -70,8 +70,8 @@ impl Tensor {
     }
 
     /// The tensor for the reference kernels.
-    pub fn reference(&self) -> crate::reference::Matrix<'_> {
-        crate::reference::Matrix::new(self.ty, self.rows as usize, self.cols as usize, &self.raw)
+    pub fn reference(&self) -> crate::kernels::reference::Matrix<'_> {
+        crate::kernels::reference::Matrix::new(self.ty, self.rows as usize, self.cols as usize, &self.raw)
             .expect("the tensor is whole blocks")
     }
 

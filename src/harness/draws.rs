@@ -1,7 +1,7 @@
 //! Many draws from one set of logits, to compare with probabilities and with the CPU sampler.
 
-use super::sample::{any_id, commit};
 use super::{Bench, Case, Expected, Random};
+use crate::kernels::sample::cases::{any_id, commit};
 use crate::kernels::sample::{LARGEST_AT, Options, Sample, sample, scratch_bytes};
 use crate::sampler::{self, SamplingOptions};
 

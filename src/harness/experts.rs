@@ -2,16 +2,16 @@
 //! experts that no token chose are NaN: who reads them is found out.
 
 use super::data::Tensor;
-use super::{Bench, Case, Expected, Random, Tolerance};
+use super::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul_experts::{Tiles, expert_add, expert_tiles, mat_mul_experts};
 use crate::kernels::mat_vec_experts::{Epilogue, ExpertProduct, RULES, Shape, dispatch};
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
+use crate::kernels::reference;
 use crate::kernels::route::{Counts, Params, Route, route};
 use crate::model::program::{ExpertActivation, Gating};
-use crate::reference;
 
 /// One router.
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +111,8 @@ const PREFILL: &[Kind] = &[
     Kind { counts: counts(3, 3), tokens: 1, rows: 31, bias: true, ..PLAIN },
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random, step: usize) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random, step) = (suite.caps, &mut suite.random("experts"), suite.step);
     let mut cases: Vec<Case> = ROUTERS.iter().flat_map(|router| route_cases(random, router)).collect();
     let shapes: Vec<Shape> =
         RULES.iter().filter(|rule| caps.subgroups || !rule.subgroups).map(|rule| rule.shape).collect();

@@ -1,13 +1,14 @@
 //! Norm, product and activation on both paths: in one dispatch, and one after the other.
 
 use super::data::Tensor as Blocks;
-use super::swiglu::activated;
-use super::{Case, Expected, OpBench, Random, Tolerance};
+use super::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::gguf::{GgmlType, f16_from_f32, f16_to_f32};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::PackedLayout;
+use crate::kernels::reference;
+use crate::kernels::repack::reference::packed;
 use crate::kernels::swiglu::Gate;
-use crate::reference;
+use crate::kernels::swiglu::cases::activated;
 use crate::tensor::fused::{Path, Steps};
 use crate::tensor::{DType, Tensor};
 
@@ -48,7 +49,8 @@ const KINDS: &[Kind] = &[
     kind(true, false, Some(Gate::GeGlu), DType::F32, 31),
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("fused"));
     let both = KINDS.iter().flat_map(|kind| {
         let chosen = case(caps, random, kind, None);
         let steps = chosen.name.contains("Fused").then(|| case(caps, random, kind, Some(Path::Steps)));
@@ -71,7 +73,7 @@ fn matrix(bench: &mut OpBench, random: &mut Random, w: DType, [rows, cols]: [u32
     let blocks = Blocks::new(random, ty, [rows, cols], size);
     let mut values = vec![0.0; (rows * cols) as usize];
     crate::gguf::dequantize(ty, &blocks.raw, &mut values).expect("whole blocks");
-    let packed = reference::repack::packed(&PackedLayout::new(ty, rows, cols), &blocks.raw);
+    let packed = packed(&PackedLayout::new(ty, rows, cols), &blocks.raw);
     (bench.bytes(w, &[rows, cols], &packed), values)
 }
 

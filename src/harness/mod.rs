@@ -2,58 +2,21 @@
 //!
 //! Everything is plain data made on the CPU; whoever has a device makes the buffers, runs the dispatches and hands the
 //! output to [`Case::check`]. Data is random from a seed, sizes are odd, and every variant that the device can run
-//! has its cases. The expected values come from `reference`, or from `gguf` where that says what a weight is.
+//! has its cases. The expected values come from `kernels::reference`, or from `gguf` where that says what a weight is.
 
-mod attention;
-mod attention_batch;
-mod attention_rotated;
-mod attention_strided;
-mod cache;
-mod conv_causal;
-mod data;
-mod delta_net;
+pub(crate) mod cache;
+pub(crate) mod data;
 mod draws;
-mod elementwise;
 mod experts;
-mod fill;
-mod find_rows;
 mod fused;
-mod gather;
-mod gather_axis;
 mod grid_2d;
-mod kv_write;
 mod large;
-mod layer_norm;
-mod masks;
-mod mat_mul;
-mod mat_mul_blocks;
-mod mat_mul_dense;
-mod mat_mul_grouped;
-mod mat_mul_int8;
-mod mat_mul_subgroup_matrix;
-mod mat_vec;
-mod movement;
-mod norm;
-mod op_bench;
-mod output_gate;
-mod pool;
-mod product;
+pub(crate) mod op_bench;
+pub(crate) mod product;
 mod quantised;
-mod reduce;
-mod repack;
 
-mod rope;
-mod rope_batch;
-mod rope_kv;
 mod rules;
-mod sample;
-mod selective_scan;
-mod sinkhorn;
-mod softmax;
-mod ssm_scan;
-mod swiglu;
 mod tolerance;
-mod unpack_f16;
 
 pub use data::Random;
 pub use draws::{Draws, chi_square};
@@ -64,9 +27,9 @@ pub use rules::{Choice, choices};
 pub use tolerance::Tolerance;
 
 use crate::gguf::f16_to_f32;
-use crate::kernels::caps::Caps;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::spec::{BufferId, Dispatch, Slice};
+use crate::kernels::{self, caps::Caps};
 
 /// One run of one variant on one set of numbers.
 #[derive(Debug, Clone)]
@@ -208,57 +171,34 @@ pub fn all_cases(caps: &Caps, seed: u64) -> Vec<Case> {
     some_cases(caps, seed, 1)
 }
 
-/// The matrix kernels take every `step`th of their combinations. Each family of cases has random numbers of its own.
+/// What the cases of a kernel are made for.
+pub(crate) struct Suite<'a> {
+    /// The device.
+    pub(crate) caps: &'a Caps,
+    seed: u64,
+    /// The matrix kernels take every `step`th of their combinations.
+    pub(crate) step: usize,
+}
+
+impl Suite<'_> {
+    /// Random numbers of a kernel's own.
+    pub(crate) fn random(&self, kernel: &str) -> Random {
+        Random::of(self.seed, kernel)
+    }
+}
+
 fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
-    let of = |family: &str| Random::of(seed, family);
-    let mut cases = repack::cases(&mut of("repack"));
-    cases.extend(fill::cases());
-    cases.extend(gather::cases(&mut of("gather")));
-    cases.extend(find_rows::cases());
-    cases.extend(gather_axis::cases(caps, &mut of("gather_axis")));
-    cases.extend(elementwise::cases(caps, &mut of("elementwise")));
-    cases.extend(mat_vec::cases(caps, &mut of("mat_vec"), step));
-    cases.extend(mat_mul::cases(&mut of("mat_mul"), step));
-    cases.extend(mat_mul_int8::cases(caps, &mut of("mat_mul_int8")));
-    cases.extend(mat_mul_subgroup_matrix::cases(caps, &mut of("mat_mul_subgroup_matrix")));
-    cases.extend(mat_mul_dense::cases(caps, &mut of("mat_mul_dense")));
-    cases.extend(mat_mul_blocks::cases(caps, &mut of("mat_mul_blocks")));
-    cases.extend(mat_mul_grouped::cases(caps, &mut of("mat_mul_grouped")));
-    cases.extend(experts::cases(caps, &mut of("experts"), step));
-    cases.extend(movement::cases(caps, &mut of("movement")));
-    cases.extend(quantised::cases(caps, &mut of("quantised")));
-    cases.extend(norm::cases(&mut of("norm")));
-    cases.extend(swiglu::cases(caps, &mut of("swiglu")));
-    cases.extend(fused::cases(caps, &mut of("fused")));
-    cases.extend(rope::cases(caps, &mut of("rope")));
-    cases.extend(rope_batch::cases(&mut of("rope_batch")));
-    cases.extend(rope_kv::cases(&mut of("rope_kv")));
-    cases.extend(attention::cases(&mut of("attention")));
-    cases.extend(attention_rotated::cases(&mut of("attention_rotated")));
-    cases.extend(attention_batch::cases(&mut of("attention_batch")));
-    cases.extend(attention_strided::cases(caps, &mut of("attention_strided")));
-    cases.extend(conv_causal::cases(&mut of("conv_causal")));
-    cases.extend(ssm_scan::cases(&mut of("ssm_scan")));
-    cases.extend(kv_write::cases(caps, &mut of("kv_write")));
-    cases.extend(pool::cases(&mut of("pool")));
-    cases.extend(sample::cases(&mut of("sample")));
-    cases.extend(masks::cases(&mut of("masks")));
-    cases.extend(softmax::cases(caps, &mut of("softmax")));
-    cases.extend(layer_norm::cases(caps, &mut of("layer_norm")));
-    cases.extend(reduce::cases(caps, &mut of("reduce")));
-    cases.extend(delta_net::cases(caps, &mut of("delta_net")));
-    cases.extend(output_gate::cases(&mut of("output_gate")));
-    cases.extend(selective_scan::cases(caps, &mut of("selective_scan")));
-    cases.extend(sinkhorn::cases(caps, &mut of("sinkhorn")));
-    cases.extend(unpack_f16::cases());
-    cases.extend(crate::compute::cases(caps, seed));
+    let suite = &Suite { caps, seed, step };
+    let mut cases = [kernels::cases, crate::compute::cases, experts::cases, fused::cases, quantised::cases]
+        .map(|cases| cases(suite))
+        .concat();
     cases.extend(grid_2d::cases(&cases));
     cases
 }
 
 /// Where rows are, for the name of a case: `position 7 of 1` where they follow each other in one sequence, else
 /// `positions 7 of 0, 3 of 1`.
-fn places(rows: &[Row]) -> String {
+pub(crate) fn places(rows: &[Row]) -> String {
     match rows {
         [first, ..] if Pass::chunk(first.sequence, first.position, &vec![0; rows.len()]).rows == rows => {
             let of = if first.sequence > 0 { format!(" of {}", first.sequence) } else { String::new() };
@@ -272,27 +212,27 @@ fn places(rows: &[Row]) -> String {
 }
 
 /// The buffers of a case while it is put together.
-struct Bench {
-    pass: Pass,
-    buffers: Vec<(BufferId, Vec<u8>)>,
+pub(crate) struct Bench {
+    pub(crate) pass: Pass,
+    pub(crate) buffers: Vec<(BufferId, Vec<u8>)>,
 }
 
 impl Bench {
-    const PASS: BufferId = BufferId(0);
-    const DUMMY: BufferId = BufferId(1);
+    pub(crate) const PASS: BufferId = BufferId(0);
+    pub(crate) const DUMMY: BufferId = BufferId(1);
 
     /// A bench for a chunk of `count` rows.
-    fn new(count: u32) -> Self {
+    pub(crate) fn new(count: u32) -> Self {
         Self::at(0, count)
     }
 
     /// A bench for a chunk of `count` rows from `position` on.
-    fn at(position: u32, count: u32) -> Self {
+    pub(crate) fn at(position: u32, count: u32) -> Self {
         Self::of(Pass::chunk(0, position, &vec![0; count as usize]))
     }
 
     /// A bench for a pass.
-    fn of(pass: Pass) -> Self {
+    pub(crate) fn of(pass: Pass) -> Self {
         let bytes = pass.bytes();
         let mut bench = Self { pass, buffers: Vec::new() };
         bench.bytes(&bytes);
@@ -301,7 +241,7 @@ impl Bench {
     }
 
     /// A bench for a pass of one row of a sequence that is done, in which nothing may change.
-    fn done() -> Self {
+    pub(crate) fn done() -> Self {
         let mut pass = Pass::chunk(0, 0, &[0]);
         pass.rows[0].flags = ROW_DONE;
         pass.header.sequences[0].done = 1;
@@ -309,18 +249,18 @@ impl Bench {
     }
 
     /// Tokens of the first sequence that were sampled before this pass.
-    fn set_steps(&mut self, steps: u32) {
+    pub(crate) fn set_steps(&mut self, steps: u32) {
         self.pass.header.sequences[0].steps = steps;
         self.buffers[0].1 = self.pass.bytes();
     }
 
     /// Pass and dummy, as the kernels want them.
-    fn fixed(&self) -> (Slice, Slice) {
+    pub(crate) fn fixed(&self) -> (Slice, Slice) {
         (Self::PASS.into(), Self::DUMMY.into())
     }
 
     /// A new buffer of these bytes.
-    fn bytes(&mut self, bytes: &[u8]) -> BufferId {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> BufferId {
         let id = BufferId(self.buffers.len() as u32);
         let mut bytes = bytes.to_vec();
         bytes.resize(bytes.len().next_multiple_of(16).max(16), 0);
@@ -329,12 +269,12 @@ impl Bench {
     }
 
     /// A new buffer of these numbers.
-    fn floats(&mut self, values: &[f32]) -> BufferId {
+    pub(crate) fn floats(&mut self, values: &[f32]) -> BufferId {
         self.bytes(bytemuck::cast_slice(values))
     }
 
     /// The case that `dispatches` make.
-    fn case(self, name: String, dispatches: Vec<Dispatch>, output: BufferId, expected: Expected) -> Case {
+    pub(crate) fn case(self, name: String, dispatches: Vec<Dispatch>, output: BufferId, expected: Expected) -> Case {
         let kernel = &dispatches[0].kernel;
         let (kernel_name, variant) = (kernel.spec.kernel_name, kernel.id.clone());
         let (buffers, pass) = (self.buffers, self.pass);

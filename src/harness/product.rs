@@ -5,8 +5,8 @@ use super::{Bench, Case, Expected, Random, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::mat_mul::{ALL_ROWS, MatMul};
 use crate::kernels::mat_vec::Epilogue;
+use crate::kernels::reference;
 use crate::kernels::spec::{Dispatch, Slice};
-use crate::reference;
 
 /// The epilogue inputs and sizes of a case.
 #[derive(Debug, Clone, Copy)]

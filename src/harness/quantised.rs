@@ -2,11 +2,11 @@
 //! by `mat_mul`. `repack`, `mat_vec` and `mat_mul` have their own cases; these test their combination.
 
 use super::data::Tensor as Blocks;
-use super::{Case, Expected, OpBench, Random, Tolerance};
+use super::{Case, Expected, OpBench, Random, Suite, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::mat_mul_dense::Activation;
-use crate::reference;
+use crate::kernels::reference;
 use crate::tensor::DType;
 use crate::tensor::matmul::{MatmulOptions, matmul};
 use crate::tensor::quantised::{QuantisedOptions, from_blocks};
@@ -26,7 +26,8 @@ const KINDS: &[Kind] = &[
     (GgmlType::IQ1_M, &[10], [31, 256], [false, false], Activation::None),
 ];
 
-pub fn cases(caps: &Caps, random: &mut Random) -> Vec<Case> {
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let (caps, random) = (suite.caps, &mut suite.random("quantised"));
     KINDS
         .iter()
         .map(|&(ty, axes, size, added, activation)| {

@@ -59,7 +59,7 @@ pub struct Header {
 /// Bytes at the start of a pass up to and with the first sequence: what a run of one sequence reads back per token.
 pub const READ_BYTES: u64 = (std::mem::offset_of!(Header, sequences) + size_of::<Sequence>()) as u64;
 
-/// Mirrors `Pass` in `shaders/shared/pass.wgsl`; `tests/contract.rs` compares them.
+/// Mirrors `Pass` in `shaders/shared/pass/pass.wgsl`; `tests/contract.rs` compares them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pass {
     /// The sequences.

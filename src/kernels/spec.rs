@@ -2,16 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::fetched::fetched;
 use super::kv_type::KvType;
+use super::shaders;
 
 /// One shader file and everything the host must agree on with it. `tests/contract.rs` proves it with naga.
 #[derive(Debug)]
 pub struct KernelSpec {
     /// The name of the shader, its Rust file, its reference, its cases and its pipeline label.
     pub kernel_name: &'static str,
-    /// The WGSL text, without comments and `enable` lines, with `#import name` lines; or `#fetched name`.
-    pub source: &'static str,
     /// Binding 0 is the uniform `params`, then inputs, outputs last.
     pub bindings: &'static [Binding],
     /// Size in bytes and fields of `Params`.
@@ -99,6 +97,8 @@ pub fn bool_override(condition: bool) -> f64 {
 pub struct Kernel {
     /// The shader and its contract.
     pub spec: &'static KernelSpec,
+    /// The WGSL of a shader that came as text, not with this crate: see [`shader`](crate::tensor::shader).
+    pub text: Option<&'static str>,
     /// Readable id such as `mat_vec.q4_k.subgroup`: label, log line and test name.
     pub id: String,
     /// (name in `#import name`, file in `shaders/shared/`) where they differ; others import the file of that name.
@@ -117,6 +117,7 @@ impl Kernel {
     pub fn new(spec: &'static KernelSpec, constants: &[(&'static str, f64)]) -> Self {
         Self {
             spec,
+            text: None,
             id: spec.kernel_name.to_owned(),
             imports: Vec::new(),
             constants: constants.to_vec(),
@@ -149,11 +150,6 @@ impl Kernel {
         self
     }
 
-    /// Whether it came as text, not with this crate: see [`shader`](crate::tensor::shader).
-    pub fn is_text(&self) -> bool {
-        self.id.contains('@')
-    }
-
     /// What a pipeline cache keys on: the id with every constant.
     pub fn key(&self) -> String {
         let mut key = self.id.clone();
@@ -165,7 +161,8 @@ impl Kernel {
 
     /// The shader as the device compiles it: `enable` lines, then the source with imports resolved.
     pub fn wgsl(&self) -> String {
-        let mut text = String::with_capacity(self.spec.source.len() * 2);
+        let source = self.text.unwrap_or_else(|| shaders::text(self.spec.kernel_name));
+        let mut text = String::with_capacity(source.len() * 2);
         for extension in &self.enables {
             let _ = writeln!(text, "enable {extension};");
         }
@@ -176,13 +173,12 @@ impl Kernel {
         if self.enables.contains(&SUBGROUP_MATRIX) {
             text.push_str("diagnostic(off, chromium.subgroup_matrix_uniformity);\n");
         }
-        self.expand(self.spec.source, &mut text, 0);
+        self.expand(source, &mut text, 0);
         text
     }
 
     fn expand(&self, source: &'static str, text: &mut String, depth: usize) {
         assert!(depth < 8, "imports of {} nest too deep", self.id);
-        let source = source.strip_prefix("#fetched ").map_or(source, fetched);
         for line in source.lines() {
             match line.strip_prefix("#import ") {
                 Some(name) => self.expand(self.shared(name.trim()), text, depth + 1),
@@ -196,9 +192,7 @@ impl Kernel {
 
     fn shared(&self, name: &str) -> &'static str {
         let file = self.imports.iter().find(|(from, _)| *from == name).map_or(name, |(_, file)| *file);
-        let found = super::shared::files().find(|(kernel_name, _)| *kernel_name == file);
-        // A missing file is a bug of this crate, caught by tests/contract.rs.
-        found.map(|(_, text)| text).unwrap_or_else(|| panic!("no shaders/shared/{file}.wgsl for {}", self.id))
+        shaders::text(&format!("shared/{file}"))
     }
 }
 

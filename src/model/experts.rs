@@ -22,7 +22,7 @@ pub struct Experts {
     pub used: usize,
 }
 
-/// How the logits of a router become weights. The numbers are those of `GATING` in `shaders/route.wgsl`.
+/// How the logits of a router become weights. The numbers are those of `GATING` in `shaders/model/route.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gating {
     /// Softmax over all experts.
@@ -33,7 +33,7 @@ pub enum Gating {
     SoftmaxOfChosen = 2,
 }
 
-/// The activation of an expert's feed-forward. The numbers are those of `GATE` in `shaders/shared/gated.wgsl`.
+/// The activation of an expert's feed-forward. The numbers are those of `GATE` in `shaders/shared/product/gated.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpertActivation {
     /// `silu(gate) · up`

@@ -8,6 +8,7 @@ mod config;
 mod experts;
 mod families;
 mod input;
+mod op_weights;
 pub mod program;
 mod recurrent;
 mod roles;
@@ -17,6 +18,7 @@ pub use config::{EmbedderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, Ro
 pub use experts::ExpertConfig;
 pub use families::{architectures, program};
 pub use input::{InputRows, InputRun, InputSource, Item, Places};
+pub use op_weights::{OpWeight, WeightUse};
 pub use roles::{Role, WeightKey};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};
 

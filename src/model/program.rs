@@ -208,8 +208,8 @@ pub enum PoolKind {
 /// recurrent state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
-    /// `y = scale · table[token]`
-    Embed { table: WeightKey, scale: f32, y: Activation },
+    /// `y = scale · table[token]`; the table has so many rows.
+    Embed { table: WeightKey, rows: usize, scale: f32, y: Activation },
     /// `y = table[row]`, by the place of a token instead of its id.
     EmbedPlace { table: WeightKey, row: TableRow, y: Activation },
     /// `y = norm(x)`; `y` may be `x`.

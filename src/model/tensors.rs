@@ -1,9 +1,10 @@
 //! The tensors of a model: roles and shapes, and their search in a file's tensor table.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::ModelConfig;
-use super::program::{GateUp, Op, TableRow, TensorPart};
+use super::op_weights::{OpWeight, WeightUse};
+use super::program::{Program, TensorPart};
 use super::roles::{Role, WeightKey};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::TensorInfo;
@@ -63,113 +64,32 @@ impl WeightSpec {
 /// Every tensor that the model's program reads, each once, in the order of its first use.
 pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
     let program = super::program(config);
-    let mut specs = Specs { parts: &program.parts, found: Vec::new(), known: HashSet::new() };
-    for op in program.ops() {
-        match op {
-            Op::Embed { table, y, .. } => specs.add(*table, &[program.width(*y), config.vocab], false),
-            Op::EmbedPlace { table, row: TableRow::Position(rows) | TableRow::First(rows), y } => {
-                specs.add(*table, &[program.width(*y), *rows], false);
-            }
-            Op::Norm { norm, .. } => {
-                if let Some(weight) = norm.weight {
-                    specs.add(weight, &[norm.width], false);
-                }
-                if let Some(bias) = norm.bias {
-                    specs.add(bias.key, &[norm.width], bias.optional);
-                }
-            }
-            Op::DeltaNet { delta, .. } => {
-                for key in [delta.dt_bias, delta.a] {
-                    specs.add(key, &[delta.v_heads], false);
-                }
-            }
-            Op::GateHeads { norm: Some((weight, _)), width, .. } => specs.add(*weight, &[*width], false),
-            Op::Linear { x, weight, bias, y } => {
-                specs.add(*weight, &[program.width(*x), program.width(*y)], false);
-                if let Some(bias) = bias {
-                    specs.add(bias.key, &[program.width(*y)], bias.optional);
-                }
-            }
-            Op::ScaleBy { factor, .. } => specs.add(*factor, &[1], false),
-            Op::Conv { x, conv, .. } => {
-                let channels = program.width(*x);
-                specs.add_values(conv.weight, &[conv.kernel, channels]);
-                if let Some(bias) = conv.bias {
-                    specs.add(bias.key, &[channels], bias.optional);
-                }
-            }
-            Op::Scan { scan, .. } => {
-                specs.add(scan.dt_bias, &[scan.heads], false);
-                [scan.a, scan.d].into_iter().for_each(|key| specs.add_values(key, &[1, scan.heads]));
-            }
-            Op::GroupNorm { x, norm, .. } => {
-                if let Some(weight) = norm.weight {
-                    specs.add_values(weight, &[norm.width, program.width(*x) / norm.width.max(1)]);
-                }
-            }
-            Op::Attend { attention, .. } => {
-                if let Some(sinks) = attention.sinks {
-                    specs.add(sinks, &[attention.heads], false);
-                }
-            }
-            Op::Route { routing, .. } => {
-                for key in [routing.bias, routing.expert_scales].into_iter().flatten() {
-                    specs.add(key, &[routing.experts.count], false);
-                }
-            }
-            Op::ExpertGate { x, gate_up, experts, y, .. } => {
-                let (cols, rows) = (program.width(*x), program.width(*y) / experts.used.max(1));
-                match gate_up {
-                    GateUp::Fused(key) => specs.add(*key, &[cols, 2 * rows, experts.count], false),
-                    GateUp::Pair { weights, biases } => {
-                        weights.iter().for_each(|key| specs.add(*key, &[cols, rows, experts.count], false));
-                        biases.iter().flatten().for_each(|key| specs.add_values(*key, &[rows, experts.count]));
-                    }
-                }
-            }
-            Op::ExpertDown { x, weight, bias, experts, y, .. } => {
-                let (cols, rows) = (program.width(*x) / experts.used.max(1), program.width(*y));
-                specs.add(*weight, &[cols, rows, experts.count], false);
-                bias.iter().for_each(|key| specs.add_values(*key, &[rows, experts.count]));
-            }
-            _ => {}
-        }
-    }
-    for table in &program.rope_tables {
-        for key in table.factors.iter().flat_map(|factors| [factors.short, factors.long]) {
-            specs.add(key, &[table.dims / 2], true);
-        }
-    }
+    let factors = program.rope_tables.iter().flat_map(|table| {
+        let keys = table.factors.into_iter().flat_map(|factors| [factors.short, factors.long]);
+        let values = |key| OpWeight { key, dims: vec![table.dims / 2], used_as: WeightUse::Values, optional: true };
+        keys.map(values)
+    });
+    let mut known = HashSet::new();
+    let wanted = program.ops().flat_map(|op| op.weights(&program)).chain(factors);
+    let specs = wanted.filter(|weight| known.insert(weight.key)).map(|weight| spec(&program, weight));
     // The model's own first.
-    let (mut own, of_layers): (Vec<_>, Vec<_>) = specs.found.into_iter().partition(|spec| spec.layer.is_none());
+    let (mut own, of_layers): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.layer.is_none());
     own.extend(of_layers);
     own
 }
 
-/// Specs in the order in which they are added, without repeats.
-struct Specs<'a> {
-    parts: &'a BTreeMap<WeightKey, TensorPart>,
-    found: Vec<WeightSpec>,
-    known: HashSet<WeightKey>,
-}
-
-impl Specs<'_> {
-    /// A matrix, or a vector.
-    fn add(&mut self, key: WeightKey, dims: &[usize], optional: bool) {
-        if self.known.insert(key) {
-            let values = dims.len() == 1;
-            let dims = dims.iter().map(|&n| n as u64).collect();
-            let part = self.parts.get(&key).copied();
-            let name = part.map_or(key, |part| part.tensor).name();
-            self.found.push(WeightSpec { name, role: key.role, layer: key.layer, dims, part, values, optional });
-        }
-    }
-
-    /// A tensor that is taken as values, whatever its shape.
-    fn add_values(&mut self, key: WeightKey, dims: &[usize]) {
-        let known = self.found.len();
-        self.add(key, dims, false);
-        self.found[known..].iter_mut().for_each(|spec| spec.values = true);
+/// The tensor of a weight.
+fn spec(program: &Program, weight: OpWeight) -> WeightSpec {
+    let OpWeight { key, dims, used_as, optional } = weight;
+    let part = program.parts.get(&key).copied();
+    WeightSpec {
+        name: part.map_or(key, |part| part.tensor).name(),
+        role: key.role,
+        layer: key.layer,
+        dims: dims.into_iter().map(|n| n as u64).collect(),
+        part,
+        values: used_as == WeightUse::Values,
+        optional,
     }
 }
 

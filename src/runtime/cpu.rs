@@ -6,10 +6,10 @@ use super::checkpoints::Checkpoints;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
 use super::session::{NO_TOKEN, RunIds, Session, Token};
 use crate::Result;
+use crate::cpu::{CpuModel, Logits};
 use crate::forward::{CHUNK, EVALUATE_CHUNK, checkpoint_slots};
 use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
-use crate::reference::{CpuModel, Logits};
 use crate::sampler::{Counts, SamplingOptions, add_biases, count_answer, counts_of_prompt, sample_allowed};
 use crate::time_slice::TimeSlice;
 

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 #[cfg(target_arch = "wasm32")]
 use super::embedder::GpuEmbedder;
+use crate::cpu::CpuModel;
+use crate::kernels::reference::softmax;
 use crate::model::ModelConfig;
 use crate::model::program::Output;
-use crate::reference::{CpuModel, softmax};
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode, Result};

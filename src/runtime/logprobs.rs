@@ -1,6 +1,6 @@
 //! How likely the tokens of an answer were.
 
-use crate::reference::log_sum_exp;
+use crate::kernels::reference::log_sum_exp;
 
 /// A token that was chosen, and those that were most likely in its place. Log-probabilities are of the softmax of the
 /// model's logits, before bias, penalties, filters, temperature and grammar.

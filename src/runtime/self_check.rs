@@ -19,6 +19,7 @@ use super::gpu_session::GpuSession;
 use super::lists::Lists;
 use super::session::Session;
 use crate::Result;
+use crate::cpu::{CacheFormat, SampledModel, Samples, sampled_rows, take_sample};
 use crate::forward::{Buffers, Forward, Place, Traced, ops_in_a_row};
 use crate::gguf::{TensorInfo, row_bytes};
 use crate::gpu::{CommandList, Copy, Device, Part};
@@ -26,7 +27,6 @@ use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Kernel, Slice};
 use crate::model::WeightSpec;
 use crate::model::program::{Activation, Op, Program};
-use crate::reference::{CacheFormat, SampledModel, Samples, sampled_rows, take_sample};
 use crate::time_slice::now;
 
 /// Tokens of the prompt, at most: more than the rows of a subgroup matrix, fewer than those of a tile.

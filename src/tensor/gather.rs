@@ -17,7 +17,8 @@ use crate::kernels::elementwise::Op;
 use crate::kernels::gather::gather_ids;
 use crate::kernels::gather_axis::{self, Form, IndexedAxis};
 use crate::kernels::layout::Matrix;
-use crate::kernels::spec::MAX_WORKGROUPS;
+use crate::kernels::sort_pairs;
+use crate::kernels::spec::{MAX_WORKGROUPS, Slice};
 use crate::{Error, ErrorCode, Result};
 
 /// The bits of a NaN in f32.
@@ -58,7 +59,7 @@ pub fn take(tape: &mut Tape, x: &Tensor, indices: &Tensor, options: &AxisOptions
 ///
 /// # Errors
 /// `invalid_argument` where there is no such axis, where indices are not integers, and where values have another shape
-/// or type.
+/// or type; `limit_exceeded` where the device does not bind 8 bytes for each index.
 pub fn scatter_add(
     tape: &mut Tape,
     base: &Tensor,
@@ -72,11 +73,21 @@ pub fn scatter_add(
         let message = format!("scatterAdd: base is {base} and values {values}; values must be {shape:?}, both f32");
         return Err(Error::invalid_argument(message));
     }
-    let links = tape.scratch(4 * u64::from(axis.count))?;
     let y = elementwise::unary(tape, Op::Copy, base)?;
-    let dispatches = gather_axis::scatter_add(&axis, indices.slice(), links, values.slice(), y.slice());
-    dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
+    let pairs = sorted(tape, indices)?;
+    let dispatches = gather_axis::scatter_add(&axis, [pairs, values.slice(), y.slice()]);
+    dispatches.for_each(|dispatch| tape.push(dispatch));
     Ok(y)
+}
+
+/// Every index and its place, in the order of the indices, those of equal ones in order.
+fn sorted(tape: &mut Tape, indices: &Tensor) -> Result<Slice> {
+    let (count, bytes) = (indices.len(), 8 * u64::from(indices.len()));
+    let first = tape.scratch(bytes)?;
+    let second = if sort_pairs::fits_one_round(count) { tape.dummy() } else { tape.scratch(bytes)? };
+    let (dispatches, pairs) = sort_pairs::sort_pairs(count, indices.slice(), [first, second]);
+    dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
+    Ok(pairs)
 }
 
 /// Rows of a matrix in f32: weights `[n, k]` (f32, f16, bf16 or blocks of a GGUF type) and ids `[..s]` → y `[..s, k]`
@@ -145,6 +156,21 @@ fn unfit(op: &str, x: &Tensor, indices: &Tensor, why: &str) -> Error {
 mod tests {
     use super::*;
     use crate::kernels::caps::Caps;
+
+    #[test]
+    fn sums_take_few_dispatches() {
+        let of = |count: u32| {
+            let mut tape = Tape::new(Caps::baseline());
+            let base = tape.output(DType::F32, &[7]).unwrap();
+            let indices = tape.output(DType::U32, &[count]).unwrap();
+            let values = tape.output(DType::F32, &[count]).unwrap();
+            scatter_add(&mut tape, &base, &indices, &values, &AxisOptions::default()).unwrap();
+            tape.take().1.len()
+        };
+        // A copy, the rounds of the sort, and a dispatch for each 32,768 indices.
+        let wanted = [1 + 1 + 1, 1 + 1 + 1, 1 + 4 + 1, 1 + 7 + 7, 1 + 9 + 128];
+        assert_eq!([1, 1024, 1025, 200_000, 4 << 20].map(of), wanted);
+    }
 
     #[test]
     fn shapes_are_checked() {

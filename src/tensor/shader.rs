@@ -55,7 +55,7 @@ pub fn run(tape: &mut Tape, run: &Run, inputs: &[Tensor], mut outputs: &[u32]) -
     if params.is_empty() || params.len() > MAX_PARAMS {
         return Err(wrong());
     }
-    let spec = SPECS.with_borrow(|specs| specs.get(run.shader as usize).copied()).ok_or_else(wrong)?;
+    let (spec, code) = SPECS.with_borrow(|specs| specs.get(run.shader as usize).copied()).ok_or_else(wrong)?;
     let mut made = Vec::new();
     while let &[dtype, rank, ref rest @ ..] = outputs {
         let (dtype, shape) =
@@ -66,9 +66,9 @@ pub fn run(tape: &mut Tape, run: &Run, inputs: &[Tensor], mut outputs: &[u32]) -
     if spec.bindings.len() != 1 + inputs.len() + made.len() {
         return Err(wrong());
     }
-    let mut kernel = Kernel::new(spec, &[]);
+    let mut kernel = Kernel { text: Some(code), ..Kernel::new(spec, &[]) };
     kernel.constants = spec.overrides.iter().copied().zip(run.constants.iter().copied()).collect();
-    // The number tells shaders of one label apart in the device's table of pipelines; `Kernel::is_text` knows the @.
+    // The number tells shaders of one label apart in the device's table of pipelines.
     kernel.id = format!("{}@{}", spec.kernel_name, run.shader);
     tape.push(Dispatch {
         kernel,
@@ -82,7 +82,7 @@ pub fn run(tape: &mut Tape, run: &Run, inputs: &[Tensor], mut outputs: &[u32]) -
 thread_local! {
     /// Every shader so far. They are never freed, as little as a device's pipelines: numbers that change belong into
     /// `params`, not into the text.
-    static SPECS: RefCell<Vec<&'static KernelSpec>> = const { RefCell::new(Vec::new()) };
+    static SPECS: RefCell<Vec<(&'static KernelSpec, &'static str)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The number of a shader, by which it is run: the same for the same text. The text is looked at here alone, so that a
@@ -100,21 +100,21 @@ pub fn number_of(text: &Text) -> Result<u32> {
     bindings[1..=inputs].fill(read("input"));
     let names = text.names.split_terminator(',');
     SPECS.with_borrow_mut(|specs| {
-        let found = specs.iter().position(|spec| {
-            let same_text = spec.source == text.code && spec.kernel_name == text.label;
+        let found = specs.iter().position(|(spec, code)| {
+            let same_text = *code == text.code && spec.kernel_name == text.label;
             same_text && spec.bindings == bindings && spec.overrides.iter().copied().eq(names.clone())
         });
         if let Some(found) = found {
             return Ok(found as u32);
         }
         let kept = |text: &str| -> &'static str { text.to_owned().leak() };
-        specs.push(Box::leak(Box::new(KernelSpec {
+        let spec = Box::leak(Box::new(KernelSpec {
             kernel_name: kept(text.label),
-            source: kept(text.code),
             bindings: Vec::<Binding>::leak(bindings),
             params: ParamsLayout { size: 0, fields: &[] },
             overrides: names.map(kept).collect::<Vec<_>>().leak(),
-        })));
+        }));
+        specs.push((spec, kept(text.code)));
         Ok(specs.len() as u32 - 1)
     })
 }

@@ -16,7 +16,7 @@ use super::source::ByteSource;
 use super::tensor::{DeviceHandle, TensorEngine};
 use super::vocabulary::ChatTemplate;
 use crate::Error;
-use crate::reference::{argmax, log_sum_exp};
+use crate::kernels::reference::{argmax, log_sum_exp};
 use crate::runtime::{EmbedEngine, EmbedOptions, Engine, GenerateOptions, Outcome, Session};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;

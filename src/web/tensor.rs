@@ -12,7 +12,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::promise::promise;
 use crate::gpu::{Buffer, Device, TensorGpu};
 use crate::kernels::caps::Caps;
-use crate::kernels::fetched;
+use crate::kernels::shaders;
 use crate::runtime::Tuning;
 use crate::tensor::shader::{self, Run, Text};
 use crate::tensor::{DType, Tensor, op};
@@ -106,9 +106,9 @@ impl DeviceFacts {
 
 #[wasm_bindgen]
 impl TensorEngine {
-    /// Opens a device. `shaders` are the texts of [`fetched`](crate::kernels::fetched).
-    pub fn open(shaders: String) -> js_sys::Promise {
-        fetched::give(shaders);
+    /// Opens a device. `texts` are those of [`FETCHED`](crate::kernels::shaders::FETCHED).
+    pub fn open(texts: String) -> js_sys::Promise {
+        shaders::give(texts);
         promise(async {
             let device = Device::open().await.map_err(to_js)?;
             let gpu = TensorGpu::new(device.into()).map_err(to_js)?;

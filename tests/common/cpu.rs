@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use webgguf::cpu::{CacheFormat, CpuModel};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::model::match_tensors;
-use webgguf::reference::{CacheFormat, CpuModel};
 
 pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models")

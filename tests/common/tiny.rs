@@ -1,10 +1,10 @@
 //! A tiny model made of nothing but numbers: headers to read settings from, and random weights to run.
 #![allow(dead_code, reason = "each test uses its part")]
 
+use webgguf::cpu::{CacheFormat, CpuModel};
 use webgguf::gguf::{Array, GgmlType, Gguf, Metadata, TensorInfo, Value, row_bytes};
 use webgguf::model::ModelConfig;
 use webgguf::model::{Role, weight_specs};
-use webgguf::reference::{CacheFormat, CpuModel};
 
 pub const VOCAB: usize = 37;
 

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { filesUnder, readJson, ROOT } from '../../tools/common.mjs';
+import { shaderFiles } from '../../tools/shaders.mjs';
 
 const FILE = path.join(ROOT, 'tests', 'fixtures', 'mutant_digests.json');
 
@@ -27,8 +28,8 @@ const code = (text) =>
 /** Markers are comments, and say what the mutants are. */
 const withMarkers = (text) => `${code(text)}\n${(text.match(/\/\/ mutant.*$/gm) ?? []).join('\n')}`;
 
-const shader = (name) => path.join('shaders', `${name}.wgsl`);
-const shared = filesUnder('shaders/shared').map((file) => path.basename(file, '.wgsl'));
+const shader = (name) => shaderFiles.get(name);
+const shared = [...shaderFiles.keys()].filter((name) => name.startsWith('shared/')).map((name) => path.basename(name));
 
 /** The shared files that an import may stand for: one of that name, or those that variants put in its place. */
 function meant(name) {
@@ -48,16 +49,18 @@ function filesOf(kernel) {
 }
 
 const rust = ['src/kernels', 'src/harness', 'src/compute'].flatMap((folder) => filesUnder(folder));
+const isCases = (file) => file.startsWith('src/harness') || path.basename(file).startsWith('cases');
+const cases = rust.filter(isCases);
 
-/** Rust files about a kernel: the one with its contract, and the cases that use that. */
+/** Rust files about a kernel: the one with its contract, and the cases beside it and those that use it. */
 function casesOf(kernel) {
-  const contract = rust.find((file) => textOf(file).includes(`kernel_name: "${kernel}"`));
+  const names = new RegExp(`(kernel_name: |\\bspec!?\\()"${kernel}"`);
+  const contract = rust.find((file) => !isCases(file) && names.test(textOf(file)));
   if (!contract) return [];
-  const stem =
-    path.basename(contract, '.rs') === 'mod' ? path.basename(path.dirname(contract)) : path.basename(contract, '.rs');
+  const folder = path.dirname(contract);
+  const stem = path.basename(contract) === 'mod.rs' ? path.basename(folder) : path.basename(contract, '.rs');
   const uses = new RegExp(`kernels::(\\{[^}]*\\b)?${stem}\\b`);
-  const isCase = (file) => path.basename(file, '.rs') === stem || uses.test(textOf(file));
-  return [contract, ...rust.filter((file) => file.startsWith('src/harness') && file !== contract && isCase(file))];
+  return [contract, ...cases.filter((file) => path.dirname(file) === folder || uses.test(textOf(file)))];
 }
 
 const known = new Map();

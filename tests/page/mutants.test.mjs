@@ -9,7 +9,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { filesUnder, readJson, ROOT } from '../../tools/common.mjs';
+import { readJson, ROOT } from '../../tools/common.mjs';
+import { shaderFiles, shaderText } from '../../tools/shaders.mjs';
 import { areKilled, digestOf, digestWith, keepDigests } from './mutant_digests.mjs';
 import { openSite } from './site.mjs';
 
@@ -30,7 +31,7 @@ const page = await site.open('/mutants.html');
 const kills = readJson(KILLS, {});
 const isShared = (file) => file.startsWith('shared/');
 
-/** Shader text as the crate holds it: src/kernels/wgsl.rs cuts the same. */
+/** Shader text as the crate holds it: build.rs cuts the same. */
 function strip(text) {
   const code = text.split('\n').map((line) => line.replace(/(^ +)|( *(\/\/.*)?$)/g, ''));
   return code
@@ -41,8 +42,7 @@ function strip(text) {
 
 /** The texts of a shader between its imports, which stand in what the browser compiles as they are. */
 function parts(file) {
-  const text = fs.readFileSync(path.join(ROOT, 'shaders', `${file}.wgsl`), 'utf8');
-  return text.split(/^#import .*\n/m);
+  return shaderText(file).split(/^#import .*\n/m);
 }
 
 /** What tells a kernel's shader from others: the longest of its parts. */
@@ -72,8 +72,7 @@ function mutantsOf(file, part) {
   });
 }
 
-const files = filesUnder('shaders').map((file) => file.replace(/^shaders\/(.*)\.wgsl$/, '$1'));
-const mutants = files.flatMap((file) => parts(file).flatMap((part) => mutantsOf(file, part)));
+const mutants = [...shaderFiles.keys()].sort().flatMap((file) => parts(file).flatMap((part) => mutantsOf(file, part)));
 
 /** Runs cases on a mutant; what `kill` in the page says. */
 function run({ file, name, ...mutant }, only = false) {
@@ -134,13 +133,13 @@ test('a case kills every mutant of what kernels share', async (t) => {
 test('a digest is of a shader, of what it imports, and of its cases', () => {
   const { file, kernel } = mutants.find((mutant) => mutant.file === 'softmax');
   const before = digestOf(file, kernel);
-  for (const of of ['shaders/softmax.wgsl', 'src/harness/softmax.rs', 'src/kernels/softmax.rs']) {
+  for (const of of ['shaders/tensor/softmax.wgsl', 'src/kernels/softmax/cases.rs', 'src/kernels/softmax/mod.rs']) {
     assert.notEqual(digestWith(of, 'let changed = 1;', file, kernel), before, `another text of ${of}`);
     assert.equal(digestWith(of, '// a comment', file, kernel), before, `a comment in ${of}`);
   }
-  assert.equal(digestWith('shaders/rope.wgsl', 'let changed = 1;', file, kernel), before, 'another shader');
+  assert.equal(digestWith('shaders/tensor/rope.wgsl', 'let changed = 1;', file, kernel), before, 'another shader');
   const imports = digestOf('mat_vec', 'mat_vec');
-  assert.notEqual(digestWith('shaders/shared/weights_q4_0.wgsl', 'let changed = 1;', 'mat_vec', 'mat_vec'), imports);
+  assert.notEqual(digestWith('shaders/weights/weights_q4_0.wgsl', 'let changed = 1;', 'mat_vec', 'mat_vec'), imports);
 });
 
 test('neither a message of the compiler nor a change without effect kills a mutant', async () => {

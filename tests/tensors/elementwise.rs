@@ -1,5 +1,5 @@
 use webgguf::kernels::elementwise::{Arg, Op, Step};
-use webgguf::reference;
+use webgguf::kernels::reference;
 use webgguf::{DType, Expression, Result, Tensor};
 
 use crate::bench::{Bench, check};

@@ -43,7 +43,7 @@ tests! {
     elementwise: operations_of_one_argument, operations_of_two, numbers_beside_tensors, formulas, types;
     matrix: products, products_with_blocks, gated_products, products_of_experts;
     rows: softmax, norms, reductions, largest, running_sums;
-    movement: axes, pieces, indices;
+    movement: axes, pieces, indices, many_indices;
     model: rotations, attention, caches, scans, doubly_stochastic;
     memory: freed_tensors_make_room, a_tensor_lives_as_long_as_its_clones;
     errors: wrong_inputs_are_named, devices_do_not_mix, only_plain_numbers_are_read;

@@ -1,6 +1,6 @@
 use webgguf::gguf::f16_from_f32;
 use webgguf::harness::Tolerance;
-use webgguf::reference;
+use webgguf::kernels::reference;
 use webgguf::{Activation, DType, Gate, GateUpOptions, GatedOptions, GgmlType, MatmulOptions, ProjectOptions, Tensor};
 
 use crate::bench::{Bench, check, check_within};

@@ -1,6 +1,6 @@
 use webgguf::harness::Tolerance;
+use webgguf::kernels::reference::{self, AttentionRules, Head, ScanInputs};
 use webgguf::model::RopeStyle;
-use webgguf::reference::{self, AttentionRules, Head, ScanInputs};
 use webgguf::{
     AttentionDecodeOptions, AttentionOptions, DType, KvWriteOptions, Pairing, RopeOptions, RopeTableOptions,
     SelectiveScan, SinkhornOptions,

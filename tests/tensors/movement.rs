@@ -1,7 +1,9 @@
-use webgguf::reference::{gather_axis, movement};
+use webgguf::harness::Tolerance;
+use webgguf::kernels::gather_axis::reference as gather_axis;
+use webgguf::kernels::movement::reference as movement;
 use webgguf::{DType, Tensor};
 
-use crate::bench::{Bench, check};
+use crate::bench::{Bench, check, check_within};
 
 pub async fn axes() {
     let mut bench = Bench::new(31).await;
@@ -37,4 +39,20 @@ pub async fn indices() {
     let rounded = table.read().await.unwrap();
     let expected = gather_axis::gather_axis(&rounded, &[15, 2], 0, &id_values, f32::NAN);
     check("embedding", &table.embedding(&ids).unwrap(), &[2, 4, 2], expected).await;
+}
+
+/// Random indices, every other one outside, and equal ones. Sums are whole numbers, so exact.
+pub async fn many_indices() {
+    const COUNT: u32 = 200_000;
+    let bench = Bench::new(34).await;
+    let numbers: Vec<f32> = (0..COUNT).map(|i| (i % 9) as f32).collect();
+    let values = bench.device.tensor([COUNT], &numbers).unwrap();
+    let zeros = bench.device.zeros(DType::F32, [500]).unwrap();
+    for (name, step) in [("random indices", 0x9e37_79b9), ("equal indices", 0)] {
+        let picked: Vec<u32> = (0..COUNT).map(|i| i.wrapping_mul(step) % 1000).collect();
+        let indices = bench.device.tensor([COUNT], &picked).unwrap();
+        let expected = gather_axis::scatter_add(&[0.0; 500], &[500], 0, &picked, &numbers);
+        let exact = Tolerance { abs: 0.0, rel: 0.0 };
+        check_within(name, exact, &zeros.scatter_add(&indices, &values, 0).unwrap(), &[500], expected).await;
+    }
 }

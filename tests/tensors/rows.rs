@@ -1,4 +1,4 @@
-use webgguf::reference::{self, NormShape, ScoreShape};
+use webgguf::kernels::reference::{self, NormShape, ScoreShape};
 use webgguf::{ArgmaxOptions, CumsumOptions, NormInputs, NormOptions, ReduceOp, ReduceOptions, SoftmaxOptions};
 
 use crate::bench::{Bench, check};

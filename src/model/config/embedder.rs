@@ -5,14 +5,22 @@ use crate::error::{Error, Result};
 use crate::model::GateKind;
 use crate::model::program::PoolKind;
 
-/// Architectures that write no text: their tokens see all others, unless a file says otherwise.
-const ENCODERS: [&str; 4] = ["bert", "nomic-bert", "modern-bert", "gemma-embedding"];
-/// Architectures that write text, unless a file says how rows are pooled.
-const DECODERS: [&str; 6] = ["llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3"];
 /// Labels of a classifier, at most.
 const MAX_LABELS: usize = 1 << 16;
 /// Kinds of text segments, at most.
 const MAX_TOKEN_TYPES: usize = 1 << 16;
+
+/// Whether an architecture makes vectors of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Embeds {
+    /// It writes text, whatever a file says.
+    #[default]
+    Never,
+    /// It writes text, unless a file says how rows are pooled.
+    IfPooled,
+    /// It writes none: its tokens see all others, unless a file says otherwise.
+    Always,
+}
 
 /// What a text becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
@@ -43,6 +51,8 @@ impl Pooling {
 /// The numbers of an embedder or a reranker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbedderConfig {
+    /// Whether the architecture makes vectors at all.
+    pub embeds: Embeds,
     /// `pooling_type`; `None` where the model writes text.
     pub pooling: Option<Pooling>,
     /// `classifier.pooling_type`: what a classifier is over, if the file says.
@@ -60,17 +70,18 @@ pub struct EmbedderConfig {
 }
 
 impl EmbedderConfig {
-    pub(super) fn read(keys: &Keys, hidden: usize) -> Result<Self> {
+    pub(super) fn read(keys: &Keys, embeds: Embeds, hidden: usize) -> Result<Self> {
         let labels = keys.metadata.strings(&keys.name("classifier.output_labels"))?;
         let labels = labels.map_or(1, |labels| labels.len());
         if !(1..=MAX_LABELS).contains(&labels) {
             let name = keys.name("classifier.output_labels");
             return Err(Error::bad_file(format!("metadata `{name}`: expected 1 to {MAX_LABELS}, found {labels}")));
         }
-        let is_encoder = ENCODERS.contains(&keys.architecture);
+        let is_encoder = embeds == Embeds::Always;
         Ok(Self {
+            embeds,
             pooling: pooling(keys, "pooling_type")?
-                .filter(|_| is_encoder || DECODERS.contains(&keys.architecture))
+                .filter(|_| embeds != Embeds::Never)
                 .or(is_encoder.then_some(Pooling::Mean)),
             classified: pooling(keys, "classifier.pooling_type")?.and_then(kind),
             causal: keys.metadata.bool(&keys.name("attention.causal"))?.unwrap_or(!is_encoder),
@@ -94,7 +105,7 @@ impl ModelConfig {
     /// # Errors
     /// `unsupported_architecture` where the family cannot.
     pub fn with_pooling(mut self, pooling: Pooling) -> Result<Self> {
-        if !ENCODERS.iter().chain(&DECODERS).any(|&name| name == self.architecture) {
+        if self.embedder.embeds == Embeds::Never {
             return Err(unsupported(format!("architecture {} gives no embeddings", self.architecture)));
         }
         self.embedder.pooling = Some(pooling);

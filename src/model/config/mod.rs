@@ -11,7 +11,7 @@ use std::collections::HashSet;
 pub(super) use keys::Keys;
 pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
-pub use embedder::{EmbedderConfig, Pooling};
+pub use embedder::{EmbedderConfig, Embeds, Pooling};
 
 use super::experts::ExpertConfig;
 use super::roles::{EMBEDDING, HEAD};
@@ -34,8 +34,25 @@ const MAX_CONV_KERNEL: usize = 8;
 const MAX_CONTEXT: usize = 1 << 27;
 const MAX_VOCAB: usize = 1 << 24;
 
-/// Architectures whose heads share out pairs among positions in time, height and width; whether by turns.
-const SECTIONS: [(&str, bool); 4] = [("qwen35", true), ("qwen35moe", true), ("qwen2vl", false), ("qwen3vl", true)];
+/// What is known of an architecture before its file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Architecture {
+    /// `general.architecture`, and the prefix of its metadata keys.
+    pub name: &'static str,
+    /// Whether it makes vectors of texts.
+    pub embeds: Embeds,
+    /// How heads share out their pairs among the axes of a position, where they do.
+    pub axes: Option<Axes>,
+}
+
+/// How heads share out their pairs among positions in time, height and width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Axes {
+    /// A section of pairs for each axis.
+    InSections,
+    /// By turns.
+    ByTurns,
+}
 
 /// Which layers have a sliding window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,9 +205,9 @@ pub struct ModelConfig {
 
 impl ModelConfig {
     /// Reads and checks the numbers of a model of this architecture; see [`super::config()`].
-    pub(super) fn from_gguf(gguf: &Gguf, architecture: &'static str) -> Result<Self> {
+    pub(super) fn from_gguf(gguf: &Gguf, architecture: Architecture) -> Result<Self> {
         let metadata = &gguf.metadata;
-        let keys = Keys { metadata, architecture };
+        let keys = Keys { metadata, architecture: architecture.name };
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
         let context_length = keys.required("context_length", MAX_CONTEXT)?;
         let original_context = rope::original_context(&keys, context_length)?;
@@ -200,8 +217,8 @@ impl ModelConfig {
         let head_dim = head_dim(&keys, hidden, heads.max())?;
         let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
         let rope_dims = rope_dims(&keys, head_dim)?;
-        let rope_sections = match SECTIONS.iter().find(|(name, _)| *name == architecture) {
-            Some((_, by_turns)) => rope::sections(&keys, rope_dims, *by_turns)?,
+        let rope_sections = match architecture.axes {
+            Some(axes) => rope::sections(&keys, rope_dims, axes == Axes::ByTurns)?,
             None => None,
         };
         let experts = ExpertConfig::from_keys(&keys, layers)?;
@@ -210,7 +227,7 @@ impl ModelConfig {
         let ffn = keys.per_layer("feed_forward_length", blocks, MAX_FFN)?.or(no_ffn);
         let ffn = ffn.ok_or_else(|| keys.missing("feed_forward_length"))?;
         Ok(Self {
-            architecture,
+            architecture: architecture.name,
             name: metadata.str("general.name")?.map(str::to_owned),
             quantization: quantization(metadata, &gguf.tensors)?,
             parameters: gguf.tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.elements())),
@@ -250,7 +267,7 @@ impl ModelConfig {
             context_length,
             vocab: vocabulary(&keys, &gguf.tensors)?,
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
-            embedder: EmbedderConfig::read(&keys, hidden)?,
+            embedder: EmbedderConfig::read(&keys, architecture.embeds, hidden)?,
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
             digest: gguf.digest,
         })

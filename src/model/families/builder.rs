@@ -159,7 +159,7 @@ impl<'a> Builder<'a> {
     pub fn new(config: &'a ModelConfig, scale: f32) -> Self {
         let mut program = Program::default();
         let x = program.activation("x", config.hidden);
-        program.embed = vec![Op::Embed { table: of_model(Role::TokenEmbedding), scale, y: x }];
+        program.embed = vec![Op::Embed { table: of_model(Role::TokenEmbedding), rows: config.vocab, scale, y: x }];
         let (ops, output_norm) = (Vec::new(), Role::OutputNorm);
         Self {
             config,

@@ -107,7 +107,7 @@ fn per_layer_embeddings(b: &mut Builder, width: usize) -> Activation {
     let half = std::f32::consts::FRAC_1_SQRT_2;
     let rows = b.activation("per-layer inputs", all);
     let table = of_model(Role::PerLayerTokenEmbedding);
-    b.push(Op::Embed { table, scale: (width as f32).sqrt() * half, y: rows });
+    b.push(Op::Embed { table, rows: b.config.vocab, scale: (width as f32).sqrt() * half, y: rows });
     let y = b.activation("per-layer projection", all);
     b.push(Op::Linear { x: b.x, weight: of_model(Role::PerLayerModelProj), bias: None, y });
     // The norm of x / √hidden is that of x with a larger epsilon.

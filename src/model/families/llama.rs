@@ -22,14 +22,22 @@ pub fn exaone(config: &ModelConfig) -> Program {
     decoder(config, AttentionBlock::new(config, RopeStyle::SplitHalf))
 }
 
-/// OLMoE (<https://arxiv.org/abs/2409.02060>): norms over q and k as a whole.
+/// OLMoE (<https://arxiv.org/abs/2409.02060>): norms over q and k as a whole, weights of experts that do not add up to
+/// 1.
 pub fn olmoe(config: &ModelConfig) -> Program {
-    decoder(config, AttentionBlock { whole_qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
+    let block = AttentionBlock { whole_qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
+    with_raw_routes(decoder(config, block))
 }
 
 /// Qwen 2 and 2.5 (<https://arxiv.org/abs/2412.15115>), and the text of Qwen 2 and 2.5 VL.
 pub fn qwen2(config: &ModelConfig) -> Program {
     decoder(config, AttentionBlock { bias: Bias::Required, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
+}
+
+/// Qwen 1.5 and 2 with experts (<https://qwenlm.github.io/blog/qwen-moe/>), whose weights do not add up to 1.
+pub fn qwen2_moe(config: &ModelConfig) -> Program {
+    let block = AttentionBlock { bias: Bias::Required, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
+    with_raw_routes(decoder(config, block))
 }
 
 /// Qwen 3, dense and with experts (<https://arxiv.org/abs/2505.09388>), and the text of Qwen 3 VL.
@@ -138,8 +146,6 @@ pub fn feed_forward(b: &mut Builder, normed: Activation, residual_scale: f32) {
         return b.add_scaled(update, residual_scale);
     }
     let mut block = ExpertBlock::new(b.config);
-    // The weights of these do not add up to 1.
-    block.routing.normalise &= !["qwen2moe", "olmoe"].contains(&b.config.architecture);
     block.routing.scale *= residual_scale;
     let update = b.experts(normed, block);
     b.add(update);
@@ -150,6 +156,16 @@ pub fn feed_forward(b: &mut Builder, normed: Activation, residual_scale: f32) {
         };
         b.add_scaled(update, residual_scale);
     }
+}
+
+/// The experts' weights as the router gives them, whatever they add up to.
+fn with_raw_routes(mut program: Program) -> Program {
+    for op in program.layers.iter_mut().flatten() {
+        if let Op::Route { routing, .. } = op {
+            routing.normalise = false;
+        }
+    }
+    program
 }
 
 /// The same attention in all layers.

@@ -18,71 +18,87 @@ mod qwen35;
 mod recurrent;
 mod stablelm;
 
-use super::ModelConfig;
+use super::config::{Architecture, Axes, Embeds, ModelConfig};
 use super::program::Program;
 use crate::gguf::Metadata;
 use crate::{Error, ErrorCode, Result};
 
 /// One architecture.
 struct Family {
-    /// `general.architecture`, and the prefix of its metadata keys.
-    name: &'static str,
+    architecture: Architecture,
     program: fn(&ModelConfig) -> Program,
+}
+
+/// An architecture that writes text, and whose positions have one axis.
+const fn family(name: &'static str, program: fn(&ModelConfig) -> Program) -> Family {
+    Family { architecture: Architecture { name, embeds: Embeds::Never, axes: None }, program }
+}
+
+impl Family {
+    const fn embeds(mut self, embeds: Embeds) -> Self {
+        self.architecture.embeds = embeds;
+        self
+    }
+
+    const fn axes(mut self, axes: Axes) -> Self {
+        self.architecture.axes = Some(axes);
+        self
+    }
 }
 
 /// Every architecture that webgguf runs.
 static FAMILIES: &[Family] = &[
-    Family { name: "llama", program: llama::llama },
-    Family { name: "qwen2", program: llama::qwen2 },
-    Family { name: "qwen3", program: llama::qwen3 },
-    Family { name: "qwen2vl", program: llama::qwen2 },
-    Family { name: "qwen3vl", program: llama::qwen3 },
-    Family { name: "internlm2", program: llama::llama },
-    Family { name: "ernie4_5", program: llama::llama },
-    Family { name: "exaone", program: llama::exaone },
-    Family { name: "minicpm", program: llama::minicpm },
-    Family { name: "olmoe", program: llama::olmoe },
-    Family { name: "smollm3", program: llama::smollm3 },
-    Family { name: "granite", program: llama::granite },
-    Family { name: "granitemoe", program: llama::granite },
-    Family { name: "mistral3", program: llama::mistral3 },
-    Family { name: "phi3", program: phi::phi3 },
-    Family { name: "phi2", program: phi::phi2 },
-    Family { name: "gpt2", program: gpt2::gpt2 },
-    Family { name: "starcoder2", program: gpt2::starcoder2 },
-    Family { name: "stablelm", program: stablelm::stablelm },
-    Family { name: "olmo2", program: olmo::olmo2 },
-    Family { name: "qwen2moe", program: llama::qwen2 },
-    Family { name: "qwen3moe", program: llama::qwen3 },
-    Family { name: "qwen35", program: qwen35::qwen35 },
-    Family { name: "qwen35moe", program: qwen35::qwen35 },
-    Family { name: "qwen3next", program: qwen35::qwen3next },
-    Family { name: "gemma", program: gemma::gemma },
-    Family { name: "gemma2", program: gemma::gemma2 },
-    Family { name: "gemma3", program: gemma::gemma3 },
-    Family { name: "bert", program: bert::bert },
-    Family { name: "nomic-bert", program: bert::nomic_bert },
-    Family { name: "modern-bert", program: bert::modern_bert },
-    Family { name: "gemma-embedding", program: gemma::gemma_embedding },
-    Family { name: "lfm2", program: lfm2::lfm2 },
-    Family { name: "lfm2moe", program: lfm2::lfm2 },
-    Family { name: "mamba2", program: mamba2::mamba2 },
-    Family { name: "granitehybrid", program: mamba2::granite_hybrid },
-    Family { name: "falcon-h1", program: mamba2::falcon_h1 },
-    Family { name: "gemma4", program: gemma4::gemma4 },
-    Family { name: "gpt-oss", program: gpt_oss::gpt_oss },
+    family("llama", llama::llama).embeds(Embeds::IfPooled),
+    family("qwen2", llama::qwen2).embeds(Embeds::IfPooled),
+    family("qwen3", llama::qwen3).embeds(Embeds::IfPooled),
+    family("qwen2vl", llama::qwen2).axes(Axes::InSections),
+    family("qwen3vl", llama::qwen3).axes(Axes::ByTurns),
+    family("internlm2", llama::llama),
+    family("ernie4_5", llama::llama),
+    family("exaone", llama::exaone),
+    family("minicpm", llama::minicpm),
+    family("olmoe", llama::olmoe),
+    family("smollm3", llama::smollm3),
+    family("granite", llama::granite),
+    family("granitemoe", llama::granite),
+    family("mistral3", llama::mistral3),
+    family("phi3", phi::phi3),
+    family("phi2", phi::phi2),
+    family("gpt2", gpt2::gpt2),
+    family("starcoder2", gpt2::starcoder2),
+    family("stablelm", stablelm::stablelm),
+    family("olmo2", olmo::olmo2),
+    family("qwen2moe", llama::qwen2_moe),
+    family("qwen3moe", llama::qwen3),
+    family("qwen35", qwen35::qwen35).axes(Axes::ByTurns),
+    family("qwen35moe", qwen35::qwen35).axes(Axes::ByTurns),
+    family("qwen3next", qwen35::qwen3next),
+    family("gemma", gemma::gemma).embeds(Embeds::IfPooled),
+    family("gemma2", gemma::gemma2).embeds(Embeds::IfPooled),
+    family("gemma3", gemma::gemma3).embeds(Embeds::IfPooled),
+    family("bert", bert::bert).embeds(Embeds::Always),
+    family("nomic-bert", bert::nomic_bert).embeds(Embeds::Always),
+    family("modern-bert", bert::modern_bert).embeds(Embeds::Always),
+    family("gemma-embedding", gemma::gemma_embedding).embeds(Embeds::Always),
+    family("lfm2", lfm2::lfm2),
+    family("lfm2moe", lfm2::lfm2),
+    family("mamba2", mamba2::mamba2),
+    family("granitehybrid", mamba2::granite_hybrid),
+    family("falcon-h1", mamba2::falcon_h1),
+    family("gemma4", gemma4::gemma4),
+    family("gpt-oss", gpt_oss::gpt_oss),
 ];
 
 /// The names of all architectures that webgguf runs.
 pub fn architectures() -> impl Iterator<Item = &'static str> {
-    FAMILIES.iter().map(|family| family.name)
+    FAMILIES.iter().map(|family| family.architecture.name)
 }
 
 /// The architecture that a file names.
-pub(super) fn known(metadata: &Metadata) -> Result<&'static str> {
+pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
     let name = metadata.str("general.architecture")?;
     let name = name.ok_or_else(|| Error::bad_file("metadata `general.architecture` is missing"))?;
-    architectures().find(|known| *known == name).ok_or_else(|| {
+    of(name).map(|family| family.architecture).ok_or_else(|| {
         let shown: String = name.chars().take(64).collect();
         let (nearest, known) = (nearest(&shown), architectures().collect::<Vec<_>>().join(", "));
         let message = format!("architecture {shown:?} is not supported, the nearest known is {nearest:?} of {known}");
@@ -110,9 +126,13 @@ fn edits(a: &str, b: &str) -> usize {
     row[b.chars().count()]
 }
 
+/// The row of an architecture, by its name.
+fn of(name: &str) -> Option<&'static Family> {
+    FAMILIES.iter().find(|family| family.architecture.name == name)
+}
+
 /// The program of a model with these numbers.
 pub fn program(config: &ModelConfig) -> Program {
-    let family = FAMILIES.iter().find(|family| family.name == config.architecture);
     // `super::config()` lets no other name through.
-    family.map(|family| (family.program)(config)).unwrap_or_default()
+    of(config.architecture).map(|family| (family.program)(config)).unwrap_or_default()
 }

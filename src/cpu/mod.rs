@@ -1,0 +1,17 @@
+//! Models without a GPU: an interpreter of programs, with the [references](crate::kernels::reference) of the kernels
+//! as its operations.
+//!
+//! Weights stay in the file's own block format and are dequantised a piece at a time. Activations are f32, row-major,
+//! the token outermost.
+
+mod embed;
+mod experts;
+mod interpreter;
+mod model;
+mod sampled;
+mod weights;
+
+pub use crate::kernels::kv_type::cache::CacheFormat;
+pub use model::{CpuModel, Logits, Pass};
+pub use sampled::{SampledModel, sampled_rows};
+pub use weights::{CpuModelBuilder, Samples, take_sample};

@@ -1,0 +1,246 @@
+//! The weights of a CPU model: tensors in the file's own format, added one at a time.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::cpu::CpuModel;
+use crate::error::{Error, Result};
+use crate::gguf::{GgmlType, dequantize};
+use crate::kernels::gather::reference::gather;
+use crate::kernels::kv_type::cache::CacheFormat;
+use crate::kernels::mat_mul::reference::mat_mul_rows;
+use crate::kernels::mat_vec::reference::{Matrix, mat_vec};
+use crate::model::{ModelConfig, WeightKey, WeightSpec, weight_specs};
+
+/// Multiply-adds between two yields: a millisecond or two, ten on a slow phone.
+const STEP: usize = 4 << 20;
+
+/// A tensor in its block format; the shape fits the bytes.
+#[derive(Debug)]
+pub struct Tensor {
+    ty: GgmlType,
+    rows: usize,
+    cols: usize,
+    bytes: Vec<u8>,
+    /// Which rows the bytes are, where not all, in ascending order.
+    known: Option<Vec<usize>>,
+}
+
+impl Tensor {
+    /// `out[t] = self[ids[t]]`, NaN for rows that are not known.
+    pub fn gather(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
+        let Some(known) = &self.known else { return gather(&self.matrix(), ids, out) };
+        let matrix = Matrix { rows: known.len(), ..self.matrix() };
+        for (id, out) in ids.iter().zip(out.chunks_exact_mut(self.cols)) {
+            match known.binary_search(&(*id as usize)) {
+                Ok(row) => dequantize(self.ty, matrix.row(row), out)?,
+                Err(_) => out.fill(f32::NAN),
+            }
+        }
+        Ok(())
+    }
+
+    /// `out[t] = self[rows] · x[t]`, NaN for rows that are not known.
+    fn apply_known(&self, known: &[usize], rows: Range<usize>, x: &[f32], out: &mut [f32]) -> Result<()> {
+        let [from, to] = [rows.start, rows.end].map(|end| known.partition_point(|&row| row < end));
+        let matrix = Matrix { rows: known.len(), ..self.matrix() }.rows(from..to);
+        let mut found = vec![0.0; x.len() / self.cols * matrix.rows];
+        mat_mul_rows(&matrix, 0..matrix.rows, x, &mut found)?;
+        out.fill(f32::NAN);
+        for (token, out) in out.chunks_exact_mut(rows.len()).enumerate() {
+            let found = &found[token * matrix.rows..][..matrix.rows];
+            known[from..to].iter().zip(found).for_each(|(row, found)| out[row - rows.start] = *found);
+        }
+        Ok(())
+    }
+
+    /// Rows of all experts together.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn matrix(&self) -> Matrix<'_> {
+        Matrix { ty: self.ty, rows: self.rows, cols: self.cols, bytes: &self.bytes }
+    }
+
+    /// `out[t] = self · x[t]`, some rows at a time.
+    pub async fn apply(&self, x: &[f32], out: &mut [f32], yield_now: &mut impl AsyncFnMut()) -> Result<()> {
+        self.apply_rows(0..self.rows, x, out, yield_now).await
+    }
+
+    /// The same with some rows of it: the matrix of an expert.
+    pub async fn apply_rows(
+        &self,
+        rows: Range<usize>,
+        x: &[f32],
+        out: &mut [f32],
+        yield_now: &mut impl AsyncFnMut(),
+    ) -> Result<()> {
+        if let Some(known) = &self.known {
+            return self.apply_known(known, rows, x, out);
+        }
+        let matrix = self.matrix().rows(rows);
+        let at_a_time = (STEP / x.len()).max(1);
+        for start in (0..matrix.rows).step_by(at_a_time) {
+            let rows = start..matrix.rows.min(start + at_a_time);
+            if x.len() == self.cols {
+                mat_vec(&matrix.rows(rows.clone()), x, &mut out[rows])?;
+            } else {
+                mat_mul_rows(&matrix, rows, x, out)?;
+            }
+            yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// All of it as f32: for norms, biases and the like.
+    fn vector(&self) -> Result<Vec<f32>> {
+        let mut out = vec![0.0; self.rows * self.cols];
+        dequantize(self.ty, &self.bytes, &mut out)?;
+        Ok(out)
+    }
+}
+
+/// All of a model, by the names of its program.
+#[derive(Debug)]
+pub(super) struct Weights {
+    /// Matrices.
+    tensors: HashMap<WeightKey, Tensor>,
+    /// Norms, biases, RoPE factors, as f32.
+    vectors: HashMap<WeightKey, Vec<f32>>,
+}
+
+impl Weights {
+    /// A matrix; the builder has seen that it is there.
+    pub fn tensor(&self, key: WeightKey) -> &Tensor {
+        &self.tensors[&key]
+    }
+
+    /// The weight of a norm, which is always there.
+    pub fn norm(&self, key: WeightKey) -> &[f32] {
+        &self.vectors[&key]
+    }
+
+    /// A vector that the file may lack.
+    pub fn vector(&self, key: WeightKey) -> Option<&[f32]> {
+        self.vectors.get(&key).map(Vec::as_slice)
+    }
+}
+
+impl Weights {
+    /// Of a model of which not all is known. `None` where a weight is missing of which `is_needed`.
+    pub fn sampled(
+        config: &ModelConfig,
+        mut samples: Samples,
+        is_needed: impl Fn(&WeightSpec) -> bool,
+    ) -> Option<Self> {
+        let mut weights = Self { tensors: HashMap::new(), vectors: HashMap::new() };
+        for spec in weight_specs(config).into_iter().filter(is_needed) {
+            let key = spec.key();
+            match samples.remove(&key) {
+                Some(tensor) if spec.values => drop(weights.vectors.insert(key, tensor.vector().ok()?)),
+                Some(tensor) => drop(weights.tensors.insert(key, tensor)),
+                None if spec.optional => {}
+                None => return None,
+            }
+        }
+        Some(weights)
+    }
+}
+
+/// Weights that are not whole: see [`take_sample`].
+pub type Samples = HashMap<WeightKey, Tensor>;
+
+/// Keeps some rows of a weight, `rows` of its own numbers, as far as they are among these of its tensor, the first of
+/// which is row `first`; of values, all. Slices of a tensor come in order.
+pub fn take_sample(
+    samples: &mut Samples,
+    spec: &WeightSpec,
+    ty: GgmlType,
+    rows: &[usize],
+    (first, bytes): (usize, &[u8]),
+) {
+    let (own_rows_of, cols) = (spec.rows(), spec.cols());
+    let tensor = samples.entry(spec.key()).or_insert_with(|| Tensor {
+        ty,
+        rows: own_rows_of,
+        cols,
+        bytes: Vec::new(),
+        known: Some(Vec::new()),
+    });
+    if spec.values {
+        let tensor_rows = spec.tensor_dims()[1..].iter().map(|&rows| rows as usize).product();
+        tensor.bytes = own_rows(spec, tensor_rows, bytes);
+        return;
+    }
+    let row_bytes = cols / ty.block_len() * ty.block_bytes();
+    let mut own = 0;
+    for (start, count) in spec.runs() {
+        for &row in rows.iter().filter(|row| (own..own + count).contains(row)) {
+            let at = (start + row - own).checked_sub(first).map(|at| at * row_bytes);
+            if let (Some(found), Some(known)) = (at.and_then(|at| bytes.get(at..at + row_bytes)), &mut tensor.known) {
+                tensor.bytes.extend(found);
+                known.push(row);
+            }
+        }
+        own += count;
+    }
+}
+
+/// Takes the tensors of a model as they arrive, in any order. Made by [`CpuModel::builder`].
+#[derive(Debug)]
+pub struct CpuModelBuilder {
+    config: ModelConfig,
+    tensors: HashMap<WeightKey, Tensor>,
+}
+
+impl CpuModelBuilder {
+    pub(super) fn new(config: ModelConfig) -> Self {
+        Self { config, tensors: HashMap::new() }
+    }
+
+    /// Puts a weight in place: `spec` from [`match_tensors`](crate::model::match_tensors), with the type and the bytes
+    /// of its tensor in the file. The bytes stay as they are; of a tensor of several weights, its own are copied.
+    ///
+    /// # Errors
+    /// `bad_file` if the number of bytes does not fit the shape; the message names the tensor and both numbers.
+    pub fn put(&mut self, spec: &WeightSpec, ty: GgmlType, bytes: Vec<u8>) -> Result<()> {
+        let (rows, cols) = (spec.rows(), spec.cols());
+        let dims = spec.tensor_dims();
+        let (tensor_cols, tensor_rows) = (dims[0] as usize, dims[1..].iter().map(|&rows| rows as usize).product());
+        Matrix::new(ty, tensor_rows, tensor_cols, &bytes)
+            .map_err(|error| Error::new(error.code(), format!("tensor {}: {}", spec.name, error.message())))?;
+        let bytes = if spec.part.is_some() { own_rows(spec, tensor_rows, &bytes) } else { bytes };
+        self.tensors.insert(spec.key(), Tensor { ty, rows, cols, bytes, known: None });
+        Ok(())
+    }
+
+    /// The model, with room for at most `context_length` tokens. The cache takes memory as it fills.
+    ///
+    /// # Errors
+    /// `bad_file` naming a tensor that was not put; `invalid_argument` for a context of no tokens.
+    pub fn build(mut self, context_length: usize, cache: CacheFormat) -> Result<CpuModel> {
+        if context_length == 0 {
+            return Err(Error::invalid_argument("context length: expected at least 1 token, found 0"));
+        }
+        let mut weights = Weights { tensors: HashMap::new(), vectors: HashMap::new() };
+        for spec in weight_specs(&self.config) {
+            let key = spec.key();
+            match self.tensors.remove(&key) {
+                Some(tensor) if spec.values => drop(weights.vectors.insert(key, tensor.vector()?)),
+                Some(tensor) => drop(weights.tensors.insert(key, tensor)),
+                None if spec.optional => {}
+                None => return Err(Error::bad_file(format!("tensor {} was not loaded", spec.name))),
+            }
+        }
+        Ok(CpuModel::new(self.config, weights, context_length, cache))
+    }
+}
+
+/// The bytes of the rows of a weight that is part of a tensor; of a vector, a row is a value.
+fn own_rows(spec: &WeightSpec, tensor_rows: usize, bytes: &[u8]) -> Vec<u8> {
+    let rows = if spec.dims.len() == 1 { spec.tensor_dims()[0] as usize } else { tensor_rows };
+    let row_bytes = bytes.len() / rows.max(1);
+    let runs = spec.runs().into_iter();
+    runs.flat_map(|(first, rows)| &bytes[first * row_bytes..(first + rows) * row_bytes]).copied().collect()
+}

@@ -1,0 +1,290 @@
+//! Attention over the cache: `attention` for the many rows of a prefill chunk, `attention_decode` and
+//! `attention_merge` for the few rows of a decode step, split over the keys.
+
+#[cfg(feature = "harness")]
+pub(crate) mod cases;
+#[cfg(feature = "harness")]
+pub(crate) mod cases_rotated;
+pub mod reference;
+pub mod reference_merge;
+
+use super::kv_type::KvType;
+use super::rope_kv::{Cache, Heads, Qkv, RopeKv};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, params, read, write};
+
+/// The contract with `shaders/model/attention.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    kernel_name: "attention",
+    bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), read("sinks"), write("y")],
+    params: NoParams::LAYOUT,
+    overrides: &[
+        "HEAD_DIM", "QUERIES", "STAGED", "Q_TILE", "WG_SIZE", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE", "WINDOW",
+        "SOFT_CAP", "SINKS",
+    ],
+};
+
+/// Values of a head, at most: what the kernels keep in workgroup memory bounds it.
+pub const MAX_HEAD_DIM: u32 = 512;
+
+/// Heads up to this size have their queries in workgroup memory, where a workgroup takes eight.
+const STAGED_HEAD_DIM: u32 = 256;
+
+/// Threads of a workgroup of `attention_merge`.
+const MERGE_THREADS: u32 = 256;
+
+params! {
+    /// Per-dispatch numbers of `attention_decode`.
+    pub struct DecodeParams {
+        /// Added to the positions of the rows: operations on tensors bind constant rows.
+        pub position: u32,
+    }
+}
+
+/// The contract with `shaders/model/attention_decode.wgsl`.
+pub static DECODE: KernelSpec = KernelSpec {
+    kernel_name: "attention_decode",
+    bindings: &[
+        PARAMS,
+        read("this_pass"),
+        read("q"),
+        read("k_cache"),
+        read("v_cache"),
+        write("partial"),
+        write("stats"),
+    ],
+    params: DecodeParams::LAYOUT,
+    overrides: &[
+        "WG_SIZE", "KV_HEADS", "GROUP", "QUERIES", "HEAD_DIM", "CAPACITY", "RING", "SPLITS", "SCALE", "WINDOW",
+        "SOFT_CAP",
+    ],
+};
+
+/// The same with queries, keys and values as the product gave them.
+static DECODE_ROTATED: KernelSpec = KernelSpec {
+    bindings: &[
+        PARAMS,
+        read("this_pass"),
+        read("q"),
+        write("k_cache"),
+        write("v_cache"),
+        write("partial"),
+        write("stats"),
+        read("frequencies"),
+        read("head_norms"),
+    ],
+    overrides: &[
+        "WG_SIZE",
+        "KV_HEADS",
+        "GROUP",
+        "QUERIES",
+        "HEAD_DIM",
+        "CAPACITY",
+        "RING",
+        "SPLITS",
+        "SCALE",
+        "WINDOW",
+        "SOFT_CAP",
+        "ROPE_DIMS",
+        "SPLIT_HALF",
+        "MAGNITUDE",
+        "TEMPERATURE",
+        "SPAN",
+        "QK_NORM",
+        "V_NORM",
+        "EPS",
+        "OWN_KEYS",
+        "ROW_STRIDE",
+        "K_AT",
+        "V_AT",
+    ],
+    kernel_name: "attention_decode",
+    params: DecodeParams::LAYOUT,
+};
+
+/// The contract with `shaders/model/attention_merge.wgsl`.
+pub static MERGE: KernelSpec = KernelSpec {
+    kernel_name: "attention_merge",
+    bindings: &[PARAMS, read("partial"), read("stats"), read("sinks"), write("y")],
+    params: NoParams::LAYOUT,
+    overrides: &["WG_SIZE", "HEAD_DIM", "COLUMNS", "SPLITS", "SINKS"],
+};
+
+/// The buffers of one attention.
+#[derive(Debug, Clone, Copy)]
+pub struct Attention {
+    /// Shape of the layer.
+    pub heads: Heads,
+    /// What scores are multiplied by: 1 / √head_dim.
+    pub scale: f32,
+    /// `[rows, heads, head_dim]` f32, after RoPE.
+    pub q: Slice,
+    /// Keys and values up to and with this pass's rows.
+    pub cache: Cache,
+    /// `[heads]` f32: a logit that takes part in each softmax without a value (Xiao et al. 2023, arXiv 2309.17453).
+    pub sinks: Option<Slice>,
+    /// `[rows, heads, head_dim]` f32.
+    pub y: Slice,
+}
+
+/// Sliding window and soft cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Limits {
+    /// Sliding window: a query attends to at most this many keys, the last ones up to itself; 0: to all of them.
+    pub window: u32,
+    /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
+    pub soft_cap: f32,
+}
+
+/// Causal attention of a chunk: rows of one sequence whose positions follow each other.
+pub fn attention(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
+    let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
+    // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.
+    let queries = if head_dim <= 128 { 16 } else { 8 };
+    let staged = head_dim <= STAGED_HEAD_DIM;
+    let constants = [
+        ("HEAD_DIM", head_dim.into()),
+        ("QUERIES", queries.into()),
+        ("STAGED", bool_override(staged)),
+        ("Q_TILE", if staged { (queries * head_dim.div_ceil(8)).into() } else { 1.0 }),
+        ("WG_SIZE", (head_dim / 2 * queries / 8).into()),
+        ("HEADS", heads.into()),
+        ("GROUP", (heads / kv_heads).into()),
+        ("CAPACITY", capacity.into()),
+        ("RING", bool_override(ring)),
+        ("SCALE", problem.scale.into()),
+        ("WINDOW", limits.window.into()),
+        ("SOFT_CAP", limits.soft_cap.into()),
+        ("SINKS", bool_override(problem.sinks.is_some())),
+    ];
+    let sinks = problem.sinks.unwrap_or(problem.q);
+    let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, sinks, problem.y];
+    let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];
+    Dispatch::new(Kernel::new(&SPEC, &constants).cached(kv_type), &NoParams::default(), &buffers, grid)
+}
+
+/// The split of a decode step's keys: scratch that `attention_decode` writes and `attention_merge` reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Splits {
+    /// Splits of the keys; constant, so that the command list is.
+    pub count: u32,
+    /// `[rows, heads, count, head_dim]` f32.
+    pub partial: Slice,
+    /// `[rows, heads, count]` of (maximum, sum).
+    pub stats: Slice,
+}
+
+/// Splits for up to `keys` keys: a workgroup takes 32 keys at a time, and up to 4,096 keys a split has no more than 32.
+pub fn split_count(keys: u32) -> u32 {
+    keys.div_ceil(32).clamp(1, 128)
+}
+
+/// Threads of a workgroup of `attention_decode`.
+const DECODE_THREADS: u32 = 64;
+
+/// Query heads that a workgroup takes: it holds them in workgroup memory and its sums in registers, at most 8.
+fn queries_of(heads: &Heads) -> u32 {
+    let group = heads.heads / heads.kv_heads;
+    (1..=8).rev().find(|n| group.is_multiple_of(*n) && n * heads.head_dim <= 1024).unwrap_or(1)
+}
+
+/// Whether [`attention_rotated`] can take the place of [`rope_kv`](super::rope_kv::rope_kv): where the layer has keys
+/// of its own, one workgroup takes all queries of a kv head, and its key and value fit beside them.
+pub fn can_rotate(heads: &Heads, own_keys: bool) -> bool {
+    let queries = queries_of(heads);
+    let staged = (queries + 2) * heads.head_dim.div_ceil(8);
+    heads.kv_type == KvType::F16
+        && (!own_keys || heads.heads == heads.kv_heads * queries && staged <= queries.min(4) * DECODE_THREADS)
+}
+
+/// Attention of one row of a pass with norms of its heads, rotation and cache write, in two dispatches. `heads` of
+/// `rope` has no kv heads where an earlier layer fills the cache; `norms` are weights of q and of k `[2, head_dim]`.
+pub fn attention_rotated(
+    [pass, norms]: [Slice; 2],
+    rope: &RopeKv,
+    problem: &Attention,
+    splits: &Splits,
+    limits: Limits,
+) -> [Dispatch; 2] {
+    let (temperature, span) = rope.temperature.unwrap_or((0.0, 1));
+    let Qkv { slice: q, stride, kv_at: [k_at, v_at] } = rope.qkv;
+    let [mut decode, merge] = attention_decode(pass, 1, &Attention { q, ..*problem }, splits, limits);
+    decode.kernel.constants.extend([
+        ("ROPE_DIMS", rope.rope.dims.into()),
+        ("SPLIT_HALF", bool_override(rope.rope.split_half)),
+        ("MAGNITUDE", rope.magnitude.into()),
+        ("TEMPERATURE", temperature.into()),
+        ("SPAN", span.into()),
+        ("QK_NORM", bool_override(rope.norms.qk.is_some())),
+        ("V_NORM", bool_override(rope.norms.v)),
+        ("EPS", rope.norms.eps.into()),
+        ("OWN_KEYS", bool_override(rope.heads.kv_heads > 0)),
+        ("ROW_STRIDE", stride.into()),
+        ("K_AT", k_at.into()),
+        ("V_AT", v_at.into()),
+    ]);
+    decode.kernel.imports.retain(|(name, _)| *name != "queries");
+    decode.kernel.spec = &DECODE_ROTATED;
+    let kernel = decode.kernel.named("rotated").import("queries", "queries_rotated");
+    decode.kernel = kernel.import("cache_write", problem.heads.kv_type.writer());
+    decode.buffers.extend([rope.frequencies, norms]);
+    [decode, merge]
+}
+
+/// Attention of `rows` rows of any sequences, each over the cache of its own up to itself, in two dispatches.
+pub fn attention_decode(pass: Slice, rows: u32, problem: &Attention, splits: &Splits, limits: Limits) -> [Dispatch; 2] {
+    attention_decode_at(pass, (rows, 0), problem, splits, limits)
+}
+
+/// The same with `position` added to those of the rows.
+pub fn attention_decode_at(
+    pass: Slice,
+    (rows, position): (u32, u32),
+    problem: &Attention,
+    splits: &Splits,
+    limits: Limits,
+) -> [Dispatch; 2] {
+    let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
+    debug_assert!(!ring || (1..=capacity).contains(&limits.window), "a ring of {capacity} for {limits:?}");
+    let group = heads / kv_heads;
+    let queries = queries_of(&problem.heads);
+    let constants = [
+        ("WG_SIZE", DECODE_THREADS.into()),
+        ("KV_HEADS", kv_heads.into()),
+        ("GROUP", group.into()),
+        ("QUERIES", queries.into()),
+        ("HEAD_DIM", head_dim.into()),
+        ("CAPACITY", capacity.into()),
+        ("RING", bool_override(ring)),
+        ("SPLITS", splits.count.into()),
+        ("SCALE", problem.scale.into()),
+        ("WINDOW", limits.window.into()),
+        ("SOFT_CAP", limits.soft_cap.into()),
+    ];
+    let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
+    let grid = [Extent::Fixed(splits.count), Extent::Fixed(rows * (group / queries)), Extent::Fixed(kv_heads)];
+    let prefetched = if head_dim <= STAGED_HEAD_DIM { "prefetched" } else { "prefetched_large" };
+    let kernel = Kernel::new(&DECODE, &constants)
+        .cached(kv_type)
+        .import("prefetched", prefetched)
+        .import("queries", "queries_ready");
+    let decode = Dispatch::new(kernel, &DecodeParams { position }, &buffers, grid);
+    let sinks = problem.sinks.map(|sinks| (sinks, heads));
+    [decode, attention_merge(rows * heads, head_dim, splits, sinks, problem.y)]
+}
+
+/// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`, the heads of all rows. Sinks are those
+/// of the heads of a row, and how many these are.
+pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, sinks: Option<(Slice, u32)>, y: Slice) -> Dispatch {
+    let (sinks, of_row) = sinks.unwrap_or((splits.stats, 0));
+    let columns = head_dim.min(MERGE_THREADS);
+    let constants = [
+        ("WG_SIZE", MERGE_THREADS.into()),
+        ("HEAD_DIM", head_dim.into()),
+        ("COLUMNS", columns.into()),
+        ("SPLITS", splits.count.into()),
+        ("SINKS", of_row.into()),
+    ];
+    let buffers = [splits.partial, splits.stats, sinks, y];
+    let grid = [Extent::Fixed(heads), Extent::Fixed(head_dim.div_ceil(columns)), Extent::Fixed(1)];
+    Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)
+}

@@ -1,0 +1,129 @@
+//! Causal attention with grouped queries (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023,
+//! <https://arxiv.org/abs/2305.13245>).
+
+use std::ops::Range;
+
+use crate::kernels::kv_type::cache::{CacheElement, HeadRows};
+use crate::kernels::mat_vec::reference::dot;
+use crate::kernels::reference::softmax;
+
+/// The sizes of one attention.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionShape {
+    /// Query heads, a multiple of `kv_heads`. Heads `g·n … g·n + n − 1` share key and value head `g`, `n = heads /
+    /// kv_heads`.
+    pub heads: usize,
+    /// Key and value heads.
+    pub kv_heads: usize,
+    /// Elements per head.
+    pub head_dim: usize,
+    /// The position of the first query: query `t` attends to the keys `0 ..= position + t`, or the last
+    /// `window` of them.
+    pub position: usize,
+    /// What products of queries and keys are multiplied by.
+    pub scale: f32,
+    /// Keys that a query attends to, its own included; `None`: all up to its own.
+    pub window: Option<usize>,
+    /// `cap · tanh(score / cap)` replaces each score.
+    pub soft_cap: Option<f32>,
+}
+
+impl AttentionShape {
+    /// Scores divided by √head_dim, no window and no cap.
+    pub fn plain([heads, kv_heads, head_dim]: [usize; 3], position: usize) -> Self {
+        let scale = (head_dim as f32).sqrt().recip();
+        Self { heads, kv_heads, head_dim, position, scale, window: None, soft_cap: None }
+    }
+}
+
+/// `out = softmax(scale · q · kᵀ, causal) · v`, with `q` and `out` `[tokens, heads, head_dim]`, `keys` and `values`
+/// `[positions, kv_heads, head_dim]`, positions at least `position + tokens`.
+///
+/// # Panics
+/// If the lengths do not fit the shape.
+pub fn attention<T: CacheElement>(shape: AttentionShape, q: &[f32], keys: &[T], values: &[T], out: &mut [f32]) {
+    attention_over(shape, None, q, [&keys, &values], out);
+}
+
+/// The same over keys and values kept in any way, with `sinks` `[heads]`: a logit of each head takes part in its
+/// softmax without a value (Xiao et al. 2023, <https://arxiv.org/abs/2309.17453>).
+///
+/// # Panics
+/// If the lengths do not fit the shape.
+pub fn attention_over(
+    shape: AttentionShape,
+    sinks: Option<&[f32]>,
+    q: &[f32],
+    kv: [&dyn HeadRows; 2],
+    out: &mut [f32],
+) {
+    let AttentionShape { heads, kv_heads, head_dim, position, .. } = shape;
+    let width = heads * head_dim;
+    let tokens = q.len() / width;
+    assert!(heads.is_multiple_of(kv_heads) && q.len() == tokens * width && out.len() == q.len(), "shape of queries");
+    let needed = (position + tokens) * kv_heads;
+    let found = kv.map(|rows| rows.rows(head_dim));
+    assert!(found.iter().all(|&rows| rows >= needed), "{found:?} keys and values, {needed} needed");
+    let group = heads / kv_heads * head_dim;
+    for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
+        let end = position + token + 1;
+        let seen = shape.window.map_or(0, |window| end.saturating_sub(window))..end;
+        for (head, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(group)).enumerate() {
+            let of_head = kv.map(|rows| OneHead { rows, seen: seen.clone(), heads: kv_heads, head, head_dim });
+            let sinks = sinks.map(|sinks| &sinks[head * heads / kv_heads..][..heads / kv_heads]);
+            attend(&shape, sinks, q, of_head, out);
+        }
+    }
+}
+
+/// One head's rows at some positions.
+struct OneHead<'a> {
+    rows: &'a dyn HeadRows,
+    seen: Range<usize>,
+    heads: usize,
+    head: usize,
+    head_dim: usize,
+}
+
+impl OneHead<'_> {
+    /// Calls `use_row` with the number of each position and its `[head_dim]`.
+    fn for_each(&self, mut use_row: impl FnMut(usize, &[f32])) {
+        let mut row = vec![0.0; self.head_dim];
+        for (number, position) in self.seen.clone().enumerate() {
+            self.rows.read(position * self.heads + self.head, &mut row);
+            use_row(number, &row);
+        }
+    }
+}
+
+/// The query heads that share one key and value head: `q` and `out` `[group, head_dim]`.
+fn attend(shape: &AttentionShape, sinks: Option<&[f32]>, q: &[f32], [keys, values]: [OneHead; 2], out: &mut [f32]) {
+    let (head_dim, positions) = (keys.head_dim, keys.seen.len());
+    let cap = |score: f32| shape.soft_cap.map_or(score, |cap| cap * (score / cap).tanh());
+    let mut scores = vec![0.0; q.len() / head_dim * positions];
+    keys.for_each(|position, key| {
+        for (q, scores) in q.chunks_exact(head_dim).zip(scores.chunks_exact_mut(positions)) {
+            scores[position] = cap(dot(q, key) * shape.scale);
+        }
+    });
+    for (head, scores) in scores.chunks_exact_mut(positions).enumerate() {
+        let share = sinks.map_or(1.0, |sinks| share_beside(sinks[head], scores));
+        softmax(scores);
+        scores.iter_mut().for_each(|score| *score *= share);
+    }
+    out.fill(0.0);
+    values.for_each(|position, value| {
+        for (out, scores) in out.chunks_exact_mut(head_dim).zip(scores.chunks_exact(positions)) {
+            for (out, &value) in out.iter_mut().zip(value) {
+                *out += scores[position] * value;
+            }
+        }
+    });
+}
+
+/// The share of the softmax that `scores` have beside one more score.
+fn share_beside(sink: f32, scores: &[f32]) -> f32 {
+    let high = scores.iter().copied().fold(sink, f32::max);
+    let sum: f64 = scores.iter().map(|score| f64::from(score - high).exp()).sum();
+    (sum / (sum + f64::from(sink - high).exp())) as f32
+}

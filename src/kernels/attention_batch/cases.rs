@@ -1,0 +1,85 @@
+//! Inputs of odd lengths beside each other, head sizes, groups, windows, caps.
+
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
+use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch};
+use crate::kernels::pass::Pass;
+use crate::kernels::reference::{self, AttentionShape, Visible};
+
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("attention_batch");
+    let heads = |heads, kv_heads, head_dim| BatchHeads { heads, kv_heads, head_dim };
+    let full = BatchRules { causal: false, window: 0, scale: 0.3, soft_cap: 0.0 };
+    let causal = BatchRules { causal: true, ..full };
+    let window = |window| BatchRules { window, ..full };
+    let sets: [(BatchHeads, BatchRules, &[usize]); 12] = [
+        (heads(3, 3, 32), full, &[1, 40, 7, 15, 1]),
+        (heads(4, 2, 64), full, &[100]),
+        (heads(2, 1, 80), full, &[5, 31, 33]),
+        (heads(2, 2, 256), full, &[9, 50]),
+        (heads(4, 1, 128), causal, &[20, 3, 40]),
+        (heads(3, 1, 18), full, &[17, 19]),
+        (heads(2, 1, 18), BatchRules { causal: true, ..window(5) }, &[30, 12]),
+        (heads(2, 2, 64), window(6), &[70, 2, 33]),
+        (heads(2, 1, 32), window(9), &[40, 41]),
+        (heads(1, 1, 4), window(1), &[3, 20]),
+        (heads(2, 1, 64), BatchRules { soft_cap: 4.0, ..full }, &[21, 22]),
+        (heads(1, 1, 32), full, &[600]),
+    ];
+    sets.into_iter().map(|(heads, rules, lengths)| case(random, heads, rules, lengths)).collect()
+}
+
+fn case(random: &mut Random, heads: BatchHeads, rules: BatchRules, lengths: &[usize]) -> Case {
+    let ids: Vec<Vec<u32>> = lengths.iter().map(|&length| vec![0; length]).collect();
+    let inputs: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
+    let mut bench = Bench::of(Pass::batch(&inputs));
+    let (pass, _) = bench.fixed();
+    let rows = lengths.iter().sum::<usize>();
+    // So large that the softmax is peaked, as trained models have it.
+    let qkv: Vec<f32> = random.floats(rows * heads.row() as usize).into_iter().map(|x| 3.0 * x).collect();
+    // One row more than the pass has: it stays as it is.
+    let width = (heads.heads * heads.head_dim) as usize;
+    let after = random.floats(width);
+    let y = bench.floats(&[vec![f32::NAN; rows * width], after.clone()].concat());
+    let buffers = BatchBuffers {
+        pass,
+        inputs: bench.bytes(bytemuck::cast_slice(&Pass::spans(&inputs))).into(),
+        qkv: bench.floats(&qkv).into(),
+        y: y.into(),
+    };
+    let dispatch = attention_batch(heads, rules, buffers);
+    let expected = [expected(heads, rules, lengths, &qkv), after].concat();
+    let expected = Expected::Close(expected, Tolerance::ATTENTION);
+    let BatchHeads { heads, kv_heads, head_dim } = heads;
+    let BatchRules { causal, window, soft_cap, .. } = rules;
+    let name = format!(
+        "{heads}/{kv_heads} heads of {head_dim}, inputs of {lengths:?}, causal {causal}, window {window}, \
+         cap {soft_cap}"
+    );
+    bench.case(name, vec![dispatch], y, expected)
+}
+
+fn expected(heads: BatchHeads, rules: BatchRules, lengths: &[usize], qkv: &[f32]) -> Vec<f32> {
+    let [h, kv, d] = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
+    let shape = AttentionShape {
+        scale: rules.scale,
+        soft_cap: (rules.soft_cap > 0.0).then_some(rules.soft_cap),
+        ..AttentionShape::plain([h, kv, d], 0)
+    };
+    let visible = Visible { causal: rules.causal, window: (rules.window > 0).then_some(rules.window as usize) };
+    let stride = heads.row() as usize;
+    let (mut out, mut rest) = (Vec::new(), qkv);
+    for length in lengths {
+        let (input, others) = rest.split_at(length * stride);
+        rest = others;
+        let part = |from: usize, count: usize| -> Vec<f32> {
+            input.chunks_exact(stride).flat_map(|row| row[from * d..][..count * d].to_vec()).collect()
+        };
+        let (q, k, v) = (part(0, h), part(h, kv), part(h + kv, kv));
+        for row in q.chunks_exact(h * d).enumerate() {
+            let mut y = vec![0.0; h * d];
+            reference::attention_batch(shape, visible, row, [&k, &v], &mut y);
+            out.extend(y);
+        }
+    }
+    out
+}

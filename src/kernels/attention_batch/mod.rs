@@ -1,0 +1,109 @@
+//! Attention of the inputs of a pass among themselves, without a cache: what embedders do.
+
+#[cfg(feature = "harness")]
+pub(crate) mod cases;
+pub mod reference;
+
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
+
+params! {
+    /// Shape of the layer, and what its rows see.
+    pub struct Params {
+        /// Query heads.
+        pub heads: u32,
+        /// Query heads per key and value head.
+        pub group: u32,
+        /// Values from a row of q, k and v to the next.
+        pub stride: u32,
+        /// Value of a row where its keys start.
+        pub k_at: u32,
+        /// Value of a row where its values start.
+        pub v_at: u32,
+        /// 1: a row sees those of its input up to itself.
+        pub causal: u32,
+        /// Sliding window: a row sees those at most window / 2 away; with `causal` the last so many. 0: no window.
+        pub window: u32,
+        /// What products are multiplied by.
+        pub scale: f32,
+        /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
+        pub soft_cap: f32,
+    }
+}
+
+/// The contract with `shaders/model/attention_batch.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    kernel_name: "attention_batch",
+    bindings: &[PARAMS, read("this_pass"), read("inputs"), read("q"), read("k"), read("v"), write("y")],
+    params: Params::LAYOUT,
+    overrides: &["WG_SIZE", "HEAD_DIM", "QUERIES"],
+};
+
+/// The heads of an attention over a batch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BatchHeads {
+    /// Query heads.
+    pub heads: u32,
+    /// Key and value heads; divides `heads`.
+    pub kv_heads: u32,
+    /// Values per head, at most [`MAX_HEAD_DIM`](super::attention::MAX_HEAD_DIM).
+    pub head_dim: u32,
+}
+
+impl BatchHeads {
+    /// Values of q, k and v of a row.
+    pub fn row(&self) -> u32 {
+        (self.heads + 2 * self.kv_heads) * self.head_dim
+    }
+}
+
+/// Which rows of its input a row sees, and how scores are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BatchRules {
+    /// See [`Params::causal`].
+    pub causal: bool,
+    /// See [`Params::window`].
+    pub window: u32,
+    /// See [`Params::scale`].
+    pub scale: f32,
+    /// See [`Params::soft_cap`].
+    pub soft_cap: f32,
+}
+
+/// The buffers of an attention over a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchBuffers {
+    /// The pass: the sequence of a row is the number of its input.
+    pub pass: Slice,
+    /// First row of each input, and one past its last: `[inputs, 2]` u32.
+    pub inputs: Slice,
+    /// `[rows, heads + 2 kv_heads, head_dim]` f32: queries, keys, values.
+    pub qkv: Slice,
+    /// `[rows, heads, head_dim]` f32
+    pub y: Slice,
+}
+
+/// Attention of every row of the pass over the rows of its own input.
+pub fn attention_batch(of: BatchHeads, rules: BatchRules, buffers: BatchBuffers) -> Dispatch {
+    let BatchHeads { heads, kv_heads, head_dim } = of;
+    let queries: u32 = if head_dim <= 128 { 16 } else { 8 };
+    let constants = [("WG_SIZE", 64.0), ("HEAD_DIM", head_dim.into()), ("QUERIES", queries.into())];
+    let kernel = Kernel::new(&SPEC, &constants);
+    let kernel = match head_dim.is_multiple_of(4) {
+        true => kernel.import("kv", "kv_f32"),
+        false => kernel.named("ragged").import("kv", "kv_ragged").import("kv_value", "kv_value_f32"),
+    };
+    let params = Params {
+        heads,
+        group: heads / kv_heads,
+        stride: of.row(),
+        k_at: heads * head_dim,
+        v_at: (heads + kv_heads) * head_dim,
+        causal: rules.causal.into(),
+        window: rules.window,
+        scale: rules.scale,
+        soft_cap: rules.soft_cap,
+    };
+    let BatchBuffers { pass, inputs, qkv, y } = buffers;
+    let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];
+    Dispatch::new(kernel, &params, &[pass, inputs, qkv, qkv, qkv, y], grid)
+}

@@ -1,0 +1,121 @@
+//! Elementwise operations with broadcasting, in f64.
+
+use crate::kernels::elementwise::{Arg, Op, Step};
+use crate::kernels::mat_mul_dense::reference::gelu;
+
+/// `op(a, b, c)`; operations of fewer arguments ignore the rest.
+pub fn apply(op: Op, [a, b, c]: [f64; 3]) -> f64 {
+    let bool_override = |holds: bool| if holds { 1.0 } else { 0.0 };
+    match op {
+        Op::Copy => a,
+        Op::Neg => -a,
+        Op::Abs => a.abs(),
+        Op::Exp => a.exp(),
+        Op::Log => a.ln(),
+        Op::Sqrt => a.sqrt(),
+        Op::Rsqrt => 1.0 / a.sqrt(),
+        Op::Sin => a.sin(),
+        Op::Cos => a.cos(),
+        Op::Tanh => a.tanh(),
+        Op::Sigmoid => 1.0 / (1.0 + (-a).exp()),
+        Op::Relu => a.max(0.0),
+        Op::Silu => a / (1.0 + (-a).exp()),
+        Op::Gelu => gelu(a),
+        Op::GeluErf => 0.5 * a * (1.0 + erf(a / std::f64::consts::SQRT_2)),
+        Op::Add => a + b,
+        Op::Sub => a - b,
+        Op::Mul | Op::Scale => a * b,
+        Op::Div => a / b,
+        Op::Min => a.min(b),
+        Op::Max => a.max(b),
+        Op::Pow => a.powf(b),
+        Op::Equal => bool_override(a == b),
+        Op::NotEqual => bool_override(a != b),
+        Op::Less => bool_override(a < b),
+        Op::LessEqual => bool_override(a <= b),
+        Op::Greater => bool_override(a > b),
+        Op::GreaterEqual => bool_override(a >= b),
+        Op::Where => {
+            if a != 0.0 {
+                b
+            } else {
+                c
+            }
+        }
+    }
+}
+
+/// The error function: `2/√π · e^(−x²) · Σ 2ⁿ x^(2n+1) / (2n+1)!!` (Abramowitz and Stegun 1964, 7.1.6), whose terms
+/// have one sign.
+pub fn erf(x: f64) -> f64 {
+    if x.abs() > 6.0 {
+        return x.signum();
+    }
+    let (mut term, mut sum) = (x, x);
+    for n in 1..200 {
+        term *= 2.0 * x * x / f64::from(2 * n + 1);
+        sum += term;
+    }
+    std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
+}
+
+/// Place in a contiguous tensor of shape `own` of the element that is broadcast to `index` of `shape`.
+pub fn broadcast_index(index: usize, shape: &[u32], own: &[u32]) -> usize {
+    let (mut rest, mut at, mut stride) = (index, 0, 1);
+    for (axis, &size) in shape.iter().rev().enumerate() {
+        let coordinate = rest % size as usize;
+        rest /= size as usize;
+        let Some(&own) = own.len().checked_sub(axis + 1).and_then(|axis| own.get(axis)) else { continue };
+        if own != 1 {
+            at += coordinate * stride;
+        }
+        stride *= own as usize;
+    }
+    at
+}
+
+/// The last of the steps for every element of `shape`; inputs are (values, shape). No step gives the first input.
+///
+/// # Panics
+/// If a step has too few arguments or a shape does not broadcast.
+pub fn elementwise(shape: &[u32], inputs: &[(&[f32], &[u32])], steps: &[Step]) -> Vec<f64> {
+    let len: usize = shape.iter().map(|&size| size as usize).product();
+    let element = |i: usize| {
+        let load = |&(values, own): &(&[f32], &[u32])| f64::from(values[broadcast_index(i, shape, own)]);
+        let loaded: Vec<f64> = inputs.iter().map(load).collect();
+        let mut results: Vec<f64> = Vec::with_capacity(steps.len());
+        for Step { op, args } in steps {
+            let mut numbers = [0.0; 3];
+            for (number, arg) in numbers.iter_mut().zip(args) {
+                *number = match *arg {
+                    Arg::Input(input) => loaded[input as usize],
+                    Arg::Step(step) => results[step as usize],
+                    Arg::Number(value) => f64::from(value),
+                };
+            }
+            results.push(apply(*op, numbers));
+        }
+        results.last().copied().unwrap_or(loaded[0])
+    };
+    (0..len).map(element).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn erf_is_that_of_the_tables() {
+        for (x, expected) in [(0.0, 0.0), (0.5, 0.520_499_877_8), (-1.0, -0.842_700_792_9), (3.0, 0.999_977_909_5)] {
+            assert!((erf(x) - expected).abs() < 1e-10, "erf({x}) is {}", erf(x));
+        }
+    }
+
+    #[test]
+    fn broadcasting_repeats_axes_of_one() {
+        let places: Vec<_> = (0..6).map(|i| broadcast_index(i, &[2, 3], &[2, 1])).collect();
+        assert_eq!(places, [0, 0, 0, 1, 1, 1]);
+        let places: Vec<_> = (0..6).map(|i| broadcast_index(i, &[2, 3], &[3])).collect();
+        assert_eq!(places, [0, 1, 2, 0, 1, 2]);
+    }
+}

@@ -1,0 +1,159 @@
+//! Keys and values of the tokens so far.
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::gguf::{GgmlType, f16_from_f32};
+use crate::kernels::kv_type::KvType;
+use crate::kernels::kv_type::cache_blocks::BlockRows;
+
+/// How keys and values are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheFormat {
+    /// As the GPU's cache has them: the same answers, and memory saved.
+    Rounded(KvType),
+    /// As computed.
+    F32,
+}
+
+impl CacheFormat {
+    /// Rounded to f16.
+    pub const F16: Self = Self::Rounded(KvType::F16);
+}
+
+/// A number in a cache: `f32`, or the bits of an f16 in a `u16`.
+pub trait CacheElement: Copy {
+    /// Rounds a number to what the cache keeps.
+    fn from_f32(x: f32) -> Self;
+    /// Its value.
+    fn to_f32(self) -> f32;
+}
+
+impl CacheElement for f32 {
+    fn from_f32(x: f32) -> Self {
+        x
+    }
+
+    fn to_f32(self) -> f32 {
+        self
+    }
+}
+
+impl CacheElement for u16 {
+    fn from_f32(x: f32) -> Self {
+        f16_from_f32(x)
+    }
+
+    /// Without branches, so that the compiler vectorises it: attention reads the whole cache for every token.
+    fn to_f32(self) -> f32 {
+        // An f16's bits, read as an f32's, give a number 2^112 too small: the difference of the exponent biases.
+        const REBASE: f32 = f32::from_bits((127 + 112) << 23);
+        let (sign, magnitude) = (u32::from(self & 0x8000) << 16, u32::from(self & 0x7fff));
+        let finite = (f32::from_bits(magnitude << 13) * REBASE).to_bits();
+        let endless = if magnitude >= 0x7c00 { 0xff << 23 } else { 0 };
+        f32::from_bits(finite | endless | sign)
+    }
+}
+
+/// Keys or values `[positions, heads, head_dim]`, whatever they are kept as.
+pub trait HeadRows {
+    /// Rows of this many values that are there, of all heads together.
+    fn rows(&self, head_dim: usize) -> usize;
+
+    /// Row `row`, counted over all heads of all positions, as f32 `[head_dim]`.
+    fn read(&self, row: usize, out: &mut [f32]);
+}
+
+impl<T: CacheElement> HeadRows for &[T] {
+    fn rows(&self, head_dim: usize) -> usize {
+        self.len() / head_dim
+    }
+
+    fn read(&self, row: usize, out: &mut [f32]) {
+        let stored = &self[row * out.len()..][..out.len()];
+        out.iter_mut().zip(stored).for_each(|(x, stored)| *x = stored.to_f32());
+    }
+}
+
+impl<T: CacheElement> HeadRows for Vec<T> {
+    fn rows(&self, head_dim: usize) -> usize {
+        self.as_slice().rows(head_dim)
+    }
+
+    fn read(&self, row: usize, out: &mut [f32]) {
+        self.as_slice().read(row, out);
+    }
+}
+
+/// Keys or values of one layer, growing with the text.
+#[derive(Debug, Clone)]
+enum Stored {
+    Halves(Vec<u16>),
+    Floats(Vec<f32>),
+    Blocks(BlockRows),
+}
+
+impl Stored {
+    fn new(format: CacheFormat) -> Self {
+        match format {
+            CacheFormat::F32 => Self::Floats(Vec::new()),
+            CacheFormat::Rounded(KvType::F16) => Self::Halves(Vec::new()),
+            CacheFormat::Rounded(KvType::Q8_0) => Self::Blocks(BlockRows::new(GgmlType::Q8_0)),
+            CacheFormat::Rounded(KvType::Q4_0) => Self::Blocks(BlockRows::new(GgmlType::Q4_0)),
+        }
+    }
+
+    fn as_rows(&self) -> &dyn HeadRows {
+        match self {
+            Self::Halves(rows) => rows,
+            Self::Floats(rows) => rows,
+            Self::Blocks(rows) => rows,
+        }
+    }
+
+    /// Replaces everything from row `start` on.
+    fn write(&mut self, start: usize, head_dim: usize, new: &[f32]) -> Result<()> {
+        match self {
+            Self::Halves(rows) => append(rows, start * head_dim, new.iter().map(|&x| u16::from_f32(x))),
+            Self::Floats(rows) => append(rows, start * head_dim, new.iter().copied()),
+            Self::Blocks(rows) => {
+                let at = start * rows.row_bytes(head_dim);
+                let bytes: Vec<u8> = new.chunks_exact(head_dim).flat_map(|row| rows.round(row)).collect();
+                append(&mut rows.bytes, at, bytes.into_iter())
+            }
+        }
+    }
+}
+
+/// Replaces everything from element `start` on.
+fn append<T>(stored: &mut Vec<T>, start: usize, new: impl ExactSizeIterator<Item = T>) -> Result<()> {
+    stored.truncate(start);
+    stored.try_reserve(new.len()).map_err(|_| {
+        let bytes = (start + new.len()) * size_of::<T>();
+        Error::new(ErrorCode::OutOfMemory, format!("no memory for a cache of {bytes} bytes in one layer"))
+    })?;
+    stored.extend(new);
+    Ok(())
+}
+
+/// Keys and values of one layer.
+#[derive(Debug, Clone)]
+pub(crate) struct LayerCache {
+    keys: Stored,
+    values: Stored,
+}
+
+impl LayerCache {
+    pub fn new(format: CacheFormat) -> Self {
+        Self { keys: Stored::new(format), values: Stored::new(format) }
+    }
+
+    /// Keys, and values.
+    pub fn rows(&self) -> [&dyn HeadRows; 2] {
+        [self.keys.as_rows(), self.values.as_rows()]
+    }
+
+    /// Stores keys and values `[tokens, heads, head_dim]` from `position` on and forgets what was there.
+    pub fn write(&mut self, position: usize, [heads, head_dim]: [usize; 2], [keys, values]: [&[f32]; 2]) -> Result<()> {
+        self.keys.write(position * heads, head_dim, keys)?;
+        self.values.write(position * heads, head_dim, values)
+    }
+}

@@ -1,0 +1,128 @@
+//! Matrix times vector, the matrix in a block format.
+
+use crate::error::{Error, Result};
+use crate::gguf::{GgmlType, dequantize};
+
+/// Weights that are dequantised at a time: a multiple of every block length, and small enough for the stack and the
+/// cache.
+pub(crate) const PIECE: usize = 256;
+
+/// A matrix `[rows, cols]` as the file holds it: rows of blocks, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Matrix<'a> {
+    /// The block format.
+    pub ty: GgmlType,
+    /// The number of rows.
+    pub rows: usize,
+    /// The length of a row, a multiple of the block length.
+    pub cols: usize,
+    /// `rows · cols` weights in blocks.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Matrix<'a> {
+    /// A matrix over the bytes of a tensor.
+    ///
+    /// # Errors
+    /// `bad_file` if a row is not whole blocks, or the bytes are more or fewer than the shape takes.
+    pub fn new(ty: GgmlType, rows: usize, cols: usize, bytes: &'a [u8]) -> Result<Self> {
+        if cols == 0 || !cols.is_multiple_of(ty.block_len()) {
+            let (name, block) = (ty.name(), ty.block_len());
+            return Err(Error::bad_file(format!("a row of {cols} weights is not whole {name} blocks of {block}")));
+        }
+        let expected = rows as u64 * (cols / ty.block_len() * ty.block_bytes()) as u64;
+        if bytes.len() as u64 != expected {
+            let (name, found) = (ty.name(), bytes.len());
+            let message = format!("{rows} rows of {cols} {name} weights take {expected} bytes, found {found}");
+            return Err(Error::bad_file(message));
+        }
+        Ok(Self { ty, rows, cols, bytes })
+    }
+
+    /// The bytes of one row.
+    pub fn row(&self, row: usize) -> &'a [u8] {
+        let stride = self.cols / self.ty.block_len() * self.ty.block_bytes();
+        &self.bytes[row * stride..][..stride]
+    }
+
+    /// Some rows of it.
+    pub(crate) fn rows(&self, rows: std::ops::Range<usize>) -> Self {
+        let stride = self.cols / self.ty.block_len() * self.ty.block_bytes();
+        Self { rows: rows.len(), bytes: &self.bytes[rows.start * stride..rows.end * stride], ..*self }
+    }
+
+    /// The bytes of `PIECE` weights.
+    pub(crate) fn piece_bytes(&self) -> usize {
+        PIECE / self.ty.block_len() * self.ty.block_bytes()
+    }
+}
+
+/// `out = w · x` with `w` `[rows, cols]`, `x` `[cols]`, `out` `[rows]`.
+///
+/// A piece of a row at a time becomes f32, never the whole matrix.
+///
+/// # Errors
+/// None for a [`Matrix`] made by [`Matrix::new`].
+///
+/// # Panics
+/// If `x` or `out` has another length.
+pub fn mat_vec(w: &Matrix, x: &[f32], out: &mut [f32]) -> Result<()> {
+    assert_eq!((w.cols, w.rows), (x.len(), out.len()), "shape of mat_vec");
+    let mut piece = [0.0; PIECE];
+    for (row, out) in out.iter_mut().enumerate() {
+        let mut sums = Sums::default();
+        for (bytes, x) in w.row(row).chunks(w.piece_bytes()).zip(x.chunks(PIECE)) {
+            let piece = &mut piece[..x.len()];
+            dequantize(w.ty, bytes, piece)?;
+            sums.add(piece, x);
+        }
+        *out = sums.total();
+    }
+    Ok(())
+}
+
+/// A dot product computed in pieces: parallel partial sums, which the compiler keeps in vector registers.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Sums {
+    lanes: [f32; Self::LANES],
+}
+
+impl Sums {
+    const LANES: usize = 16;
+
+    /// Adds `Σ a[i] · b[i]`. Every call but the last must have a multiple of 16 elements, so that the order of
+    /// the sums does not depend on where the vectors were cut.
+    #[inline]
+    pub fn add(&mut self, a: &[f32], b: &[f32]) {
+        let (a, a_rest) = a.as_chunks::<{ Self::LANES }>();
+        let (b, b_rest) = b.as_chunks::<{ Self::LANES }>();
+        for (a, b) in a.iter().zip(b) {
+            for lane in 0..Self::LANES {
+                self.lanes[lane] += a[lane] * b[lane];
+            }
+        }
+        for (lane, (a, b)) in self.lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+            *lane += a * b;
+        }
+    }
+
+    /// The sum of the lanes, pairwise.
+    #[inline]
+    pub fn total(mut self) -> f32 {
+        let mut width = Self::LANES / 2;
+        while width > 0 {
+            for lane in 0..width {
+                self.lanes[lane] += self.lanes[lane + width];
+            }
+            width /= 2;
+        }
+        self.lanes[0]
+    }
+}
+
+/// `Σ a[i] · b[i]`.
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = Sums::default();
+    sums.add(a, b);
+    sums.total()
+}

@@ -1,0 +1,118 @@
+//! The weights that each operation of a program reads: the one table behind the tensors that a model wants, and behind
+//! where they go on the GPU.
+
+use super::program::{GateUp, Norm, Op, Program, TableRow, Weight};
+use super::roles::WeightKey;
+
+/// What an operation does with a weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WeightUse {
+    /// Each token gets one of its rows.
+    Table,
+    /// It is multiplied with an activation: blocks of the file as they are.
+    Matrix,
+    /// It is read as f32 values: vectors, and small matrices such as the taps of convolutions.
+    Values,
+}
+
+/// A weight that an operation reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpWeight {
+    /// Which.
+    pub key: WeightKey,
+    /// Its shape in GGUF order: `[length of a row]`, `[length of a row, rows]`, or of experts `[.., rows, experts]`.
+    pub dims: Vec<usize>,
+    /// What for.
+    pub used_as: WeightUse,
+    /// Whether the operation runs without it.
+    pub optional: bool,
+}
+
+fn table(key: WeightKey, dims: [usize; 2]) -> OpWeight {
+    OpWeight { key, dims: dims.to_vec(), used_as: WeightUse::Table, optional: false }
+}
+
+fn matrix(key: WeightKey, dims: &[usize]) -> OpWeight {
+    OpWeight { key, dims: dims.to_vec(), used_as: WeightUse::Matrix, optional: false }
+}
+
+fn values(key: WeightKey, dims: &[usize]) -> OpWeight {
+    OpWeight { key, dims: dims.to_vec(), used_as: WeightUse::Values, optional: false }
+}
+
+fn bias(weight: Weight, width: usize) -> OpWeight {
+    OpWeight { optional: weight.optional, ..values(weight.key, &[width]) }
+}
+
+fn norm_weights(norm: &Norm) -> Vec<OpWeight> {
+    let weight = norm.weight.map(|key| values(key, &[norm.width]));
+    weight.into_iter().chain(norm.bias.map(|weight| bias(weight, norm.width))).collect()
+}
+
+impl Op {
+    /// The weights that the operation reads, in one order.
+    pub fn weights(&self, program: &Program) -> Vec<OpWeight> {
+        let width = |activation| program.width(activation);
+        match self {
+            Self::Embed { table: key, rows, y, .. } => vec![table(*key, [width(*y), *rows])],
+            Self::EmbedPlace { table: key, row: TableRow::Position(rows) | TableRow::First(rows), y } => {
+                vec![table(*key, [width(*y), *rows])]
+            }
+            Self::Norm { norm, .. } => norm_weights(norm),
+            Self::GroupNorm { x, norm, .. } => {
+                let groups = width(*x) / norm.width.max(1);
+                norm.weight.map(|key| values(key, &[norm.width, groups])).into_iter().collect()
+            }
+            Self::Linear { x, weight, bias: of, y } => {
+                let biases = of.map(|of| bias(of, width(*y)));
+                [matrix(*weight, &[width(*x), width(*y)])].into_iter().chain(biases).collect()
+            }
+            Self::Attend { attention, .. } | Self::AttendInput { attention, .. } => {
+                attention.sinks.map(|key| values(key, &[attention.heads])).into_iter().collect()
+            }
+            Self::DeltaNet { delta, .. } => [delta.dt_bias, delta.a].map(|key| values(key, &[delta.v_heads])).into(),
+            Self::GateHeads { norm, width, .. } => {
+                norm.map(|(weight, _)| values(weight, &[*width])).into_iter().collect()
+            }
+            Self::Conv { x, conv, .. } => {
+                let channels = width(*x);
+                let biases = conv.bias.map(|of| bias(of, channels));
+                [values(conv.weight, &[conv.kernel, channels])].into_iter().chain(biases).collect()
+            }
+            Self::Scan { scan, .. } => {
+                let [a, d] = [scan.a, scan.d].map(|key| values(key, &[1, scan.heads]));
+                vec![values(scan.dt_bias, &[scan.heads]), a, d]
+            }
+            Self::Route { routing, .. } => {
+                let keys = [routing.bias, routing.expert_scales].into_iter().flatten();
+                keys.map(|key| values(key, &[routing.experts.count])).collect()
+            }
+            Self::ExpertGate { x, gate_up, experts, y, .. } => {
+                let (cols, rows) = (width(*x), width(*y) / experts.used.max(1));
+                match gate_up {
+                    GateUp::Fused(key) => vec![matrix(*key, &[cols, 2 * rows, experts.count])],
+                    GateUp::Pair { weights, biases } => {
+                        let weights = weights.iter().map(|key| matrix(*key, &[cols, rows, experts.count]));
+                        let biases = biases.iter().flatten().map(|key| values(*key, &[rows, experts.count]));
+                        weights.chain(biases).collect()
+                    }
+                }
+            }
+            Self::ExpertDown { x, weight, bias, experts, y, .. } => {
+                let (cols, rows) = (width(*x) / experts.used.max(1), width(*y));
+                let biases = bias.iter().map(|key| values(*key, &[rows, experts.count]));
+                [matrix(*weight, &[cols, rows, experts.count])].into_iter().chain(biases).collect()
+            }
+            Self::ScaleBy { factor, .. } => vec![values(*factor, &[1])],
+            Self::Rope { .. }
+            | Self::Pool { .. }
+            | Self::Gate { .. }
+            | Self::GatePart { .. }
+            | Self::GateRow { .. }
+            | Self::Activate { .. }
+            | Self::Add { .. }
+            | Self::Scale { .. }
+            | Self::SoftCap { .. } => Vec::new(),
+        }
+    }
+}
