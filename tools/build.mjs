@@ -4,6 +4,7 @@
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
 //   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/ of tensors ──the same──► dist/tensor/shaders.js
+//   the crates' licences ──licences.mjs──► THIRD-PARTY.txt
 //
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
 
@@ -25,6 +26,7 @@ import {
   withLock,
   writeJson,
 } from './common.mjs';
+import { writeLicences } from './licences.mjs';
 import { writeShaders } from './shaders.mjs';
 import { withoutExports, withShortImports } from './wasm_names.mjs';
 import { findBindgen, findToolchain, remapFlags, rustEnv, TARGET } from './toolchain.mjs';
@@ -117,6 +119,9 @@ export async function build({ quiet = false } = {}) {
     await stage('grammars', grammar, stamps, ['pkg/grammar'], () => buildGrammar(toolchain), say);
     const scripts = filesUnder('js', 'tools/react.d.ts', 'tools/shaders.mjs', 'tsconfig.json', 'package-lock.json');
     const script = hashOf(scripts, wasm, grammar);
+    const manifests = ['', 'grammar/'].flatMap((folder) => [`${folder}Cargo.toml`, `${folder}Cargo.lock`]);
+    const licences = hashOf([...manifests, 'tools/licences.mjs'], toolchain.version);
+    await stage('licences', licences, stamps, ['THIRD-PARTY.txt'], () => writeLicences(toolchain), say);
     await stage('JavaScript', script, stamps, ['dist'], buildScript, say);
   });
   say(describeSizes(sizes()));
@@ -144,7 +149,7 @@ export async function buildHarness({ quiet = false } = {}) {
 }
 
 async function buildHarnessWasm({ bin }) {
-  const cargo = ['build', '--quiet', ...BARE, '--features', 'harness', '--target', TARGET, '--lib'];
+  const cargo = ['build', '--quiet', '--locked', ...BARE, '--features', 'harness', '--target', TARGET, '--lib'];
   await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
   const built = path.join(ROOT, 'target', TARGET, 'debug', 'webgguf.wasm');
   fs.rmSync(HARNESS, { recursive: true, force: true });
@@ -181,7 +186,7 @@ async function buildGrammar({ bin }) {
 
 async function buildWasm({ bin }) {
   const flags = `target.${TARGET}.rustflags=${JSON.stringify(remapFlags())}`;
-  const cargo = ['build', '--release', ...BARE, '--target', TARGET, '--lib', '--config', flags];
+  const cargo = ['build', '--release', '--locked', ...BARE, '--target', TARGET, '--lib', '--config', flags];
   await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
   for (const file of ENGINE_FILES) fs.rmSync(path.join(ROOT, file), { recursive: true, force: true });
   await bind(BUILT, PKG);
@@ -195,7 +200,7 @@ async function bind(built, folder) {
   const name = path.join(folder, path.basename(built, '.wasm'));
   const [module, script] = withShortImports(fs.readFileSync(`${name}_bg.wasm`), fs.readFileSync(`${name}.js`, 'utf8'));
   fs.writeFileSync(`${name}_bg.wasm`, module);
-  const { transform } = await import('esbuild'); // not there before the first `npm install`
+  const { transform } = await import('esbuild'); // not there before the first `npm ci`
   fs.writeFileSync(`${name}.js`, (await transform(script, { minify: true, format: 'esm' })).code);
 }
 

@@ -171,7 +171,7 @@ async function installBindgen() {
   const { bin } = await findToolchain();
   const taken = which('wasm-bindgen', [path.join(cargoHome(), 'bin')]);
   const place = taken ? ['--root', path.join(CACHE, 'cargo')] : [];
-  const crate = ['wasm-bindgen-cli', '--version', bindgenVersion()];
+  const crate = ['wasm-bindgen-cli', '--version', bindgenVersion(), '--locked'];
   console.log(`  cargo install ${crate.join(' ')} (some minutes, once)`);
   const env = { ...rustEnv(bin), CARGO_TARGET_DIR: path.join(CACHE, 'install') };
   await must(path.join(bin, 'cargo'), ['install', ...crate, ...place], { cwd: CACHE, env, quiet: true });
@@ -186,13 +186,13 @@ async function prepareChromium() {
 let aptUpdated = false;
 
 async function aptInstall(packages, hint) {
-  if (!isRoot()) {
+  if (!isRoot() || process.env.WEBGGUF_APT === '0') {
     throw new Stop(
       `these Debian packages are missing: ${packages.join(' ')}`,
       `as root: \`apt-get update && apt-get install -y ${packages.join(' ')}\`; ${hint}`,
     );
   }
-  console.log(`  apt-get install ${packages.join(' ')}`);
+  console.log(`  apt-get install ${packages.join(' ')}  (WEBGGUF_APT=0 installs nothing)`);
   const env = { DEBIAN_FRONTEND: 'noninteractive' };
   const patience = ['-o', 'DPkg::Lock::Timeout=300'];
   if (!aptUpdated) await must('apt-get', [...patience, 'update', '-qq'], { env, quiet: true });
@@ -213,7 +213,8 @@ function npmDone() {
 
 async function prepareNpm() {
   if (!which('npm')) throw new Stop('npm was not found', 'install Node.js 20.19 or newer with npm');
-  await must('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], { quiet: true });
+  // What the lock file holds and nothing else; no package here needs a script of its own.
+  await must('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'], { quiet: true });
   fs.writeFileSync(NPM_STAMP, lockHash());
 }
 

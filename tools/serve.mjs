@@ -37,8 +37,9 @@ export const MOUNTS = {
 /**
  * Starts a server on a free port of this machine.
  * @param {{port?: number, host?: string, mounts?: Record<string, string>, onReport?: (value: unknown) => void,
- *   routes?: Record<string, (request, response) => void>}} [options] `port` 0 picks one; `mounts` are added to
- *   `MOUNTS`; `onReport` gets the JSON of each `POST /result`; `routes` answer exact paths before any file does
+ *   routes?: Record<string, (request, response) => void>, cacheControl?: string}} [options] `port` 0 picks one;
+ *   `mounts` are added to `MOUNTS`; `onReport` gets the JSON of each `POST /result`; `routes` answer exact paths before
+ *   any file does; `cacheControl` is `no-store` unless given
  * @returns {Promise<{url: string, server: http.Server, close: () => Promise<void>}>} `url` without a slash at its end
  */
 export async function serve(options = {}) {
@@ -60,9 +61,9 @@ export async function serve(options = {}) {
   };
 }
 
-async function answer(request, response, mounts, { routes = {}, onReport }) {
+async function answer(request, response, mounts, { routes = {}, onReport, cacheControl = 'no-store' }) {
   const { pathname } = new URL(request.url, 'http://localhost');
-  response.setHeader('Cache-Control', 'no-store');
+  response.setHeader('Cache-Control', cacheControl);
   if (Object.hasOwn(routes, pathname)) return routes[pathname](request, response);
   if (request.method === 'POST' && pathname === '/result') return takeReport(request, response, onReport);
   if (request.method !== 'GET' && request.method !== 'HEAD') return fail(response, 405, 'only GET and HEAD');

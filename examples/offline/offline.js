@@ -16,23 +16,30 @@ function check(id, isGood, words) {
   box.replaceChildren(box.firstChild, small);
 }
 
-/** Registers the service worker, and gives it the files that this page was loaded from. */
-async function keepPage() {
-  check('page', false, 'not kept yet');
+/** Whether a resource is a part of the page, rather than data that it asked for. */
+function isPart({ name, initiatorType }) {
+  return !/fetch|xmlhttprequest/.test(initiatorType) || new URL(name).pathname.endsWith('.wasm');
+}
+
+/**
+ * Has the service worker keep the page: the files that it was loaded from so far. `isAll`: the WebAssembly is among
+ * them, so that the worker may drop those of an older version.
+ */
+async function keepPage(isAll = false) {
   await navigator.serviceWorker.register('sw.js');
   const { active } = await navigator.serviceWorker.ready;
-  const isOurs = (url) => url.startsWith(location.origin) && !url.endsWith('.gguf');
-  const resources = performance.getEntriesByType('resource').map(({ name }) => name);
-  const files = (await caches.match(location.pathname))
-    ? []
-    : [location.pathname, ...new Set(resources.filter(isOurs))];
+  const resources = performance
+    .getEntriesByType('resource')
+    .filter(isPart)
+    .map(({ name }) => name);
+  const files = [...new Set([location.origin + location.pathname, ...resources])];
   const { port1, port2 } = new MessageChannel();
-  const kept = new Promise((resolve) => {
+  const answered = new Promise((resolve) => {
     port1.onmessage = resolve;
   });
-  active.postMessage({ files }, [port2]);
-  await kept;
-  check('page', true, 'is kept here');
+  active.postMessage({ files, isAll }, [port2]);
+  const { kept, reason } = (await answered).data;
+  check('page', kept, kept ? 'is kept here' : `not kept: ${reason}`);
 }
 
 function showNetwork() {
@@ -53,11 +60,11 @@ let model;
 async function loadModel() {
   load.disabled = true;
   progress.hidden = false;
-  await keeping; // from here on the service worker sees what the page fetches: the WebAssembly
   error.textContent = '';
   try {
     // Not in a worker: its script would have to lie below sw.js for the service worker to serve it.
     model = await WasmModel.load(MODEL, { onProgress: ({ fraction = 0 }) => (progress.value = fraction) });
+    await keepPage(true);
     ask.hidden = false;
   } catch (failure) {
     error.textContent = failure.message;
@@ -96,6 +103,7 @@ ask.addEventListener('submit', async (event) => {
 });
 
 showNetwork();
-const keeping = keepPage().catch((failure) => check('page', false, failure.message));
+check('page', false, 'not kept yet');
+keepPage().catch((failure) => check('page', false, failure.message));
 await showStored();
 if (await cache.has(MODEL)) await loadModel();

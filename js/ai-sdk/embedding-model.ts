@@ -1,15 +1,15 @@
 /**
- * `EmbeddingModelV4` over a model that is loaded at the first call.
+ * `EmbeddingModelV4`, and those of versions 2 and 3, over a model that is loaded at the first call.
  */
 import type { LazyModel } from '../model/lazy-model.js';
 import type { EmbeddingRequest } from '../openai/types.js';
-import type { WebggufEmbeddingModel } from './types.js';
+import type { SpecificationVersion, WebggufEmbeddingModel } from './types.js';
 
 type EmbedCall = Parameters<WebggufEmbeddingModel['doEmbed']>[0];
 
 /** @internal */
-export class EmbeddingModel implements WebggufEmbeddingModel {
-  readonly specificationVersion = 'v4';
+export class EmbeddingModel implements WebggufEmbeddingModel<SpecificationVersion> {
+  readonly specificationVersion: SpecificationVersion;
   readonly provider = 'webgguf.embedding';
   readonly modelId: string;
   /** Any number: the model takes them in batches. */
@@ -18,7 +18,8 @@ export class EmbeddingModel implements WebggufEmbeddingModel {
   readonly supportsParallelCalls = false;
   readonly #lazy: LazyModel;
 
-  constructor(modelId: string, lazy: LazyModel) {
+  constructor(specificationVersion: SpecificationVersion, modelId: string, lazy: LazyModel) {
+    this.specificationVersion = specificationVersion;
     this.modelId = modelId;
     this.#lazy = lazy;
   }

@@ -1,6 +1,6 @@
 /**
- * webgguf/ai-sdk: a provider of Vercel's AI SDK (`ai` 7, version 4 of its interface for providers). It needs none of
- * the SDK's packages.
+ * webgguf/ai-sdk: a provider of Vercel's AI SDK (`ai` 5 to 7, versions 2 to 4 of its interface for providers). It needs
+ * none of the SDK's packages.
  */
 import { invalidArgument } from '../errors.js';
 import { LazyModel, type ModelSource } from '../model/lazy-model.js';
@@ -9,26 +9,44 @@ import type { LoadOptions } from '../types.js';
 import { EmbeddingModel } from './embedding-model.js';
 import { noSuchModel } from './errors.js';
 import { LanguageModel } from './language-model.js';
-import type { WebggufEmbeddingModel, WebggufLanguageModel } from './types.js';
+import { RerankingModel } from './reranking-model.js';
+import type {
+  SpecificationVersion,
+  WebggufEmbeddingModel,
+  WebggufLanguageModel,
+  WebggufRerankingModel,
+} from './types.js';
+import { LanguageModelV2 } from './version-2.js';
 
 export type { ModelSource } from '../model/lazy-model.js';
 export type * from './types.js';
 
+/** A model, or what {@link WebggufProvider} names it by. */
+type Named = string | ModelSource;
+
+const VERSIONS: readonly unknown[] = ['v2', 'v3', 'v4'] satisfies SpecificationVersion[];
+
 /** The models of a provider; the rest are options of `WasmModel.load` for those that it loads. */
-export interface WebggufProviderOptions extends Omit<LoadOptions, 'signal'> {
+export interface WebggufProviderOptions<V extends SpecificationVersion = 'v4'> extends Omit<LoadOptions, 'signal'> {
   /** Models by names that `webgguf(name)` takes. */
   models?: Readonly<Record<string, ModelSource>> | undefined;
+  /** The interface of the models: `v4` (the default) for `ai` 7, `v3` for `ai` 6, `v2` for `ai` 5. */
+  specificationVersion?: V | undefined;
 }
 
 /**
  * Gives models for `streamText` and its like: by a name of `models`; by an address or a name on the hub, which `load`
  * takes; or a `WasmModel` itself. A model is loaded at the first call, once for all that name it.
  */
-export interface WebggufProvider {
-  (model: string | ModelSource): WebggufLanguageModel;
-  readonly specificationVersion: 'v4';
-  languageModel(model: string | ModelSource): WebggufLanguageModel;
-  embeddingModel(model: string | ModelSource): WebggufEmbeddingModel;
+export interface WebggufProvider<V extends SpecificationVersion = 'v4'> {
+  (model: string | ModelSource): WebggufLanguageModel<V>;
+  readonly specificationVersion: V;
+  languageModel(model: string | ModelSource): WebggufLanguageModel<V>;
+  embeddingModel(model: string | ModelSource): WebggufEmbeddingModel<V>;
+  /** The same, by its name in `ai` 5. */
+  textEmbeddingModel(model: string | ModelSource): WebggufEmbeddingModel<V>;
+  /** For `rerank` of `ai` 6 and 7; rerankers as {@link WasmModel.rank} takes them. */
+  rerankingModel(model: string | ModelSource): WebggufRerankingModel<V>;
   /** There are none: throws `NoSuchModelError`. */
   imageModel(modelId: string): never;
   /** Frees the models that were loaded here; a further call loads them again. */
@@ -42,10 +60,19 @@ export interface WebggufProvider {
  * const webgguf = createWebgguf({ worker: true });
  * const { textStream } = streamText({ model: webgguf('hf:owner/repo/file.gguf'), prompt: 'What is a hedgehog?' });
  * for await (const text of textStream) out.textContent += text;
+ *
+ * @throws {WebggufError} `invalid_argument`: a `specificationVersion` that there is not
  */
-export function createWebgguf({ models = {}, ...load }: WebggufProviderOptions = {}): WebggufProvider {
+export function createWebgguf<V extends SpecificationVersion = 'v4'>({
+  models = {},
+  specificationVersion = 'v4' as V,
+  ...load
+}: WebggufProviderOptions<V> = {}): WebggufProvider<V> {
+  if (!VERSIONS.includes(specificationVersion)) {
+    throw invalidArgument(`specificationVersion: expected v2, v3 or v4, found ${show(specificationVersion)}`);
+  }
   const known = new Map<unknown, LazyModel>();
-  const lazyOf = (model: string | ModelSource): LazyModel => {
+  const lazyOf = (model: Named): LazyModel => {
     if (model === undefined || model === null || model === '') {
       throw invalidArgument(`webgguf: expected a model or its name, found ${show(model)}`);
     }
@@ -54,26 +81,32 @@ export function createWebgguf({ models = {}, ...load }: WebggufProviderOptions =
     known.set(model, found);
     return found;
   };
-  const languageModel = (model: string | ModelSource): WebggufLanguageModel =>
-    new LanguageModel(nameOf(model), lazyOf(model));
-  return Object.assign(languageModel, {
-    specificationVersion: 'v4' as const,
+  const newest = (model: Named): LanguageModel => new LanguageModel(specificationVersion, nameOf(model), lazyOf(model));
+  const languageModel = (model: Named): LanguageModel | LanguageModelV2 =>
+    specificationVersion === 'v2' ? new LanguageModelV2(newest(model)) : newest(model);
+  const embeddingModel = (model: Named): EmbeddingModel =>
+    new EmbeddingModel(specificationVersion, nameOf(model), lazyOf(model));
+  const provider = {
+    specificationVersion,
     languageModel,
-    embeddingModel: (model: string | ModelSource): WebggufEmbeddingModel =>
-      new EmbeddingModel(nameOf(model), lazyOf(model)),
+    embeddingModel,
+    textEmbeddingModel: embeddingModel,
+    rerankingModel: (model: Named): RerankingModel =>
+      new RerankingModel(specificationVersion, nameOf(model), lazyOf(model)),
     imageModel: (modelId: string): never => {
       throw noSuchModel(modelId, 'imageModel');
     },
     free: async (): Promise<void> => {
       await Promise.all([...known.values()].map((lazy) => lazy.free()));
     },
-  });
+  };
+  return Object.assign(languageModel, provider) as unknown as WebggufProvider<V>;
 }
 
 /** A provider without options. */
 export const webgguf: WebggufProvider = createWebgguf();
 
-function nameOf(model: string | ModelSource): string {
+function nameOf(model: Named): string {
   if (typeof model === 'string' || model instanceof URL) return String(model);
   const { name, architecture } = (model as { info?: { name?: string; architecture?: string } }).info ?? {};
   return name ?? architecture ?? 'model';

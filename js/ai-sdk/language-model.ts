@@ -1,22 +1,30 @@
 /**
- * `LanguageModelV4` over a model that is loaded at the first call.
+ * `LanguageModelV4` and `LanguageModelV3` over a model that is loaded at the first call.
  */
 import type { LazyModel } from '../model/lazy-model.js';
 import type { ChatChunk } from '../openai/types.js';
 import { failed, PartReader, wholeOf } from './parts.js';
-import { requestOf } from './request.js';
-import type { CallOptions, GenerateResult, StreamPart, Warning, WebggufLanguageModel } from './types.js';
+import { requestOf, withFollowable } from './request.js';
+import type {
+  CallOptions,
+  GenerateResult,
+  SpecificationVersion,
+  StreamPart,
+  Warning,
+  WebggufLanguageModel,
+} from './types.js';
 
 /** @internal */
-export class LanguageModel implements WebggufLanguageModel {
-  readonly specificationVersion = 'v4';
+export class LanguageModel implements Omit<WebggufLanguageModel, 'specificationVersion'> {
+  readonly specificationVersion: SpecificationVersion;
   readonly provider = 'webgguf.chat';
   readonly modelId: string;
   /** Models read text alone. */
   readonly supportedUrls = {};
   readonly #lazy: LazyModel;
 
-  constructor(modelId: string, lazy: LazyModel) {
+  constructor(specificationVersion: SpecificationVersion, modelId: string, lazy: LazyModel) {
+    this.specificationVersion = specificationVersion;
     this.modelId = modelId;
     this.#lazy = lazy;
   }
@@ -36,7 +44,8 @@ export class LanguageModel implements WebggufLanguageModel {
     const { abortSignal: signal, includeRawChunks = false } = options;
     const { request, warnings } = requestOf(options);
     const model = await this.#lazy.load(signal);
-    const streamed = { ...request, stream: true as const, stream_options: { include_usage: true } };
+    const followable = withFollowable(request, model.info.chatTemplate, warnings);
+    const streamed = { ...followable, stream: true as const, stream_options: { include_usage: true } };
     const chunks = await model.chat.completions.create(streamed, { signal });
     return { warnings, parts: this.#parts(chunks, signal, includeRawChunks) };
   }

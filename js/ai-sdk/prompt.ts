@@ -3,7 +3,7 @@
  */
 import type { Message, ToolCall } from '../types.js';
 import { unsupported } from './errors.js';
-import type { FilePart, PromptMessage, TextPart, ToolCallPart, ToolOutput, ToolResultPart } from './types.js';
+import type { FileData, FilePart, PromptMessage, TextPart, ToolCallPart, ToolOutput, ToolResultPart } from './types.js';
 
 /** Throws where a file is no text. @internal */
 export function messagesOf(prompt: readonly PromptMessage[]): Message[] {
@@ -24,11 +24,17 @@ function textOf(part: TextPart | FilePart): string {
   if (part.type === 'text') return part.text;
   const { data, mediaType } = part;
   const isText = /^text\/|^application\/json$/.test(mediaType);
-  if (data?.type === 'text') return data.text;
-  if (!isText || data?.type !== 'data') throw unsupported(`file part of type ${mediaType}`);
-  const bytes =
-    typeof data.data === 'string' ? Uint8Array.from(atob(data.data), (char) => char.charCodeAt(0)) : data.data;
-  return new TextDecoder().decode(bytes);
+  if (isTagged(data) && data.type === 'text') return data.text;
+  const held = isTagged(data) && data.type === 'data' ? data.data : data;
+  if (isText && held instanceof Uint8Array) return new TextDecoder().decode(held);
+  if (isText && typeof held === 'string') {
+    return new TextDecoder().decode(Uint8Array.from(atob(held), (char) => char.charCodeAt(0)));
+  }
+  throw unsupported(`file part of type ${mediaType}`);
+}
+
+function isTagged(data: FileData): data is Extract<FileData, { type: string }> {
+  return typeof data === 'object' && 'type' in data;
 }
 
 function assistantMessage(content: readonly { type: string }[]): Message {

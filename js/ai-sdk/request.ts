@@ -1,6 +1,8 @@
 /**
  * Calls of the AI SDK as requests of OpenAI's face. What a model here cannot do is a warning.
  */
+import { canAnswerOrCall, familyOf } from '../openai/families.js';
+import { choiceOf } from '../openai/tool-choice.js';
 import type { ChatRequest } from '../openai/types.js';
 import { schemaGuide } from '../model/schema-guide.js';
 import { SAMPLING } from '../sampling.js';
@@ -17,7 +19,7 @@ type Effort = (typeof EFFORTS)[number];
 export function requestOf(options: CallOptions): { request: ChatRequest; warnings: Warning[] } {
   const warnings: Warning[] = [];
   const tools = toolsOf(options.tools ?? [], warnings);
-  const { format, guide } = formatOf(options, tools.length > 0, warnings);
+  const { format, guide } = formatOf(options);
   const request: Mutable<ChatRequest> = {
     messages: withGuide(messagesOf(options.prompt), guide),
     max_completion_tokens: options.maxOutputTokens,
@@ -30,7 +32,7 @@ export function requestOf(options: CallOptions): { request: ChatRequest; warning
     stop: options.stopSequences?.filter((text) => text !== ''),
     reasoning_effort: effortOf(options.reasoning, warnings),
     response_format: format,
-    ...(tools.length > 0 && { tools, tool_choice: choiceOf(options.toolChoice) }),
+    ...(tools.length > 0 && { tools, tool_choice: givenChoice(options.toolChoice) }),
     ...(options.providerOptions?.webgguf as Partial<ChatRequest> | undefined),
   };
   return { request, warnings };
@@ -47,26 +49,28 @@ function toolsOf(tools: readonly ToolDefinition[], warnings: Warning[]): Tool[] 
   });
 }
 
-function choiceOf(choice: CallOptions['toolChoice']): NonNullable<ChatRequest['tool_choice']> {
+function givenChoice(choice: CallOptions['toolChoice']): NonNullable<ChatRequest['tool_choice']> {
   if (choice?.type === 'tool') return { type: 'function', function: { name: choice.toolName } };
   return choice?.type ?? 'auto';
 }
 
 /** The schema is in the prompt, too. */
-function formatOf(
-  { responseFormat, toolChoice }: CallOptions,
-  hasTools: boolean,
-  warnings: Warning[],
-): { format?: ChatRequest['response_format']; guide?: string } {
+function formatOf({ responseFormat }: CallOptions): { format?: ChatRequest['response_format']; guide?: string } {
   if (responseFormat?.type !== 'json') return {};
   const { schema, name = 'answer' } = responseFormat;
   const guide = schema ? schemaGuide(JSON.stringify(schema)) : 'Answer in JSON.';
-  if (hasTools && toolChoice?.type !== 'none') {
-    const details = 'where there are tools, the model is asked for JSON and not kept to it';
-    warnings.push({ type: 'compatibility', feature: 'responseFormat', details });
-    return { guide };
-  }
   return { format: schema ? { type: 'json_schema', json_schema: { name, schema } } : { type: 'json_object' }, guide };
+}
+
+/** Without a format that a model with this chat template cannot be kept to beside tools. @internal */
+export function withFollowable(request: ChatRequest, template: string | undefined, warnings: Warning[]): ChatRequest {
+  const { response_format: format, ...others } = request;
+  const tools = request.tools ?? [];
+  const mayCall = tools.length > 0 && choiceOf(tools, request.tool_choice ?? 'auto').mode === 'auto';
+  if (!format || !mayCall || canAnswerOrCall(familyOf(template))) return request;
+  const details = 'where there are tools, this model is asked for JSON and not kept to it';
+  warnings.push({ type: 'compatibility', feature: 'responseFormat', details });
+  return others;
 }
 
 function withGuide(messages: readonly Message[], guide: string | undefined): readonly Message[] {

@@ -1,7 +1,10 @@
 /**
- * The shapes of version 4 of the AI SDK's interface for providers (`@ai-sdk/provider`), as far as they are used here:
- * what is given fits that package's types, which are not needed. No code here.
+ * The shapes of the AI SDK's interface for providers (`@ai-sdk/provider`), as far as they are used here: what is given
+ * fits that package's types, which are not needed. Version 3 has the shapes of version 4. No code here.
  */
+
+/** The interface that an `ai` takes: `ai` 5 v2, `ai` 6 v3, `ai` 7 v4. */
+export type SpecificationVersion = 'v2' | 'v3' | 'v4';
 
 /** Options of one provider or another, by its name. */
 export type ProviderOptions = Record<string, Record<string, unknown>>;
@@ -11,8 +14,11 @@ export interface TextPart {
   text: string;
 }
 
-/** What a file part holds. */
+/** What a file part holds; up to version 3, bytes, base64 or a URL. */
 export type FileData =
+  | Uint8Array
+  | string
+  | URL
   | { type: 'data'; data: Uint8Array | string }
   | { type: 'url'; url: URL }
   | { type: 'text'; text: string }
@@ -57,7 +63,7 @@ export type PromptMessage =
 
 export type ToolDefinition =
   | { type: 'function'; name: string; description?: string; inputSchema: object; strict?: boolean }
-  | { type: 'provider'; id: string; name: string; args: Record<string, unknown> };
+  | { type: 'provider' | 'provider-defined'; id: string; name: string; args: Record<string, unknown> };
 
 /** Options of `doGenerate` and `doStream`. */
 export interface CallOptions {
@@ -134,27 +140,69 @@ export interface GenerateResult {
   response: ResponseMetadata;
 }
 
-/** `LanguageModelV4`. */
-export interface WebggufLanguageModel {
-  readonly specificationVersion: 'v4';
-  readonly provider: string;
-  readonly modelId: string;
-  readonly supportedUrls: Record<string, RegExp[]>;
-  doGenerate(options: CallOptions): Promise<GenerateResult>;
-  doStream(options: CallOptions): Promise<{ stream: ReadableStream<StreamPart> }>;
+/** The token counts of version 2. */
+export interface TokenUsageV2 {
+  inputTokens: number | undefined;
+  outputTokens: number | undefined;
+  totalTokens: number | undefined;
+  reasoningTokens?: number | undefined;
+  cachedInputTokens?: number | undefined;
 }
 
-/** `EmbeddingModelV4`. */
-export interface WebggufEmbeddingModel {
-  readonly specificationVersion: 'v4';
+export type WarningV2 = { type: 'other'; message: string };
+
+export type StreamPartV2 =
+  | Exclude<StreamPart, { type: 'stream-start' | 'finish' }>
+  | { type: 'stream-start'; warnings: WarningV2[] }
+  | { type: 'finish'; finishReason: FinishReason['unified']; usage: TokenUsageV2 };
+
+export interface GenerateResultV2 {
+  content: Content[];
+  finishReason: FinishReason['unified'];
+  usage: TokenUsageV2;
+  warnings: WarningV2[];
+  response: ResponseMetadata;
+}
+
+/** What every model says of itself. */
+export interface ModelName<V extends SpecificationVersion> {
+  readonly specificationVersion: V;
   readonly provider: string;
   readonly modelId: string;
+}
+
+/** `LanguageModelV4`, or that of another version. */
+export interface WebggufLanguageModel<V extends SpecificationVersion = 'v4'> extends ModelName<V> {
+  readonly supportedUrls: Record<string, RegExp[]>;
+  doGenerate(options: CallOptions): Promise<V extends 'v2' ? GenerateResultV2 : GenerateResult>;
+  doStream(options: CallOptions): Promise<{ stream: ReadableStream<V extends 'v2' ? StreamPartV2 : StreamPart> }>;
+}
+
+/** Options of every call. */
+interface CallSettings {
+  abortSignal?: AbortSignal | undefined;
+  providerOptions?: ProviderOptions | undefined;
+  headers?: Record<string, string | undefined> | undefined;
+}
+
+/** `EmbeddingModelV4`, or that of another version. */
+export interface WebggufEmbeddingModel<V extends SpecificationVersion = 'v4'> extends ModelName<V> {
   readonly maxEmbeddingsPerCall: number | undefined;
   readonly supportsParallelCalls: boolean;
-  doEmbed(options: {
-    values: string[];
-    abortSignal?: AbortSignal | undefined;
-    providerOptions?: ProviderOptions | undefined;
-    headers?: Record<string, string | undefined> | undefined;
-  }): Promise<{ embeddings: number[][]; usage: { tokens: number }; warnings: Warning[] }>;
+  doEmbed(
+    options: CallSettings & { values: string[] },
+  ): Promise<{ embeddings: number[][]; usage: { tokens: number }; warnings: Warning[] }>;
+}
+
+/** Options of `doRerank`. `providerOptions.webgguf` may have `truncate`, see `WasmModel.rank`. */
+export interface RerankCall extends CallSettings {
+  documents: { type: 'text'; values: string[] } | { type: 'object'; values: readonly unknown[] };
+  query: string;
+  topN?: number | undefined;
+}
+
+/** `RerankingModelV4` or `RerankingModelV3`: version 2 has none. */
+export interface WebggufRerankingModel<V extends SpecificationVersion = 'v4'> extends ModelName<V> {
+  /** The best documents first; a larger score is better. */
+  doRerank(options: RerankCall): Promise<{ ranking: { index: number; relevanceScore: number }[] }>;
 }

@@ -1,6 +1,7 @@
 /**
  * Grammars for answers that may call tools: text is free, and what follows the sign of a call is a call of one of the
- * tools, whose arguments follow their schema. Written in the Lark of llguidance (docs/syntax.md there): a `[lazy]` rule
+ * tools, whose arguments follow their schema. Where the answer has a schema, it follows that, or begins with a call.
+ * Written in the Lark of llguidance (docs/syntax.md there): a `[lazy]` rule
  * ends where it first matches, `<[5]>` is the token 5, and `<[^5]>` is any other.
  */
 import { followable } from '../model/schema.js';
@@ -15,12 +16,17 @@ export type ControlTokens = ReadonlyMap<string, number>;
 /** As the crate `grammar` has it between the parts of JSON; words that it does not know are left out. */
 const GUIDANCE = { whitespace_pattern: '[ ]|\\n[ \\t]{0,20}', lenient: true };
 
-/** The grammar of an answer after `prompt`; none where the format of its calls cannot be followed. @internal */
+/**
+ * The grammar of an answer after `prompt`, whose text follows the schema `answer`; none where the format of its calls
+ * cannot be followed.
+ * @internal
+ */
 export async function callGrammar(
   model: Pick<WasmModel, 'tokenize' | 'detokenize'>,
   family: Family,
   prompt: string,
   tools: readonly Tool[],
+  answer?: object,
 ): Promise<Grammar | undefined> {
   if (!family.format.marks) return undefined;
   const control = new Map<string, number>();
@@ -29,19 +35,14 @@ export async function callGrammar(
     if (id === undefined || more !== undefined) continue;
     if ((await model.detokenize([id])) === '') control.set(sign, id);
   }
-  return { lark: callLark(family, tools, control, isInThoughts(family.thoughts, prompt)) };
+  const start = answer
+    ? answerStart(family.format, control, answer)
+    : freeStart(family, control, isInThoughts(family.thoughts, prompt));
+  return { lark: callLark(family.format, tools, control, start) };
 }
 
-/** @internal */
-export function callLark(family: Family, tools: readonly Tool[], control: ControlTokens, inThoughts = false): string {
-  const { format } = family;
-  const marks = format.marks ?? [];
-  const ids = marks.flatMap((mark) => control.get(mark) ?? []);
-  const start = format.isBare
-    ? bareStart(ids)
-    : ids.length > 0
-      ? [`start: (<[^${ids}]> | <[${ids}]> calls)*`]
-      : textStart(family, marks, control, inThoughts);
+/** The grammar whose rules begin with `start`. */
+function callLark(format: Format, tools: readonly Tool[], control: ControlTokens, start: readonly string[]): string {
   return [
     ...start,
     ...callRules(format, tools, control),
@@ -51,22 +52,45 @@ export function callLark(family: Family, tools: readonly Tool[], control: Contro
   ].join('\n');
 }
 
+/** The ids of the signs that are control tokens. */
+const idsOf = ({ marks = [] }: Format, control: ControlTokens): number[] =>
+  marks.flatMap((mark) => control.get(mark) ?? []);
+
+/** Text is free. */
+function freeStart(family: Family, control: ControlTokens, inThoughts: boolean): string[] {
+  const ids = idsOf(family.format, control);
+  if (family.format.isBare) return bareStart(ids);
+  return ids.length > 0 ? [`start: ${freeTokens(ids)}`] : textStart(family, control, inThoughts);
+}
+
+/** An answer by its schema, or a call, after which text is free. */
+function answerStart(format: Format, control: ControlTokens, schema: object): string[] {
+  const ids = idsOf(format, control);
+  const strict = { 'x-guidance': { whitespace_pattern: GUIDANCE.whitespace_pattern }, ...schema };
+  const rules = [`answer: %json ${JSON.stringify(strict)}`, 'GAP: /\\s{1,8}/'];
+  if (ids.length > 0) return [`start: GAP? (answer | <[${ids}]> calls ${freeTokens(ids)})`, ...rules];
+  return [`start: GAP? (answer | (${choice(format.marks ?? [])}) calls main)`, ...rules, ...textMain(format, control)];
+}
+
+const freeTokens = (ids: readonly number[]): string => `(<[^${ids}]> | <[${ids}]> calls)*`;
+
 /** Calls begin with the answer, or behind the sign. */
 function bareStart(ids: readonly number[]): string[] {
   const tagged = ids.length > 0 ? ` | PROSE? <[${ids}]> calls` : '';
   return [`start: calls | PROSE?${tagged}`, 'PROSE: /\\s*[^{\\s](?s:.*)/'];
 }
 
-/** Calls begin with signs that are text. What is written in thoughts is no call. */
-function textStart(
-  { format, thoughts }: Family,
-  marks: readonly string[],
-  control: ControlTokens,
-  inThoughts: boolean,
-): string[] {
+/** Text in which calls begin with signs that are text. */
+function textMain({ marks = [] }: Format, control: ControlTokens): string[] {
   const others = [...control.values()];
   const other = others.length > 0 ? ` | TEXT? <[${others}]>` : '';
-  const main = [`main: (head calls${other})* TEXT?`, `head[lazy]: ANY (${choice(marks)})`];
+  return [`main: (head calls${other})* TEXT?`, `head[lazy]: ANY (${choice(marks)})`];
+}
+
+/** What is written in thoughts is no call. */
+function textStart({ format, thoughts }: Family, control: ControlTokens, inThoughts: boolean): string[] {
+  const { marks = [] } = format;
+  const main = textMain(format, control);
   if (!thoughts || format.isBare || control.has(thoughts.close)) return ['start: main', ...main];
   const close = quoted(thoughts.close);
   if (inThoughts) return ['start: thought main | TEXT?', `thought[lazy]: ANY ${close}`, ...main];

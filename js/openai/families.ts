@@ -94,6 +94,9 @@ export function readerOf(
   });
 }
 
+/** Whether a grammar can have an answer that follows a schema, or calls: their first characters differ. @internal */
+export const canAnswerOrCall = ({ format }: Family): boolean => format.marks !== undefined && !format.isBare;
+
 /** Whether a prompt ends within a thought. @internal */
 export function isInThoughts(thoughts: Thoughts | undefined, prompt: string): boolean {
   const end = prompt.trimEnd();

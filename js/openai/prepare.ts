@@ -6,13 +6,14 @@ import { invalidArgument } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
 import { type OpenAiSamplingOptions, SAMPLING, SAMPLING_ROWS } from '../sampling.js';
 import type { ChatTemplateOptions, GenerateOptions, Grammar, Message, Tool } from '../types.js';
-import { type Family, familyOf, isInThoughts, readerOf, specialOf } from './families.js';
+import { canAnswerOrCall, type Family, familyOf, isInThoughts, readerOf, specialOf } from './families.js';
 import type { Tools } from './formats/cursor.js';
 import type { Format } from './formats/format.js';
 import { harmony } from './harmony.js';
 import { formsOf, messagesFor } from './messages.js';
 import type { Reader } from './reader.js';
 import { type Checked, checkChat } from './request.js';
+import { type Choice, choiceOf } from './tool-choice.js';
 import type { ChatRequest } from './types.js';
 
 /** @internal */
@@ -44,18 +45,21 @@ export async function prepare(
   { grammar: wanted, prefix }: Extension = {},
 ): Promise<Prepared> {
   const request = checkChat(body);
-  const { tools: given = [], tool_choice: choice = 'auto' } = request;
   const family = familyOf(model.info.chatTemplate);
-  const tools = choice === 'none' ? [] : given;
-  const grammar = grammarOf(request, tools) ?? wanted;
+  const choice = choiceOf(request.tools ?? [], request.tool_choice);
+  const tools = shownTools(family, request.tools ?? [], choice);
+  const asked = grammarOf(request);
+  const answer = asked && tools.length > 0 ? schemaBesideTools(family, choice, asked) : undefined;
+  const grammar = asked ?? wanted;
   const isConstrained = grammar !== undefined || prefix !== undefined;
   const templated = await templateText(model, family, request.messages, tools, {
     chatTemplateKwargs: { ...thinking(request, isConstrained), ...request.chat_template_kwargs },
   });
   const hasTools = tools.length > 0;
-  const { begun, grammar: constraint } = beginningOf(family, templated, request, { grammar, prefix });
-  const mayCall = hasTools && choice === 'auto' && !isConstrained;
-  const followed = constraint ?? (mayCall ? await grammarOfCalls(model, family, templated, tools) : undefined);
+  const { begun, grammar: constraint } = beginningOf(family, templated, [request, choice], { grammar, prefix });
+  const mayCall = hasTools && choice.mode === 'auto' && !isConstrained;
+  const calls = answer || mayCall ? await grammarOfCalls(model, family, templated, choice.tools, answer) : undefined;
+  const followed = calls ?? constraint;
   const schemas = hasTools ? schemasOf(tools) : undefined;
   return {
     request,
@@ -68,6 +72,12 @@ export async function prepare(
     },
     reader: () => readerOf(family, templated, schemas),
   };
+}
+
+/** What the model is told of: all, where a grammar keeps its calls to those that are allowed. */
+function shownTools(family: Family, tools: readonly Tool[], choice: Choice): readonly Tool[] {
+  if (choice.mode === 'none') return [];
+  return family.format.marks || choice.isNamed ? tools : choice.tools;
 }
 
 /** A conversation as text, without the beginning of an answer. @internal */
@@ -119,17 +129,19 @@ interface Beginning {
 }
 
 /** A call where one is required, and no thoughts where the answer is constrained or begun. */
-function beginningOf(family: Family, prompt: string, request: CheckedChat, { grammar, prefix }: Extension): Beginning {
-  const { tools = [], tool_choice: choice = 'auto' } = request;
-  const isForced = choice === 'required' || typeof choice === 'object';
+function beginningOf(
+  family: Family,
+  prompt: string,
+  [request, { mode, tools, isNamed }]: readonly [CheckedChat, Choice],
+  { grammar, prefix }: Extension,
+): Beginning {
+  const isForced = mode === 'required';
   if (!isForced && !grammar && prefix === undefined) return { begun: '' };
   const isOpen = isInThoughts(family.thoughts, prompt);
   const close = isOpen ? `\n${family.thoughts?.close ?? ''}\n\n` : '';
   const answer = family.format === harmony ? '<|channel|>final<|message|>' : close;
   if (!isForced) return { begun: answer + (prefix ?? ''), grammar };
-  const named =
-    typeof choice === 'object' ? tools.filter((tool) => tool.function.name === choice.function.name) : tools;
-  const call = forcedCall(family.format, named, request.parallel_tool_calls !== false && choice === 'required');
+  const call = forcedCall(family.format, tools, request.parallel_tool_calls !== false && !isNamed);
   return { ...call, begun: close + call.begun };
 }
 
@@ -188,23 +200,24 @@ function schemasOf(tools: readonly Tool[]): Tools {
   return new Map(tools.map((tool) => [tool.function?.name, tool.function?.parameters]));
 }
 
-function grammarOf(request: CheckedChat, tools: readonly Tool[]): Grammar | undefined {
-  const { response_format: format, grammar } = request;
-  const wanted: Grammar | undefined =
-    format?.type === 'json_object'
-      ? { json: true }
-      : format?.type === 'json_schema'
-        ? { jsonSchema: format.json_schema.schema as object }
-        : grammar === undefined
-          ? undefined
-          : { gbnf: grammar };
-  if (wanted && tools.length > 0) {
-    const field = grammar === undefined ? 'response_format' : 'grammar';
+function grammarOf({ response_format: format, grammar }: CheckedChat): Grammar | undefined {
+  if (format?.type === 'json_object') return { json: true };
+  if (format?.type === 'json_schema') return { jsonSchema: format.json_schema.schema as object };
+  return grammar === undefined ? undefined : { gbnf: grammar };
+}
+
+/** The schema of an answer that may be a call instead; none where it must be one. */
+function schemaBesideTools(family: Family, { mode }: Choice, asked: Grammar): object | undefined {
+  const isFormat = !('gbnf' in asked);
+  if (!isFormat || (mode === 'auto' && !canAnswerOrCall(family))) {
+    const field = isFormat ? 'response_format' : 'grammar';
+    const why = isFormat ? ' by this model' : '';
     throw invalidArgument(
-      `chat.completions.create: '${field}' and 'tools' at once are not supported; set 'tool_choice' to 'none'`,
+      `chat.completions.create: '${field}' and 'tools' at once are not supported${why}; set 'tool_choice' to 'none'`,
     );
   }
-  return wanted;
+  if (mode === 'required') return undefined;
+  return 'jsonSchema' in asked ? (followable(asked.jsonSchema) as object) : { type: 'object' };
 }
 
 function samplingOf(request: Checked<ChatRequest>): GenerateOptions {

@@ -4,8 +4,8 @@
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
 import { checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
-import type { Tool } from '../types.js';
-import type { ChatRequest, EmbeddingRequest, ToolChoice } from './types.js';
+import { choiceMistake, toolChoiceShape } from './tool-choice.js';
+import type { ChatRequest, EmbeddingRequest } from './types.js';
 
 type Check = (value: unknown) => string | undefined;
 
@@ -36,13 +36,6 @@ const STOP: Check = (value) => {
   return list.every((item) => typeof item === 'string' && item !== '') ? undefined : 'a non-empty string or some';
 };
 
-const TOOL_CHOICE: Check = (value) => {
-  const { type: kind, function: called } = (value ?? {}) as { type?: unknown; function?: { name?: unknown } };
-  if (['none', 'auto', 'required'].includes(value as string)) return undefined;
-  if (kind === 'function' && typeof called?.name === 'string') return undefined;
-  return "'none', 'auto', 'required' or { type: 'function', function: { name } }";
-};
-
 const FORMAT: Check = (value) => {
   const { type: kind, json_schema: schema } = value as { type?: unknown; json_schema?: { schema?: unknown } };
   if (kind === 'text' || kind === 'json_object') return undefined;
@@ -71,7 +64,7 @@ const CHAT: Record<keyof ChatRequest, Check> = {
   top_logprobs: integer(0, 20),
   logit_bias: OBJECT,
   tools: LIST,
-  tool_choice: TOOL_CHOICE,
+  tool_choice: toolChoiceShape,
   parallel_tool_calls: FLAG,
   response_format: FORMAT,
   reasoning_effort: words('none', 'minimal', 'low', 'medium', 'high', 'xhigh'),
@@ -116,7 +109,8 @@ export function checkChat(request: ChatRequest): Checked<ChatRequest> & Pick<Cha
     wrong(`'tools[${unnamed}]' must be ${expected}, found ${show(tools[unnamed])}`);
   }
   if (!messages) return wrong("field 'messages' is missing");
-  checkChoice(tools, choice, wrong);
+  const mistake = choiceMistake(tools, choice);
+  if (mistake) wrong(mistake);
   if (grammar !== undefined && format && format.type !== 'text') {
     wrong("'grammar' and 'response_format' exclude each other");
   }
@@ -124,14 +118,6 @@ export function checkChat(request: ChatRequest): Checked<ChatRequest> & Pick<Cha
   // As llama-server has it: another seed each time.
   const { seed, ...others } = checked;
   return { ...others, ...(seed !== -1 && seed !== undefined && { seed }), messages };
-}
-
-function checkChoice(tools: readonly Tool[], choice: ToolChoice, wrong: (message: string) => never): void {
-  if (choice === 'required' && tools.length === 0) wrong("'tool_choice' is 'required' and 'tools' is empty");
-  if (typeof choice !== 'object') return;
-  const names = tools.map((tool) => tool?.function?.name);
-  const { name } = choice.function;
-  if (!names.includes(name)) wrong(`'tool_choice' names '${name}', 'tools' has ${names.join(', ') || 'none'}`);
 }
 
 /** @internal */

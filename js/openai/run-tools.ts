@@ -7,6 +7,7 @@ import { resultOf } from '../model/tool-result.js';
 import { show, signalOption } from '../options.js';
 import type { Message, Tool } from '../types.js';
 import type { Completions } from './completions.js';
+import { afterCall } from './tool-choice.js';
 import type { ChatRequest, FinishReason } from './types.js';
 
 /** A function of the page that the model may call. */
@@ -71,10 +72,9 @@ export async function runTools(
   throw new WebggufError('limit_exceeded', `runTools: the model wrote ${maxRounds} times, and called a tool each time`);
 }
 
-/** A call that is forced is one: what comes after it is the model's choice. */
 function afterFirst(request: ChatRequest, round: number): ChatRequest & { stream: false } {
-  const isForced = request.tool_choice === 'required' || typeof request.tool_choice === 'object';
-  return { ...request, stream: false, ...(isForced && round > 0 && { tool_choice: 'auto' as const }) };
+  const { tool_choice: choice } = request;
+  return { ...request, stream: false, tool_choice: round > 0 ? afterCall(choice) : choice };
 }
 
 const declared = ({ name, description, parameters }: PageTool): Tool => ({

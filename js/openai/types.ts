@@ -60,8 +60,22 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   modalities?: readonly 'text'[] | null | undefined;
 }
 
-/** Whether tools are called. `required`: at least one; an object names it. Default `auto`. */
-export type ToolChoice = 'none' | 'auto' | 'required' | { type: 'function'; function: { name: string } };
+/** A tool by its name. */
+export interface NamedTool {
+  type: 'function';
+  function: { name: string };
+}
+
+/**
+ * Whether tools are called. `required`: at least one; an object names it. `allowed_tools`: as `mode` says, and these
+ * alone of all that the model is told of. Default `auto`.
+ */
+export type ToolChoice =
+  | 'none'
+  | 'auto'
+  | 'required'
+  | NamedTool
+  | { type: 'allowed_tools'; allowed_tools: { mode: 'auto' | 'required'; tools: readonly NamedTool[] } };
 
 /** What the answer must be. */
 export type ResponseFormat =

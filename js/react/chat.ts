@@ -8,6 +8,7 @@ import { invalidArgument, WebggufError } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
 import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
 import { conversationText } from '../openai/prepare.js';
+import { afterCall } from '../openai/tool-choice.js';
 import { resultOf } from '../model/tool-result.js';
 import type { Message, ToolCall } from '../types.js';
 
@@ -150,8 +151,7 @@ export class ChatStore {
         const calls = await this.#fittingAnswer(request, signal);
         if (calls.length === 0) break;
         for (const call of calls) this.#append(await resultOf(call, callable(tools, signal)));
-        // A call that was asked for has been made: now it may answer.
-        if (request.tool_choice !== 'none') request = { ...request, tool_choice: 'auto' };
+        request = { ...request, tool_choice: afterCall(request.tool_choice) };
       }
       this.#set({ status: 'idle' });
     } catch (error) {

@@ -67,17 +67,18 @@ class Tokens {
 }
 
 /** The number of characters that the grammar takes before it refuses; `undefined` where the text may be all. */
-async function refusedAt(template, isControl, prompt, text) {
+async function refusedAt(template, isControl, prompt, text, answer) {
   const family = familyOf(template);
   const tokens = new Tokens([...new Set([...specialOf(family, true), ...(family.format.marks ?? [])])], isControl);
-  const { lark } = await callGrammar(tokens, family, prompt, TOOLS);
+  const { lark } = await callGrammar(tokens, family, prompt, TOOLS, answer);
   const matcher = tokens.vocabulary.compile('lark', lark).matcher();
   const taken = [];
   for (const id of [...(await tokens.tokenize(text)), tokens.end]) {
     const mask = matcher.mask();
     // Of tokens that spell what must come, the mask has one.
     const isInMask = Boolean((mask[id >> 5] >>> (id & 31)) & 1);
-    const isAllowed = matcher.commit(id);
+    // A grammar that has ended takes no end either.
+    const isAllowed = matcher.commit(id) || (id === tokens.end && isInMask);
     assert.ok(isAllowed || !isInMask, `${lark}\n${text}`);
     if (!isAllowed) return Buffer.concat(taken).toString();
     taken.push(tokens.words[id] ?? Buffer.from(tokens.signs[id - tokens.words.length] ?? ''));
@@ -123,6 +124,36 @@ for (const [name, [template, call]] of Object.entries(FORMATS)) {
       ];
       for (const [text, where, later = 0] of cases) {
         assert.equal(await at(text), text.slice(0, text.indexOf(where) + later), text);
+      }
+    });
+  }
+}
+
+const ANSWER = {
+  type: 'object',
+  properties: { sky: { $ref: '#/$defs/sky' }, name: { type: 'string' } },
+  required: ['sky'],
+  additionalProperties: false,
+  $defs: { sky: { enum: ['blue', 'grey'] } },
+};
+
+for (const [name, [template, call]] of Object.entries(FORMATS)) {
+  for (const isControl of [false, true]) {
+    test(`${name}, ${isControl ? 'control tokens' : 'text'}: an answer by its schema, or calls`, { skip }, async () => {
+      const at = (text) => refusedAt(template, isControl, '', text, ANSWER);
+      assert.equal(await at('{"sky": "blue", "name": "get_weather"}'), undefined);
+      assert.equal(await at('\n\n{"sky":"grey"}'), undefined);
+      assert.equal(await at(call('get_weather', GOOD)), undefined);
+      assert.equal(await at(`\n${call('ping', '{}')}\n${call('get_weather', GOOD)}`), undefined);
+      for (const [text, where] of [
+        ['The sky is blue.', 'The'],
+        ['{"sky": "pink"}', 'pink'],
+        ['{"name": "x"}', 'name'],
+        ['{"sky": "blue"} It is.', 'It'],
+        [call('get_weather', '{"place": 5, "days": 2}'), '5,'],
+        [call('pong', '{}'), 'ong'],
+      ]) {
+        assert.ok((await at(text))?.trim().length <= text.indexOf(where), text);
       }
     });
   }

@@ -230,6 +230,98 @@ test('a call that is required is begun for the model, and its arguments follow t
   );
 });
 
+test('allowed_tools: calls are kept to some tools, and the prompt has all', async () => {
+  plan.template = HERMES;
+  const tools = ['get_weather', 'ping', 'wipe'].map((name) => ({ type: 'function', function: { name } }));
+  const allowing = (mode, ...names) => ({
+    type: 'allowed_tools',
+    allowed_tools: { mode, tools: names.map((name) => ({ type: 'function', function: { name } })) },
+  });
+  const { model, grammars } = await loadNoting();
+  const ask = (tool_choice) => model.chat.completions.create({ messages: HI, tools, tool_choice });
+
+  plan.writes = 'Hello!';
+  assert.equal((await ask(allowing('auto', 'ping', 'get_weather'))).choices[0].message.content, 'Hello!');
+  assert.match(grammars.at(-1).lark, /get_weather(?=.*ping)/s);
+  assert.doesNotMatch(grammars.at(-1).lark, /wipe/);
+  assert.deepEqual(seen.templates.at(-1).tools, tools);
+
+  plan.writes = '{"name": "ping", "arguments": {}}';
+  const { choices } = await ask(allowing('required', 'ping', 'get_weather'));
+  assert.equal(choices[0].message.tool_calls[0].function.name, 'ping');
+  const { anyOf } = grammars.at(-1).jsonSchema;
+  assert.deepEqual(
+    anyOf.map(({ properties }) => properties.name.const),
+    ['get_weather', 'ping'],
+  );
+  assert.deepEqual(seen.templates.at(-1).tools, tools);
+
+  plan.writes = '}';
+  await ask(allowing('required', 'wipe'));
+  assert.ok(String.fromCharCode(...seen.started.at(-1).ids).endsWith('{"name": "wipe", "arguments": '));
+
+  // No grammar follows these calls: the model is told of what it may call alone.
+  plan.template = '{{ tools }} <|tool_call> tool_calls';
+  const gemma = await loadNoting();
+  await gemma.model.chat.completions.create({ messages: HI, tools, tool_choice: allowing('auto', 'ping') });
+  assert.deepEqual(
+    seen.templates.at(-1).tools.map(({ function: { name } }) => name),
+    ['ping'],
+  );
+});
+
+test('after a call that was forced, allowed_tools still holds', async () => {
+  const { afterCall } = await import(`${dist}openai/tool-choice.js`);
+  const ping = { type: 'function', function: { name: 'ping' } };
+  const allowed = (mode) => ({ type: 'allowed_tools', allowed_tools: { mode, tools: [ping] } });
+  assert.deepEqual(afterCall(allowed('required')), allowed('auto'));
+  assert.deepEqual([afterCall(ping), afterCall('required'), afterCall('none')], ['auto', 'auto', 'none']);
+  assert.deepEqual([afterCall('auto'), afterCall(undefined)], ['auto', undefined]);
+});
+
+test('response_format beside tools: the answer follows it, or calls follow the tools', async () => {
+  plan.template = HERMES;
+  const { model, grammars } = await loadNoting();
+  const schema = { type: 'object', properties: { a: { type: 'number' } } };
+  const json = { type: 'json_schema', json_schema: { name: 'x', schema } };
+  const ask = (more) =>
+    model.chat.completions.create({ messages: HI, tools: [WEATHER], response_format: json, ...more });
+
+  plan.writes = '{"a": 1}';
+  const { message } = (await ask()).choices[0];
+  assert.deepEqual([message.content, message.tool_calls], ['{"a": 1}', undefined]);
+  assert.match(grammars.at(-1).lark, /answer: %json .*"a":{"type":"number"}(?=.*get_weather)/s);
+  assert.deepEqual(seen.templates.at(-1).tools, [WEATHER]);
+  assert.deepEqual(seen.templates.at(-1).variables, { enable_thinking: false }, 'no thoughts before JSON');
+
+  plan.writes = CALL;
+  const called = (await ask({ response_format: { type: 'json_object' } })).choices[0];
+  assert.deepEqual([called.finish_reason, called.message.content], ['tool_calls', null]);
+  assert.match(grammars.at(-1).lark, /answer: %json .*"type":"object"/);
+
+  // A call that is required has no answer beside it.
+  plan.writes = '{"place": "Rome"}}';
+  const forced = (await ask({ tool_choice: 'required' })).choices[0];
+  assert.equal(forced.message.tool_calls[0].function.arguments, '{"place": "Rome"}');
+  assert.deepEqual(grammars.at(-1), { jsonSchema: WEATHER.function.parameters });
+
+  // No grammar follows the calls of Gemma 4; those of Llama 3 begin as an answer in JSON does.
+  for (const template of ['{{ tools }} <|tool_call>', '{{ tools }} ipython']) {
+    plan.template = template;
+    const other = await load();
+    const both = { messages: HI, tools: [WEATHER], response_format: json };
+    const refused = withCode(
+      'invalid_argument',
+      /'response_format' and 'tools' at once are not supported by this model/,
+    );
+    await assert.rejects(other.chat.completions.create(both), refused);
+  }
+  await assert.rejects(
+    model.chat.completions.create({ messages: HI, tools: [WEATHER], grammar: 'root ::= "a"' }),
+    withCode('invalid_argument', /'grammar' and 'tools' at once are not supported; set/),
+  );
+});
+
 test('response_format is a grammar, and keeps the model from thinking', async () => {
   plan.template = HERMES;
   plan.writes = '{"a": 1}';
@@ -326,11 +418,15 @@ test('wrong requests are refused, with the field and what is right', async () =>
     { tools: [WEATHER], tool_choice: { type: 'function', function: { name: 'x' } } },
     /names 'x'.*get_weather/,
   );
+  const allowing = (mode, ...names) => ({
+    type: 'allowed_tools',
+    allowed_tools: { mode, tools: names.map((name) => ({ type: 'function', function: { name } })) },
+  });
+  await refused({ tools: [WEATHER], tool_choice: allowing('auto') }, /'tool_choice' must be { type: 'allowed_tools'/);
+  await refused({ tools: [WEATHER], tool_choice: allowing('none', 'get_weather') }, /mode: 'auto' or 'required'/);
+  await refused({ tools: [WEATHER], tool_choice: { type: 'allowed_tools' } }, /mode: 'auto' or 'required'/);
+  await refused({ tools: [WEATHER], tool_choice: allowing('auto', 'get_weather', 'x') }, /names 'x'.*get_weather/);
   await refused({ response_format: { type: 'json' } }, /response_format' must be/);
-  await refused(
-    { response_format: { type: 'json_object' }, tools: [WEATHER] },
-    /'response_format' and 'tools' at once/,
-  );
   await refused({ top_logprobs: 3 }, /needs 'logprobs: true'/);
   await refused({ audio: {} }, /field 'audio' is not supported/);
   await assert.rejects(model.chat.completions.create(), withCode('invalid_argument', /expected an object/));

@@ -2,15 +2,23 @@
 // model.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
+import { must, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { api, dist, plan, seen } from '../js/api.mjs';
 import { installClients, tool } from './install.mjs';
 
 await installClients();
-const ai = await import(tool('ai', 'dist/index.js'));
+/** By the version of the interface that they take. */
+const SDKS = {
+  v4: await import(tool('ai', 'dist/index.js')),
+  v3: await import(tool('ai6', 'dist/index.mjs')),
+  v2: await import(tool('ai5', 'dist/index.mjs')),
+};
 const { createWebgguf } = await import(`${dist}ai-sdk/index.js`);
 await api.init({ wasm: new Uint8Array(8) });
 
@@ -22,34 +30,40 @@ const schema = {
   required: ['a', 'b'],
   additionalProperties: false,
 };
-const inputSchema = ai.jsonSchema(schema);
+
+/** A test with each SDK: `work` gets it and the options of a provider for it. */
+function withEach(name, work, versions = Object.keys(SDKS)) {
+  for (const specificationVersion of versions) {
+    test(`${specificationVersion}: ${name}`, () => work(SDKS[specificationVersion], { specificationVersion }));
+  }
+}
 
 /** A provider with a model over the mock, which writes `writes`. */
-function provider(writes) {
+function provider(writes, options) {
   Object.assign(plan, {
     contextLength: 10000,
     tokenMs: 0,
     writes,
     template: '{{ tools }} <tool_call> tool_calls <think>',
   });
-  return createWebgguf({ models: { mine: api.WasmModel.load(Uint8Array.of(1)) } });
+  return createWebgguf({ ...options, models: { mine: api.WasmModel.load(Uint8Array.of(1)) } });
 }
 
 /** The mock has no grammars: they are noted rather than followed. */
-async function noting(writes) {
+async function noting(writes, options) {
   provider(writes);
   const model = await api.WasmModel.load(Uint8Array.of(1));
   const { generate } = model;
   const grammars = [];
-  model.generate = (text, { grammar, ...options }) => {
+  model.generate = (text, { grammar, ...further }) => {
     grammars.push(grammar);
-    return generate.call(model, text, options);
+    return generate.call(model, text, further);
   };
-  return { model: createWebgguf()(model), grammars };
+  return { model: createWebgguf(options)(model), grammars };
 }
 
-test('generateText: text, thoughts, counts, settings and warnings', async () => {
-  const webgguf = provider('<think>Hm.</think>Hello!');
+withEach('generateText: text, thoughts, counts, settings and warnings', async (ai, version) => {
+  const webgguf = provider('<think>Hm.</think>Hello!', version);
   const settings = {
     temperature: 7,
     topK: 5,
@@ -73,10 +87,11 @@ test('generateText: text, thoughts, counts, settings and warnings', async () => 
     { temperature, topK, seed, stop, presencePenalty, minP, maxTokens },
     { temperature: 2, topK: 5, seed: 3, stop: ['x'], presencePenalty: 0.5, minP: 0.2, maxTokens: 90 },
   );
-  assert.deepEqual(
-    result.warnings.map(({ type, feature }) => [type, feature]),
-    [['compatibility', 'temperature']],
-  );
+  assert.equal(result.warnings.length, 1);
+  const [{ type, feature, message }] = result.warnings;
+  const isOld = version.specificationVersion === 'v2';
+  assert.deepEqual([type, feature], isOld ? ['other', undefined] : ['compatibility', 'temperature']);
+  if (isOld) assert.equal(message, 'temperature: 7 is not from 0 to 2: 2 taken');
   assert.deepEqual(
     seen.templates.at(-1).messages.map(({ role, content }) => [role, content]),
     [
@@ -86,8 +101,8 @@ test('generateText: text, thoughts, counts, settings and warnings', async () => 
   );
 });
 
-test('streamText: parts in order, as they are written', async () => {
-  const webgguf = provider('<think>Hm.</think>Hello!');
+withEach('streamText: parts in order, as they are written', async (ai, version) => {
+  const webgguf = provider('<think>Hm.</think>Hello!', version);
   const { fullStream, textStream, usage } = ai.streamText({ model: webgguf('mine'), prompt });
   const types = [];
   for await (const { type } of fullStream) if (types.at(-1) !== type) types.push(type);
@@ -110,16 +125,16 @@ test('streamText: parts in order, as they are written', async () => {
   assert.equal((await usage).outputTokens, plan.writes.length);
 });
 
-test('tool loops, streamed and not', async () => {
+withEach('tool loops, streamed and not', async (ai, version) => {
   for (const call of [ai.generateText, ai.streamText]) {
-    const webgguf = provider(`<think>Add.</think>Let me add.\n${CALL}`);
+    const webgguf = provider(`<think>Add.</think>Let me add.\n${CALL}`, version);
     const sums = [];
     const execute = async ({ a, b }) => {
       sums.push(a + b);
       plan.writes = 'It is 3.';
       return { sum: a + b };
     };
-    const tools = { add: ai.tool({ description: 'Adds', inputSchema, execute }) };
+    const tools = { add: ai.tool({ description: 'Adds', inputSchema: ai.jsonSchema(schema), execute }) };
     const result = await call({
       model: webgguf('mine'),
       prompt,
@@ -140,10 +155,10 @@ test('tool loops, streamed and not', async () => {
   }
 });
 
-test('the input of a tool is streamed; toolChoice begins the call', async () => {
-  const { model, grammars } = await noting('1, "b": 2}');
+withEach('the input of a tool is streamed; toolChoice begins the call', async (ai, version) => {
+  const { model, grammars } = await noting('1, "b": 2}', version);
   plan.writes = '{"a": 1, "b": 2}}\n</tool_call>';
-  const tools = { add: ai.tool({ description: 'Adds', inputSchema }) };
+  const tools = { add: ai.tool({ description: 'Adds', inputSchema: ai.jsonSchema(schema) }) };
   const { fullStream } = ai.streamText({ model, prompt, tools, toolChoice: { type: 'tool', toolName: 'add' } });
   let input = '';
   const parts = [];
@@ -159,19 +174,38 @@ test('the input of a tool is streamed; toolChoice begins the call', async () => 
   assert.deepEqual(grammars[0].jsonSchema.required, ['a', 'b']);
 });
 
-test('objects: the schema is followed, and told', async () => {
-  const { model, grammars } = await noting('{"a":1,"b":2}');
-  const { object } = await ai.generateObject({ model, prompt, schema: inputSchema });
+withEach('objects: the schema is followed, and told', async (ai, version) => {
+  const { model, grammars } = await noting('{"a":1,"b":2}', version);
+  const wanted = ai.jsonSchema(schema);
+  const { object } = await ai.generateObject({ model, prompt, schema: wanted });
   assert.deepEqual(object, { a: 1, b: 2 });
   assert.deepEqual(grammars[0].jsonSchema, schema);
   assert.match(seen.templates.at(-1).messages[0].content, /^Answer with JSON .*"additionalProperties":false/);
-  const { output } = await ai.generateText({ model, prompt, output: ai.Output.object({ schema: inputSchema }) });
-  assert.deepEqual(output, { a: 1, b: 2 });
+  const output = ai.Output.object({ schema: wanted });
+  const answer = await ai.generateText({ model, prompt, output, experimental_output: output });
+  assert.deepEqual(answer.output ?? answer.experimental_output, { a: 1, b: 2 });
   assert.deepEqual(grammars[1], grammars[0]);
 });
 
-test('embed and embedMany', async () => {
-  const model = provider('').embeddingModel('mine');
+withEach('an object beside tools follows its schema where the model can be kept to it', async (ai, version) => {
+  const { model, grammars } = await noting('{"a":1,"b":2}', version);
+  const execute = () => assert.fail('not called');
+  const tools = { add: ai.tool({ description: 'Adds', inputSchema: ai.jsonSchema(schema), execute }) };
+  const output = ai.Output.object({ schema: ai.jsonSchema(schema) });
+  const request = { prompt, tools, output, experimental_output: output };
+  const answer = await ai.generateText({ ...request, model });
+  assert.deepEqual(answer.output ?? answer.experimental_output, { a: 1, b: 2 });
+  assert.deepEqual(answer.warnings, []);
+  assert.match(grammars.at(-1).lark, /answer: %json .*"required":\["a","b"\]/);
+  plan.template = '{{ tools }} <|tool_call> tool_calls';
+  const other = createWebgguf(version)(await api.WasmModel.load(Uint8Array.of(1)));
+  const told = await ai.generateText({ ...request, model: other });
+  assert.deepEqual(told.output ?? told.experimental_output, { a: 1, b: 2 });
+  assert.match(told.warnings[0].details ?? told.warnings[0].message, /this model is asked for JSON/);
+});
+
+withEach('embed and embedMany', async (ai, version) => {
+  const model = provider('', version).embeddingModel('mine');
   const { embedding, usage } = await ai.embed({ model, value: 'ab' });
   assert.deepEqual([...embedding], [3, 196]);
   assert.equal(usage.tokens, 3);
@@ -183,8 +217,57 @@ test('embed and embedMany', async () => {
   );
 });
 
-test('abort, failures, and what is no model', async () => {
-  const webgguf = provider('x'.repeat(3000));
+withEach('texts as files, in the shapes of each version', async (ai, version) => {
+  const webgguf = provider('Read.', version);
+  const bytes = new TextEncoder().encode('A note: ä.');
+  for (const data of [bytes, Buffer.from(bytes).toString('base64')]) {
+    const content = [
+      { type: 'text', text: 'Read this:' },
+      { type: 'file', data, mediaType: 'text/plain' },
+    ];
+    await ai.generateText({ model: webgguf('mine'), messages: [{ role: 'user', content }] });
+    assert.equal(seen.templates.at(-1).messages[0].content, 'Read this:\nA note: ä.');
+  }
+});
+
+const reranks = async (ai, version) => {
+  const webgguf = provider('', version);
+  const documents = ['ab', 'abcdef', 'abcd'];
+  // The mock's score of a text is the count of its tokens.
+  const { ranking, rerankedDocuments } = await ai.rerank({
+    model: webgguf.rerankingModel('mine'),
+    documents,
+    query: 'q',
+    topN: 2,
+  });
+  assert.deepEqual(
+    ranking.map(({ originalIndex, score }) => [originalIndex, score]),
+    [
+      [1, 9],
+      [2, 7],
+    ],
+  );
+  assert.deepEqual(rerankedDocuments, ['abcdef', 'abcd']);
+  const objects = [{ text: 'a' }, { text: 'a longer one' }];
+  const best = await ai.rerank({ model: webgguf.rerankingModel('mine'), documents: objects, query: 'q' });
+  assert.deepEqual(best.rerankedDocuments, objects.toReversed());
+  const aborted = { documents, query: 'q', abortSignal: AbortSignal.abort() };
+  await assert.rejects(ai.rerank({ model: webgguf.rerankingModel('mine'), ...aborted }), { name: 'AbortError' });
+};
+withEach('rerank', reranks, ['v4', 'v3']);
+
+test('an unknown version is refused; registries find models of each', async () => {
+  assert.throws(() => createWebgguf({ specificationVersion: 'v1' }), { code: 'invalid_argument' });
+  for (const [specificationVersion, ai] of Object.entries(SDKS)) {
+    const registry = ai.createProviderRegistry({ local: provider('Hello!', { specificationVersion }) });
+    assert.equal((await ai.generateText({ model: registry.languageModel('local:mine'), prompt })).text, 'Hello!');
+    const model = registry.embeddingModel?.('local:mine') ?? registry.textEmbeddingModel('local:mine');
+    assert.deepEqual([...(await ai.embed({ model, value: 'ab' })).embedding], [3, 196]);
+  }
+});
+
+withEach('abort, failures, and what is no model', async (ai, version) => {
+  const webgguf = provider('x'.repeat(3000), version);
   const controller = new AbortController();
   const { textStream } = ai.streamText({ model: webgguf('mine'), prompt, abortSignal: controller.signal });
   let length = 0;
@@ -208,6 +291,47 @@ test('abort, failures, and what is no model', async () => {
     (error) => ai.NoSuchModelError.isInstance(error),
   );
   assert.throws(() => webgguf(''), { code: 'invalid_argument' });
+});
+
+const TYPED = `
+import * as v4 from 'ai';
+import * as v3 from 'ai6';
+import * as v2 from 'ai5';
+import { createWebgguf } from 'DIST/ai-sdk/index.js';
+const value = 'x';
+const seven = createWebgguf({ worker: true });
+export const texts = [
+  v4.generateText({ model: seven('a.gguf'), prompt: value }),
+  v3.generateText({ model: createWebgguf({ specificationVersion: 'v3' })('a.gguf'), prompt: value }),
+  v2.generateText({ model: createWebgguf({ specificationVersion: 'v2' })('a.gguf'), prompt: value }),
+];
+export const vectors = [
+  v4.embed({ model: seven.embeddingModel('a.gguf'), value }),
+  v3.embed({ model: createWebgguf({ specificationVersion: 'v3' }).embeddingModel('a.gguf'), value }),
+  v2.embed({ model: createWebgguf({ specificationVersion: 'v2' }).embeddingModel('a.gguf'), value }),
+];
+export const ranked = [
+  v4.rerank({ model: seven.rerankingModel('a.gguf'), query: value, documents: [value] }),
+  v3.rerank({
+    model: createWebgguf({ specificationVersion: 'v3' }).rerankingModel('a.gguf'), query: value, documents: [value],
+  }),
+];
+v4.createProviderRegistry({ seven });
+v3.createProviderRegistry({ six: createWebgguf({ specificationVersion: 'v3' }) });
+v2.createProviderRegistry({ five: createWebgguf({ specificationVersion: 'v2' }) });
+// @ts-expect-error: a model for ai 7 is none for ai 5
+v2.embed({ model: seven.embeddingModel('a.gguf'), value });
+`;
+
+test('the types fit ai 5, 6 and 7', async () => {
+  const file = tool('..', 'ai-sdk-types.ts');
+  fs.writeFileSync(file, TYPED.replace('DIST', path.join(ROOT, 'dist')));
+  const tsc = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const flags =
+    '--ignoreConfig --noEmit --strict --skipLibCheck --target esnext --module esnext --moduleResolution bundler'.split(
+      ' ',
+    );
+  await must(process.execPath, [tsc, ...flags, '--types', '', file], { quiet: true });
 });
 
 /** Runs in the page. */

@@ -202,8 +202,69 @@ test('next: a chat as static files, with its model in a worker', async () => {
   }
 });
 
+const SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>';
+const svg =
+  (headers, text = SVG) =>
+  (_, response) =>
+    response.writeHead(200, { 'Content-Type': 'image/svg+xml', ...headers }).end(text);
+
+/** Runs in the page: pictures of it, and data that it asks for. */
+async function askFor({ pictures, data }) {
+  for (const src of pictures) {
+    const image = Object.assign(new Image(), { src });
+    document.body.append(image);
+    await image.decode();
+  }
+  for (const url of data) await (await fetch(url)).text();
+}
+
+/** Runs in the page: paths of what its service worker keeps. */
+async function keptPaths() {
+  const requests = await (await caches.open('offline-assistant')).keys();
+  return requests.map(({ url }) => new URL(url).pathname);
+}
+
+test('offline: the service worker keeps what the page is made of, and nothing else', async () => {
+  const routes = {
+    '/hare': (_, response) => response.setHeader('Content-Type', 'text/html').end(HARE),
+    '/offline/data.json': (_, response) => response.setHeader('Content-Type', 'application/json').end('{}'),
+    '/offline/shown.svg': svg({}),
+    '/offline/large.svg': svg({ 'Content-Length': 33 << 20 }, SVG.padEnd(33 << 20)),
+    '/offline/private.svg': svg({ 'Cache-Control': 'private, no-store' }),
+  };
+  const own = await serve({ mounts: MOUNTS, routes, cacheControl: 'no-cache' });
+  const page = await openPage(browser, `${own.url}/offline/?model=${STORYTELLER}`, { serviceWorkers: 'allow' });
+  try {
+    await textOf(page, '#page', /is kept/);
+    await page.waitForFunction(() => navigator.serviceWorker.controller);
+    await page.evaluate(askFor, { pictures: ['shown.svg', 'private.svg', 'large.svg'], data: ['/hare', 'data.json'] });
+    await page.getByRole('button', { name: 'Keep the model here' }).click();
+    await page.getByRole('button', { name: 'Ask' }).waitFor();
+    const kept = await page.evaluate(keptPaths);
+    for (const wanted of [/^\/offline\/$/, /\.js$/, /\.css$/, /_bg.*\.wasm$/, /shown\.svg$/]) {
+      assert.ok(
+        kept.some((name) => wanted.test(name)),
+        `${wanted} of ${kept}`,
+      );
+    }
+    assert.deepEqual(
+      kept.filter((name) => /hare|data|private|large|\.gguf$/.test(name)),
+      [],
+    );
+    // A newer version of the page has no such picture.
+    await page.reload();
+    await page.getByRole('button', { name: 'Ask' }).waitFor();
+    const later = await page.evaluate(keptPaths);
+    assert.deepEqual(later.toSorted(), kept.filter((name) => !name.endsWith('shown.svg')).toSorted());
+    assert.deepEqual(page.crashes, []);
+  } finally {
+    await page.close();
+    await own.close();
+  }
+});
+
 test('offline: page and model are there when the server is gone', async () => {
-  const own = await serve({ mounts: MOUNTS });
+  const own = await serve({ mounts: MOUNTS, cacheControl: 'no-cache' });
   const page = await openPage(browser, `${own.url}/offline/?model=${STORYTELLER}`, { serviceWorkers: 'allow' });
   try {
     await page.getByRole('button', { name: 'Keep the model here' }).click();

@@ -17,6 +17,7 @@ after(() => browser.close());
 test('the package holds what it should and nothing else', () => {
   for (const name of [
     'package.json',
+    'THIRD-PARTY.txt',
     'dist/index.js',
     'dist/index.d.ts',
     'dist/openai/index.js',
@@ -42,7 +43,7 @@ test('the package holds what it should and nothing else', () => {
   ]) {
     assert.ok(names.includes(name), `${name} is missing`);
   }
-  const allowed = /^(package\.json|README\.md|CHANGELOG\.md|LICENSE.*|dist\/.*\.(js|d\.ts|wasm))$/;
+  const allowed = /^(package\.json|README\.md|CHANGELOG\.md|LICENSE.*|THIRD-PARTY\.txt|dist\/.*\.(js|d\.ts|wasm))$/;
   assert.deepEqual(
     names.filter((name) => !allowed.test(name)),
     [],
