@@ -209,7 +209,8 @@ for (const backend of ['webgpu', 'cpu']) {
         const controller = new AbortController();
         const other = model.generate('Once upon a time', { ...options, signal: controller.signal });
         const loop = async () => {
-          for await (const piece of other) controller.abort(`after ${other.text.startsWith(piece.text)}`);
+          for await (const piece of other)
+            if (piece.text) controller.abort(`after ${other.text.startsWith(piece.text)}`);
         };
         const aborted = [await loop().catch(String), await other.result.catch(String), other.text !== ''];
         const after = (await model.generate('Once', { maxTokens: 5, ignoreEos: true }).result).ids.length;
