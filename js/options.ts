@@ -93,6 +93,7 @@ const FOUND = {
 
 const SOURCE: Record<keyof SourceOptions, Check> = {
   ...FOUND,
+  cacheLimit: integer(1, Number.MAX_SAFE_INTEGER, 'a number of bytes, an integer of at least 1'),
   cache: cacheMode,
   sha256: digest,
   onWarning: ofType('function', 'a function'),

@@ -88,6 +88,12 @@ export interface SourceOptions {
    * so many have come. Default: no bound.
    */
   maxBytes?: number | undefined;
+  /**
+   * Bytes that all stored models of this origin may take. Where a new one needs room, those that were loaded longest ago
+   * are deleted; a model that is larger by itself, or has no room beside models that are being downloaded, is not kept,
+   * and the warning `cache_full` says so. Default: no bound but the browser's.
+   */
+  cacheLimit?: number | undefined;
   /** Address of Hugging Face's hub or of a mirror, for sources such as `owner/repo:Q4_K_M`. */
   hub?: string | undefined;
   /** Access token for gated repositories of the hub. It is sent to `hub` alone and is not stored. */

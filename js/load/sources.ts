@@ -94,7 +94,8 @@ export async function openSources(
   try {
     const { cache: mode, cacheKey: key = storedKey, onWarning } = options;
     const patience = patienceOf(options);
-    const about = { parts: parts.length, allowsLogin: isHub, patience, warn: warner(onWarning) };
+    const warn = warner(onWarning);
+    const about = { parts: parts.length, allowsLogin: isHub, limit: options.cacheLimit, patience, warn };
     const use = { mode, key, alias, sha256, ...about };
     opened = (await throughCache(wanted, signal, use)) ?? wanted.map((part) => openPart(part, signal, patience));
     await Promise.all(opened.map((part, index) => prepare(part, index)));

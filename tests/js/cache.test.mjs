@@ -289,6 +289,39 @@ test('a full disk: the model loads, nothing is left, and the page hears it', asy
   assert.equal(await stored(), 0);
 });
 
+test('a limit: the model that was loaded longest ago goes first, and one too large deletes nothing', async () => {
+  const size = 1 << 20;
+  plan.bytes = BYTES.subarray(0, size);
+  const loadAs = async (name, cacheLimit) => {
+    const { read, warnings } = await load({ cacheLimit }, url.replace('model', name));
+    assert.ok(read.equals(plan.bytes));
+    await new Promise((resolve) => setTimeout(resolve, 2)); // so that no two are of one millisecond
+    return warnings.map(({ code, message }) => `${code}: ${message}`);
+  };
+  const names = async () => (await cache.list()).map(({ key }) => /(\w+)\.gguf/.exec(key)[1]).sort();
+  for (const name of ['one', 'two', 'three', 'one', 'four']) assert.deepEqual(await loadAs(name, 3 * size), []);
+  assert.deepEqual(await names(), ['four', 'one', 'three'], 'two was loaded longest ago');
+  const [warning] = await loadAs('five', size - 1);
+  assert.match(warning, new RegExp(`^cache_full: .*five.gguf is not kept: ${size} bytes, 'cacheLimit' is ${size - 1}`));
+  assert.deepEqual(await names(), ['four', 'one', 'three']);
+  plan.silent = true; // the length is not known before the end
+  assert.deepEqual(await loadAs('six', 2 * size), []);
+  assert.deepEqual(await names(), ['four', 'six']);
+});
+
+test('a limit deletes no model that is being downloaded', async () => {
+  plan.stopAt = 34 << 20;
+  const slow = new AbortController();
+  const [part] = await openSources(url, slow.signal, { cache: true });
+  for (let read = 0; read < 33 << 20; ) read += (await part.next()).length;
+  while ((await stored()) === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  plan = { asked: [], bytes: BYTES.subarray(0, 1 << 20) };
+  const other = await load({ cacheLimit: 32 << 20 }, url.replace('model', 'other'));
+  assert.match(other.warnings[0].message, /1048576 bytes, and others write 33554432; 'cacheLimit' is 33554432/);
+  assert.equal(await stored(), 32 << 20);
+  slow.abort();
+});
+
 test('no storage, a forbidden one, and one that cannot be written', async () => {
   const kinds = {
     none: () => delete navigator.storage.getDirectory,

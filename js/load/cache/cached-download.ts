@@ -28,6 +28,8 @@ export interface CacheRules {
   readonly sha256?: string | undefined;
   /** Ask the server whether a stored file is still the same. */
   readonly revalidate: boolean;
+  /** Bytes that all stored models may take. */
+  readonly limit?: number | undefined;
   readonly patience: Patience;
   readonly warn: (warning: LoadWarning) => void;
 }
@@ -71,7 +73,7 @@ export class CachedDownload implements LoadSource {
     this.#place = place;
     this.#rules = rules;
     const isSame = (state: FileState): boolean => isMeant(state, request.url, rules) && !isChanged(state, this.#facts);
-    this.#slot = new Slot(place, { name: this.name, warn: rules.warn, isMeant: isSame });
+    this.#slot = new Slot(place, { name: this.name, limit: rules.limit, warn: rules.warn, isMeant: isSame });
     if (rules.sha256) this.#hash = new Sha256();
     signal.addEventListener('abort', () => void this.#stop(), { once: true });
   }

@@ -24,6 +24,8 @@ export interface CacheUse {
   readonly parts: number;
   /** Whether requests with credentials are stored by default, too. */
   readonly allowsLogin: boolean;
+  /** Bytes that all stored models may take. */
+  readonly limit?: number | undefined;
   readonly patience: Patience;
   readonly warn: (warning: LoadWarning) => void;
 }
@@ -51,6 +53,7 @@ export async function openCached(
     isNamed: key !== url,
     sha256: use.sha256[index],
     revalidate: use.mode === 'revalidate',
+    limit: use.limit,
     patience: use.patience,
     warn: use.warn,
   });

@@ -4,6 +4,7 @@
  */
 import { abortable } from '../../cancel.js';
 import { type Place, lockName, removeFile } from './folder.js';
+import { keepWithin } from './limit.js';
 import { type Held, tryLock, waitForLock } from './lock.js';
 import type { FileState } from './state.js';
 import { SegmentWriter, StoredFile } from './stored-file.js';
@@ -18,6 +19,7 @@ export class Slot {
   readonly #name: string;
   readonly #warn: (warning: LoadWarning) => void;
   readonly #isMeant: (state: FileState) => boolean;
+  readonly #limit: number | undefined;
   /** Ends the wait for the lock once nobody needs it. */
   readonly #done = new AbortController();
   #stored: StoredFile | undefined;
@@ -31,16 +33,22 @@ export class Slot {
 
   /**
    * @param about `name`: of the file in warnings; `isMeant`: whether a stored file is the one that this load wants. One
-   *   that is not stays until `write` replaces it
+   *   that is not stays until `write` replaces it; `limit`: bytes that all models may take
    */
   constructor(
     place: Place,
-    about: { name: string; warn(warning: LoadWarning): void; isMeant(state: FileState): boolean },
+    about: {
+      name: string;
+      limit?: number | undefined;
+      warn(warning: LoadWarning): void;
+      isMeant(state: FileState): boolean;
+    },
   ) {
     this.#place = place;
     this.#name = about.name;
     this.#warn = about.warn;
     this.#isMeant = about.isMeant;
+    this.#limit = about.limit;
   }
 
   /** False once the cache is out of the question for this load. */
@@ -111,6 +119,7 @@ export class Slot {
       const lock = this.#lock as Held;
       if (state) {
         const old = await StoredFile.open(this.#place);
+        await this.#keepWithin(state.size ?? 0, old?.bytes ?? 0);
         await checkRoom(state.size ?? 0, old?.bytes ?? 0);
         this.#stored = await StoredFile.create(this.#place, state);
       } else {
@@ -118,6 +127,11 @@ export class Slot {
       }
       this.#writer = this.#stored && new SegmentWriter(this.#stored, lock);
     });
+  }
+
+  #keepWithin(size: number, stored: number): Promise<void> {
+    const { root, key } = this.#place;
+    return keepWithin(this.#limit, { root, key, size, stored });
   }
 
   /** Adds bytes; waits only where many wait already. */
@@ -139,6 +153,7 @@ export class Slot {
       this.#writer = undefined;
       if (!this.#stored || this.bytes !== change.size) return;
       this.#lock ??= await tryLock(lockName(this.#place));
+      if (this.#stored.state.size === undefined) await this.#keepWithin(change.size, change.size);
       if (!this.#lock?.lost) await (this.#lock && this.#stored.update(change));
     });
     this.#release();
