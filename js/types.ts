@@ -89,9 +89,9 @@ export interface SourceOptions {
    */
   maxBytes?: number | undefined;
   /**
-   * Bytes that all stored models of this origin may take. Where a new one needs room, those that were loaded longest ago
-   * are deleted; a model that is larger by itself, or has no room beside models that are being downloaded, is not kept,
-   * and the warning `cache_full` says so. Default: no bound but the browser's.
+   * Bytes that all stored models of this origin may take. Where a new one needs room, those that were loaded longest
+   * ago are deleted; a model that is larger by itself, or has no room beside models that are being downloaded, is not
+   * kept, and the warning `cache_full` says so. Default: no bound but the browser's.
    */
   cacheLimit?: number | undefined;
   /** Address of Hugging Face's hub or of a mirror, for sources such as `owner/repo:Q4_K_M`. */
@@ -420,7 +420,7 @@ export interface GenerateOptions extends SamplingOptions {
    * {@link Piece.tokens}.
    */
   logprobs?: number | undefined;
-  /** Ends the text early: the loop and the result reject with its reason; what was written is in `generation.text`. */
+  /** Ends the text early: the loop and the result reject with its reason; `generation.partial` is what was written. */
   signal?: AbortSignal | undefined;
 }
 

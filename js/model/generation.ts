@@ -32,8 +32,8 @@ const NOTHING: GenerationResult = {
  *
  * Work starts at the call, up to the first piece of text. It goes on as pieces are read, and to the end once the result
  * is asked for or another request waits for the model. Leaving the loop and {@link stop} end the generation early,
- * without throwing: the result then has `finishReason: 'abort'`. Once `signal` fires, the loop and the result reject with
- * its reason, as platform APIs do. What was written before stays readable as {@link text}.
+ * without throwing: the result then has `finishReason: 'abort'`. Once `signal` fires, the loop and the result reject
+ * with its reason, as platform APIs do. What was written before stays readable as {@link partial}.
  *
  * Since it can be awaited, an async function that returns a generation gives its caller the result, after the end.
  * Return `{ generation }` to hand on the generation itself.
@@ -51,7 +51,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   #reject!: (error: unknown) => void;
   #engine: TextEngine | undefined;
   #pulling: Promise<void> | undefined;
-  #text = '';
+  #partial = '';
   #cancelled = false;
   /** The signal fired before anything else ended the generation. */
   #aborted = false;
@@ -72,15 +72,15 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     void this.#pull();
   }
 
-  /** What is written so far. It stays after an error, and after `signal` has fired. */
-  get text(): string {
-    return this.#text;
+  /** The text as far as it is written. It stays after an error, and after `signal` has fired. */
+  get partial(): string {
+    return this.#partial;
   }
 
   /**
    * How the generation went: what `await generation` gives, too. Resolves when it is over, also early. Asking for it
-   * makes the text run to its end even if nobody iterates. Rejects with the error that the iteration throws, or with the
-   * reason of `signal`; that is never reported as unhandled.
+   * makes the text run to its end even if nobody iterates. Rejects with the error that the iteration throws, or with
+   * the reason of `signal`; that is never reported as unhandled.
    */
   get result(): Promise<GenerationResult> {
     this.hurry();
@@ -177,7 +177,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   #take(piece: Piece): void {
     this.#pieces.push(piece);
-    this.#text += piece.text;
+    this.#partial += piece.text;
     if (piece.tokens) this.#tokens.push(...piece.tokens);
   }
 
@@ -193,7 +193,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
       ...(this.#tokens.length > 0 && { tokens: this.#tokens }),
       ...(this.#cancelled && { finishReason: 'abort' }),
     };
-    this.#text = whole.text;
+    this.#partial = whole.text;
     this.#run.done?.(whole);
     if (this.#aborted) {
       this.#refuse(this.#run.signal?.reason);

@@ -262,12 +262,12 @@ test('a signal ends the loop and the result with its reason, and the text stays'
   await assert.rejects(loop(), isMine);
   await assert.rejects(generation.result, isMine);
   await assert.rejects(async () => await generation, isMine);
-  assert.match(generation.text, /^abc/);
+  assert.match(generation.partial, /^abc/);
 
   const before = model.generate('a', { signal: AbortSignal.abort(mine) });
   await assert.rejects(textOf(before), isMine);
   await assert.rejects(before.result, isMine);
-  assert.equal(before.text, '');
+  assert.equal(before.partial, '');
   assert.equal(seen.started.length, 1, 'nothing was started');
 });
 
@@ -277,7 +277,7 @@ test('what was stopped before its signal fired is a result', async () => {
   const generation = model.generate('a', { maxTokens: 1000, signal: controller.signal });
   for await (const piece of generation) if (piece.text === 'c') break;
   controller.abort();
-  assert.deepEqual([(await generation).finishReason, generation.text], ['abort', 'abc']);
+  assert.deepEqual([(await generation).finishReason, generation.partial], ['abort', 'abc']);
   const whole = model.generate('a', { signal: controller.signal });
   await assert.rejects(whole.result, isAbort);
 });

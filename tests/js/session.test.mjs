@@ -189,7 +189,7 @@ for (const worker of [false, true]) {
     controller.abort();
     await reading;
     await assert.rejects(aborted.result, { name: 'AbortError' });
-    assert.equal(aborted.text, '');
+    assert.equal(aborted.partial, '');
     assert.deepEqual(roles(session), before, 'after an abort');
     assert.ok(!textOf(seen.started.at(-1).ids).includes('aaa'), 'the prompt went without the oldest turn');
     await session.send('d'.repeat(20), { maxTokens: 2 });

@@ -210,9 +210,9 @@ for (const backend of ['webgpu', 'cpu']) {
         const other = model.generate('Once upon a time', { ...options, signal: controller.signal });
         const loop = async () => {
           for await (const piece of other)
-            if (piece.text) controller.abort(`after ${other.text.startsWith(piece.text)}`);
+            if (piece.text) controller.abort(`after ${other.partial.startsWith(piece.text)}`);
         };
-        const aborted = [await loop().catch(String), await other.result.catch(String), other.text !== ''];
+        const aborted = [await loop().catch(String), await other.result.catch(String), other.partial !== ''];
         const after = (await model.generate('Once', { maxTokens: 5, ignoreEos: true }).result).ids.length;
         return { pieces, left, aborted, after };
       },

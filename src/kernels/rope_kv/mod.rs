@@ -188,8 +188,8 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
     Dispatch::new(kernel, &NoParams::default(), &buffers, grid)
 }
 
-/// What `shaders/shared/attention/turn_position_axes.wgsl` reads behind the frequencies of `pairs` pairs: the axis of each, then
-/// where positions lie.
+/// What `shaders/shared/attention/turn_position_axes.wgsl` reads behind the frequencies of `pairs` pairs: the axis of
+/// each, then where positions lie.
 #[derive(Debug, Clone, Copy)]
 pub struct Axes {
     /// Rotated pairs of a head.
