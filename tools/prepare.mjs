@@ -171,11 +171,23 @@ async function installBindgen() {
   const { bin } = await findToolchain();
   const taken = which('wasm-bindgen', [path.join(cargoHome(), 'bin')]);
   const place = taken ? ['--root', path.join(CACHE, 'cargo')] : [];
-  const crate = ['wasm-bindgen-cli', '--version', bindgenVersion(), '--locked'];
-  console.log(`  cargo install ${crate.join(' ')} (some minutes, once)`);
+  const crate = ['wasm-bindgen-cli', '--version', bindgenVersion()];
   const env = { ...rustEnv(bin), CARGO_TARGET_DIR: path.join(CACHE, 'install') };
-  await must(path.join(bin, 'cargo'), ['install', ...crate, ...place], { cwd: CACHE, env, quiet: true });
+  const install = (...flags) => {
+    console.log(`  cargo install ${[...crate, ...flags].join(' ')} (some minutes, once)`);
+    return must(path.join(bin, 'cargo'), ['install', ...crate, ...flags, ...place], { cwd: CACHE, env, quiet: true });
+  };
+  try {
+    await install('--locked');
+  } catch (error) {
+    if (!lacksLockedVersion(error.message)) throw error;
+    console.log('  this registry lacks a version that the lock file of wasm-bindgen-cli names; cargo chooses another');
+    await install();
+  }
 }
+
+/** Whether cargo failed because its registry has no such version as a lock file names (mirrors can be behind). */
+export const lacksLockedVersion = (output) => /failed to select a version .*\(locked to /.test(output);
 
 async function prepareChromium() {
   const hint = 'or install Chrome and chromedriver and set CHROME and CHROMEDRIVER to their paths';

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
 import { addressesOf, parseRange, serve } from '../../tools/serve.mjs';
 
-const NAME = 'shaders';
+const NAME = 'shaders/tensor';
 const FILE = fs.readdirSync(path.join(ROOT, NAME)).find((name) => name.endsWith('.wgsl'));
 const BYTES = fs.readFileSync(path.join(ROOT, NAME, FILE));
 const reports = [];
