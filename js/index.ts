@@ -65,7 +65,11 @@ export type { PageTool, RunToolsOptions, ToolRun } from './openai/run-tools.js';
 export type {
   ChatChunk,
   ChatCompletion,
+  ChatMessage,
   ChatRequest,
+  ContentPart,
+  CustomTool,
+  CustomToolCall,
   EmbeddingRequest,
   EmbeddingResponse,
 } from './openai/types.js';

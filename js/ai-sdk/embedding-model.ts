@@ -33,7 +33,7 @@ export class EmbeddingModel implements WebggufEmbeddingModel<SpecificationVersio
     const further = providerOptions?.webgguf as Partial<EmbeddingRequest> | undefined;
     const request = { ...further, input: values, encoding_format: 'float' as const };
     const { data, usage } = await model.embeddings.create(request, { signal });
-    const embeddings = data.map(({ embedding }) => embedding as number[]);
+    const embeddings = data.map(({ embedding }) => embedding);
     return { embeddings, usage: { tokens: usage.total_tokens }, warnings: [] };
   }
 }

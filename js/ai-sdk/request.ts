@@ -2,6 +2,7 @@
  * Calls of the AI SDK as requests of OpenAI's face. What a model here cannot do is a warning.
  */
 import { canAnswerOrCall, familyOf } from '../openai/families.js';
+import type { TextRequest } from '../openai/request.js';
 import { choiceOf } from '../openai/tool-choice.js';
 import type { ChatRequest } from '../openai/types.js';
 import { schemaGuide } from '../model/schema-guide.js';
@@ -16,11 +17,11 @@ const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
 type Effort = (typeof EFFORTS)[number];
 
 /** @internal */
-export function requestOf(options: CallOptions): { request: ChatRequest; warnings: Warning[] } {
+export function requestOf(options: CallOptions): { request: TextRequest; warnings: Warning[] } {
   const warnings: Warning[] = [];
   const tools = toolsOf(options.tools ?? [], warnings);
   const { format, guide } = formatOf(options);
-  const request: Mutable<ChatRequest> = {
+  const request: Mutable<TextRequest> = {
     messages: withGuide(messagesOf(options.prompt), guide),
     max_completion_tokens: options.maxOutputTokens,
     temperature: within('temperature', options.temperature, [0, 2], warnings),
@@ -33,7 +34,7 @@ export function requestOf(options: CallOptions): { request: ChatRequest; warning
     reasoning_effort: effortOf(options.reasoning, warnings),
     response_format: format,
     ...(tools.length > 0 && { tools, tool_choice: givenChoice(options.toolChoice) }),
-    ...(options.providerOptions?.webgguf as Partial<ChatRequest> | undefined),
+    ...(options.providerOptions?.webgguf as Partial<TextRequest> | undefined),
   };
   return { request, warnings };
 }
@@ -63,7 +64,7 @@ function formatOf({ responseFormat }: CallOptions): { format?: ChatRequest['resp
 }
 
 /** Without a format that a model with this chat template cannot be kept to beside tools. @internal */
-export function withFollowable(request: ChatRequest, template: string | undefined, warnings: Warning[]): ChatRequest {
+export function withFollowable(request: TextRequest, template: string | undefined, warnings: Warning[]): TextRequest {
   const { response_format: format, ...others } = request;
   const tools = request.tools ?? [];
   const mayCall = tools.length > 0 && choiceOf(tools, request.tool_choice ?? 'auto').mode === 'auto';

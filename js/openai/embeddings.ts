@@ -15,7 +15,15 @@ export interface Embeddings {
    *
    * @throws {WebggufError} those of `embed`
    */
-  create(request: EmbeddingRequest, options?: RequestOptions): Promise<EmbeddingResponse>;
+  create(
+    request: EmbeddingRequest & { encoding_format: 'base64' },
+    options?: RequestOptions,
+  ): Promise<EmbeddingResponse<string>>;
+  create(
+    request: EmbeddingRequest & { encoding_format?: 'float' | null | undefined },
+    options?: RequestOptions,
+  ): Promise<EmbeddingResponse>;
+  create(request: EmbeddingRequest, options?: RequestOptions): Promise<EmbeddingResponse<number[] | string>>;
 }
 
 /** @internal */
@@ -26,7 +34,7 @@ export class LocalEmbeddings implements Embeddings {
     this.#model = model;
   }
 
-  async create(body: EmbeddingRequest, options: RequestOptions = {}): Promise<EmbeddingResponse> {
+  create = (async (body: EmbeddingRequest, options: RequestOptions = {}) => {
     const { input, encoding_format: format = 'float', dimensions, model } = checkEmbedding(body);
     const signal = signalOption('embeddings.create', { signal: options?.signal ?? undefined });
     const texts = inputsOf(input as EmbeddingRequest['input']);
@@ -44,7 +52,7 @@ export class LocalEmbeddings implements Embeddings {
       model: model ?? nameOf(this.#model.info),
       usage: { prompt_tokens: tokens, total_tokens: tokens },
     };
-  }
+  }) as Embeddings['create'];
 
   async #count(text: string | TokenIds): Promise<number> {
     return typeof text === 'string' ? (await this.#model.tokenize(text, { addSpecial: true })).length : text.length;

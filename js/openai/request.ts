@@ -5,6 +5,7 @@ import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
 import { checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
 import { choiceMistake, toolChoiceShape } from './tool-choice.js';
+import type { Message, Tool } from '../types.js';
 import type { ChatRequest, EmbeddingRequest } from './types.js';
 
 type Check = (value: unknown) => string | undefined;
@@ -98,9 +99,15 @@ const NOT_HERE = ['audio', 'functions', 'function_call', 'web_search_options'];
 /** A copy without what is null or undefined. @internal */
 export type Checked<T> = { [K in keyof T]?: NonNullable<T[K]> };
 
-/** @internal */
-export function checkChat(request: ChatRequest): Checked<ChatRequest> & Pick<ChatRequest, 'messages'> {
-  const checked = checkAll('chat.completions.create', request, CHAT);
+/** A request whose tools are functions and whose messages are text: what a model here answers. @internal */
+export interface TextRequest extends Omit<ChatRequest, 'messages' | 'tools'> {
+  messages: readonly Message[];
+  tools?: readonly Tool[] | null | undefined;
+}
+
+/** Parts of messages that are not text are found when the prompt is made. @internal */
+export function checkChat(request: ChatRequest): Checked<TextRequest> & Pick<TextRequest, 'messages'> {
+  const checked = checkAll('chat.completions.create', request as TextRequest, CHAT);
   const { tools = [], tool_choice: choice = 'auto', messages, grammar, response_format: format } = checked;
   const wrong = (message: string): never => refuse('chat.completions.create', message);
   const unnamed = tools.findIndex((tool) => typeof tool?.function?.name !== 'string');

@@ -59,11 +59,11 @@ export class Server {
   };
 
   readonly embeddings: Embeddings = {
-    create: async (body: EmbeddingRequest, options: RequestOptions = {}) => {
+    create: (async (body: EmbeddingRequest, options: RequestOptions = {}) => {
       checkEmbedding(body);
       const response = await this.#post('/embeddings', body, options?.signal ?? undefined);
       return this.#marked(await jsonOf<EmbeddingResponse>(response, options?.signal ?? undefined));
-    },
+    }) as Embeddings['create'],
   };
 
   /** The server's model. */

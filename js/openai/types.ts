@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../errors.js';
 import type { OpenAiSamplingOptions } from '../sampling.js';
-import type { Message, Tool, ToolCall } from '../types.js';
+import type { Message, TextPart, Tool, ToolCall } from '../types.js';
 
 /**
  * A request of `chat.completions.create`, with the options of the sampler under their names in the OpenAI API.
@@ -15,7 +15,7 @@ import type { Message, Tool, ToolCall } from '../types.js';
  */
 export interface ChatRequest extends OpenAiSamplingOptions {
   /** The conversation. */
-  messages: readonly Message[];
+  messages: readonly ChatMessage[];
   /** Comes back in the result; the model is the one that was loaded. A fallback has a name of its own. */
   model?: string | undefined;
   /** Default false. */
@@ -32,7 +32,8 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   logprobs?: boolean | null | undefined;
   top_logprobs?: number | null | undefined;
   logit_bias?: Readonly<Record<string, number>> | null | undefined;
-  tools?: readonly Tool[] | null | undefined;
+  /** Functions; `custom` tools of OpenAI's API are refused. */
+  tools?: readonly (Tool | CustomTool)[] | null | undefined;
   tool_choice?: ToolChoice | null | undefined;
   parallel_tool_calls?: boolean | null | undefined;
   response_format?: ResponseFormat | null | undefined;
@@ -58,6 +59,38 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   verbosity?: 'low' | 'medium' | 'high' | null | undefined;
   /** Text is what there is. */
   modalities?: readonly 'text'[] | null | undefined;
+}
+
+/**
+ * A message, so wide that those of the `openai` package fit (`ChatCompletionMessageParam`). What is not text is refused
+ * by a model here; a server that answers in its place may take it.
+ */
+export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
+  content?: string | readonly ContentPart[] | null | undefined;
+  tool_calls?: readonly (ToolCall | CustomToolCall)[] | undefined;
+  /** Of the assistant: why it did not answer. Not told to the model. */
+  refusal?: string | null | undefined;
+}
+
+/** A part of a message in OpenAI's API. */
+export type ContentPart =
+  | TextPart
+  | { type: 'refusal'; refusal: string }
+  | { type: 'image_url'; image_url: object }
+  | { type: 'input_audio'; input_audio: object }
+  | { type: 'file'; file: object };
+
+/** A tool of OpenAI's API whose input is free text. */
+export interface CustomTool {
+  type: 'custom';
+  custom: { name: string };
+}
+
+/** A call of a {@link CustomTool}. */
+export interface CustomToolCall {
+  id: string;
+  type: 'custom';
+  custom: { name: string; input: string };
 }
 
 /** A tool by its name. */
@@ -192,10 +225,10 @@ export interface EmbeddingRequest {
   user?: string | null | undefined;
 }
 
-/** What `embeddings.create` gives. */
-export interface EmbeddingResponse {
+/** What `embeddings.create` gives; `Vector` is `string` where the request asked for `base64`. */
+export interface EmbeddingResponse<Vector extends number[] | string = number[]> {
   object: 'list';
-  data: { object: 'embedding'; index: number; embedding: number[] | string }[];
+  data: { object: 'embedding'; index: number; embedding: Vector }[];
   model: string;
   usage: { prompt_tokens: number; total_tokens: number };
 }

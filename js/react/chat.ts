@@ -10,7 +10,7 @@ import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '.
 import { conversationText } from '../openai/prepare.js';
 import { afterCall } from '../openai/tool-choice.js';
 import { resultOf } from '../model/tool-result.js';
-import type { Message, ToolCall } from '../types.js';
+import type { Message, Tool, ToolCall } from '../types.js';
 
 /** A tool that the model may call, in the shape of the Prompt API. */
 export interface ChatTool {
@@ -223,7 +223,7 @@ export class ChatStore {
     else this.#cut(count);
   }
 
-  #tools({ tool_choice: choice }: SendOptions): Pick<ChatRequest, 'tools' | 'tool_choice'> {
+  #tools({ tool_choice: choice }: SendOptions): Pick<ChatRequest, 'tool_choice'> & { tools?: readonly Tool[] } {
     const { tools = [] } = this.#options;
     if (tools.length === 0) return {};
     const list = tools.map(({ name, description, inputSchema }) => ({

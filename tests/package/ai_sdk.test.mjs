@@ -2,15 +2,12 @@
 // model.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import path from 'node:path';
 import { test } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
-import { must, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { api, dist, plan, seen } from '../js/api.mjs';
-import { installClients, tool } from './install.mjs';
+import { installClients, mustCompile, tool } from './install.mjs';
 
 await installClients();
 /** By the version of the interface that they take. */
@@ -323,16 +320,7 @@ v2.createProviderRegistry({ five: createWebgguf({ specificationVersion: 'v2' }) 
 v2.embed({ model: seven.embeddingModel('a.gguf'), value });
 `;
 
-test('the types fit ai 5, 6 and 7', async () => {
-  const file = tool('..', 'ai-sdk-types.ts');
-  fs.writeFileSync(file, TYPED.replace('DIST', path.join(ROOT, 'dist')));
-  const tsc = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-  const flags =
-    '--ignoreConfig --noEmit --strict --skipLibCheck --target esnext --module esnext --moduleResolution bundler'.split(
-      ' ',
-    );
-  await must(process.execPath, [tsc, ...flags, '--types', '', file], { quiet: true });
-});
+test('the types fit ai 5, 6 and 7', () => mustCompile('ai-sdk-types.ts', TYPED));
 
 /** Runs in the page. */
 async function talk(url) {

@@ -35,6 +35,16 @@ export async function installPackage() {
   return { tarball: path.join(APPS, filename), names: files.map(({ path: name }) => name) };
 }
 
+/** Compiles a TypeScript file `name` of this text beside the clients of tools.json; in it, DIST is the package. */
+export async function mustCompile(name, text) {
+  const file = path.join(BASE, name);
+  fs.writeFileSync(file, text.replaceAll('DIST', path.join(ROOT, 'dist')));
+  const tsc = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const flags =
+    '--ignoreConfig --noEmit --strict --skipLibCheck --target esnext --module esnext --moduleResolution bundler';
+  await must(process.execPath, [tsc, ...flags.split(' '), '--types', '', file], { quiet: true });
+}
+
 /** Installs the bundlers and clients of tools.json. */
 export const installClients = () => installTools(HERE, BASE);
 

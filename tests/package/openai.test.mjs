@@ -7,7 +7,7 @@ import { openPage } from '../../tools/demo.mjs';
 import { openBrowser } from '../../tools/browser.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { api, dist, plan } from '../js/api.mjs';
-import { installClients, tool } from './install.mjs';
+import { installClients, mustCompile, tool } from './install.mjs';
 
 await installClients();
 const { default: OpenAI, BadRequestError } = await import(tool('openai', 'index.mjs'));
@@ -26,6 +26,37 @@ async function client() {
   const fetch = webggufFetch({ model: api.WasmModel.load(Uint8Array.of(1)) });
   return new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', fetch });
 }
+
+const TYPED = `
+import type OpenAI from 'openai';
+import { WasmModel } from 'DIST/index.js';
+import { openai } from 'DIST/openai/index.js';
+
+export async function ask(
+  model: WasmModel,
+  messages: OpenAI.ChatCompletionMessageParam[],
+  tools: OpenAI.ChatCompletionTool[],
+  tool_choice: OpenAI.ChatCompletionToolChoiceOption,
+): Promise<OpenAI.CompletionUsage> {
+  await model.chat.completions.create({ messages, tools, stream: true });
+  // @ts-expect-error: a custom tool cannot be chosen
+  await model.chat.completions.create({ messages, tools, tool_choice });
+  const { choices, usage } = await openai({ model }).chat.completions.create({ messages, tools });
+  messages.push(choices[0]!.message);
+  return usage;
+}
+
+export async function embed(model: WasmModel, request: OpenAI.EmbeddingCreateParams): Promise<number[]> {
+  const found: OpenAI.CreateEmbeddingResponse = await model.embeddings.create({ input: 'x' });
+  const text: string = (await model.embeddings.create({ input: 'x', encoding_format: 'base64' })).data[0]!.embedding;
+  const either: number[] | string = (await model.embeddings.create(request)).data[0]!.embedding;
+  // @ts-expect-error: which of both it is, the request says
+  const vector: number[] = (await model.embeddings.create(request)).data[0]!.embedding;
+  return found.data[0]!.embedding ?? vector ?? [text, either];
+}
+`;
+
+test('messages, tools and results fit the types of the package', () => mustCompile('openai-types.ts', TYPED));
 
 test('completions, streams and their helpers', async () => {
   const ai = await client();
