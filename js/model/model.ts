@@ -81,7 +81,7 @@ export class WasmModel {
    * @param options see {@link LoadOptions}
    * @throws {WebggufError} `download_failed`, `integrity_failed`, `bad_file`, `unsupported_quant`,
    *   `unsupported_architecture`, `webgpu_unavailable` (only with `backend: 'webgpu'`), `limit_exceeded`,
-   *   `out_of_memory`, `invalid_argument`
+   *   `out_of_memory`, `worker_lost` (only with `worker: true`), `invalid_argument`
    * @throws the reason of `options.signal` when that fires, by default a `DOMException` named `AbortError`;
    *   everything is freed then
    */

@@ -310,7 +310,8 @@ impl<S: Session> Engine<S> {
             return Ok(());
         }
         Err(Error::bad_file(
-            "every logit of a token is NaN: the file holds weights that are none, or an activation overflowed",
+            "every logit of a token is NaN: the file holds weights that are none, or an activation overflowed; \
+             if the browser stores the file, `WasmModel.cache.delete` drops it, and the next load fetches it again",
         ))
     }
 
