@@ -148,10 +148,15 @@ export async function buildHarness({ quiet = false } = {}) {
   });
 }
 
+/**
+ * In a folder of its own: the tests in the browser build the library with other features, under the same file name, and
+ * need theirs until their documentation examples are compiled.
+ */
 async function buildHarnessWasm({ bin }) {
+  const folder = path.join(ROOT, 'target', 'harness');
   const cargo = ['build', '--quiet', '--locked', ...BARE, '--features', 'harness', '--target', TARGET, '--lib'];
-  await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
-  const built = path.join(ROOT, 'target', TARGET, 'debug', 'webgguf.wasm');
+  await must(path.join(bin, 'cargo'), cargo, { env: { ...rustEnv(bin), CARGO_TARGET_DIR: folder } });
+  const built = path.join(folder, TARGET, 'debug', 'webgguf.wasm');
   fs.rmSync(HARNESS, { recursive: true, force: true });
   await must(bindgen(), ['--target', 'web', '--out-dir', HARNESS, '--no-typescript', built], { quiet: true });
 }

@@ -138,7 +138,7 @@ impl Tensor {
 
     /// A formula over one to six tensors in a single dispatch, with up to 16 operations; nothing between is stored.
     ///
-    /// ```no_run,ignore-wasm32
+    /// ```no_run
     /// # fn swiglu(gate: &webgguf::Tensor, up: &webgguf::Tensor) -> webgguf::Result<webgguf::Tensor> {
     /// webgguf::Tensor::fuse([gate, up], |[gate, up]| gate.silu() * up)
     /// # }

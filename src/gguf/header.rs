@@ -29,7 +29,7 @@ const PIECE_BYTES: usize = 64 << 10;
 ///
 /// Memory grows with the bytes received, never with a length that the file claims.
 ///
-/// ```ignore-wasm32
+/// ```
 /// # use webgguf::gguf::HeaderReader;
 /// # fn main() -> webgguf::Result<()> {
 /// # let pieces: [&[u8]; 2] = [b"GGUF\x03\0\0\0\0\0\0\0\0\0", &[0; 10]];
