@@ -186,7 +186,7 @@ async function installBindgen() {
   }
 }
 
-/** Whether cargo failed because its registry has no such version as a lock file names (mirrors can be behind). */
+/** Whether cargo failed because the registry lacks a version that a lock file names; mirrors can be behind. */
 export const lacksLockedVersion = (output) => /failed to select a version .*\(locked to /.test(output);
 
 async function prepareChromium() {

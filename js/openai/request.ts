@@ -105,7 +105,7 @@ export interface TextRequest extends Omit<ChatRequest, 'messages' | 'tools'> {
   tools?: readonly Tool[] | null | undefined;
 }
 
-/** Parts of messages that are not text are found when the prompt is made. @internal */
+/** Checks a request. The parts of its messages are checked later, when the prompt is made. @internal */
 export function checkChat(request: ChatRequest): Checked<TextRequest> & Pick<TextRequest, 'messages'> {
   const checked = checkAll('chat.completions.create', request as TextRequest, CHAT);
   const { tools = [], tool_choice: choice = 'auto', messages, grammar, response_format: format } = checked;

@@ -62,13 +62,13 @@ export interface ChatRequest extends OpenAiSamplingOptions {
 }
 
 /**
- * A message, so wide that those of the `openai` package fit (`ChatCompletionMessageParam`). What is not text is refused
- * by a model here; a server that answers in its place may take it.
+ * A message; `ChatCompletionMessageParam` of the `openai` package is assignable to it. A model here refuses parts that
+ * are not text; a server that answers in its place may take them.
  */
 export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
   content?: string | readonly ContentPart[] | null | undefined;
   tool_calls?: readonly (ToolCall | CustomToolCall)[] | undefined;
-  /** Of the assistant: why it did not answer. Not told to the model. */
+  /** Of the assistant: why it did not answer. The model does not see it. */
   refusal?: string | null | undefined;
 }
 

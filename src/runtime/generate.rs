@@ -311,7 +311,7 @@ impl<S: Session> Engine<S> {
         }
         Err(Error::bad_file(
             "every logit of a token is NaN: the file holds weights that are none, or an activation overflowed; \
-             if the browser stores the file, `WasmModel.cache.delete` drops it, and the next load fetches it again",
+             if the browser stores the file, `WasmModel.cache.delete` removes it, and the next load fetches it again",
         ))
     }
 

@@ -35,7 +35,7 @@ export async function installPackage() {
   return { tarball: path.join(APPS, filename), names: files.map(({ path: name }) => name) };
 }
 
-/** Compiles a TypeScript file `name` of this text beside the clients of tools.json; in it, DIST is the package. */
+/** Checks the types of `text`, as the file `name` beside the clients of tools.json. DIST stands for the package. */
 export async function mustCompile(name, text) {
   const file = path.join(BASE, name);
   fs.writeFileSync(file, text.replaceAll('DIST', path.join(ROOT, 'dist')));

@@ -50,7 +50,7 @@ export async function embed(model: WasmModel, request: OpenAI.EmbeddingCreatePar
   const found: OpenAI.CreateEmbeddingResponse = await model.embeddings.create({ input: 'x' });
   const text: string = (await model.embeddings.create({ input: 'x', encoding_format: 'base64' })).data[0]!.embedding;
   const either: number[] | string = (await model.embeddings.create(request)).data[0]!.embedding;
-  // @ts-expect-error: which of both it is, the request says
+  // @ts-expect-error: the format that was asked for is not known here
   const vector: number[] = (await model.embeddings.create(request)).data[0]!.embedding;
   return found.data[0]!.embedding ?? vector ?? [text, either];
 }
