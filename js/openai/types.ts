@@ -68,7 +68,7 @@ export interface ChatRequest extends OpenAiSamplingOptions {
 export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
   content?: string | readonly ContentPart[] | null | undefined;
   tool_calls?: readonly (ToolCall | CustomToolCall)[] | undefined;
-  /** Of the assistant: why it did not answer. The model does not see it. */
+  /** Of the assistant: why it did not answer. The chat template gets it, like every field. */
   refusal?: string | null | undefined;
 }
 
