@@ -9,7 +9,8 @@ use crate::kernels::reference::{
     ssm_scan, swiglu,
 };
 use crate::model::program::{
-    Activation, AttentionSpec, ConvSpec, DeltaSpec, Norm, NormKind, Op, Program, RopeTable, ScanSpec, TableRow,
+    Activation, AttentionSpec, ConvSpec, DeltaSpec, Factor, Keys, Norm, NormKind, Op, Program, RopeTable, ScanSpec,
+    TableRow,
 };
 use crate::model::{ActivationKind, GateKind, Places};
 
@@ -101,7 +102,10 @@ impl Interpreter<'_> {
                 if x != y {
                     out.copy_from_slice(&self.run.values[x.0]);
                 }
-                self.norm(&norm, &mut out);
+                match norm.is_grouped {
+                    true => self.group_norm(&norm, &mut out),
+                    false => self.norm(&norm, &mut out),
+                }
                 self.run.put(y, out);
             }
             Op::Linear { x, weight, bias, y } => {
@@ -113,21 +117,22 @@ impl Interpreter<'_> {
                 }
                 self.run.put(y, out);
             }
-            Op::GroupNorm { x, ref norm, y } => self.group_norm([x, y], norm),
             Op::Conv { x, gates, conv, state, y } => self.conv([x, y], gates, &conv, state),
             Op::Scan { z, dt, xbc, scan, state, y } => self.scan([z, dt, xbc, y], &scan, state),
             Op::DeltaNet { qkv, beta, alpha, delta, state, y } => {
                 self.delta_net([qkv, beta, alpha, y], &delta, state, yield_now).await;
             }
             Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
-            Op::Attend { q, kv, attention, cache, y } => self.attend((q, kv), &attention, cache, y, yield_now).await?,
-            Op::AttendInput { qkv, attention, causal, y } => {
-                self.attend_input(qkv, &attention, causal, y, yield_now).await;
-            }
-            Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
-            Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
-            Op::ScaleBy { x, factor } => {
-                let factor = self.weights.norm(factor)[0];
+            Op::Attend { q, kv, ref attention, keys, y } => match keys {
+                Keys::Cached(cache) => self.attend((q, kv), attention, cache, y, yield_now).await?,
+                Keys::OfInput { causal } => self.attend_input((q, kv), (attention, causal), y, yield_now).await,
+            },
+            Op::Gate { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
+            Op::Scale { x, factor } => {
+                let factor = match factor {
+                    Factor::Number(factor) => factor,
+                    Factor::Weight(key) => self.weights.norm(key)[0],
+                };
                 self.run.values[x.0].iter_mut().for_each(|x| *x *= factor);
             }
             Op::GateHeads { x, gate, norm, y, .. } => {
@@ -158,7 +163,6 @@ impl Interpreter<'_> {
                 sum.iter_mut().zip(&self.run.values[x.0]).for_each(|(sum, x)| *sum += scale * x);
                 self.run.put(to, sum);
             }
-            Op::Scale { x, factor } => self.run.values[x.0].iter_mut().for_each(|x| *x *= factor),
             Op::SoftCap { x, cap } => self.run.values[x.0].iter_mut().for_each(|x| *x = cap * (*x / cap).tanh()),
         }
         Ok(())
@@ -194,11 +198,7 @@ impl Interpreter<'_> {
     }
 
     /// An RMS norm of each of the parts of rows, with a weight of its own.
-    fn group_norm(&mut self, [x, y]: [Activation; 2], norm: &Norm) {
-        let mut out = self.run.take(y);
-        if x != y {
-            out.copy_from_slice(&self.run.values[x.0]);
-        }
+    fn group_norm(&self, norm: &Norm, values: &mut [f32]) {
         let weight = norm.weight.map_or(&[][..], |weight| self.weights.norm(weight));
         let shape = NormShape {
             width: norm.width,
@@ -208,12 +208,11 @@ impl Interpreter<'_> {
             weight_offset: 0.0,
             bias: None,
         };
-        for row in out.chunks_exact_mut(weight.len().max(1)) {
+        for row in values.chunks_exact_mut(weight.len().max(1)) {
             for (part, weight) in row.chunks_exact_mut(norm.width).zip(weight.chunks_exact(norm.width)) {
                 part.copy_from_slice(&layer_norm(part, &NormShape { weight: Some(weight), ..shape }));
             }
         }
-        self.run.put(y, out);
     }
 
     fn conv(&mut self, [x, y]: [Activation; 2], gates: Option<[Activation; 2]>, conv: &ConvSpec, state: usize) {
@@ -315,16 +314,16 @@ impl Interpreter<'_> {
     /// The rows are those of one input.
     async fn attend_input(
         &mut self,
-        qkv: [Activation; 3],
-        spec: &AttentionSpec,
-        causal: bool,
+        (q, kv): (Activation, Option<[Activation; 2]>),
+        (spec, causal): (&AttentionSpec, bool),
         y: Activation,
         yield_now: &mut impl AsyncFnMut(),
     ) {
+        let Some([k, v]) = kv else { return };
         let AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, .. } = *spec;
         let shape = AttentionShape { heads, kv_heads, head_dim, position: 0, scale, window: None, soft_cap };
         let mut out = self.run.take(y);
-        let [q, k, v] = qkv.map(|of| self.run.values[of.0].as_slice());
+        let [q, k, v] = [q, k, v].map(|of| self.run.values[of.0].as_slice());
         let width = spec.query_width();
         for (row, out) in q.chunks_exact(width).enumerate().zip(out.chunks_exact_mut(width)) {
             attention_batch(shape, Visible { causal, window }, row, [k, v], out);

@@ -280,8 +280,8 @@ fn states(label: &str, program: &Program, room: Room, plan: &mut Plan) -> Vec<Sl
 
 fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> Scratch {
     let count = split_count(room.context as u32);
-    let heads = program.all_attentions().map(|spec| spec.heads).max().unwrap_or(0);
-    let queries = program.all_attentions().map(AttentionSpec::query_width).max().unwrap_or(0);
+    let heads = program.cached_attentions().map(|spec| spec.heads).max().unwrap_or(0);
+    let queries = program.cached_attentions().map(AttentionSpec::query_width).max().unwrap_or(0);
     let input = |op: &Op| match op {
         Op::Linear { x, .. } => program.width(*x),
         _ => 0,

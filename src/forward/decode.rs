@@ -11,7 +11,7 @@ use crate::kernels::prologue::{self, Prologue};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::swiglu::{side_by_side, swiglu};
 use crate::model::WeightKey;
-use crate::model::program::{Norm, NormKind, Op, Program};
+use crate::model::program::{Factor, Norm, NormKind, Op, Program};
 
 /// The operations of all parts, and the part of each: 0 the embedding, then the layers, then the head.
 pub(super) fn in_a_row(program: &Program) -> (Vec<Op>, Vec<usize>) {
@@ -147,7 +147,7 @@ impl Lowering<'_> {
             return up_at.is_multiple_of(4).then(|| (source(Prologue::Gate(gate), None), 1));
         }
         match input.norm {
-            Some((Norm { kind: NormKind::Layer, weight, bias, width, eps }, _)) if width == x.stride => {
+            Some((Norm { kind: NormKind::Layer, weight, bias, width, eps, .. }, _)) if width == x.stride => {
                 let bias = bias.and_then(|bias| self.forward.weights.vectors.get(&bias.key).copied());
                 let norm = prologue::LayerNorm { weight: vector(weight?), bias, eps };
                 Some((source(Prologue::LayerNorm(norm), None), 2))
@@ -168,9 +168,9 @@ impl Lowering<'_> {
         let mut x = input.x;
         if let Some(Update { of, norm: (weight, eps), factor }) = input.update {
             let width = self.forward.program.width(x);
-            let norm = Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width, eps };
+            let norm = Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width, is_grouped: false, eps };
             list.push(self.norm(of, &norm, x, Some(1.0)));
-            list.extend(factor.map(|factor| self.alone(&Op::ScaleBy { x, factor })));
+            list.extend(factor.map(|factor| self.alone(&Op::Scale { x, factor: Factor::Weight(factor) })));
         }
         if let Some(Gated { up, at, kind, y }) = input.gate {
             list.push(self.gate(kind, x, (up, at), y));

@@ -1,11 +1,11 @@
 //! Batches of inputs: all their rows through the layers, and one row for each of them through what follows pooling.
 
-use super::fusion::{AttendInput, OfHeads};
+use super::fusion::{Attend, OfHeads};
 use super::{Buffers, Forward, Lowering};
 use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::rope_batch::{RopeBatch, rope_batch};
-use crate::kernels::rope_kv::Rope;
+use crate::kernels::rope_kv::{Qkv, Rope};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::RopeStyle;
 
@@ -53,18 +53,15 @@ impl Forward<'_> {
 
 impl Lowering<'_> {
     /// Norms over heads and rotation in place, and attention of the rows of a batch.
-    pub(super) fn attention_input(&self, of_heads: &OfHeads, attend: &AttendInput) -> Vec<Dispatch> {
+    pub(super) fn attention_input(&self, of_heads: &OfHeads, attend: &Attend, causal: bool) -> Vec<Dispatch> {
         let Forward { program, buffers, .. } = self.forward;
         let spec = attend.attention;
         let (heads, kv_heads, head_dim) = (spec.heads as u32, spec.kv_heads as u32, spec.head_dim as u32);
         let heads = BatchHeads { heads, kv_heads, head_dim };
-        let [q, k, v] = attend.qkv.map(|of| self.places.of(of));
-        let (q_width, kv_width) = (spec.query_width(), spec.kv_width());
-        debug_assert!(
-            [q.offset, k.offset, v.offset] == [0, q_width, q_width + kv_width],
-            "q, k and v are side by side"
-        );
-        let (qkv, OfHeads { qk_norm, rope, eps, .. }) = (q.slice, *of_heads);
+        let Qkv { slice: qkv, kv_at, .. } = self.qkv(attend, of_heads);
+        let (q_width, kv_width) = (spec.query_width() as u32, spec.kv_width() as u32);
+        debug_assert!(kv_at == [q_width, q_width + kv_width], "q, k and v are side by side");
+        let OfHeads { qk_norm, rope, eps, .. } = *of_heads;
         let mut list = Vec::new();
         if qk_norm.is_some() || rope.is_some() {
             let table = rope.map(|number| program.rope_tables[number]);
@@ -82,7 +79,7 @@ impl Lowering<'_> {
             list.push(rope_batch(buffers.pass, buffers.dummy, &problem));
         }
         let rules = BatchRules {
-            causal: attend.causal,
+            causal,
             window: spec.window.unwrap_or(0) as u32,
             scale: spec.scale,
             soft_cap: spec.soft_cap.unwrap_or(0.0),

@@ -3,7 +3,7 @@
 //! A table of rules is tried at each operation, and the first that fits is taken. What no rule fuses is a step of its
 //! own, so a new family runs before it is fast, and becomes fast by a row of a table.
 
-use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op};
+use crate::model::program::{Activation, AttentionSpec, Factor, Keys, Norm, NormKind, Op};
 use crate::model::{ActivationKind, GateKind, WeightKey};
 
 /// What a product of matrices ends with.
@@ -26,10 +26,8 @@ pub enum Step<'p> {
     Norm { x: Activation, norm: Norm, y: Activation, add: Option<f32> },
     /// Products of one `x`, which changes on the way; `linears` are all [`Op::Linear`].
     Linears { input: Input, linears: &'p [Op], then: Then },
-    /// Norms over heads, rotation of q and k, the KV cache and attention.
+    /// Norms over heads, rotation of q and k, attention, and the KV cache where there is one.
     Attention { heads: OfHeads, attend: Attend },
-    /// The same for rows that see those of their own input, without a cache.
-    AttentionInput { heads: OfHeads, attend: AttendInput },
     /// [`Op::ExpertGate`], or [`Op::ExpertDown`] with what it is added to.
     Experts { op: &'p Op, to: Option<Activation> },
     /// An operation that a kernel computes by itself.
@@ -60,7 +58,7 @@ pub struct Update {
     pub factor: Option<WeightKey>,
 }
 
-/// The fields of [`Op::GatePart`] but the gate.
+/// The fields of [`Op::Gate`] but the gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gated {
     pub up: Activation,
@@ -99,16 +97,7 @@ pub struct Attend {
     pub q: Activation,
     pub kv: Option<[Activation; 2]>,
     pub attention: AttentionSpec,
-    pub cache: usize,
-    pub y: Activation,
-}
-
-/// The fields of [`Op::AttendInput`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AttendInput {
-    pub qkv: [Activation; 3],
-    pub attention: AttentionSpec,
-    pub causal: bool,
+    pub keys: Keys,
     pub y: Activation,
 }
 
@@ -164,7 +153,9 @@ fn count_linears(ops: &[Op], input: Activation) -> usize {
 /// A norm of whole rows whose result only the products after it read, and how many these are; or products without.
 fn maybe_normed(ops: &[Op]) -> Option<(Input, &[Op], &[Op])> {
     let (input, rest) = match ops {
-        [Op::Norm { x, norm, y }, rest @ ..] if x != y => (Input { norm: Some((*norm, *y)), ..Input::from(*x) }, rest),
+        [Op::Norm { x, norm, y }, rest @ ..] if x != y && !norm.is_grouped => {
+            (Input { norm: Some((*norm, *y)), ..Input::from(*x) }, rest)
+        }
         [Op::Linear { x, .. }, ..] => (Input::from(*x), ops),
         _ => return None,
     };
@@ -182,7 +173,7 @@ fn norm_linears(ops: &[Op]) -> Option<(usize, Step<'_>)> {
 fn linears_gate(ops: &[Op]) -> Option<(usize, Step<'_>)> {
     let (input, linears, rest) = maybe_normed(ops)?;
     let [first, second] = linears else { return None };
-    let [Op::Gate { gate, up, kind, y }, rest @ ..] = rest else { return None };
+    let [Op::Gate { gate, up, at: 0, kind, y }, rest @ ..] = rest else { return None };
     let own = first.writes() == *gate && second.writes() == *up;
     (own && is_dead(*gate, rest) && is_dead(*up, rest))
         .then_some((ops.len() - rest.len(), Step::Linears { input, linears, then: Then::Gate(*kind, *y) }))
@@ -193,7 +184,7 @@ fn update_linears(ops: &[Op]) -> Option<(usize, Step<'_>)> {
     let [Op::Norm { x: of, norm, y }, Op::Add { x: added, scale: 1.0, to }, rest @ ..] = ops else { return None };
     let norm = norm.plain_rms()?;
     let (factor, rest) = match rest {
-        [Op::ScaleBy { x, factor }, rest @ ..] if x == to => (Some(*factor), rest),
+        [Op::Scale { x, factor: Factor::Weight(factor) }, rest @ ..] if x == to => (Some(*factor), rest),
         _ => (None, rest),
     };
     let (count, step) = linears_gate(rest).or_else(|| norm_linears(rest)).or_else(|| linears(rest))?;
@@ -206,7 +197,7 @@ fn update_linears(ops: &[Op]) -> Option<(usize, Step<'_>)> {
 
 /// A gate whose result only the product after it reads.
 fn gate_linear(ops: &[Op]) -> Option<(usize, Step<'_>)> {
-    let [Op::GatePart { gate, up, at, kind, y }, rest @ ..] = ops else { return None };
+    let [Op::Gate { gate, up, at, kind, y }, rest @ ..] = ops else { return None };
     let linears = &rest[..count_linears(rest, *y)];
     let input = Input { gate: Some(Gated { up: *up, at: *at, kind: *kind, y: *y }), ..Input::from(*gate) };
     (!linears.is_empty() && is_dead(*y, &rest[linears.len()..]))
@@ -247,22 +238,12 @@ fn experts_add(ops: &[Op]) -> Option<(usize, Step<'_>)> {
 fn attention(ops: &[Op]) -> Option<(usize, Step<'_>)> {
     let end = ops.iter().position(|op| !matches!(op, Op::Norm { .. } | Op::Rope { .. }))?;
     let mut heads = OfHeads::default();
-    let attend = match ops[end] {
-        Op::Attend { q, kv, attention, cache, y } => Attend { q, kv, attention, cache, y },
-        Op::AttendInput { qkv: [q, k, v], attention, y, .. } => Attend { q, kv: Some([k, v]), attention, cache: 0, y },
-        _ => return None,
-    };
+    let Op::Attend { q, kv, attention, keys, y } = ops[end] else { return None };
+    let attend = Attend { q, kv, attention, keys, y };
     for op in &ops[..end] {
         heads.take(op, &attend)?;
     }
-    let step = match ops[end] {
-        Op::AttendInput { qkv, attention, causal, y } => {
-            let attend = AttendInput { qkv, attention, causal, y };
-            Step::AttentionInput { heads, attend }
-        }
-        _ => Step::Attention { heads, attend },
-    };
-    Some((end + 1, step))
+    Some((end + 1, Step::Attention { heads, attend }))
 }
 
 impl OfHeads {
@@ -302,9 +283,7 @@ fn alone(ops: &[Op]) -> (usize, Step<'_>) {
         Op::Norm { x, norm, y } => (1, Step::Norm { x, norm, y, add: None }),
         Op::Linear { .. } => linears(ops).expect("it starts with a product"),
         Op::ExpertGate { .. } | Op::ExpertDown { .. } => (1, Step::Experts { op: &ops[0], to: None }),
-        Op::Rope { .. } | Op::Attend { .. } | Op::AttendInput { .. } => {
-            panic!("no kernel computes {:?} by itself", ops[0])
-        }
+        Op::Rope { .. } | Op::Attend { .. } => panic!("no kernel computes {:?} by itself", ops[0]),
         _ => (1, Step::Alone(&ops[0])),
     }
 }

@@ -48,7 +48,7 @@ use crate::kernels::rope_kv::{HeadNorms, Heads, Qkv, Rope, RopeKv, rope_kv};
 use crate::kernels::sample::{Sample, sample};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::swiglu::swiglu;
-use crate::model::program::{self, Activation, NormKind, Op, Program, TableRow};
+use crate::model::program::{self, Activation, Factor, Keys, NormKind, Op, Program, TableRow};
 use crate::model::{ActivationKind, GateKind, RopeStyle, WeightKey};
 
 /// Tokens of a prefill chunk, at most.
@@ -183,7 +183,7 @@ impl Lowering<'_> {
             Step::Alone(Op::Embed { table, scale, y, .. }) => self.embed(*table, *scale, *y),
             Step::Alone(Op::EmbedPlace { table, row, y }) => self.embed_place(*table, *row, *y),
             Step::Alone(op) => vec![self.alone(op)],
-            Step::Linears { .. } | Step::Attention { .. } | Step::AttentionInput { .. } | Step::Experts { .. } => {
+            Step::Linears { .. } | Step::Attention { .. } | Step::Experts { .. } => {
                 unreachable!("each lowering has its own: {step:?}")
             }
         }
@@ -210,9 +210,8 @@ impl Lowering<'_> {
     /// An operation that has a kernel.
     fn alone(&self, op: &Op) -> Dispatch {
         match *op {
-            Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
             Op::GateHeads { x, gate, norm, width, y } => self.gate_heads([x, gate, y], norm, width),
-            Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
+            Op::Gate { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
             Op::GateRow { x, gate } => self.gate_row(x, gate),
             Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
             Op::Activate { x, kind } => {
@@ -232,11 +231,11 @@ impl Lowering<'_> {
                     _ => self.elementwise(&[scaled, sum(Arg::Step(0))], to, Some(x)),
                 }
             }
-            Op::Scale { x, factor } => {
+            Op::Scale { x, factor: Factor::Number(factor) } => {
                 let scaled = [elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Number(factor)])];
                 self.elementwise(&scaled, self.places.of(x), None)
             }
-            Op::ScaleBy { x, factor } => {
+            Op::Scale { x, factor: Factor::Weight(factor) } => {
                 let product = [elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Input(1)])];
                 let factor = Place { slice: self.forward.vector(factor), offset: 0, stride: 0 };
                 self.elementwise(&product, self.places.of(x), Some(factor))
@@ -250,7 +249,6 @@ impl Lowering<'_> {
                 ];
                 self.elementwise(&chain, self.places.of(x), None)
             }
-            Op::GroupNorm { x, ref norm, y } => self.norm_of([x, y], norm, (true, None)),
             Op::Conv { .. } | Op::Scan { .. } | Op::DeltaNet { .. } => {
                 unreachable!("each lowering has its own: {op:?}")
             }
@@ -265,23 +263,14 @@ impl Lowering<'_> {
             | Op::Linear { .. }
             | Op::Rope { .. }
             | Op::Attend { .. }
-            | Op::AttendInput { .. } => {
+            | Op::ExpertGate { .. }
+            | Op::ExpertDown { .. } => {
                 unreachable!("a step of its own: {op:?}")
             }
-            Op::ExpertGate { .. } | Op::ExpertDown { .. } => unreachable!("a step of its own: {op:?}"),
         }
     }
 
     fn norm(&self, x: Activation, norm: &program::Norm, y: Activation, add: Option<f32>) -> Dispatch {
-        self.norm_of([x, y], norm, (false, add))
-    }
-
-    fn norm_of(
-        &self,
-        [x, y]: [Activation; 2],
-        norm: &program::Norm,
-        (weight_by_group, add): (bool, Option<f32>),
-    ) -> Dispatch {
         let groups = self.forward.width(x) / norm.width as u32;
         let [x, y] = [x, y].map(|of| self.places.of(of).rows());
         let vector = |key: WeightKey| self.forward.weights.vectors.get(&key).copied();
@@ -292,7 +281,7 @@ impl Lowering<'_> {
             eps: norm.eps,
             x,
             weight: norm.weight.and_then(vector),
-            weight_by_group,
+            weight_by_group: norm.is_grouped,
             bias: norm.bias.and_then(|bias| vector(bias.key)),
             y,
             add,
@@ -355,13 +344,21 @@ impl Lowering<'_> {
         buffers.room.axes && of_heads.rope.is_some_and(|number| program.rope_tables[number].sections.is_some())
     }
 
+    /// The cache that an attention looks into.
+    fn cache_of(&self, attend: &Attend) -> LayerCache {
+        match attend.keys {
+            Keys::Cached(number) => self.forward.buffers.cache[number],
+            Keys::OfInput { .. } => unreachable!("rows that see those of their input have no cache"),
+        }
+    }
+
     fn rotation(&self, of_heads: &OfHeads, attend: &Attend) -> RopeKv {
         let Forward { program, buffers, .. } = self.forward;
         let rope_of = |number: usize| {
             let table = program.rope_tables[number];
             Rope { dims: table.dims as u32, split_half: table.style == RopeStyle::SplitHalf }
         };
-        let LayerCache { heads, cache, .. } = buffers.cache[attend.cache];
+        let LayerCache { heads, cache, .. } = self.cache_of(attend);
         let kv_heads = if attend.kv.is_some() { heads.kv_heads } else { 0 };
         let vector = |key: WeightKey| self.forward.vector(key);
         let qk = of_heads.qk_norm.map(|(q, k)| (vector(q), k.map_or(buffers.dummy, vector)));
@@ -395,7 +392,7 @@ impl Lowering<'_> {
 
     fn attention(&self, attend: &Attend) -> (Attention, Limits) {
         let buffers = self.forward.buffers;
-        let LayerCache { heads, cache, .. } = buffers.cache[attend.cache];
+        let LayerCache { heads, cache, .. } = self.cache_of(attend);
         let y = self.places.of(attend.y).slice;
         let program::AttentionSpec { scale, window, soft_cap, sinks, .. } = attend.attention;
         let sinks = sinks.map(|key| self.forward.vector(key));

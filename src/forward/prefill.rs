@@ -10,7 +10,7 @@ use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
 use crate::kernels::mat_mul_subgroup_matrix::{self, Subgroups, mat_mul_subgroup_matrix, round_f16};
 use crate::kernels::mat_vec::Epilogue;
 use crate::kernels::spec::{Dispatch, Slice};
-use crate::model::program::{Activation, Op};
+use crate::model::program::{Activation, Keys, Op};
 
 impl Forward<'_> {
     /// A chunk of tokens through all layers: the residual stream holds the last layer's output, the cache the keys and
@@ -58,12 +58,14 @@ impl Lowering<'_> {
                 let format = if self.feeds_cache(linears, rest) { format_of_keys(format) } else { format };
                 self.multiply(format, &self.problems(x, linears, then))
             }
-            Step::Attention { heads, attend } => {
-                let (problem, limits) = self.attention(&attend);
-                let pass = self.forward.buffers.pass;
-                vec![self.rope_kv(&heads, &attend), attention(pass, &problem, limits)]
-            }
-            Step::AttentionInput { heads, attend } => self.attention_input(&heads, &attend),
+            Step::Attention { heads, attend } => match attend.keys {
+                Keys::OfInput { causal } => self.attention_input(&heads, &attend, causal),
+                Keys::Cached(_) => {
+                    let (problem, limits) = self.attention(&attend);
+                    let pass = self.forward.buffers.pass;
+                    vec![self.rope_kv(&heads, &attend), attention(pass, &problem, limits)]
+                }
+            },
             Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Many),
             Step::Experts { op, to } => self.many_by_experts(op, to),
             other => self.simple(&other),
@@ -79,7 +81,7 @@ impl Lowering<'_> {
     fn feeds_cache(&self, linears: &[Op], rest: &[Op]) -> bool {
         let written: Vec<Activation> = linears.iter().map(Op::writes).collect();
         let keeps = |op: &Op| match op {
-            Op::Attend { kv, .. } => kv.iter().flatten().any(|of| written.contains(of)),
+            Op::Attend { kv, keys: Keys::Cached(_), .. } => kv.iter().flatten().any(|of| written.contains(of)),
             other => self.forward.program.state(other).is_some() && other.reads().iter().any(|of| written.contains(of)),
         };
         rest.iter().any(keeps)

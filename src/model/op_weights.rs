@@ -1,7 +1,7 @@
 //! The weights that each operation of a program reads: the one table behind the tensors that a model wants, and behind
 //! where they go on the GPU.
 
-use super::program::{GateUp, Norm, Op, Program, TableRow, Weight};
+use super::program::{Factor, GateUp, Norm, Op, Program, TableRow, Weight};
 use super::roles::WeightKey;
 
 /// What an operation does with a weight.
@@ -44,8 +44,11 @@ fn bias(weight: Weight, width: usize) -> OpWeight {
     OpWeight { optional: weight.optional, ..values(weight.key, &[width]) }
 }
 
-fn norm_weights(norm: &Norm) -> Vec<OpWeight> {
-    let weight = norm.weight.map(|key| values(key, &[norm.width]));
+fn norm_weights(norm: &Norm, width: usize) -> Vec<OpWeight> {
+    let weight = norm.weight.map(|key| match norm.is_grouped {
+        true => values(key, &[norm.width, width / norm.width.max(1)]),
+        false => values(key, &[norm.width]),
+    });
     weight.into_iter().chain(norm.bias.map(|weight| bias(weight, norm.width))).collect()
 }
 
@@ -58,16 +61,12 @@ impl Op {
             Self::EmbedPlace { table: key, row: TableRow::Position(rows) | TableRow::First(rows), y } => {
                 vec![table(*key, [width(*y), *rows])]
             }
-            Self::Norm { norm, .. } => norm_weights(norm),
-            Self::GroupNorm { x, norm, .. } => {
-                let groups = width(*x) / norm.width.max(1);
-                norm.weight.map(|key| values(key, &[norm.width, groups])).into_iter().collect()
-            }
+            Self::Norm { x, norm, .. } => norm_weights(norm, width(*x)),
             Self::Linear { x, weight, bias: of, y } => {
                 let biases = of.map(|of| bias(of, width(*y)));
                 [matrix(*weight, &[width(*x), width(*y)])].into_iter().chain(biases).collect()
             }
-            Self::Attend { attention, .. } | Self::AttendInput { attention, .. } => {
+            Self::Attend { attention, .. } => {
                 attention.sinks.map(|key| values(key, &[attention.heads])).into_iter().collect()
             }
             Self::DeltaNet { delta, .. } => [delta.dt_bias, delta.a].map(|key| values(key, &[delta.v_heads])).into(),
@@ -103,15 +102,14 @@ impl Op {
                 let biases = bias.iter().map(|key| values(*key, &[rows, experts.count]));
                 [matrix(*weight, &[cols, rows, experts.count])].into_iter().chain(biases).collect()
             }
-            Self::ScaleBy { factor, .. } => vec![values(*factor, &[1])],
+            Self::Scale { factor: Factor::Weight(factor), .. } => vec![values(*factor, &[1])],
             Self::Rope { .. }
             | Self::Pool { .. }
             | Self::Gate { .. }
-            | Self::GatePart { .. }
             | Self::GateRow { .. }
             | Self::Activate { .. }
             | Self::Add { .. }
-            | Self::Scale { .. }
+            | Self::Scale { factor: Factor::Number(_), .. }
             | Self::SoftCap { .. } => Vec::new(),
         }
     }

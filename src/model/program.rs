@@ -79,6 +79,8 @@ pub struct Norm {
     pub bias: Option<Weight>,
     /// Values that are normalised together: the activation's width, or `head_dim` for each head by itself.
     pub width: usize,
+    /// Each `width` values of a row have weights of their own: `weight` is `[width of x]`, and there is no bias.
+    pub is_grouped: bool,
     /// Added to the mean of the squares.
     pub eps: f32,
 }
@@ -86,7 +88,7 @@ pub struct Norm {
 impl Norm {
     /// Weight and epsilon of a plain RMS norm, which products can do on their way.
     pub fn plain_rms(&self) -> Option<(WeightKey, f32)> {
-        let plain = self.kind == NormKind::Rms && self.bias.is_none();
+        let plain = self.kind == NormKind::Rms && self.bias.is_none() && !self.is_grouped;
         self.weight.filter(|_| plain).map(|weight| (weight, self.eps))
     }
 }
@@ -204,6 +206,25 @@ pub enum PoolKind {
     Last,
 }
 
+/// What the queries of an attention see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keys {
+    /// The KV cache of this number, to which the operation appends its keys and values; causally.
+    Cached(usize),
+    /// The rows of the same input alone: with `causal` those up to a row, else all. Without `causal` a window reaches
+    /// `window / 2` rows to either side.
+    OfInput { causal: bool },
+}
+
+/// What [`Op::Scale`] multiplies by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Factor {
+    /// A number.
+    Number(f32),
+    /// A tensor `[1]`.
+    Weight(WeightKey),
+}
+
 /// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache or
 /// recurrent state.
 #[derive(Debug, Clone, PartialEq)]
@@ -214,19 +235,13 @@ pub enum Op {
     EmbedPlace { table: WeightKey, row: TableRow, y: Activation },
     /// `y = norm(x)`; `y` may be `x`.
     Norm { x: Activation, norm: Norm, y: Activation },
-    /// As `Norm`, but each `norm.width` values of a row have weights of their own: `[width of x]`, and no bias.
-    GroupNorm { x: Activation, norm: Norm, y: Activation },
     /// `y = W · x + bias`. Operations in a row that read the same `x` are stacked into one product.
     Linear { x: Activation, weight: WeightKey, bias: Option<Weight>, y: Activation },
     /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].
     Rope { x: Activation, head_dim: usize, table: usize },
-    /// Appends keys and values to the KV cache of this number, unless an earlier layer has filled it, and
-    /// `y = softmax(q · kᵀ) · v` over it, causally (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>; Ainslie et
-    /// al. 2023, <https://arxiv.org/abs/2305.13245>).
-    Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, cache: usize, y: Activation },
-    /// `y = softmax(q · kᵀ) · v` over the rows of the same input alone: with `causal` those up to a row, else all.
-    /// Without `causal` a window reaches `window / 2` rows to either side.
-    AttendInput { qkv: [Activation; 3], attention: AttentionSpec, causal: bool, y: Activation },
+    /// `y = softmax(q · kᵀ) · v` over these keys and values (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>;
+    /// Ainslie et al. 2023, <https://arxiv.org/abs/2305.13245>). Without `kv` an earlier layer has filled the cache.
+    Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, keys: Keys, y: Activation },
     /// One row for each input: what follows in the head is over these.
     Pool { x: Activation, kind: PoolKind, y: Activation },
     /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` per head of v, with q, k and v side by side in `qkv`, q and k
@@ -244,10 +259,9 @@ pub enum Op {
     /// C side by side in `xbc` (Mamba-2, Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>). h is the recurrent state
     /// of this number.
     Scan { z: Activation, dt: Activation, xbc: Activation, scan: ScanSpec, state: usize, y: Activation },
-    /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>)
-    Gate { gate: Activation, up: Activation, kind: GateKind, y: Activation },
-    /// The same with the values of `up` from `at` on, as many as the gate has.
-    GatePart { gate: Activation, up: Activation, at: usize, kind: GateKind, y: Activation },
+    /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>), with the values of `up` from `at`
+    /// on, as many as the gate has.
+    Gate { gate: Activation, up: Activation, at: usize, kind: GateKind, y: Activation },
     /// `x = σ(gate) · x`, with one value of `gate` per token.
     GateRow { x: Activation, gate: Activation },
     /// The experts of a token by its router's `logits`, and their weights: `routes` has the ids, then the weights.
@@ -275,9 +289,7 @@ pub enum Op {
     /// `to += scale · x`
     Add { x: Activation, scale: f32, to: Activation },
     /// `x = factor · x`
-    Scale { x: Activation, factor: f32 },
-    /// `x = factor · x`, the factor being a tensor `[1]`.
-    ScaleBy { x: Activation, factor: WeightKey },
+    Scale { x: Activation, factor: Factor },
     /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
     SoftCap { x: Activation, cap: f32 },
 }
@@ -286,7 +298,7 @@ impl Op {
     /// The shape of an attention.
     pub fn attention(&self) -> Option<AttentionSpec> {
         match self {
-            Self::Attend { attention, .. } | Self::AttendInput { attention, .. } => Some(*attention),
+            Self::Attend { attention, .. } => Some(*attention),
             _ => None,
         }
     }
@@ -295,15 +307,12 @@ impl Op {
     pub fn reads(&self) -> Vec<Activation> {
         match *self {
             Self::Embed { .. } | Self::EmbedPlace { .. } => Vec::new(),
-            Self::Norm { x, .. } | Self::GroupNorm { x, .. } => vec![x],
-            Self::Linear { x, .. } | Self::Rope { x, .. } | Self::Pool { x, .. } => vec![x],
-            Self::AttendInput { qkv, .. } => qkv.to_vec(),
-            Self::Activate { x, .. } | Self::Scale { x, .. } | Self::ScaleBy { x, .. } => vec![x],
-            Self::SoftCap { x, .. } => vec![x],
+            Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } | Self::Pool { x, .. } => vec![x],
+            Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => vec![x],
             Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
             Self::DeltaNet { qkv, beta, alpha, .. } => vec![qkv, beta, alpha],
             Self::GateHeads { x, gate, .. } | Self::GateRow { x, gate } => vec![x, gate],
-            Self::Gate { gate, up, .. } | Self::GatePart { gate, up, .. } => vec![gate, up],
+            Self::Gate { gate, up, .. } => vec![gate, up],
             Self::Conv { x, gates, .. } => std::iter::once(x).chain(gates.into_iter().flatten()).collect(),
             Self::Scan { z, dt, xbc, .. } => vec![z, dt, xbc],
             Self::Route { logits, .. } => vec![logits],
@@ -317,11 +326,9 @@ impl Op {
         match *self {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
             Self::EmbedPlace { y, .. } | Self::Pool { y, .. } => y,
-            Self::Attend { y, .. } | Self::AttendInput { y, .. } | Self::GateHeads { y, .. } => y,
-            Self::Gate { y, .. } | Self::GatePart { y, .. } => y,
-            Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } => x,
-            Self::ScaleBy { x, .. } | Self::SoftCap { x, .. } => x,
-            Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } | Self::GroupNorm { y, .. } => y,
+            Self::Attend { y, .. } | Self::GateHeads { y, .. } | Self::Gate { y, .. } => y,
+            Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,
+            Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } => y,
             Self::Route { routes, .. } => routes,
             Self::GateRow { x, .. } => x,
             Self::ExpertGate { y, .. } | Self::ExpertDown { y, .. } => y,
@@ -405,7 +412,7 @@ impl Program {
     }
 
     fn check_op(&self, op: &Op) -> Result<()> {
-        if let Op::Attend { attention, cache, kv: None, .. } = op {
+        if let Op::Attend { attention, keys: Keys::Cached(cache), kv: None, .. } = op {
             self.check_shared(attention, *cache)?;
         }
         if let Some(AttentionSpec { heads, kv_heads, head_dim, .. }) = op.attention() {
@@ -442,17 +449,17 @@ impl Program {
     /// The attention of the layer that fills each KV cache, by number.
     pub fn attentions(&self) -> Vec<AttentionSpec> {
         let attention = |op: &Op| match op {
-            Op::Attend { kv: Some(_), attention, cache, .. } => Some((*cache, *attention)),
+            Op::Attend { kv: Some(_), attention, keys: Keys::Cached(cache), .. } => Some((*cache, *attention)),
             _ => None,
         };
         let found: Vec<_> = self.ops().filter_map(attention).collect();
         in_order(&found)
     }
 
-    /// The attention of every layer that has one.
-    pub fn all_attentions(&self) -> impl Iterator<Item = &AttentionSpec> {
+    /// The attention of every layer that looks into a cache.
+    pub fn cached_attentions(&self) -> impl Iterator<Item = &AttentionSpec> {
         self.ops().filter_map(|op| match op {
-            Op::Attend { attention, .. } => Some(attention),
+            Op::Attend { attention, keys: Keys::Cached(_), .. } => Some(attention),
             _ => None,
         })
     }

@@ -72,7 +72,8 @@ fn embedding_norm(b: &mut Builder, bias: Option<Role>) {
 }
 
 fn layer_norm(config: &ModelConfig, weight: WeightKey, bias: Option<Weight>) -> Norm {
-    Norm { kind: NormKind::Layer, weight: Some(weight), bias, width: config.hidden, eps: config.norm_eps }
+    let (width, eps) = (config.hidden, config.norm_eps);
+    Norm { kind: NormKind::Layer, weight: Some(weight), bias, width, is_grouped: false, eps }
 }
 
 fn without_rope(config: &ModelConfig) -> AttentionBlock {

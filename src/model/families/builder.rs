@@ -1,8 +1,8 @@
 //! Writes programs: the pieces that families share, each a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Gating, LOGITS, Norm, NormKind, Op,
-    Program, RopeTable, Routing, Temperature, TensorPart, Weight, of_layer, of_model,
+    Activation, AttentionSpec, DeltaSpec, ExpertActivation, Experts, Factor, GateUp, Gating, Keys, LOGITS, Norm,
+    NormKind, Op, Program, RopeTable, Routing, Temperature, TensorPart, Weight, of_layer, of_model,
 };
 use super::super::{ActivationKind, ExpertConfig, GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
@@ -229,7 +229,8 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn plain_rms(&self, weight: WeightKey, width: usize) -> Norm {
-        Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width, eps: self.config.norm_eps }
+        let eps = self.config.norm_eps;
+        Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width, is_grouped: false, eps }
     }
 
     /// As [`Builder::norm`], in place and for each head by itself.
@@ -239,8 +240,9 @@ impl<'a> Builder<'a> {
     }
 
     fn layer_norm_of_heads(&mut self, x: Activation, role: Role, head_dim: usize) {
-        let norm = Norm { kind: NormKind::Layer, ..self.plain_rms(of_layer(self.layer, role), head_dim) };
-        self.ops.push(Op::GroupNorm { x, norm, y: x });
+        let rms = self.plain_rms(of_layer(self.layer, role), head_dim);
+        let norm = Norm { kind: NormKind::Layer, is_grouped: true, ..rms };
+        self.ops.push(Op::Norm { x, norm, y: x });
     }
 
     /// `y = W · x + bias` by the layer's weight of this role; `y` has this name and width.
@@ -289,11 +291,11 @@ impl<'a> Builder<'a> {
             self.ops.extend(rotated.map(|x| Op::Rope { x, head_dim, table }));
         }
         let attended = self.program.activation("attended", attention.query_width());
-        let causal = self.config.embedder.causal;
-        self.ops.push(match kv.filter(|_| self.config.embedder.pooling.is_some()) {
-            Some([k, v]) => Op::AttendInput { qkv: [q, k, v], attention, causal, y: attended },
-            None => Op::Attend { q, kv, attention, cache, y: attended },
-        });
+        let keys = match self.config.embedder.pooling {
+            Some(_) => Keys::OfInput { causal: self.config.embedder.causal },
+            None => Keys::Cached(cache),
+        };
+        self.ops.push(Op::Attend { q, kv, attention, keys, y: attended });
         let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));
         let out_bias = self.bias(block.out_bias, Role::AttnOutBias);
         self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden))
@@ -364,7 +366,7 @@ impl<'a> Builder<'a> {
         let gate = self.linear(x, gate, gate_bias, ("gate", ffn));
         let up = self.linear(x, up, up_bias, ("up", ffn));
         let activated = self.program.activation("activated", ffn);
-        self.ops.push(Op::Gate { gate, up, kind, y: activated });
+        self.ops.push(Op::Gate { gate, up, at: 0, kind, y: activated });
         self.linear(activated, Role::FfnDown, down_bias, ("update", hidden))
     }
 
@@ -427,7 +429,7 @@ impl<'a> Builder<'a> {
         let gate = self.linear(x, Role::SharedGate, None, ("shared gate", ffn));
         let up = self.linear(x, Role::SharedUp, None, ("shared up", ffn));
         let activated = self.program.activation("shared activated", ffn);
-        self.ops.push(Op::Gate { gate, up, kind, y: activated });
+        self.ops.push(Op::Gate { gate, up, at: 0, kind, y: activated });
         self.linear(activated, Role::SharedDown, None, ("update", hidden))
     }
 
@@ -474,13 +476,13 @@ impl<'a> Builder<'a> {
     pub fn gate_part(&mut self, gate: Activation, (up, at): (Activation, usize), kind: GateKind) -> Activation {
         let width = self.program.width(gate);
         let y = self.program.activation("activated", width);
-        self.ops.push(Op::GatePart { gate, up, at, kind, y });
+        self.ops.push(Op::Gate { gate, up, at, kind, y });
         y
     }
 
     /// Multiplies the residual stream by the layer's factor of this role.
     pub fn scale_by(&mut self, role: Role) {
-        self.ops.push(Op::ScaleBy { x: self.x, factor: of_layer(self.layer, role) });
+        self.ops.push(Op::Scale { x: self.x, factor: Factor::Weight(of_layer(self.layer, role)) });
     }
 
     /// Says that weights of this layer are rows of its tensor `tensor`: `repeats` times so many rows of each in turn.

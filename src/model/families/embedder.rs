@@ -43,7 +43,7 @@ impl Builder<'_> {
             if config.has_tensor("cls.norm.weight") {
                 let weight = Some(of_model(Role::ClassifierNorm));
                 let (width, eps) = (config.hidden, config.norm_eps);
-                let norm = Norm { kind: NormKind::Layer, weight, bias: None, width, eps };
+                let norm = Norm { kind: NormKind::Layer, weight, bias: None, width, is_grouped: false, eps };
                 self.push(Op::Norm { x, norm, y: x });
             }
         }

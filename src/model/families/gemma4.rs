@@ -85,7 +85,8 @@ fn has_no_values(config: &ModelConfig, layer: usize) -> bool {
 /// divided by √hidden.
 fn add_experts(b: &mut Builder, dense: Activation) -> Activation {
     let (eps, hidden) = (b.config.norm_eps, b.config.hidden);
-    let rms = |weight| Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width: hidden, eps };
+    let rms =
+        |weight| Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width: hidden, is_grouped: false, eps };
     let sum = b.activation("feed-forwards", hidden);
     b.push(Op::Norm { x: dense, norm: rms(b.weight(Role::DensePostNorm)), y: sum });
     let routed = b.activation("router input", hidden);
@@ -112,7 +113,8 @@ fn per_layer_embeddings(b: &mut Builder, width: usize) -> Activation {
     b.push(Op::Linear { x: b.x, weight: of_model(Role::PerLayerModelProj), bias: None, y });
     // The norm of x / √hidden is that of x with a larger epsilon.
     let weight = Some(of_model(Role::PerLayerProjNorm));
-    let norm = Norm { kind: NormKind::Rms, weight, bias: None, width, eps: config.norm_eps * config.hidden as f32 };
+    let eps = config.norm_eps * config.hidden as f32;
+    let norm = Norm { kind: NormKind::Rms, weight, bias: None, width, is_grouped: false, eps };
     b.push(Op::Norm { x: y, norm, y });
     b.push(Op::Add { x: y, scale: half, to: rows });
     rows

@@ -1,7 +1,7 @@
 //! Llama (Touvron et al. 2023, <https://arxiv.org/abs/2302.13971>) and the families that differ from it in details:
 //! Mistral, SmolLM and TinyLlama say `llama`; Qwen 2 has biases, Qwen 3 norms over each head of q and k.
 
-use super::super::program::{Activation, Op, Program, RopeFactors, Temperature, of_model};
+use super::super::program::{Activation, Factor, Op, Program, RopeFactors, Temperature, of_model};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
@@ -88,7 +88,7 @@ pub fn granite_attention(config: &ModelConfig) -> AttentionBlock {
 /// Divides the logits by the file's scale.
 pub fn divide_logits(mut program: Program, config: &ModelConfig) -> Program {
     let logits = program.head.last().map(|op| op.writes());
-    let scale = |x| Some(Op::Scale { x, factor: config.logit_scale?.recip() });
+    let scale = |x| Some(Op::Scale { x, factor: Factor::Number(config.logit_scale?.recip()) });
     program.head.extend(logits.and_then(scale));
     program
 }

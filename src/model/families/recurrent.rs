@@ -1,6 +1,6 @@
 //! The pieces of programs that have a recurrent state.
 
-use super::super::program::{Activation, ConvSpec, Op, ScanSpec};
+use super::super::program::{Activation, ConvSpec, Norm, Op, ScanSpec};
 use super::builder::Builder;
 use crate::model::Role;
 
@@ -38,8 +38,8 @@ impl Builder<'_> {
         }
         let width = self.program.width(x);
         let y = self.program.activation("normed", width);
-        let norm = self.plain_rms(self.weight(role), width / groups);
-        self.ops.push(Op::GroupNorm { x, norm, y });
+        let norm = Norm { is_grouped: true, ..self.plain_rms(self.weight(role), width / groups) };
+        self.ops.push(Op::Norm { x, norm, y });
         y
     }
 }
