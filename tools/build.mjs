@@ -9,7 +9,6 @@
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
 
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 import {
@@ -231,9 +230,8 @@ async function buildScript() {
     fs.cpSync(path.join(ROOT, file), path.join(DIST, 'wasm', path.relative('pkg', file)), { recursive: true });
   }
   fs.cpSync(GRAMMAR_PKG, path.join(DIST, 'grammar'), { recursive: true });
-  const tsc = [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.'];
-  await must(process.execPath, tsc);
-  await withoutComments(tsc);
+  await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
+  await minify();
   writeShaders();
   // tsc leaves hand-written declarations where they are.
   for (const file of sources.filter((name) => name.endsWith('.d.ts'))) {
@@ -243,20 +241,18 @@ async function buildScript() {
   }
 }
 
-/** The declarations keep their comments; of the code only what bundlers read is kept. */
-async function withoutComments(tsc) {
-  const bare = fs.mkdtempSync(path.join(os.tmpdir(), 'webgguf-'));
-  try {
-    await must(process.execPath, [...tsc, '--outDir', bare, '--declaration', 'false', '--removeComments']);
-    for (const name of fs.readdirSync(bare, { recursive: true }).filter((file) => file.endsWith('.js'))) {
-      const file = path.join(DIST, name);
-      const isRead = /@vite-ignore|webpackIgnore|turbopackIgnore/.test(fs.readFileSync(file, 'utf8'));
-      if (!isRead) fs.copyFileSync(path.join(bare, name), file);
-    }
-  } finally {
-    fs.rmSync(bare, { recursive: true });
+/** Makes the code in dist/ small. Its declarations keep their comments. */
+async function minify() {
+  const { transform } = await import('esbuild');
+  for (const file of filesUnder('dist').filter((name) => name.endsWith('.js') && !isGlue(name))) {
+    const text = fs.readFileSync(path.join(ROOT, file), 'utf8');
+    const { code } = await transform(text, { minify: true, format: 'esm', target: 'es2022' });
+    fs.writeFileSync(path.join(ROOT, file), code);
   }
 }
+
+/** Whether wasm-bindgen has written a file: it is small already. */
+const isGlue = (file) => /^dist\/(wasm|grammar)\/webgguf/.test(file);
 
 /** Every file of the package that a page loads: `[{file, raw, gzip}]`, bytes. */
 export function sizes() {

@@ -39,16 +39,23 @@ abstract class Optimizer {
   learningRate: number;
   protected readonly gpu: RecordingGpu;
   protected readonly parameters: TensorTree;
+  /** In messages: names of classes change where code is minified. */
+  readonly #name: string;
   readonly #states: Tensor[][];
   #isFree = false;
 
-  /** @param states how many tensors each parameter needs beside it */
-  protected constructor(gpu: RecordingGpu, parameters: TensorTree, learningRate: number, states: number) {
+  /** `states`: how many tensors each parameter needs beside it. */
+  protected constructor(
+    gpu: RecordingGpu,
+    parameters: TensorTree,
+    { name, learningRate, states }: { name: string; learningRate: number; states: number },
+  ) {
     this.gpu = gpu;
     this.parameters = parameters;
     this.learningRate = learningRate;
-    const leaves = leavesOf(new.target.name, parameters, 'parameters');
-    for (const { path, tensor } of leaves) checkFloats(new.target.name, path, tensor, gpu);
+    this.#name = name;
+    const leaves = leavesOf(name, parameters, 'parameters');
+    for (const { path, tensor } of leaves) checkFloats(name, path, tensor, gpu);
     this.#states = leaves.map(({ tensor }) => Array.from({ length: states }, () => gpu.filled(tensor.shape, 0)));
   }
 
@@ -61,7 +68,7 @@ abstract class Optimizer {
    *   number of at least 0
    */
   step(gradients?: TensorTree): void {
-    const call = `${this.constructor.name}.step`;
+    const call = `${this.#name}.step`;
     if (this.#isFree) throw invalidArgument(`${call}: the optimizer was freed`);
     checkNumbers(call, { learningRate: this.learningRate });
     const given = gradients && pairs(call, this.parameters, gradients, ['parameters', 'gradients']);
@@ -115,7 +122,7 @@ export class Sgd extends Optimizer {
     const { learningRate, momentum = 0, nesterov = false, weightDecay = 0, ...unknown } = options;
     checkNames('Sgd', unknown, 'learningRate, momentum, nesterov, weightDecay');
     checkNumbers('Sgd', { learningRate, momentum, weightDecay });
-    super(gpu, parameters, learningRate, momentum ? 1 : 0);
+    super(gpu, parameters, { name: 'Sgd', learningRate, states: momentum ? 1 : 0 });
     this.#options = { momentum, nesterov, weightDecay };
   }
 
@@ -157,7 +164,7 @@ export class AdamW extends Optimizer {
     const given = { learningRate, 'betas[0]': first, 'betas[1]': second, eps, weightDecay };
     checkNames('AdamW', unknown, 'learningRate, betas, eps, weightDecay');
     checkNumbers('AdamW', given);
-    super(gpu, parameters, learningRate, 2);
+    super(gpu, parameters, { name: 'AdamW', learningRate, states: 2 });
     this.#options = { betas, eps, weightDecay };
   }
 
