@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use futures_channel::oneshot::Receiver;
 use wasm_bindgen::prelude::*;
 
 use super::errors::to_js;
@@ -13,8 +14,9 @@ use crate::gpu::Device;
 use crate::runtime::{GpuModelBuilder, RowSource};
 use crate::time_slice::TimeSlice;
 
-/// Bytes uploaded before we let the GPU catch up: what the browser holds for us meanwhile.
-const WINDOW: u64 = 64 << 20;
+/// Bytes uploaded between two looks at the GPU. It may be one such window behind: the browser holds two for us, and
+/// the GPU has one to work on while the next arrives.
+const WINDOW: u64 = 32 << 20;
 
 /// Bytes passed over between two reports of progress.
 const SKIP: u64 = 8 << 20;
@@ -34,6 +36,7 @@ impl Upload<'_> {
         let mut kept = None;
         let mut bytes = Vec::new();
         let mut in_window = 0;
+        let mut window_before = None;
         let mut time_slice = TimeSlice::new();
         for (index, tensor) in self.tensors.iter().enumerate() {
             let is_table = table == Some(index);
@@ -49,7 +52,7 @@ impl Upload<'_> {
                 builder.put(index, &slice, &bytes).map_err(to_js)?;
                 in_window += slice.bytes;
                 if in_window >= WINDOW {
-                    self.device.finish().await.map_err(to_js)?;
+                    self.wait_for(window_before.replace(self.device.submitted())).await?;
                     in_window = 0;
                 }
                 time_slice.yield_if_over().await;
@@ -66,6 +69,15 @@ impl Upload<'_> {
             builder.read_rows_from(source);
         }
         Ok(())
+    }
+
+    /// Waits until the GPU has what was uploaded before.
+    async fn wait_for(&self, window: Option<Receiver<()>>) -> Result<(), JsValue> {
+        if let Some(window) = window {
+            // A device that is lost drops the sender; `check` then says so.
+            let _ = window.await;
+        }
+        self.device.check().map_err(to_js)
     }
 
     /// The bytes of a tensor from `offset` on. What lies before, tensors that the model does not use, is passed over.
