@@ -137,7 +137,7 @@ async fn both_with(file: &[u8], context: usize, caps: impl FnOnce(Caps) -> Caps)
 }
 
 async fn both_on(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) -> [Engine; 2] {
-    let gpu = AnySession::Gpu(Box::new(on_gpu(device, caps, file, context).await));
+    let gpu = AnySession::of_gpu(on_gpu(device, caps, file, context).await);
     let cpu = AnySession::Cpu(Box::new(CpuSession::new(on_cpu(file, context))));
     let metadata = header(file).metadata;
     let tokenizer = || Tokenizer::from_metadata(&metadata).expect("a vocabulary");
@@ -427,7 +427,6 @@ async fn go_on_after(file: &[u8], name: &str) {
 
 async fn go_on_after_with(engines: [Engine; 2], name: &str) {
     for mut engine in engines {
-        let on_gpu = matches!(engine.session, AnySession::Gpu(_));
         let few = options(24, SamplingOptions::default());
         let prompt = ids(150, engine.session.config().vocab);
         let alone = fresh(&mut engine, &prompt).await;
@@ -442,8 +441,10 @@ async fn go_on_after_with(engines: [Engine; 2], name: &str) {
         for interrupted in [(&stopping, None), (&long, Some(100))] {
             let stopped = outcome(&mut engine, &prompt, interrupted.0, interrupted.1).await;
             assert_eq!(stopped.ids, told.ids[..stopped.ids.len()], "{name}: the same text until then");
-            let in_flight = engine.session.in_flight();
-            assert!(!on_gpu || in_flight + 1 >= MAX_DEPTH, "{name}: {in_flight} tokens in flight");
+            if let AnySession::Gpu(lane) = &engine.session {
+                let in_flight = lane.of_session(GpuSession::in_flight);
+                assert!(in_flight + 1 >= MAX_DEPTH, "{name}: {in_flight} tokens in flight");
+            }
             let next: Vec<u32> = [&prompt, &stopped.ids[..], &[7, 11]].concat();
             let (found, cached, _) = generate(&mut engine, &next, &few).await;
             assert!(cached >= prompt.len() - 1, "{name}: {cached} of {} cached", next.len());
@@ -481,7 +482,7 @@ async fn two_sessions_of_a_model_share_its_weights_and_nothing_else() {
     assert!(device.bytes() - before < second.bytes() - model.bytes() + 1, "the weights are there once");
     let gguf = header(file);
     let tokenizer = || Tokenizer::from_metadata(&gguf.metadata).expect("a vocabulary");
-    let engine = |session| Engine::new(AnySession::Gpu(Box::new(session)), tokenizer());
+    let engine = |session| Engine::new(AnySession::of_gpu(session), tokenizer());
     let [mut first, mut second] = [engine(first), engine(second)];
     let few = options(10, SamplingOptions::default());
     let prompts: [&[u32]; 2] = [&[1, 2, 3, 4, 5], &[9, 8, 7]];
@@ -509,7 +510,7 @@ async fn fork_goes_on(file: &[u8], name: &str) {
     let device = device().await;
     let session = on_gpu(device.clone(), device.caps.clone(), file, CONTEXT).await;
     let tokenizer = Tokenizer::from_metadata(&header(file).metadata).expect("a vocabulary");
-    let mut first = Engine::new(AnySession::Gpu(Box::new(session)), tokenizer);
+    let mut first = Engine::new(AnySession::of_gpu(session), tokenizer);
     let few = options(8, SamplingOptions::default());
     let prompt = ids(100, first.session.config().vocab);
     let answer = generate(&mut first, &prompt, &few).await.0;
@@ -633,7 +634,7 @@ async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
     let mut tensors = TensorGpu::new(device.clone()).expect("room for parameters");
     let session = on_gpu(device.clone(), device.caps.clone(), file, 1024).await;
     let tokenizer = Tokenizer::from_metadata(&header(file).metadata).expect("a vocabulary");
-    let mut gpu = Engine::new(AnySession::Gpu(Box::new(session)), tokenizer);
+    let mut gpu = Engine::new(AnySession::of_gpu(session), tokenizer);
     let (hidden, vocab) = (gpu.session.config().hidden, gpu.session.config().vocab);
     // More than one prefill chunk.
     let text = ids(520, vocab);
@@ -664,7 +665,7 @@ async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
 async fn a_cancel_within_a_long_prompt_takes_effect_soon() {
     let file = include_bytes!("../www/models/storyteller.gguf");
     let device = device().await;
-    let mut session = on_gpu(device.clone(), device.caps.clone(), file, 2048).await;
+    let mut session = AnySession::of_gpu(on_gpu(device.clone(), device.caps.clone(), file, 2048).await);
     let prompt = ids(CHUNK + 100, 3072);
     let start = now();
     session.feed(&prompt, 0, &Rc::new(Cell::new(false))).await.expect("a working device");
@@ -726,7 +727,7 @@ async fn evaluations_and_hidden_states_stop_at_a_cancel() {
     let session = on_gpu(device.clone(), device.caps.clone(), file, 1024).await;
     let room = Room { sequences: 2, rows: 2, ..Room::one(1024) };
     let lanes = GpuSession::with_room(session.model().clone(), room).await.expect("room");
-    for session in [AnySession::Gpu(session.into()), AnySession::of_gpu(lanes)] {
+    for session in [session, lanes].map(AnySession::of_gpu) {
         stop_at_a_cancel(&mut engine_of(session, file), &device).await;
     }
 }
@@ -896,7 +897,7 @@ async fn few_slots(slots: u32) -> (Engine, Watch) {
     let caps = with_slots(slots)(device.caps.clone());
     let session = watched(device, caps, PER_LAYER, CONTEXT, &watch).await;
     let tokenizer = Tokenizer::from_metadata(&header(PER_LAYER).metadata).expect("a vocabulary");
-    (Engine::new(AnySession::Gpu(Box::new(session)), tokenizer), watch)
+    (Engine::new(AnySession::of_gpu(session), tokenizer), watch)
 }
 
 #[wasm_bindgen_test]
@@ -1006,7 +1007,7 @@ async fn sequences_of_one_pass_read_rows_on_the_host() {
 async fn in_room(engine: &Engine, file: &[u8], room: Room) -> Engine {
     let AnySession::Gpu(session) = &engine.session else { panic!("not on the GPU") };
     let session = GpuSession::with_room(session.model().clone(), room).await.expect("room");
-    engine_of(AnySession::Gpu(Box::new(session)), file)
+    engine_of(AnySession::of_gpu(session), file)
 }
 
 fn engine_of(session: AnySession, file: &[u8]) -> Engine {
@@ -1068,7 +1069,7 @@ async fn grown_caches_are_counted_and_the_old_ones_freed() {
     let AnySession::Gpu(session) = &first.session else { panic!("not on the GPU") };
     let device = session.model().device().clone();
     let bytes = |engine: &Engine| match &engine.session {
-        AnySession::Gpu(session) => session.bytes(),
+        AnySession::Gpu(lane) => lane.of_session(GpuSession::bytes),
         _ => 0,
     };
     let whole = Room::one(600);

@@ -11,7 +11,7 @@ pub const MAX_SEQUENCES: usize = 8;
 pub const ROW_DONE: u32 = 1;
 
 /// [`Sequence::done`] of a sequence whose token has its row of a table in no slot: nothing changes until the host has
-/// put it there and writes the pass anew, see [`Pass::again`].
+/// put it there and writes the pass anew.
 pub const WAITING: u32 = 2;
 
 /// A sequence as the last sampled token left it.
@@ -75,13 +75,6 @@ impl Pass {
         let rows: Vec<Row> = (position..).zip(tokens).map(row).collect();
         let header = Header { rows: rows.len() as u32, outputs: 1, ..Header::default() };
         Self { header, rows }
-    }
-
-    /// The pass of a single sequence that has waited: its last token again, which is to be the last.
-    pub fn again(sequence: Sequence) -> Self {
-        let mut pass = Self::chunk(0, sequence.position, &[sequence.token]);
-        pass.header.sequences[0] = Sequence { done: 0, ..sequence };
-        pass
     }
 
     /// A decode pass: logits for every row. Rows of one sequence see those before them.

@@ -76,9 +76,12 @@ pub struct Read {
 
 #[cfg(target_arch = "wasm32")]
 impl Engine {
-    /// What it has read; `None` where it has no lane.
+    /// What it has read; `None` where no other lane could copy that.
     pub fn read(&self) -> Option<Read> {
-        let AnySession::Lane(lane) = &self.session else { return None };
+        let AnySession::Gpu(lane) = &self.session else { return None };
+        if lane.is_alone() {
+            return None;
+        }
         Some(Read { lane: lane.read_so_far(), cached: self.cached.clone() })
     }
 
@@ -87,7 +90,7 @@ impl Engine {
     /// # Errors
     /// Those of [`Engine::another`]; this session then is empty.
     pub async fn take_over_lane(&mut self, Read { lane: other, cached }: Read) -> Result<()> {
-        let AnySession::Lane(lane) = &self.session else { return Ok(()) };
+        let AnySession::Gpu(lane) = &self.session else { return Ok(()) };
         match lane.take_over(&other).await {
             Ok(is_copied) if is_copied => self.cached = cached,
             Ok(_) => {}
@@ -104,9 +107,7 @@ impl AnySession {
     async fn another(&self, with_cache: bool) -> Result<Self> {
         Ok(match self {
             #[cfg(target_arch = "wasm32")]
-            Self::Gpu(session) => Self::Gpu(session.another(with_cache).await?.into()),
-            #[cfg(target_arch = "wasm32")]
-            Self::Lane(lane) => Self::Lane(lane.another(with_cache).await?.into()),
+            Self::Gpu(lane) => Self::Gpu(lane.another(with_cache).await?.into()),
             Self::Cpu(session) => Self::Cpu(session.another(with_cache).into()),
         })
     }
@@ -125,7 +126,7 @@ impl CpuSession {
 #[cfg(target_arch = "wasm32")]
 impl GpuSession {
     /// With a cache it has as much room as this one has, so that buffers are copied whole, whatever is in them.
-    async fn another(&self, with_cache: bool) -> Result<Self> {
+    pub(super) async fn another(&self, with_cache: bool) -> Result<Self> {
         let room = self.buffers.room;
         let allocated = if with_cache { room.allocated } else { room.context.min(START_CONTEXT) };
         let mut made = self.with_the_same_model(Room { allocated, ..room }).await?;

@@ -412,7 +412,7 @@ impl<S: Session> Engine<S> {
 #[cfg(target_arch = "wasm32")]
 impl Engine {
     /// Reads `ids` from an empty cache, and leaves the hidden states behind the last layer in `target`, a buffer of
-    /// `device`: see [`super::GpuSession::hidden_states`]. False where `stop` was set meanwhile; it is not reset here.
+    /// `device`: see [`super::GpuLane::hidden_states`]. False where `stop` was set meanwhile; it is not reset here.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on, for unknown ids, and where the model is not on that device; `context_full`
@@ -421,8 +421,7 @@ impl Engine {
         self.check_idle()?;
         self.check_ids(ids)?;
         let model = match &self.session {
-            AnySession::Gpu(session) => session.model(),
-            AnySession::Lane(lane) => lane.model(),
+            AnySession::Gpu(lane) => lane.model(),
             AnySession::Cpu(_) => return Err(Error::invalid_argument("the model runs on the CPU: it has no tensors")),
         };
         if !Rc::ptr_eq(model.device(), device) {
@@ -430,8 +429,7 @@ impl Engine {
         }
         self.empty();
         let read = match &mut self.session {
-            AnySession::Gpu(session) => session.hidden_states(ids, 0, target, &self.stop).await?,
-            AnySession::Lane(lane) => lane.hidden_states(ids, target, &self.stop).await?,
+            AnySession::Gpu(lane) => lane.hidden_states(ids, target, &self.stop).await?,
             AnySession::Cpu(_) => 0,
         };
         self.cached.extend_from_slice(&ids[..read]);

@@ -1,19 +1,15 @@
 //! What a session on the GPU gives of every token of a text: logits, or hidden states.
 
-use std::cell::Cell;
-
 use super::gpu_model::GpuModel;
 use super::gpu_session::GpuSession;
-use super::pass::{Reading, Until};
-use super::scheduler::Wants;
-use super::session::Session;
+use super::pass::Reading;
 use crate::forward::{EVALUATE_CHUNK, Forward};
 use crate::gpu::{Buffer, CommandList};
 use crate::kernels::caps::Precision;
 use crate::kernels::spec::BufferId;
 use crate::{Error, ErrorCode, Result};
 
-/// Made at the first call of [`Session::evaluate`].
+/// Made at the first call of [`Session::evaluate`](super::Session::evaluate).
 pub(super) struct Evaluation {
     /// Prefill without rounding, where the model's own rounds.
     pub exact: Option<CommandList>,
@@ -38,25 +34,6 @@ impl GpuModel {
 }
 
 impl GpuSession {
-    /// The hidden states of `ids` at `position` and after: what the last layer leaves in the residual stream, before
-    /// the output norm. They go to `target`, `[ids, hidden]` f32, on the GPU: a buffer of the model's device, such as
-    /// that of a tensor. Returns how many of the ids the KV cache then holds: fewer where `stop` was set meanwhile.
-    ///
-    /// # Errors
-    /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
-    pub async fn hidden_states(
-        &mut self,
-        ids: &[u32],
-        position: usize,
-        target: &Buffer,
-        stop: &Cell<bool>,
-    ) -> Result<usize> {
-        let mut reading = Reading::new(ids, position);
-        self.model.check_hidden(&reading, self.context_length(), target)?;
-        self.run(&mut reading, Wants::Hidden(target), Until::stopped(stop)).await?;
-        Ok(reading.done)
-    }
-
     /// Makes the lists and the buffer for logits of every token.
     pub(super) fn prepare_evaluation(&mut self) -> Result<()> {
         let logits = self.all_logits()?;

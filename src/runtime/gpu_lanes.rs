@@ -1,5 +1,5 @@
 //! Sessions that are [lanes](super::lanes) of one session on the GPU: their tokens come out of the same passes, which
-//! read the weights once for all.
+//! read the weights once for all. A session alone is the only lane of its own.
 //!
 //! Whoever waits for a token and finds none runs the next passes, and leaves the others theirs. Prompts are read
 //! between passes, a chunk at a time where others wait.
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::gpu_model::GpuModel;
 use super::gpu_session::GpuSession;
 use super::lane_passes::Shared;
-use super::lanes::Lane;
+use super::lanes::{Lane, Write};
 use super::pass::{Reading, Until};
 use super::scheduler::Wants;
 use super::session::{Choosing, RunIds, Session, Token};
@@ -49,7 +49,7 @@ pub struct ReadLane {
 }
 
 impl GpuLane {
-    /// The first lane of a session with room for several sequences and as many rows.
+    /// The first lane of a session with as many rows as sequences, at least.
     pub fn first(session: GpuSession) -> Self {
         let room = session.buffers.room;
         let (model, sample, rewindable) = (session.model.clone(), session.buffers.sample, session.buffers.rewindable());
@@ -57,11 +57,15 @@ impl GpuLane {
         Self { shared, number: 0, model, room, sample, rewindable, counts: None, last_logits: None }
     }
 
-    /// The next lane that has no owner: an empty one, or with what this one has read.
+    /// The next lane that has no owner, or where there is one lane alone that of another session: empty, or with what
+    /// this one has read.
     ///
     /// # Errors
     /// `invalid_argument` where there is none; `out_of_memory`, `device_lost`.
     pub async fn another(&self, with_cache: bool) -> Result<Self> {
+        if self.is_alone() {
+            return self.of_another_session(with_cache).await;
+        }
         let (number, count) = (self.shared.taken.get(), self.lanes());
         if number >= count {
             return Err(Error::invalid_argument(format!("the model runs {count} requests at once")));
@@ -70,6 +74,17 @@ impl GpuLane {
         let made = self.numbered(number);
         if with_cache {
             made.take_over(&self.read_so_far()).await?;
+        }
+        Ok(made)
+    }
+
+    async fn of_another_session(&self, with_cache: bool) -> Result<Self> {
+        let _turn = self.turn().await?;
+        let session = self.shared.session.borrow().another(with_cache).await?;
+        let made = Self::first(session);
+        if with_cache {
+            let position = self.state(|lane| lane.next.position);
+            made.state(|lane| lane.has_read(position as usize));
         }
         Ok(made)
     }
@@ -116,15 +131,22 @@ impl GpuLane {
         self.room.sequences
     }
 
+    /// Whether it has its session to itself.
+    pub fn is_alone(&self) -> bool {
+        self.room.sequences == 1
+    }
+
     /// What the session that all lanes are of says; nothing while it is at work.
     pub fn of_session<T: Default>(&self, ask: impl FnOnce(&GpuSession) -> T) -> T {
         self.shared.session.try_borrow().map(|session| ask(&session)).unwrap_or_default()
     }
 
-    /// See [`GpuSession::hidden_states`].
+    /// The hidden states of `ids` from position 0 on: what the last layer leaves in the residual stream, before the
+    /// output norm. They go to `target`, `[ids, hidden]` f32, on the GPU: a buffer of the model's device, such as that
+    /// of a tensor. Returns how many of the ids the KV cache then holds: fewer where `stop` was set meanwhile.
     ///
     /// # Errors
-    /// Those of that.
+    /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
     pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer, stop: &Cell<bool>) -> Result<usize> {
         let mut reading = Reading::new(ids, 0);
         self.model.check_hidden(&reading, self.room.context, target)?;
@@ -159,6 +181,9 @@ impl GpuLane {
             let _turn = self.turn().await?;
             let mut session = self.shared.session.borrow_mut();
             session.grow_to(reading.end()).await?;
+            if wants.runs_last() {
+                self.prepare(&mut session);
+            }
             let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
             self.state(|lane| lane.has_read(reading.next()));
             // Rows that cannot be read are nothing to the texts of others.
@@ -167,17 +192,42 @@ impl GpuLane {
                 Err(error) if is_own(&error) => return Err(error),
                 other => self.shared.told(&mut session, other)?,
             }
+            if reading.is_done() && !stop.get() && wants.runs_last() {
+                let in_flight = session.in_flight();
+                self.shared.lanes.borrow_mut().begin_within(self.number, reading.end() - 1, in_flight);
+            }
             if reading.is_done() || stop.get() {
                 return Ok(());
             }
         }
     }
 
-    /// Reads `ids` but for the last, which is the lane's next row. As [`Session::feed`].
-    async fn fill(&self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+    /// What choosing the token after a text takes, before the text is read.
+    fn prepare(&self, session: &mut GpuSession) {
+        let (choosing, steps, ends, writes) = self.state(|lane| {
+            let writes = lane.take_all_writes();
+            (lane.choosing.unwrap_or_default(), lane.steps, lane.ends.clone(), writes)
+        });
+        (session.choice.choosing, session.choice.steps) = (choosing, steps);
+        session.write_ends(&ends);
+        for Write { part, bytes, .. } in writes {
+            session.write(part, &bytes);
+        }
+    }
+
+    /// Reads `ids`. As [`Session::feed`], with what is wanted of the last: among others it is the lane's row of the next
+    /// pass, unless it is a row of a buffer.
+    async fn fill(&self, ids: &[u32], position: usize, (wants, stop): (Wants<'_>, &Cell<bool>)) -> Result<usize> {
+        self.state(Lane::stop);
         let Some((&token, many)) = ids.split_last() else { return Ok(0) };
-        if let Item::Row(row) = Item::from(token) {
-            let message = format!("the prompt ends with row {row}: with 'parallel' it has to end with a token");
+        let is_row = matches!(Item::from(token), Item::Row(_));
+        if self.is_alone() || (is_row && matches!(wants, Wants::Token)) {
+            let mut reading = Reading::new(ids, position);
+            self.run(&mut reading, wants, stop).await?;
+            return Ok(reading.done);
+        }
+        if is_row {
+            let message = "a prompt that ends with a row, with a grammar or log-probabilities: 'parallel' takes none";
             return Err(Error::invalid_argument(message));
         }
         let mut reading = Reading::new(many, position);
@@ -251,7 +301,9 @@ impl Session for GpuLane {
     }
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        let done = self.fill(ids, position, stop).await?;
+        let has_logits = self.state(|lane| lane.choosing.is_some_and(|of| of.logits));
+        let wants = if has_logits { Wants::TokenLater } else { Wants::Token };
+        let done = self.fill(ids, position, (wants, stop)).await?;
         self.state(|lane| {
             if lane.is_on {
                 lane.ask()
@@ -261,7 +313,7 @@ impl Session for GpuLane {
     }
 
     async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        self.fill(ids, position, stop).await
+        self.fill(ids, position, (Wants::TokenLater, stop)).await
     }
 
     fn resume(&mut self, answer: &[u32], recount: bool) {
@@ -327,12 +379,17 @@ impl Session for GpuLane {
 
     /// An error is for who waits: tokens before it are a piece of their own.
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
+        if !self.state(|lane| lane.has_token()) {
+            self.shared.pass_if_ready();
+        }
         if self.state(|lane| lane.has_token()) { self.take() } else { Ok(None) }
     }
 
     fn rest(&mut self) -> usize {
         self.last_logits = None;
-        self.shared.lanes.borrow_mut().rest(self.number)
+        let held = self.shared.lanes.borrow_mut().rest(self.number);
+        // Alone, what is fed is submitted.
+        if self.is_alone() { usize::MAX } else { held }
     }
 
     #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]

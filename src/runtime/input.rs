@@ -29,9 +29,7 @@ impl AnySession {
         check_values(source, rows.len() as u64, self.config().hidden)?;
         match self {
             #[cfg(target_arch = "wasm32")]
-            Self::Gpu(session) => session.model.add_rows(source, rows),
-            #[cfg(target_arch = "wasm32")]
-            Self::Lane(lane) => GpuLane::model(lane).add_rows(source, rows),
+            Self::Gpu(lane) => GpuLane::model(lane).add_rows(source, rows),
             Self::Cpu(session) => session.model().input_rows().add(source, rows.to_vec()),
         }
     }
@@ -40,9 +38,7 @@ impl AnySession {
     pub(super) fn sources(&self, ids: &[u32]) -> Vec<(InputSource, u32)> {
         match self {
             #[cfg(target_arch = "wasm32")]
-            Self::Gpu(session) => session.model.input_rows.sources(ids),
-            #[cfg(target_arch = "wasm32")]
-            Self::Lane(lane) => GpuLane::model(lane).input_rows.sources(ids),
+            Self::Gpu(lane) => GpuLane::model(lane).input_rows.sources(ids),
             Self::Cpu(session) => session.model().input_rows().sources(ids),
         }
     }
@@ -67,9 +63,7 @@ impl AnySession {
     pub(super) fn know(&self, source: InputSource) -> Result<Range<u32>> {
         match self {
             #[cfg(target_arch = "wasm32")]
-            Self::Gpu(session) => session.model.input_rows.know(source),
-            #[cfg(target_arch = "wasm32")]
-            Self::Lane(lane) => GpuLane::model(lane).input_rows.know(source),
+            Self::Gpu(lane) => GpuLane::model(lane).input_rows.know(source),
             Self::Cpu(session) => session.model().input_rows().know(source),
         }
     }

@@ -21,7 +21,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// For the lanes of a session with room for several sequences and as many rows.
+    /// For the lanes of a session with as many rows as sequences, at least.
     pub fn new(session: GpuSession) -> Self {
         Self {
             turns: Turns::default(),
@@ -42,23 +42,31 @@ impl Shared {
         outcome.inspect_err(failed)
     }
 
-    /// Reads all that is in flight.
+    /// Reads what is in flight, as far as somebody waits for it, and drops the rest.
     pub async fn drain(&self, session: &mut GpuSession) -> Result<()> {
-        while session.ring.in_flight() > 0 {
+        while session.in_flight() > 0 && self.lanes.borrow().is_wanted() {
             self.receive(session).await?;
         }
+        session.discard();
+        self.lanes.borrow_mut().forget_in_flight();
         Ok(())
     }
 
     /// Hands out the tokens of the oldest pass in flight.
     async fn receive(&self, session: &mut GpuSession) -> Result<()> {
-        let Some(Received { header, logits }) = session.receive().await? else { return Ok(()) };
-        let header: Header = bytemuck::pod_read_unaligned(&header);
+        let received = session.receive().await?;
+        received.into_iter().for_each(|received| self.hand_out(session, &received));
+        Ok(())
+    }
+
+    fn hand_out(&self, session: &GpuSession, Received { header, logits }: &Received) {
+        let mut all = Header::default();
+        let bytes = header.len().min(size_of::<Header>());
+        bytemuck::bytes_of_mut(&mut all)[..bytes].copy_from_slice(&header[..bytes]);
         let mut lanes = self.lanes.borrow_mut();
         let used = lanes.rows() * session.model.config.vocab;
-        lanes.received(&header, logits.as_ref().map(|all| &all[..used]));
+        lanes.received(&all, logits.as_ref().map(|all| &all[..used]));
         lanes.tokens().into_iter().for_each(|token| session.model.touch_row(token));
-        Ok(())
     }
 
     /// Submits what there is to do, and brings `number` a token, if it can.
@@ -75,21 +83,50 @@ impl Shared {
             session.write(session.buffers.pass, &pass.bytes());
         }
         loop {
-            let (is_due, positions, rows) = {
-                let lanes = self.lanes.borrow();
-                (lanes.is_due(), lanes.positions(), lanes.rows())
-            };
+            let (is_due, positions, rows) = self.next_pass();
             if !is_due || !self.has_room(session, positions).await? {
                 break;
             }
-            if rows > 1 {
-                session.record_rows(rows).await?;
-            }
+            session.record_rows(rows).await?;
             if !self.submit(session)? {
                 break;
             }
         }
         self.receive(session).await
+    }
+
+    /// As [`Shared::pass`], as far as that takes no wait and nobody else has the turn. Errors are for who waits.
+    pub fn pass_if_ready(&self) {
+        let Some(_turn) = self.turns.take_if_free() else { return };
+        let mut session = self.session.borrow_mut();
+        let outcome = self.try_pass(&mut session);
+        let _ = self.told(&mut session, outcome);
+    }
+
+    fn try_pass(&self, session: &mut GpuSession) -> Result<()> {
+        if !self.lanes.borrow().go_on() {
+            return Ok(());
+        }
+        loop {
+            let (is_due, positions, rows) = self.next_pass();
+            let is_ready = positions <= session.buffers.room.allocated && session.has_rows(rows);
+            if !is_due || !is_ready || !self.submit(session)? {
+                break;
+            }
+        }
+        // With logits there are two reads of a pass.
+        if self.lanes.borrow().choosing().logits {
+            return Ok(());
+        }
+        let read = session.ring.next_if_ready(&session.model.device)?;
+        read.into_iter().for_each(|header| self.hand_out(session, &Received { header, logits: None }));
+        Ok(())
+    }
+
+    /// Whether a pass is due, the positions that it takes, and its rows.
+    fn next_pass(&self) -> (bool, usize, usize) {
+        let lanes = self.lanes.borrow();
+        (lanes.is_due(), lanes.positions(), lanes.rows())
     }
 
     /// Makes room for so many positions; false where there is none for some lanes, which are told.

@@ -1,4 +1,5 @@
-//! Requests that share the passes of one session: each has a *lane*, a sequence with a cache and a sampler of its own.
+//! Requests that share the passes of one session: each has a *lane*, a sequence with a cache and a sampler of its own,
+//! one alone too.
 //!
 //! A pass has a row for each lane whose request wants tokens. As long as these are the same lanes, passes follow each
 //! other without the host. Where others join or some leave, what is in flight is read first, and the pass is written
@@ -90,6 +91,11 @@ impl Lane {
         (self.is_on, self.waits, self.wanted) = (false, false, 0);
         self.version += 1;
         self.inbox.clear();
+    }
+
+    /// What is to be written before any pass that begins now.
+    pub fn take_all_writes(&mut self) -> VecDeque<Write> {
+        std::mem::take(&mut self.writes)
     }
 
     /// What was to be written is another run's.
@@ -189,6 +195,20 @@ impl Lanes {
         pass
     }
 
+    /// A lane's text is read with its last token, at `position`, of which so many passes are in flight: those that follow
+    /// find its row written.
+    pub fn begin_within(&mut self, number: usize, position: usize, in_flight: usize) {
+        let lane = &mut self.lanes[number];
+        lane.begin(0, position);
+        lane.sent = in_flight;
+        (self.rows, self.in_flight) = (vec![number], in_flight);
+    }
+
+    /// Whether what is in flight has tokens that somebody waits for.
+    pub fn is_wanted(&self) -> bool {
+        self.rows.iter().any(|&number| self.lanes[number].is_on && !self.lanes[number].waits)
+    }
+
     /// The last token of each row.
     pub fn tokens(&self) -> Vec<u32> {
         self.rows.iter().map(|&number| self.lanes[number].next.token).collect()
@@ -264,6 +284,11 @@ impl Lanes {
                 lane.inbox.push_back((token, logits));
             }
         }
+    }
+
+    /// Nothing is in flight any more.
+    pub fn forget_in_flight(&mut self) {
+        self.in_flight = 0;
     }
 
     /// The pass is written over: who goes on has a row of the next that is written.

@@ -7,7 +7,7 @@ use super::embedder::GpuEmbedder;
 use super::gpu_session::{GpuSession, no_read_back, read_copy};
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until, batches};
 use super::queue::{Queue, Work};
-use super::session::{Choosing, FEW, Session};
+use super::session::{Choosing, FEW};
 use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
@@ -30,6 +30,11 @@ pub(super) enum Wants<'a> {
 }
 
 impl Wants<'_> {
+    /// Whether a token is chosen after the last one.
+    pub fn runs_last(&self) -> bool {
+        matches!(self, Self::Token | Self::TokenLater)
+    }
+
     /// The same of the passes that follow after a pause.
     pub fn again(&mut self) -> Wants<'_> {
         match self {
@@ -269,7 +274,6 @@ impl GpuSession {
     /// Drops what is in flight.
     pub(super) fn discard(&mut self) {
         self.ring.discard();
-        self.waiting = None;
         self.choice.logits.iter_mut().for_each(Ring::discard);
         self.choice.started = false;
     }

@@ -17,7 +17,6 @@ use super::builder::TensorSlice;
 use super::gpu_model::GpuModel;
 use super::gpu_session::GpuSession;
 use super::lists::Lists;
-use super::session::Session;
 use crate::Result;
 use crate::cpu::{CacheFormat, SampledModel, Samples, sampled_rows, take_sample};
 use crate::forward::{Buffers, Forward, Place, Traced, ops_in_a_row};
@@ -156,9 +155,9 @@ impl GpuSession {
     pub(super) async fn check_kernels(&mut self, sampler: Sampler) -> Result<()> {
         let start = now();
         let Sampler { parts, samples, .. } = sampler;
-        let cache = CacheFormat::Rounded(self.kv_type());
-        let room = (self.context_length(), cache);
-        let Some(mut model) = SampledModel::new(self.config(), samples, |spec| is_needed(&parts, spec), room) else {
+        let cache = CacheFormat::Rounded(self.buffers.room.kv_type);
+        let room = (self.buffers.room.context, cache);
+        let Some(mut model) = SampledModel::new(&self.model.config, samples, |spec| is_needed(&parts, spec), room) else {
             return Ok(());
         };
         let mut report = SelfCheck { verdict: Verdict::Passed, ..SelfCheck::default() };
@@ -207,7 +206,7 @@ impl GpuSession {
         let ids: Vec<u32> = sampled_rows(self.model.config.vocab).into_iter().map(|row| row as u32).collect();
         // The first ids of a vocabulary are special.
         let ids = &ids[ids.len().saturating_sub(TOKENS + 1)..];
-        let ids = &ids[..ids.len().min(self.model.chunk()).min(self.context_length())];
+        let ids = &ids[..ids.len().min(self.model.chunk()).min(self.buffers.room.context)];
         let (prompt, next) = ids.split_at(ids.len().saturating_sub(1));
         let forward = forward(&self.model, &self.buffers);
         let ops = ops_in_a_row(&self.model.program);

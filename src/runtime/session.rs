@@ -184,24 +184,18 @@ pub trait Session {
 
 /// A session on either device: chosen when the model is loaded.
 pub enum AnySession {
-    /// On WebGPU.
+    /// On WebGPU, alone or with others in one session.
     #[cfg(target_arch = "wasm32")]
-    Gpu(Box<GpuSession>),
-    /// On WebGPU, with others in one session.
-    #[cfg(target_arch = "wasm32")]
-    Lane(Box<GpuLane>),
+    Gpu(Box<GpuLane>),
     /// On the CPU.
     Cpu(Box<CpuSession>),
 }
 
 #[cfg(target_arch = "wasm32")]
 impl AnySession {
-    /// Of a session on the GPU; with room for several sequences the first of its lanes.
+    /// The first lane of a session on the GPU.
     pub fn of_gpu(session: GpuSession) -> Self {
-        match session.buffers.room.sequences {
-            0 | 1 => Self::Gpu(session.into()),
-            _ => Self::Lane(GpuLane::first(session).into()),
-        }
+        Self::Gpu(GpuLane::first(session).into())
     }
 }
 
@@ -211,8 +205,6 @@ macro_rules! either {
         match $self {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu($session) => $call,
-            #[cfg(target_arch = "wasm32")]
-            Self::Lane($session) => $call,
             Self::Cpu($session) => $call,
         }
     };

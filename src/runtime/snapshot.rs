@@ -301,8 +301,8 @@ impl Engine {
             }
         }
         #[cfg(target_arch = "wasm32")]
-        if let super::session::AnySession::Gpu(session) = &mut self.session {
-            session.write_places(&self.cached, 0);
+        if let super::session::AnySession::Gpu(lane) = &self.session {
+            lane.of_session(|session| session.write_places(&self.cached, 0));
         }
         Ok((head.notes, (PART + SEAL) as u32))
     }

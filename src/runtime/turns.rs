@@ -30,6 +30,11 @@ impl Turns {
         Turn(self.0.clone())
     }
 
+    /// A turn where nobody has one.
+    pub fn take_if_free(&self) -> Option<Turn> {
+        (!self.0.is_taken.replace(true)).then(|| Turn(self.0.clone()))
+    }
+
     /// Whether somebody waits.
     pub fn are_wanted(&self) -> bool {
         !self.0.waiting.borrow().is_empty()
@@ -60,13 +65,16 @@ mod tests {
         let mut second = Box::pin(turns.take());
         let mut third = pin!(turns.take());
         assert!(second.as_mut().poll(context).is_pending() && third.as_mut().poll(context).is_pending());
-        assert!(turns.are_wanted());
+        assert!(turns.are_wanted() && turns.take_if_free().is_none());
         // It waits no more.
         drop(second);
         drop(first);
         let Poll::Ready(third) = third.as_mut().poll(context) else { panic!("its turn") };
         assert!(!turns.are_wanted());
         drop(third);
-        assert!(pin!(turns.take()).poll(context).is_ready());
+        let free = turns.take_if_free();
+        assert!(free.is_some() && pin!(turns.take()).poll(context).is_pending());
+        drop(free);
+        assert!(turns.take_if_free().is_some());
     }
 }

@@ -67,12 +67,11 @@ impl Info {
     fn of_text(engine: &Engine) -> Self {
         let (config, context) = (engine.session.config(), engine.session.context_length());
         let (device, on_gpu) = match &engine.session {
-            AnySession::Gpu(session) => (Some(session.model().device()), OnGpu::of(session)),
-            AnySession::Lane(lane) => (Some(lane.model().device()), lane.of_session(OnGpu::of)),
+            AnySession::Gpu(lane) => (Some(lane.model().device()), lane.of_session(OnGpu::of)),
             AnySession::Cpu(_) => (None, OnGpu::default()),
         };
         let info = Self::new(config, context, &engine.tokenizer, device.map(|device| &**device), on_gpu);
-        let parallel = Some(if let AnySession::Lane(lane) = &engine.session { lane.lanes() } else { 1 });
+        let parallel = Some(if let AnySession::Gpu(lane) = &engine.session { lane.lanes() } else { 1 });
         Self { kv_type: Some(engine.session.kv_type()), parallel, ..info }
     }
 

@@ -175,10 +175,10 @@ pub async fn load(
         }
         None => job.into_cpu(readers, &mut progress).await?,
     };
-    if let Run::Text(AnySession::Gpu(session)) = &run {
+    if let Run::Text(AnySession::Gpu(lane)) = &run {
         // SentencePiece numbers single characters last, far from the merges that are used as often.
         let ids = (' '..='~').flat_map(|sign| tokenizer.encode(sign.encode_utf8(&mut [0; 4]), false, false));
-        session.model().expect(&ids.collect::<Vec<_>>()).await.map_err(to_js)?;
+        lane.model().expect(&ids.collect::<Vec<_>>()).await.map_err(to_js)?;
     }
     progress.stage("ready", 1, 1)?;
     Ok(match run {
