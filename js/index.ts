@@ -4,6 +4,8 @@
  * {@link WasmModel}, or `Model` for short, loads a model and writes text; {@link Tokenizer} reads a vocabulary alone;
  * {@link Gpu} computes with tensors. {@link cache} lists and deletes the models that are stored. {@link init} says where
  * the WebAssembly lies, if not beside this file. Every failure is a {@link WebggufError} with a code.
+ *
+ * @module webgguf
  */
 export { WasmModel, WasmModel as Model } from './model/model.js';
 export { Session } from './model/session.js';

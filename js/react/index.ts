@@ -4,6 +4,8 @@
  *
  * {@link useModel} loads a model as long as a component shows it; {@link useChat} is a conversation with one, with
  * tools. They need React 18 or newer.
+ *
+ * @module webgguf/react
  */
 export { useModel, type ModelOptions, type ModelState } from './use-model.js';
 export { useChat, type Chat } from './use-chat.js';

@@ -1,0 +1,109 @@
+// `npm run site`: builds site/, a folder of static files for any host: the demo as its first page, the examples, the
+// guides, the reference of the API, and the pages that test a device. It needs no server of its own and, but for models
+// of the hub, no other site.
+//
+//   www/, dist/, fixtures of answers.html ──copied, with addresses below the page──► site/
+//   docs/ ──guides.mjs──► site/guides/, site/docs/;  examples/ ──gallery.mjs──► site/examples/
+//   js/ ──reference.mjs (TypeDoc)──► site/api/
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { build, buildHarness } from './build.mjs';
+import { CACHE, filesUnder, isMain, ROOT, runMain, seconds, Stop } from './common.mjs';
+import { installTools } from './install-tools.mjs';
+import { prepare } from './prepare.mjs';
+import { allLinks, deviceLinks, pageLinks } from './site/frame.mjs';
+import { writeGallery } from './site/gallery.mjs';
+import { writeGuides } from './site/guides.mjs';
+import { writeReference } from './site/reference.mjs';
+
+export const SITE = path.join(ROOT, 'site');
+/** Where TypeDoc and React are installed, which only the site needs. */
+const TOOLS = path.join(CACHE, 'site');
+const HARNESS = path.join(ROOT, 'www', 'harness', 'webgguf.js');
+
+/** In www/ the package lies beside the pages, on the site below them: so it works in any folder of a host. */
+const below = (script) =>
+  script.replaceAll('../../dist/', '../dist/').replaceAll("'/fixtures/models/'", "'fixtures/models/'");
+
+/** A page of www/ with the links of the site. */
+function withLinks(html, page) {
+  return html
+    .replace(/(<nav class="links" aria-label="Pages">)[^]*?(<\/nav>)/, `$1\n    ${pageLinks(page)}\n  $2`)
+    .replace(/(<nav class="links" aria-label="About webgguf">)[^]*?(<\/nav>)/, `$1\n    ${allLinks(page)}\n  $2`)
+    .replace(
+      '<!-- The site puts its links here. -->',
+      `<nav class="links" aria-label="More">\n    ${allLinks(page)}\n  </nav>`,
+    )
+    .replace('<h1>', `${deviceLinks(page)}<h1>`);
+}
+
+/** Files of the first page that it imports, so that the browser fetches them all at once. */
+function preloads(out) {
+  const found = new Set();
+  const follow = (file) => {
+    if (found.has(file)) return;
+    found.add(file);
+    const text = fs.readFileSync(path.join(out, file), 'utf8');
+    for (const [, target] of text.matchAll(/^(?:import|export)\b[^;]*?from\s*['"](\.[^'"]+)['"]/gm)) {
+      follow(path.posix.join(path.posix.dirname(file), target));
+    }
+  };
+  follow('demo/demo.js');
+  return [...found].map((file) => `<link rel="modulepreload" href="${file}">`).join('\n  ');
+}
+
+function copyPages(out) {
+  if (!fs.existsSync(HARNESS)) throw new Stop('www/harness/ is missing, which kernels.html needs', 'npm run site');
+  const copied = [
+    ...filesUnder('www')
+      .filter((file) => !file.endsWith('.md'))
+      .map((file) => [file, path.relative('www', file)]),
+    ...filesUnder('dist')
+      .filter((file) => /\.(js|wasm)$/.test(file))
+      .map((file) => [file, file]),
+    ...filesUnder('tests/fixtures/models')
+      .filter((file) => /\.(gguf|json|txt)$/.test(file))
+      .map((file) => [file, path.relative('tests', file)]),
+  ];
+  for (const [from, to] of copied) {
+    const target = path.join(out, to);
+    fs.mkdirSync(path.dirname(target), { recursive: true });
+    const source = path.join(ROOT, from);
+    if (/^www\/[\w-]+\.html$/.test(from)) fs.writeFileSync(target, withLinks(fs.readFileSync(source, 'utf8'), to));
+    else if (/^www\/(?!harness|vendor).*\.js$/.test(from))
+      fs.writeFileSync(target, below(fs.readFileSync(source, 'utf8')));
+    else fs.copyFileSync(source, target);
+  }
+}
+
+function preloadFirst(out) {
+  const first = path.join(out, 'index.html');
+  const html = fs.readFileSync(first, 'utf8');
+  fs.writeFileSync(first, html.replace('</head>', `  ${preloads(out)}\n</head>`));
+}
+
+/** Builds the site into the folder `out` from what is built already. Returns counts of its pages. */
+export async function makeSite(out = SITE) {
+  fs.rmSync(out, { recursive: true, force: true });
+  await installTools(path.join(ROOT, 'tools', 'site'), TOOLS);
+  copyPages(out);
+  preloadFirst(out);
+  const icon = /<link rel="icon".*>/.exec(fs.readFileSync(path.join(out, 'index.html'), 'utf8'))[0];
+  const documents = writeGuides(out, icon);
+  await writeGallery(out, { tools: TOOLS, icon });
+  const reference = await writeReference(out, TOOLS);
+  return { documents, reference };
+}
+
+if (isMain(import.meta.url)) {
+  await runMain(async () => {
+    await prepare({ quiet: true });
+    await build({ quiet: true });
+    await buildHarness({ quiet: true });
+    const start = performance.now();
+    const { documents, reference } = await makeSite();
+    console.log(`site/: ${documents} documents, ${reference} pages of the reference, built in ${seconds(start)}`);
+    console.log('to look at it: npx serve site');
+  });
+}
