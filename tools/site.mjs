@@ -92,7 +92,7 @@ export async function makeSite(out = SITE) {
   const icon = /<link rel="icon".*>/.exec(fs.readFileSync(path.join(out, 'index.html'), 'utf8'))[0];
   const documents = writeGuides(out, icon);
   await writeGallery(out, { tools: TOOLS, icon });
-  const reference = await writeReference(out, TOOLS);
+  const reference = await writeReference(out, { tools: TOOLS, icon });
   return { documents, reference };
 }
 

@@ -27,7 +27,7 @@ export type FileData =
   | { type: 'text'; text: string }
   | { type: 'reference'; reference: unknown };
 
-/** A part of a message that is a file. Models here read text files alone. */
+/** A part of a message that is a file. Models here read text and JSON alone. */
 export interface FilePart {
   /** `file`. */
   type: 'file';
@@ -78,7 +78,7 @@ export type PromptMessage =
     }
   | { role: 'tool'; content: readonly (ToolResultPart | { type: string })[] };
 
-/** A tool that the model is told of: a function of the page, or one of the provider's, which is refused. */
+/** A tool that the model is told of: a function of the page, or another provider's, which is left out. */
 export type ToolDefinition =
   | { type: 'function'; name: string; description?: string; inputSchema: object; strict?: boolean }
   | { type: 'provider' | 'provider-defined'; id: string; name: string; args: Record<string, unknown> };
@@ -238,7 +238,7 @@ export interface GenerateResultV2 {
 export interface ModelName<V extends SpecificationVersion> {
   /** The version of the interface. */
   readonly specificationVersion: V;
-  /** Always `webgguf`. */
+  /** `webgguf.` and what the model does, such as `webgguf.chat`. */
   readonly provider: string;
   /** The name of the model. */
   readonly modelId: string;

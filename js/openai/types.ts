@@ -215,7 +215,7 @@ interface Common {
   created: number;
   /** What the request called the model, else its own name. */
   model: string;
-  /** Names the version that answered. */
+  /** `webgguf-webgpu` or `webgguf-cpu`; of a server what it says. */
   system_fingerprint: string;
   /** Not OpenAI's. */
   webgguf: Origin;

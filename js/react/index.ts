@@ -1,4 +1,3 @@
-'use client';
 /**
  * webgguf/react: models and chats as hooks.
  *
@@ -7,6 +6,7 @@
  *
  * @module webgguf/react
  */
+'use client';
 export { useModel, type ModelOptions, type ModelState } from './use-model.js';
 export { useChat, type Chat } from './use-chat.js';
 export type { LoadState } from './shared-models.js';

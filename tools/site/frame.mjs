@@ -61,12 +61,15 @@ export function deviceLinks(page) {
 export const allLinks = (page) =>
   `${links(page, [...PAGES.slice(1, -1), ...DEVICE_PAGES], () => false)}\n    <a href="${REPOSITORY}">Source</a>`;
 
-/** The header of `page`. */
-export const header = (page) => `<header class="top">
-  <a class="brand" href="${relative(page, 'index.html')}" aria-label="webgguf, start">
+/** The name, which leads to the first page. */
+export const brand = (page) => `<a class="brand" href="${relative(page, 'index.html')}" aria-label="webgguf, start">
     ${LOGO}
     <span>webgguf</span>
-  </a>
+  </a>`;
+
+/** The header of `page`. */
+const header = (page) => `<header class="top">
+  ${brand(page)}
   <nav class="links" aria-label="Pages">
     ${pageLinks(page)}
   </nav>

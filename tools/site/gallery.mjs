@@ -26,6 +26,14 @@ const COSTS = {
   spectrum: 'Downloads no model; takes a recording of yours or one that it made',
 };
 
+/** Names of what has no page with a title. */
+const TITLES = {
+  next: 'Chat in Next.js',
+  extension: 'Side panel for Chrome',
+  'example.ts': 'Most of the API',
+  'tensors.rs': 'Tensors from Rust',
+};
+
 /** Rows of the table of examples/README.md: name and what it shows, as plain text. */
 function rows() {
   const text = fs.readFileSync(path.join(ROOT, 'examples/README.md'), 'utf8');
@@ -35,14 +43,24 @@ function rows() {
   }));
 }
 
+/** Pages before scripts before styles. */
+const KINDS = ['md', 'html', 'jsx', 'js', 'ts', 'css'];
+const kindOf = (file) => (KINDS.indexOf(path.extname(file).slice(1)) + KINDS.length) % KINDS.length;
+const byUse = (a, b) => kindOf(a) - kindOf(b) || (a < b ? -1 : 1);
+
 /** The examples: `runs` where a page of the site runs it. */
 export function examples() {
   return rows().map(({ name, about }) => {
     const files = filesUnder(`examples/${name}`).filter((file) => CODE.test(file) && !/node_modules|dist/.test(file));
     const page = `examples/${name}/index.html`;
     const runs = files.includes(page);
-    const title = runs ? /<title>(.*)<\/title>/.exec(fs.readFileSync(path.join(ROOT, page), 'utf8'))[1] : name;
-    return { name, about, files, page, runs, title, cost: COSTS[name], code: `examples/${name}.code.html` };
+    const html = runs ? fs.readFileSync(path.join(ROOT, page), 'utf8') : '';
+    const title = /<title>(.*)<\/title>/.exec(html)?.[1] ?? TITLES[name];
+    const words = (runs ? about.replace(/ \(`npm [^)]*\)$/, '') : about).replace(/^[a-z]/, (first) =>
+      first.toUpperCase(),
+    );
+    const code = `examples/${name}.code.html`;
+    return { name, about: words, files: files.sort(byUse), page, runs, title, cost: COSTS[name], code };
   });
 }
 
@@ -113,20 +131,25 @@ async function writeReact(out, tools) {
 const spans = (text) => escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 
 function card(example, page) {
-  const { name, about, title, runs, code, cost } = example;
-  const open = runs ? `<a class="button main" href="${relative(page, example.page)}">Open</a>` : '';
+  const { about, title, runs, code, cost } = example;
+  const open = runs
+    ? `<a class="button main" href="${relative(page, example.page)}" aria-label="Open: ${escapeHtml(title)}"
+      >Open</a>`
+    : '';
   return `<li class="card example">
     <h2>${escapeHtml(title)}</h2>
     <p>${spans(about)}</p>
     <p class="hint">${runs ? escapeHtml(cost) : 'Runs from a clone'}</p>
-    <p class="actions">${open}<a class="button" href="${relative(page, code)}" aria-label="Code for ${escapeHtml(name)}"
+    <p class="actions">${open}<a class="button" href="${relative(page, code)}" aria-label="Code for this: ${escapeHtml(title)}"
       >Code for this</a></p>
   </li>`;
 }
 
 function gallery(list, icon) {
   const page = 'examples/index.html';
-  const cards = list.map((example) => card(example, page)).join('\n');
+  const cards = [...list.filter(({ runs }) => runs), ...list.filter(({ runs }) => !runs)]
+    .map((example) => card(example, page))
+    .join('\n');
   const about = 'Small pages that show one thing each. They run here, on your device, from files that you can read.';
   const body = `<h1>Examples</h1>\n<p>${about} Nothing is downloaded before a click.</p>\n<ul class="gallery">
 ${cards}\n</ul>`;
@@ -135,7 +158,7 @@ ${cards}\n</ul>`;
 
 function listing(file) {
   const text = fs.readFileSync(path.join(ROOT, file), 'utf8');
-  return `<h2 id="${file.replaceAll(/[^\w-]/g, '-')}">${escapeHtml(file)}</h2>
+  return `<h2 id="${file.replaceAll(/[^\w-]/g, '-')}">${escapeHtml(file.slice('examples/'.length))}</h2>
 <div class="code" data-file="${escapeHtml(file)}"><pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>`;
 }
 

@@ -49,6 +49,10 @@ function addressOf(file, href, { map, pictures }) {
   return `${REPOSITORY}/blob/main/${target}${end}`;
 }
 
+/** A table; a head without words is no head. */
+const tableOf = (renderer, token) =>
+  Renderer.prototype.table.call(renderer, token).replaceAll(/<th([^>]*)><\/th>/g, '<td$1></td>');
+
 /** Markdown of `file` as HTML, and its title. */
 function render(file, context) {
   const seen = new Map();
@@ -67,7 +71,7 @@ function render(file, context) {
         return `<div class="code">${label}<pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>\n`;
       },
       table(token) {
-        return `<div class="scroll" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`;
+        return `<div class="scroll" tabindex="0">${tableOf(this, token)}</div>\n`;
       },
       link({ href, tokens }) {
         return `<a href="${escapeHtml(addressOf(file, href, context))}">${this.parser.parseInline(tokens)}</a>`;

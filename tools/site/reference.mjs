@@ -6,7 +6,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { filesUnder, readJson, ROOT, run, Stop } from '../common.mjs';
-import { header, relative, REPOSITORY } from './frame.mjs';
+import { brand, pageLinks, relative, REPOSITORY } from './frame.mjs';
 
 const ENTRIES = ['', 'openai/', 'react/', 'prompt-api/', 'ai-sdk/', 'compute/', 'training/'];
 
@@ -32,6 +32,7 @@ const OPTIONS = {
   sourceLinkTemplate: `${REPOSITORY}/blob/main/{path}#L{line}`,
   hideGenerator: true,
   visibilityFilters: {},
+  navigation: { includeFolders: false },
   requiredToBeDocumented: DOCUMENTED,
   validation: { notExported: false, invalidLink: true, invalidPath: true, rewrittenLink: true, notDocumented: true },
 };
@@ -40,6 +41,8 @@ const OPTIONS = {
 const EXCUSED = [
   // Fields of an object that is written out in a type.
   /\.__type\b.* does not have any documentation/,
+  // Its links are to pages that TypeDoc is about to write; the tests of the site follow them.
+  /^\.\/tools\/site\/reference\.md:/,
   // Fields of a mapped type have no place: the sampler's options by their names in the OpenAI API.
   /defined in [^,]*\/, does not have any documentation/,
 ];
@@ -52,20 +55,25 @@ export function faultsIn(output) {
   return warnings.filter((line) => !EXCUSED.some((excuse) => excuse.test(line)));
 }
 
-/** Puts the site's header above the page that TypeDoc wrote. */
-function withHeader(out, page) {
+/** Puts the site's links above a page that TypeDoc wrote, and marks what its text is. */
+function withLinks(out, { page, icon }) {
   const file = path.join(out, page);
-  const html = fs.readFileSync(file, 'utf8');
+  const links = `<nav class="site-top" aria-label="Pages">${brand(page)}
+  <span class="links">${pageLinks(page)}</span></nav>`;
   const sheet = `<link rel="stylesheet" href="${relative(page, 'shared/api-header.css')}">`;
-  const framed = html.replace('</head>', `${sheet}</head>`).replace(/<body[^>]*>/, (body) => body + header(page));
-  fs.writeFileSync(file, framed);
+  const html = fs
+    .readFileSync(file, 'utf8')
+    .replace('</head>', `${icon}${sheet}</head>`)
+    .replace(/<body[^>]*>/, (body) => body + links)
+    .replace('<div class="col-content">', '<div class="col-content" role="main">');
+  fs.writeFileSync(file, html);
 }
 
 /**
  * Writes the reference to `out`/api. Throws `Stop` with what TypeDoc found where a public name has no comment or a link
- * in one leads nowhere. `tools` is the folder where TypeDoc is installed.
+ * in one leads nowhere. `tools` is the folder where TypeDoc is installed, `icon` the link to the icon.
  */
-export async function writeReference(out, tools) {
+export async function writeReference(out, { tools, icon }) {
   const options = path.join(tools, 'typedoc.json');
   const { version } = readJson(path.join(ROOT, 'package.json'));
   const absolute = (name) => path.join(ROOT, name);
@@ -85,6 +93,6 @@ export async function writeReference(out, tools) {
     throw new Stop(`the reference of the API is not complete:\n${what}`, 'write the comments that are missing in js/');
   }
   const pages = filesUnder(path.relative(ROOT, path.join(out, 'api'))).filter((file) => file.endsWith('.html'));
-  for (const page of pages) withHeader(out, path.relative(out, path.join(ROOT, page)));
+  for (const page of pages) withLinks(out, { page: path.relative(out, path.join(ROOT, page)), icon });
   return pages.length;
 }

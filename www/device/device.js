@@ -39,7 +39,7 @@ function showAdapter(adapter) {
 
 function showRest({ memory, room }) {
   const rows = [
-    ['Memory, as the browser rounds it', memory ? `${memory} GB${memory >= 8 ? ' or more' : ''}` : 'not told'],
+    ['Memory, rounded by the browser', memory ? `${memory} GB${memory >= 8 ? ' or more' : ''}` : 'not told'],
     ['Room to keep models', room > 0 ? bytes(room) : 'none'],
     ['Processor threads', String(navigator.hardwareConcurrency ?? 'not told')],
   ];
@@ -52,7 +52,7 @@ function showFits(device) {
     const fits = make('span', { className: 'verdict', textContent: words });
     fits.dataset.level = level;
     const link = make('a', { href: `./?model=${encodeURIComponent(entry.source)}`, textContent: 'Try it' });
-    link.ariaLabel = `Try ${entry.name}`;
+    link.ariaLabel = `Try it: ${entry.name}`;
     const name = make('strong', {}, entry.name);
     return make('li', {}, name, make('span', { className: 'size' }, bytes(entry.bytes)), fits, link);
   });
