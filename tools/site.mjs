@@ -19,7 +19,7 @@ import { writeReference } from './site/reference.mjs';
 
 export const SITE = path.join(ROOT, 'site');
 /** Where TypeDoc and React are installed, which only the site needs. */
-const TOOLS = path.join(CACHE, 'site');
+export const TOOLS = path.join(CACHE, 'site');
 const HARNESS = path.join(ROOT, 'www', 'harness', 'webgguf.js');
 
 /** In www/ the package lies beside the pages, on the site below them: so it works in any folder of a host. */

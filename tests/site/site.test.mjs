@@ -3,13 +3,14 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
-import { CACHE, filesUnder, ROOT } from '../../tools/common.mjs';
+import { CACHE, filesUnder, readJson, ROOT } from '../../tools/common.mjs';
 import { openPage, say, waitForState } from '../../tools/demo.mjs';
 import { sendFile, serve } from '../../tools/serve.mjs';
-import { makeSite } from '../../tools/site.mjs';
+import { makeSite, TOOLS } from '../../tools/site.mjs';
 import { examples } from '../../tools/site/gallery.mjs';
 import { faultsIn } from '../../tools/site/reference.mjs';
 import { answerOf, limitRows, markdown } from '../../www/device/facts.js';
@@ -106,6 +107,31 @@ test('a public name without a comment is found', () => {
   const field =
     '[warning] webgguf.Tool.function.__type.name (Property), defined in js/a.ts, does not have any documentation';
   assert.deepEqual(faultsIn(`\x1b[93m[warning]\x1b[0m${missing.slice(9)}\n${field}\n[info] html generated`), [missing]);
+});
+
+test('issue forms ask for the report of kernels.html, and workflows run scripts that there are', () => {
+  const { parse } = createRequire(path.join(TOOLS, 'package.json'))('yaml');
+  const parsed = (folder) =>
+    fs
+      .readdirSync(path.join(ROOT, folder))
+      .map((name) => [name, parse(fs.readFileSync(path.join(ROOT, folder, name), 'utf8'))]);
+  for (const [name, { body }] of parsed('.github/ISSUE_TEMPLATE').filter(([file]) => file !== 'config.yml')) {
+    const ids = body.map(({ id }) => id).filter(Boolean);
+    assert.equal(new Set(ids).size, ids.length, name);
+    const report = body.find(({ id }) => id === 'kernels');
+    assert.equal(report?.type, 'textarea', name);
+    assert.match(JSON.stringify(report.attributes), /kernels\.html/, name);
+  }
+  const { scripts } = readJson(path.join(ROOT, 'package.json'));
+  const commands = parsed('.github/workflows').flatMap(([, { jobs }]) =>
+    Object.values(jobs).flatMap(({ steps }) => steps.map(({ run }) => run ?? '')),
+  );
+  for (const command of commands) {
+    for (const [, script] of command.matchAll(/npm run ([\w:]+)/g)) assert.ok(scripts[script], command);
+  }
+  for (const wanted of ['npm test', 'npm run site', 'npm publish --provenance --access public']) {
+    assert.ok(commands.includes(wanted), wanted);
+  }
 });
 
 // ---- the device page ------------------------------------------------------------------------------------------------
