@@ -8,6 +8,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import * as esbuild from 'esbuild';
 import { build, buildHarness } from './build.mjs';
 import { CACHE, filesUnder, isMain, ROOT, runMain, seconds, Stop } from './common.mjs';
 import { installTools } from './install-tools.mjs';
@@ -21,6 +22,12 @@ export const SITE = path.join(ROOT, 'site');
 /** Where TypeDoc and React are installed, which only the site needs. */
 export const TOOLS = path.join(CACHE, 'site');
 const HARNESS = path.join(ROOT, 'www', 'harness', 'webgguf.js');
+
+/** Scripts of the package that pages import. */
+const ENTRIES = [
+  ...['index', 'worker', 'compute/shaders'],
+  ...['openai', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((name) => `${name}/index`),
+];
 
 /** In www/ the package lies beside the pages, on the site below them: so it works in any folder of a host. */
 const below = (script) =>
@@ -38,6 +45,44 @@ function withLinks(html, page) {
     .replace('<h1>', `${deviceLinks(page)}<h1>`);
 }
 
+/**
+ * The package in few files, so that a page makes few requests. All lie in dist/ itself, where the scripts are that look
+ * for the WebAssembly beside them.
+ */
+async function packPackage(out) {
+  await esbuild.build({
+    entryPoints: ENTRIES.map((entry) => path.join(ROOT, 'dist', `${entry}.js`)),
+    outbase: path.join(ROOT, 'dist'),
+    outdir: path.join(out, 'dist'),
+    chunkNames: 'part-[hash]',
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: 'esm',
+    external: ['react', 'node:*'],
+    logLevel: 'warning',
+  });
+}
+
+/** The first page is what a stranger waits for: its sheets are one file, and so are its scripts but for the package. */
+async function packFirst(out) {
+  const page = path.join(out, 'index.html');
+  const html = fs.readFileSync(page, 'utf8');
+  const sheets = [...html.matchAll(/<link rel="stylesheet" href="([^"]+)">\s*/g)];
+  const packed = { bundle: true, minify: true, logLevel: 'warning', allowOverwrite: true };
+  const contents = sheets.map(([, href]) => `@import './${href}';`).join('\n');
+  const outfile = path.join(out, 'demo', 'page.css');
+  await esbuild.build({ ...packed, stdin: { contents, loader: 'css', resolveDir: out }, outfile });
+  const script = path.join(out, 'demo', 'demo.js');
+  await esbuild.build({ ...packed, entryPoints: [script], format: 'esm', external: ['../dist/*'], outfile: script });
+  const [first, ...others] = sheets.map(([whole]) => whole);
+  const one = html.replace(first, `<link rel="stylesheet" href="demo/page.css">\n  ${preloads(out)}\n  `);
+  fs.writeFileSync(
+    page,
+    others.reduce((text, sheet) => text.replace(sheet, ''), one),
+  );
+}
+
 /** Files of the first page that it imports, so that the browser fetches them all at once. */
 function preloads(out) {
   const found = new Set();
@@ -45,7 +90,7 @@ function preloads(out) {
     if (found.has(file)) return;
     found.add(file);
     const text = fs.readFileSync(path.join(out, file), 'utf8');
-    for (const [, target] of text.matchAll(/^(?:import|export)\b[^;]*?from\s*['"](\.[^'"]+)['"]/gm)) {
+    for (const [, target] of text.matchAll(/(?:^|;)(?:import|export)\b(?:[^;(]*?from)?\s*['"](\.[^'"]+)['"]/gm)) {
       follow(path.posix.join(path.posix.dirname(file), target));
     }
   };
@@ -60,7 +105,7 @@ function copyPages(out) {
       .filter((file) => !file.endsWith('.md'))
       .map((file) => [file, path.relative('www', file)]),
     ...filesUnder('dist')
-      .filter((file) => /\.(js|wasm)$/.test(file))
+      .filter((file) => file.endsWith('.wasm'))
       .map((file) => [file, file]),
     ...filesUnder('tests/fixtures/models')
       .filter((file) => /\.(gguf|json|txt)$/.test(file))
@@ -77,18 +122,13 @@ function copyPages(out) {
   }
 }
 
-function preloadFirst(out) {
-  const first = path.join(out, 'index.html');
-  const html = fs.readFileSync(first, 'utf8');
-  fs.writeFileSync(first, html.replace('</head>', `  ${preloads(out)}\n</head>`));
-}
-
 /** Builds the site into the folder `out` from what is built already. Returns counts of its pages. */
 export async function makeSite(out = SITE) {
   fs.rmSync(out, { recursive: true, force: true });
   await installTools(path.join(ROOT, 'tools', 'site'), TOOLS);
   copyPages(out);
-  preloadFirst(out);
+  await packPackage(out);
+  await packFirst(out);
   const icon = /<link rel="icon".*>/.exec(fs.readFileSync(path.join(out, 'index.html'), 'utf8'))[0];
   const documents = writeGuides(out, icon);
   await writeGallery(out, { tools: TOOLS, icon });

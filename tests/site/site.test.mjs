@@ -80,7 +80,7 @@ test('no script of the site imports a file that is not there, and none is asked 
       if (target.startsWith('/') || !fs.existsSync(place)) lost.push(`${path.relative(OUT, file)}: ${target}`);
     }
   }
-  assert.ok(scripts.length > 100);
+  assert.ok(scripts.length > 50, `${scripts.length} scripts`);
   assert.deepEqual(lost, []);
 });
 

@@ -31,6 +31,7 @@ const OPTIONS = {
   disableGit: true,
   sourceLinkTemplate: `${REPOSITORY}/blob/main/{path}#L{line}`,
   hideGenerator: true,
+  includeHierarchySummary: false,
   visibilityFilters: {},
   navigation: { includeFolders: false },
   requiredToBeDocumented: DOCUMENTED,
