@@ -66,7 +66,8 @@ function withLinks(out, { page, icon }) {
     .readFileSync(file, 'utf8')
     .replace('</head>', `${icon}${sheet}</head>`)
     .replace(/<body[^>]*>/, (body) => body + links)
-    .replace('<div class="col-content">', '<div class="col-content" role="main">');
+    .replace('<div class="col-content">', '<div class="col-content" role="main">')
+    .replace('<div class="col-sidebar">', '<div class="col-sidebar" role="complementary" aria-label="Contents">');
   fs.writeFileSync(file, html);
 }
 
