@@ -2,8 +2,8 @@
  * webgguf: GGUF language models in the browser, on WebGPU.
  *
  * {@link WasmModel}, or `Model` for short, loads a model and writes text; {@link Tokenizer} reads a vocabulary alone;
- * {@link Gpu} computes with tensors. {@link cache} lists and deletes the models that are stored. {@link init} says where
- * the WebAssembly lies, if not beside this file. Every failure is a {@link WebggufError} with a code.
+ * {@link Gpu} computes with tensors. {@link cache} lists and deletes the models that are stored. {@link init} says
+ * where the WebAssembly lies, if not beside this file. Every failure is a {@link WebggufError} with a code.
  *
  * @module webgguf
  */

@@ -1,5 +1,5 @@
-// The site, built into a folder and served from a folder of a host, as any host may do it: its links lead somewhere, its
-// pages are in order on a phone and on a desk, in light and dark, and what they offer works.
+// The site, built into a folder and served from a folder of a host, as any host may do it: its links lead somewhere,
+// its pages are in order on a phone and on a desk, in light and dark, and what they offer works.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

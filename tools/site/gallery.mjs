@@ -131,16 +131,17 @@ async function writeReact(out, tools) {
 const spans = (text) => escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 
 function card(example, page) {
-  const { about, title, runs, code, cost } = example;
+  const { about, runs, code, cost } = example;
+  const title = escapeHtml(example.title);
   const open = runs
-    ? `<a class="button main" href="${relative(page, example.page)}" aria-label="Open: ${escapeHtml(title)}"
+    ? `<a class="button main" href="${relative(page, example.page)}" aria-label="Open: ${title}"
       >Open</a>`
     : '';
   return `<li class="card example">
-    <h2>${escapeHtml(title)}</h2>
+    <h2>${title}</h2>
     <p>${spans(about)}</p>
     <p class="hint">${runs ? escapeHtml(cost) : 'Runs from a clone'}</p>
-    <p class="actions">${open}<a class="button" href="${relative(page, code)}" aria-label="Code for this: ${escapeHtml(title)}"
+    <p class="actions">${open}<a class="button" href="${relative(page, code)}" aria-label="Code for this: ${title}"
       >Code for this</a></p>
   </li>`;
 }
