@@ -61,6 +61,7 @@ const CODES: Record<ErrorCode, true> = {
 
 /** Every failure of webgguf. Act on `code`, show `message`. */
 export class WebggufError extends Error {
+  /** `WebggufError`. */
   override readonly name = 'WebggufError';
   /** One of the closed set of codes. */
   readonly code: ErrorCode;

@@ -1,12 +1,13 @@
 /**
  * webgguf: GGUF language models in the browser, on WebGPU.
  *
- * {@link WasmModel} loads a model and writes text; {@link Tokenizer} reads a vocabulary alone; {@link Gpu} computes
- * with tensors. {@link cache} lists and deletes the models that are stored. {@link init} says where the WebAssembly
- * lies, if not beside this file. Every failure is a
- * {@link WebggufError} with a code.
+ * {@link WasmModel}, or `Model` for short, loads a model and writes text; {@link Tokenizer} reads a vocabulary alone;
+ * {@link Gpu} computes with tensors. {@link cache} lists and deletes the models that are stored. {@link init} says
+ * where the WebAssembly lies, if not beside this file. Every failure is a {@link WebggufError} with a code.
+ *
+ * @module webgguf
  */
-export { WasmModel } from './model/model.js';
+export { WasmModel, WasmModel as Model } from './model/model.js';
 export { Session } from './model/session.js';
 export { Tokenizer } from './model/tokenizer.js';
 export { Gpu } from './tensor/gpu.js';

@@ -368,7 +368,9 @@ export interface Message {
 
 /** A call of a tool. */
 export interface ToolCall {
+  /** The name that its result answers to. */
   id: string;
+  /** `function`. */
   type: 'function';
   /** `arguments`: JSON text. */
   function: { name: string; arguments: string };
@@ -376,6 +378,7 @@ export interface ToolCall {
 
 /** A function that the model may call. */
 export interface Tool {
+  /** `function`. */
   type: 'function';
   /** `parameters`: a JSON Schema. */
   function: {
@@ -388,7 +391,9 @@ export interface Tool {
 
 /** A part of a message, as the OpenAI API has it. Only text is supported. */
 export interface TextPart {
+  /** `text`. */
   type: 'text';
+  /** The text. */
   text: string;
 }
 

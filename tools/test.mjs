@@ -76,6 +76,7 @@ const SUITES = [
   },
   { name: 'size', about: 'the package stays inside its budget', work: size, needsBuild: true },
   { name: 'page', about: 'the pages and the package in Chromium', work: pages, needsBuild: true },
+  { name: 'site', about: 'the site is built, and its pages in Chromium', work: site, needsBuild: true },
   { name: 'firefox', about: 'kernels, models and the demo in Firefox', work: firefox, needsBuild: true },
   { name: 'real', about: 'published models against llama.cpp', work: () => nodeTests('tests/real'), needsBuild: true },
   { name: 'package', about: 'npm pack, installed elsewhere', work: () => nodeTests('tests/package'), needsBuild: true },
@@ -144,6 +145,11 @@ async function nodeTests(folder) {
 async function pages() {
   await buildHarness();
   return nodeTests('tests/page');
+}
+
+async function site() {
+  await buildHarness();
+  return nodeTests('tests/site');
 }
 
 async function firefox() {

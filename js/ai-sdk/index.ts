@@ -1,6 +1,8 @@
 /**
  * webgguf/ai-sdk: a provider of Vercel's AI SDK (`ai` 5 to 7, versions 2 to 4 of its interface for providers). It needs
  * none of the SDK's packages.
+ *
+ * @module webgguf/ai-sdk
  */
 import { invalidArgument } from '../errors.js';
 import { LazyModel, type ModelSource } from '../model/lazy-model.js';
@@ -40,12 +42,15 @@ export interface WebggufProviderOptions<V extends SpecificationVersion = 'v4'> e
  */
 export interface WebggufProvider<V extends SpecificationVersion = 'v4'> {
   (model: string | ModelSource): WebggufLanguageModel<V>;
+  /** The version of the interface. */
   readonly specificationVersion: V;
+  /** A model that writes text; calling the provider itself gives the same. */
   languageModel(model: string | ModelSource): WebggufLanguageModel<V>;
+  /** For `embed` and `embedMany`; embedders as `WasmModel.embed` takes them. */
   embeddingModel(model: string | ModelSource): WebggufEmbeddingModel<V>;
   /** The same, by its name in `ai` 5. */
   textEmbeddingModel(model: string | ModelSource): WebggufEmbeddingModel<V>;
-  /** For `rerank` of `ai` 6 and 7; rerankers as {@link WasmModel.rank} takes them. */
+  /** For `rerank` of `ai` 6 and 7; rerankers as `WasmModel.rank` takes them. */
   rerankingModel(model: string | ModelSource): WebggufRerankingModel<V>;
   /** There are none: throws `NoSuchModelError`. */
   imageModel(modelId: string): never;

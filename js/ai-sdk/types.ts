@@ -9,8 +9,11 @@ export type SpecificationVersion = 'v2' | 'v3' | 'v4';
 /** Options of one provider or another, by its name. */
 export type ProviderOptions = Record<string, Record<string, unknown>>;
 
+/** A part of a message that is text. */
 export interface TextPart {
+  /** `text`. */
   type: 'text';
+  /** The text. */
   text: string;
 }
 
@@ -24,16 +27,25 @@ export type FileData =
   | { type: 'text'; text: string }
   | { type: 'reference'; reference: unknown };
 
+/** A part of a message that is a file. Models here read text and JSON alone. */
 export interface FilePart {
+  /** `file`. */
   type: 'file';
+  /** What is in it. */
   data: FileData;
+  /** Its IANA media type. */
   mediaType: string;
 }
 
+/** A call of a tool, in a message of the assistant. */
 export interface ToolCallPart {
+  /** `tool-call`. */
   type: 'tool-call';
+  /** The name that its result answers to. */
   toolCallId: string;
+  /** The tool. */
   toolName: string;
+  /** The arguments, as a value. */
   input: unknown;
 }
 
@@ -44,10 +56,15 @@ export type ToolOutput =
   | { type: 'execution-denied'; reason?: string }
   | { type: 'content'; value: readonly { type: string; text?: string }[] };
 
+/** What a tool gave, in a message of the role `tool`. */
 export interface ToolResultPart {
+  /** `tool-result`. */
   type: 'tool-result';
+  /** The call that it answers. */
   toolCallId: string;
+  /** The tool. */
   toolName: string;
+  /** What came of it. */
   output: ToolOutput;
 }
 
@@ -61,51 +78,75 @@ export type PromptMessage =
     }
   | { role: 'tool'; content: readonly (ToolResultPart | { type: string })[] };
 
+/** A tool that the model is told of: a function of the page, or another provider's, which is left out. */
 export type ToolDefinition =
   | { type: 'function'; name: string; description?: string; inputSchema: object; strict?: boolean }
   | { type: 'provider' | 'provider-defined'; id: string; name: string; args: Record<string, unknown> };
 
 /** Options of `doGenerate` and `doStream`. */
 export interface CallOptions {
+  /** The conversation. */
   prompt: readonly PromptMessage[];
+  /** Most tokens of the answer. Default: until the context is full. */
   maxOutputTokens?: number | undefined;
+  /** As `temperature` of `SamplingOptions`. */
   temperature?: number | undefined;
+  /** Strings that end the answer. */
   stopSequences?: string[] | undefined;
+  /** As `topP` of `SamplingOptions`. */
   topP?: number | undefined;
+  /** As `topK` of `SamplingOptions`. */
   topK?: number | undefined;
+  /** As `presencePenalty` of `SamplingOptions`. */
   presencePenalty?: number | undefined;
+  /** As `frequencyPenalty` of `SamplingOptions`. */
   frequencyPenalty?: number | undefined;
+  /** Text, or JSON, also by a schema. */
   responseFormat?:
     | { type: 'text' }
     | { type: 'json'; schema?: object; name?: string; description?: string }
     | undefined;
+  /** As `seed` of `SamplingOptions`. */
   seed?: number | undefined;
+  /** Tools that the model may call. */
   tools?: readonly ToolDefinition[] | undefined;
+  /** Whether it must call one. */
   toolChoice?: { type: 'auto' | 'none' | 'required' } | { type: 'tool'; toolName: string } | undefined;
+  /** Of a stream: whether it also has the chunks of `chat.completions` as they are. */
   includeRawChunks?: boolean | undefined;
+  /** Ends the call. */
   abortSignal?: AbortSignal | undefined;
+  /** Taken and without effect: nothing is sent. */
   headers?: Record<string, string | undefined> | undefined;
+  /** How much the model thinks; `none` switches that off where the template can. */
   reasoning?: string | undefined;
   /** `webgguf`: further fields of a request of `chat.completions.create`. */
   providerOptions?: ProviderOptions | undefined;
 }
 
+/** An option that the call could not follow. */
 export type Warning =
   | { type: 'unsupported'; feature: string; details?: string }
   | { type: 'compatibility'; feature: string; details?: string };
 
+/** Counts of tokens; `undefined` where there is none. */
 export interface TokenUsage {
+  /** Of the prompt: all, and those that were in the KV cache or not. */
   inputTokens: {
     total: number | undefined;
     noCache: number | undefined;
     cacheRead: number | undefined;
     cacheWrite: number | undefined;
   };
+  /** Of the answer: all, and those of its text and its thoughts. */
   outputTokens: { total: number | undefined; text: number | undefined; reasoning: number | undefined };
 }
 
+/** Why an answer ended. */
 export interface FinishReason {
+  /** In the words of the AI SDK. */
   unified: 'stop' | 'length' | 'tool-calls' | 'error' | 'other';
+  /** As `chat.completions` says it. */
   raw: string | undefined;
 }
 
@@ -115,12 +156,17 @@ export type Content =
   | { type: 'reasoning'; text: string }
   | { type: 'tool-call'; toolCallId: string; toolName: string; input: string };
 
+/** What else is known of an answer. */
 export interface ResponseMetadata {
+  /** Its id in `chat.completions`. */
   id?: string;
+  /** When it began. */
   timestamp?: Date;
+  /** The model. */
   modelId?: string;
 }
 
+/** A part of a streamed answer. */
 export type StreamPart =
   | { type: 'stream-start'; warnings: Warning[] }
   | ({ type: 'response-metadata' } & ResponseMetadata)
@@ -132,63 +178,99 @@ export type StreamPart =
   | { type: 'raw'; rawValue: unknown }
   | { type: 'error'; error: unknown };
 
+/** A whole answer. */
 export interface GenerateResult {
+  /** Thoughts, text and calls of tools. */
   content: Content[];
+  /** Why it ended. */
   finishReason: FinishReason;
+  /** Counts of tokens. */
   usage: TokenUsage;
+  /** Options that it could not follow. */
   warnings: Warning[];
+  /** What else is known of it. */
   response: ResponseMetadata;
 }
 
 /** The token counts of version 2. */
 export interface TokenUsageV2 {
+  /** Of the prompt. */
   inputTokens: number | undefined;
+  /** Of the answer. */
   outputTokens: number | undefined;
+  /** Both together. */
   totalTokens: number | undefined;
+  /** Of the thoughts. */
   reasoningTokens?: number | undefined;
+  /** Of the prompt, those that were in the KV cache already. */
   cachedInputTokens?: number | undefined;
 }
 
-export type WarningV2 = { type: 'other'; message: string };
+/** An option that a call of version 2 could not follow. */
+export interface WarningV2 {
+  /** Always `other`. */
+  type: 'other';
+  /** What was not followed. */
+  message: string;
+}
 
+/** A part of a streamed answer of version 2. */
 export type StreamPartV2 =
   | Exclude<StreamPart, { type: 'stream-start' | 'finish' }>
   | { type: 'stream-start'; warnings: WarningV2[] }
   | { type: 'finish'; finishReason: FinishReason['unified']; usage: TokenUsageV2 };
 
+/** A whole answer of version 2. */
 export interface GenerateResultV2 {
+  /** Thoughts, text and calls of tools. */
   content: Content[];
+  /** Why it ended. */
   finishReason: FinishReason['unified'];
+  /** Counts of tokens. */
   usage: TokenUsageV2;
+  /** Options that it could not follow. */
   warnings: WarningV2[];
+  /** What else is known of it. */
   response: ResponseMetadata;
 }
 
 /** What every model says of itself. */
 export interface ModelName<V extends SpecificationVersion> {
+  /** The version of the interface. */
   readonly specificationVersion: V;
+  /** `webgguf.` and what the model does, such as `webgguf.chat`. */
   readonly provider: string;
+  /** The name of the model. */
   readonly modelId: string;
 }
 
 /** `LanguageModelV4`, or that of another version. */
 export interface WebggufLanguageModel<V extends SpecificationVersion = 'v4'> extends ModelName<V> {
+  /** Addresses of files that the model reads by itself: none. */
   readonly supportedUrls: Record<string, RegExp[]>;
+  /** Answers, and gives the whole. */
   doGenerate(options: CallOptions): Promise<V extends 'v2' ? GenerateResultV2 : GenerateResult>;
+  /** Answers, and gives the parts as they are written. */
   doStream(options: CallOptions): Promise<{ stream: ReadableStream<V extends 'v2' ? StreamPartV2 : StreamPart> }>;
 }
 
 /** Options of every call. */
 interface CallSettings {
+  /** Ends the call. */
   abortSignal?: AbortSignal | undefined;
+  /** `webgguf`: further options of the call. */
   providerOptions?: ProviderOptions | undefined;
+  /** Taken and without effect: nothing is sent. */
   headers?: Record<string, string | undefined> | undefined;
 }
 
 /** `EmbeddingModelV4`, or that of another version. */
 export interface WebggufEmbeddingModel<V extends SpecificationVersion = 'v4'> extends ModelName<V> {
+  /** Most texts of a call; `undefined`: any number. */
   readonly maxEmbeddingsPerCall: number | undefined;
+  /** Whether calls may be made at the same time. */
   readonly supportsParallelCalls: boolean;
+  /** Makes a vector of each text. */
   doEmbed(
     options: CallSettings & { values: string[] },
   ): Promise<{ embeddings: number[][]; usage: { tokens: number }; warnings: Warning[] }>;
@@ -196,8 +278,11 @@ export interface WebggufEmbeddingModel<V extends SpecificationVersion = 'v4'> ex
 
 /** Options of `doRerank`. `providerOptions.webgguf` may have `truncate`, see `WasmModel.rank`. */
 export interface RerankCall extends CallSettings {
+  /** What to put in order: texts, or objects, which are read as JSON. */
   documents: { type: 'text'; values: string[] } | { type: 'object'; values: readonly unknown[] };
+  /** What they are to be about. */
   query: string;
+  /** Gives so many of the best ones. Default: all. */
   topN?: number | undefined;
 }
 

@@ -7,6 +7,8 @@
  *
  * const gpu = await Gpu.create();
  * const y = gpu.maxPool2d(gpu.hardSwish(image), { kernel: 2 });
+ *
+ * @module webgguf/compute
  */
 import { AttentionOperations } from './attention.js';
 

@@ -104,7 +104,7 @@ export abstract class PeakOperations extends SpectrumOperations {
     return (await peaks).map((found) => ({ ...found, frequencies: Float64Array.from(found.indices, of) }));
   }
 
-  /** [rows, 3, length]: what `peaks.wgsl` finds at each element, and x. */
+  /** `[rows, 3, length]`: what `peaks.wgsl` finds at each element, and x. */
   #maxima(x: Tensor, rows: number, length: number): FloatTensor {
     const plain = this.reshape(asF32(this, x), [rows, length]);
     const blocks = Math.ceil(length / BLOCK);

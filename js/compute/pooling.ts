@@ -40,7 +40,7 @@ export interface AvgPoolOptions extends PoolOptions {
   countIncludePad?: boolean | undefined;
 }
 
-/** Options of {@link PoolingOperations.pad}. */
+/** Options of `pad`. */
 export interface PadOptions {
   /** What is outside x: a number, x mirrored without its end, or its nearest element. Default: `'constant'` */
   mode?: 'constant' | 'reflect' | 'edge' | undefined;

@@ -32,7 +32,7 @@ export interface WelchOptions {
 
 /** Result of {@link SpectrumOperations.welch}. */
 export interface PowerSpectrum {
-  /** [bins]: the frequency of each bin, from 0 to half of the sample rate. */
+  /** `[bins]`: the frequency of each bin, from 0 to half of the sample rate. */
   readonly frequencies: Float64Array;
   /** f32 [.., bins]: x² per unit of frequency, or x² with `scaling: 'spectrum'`. */
   readonly power: FloatTensor;
@@ -88,7 +88,7 @@ export abstract class SpectrumOperations extends FourierOperations {
     return { frequencies, power: this.scope(() => this.#power(this.#segments(signal, plan), signal, plan, bins)) };
   }
 
-  /** [rows · segments, length]: what is transformed. */
+  /** `[rows · segments, length]`: what is transformed. */
   #segments(x: Tensor, { length, step, segments, window, detrend }: Plan): FloatTensor {
     const [ofX, middle] = [at(x.shape, x.shape.length - 1), (length - 1) / 2];
     const count = (x.size / ofX) * segments;

@@ -103,6 +103,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     void this.#drain();
   }
 
+  /** The pieces as they are written. */
   [Symbol.asyncIterator](): this {
     return this;
   }

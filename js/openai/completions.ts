@@ -32,10 +32,12 @@ export interface Completions {
    * @throws the reason of `options.signal` when that fires; of a streamed answer, the loop throws it
    */
   create(request: ChatRequest & { stream: true }, options?: RequestOptions): Promise<ChatStream>;
+  /** The whole answer. */
   create(
     request: ChatRequest & { stream?: false | null | undefined },
     options?: RequestOptions,
   ): Promise<ChatCompletion>;
+  /** Either, as `stream` says. */
   create(request: ChatRequest, options?: RequestOptions): Promise<ChatCompletion | ChatStream>;
 }
 

@@ -19,10 +19,12 @@ export interface Embeddings {
     request: EmbeddingRequest & { encoding_format: 'base64' },
     options?: RequestOptions,
   ): Promise<EmbeddingResponse<string>>;
+  /** Vectors as numbers. */
   create(
     request: EmbeddingRequest & { encoding_format?: 'float' | null | undefined },
     options?: RequestOptions,
   ): Promise<EmbeddingResponse>;
+  /** Either, as `encoding_format` says. */
   create(request: EmbeddingRequest, options?: RequestOptions): Promise<EmbeddingResponse<number[] | string>>;
 }
 

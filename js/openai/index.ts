@@ -3,6 +3,8 @@
  *
  * {@link webggufFetch} is a `fetch` for the `openai` package; {@link openai} has the same calls without that package.
  * Both answer from the model, or from a server where the device cannot hold it.
+ *
+ * @module webgguf/openai
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
@@ -33,8 +35,11 @@ export interface OpenAIOptions {
 
 /** A model as OpenAI's client has it. */
 export interface OpenAIClient {
+  /** As of {@link WasmModel.chat}. */
   readonly chat: { readonly completions: Completions };
+  /** As of {@link WasmModel.embeddings}. */
   readonly embeddings: Embeddings;
+  /** Lists the model. */
   readonly models: { list(): Promise<ModelList> };
   /** For the `openai` package: `new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', fetch })`. */
   readonly fetch: typeof fetch;
@@ -42,7 +47,9 @@ export interface OpenAIClient {
 
 /** What `models.list` gives. */
 export interface ModelList {
+  /** Always `list`. */
   object: 'list';
+  /** The one model. */
   data: { id: string; object: 'model'; created: number; owned_by: 'webgguf' }[];
 }
 

@@ -12,6 +12,7 @@ import type { ChatRequest, FinishReason } from './types.js';
 
 /** A function of the page that the model may call. */
 export interface PageTool {
+  /** By which the model calls it. */
   readonly name: string;
   /** For the model: what it does, and when to call it. */
   readonly description?: string | undefined;
@@ -27,6 +28,7 @@ export interface PageTool {
 
 /** Options of {@link WasmModel.runTools}: those of a chat completion, and these. */
 export interface RunToolsOptions extends Omit<ChatRequest, 'messages' | 'tools' | 'stream' | 'stream_options' | 'n'> {
+  /** Functions that the model may call. */
   readonly tools: readonly PageTool[];
   /** How often the model may write, calls and the answer together, 1 to 1000. Default 8. */
   readonly maxRounds?: number | undefined;

@@ -24,6 +24,7 @@ export class ChatStream implements AsyncIterable<ChatChunk> {
     this.controller = controller;
   }
 
+  /** The chunks as they are written. */
   [Symbol.asyncIterator](): AsyncIterator<ChatChunk> {
     if (this.#isTaken) throw invalidArgument('the stream was read already; use tee() to read it twice');
     this.#isTaken = true;

@@ -20,6 +20,7 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   model?: string | undefined;
   /** Default false. */
   stream?: boolean | null | undefined;
+  /** Of a stream: whether its last chunk has `usage`. */
   stream_options?: { include_usage?: boolean | undefined } | null | undefined;
   /** Most tokens of the answer, thoughts included. Default: until the context is full. */
   max_completion_tokens?: number | null | undefined;
@@ -29,13 +30,19 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   stop?: string | readonly string[] | null | undefined;
   /** How many answers, 1 to 128, one after the other. Default 1. */
   n?: number | null | undefined;
+  /** Adds to each answer how likely its tokens were. Default false. */
   logprobs?: boolean | null | undefined;
+  /** With `logprobs`: so many of the most likely tokens of each place, 0 to 20. */
   top_logprobs?: number | null | undefined;
+  /** Added to the logits of tokens, by their ids. */
   logit_bias?: Readonly<Record<string, number>> | null | undefined;
   /** Functions; `custom` tools of OpenAI's API are refused. */
   tools?: readonly (Tool | CustomTool)[] | null | undefined;
+  /** Whether tools are called. Default `auto`. */
   tool_choice?: ToolChoice | null | undefined;
+  /** Whether one answer may have several calls. Default true. */
   parallel_tool_calls?: boolean | null | undefined;
+  /** What the answer must be. Default: text. */
   response_format?: ResponseFormat | null | undefined;
   /** `none` switches thinking off where the template can; the rest reach the template. */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | null | undefined;
@@ -49,13 +56,21 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   timings?: boolean | null | undefined;
   /** Taken and without effect here. */
   cache_prompt?: boolean | null | undefined;
+  /** Taken and without effect here. */
   user?: string | null | undefined;
+  /** Taken and without effect here. */
   store?: boolean | null | undefined;
+  /** Taken and without effect here. */
   metadata?: object | null | undefined;
+  /** Taken and without effect here. */
   service_tier?: string | null | undefined;
+  /** Taken and without effect here. */
   prompt_cache_key?: string | null | undefined;
+  /** Taken and without effect here. */
   prompt_cache_retention?: string | null | undefined;
+  /** Taken and without effect here. */
   safety_identifier?: string | null | undefined;
+  /** Taken and without effect here. */
   verbosity?: 'low' | 'medium' | 'high' | null | undefined;
   /** Text is what there is. */
   modalities?: readonly 'text'[] | null | undefined;
@@ -66,7 +81,9 @@ export interface ChatRequest extends OpenAiSamplingOptions {
  * are not text; a server that answers in its place may take them.
  */
 export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
+  /** The text, in one string or in parts; nothing beside `tool_calls`. */
   content?: string | readonly ContentPart[] | null | undefined;
+  /** Of the assistant: tools that it called. */
   tool_calls?: readonly (ToolCall | CustomToolCall)[] | undefined;
   /** Of the assistant: why it did not answer. The chat template gets it, like every field. */
   refusal?: string | null | undefined;
@@ -82,20 +99,27 @@ export type ContentPart =
 
 /** A tool of OpenAI's API whose input is free text. */
 export interface CustomTool {
+  /** `custom`. */
   type: 'custom';
+  /** Its name. */
   custom: { name: string };
 }
 
 /** A call of a {@link CustomTool}. */
 export interface CustomToolCall {
+  /** The name that its result answers to. */
   id: string;
+  /** `custom`. */
   type: 'custom';
+  /** The tool, and the text that it gets. */
   custom: { name: string; input: string };
 }
 
 /** A tool by its name. */
 export interface NamedTool {
+  /** `function`. */
   type: 'function';
+  /** Its name. */
   function: { name: string };
 }
 
@@ -121,10 +145,15 @@ export type ResponseFormat =
 
 /** Counts of tokens. */
 export interface CompletionUsage {
+  /** Tokens of the prompt, template included. */
   prompt_tokens: number;
+  /** Tokens of the answer, or of all `n` of them. */
   completion_tokens: number;
+  /** Both together. */
   total_tokens: number;
+  /** How many tokens of the prompt were in the KV cache already. */
   prompt_tokens_details: { cached_tokens: number };
+  /** How many tokens were thoughts; the other counts are 0. */
   completion_tokens_details: {
     reasoning_tokens: number;
     accepted_prediction_tokens: number;
@@ -134,25 +163,37 @@ export interface CompletionUsage {
 
 /** How fast it was, as llama-server says it. */
 export interface CompletionTimings {
+  /** Tokens of the prompt that were in the KV cache already. */
   cache_n: number;
+  /** Tokens of the prompt that were read. */
   prompt_n: number;
+  /** How long that took, in milliseconds. */
   prompt_ms: number;
+  /** Tokens of the prompt per second. */
   prompt_per_second: number;
+  /** Tokens that were written. */
   predicted_n: number;
+  /** How long that took, in milliseconds. */
   predicted_ms: number;
+  /** Tokens of the answer per second. */
   predicted_per_second: number;
 }
 
 /** A token and how likely it was. */
 export interface TokenLogprob {
+  /** The text of the token. */
   token: string;
+  /** Its natural log-probability. */
   logprob: number;
+  /** Its bytes in UTF-8, which need not be whole characters. */
   bytes: number[];
 }
 
 /** The tokens of an answer. */
 export interface Logprobs {
+  /** Each token that was chosen, with those that were likeliest in its place. */
   content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[];
+  /** Always null: a model here has no refusals apart from its text. */
   refusal: null;
 }
 
@@ -161,16 +202,20 @@ export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'abort';
 
 /** Where an answer was written, and why not here. */
 export interface Origin {
+  /** Where: on the GPU, on the CPU, or on the server of `fallback`. */
   backend: 'webgpu' | 'cpu' | 'server';
   /** Of a server: why the model could not answer. */
   reason?: { code: ErrorCode; message: string };
 }
 
 interface Common {
+  /** A name of the answer, another each time. */
   id: string;
   /** Seconds since 1970. */
   created: number;
+  /** What the request called the model, else its own name. */
   model: string;
+  /** `webgguf-webgpu` or `webgguf-cpu`; of a server what it says. */
   system_fingerprint: string;
   /** Not OpenAI's. */
   webgguf: Origin;
@@ -180,26 +225,37 @@ interface Common {
 
 /** The answer of the assistant. */
 export interface AssistantMessage {
+  /** Always `assistant`. */
   role: 'assistant';
+  /** The text; null where the answer is calls of tools alone. */
   content: string | null;
+  /** Always null. */
   refusal: null;
   /** What the model thought before it answered. Not OpenAI's; llama-server and vLLM have it. */
   reasoning_content?: string;
+  /** Tools that the model calls. */
   tool_calls?: ToolCall[];
 }
 
 /** What `chat.completions.create` gives. */
 export interface ChatCompletion extends Common {
+  /** Always `chat.completion`. */
   object: 'chat.completion';
+  /** The answers: one, or as many as `n` asked for. */
   choices: { index: number; message: AssistantMessage; finish_reason: FinishReason; logprobs: Logprobs | null }[];
+  /** Counts of tokens. */
   usage: CompletionUsage;
 }
 
 /** What is new in a message. */
 export interface ChunkDelta {
+  /** In the first chunk of an answer. */
   role?: 'assistant';
+  /** Further text. */
   content?: string | null;
+  /** Further text of the thoughts. Not OpenAI's. */
   reasoning_content?: string;
+  /** New calls, and further text of the arguments of calls that have begun, told apart by `index`. */
   tool_calls?: {
     index: number;
     id?: string;
@@ -210,26 +266,37 @@ export interface ChunkDelta {
 
 /** A part of a streamed answer. */
 export interface ChatChunk extends Common {
+  /** Always `chat.completion.chunk`. */
   object: 'chat.completion.chunk';
+  /** What is new in an answer; empty in the chunk that has `usage` alone. */
   choices: { index: number; delta: ChunkDelta; finish_reason: FinishReason | null; logprobs: Logprobs | null }[];
+  /** Counts of tokens, in the last chunk, where `stream_options` asked for them. */
   usage?: CompletionUsage | null;
 }
 
 /** A request of `embeddings.create`. */
 export interface EmbeddingRequest {
+  /** A text or several; or token ids of a text or of several. */
   input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
+  /** Comes back in the result. */
   model?: string | undefined;
   /** `base64`: the bytes of 32-bit floats, little-endian. Default `float`. */
   encoding_format?: 'float' | 'base64' | null | undefined;
+  /** Keeps so many values of each vector, for models trained so. Default: all. */
   dimensions?: number | null | undefined;
+  /** Taken and without effect here. */
   user?: string | null | undefined;
 }
 
 /** What `embeddings.create` gives; `Vector` is `string` where the request asked for `base64`. */
 export interface EmbeddingResponse<Vector extends number[] | string = number[]> {
+  /** Always `list`. */
   object: 'list';
+  /** The vectors, in the order of the texts. */
   data: { object: 'embedding'; index: number; embedding: Vector }[];
+  /** What the request called the model, else its own name. */
   model: string;
+  /** Counts of tokens. */
   usage: { prompt_tokens: number; total_tokens: number };
 }
 

@@ -1,6 +1,8 @@
 /**
  * webgguf/prompt-api: `LanguageModel` of the W3C's Prompt API, https://webmachinelearning.github.io/prompt-api, over a
  * model of the page's own, in every browser and in workers.
+ *
+ * @module webgguf/prompt-api
  */
 import { cache } from '../load/cache/cache.js';
 import { LazyModel, type ModelSource } from '../model/lazy-model.js';
@@ -32,7 +34,9 @@ export interface LanguageModelOptions extends Omit<LoadOptions, 'onProgress' | '
 
 /** The class `LanguageModel` of the draft. */
 export interface LanguageModelClass {
+  /** What sessions are. */
   readonly prototype: LanguageModelSession;
+  /** Whether a value is a session. */
   [Symbol.hasInstance](value: unknown): boolean;
   /** Whether a session with these options can be made. Asks no server. */
   availability(options?: LanguageModelCreateCoreOptions): Promise<Availability>;

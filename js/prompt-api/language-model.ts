@@ -69,10 +69,12 @@ export class LanguageModelSession extends EventTarget {
     return this.#begun.core.sampling.mode;
   }
 
+  /** As `create` was told, or the default. */
   get topK(): number {
     return this.#begun.core.sampling.topK;
   }
 
+  /** As `create` was told, or the default. */
   get temperature(): number {
     return this.#begun.core.sampling.temperature;
   }

@@ -16,10 +16,12 @@ export type LanguageModelSamplingMode =
   | 'creative'
   | 'most-creative';
 
+/** Kinds of what goes in or comes out. */
 export type LanguageModelMessageType = 'text' | 'image' | 'audio' | 'tool-call' | 'tool-response';
 
 /** What goes in, or comes out. Models here read and write text, and call tools. */
 export interface LanguageModelExpected {
+  /** The kind. */
   type: LanguageModelMessageType;
   /** Language tags, such as `en` or `pt-BR`. */
   languages?: readonly string[] | undefined;
@@ -27,7 +29,9 @@ export interface LanguageModelExpected {
 
 /** A function that the model may call. */
 export interface LanguageModelTool {
+  /** By which the model calls it. */
   name: string;
+  /** What it is for, as the model is told. */
   description: string;
   /** A JSON Schema of an object. */
   inputSchema: object;
@@ -36,15 +40,19 @@ export interface LanguageModelTool {
   execute(...args: any[]): Promise<string> | string;
 }
 
+/** A part of a message. */
 export interface LanguageModelMessageContent {
+  /** Its kind. */
   type: LanguageModelMessageType;
   /** Of `text`: a string. */
   value: unknown;
 }
 
+/** A message of a conversation. */
 export interface LanguageModelMessage {
   /** `system` comes first or not at all. */
   role: 'system' | 'user' | 'assistant';
+  /** The text, or parts. */
   content: string | readonly LanguageModelMessageContent[];
   /** Of the last message, the assistant's: the answer begins with it. The result is what follows. */
   prefix?: boolean | undefined;
@@ -53,6 +61,7 @@ export interface LanguageModelMessage {
 /** A text is a message of the user. */
 export type LanguageModelPrompt = string | readonly LanguageModelMessage[];
 
+/** What `availability` and `create` take. */
 export interface LanguageModelCreateCoreOptions {
   /** Default `balanced`. */
   samplingMode?: LanguageModelSamplingMode | undefined;
@@ -60,11 +69,15 @@ export interface LanguageModelCreateCoreOptions {
   topK?: number | undefined;
   /** In place of `samplingMode`: 0 to 2. */
   temperature?: number | undefined;
+  /** What prompts will be made of. */
   expectedInputs?: readonly LanguageModelExpected[] | undefined;
+  /** What answers shall be made of. */
   expectedOutputs?: readonly LanguageModelExpected[] | undefined;
+  /** Functions that the model may call. */
   tools?: readonly LanguageModelTool[] | undefined;
 }
 
+/** What `create` takes. */
 export interface LanguageModelCreateOptions extends LanguageModelCreateCoreOptions {
   /** Ends the creation, and later destroys the session. */
   signal?: AbortSignal | undefined;
@@ -74,28 +87,39 @@ export interface LanguageModelCreateOptions extends LanguageModelCreateCoreOptio
   initialPrompts?: readonly LanguageModelMessage[] | undefined;
 }
 
+/** What `prompt` and `promptStreaming` take. */
 export interface LanguageModelPromptOptions {
   /** A JSON Schema or a regular expression that the answer follows. */
   responseConstraint?: object | undefined;
   /** Whether the model is not told about the constraint. Default false. */
   omitResponseConstraintInput?: boolean | undefined;
+  /** Ends the answer. */
   signal?: AbortSignal | undefined;
 }
 
+/** What calls take that can only be ended. */
 export interface LanguageModelSignalOptions {
+  /** Ends the call. */
   signal?: AbortSignal | undefined;
 }
 
+/** The ranges of the options of sampling. */
 export interface LanguageModelParams {
+  /** `topK` where none is given. */
   readonly defaultTopK: number;
+  /** The largest `topK`. */
   readonly maxTopK: number;
+  /** `temperature` where none is given. */
   readonly defaultTemperature: number;
+  /** The highest `temperature`. */
   readonly maxTemperature: number;
 }
 
 /** Tells how far a download is. */
 export interface CreateMonitor extends EventTarget {
+  /** Gets the `downloadprogress` events. */
   ondownloadprogress: ((event: ProgressEvent) => unknown) | null;
+  /** As of every event target. */
   addEventListener(
     type: 'downloadprogress',
     listener: ((event: ProgressEvent) => unknown) | null,

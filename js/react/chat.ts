@@ -14,6 +14,7 @@ import type { Message, Tool, ToolCall } from '../types.js';
 
 /** A tool that the model may call, in the shape of the Prompt API. */
 export interface ChatTool {
+  /** By which the model calls it. */
   name: string;
   /** What it does, for the model. */
   description?: string | undefined;
@@ -31,6 +32,7 @@ export interface ChatTool {
 export interface ChatMessage {
   /** Unlike that of all other messages: a `key`. */
   readonly id: number;
+  /** Who speaks. */
   readonly role: 'user' | 'assistant' | 'tool';
   /** The text so far. */
   readonly content: string;
@@ -38,8 +40,9 @@ export interface ChatMessage {
   readonly reasoning_content?: string | undefined;
   /** Of the assistant: tools that it called; their results are messages of the role `tool`. */
   readonly tool_calls?: readonly ToolCall[] | undefined;
-  /** Of a tool: its name, and the call that this is the result of. */
+  /** Of a tool: its name. */
   readonly name?: string | undefined;
+  /** Of a tool: the call that this is the result of. */
   readonly tool_call_id?: string | undefined;
   /** Of the assistant, at the end: why that was; nothing where `stop` ended it. */
   readonly finish_reason?: FinishReason | undefined;
@@ -72,6 +75,7 @@ export interface ChatOptions extends SendOptions {
 export interface ChatState {
   /** All messages but the system prompt; the last one grows while `status` is `writing`. */
   readonly messages: readonly ChatMessage[];
+  /** Whether an answer is being written, or the last one failed. */
   readonly status: 'idle' | 'writing' | 'error';
   /** Why the last answer failed, nearly always a `WebggufError`; `undefined` unless `status` is `error`. */
   readonly error: Error | undefined;

@@ -1,10 +1,12 @@
-'use client';
 /**
  * webgguf/react: models and chats as hooks.
  *
  * {@link useModel} loads a model as long as a component shows it; {@link useChat} is a conversation with one, with
  * tools. They need React 18 or newer.
+ *
+ * @module webgguf/react
  */
+'use client';
 export { useModel, type ModelOptions, type ModelState } from './use-model.js';
 export { useChat, type Chat } from './use-chat.js';
 export type { LoadState } from './shared-models.js';

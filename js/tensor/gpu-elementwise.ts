@@ -13,7 +13,7 @@ export interface ElementwiseOptions {
   inPlace?: boolean | undefined;
 }
 
-/** Options of {@link ElementwiseOperations.fuse}. */
+/** Options of `fuse`. */
 export interface FuseOptions extends ElementwiseOptions {
   /** Type of the result. Default: f16 or bf16 where all inputs are of that type, else f32. */
   dtype?: PlainDType | undefined;

@@ -97,7 +97,7 @@ export interface AttentionDecodeOptions {
 export interface SelectiveScanInputs {
   /** [batch, length, channels] */
   x: Tensor;
-  /** [batch, length, channels]: the steps, above 0. */
+  /** `[batch, length, channels]`: the steps, above 0. */
   delta: Tensor;
   /** [channels, n], below 0. */
   a: Tensor;
@@ -107,7 +107,7 @@ export interface SelectiveScanInputs {
   c: Tensor;
   /** [channels]; nothing is added where it is missing. */
   d?: Tensor | undefined;
-  /** [batch, channels, n]: the state before the first step. Default: 0 */
+  /** `[batch, channels, n]`: the state before the first step. Default: 0 */
   state?: Tensor | undefined;
 }
 
@@ -115,7 +115,7 @@ export interface SelectiveScanInputs {
 export interface SelectiveScan {
   /** [batch, length, channels] */
   readonly y: FloatTensor;
-  /** [batch, channels, n]: the state after the last step, to go on with. */
+  /** `[batch, channels, n]`: the state after the last step, to go on with. */
   readonly state: FloatTensor;
 }
 

@@ -59,8 +59,8 @@ export class Gpu extends ModelOperations {
    *
    * @param data the elements in row-major order. A Uint16Array holds the bits of f16 or bf16, a Uint8Array the blocks
    *   of a quantised matrix as a GGUF has them
-   * @param shape elements along each axis; their product is the number of elements. Default: one axis
-   * @param dtype how to store them; numbers are rounded to it. Default: f32, or what an integer array holds
+   * @param shape elements along each axis; their product is the number of elements. Default: one axis. After it may
+   *   come a type, to which the numbers are rounded. Default: f32, or what an integer array holds
    * @throws {WebggufError} `invalid_argument`, `limit_exceeded` for more bytes than the device binds, `out_of_memory`
    */
   tensor(data: readonly number[] | Float32Array | Float64Array, shape?: readonly number[]): Tensor<'f32'>;

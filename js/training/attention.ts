@@ -28,6 +28,7 @@ interface Inputs extends Readonly<Record<string, Tensor | undefined>> {
 
 /** `Gpu` whose attention has a gradient. */
 export class AttentionGradients extends FourierGradients {
+  /** As `attention` of the `Gpu` of `webgguf`, with gradients of q, k and v. */
   override attention(q: Tensor, k: Tensor, v: Tensor, options?: AttentionOptions): FloatTensor {
     const mask = options?.mask;
     // A mask's gradient is as large as the scores; the rule of the engine's operation stores them.

@@ -9,10 +9,10 @@ import { shaped } from '../compute/dispatch.js';
 import { AttentionGradients } from './attention.js';
 import type { Call, Given } from './tape.js';
 
-/** Options of {@link LossOperations.crossEntropy}. */
+/** Options of `crossEntropy`. */
 export interface CrossEntropyOptions {
   /**
-   * [classes, width]: x is then [.., width], and x·weightsᵀ are the logits, of which only some rows exist at a time.
+   * `[classes, width]`: x is then [.., width], and x·weightsᵀ are the logits, of which only some rows exist at a time.
    * f32, f16, bf16 or quantised
    */
   weights?: Tensor | undefined;

@@ -8,6 +8,8 @@
  * const optimizer = new AdamW(gpu, parameters, { learningRate: 1e-3 });
  * const { value, gradients } = gpu.valueAndGrad(() => loss(batch), parameters);
  * optimizer.step(gradients);
+ *
+ * @module webgguf/training
  */
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
@@ -17,6 +19,7 @@ import { type TensorTree, leavesOf, pairs } from './tree.js';
 
 /** A GPU device with the operations of `Gpu` of `webgguf`, their gradients, and what training needs beside them. */
 export class Gpu extends LossOperations {
+  /** Opens a device, as {@link Gpu.create} of `webgguf` does. */
   static override async create(): Promise<Gpu> {
     // biome-ignore lint/complexity/noThisInStatic: `create` of the base makes what it is called on.
     return (await super.create()) as Gpu;

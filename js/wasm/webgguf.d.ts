@@ -159,7 +159,9 @@ export interface TensorHandle {
 export interface DeviceFacts {
   /** Of the adapter, as the browser tells it. */
   readonly name: string;
+  /** Of the adapter, such as `nvidia`. */
   readonly vendor: string;
+  /** Of the adapter, such as `hopper`. */
   readonly architecture: string;
   /** Whether the adapter computes on the CPU. */
   readonly software: boolean;

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { WasmModel } from '../../dist/index.js';
 import { CACHE, readJson, ROOT } from '../../tools/common.mjs';
-import { installTools } from '../package/install.mjs';
+import { installTools } from '../../tools/install-tools.mjs';
 
 const HERE = path.join(ROOT, 'tests', 'grammar');
 const TOOLS = path.join(CACHE, 'grammar');

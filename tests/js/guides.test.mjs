@@ -15,10 +15,12 @@ const pagesIn = (folder) =>
     .readdirSync(path.join(ROOT, folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `${folder}/${name}`);
-const PAGES = ['README.md', ...pagesIn('docs'), ...pagesIn(GUIDES)];
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...pagesIn('docs'), ...pagesIn(GUIDES)];
 /** The repository's own address, which the README uses, since npm shows it, too. */
 const OURS =
   /^https:\/\/(?:github\.com\/webgguf\/webgguf\/(?:blob|tree)|raw\.githubusercontent\.com\/webgguf\/webgguf)\/main\//;
+/** The package by an address, which the compiler does not know. */
+const FROM_ELSEWHERE = /'(\/webgguf|https:\/\/cdn\.jsdelivr\.net\/npm\/webgguf@[\d.]+\/dist)\/index\.js'/g;
 const TSC = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
 const FOLDER = path.join(CACHE, 'guides');
 
@@ -104,7 +106,7 @@ function programOf({ language, text }) {
   const scripts = [...text.matchAll(/<script type="module">([^]*?)<\/script>/g)];
   const blank = (part) => part.replaceAll(/[^\n]/g, '');
   const program = scripts.map(({ 1: script, index }) => blank(text.slice(0, index)) + script).join('\n');
-  return scripts.length > 0 ? program.replaceAll("'/webgguf/index.js'", "'webgguf'") : undefined;
+  return scripts.length > 0 ? program.replaceAll(FROM_ELSEWHERE, "'webgguf'") : undefined;
 }
 
 /** Anchors of a page, as GitHub makes them of its headings. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { api, isAbort, plan, progressReporter, resetMock, seen, withCode } from './api.mjs';
 
-const { Tokenizer, WasmModel, WebggufError, init } = api;
+const { Model, Tokenizer, WasmModel, WebggufError, init } = api;
 const BYTES = Uint8Array.of(1, 2, 3);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -23,6 +23,11 @@ async function textOf(generation) {
   for await (const piece of generation) text += piece.text;
   return text;
 }
+
+test('Model is WasmModel by another name', async () => {
+  assert.equal(Model, WasmModel);
+  assert.ok((await Model.load(BYTES)) instanceof WasmModel);
+});
 
 // ---- load -----------------------------------------------------------------------------------------------------------
 

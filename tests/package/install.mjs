@@ -3,12 +3,12 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { CACHE, must, readJson, ROOT } from '../../tools/common.mjs';
+import { CACHE, must, ROOT } from '../../tools/common.mjs';
+import { installTools, NPM_FLAGS } from '../../tools/install-tools.mjs';
 
 const HERE = path.join(ROOT, 'tests', 'package');
 const BASE = path.join(CACHE, 'package');
 const MODEL = path.join(ROOT, 'www', 'models', 'storyteller.gguf');
-const NPM_FLAGS = ['--no-audit', '--no-fund', '--prefer-offline', '--fetch-retries=6'];
 
 /** The folder with the apps. */
 export const APPS = path.join(BASE, 'apps');
@@ -47,15 +47,3 @@ export async function mustCompile(name, text) {
 
 /** Installs the bundlers and clients of tools.json. */
 export const installClients = () => installTools(HERE, BASE);
-
-/** Installs what tools.json of a folder lists into another, unless that is there already. */
-export async function installTools(from, into) {
-  const wanted = fs.readFileSync(path.join(from, 'tools.json'), 'utf8');
-  const stamp = path.join(into, 'installed.json');
-  if (JSON.stringify(readJson(stamp)) === JSON.stringify(JSON.parse(wanted))) return;
-  fs.rmSync(into, { recursive: true, force: true });
-  fs.mkdirSync(into, { recursive: true });
-  fs.writeFileSync(path.join(into, 'package.json'), wanted);
-  await must('npm', ['install', ...NPM_FLAGS], { cwd: into, quiet: true });
-  fs.writeFileSync(stamp, wanted);
-}

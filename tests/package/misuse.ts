@@ -1,7 +1,7 @@
 // What the types must refuse. tsc fails on an `@ts-expect-error` with no error below it, so a type that has become
 // `any` shows up here.
 
-import { Gpu, Tokenizer, WasmModel } from 'webgguf';
+import { Gpu, Model, Tokenizer, WasmModel } from 'webgguf';
 import type { Gpu as ComputeGpu } from 'webgguf/compute';
 import type { CreateMonitor } from 'webgguf/prompt-api';
 import { useChat, useModel } from 'webgguf/react';
@@ -18,6 +18,13 @@ export async function reasonOf(): Promise<string> {
   // @ts-expect-error only what is not supported has a reason
   console.log(found.reason.message);
   return found.supported ? '' : found.reason.message;
+}
+
+export async function modelIsWasmModel(): Promise<WasmModel> {
+  const model: Model = await Model.load('m.gguf');
+  // @ts-expect-error by either name it has no such method
+  model.write();
+  return model;
 }
 
 export async function misuse(model: WasmModel): Promise<void> {

@@ -1226,16 +1226,38 @@ test('a link that names a model of another site loads nothing before it is asked
   assert.equal(await page.innerText('#model-name'), 'Storyteller', 'the link is not remembered');
   assert.deepEqual(asked, []);
 
-  await page.goto(link);
-  await page.click('#error button:text("How large is it?")');
+  await page.goto(`${link}&prompt=${encodeURIComponent('Why is the sky blue?')}`);
+  await page.click('#error button:text-matches("Ask 127.0.0.1:[0-9]+ how large it is")');
   await page.locator('#error-advice', { hasText: /The file on 127\.0\.0\.1:\d+ has [\d.]+ [kM]B\./ }).waitFor();
   await waitForState(page, ['empty']);
-  await page.click('#error button:text("Load it")');
+  const download = page.locator('#error button', { hasText: /^Download [\d.]+ [kM]B$/ });
+  await download.click();
   await waitForState(page, ['ready']);
   assert.equal(await page.innerText('#model-name'), 'big.gguf');
   assert.ok(asked.length > 0);
+  assert.equal(await page.inputValue('#prompt'), 'Why is the sky blue?');
+  assert.equal(await page.locator('.turn').count(), 0, 'a link sends nothing');
   await context.close();
   await models.close();
+});
+
+test('a link to a model of the catalogue says its size; a link to what is here can be copied', async () => {
+  const context = await site.browser.newContext({ serviceWorkers: 'block' });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const page = await openPage(context, `${site.url}/?model=hf:Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf`);
+  await waitForState(page, ['empty']);
+  assert.deepEqual(await page.locator('#error button').allInnerTexts(), ['Download 639 MB', 'Use Storyteller']);
+
+  await page.goto(`${site.url}/?backend=cpu&model=${SMALL}&prompt=Hi`);
+  await waitForState(page, ['ready']);
+  await page.fill('#prompt', 'One & two');
+  await page.click('#copy-link');
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(link, `${site.url}/?${new URLSearchParams({ model: site.url + SMALL, prompt: 'One & two' })}`);
+  await page.goto(link);
+  await waitForState(page, ['ready']);
+  assert.equal(await page.inputValue('#prompt'), 'One & two');
+  await context.close();
 });
 
 test('the policy of the page lets no script of its text run and no picture of another site load', async () => {

@@ -2,26 +2,29 @@
 // what they share, load.js loads models, conversation.js lets them answer.
 
 import { cache } from '../../dist/index.js';
+import { CATALOGUE } from './catalogue.js';
 import { showChats, showFull, wireChats } from './chats.js';
 import * as conversation from './conversation.js';
-import { $, announce, confirmed, flash } from './dom.js';
+import { $, announce, confirmed, copy, flash } from './dom.js';
 import { applyJson, checkSchema, currentJson, wireJson } from './json.js';
 import * as loading from './load.js';
 import { forget, recall, recallChat, remember } from './memory.js';
 import { showBuiltInUse, showModel, showNoModel } from './model-card.js';
 import { wireModels } from './models.js';
 import { forgetOffline, workOffline } from './offline.js';
-import { BUILT_IN, isForeign, isSame, originFrom, originOf, whereFrom } from './origins.js';
+import { BUILT_IN, isForeign, isSame, linkOf, originFrom, originOf, whereFrom } from './origins.js';
 import { applySettings, currentSettings, loadOptions, makeSliders } from './settings.js';
 import { clearSpeed } from './speed.js';
 import { closeBox, current, showView, toggleView } from './state.js';
 
+/** Characters of a prompt in a link. */
+const LONGEST_PROMPT = 4000;
 const query = new URLSearchParams(location.search);
 
 /** The model that the page's address names or that of the last visit, with its chat; else the built-in one. */
 async function loadFirst() {
   const { model, settings, chat } = recall();
-  const { model: asked, backend, context } = Object.fromEntries(query);
+  const { model: asked, backend, context, prompt } = Object.fromEntries(query);
   const wanted = { 'backend-choice': backend, context };
   applySettings({
     ...settings,
@@ -33,10 +36,28 @@ async function loadFirst() {
   const stored = chat && recallChat(chat);
   if (stored && origin && isSame(originFrom(stored.model), origin)) conversation.openChat(chat);
   const instead = last.source ? last : BUILT_IN;
-  if (asked && origin && (await isNews(origin, last))) loading.offerModel(origin, instead);
+  if (prompt) preparePrompt(prompt);
+  const size = CATALOGUE.find(({ source }) => source === origin?.source)?.bytes;
+  if (asked && origin && (await isNews(origin, last))) loading.offerModel(origin, { instead, size });
   else if (asked) loading.loadUrl(asked);
   else if (!origin.source) loading.showMissingFile(origin.label);
   else loading.load(origin);
+}
+
+/** Puts what a link asks into the field of a new chat. A person sends it, not the link. */
+function preparePrompt(text) {
+  conversation.newChat();
+  $('prompt').value = text.slice(0, LONGEST_PROMPT);
+}
+
+/** Copies an address that opens this page with the model that is loaded, and what stands in the field. */
+function copyLink() {
+  const model = current.origin && linkOf(current.origin);
+  const prompt = $('prompt').value.trim().slice(0, LONGEST_PROMPT);
+  const asked = Object.entries({ model, prompt }).filter(([, value]) => value);
+  const link = new URL(location.pathname, location.href);
+  link.search = new URLSearchParams(asked);
+  void copy($('copy-link'), link.href);
 }
 
 /** Whether a model comes from elsewhere, and nobody chose it here before. */
@@ -85,6 +106,7 @@ function wireSettings() {
   $('options').addEventListener('reset', () => remember({ settings: currentJson() }));
   for (const event of ['input', 'reset']) $('options').addEventListener(event, () => setTimeout(offerReload));
   $('reload').addEventListener('click', () => loading.load(current.origin));
+  $('copy-link').addEventListener('click', copyLink);
   $('loading-cancel').addEventListener('click', loading.cancelLoading);
   confirmed($('forget'), 'Clear everything?', clearAll);
 }

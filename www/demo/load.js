@@ -161,33 +161,43 @@ export function loadUrl(url) {
 }
 
 /**
- * Asks before a model is loaded that a link named; `instead` is what is loaded otherwise. Nobody is asked for anything
- * before an answer, not for the size either.
+ * Asks before a model is loaded that a link named; `instead` is what is loaded otherwise, `size` the bytes of the file
+ * where the page knows them. Nobody is asked for anything before an answer, not for the size either, and the button
+ * that downloads says the size.
  */
-export function offerModel(origin, instead) {
+export function offerModel(origin, { instead, size }) {
   const host = hostOf(origin);
+  const first = size
+    ? [`Download ${bytes(size)}`, () => load(origin)]
+    : [`Ask ${host} how large it is`, () => offerWithSize(origin, instead)];
   showBox({
     title: `Load ${origin.label}?`,
     advice: `The link that opened this page asks for a model from ${host}. It is downloaded and kept in this browser.`,
-    actions: [
-      ['Load it', () => load(origin)],
-      [`Use ${instead.label}`, () => load(instead)],
-      ['How large is it?', () => showSize(origin, host)],
-    ],
+    actions: [first, [`Use ${instead.label}`, () => load(instead)]],
     calm: true,
   });
 }
 
-async function showSize({ source }, host) {
-  const words = $('error-advice');
-  words.textContent = `Asking ${host} …`;
+/** Asks the host for the size, then the person again. */
+async function offerWithSize(origin, instead) {
+  const host = hostOf(origin);
+  $('error-advice').textContent = `Asking ${host} …`;
+  for (const button of $('error-actions').children) button.disabled = true;
   const { contextLength } = loadOptions();
-  const told = await WasmModel.inspect(source, { contextLength }).then(
-    ({ fileBytes }) => `The file on ${host} has ${bytes(fileBytes)}. It is downloaded and kept in this browser.`,
-    (error) => `${host} does not say: ${explain(error).message}`,
+  const asked = await WasmModel.inspect(origin.source, { contextLength }).then(
+    ({ fileBytes }) => ({
+      advice: `The file on ${host} has ${bytes(fileBytes)}. It is downloaded and kept in this browser.`,
+      words: `Download ${bytes(fileBytes)}`,
+    }),
+    (error) => ({ advice: `${host} does not say: ${explain(error).message}`, words: 'Download it, of unknown size' }),
   );
-  words.textContent = told;
-  announce(told);
+  if (current.loading || current.model) return; // the person has chosen another one meanwhile
+  const actions = [
+    [asked.words, () => load(origin)],
+    [`Use ${instead.label}`, () => load(instead)],
+  ];
+  showBox({ title: `Load ${origin.label}?`, advice: asked.advice, actions, calm: true });
+  announce(asked.advice);
 }
 
 export function showMissingFile(name) {

@@ -42,6 +42,9 @@ export function originOfFiles(files) {
   return { source: files.length === 1 ? files[0] : files, label: wholeName(files[0].name) };
 }
 
+/** An origin as the parameter `model` of a link; nothing for the built-in model and for files of the device. */
+export const linkOf = ({ source, story }) => (typeof source === 'string' && !story ? source : undefined);
+
 /** How an origin is remembered: by address, or by the name of a file. */
 export function whereFrom({ source, label, story }) {
   if (story) return { builtIn: true };
