@@ -88,6 +88,10 @@ fn minutes_have_sixty_seconds() {
 fn a_schema_says_how_white_space_may_be() {
     let schema = r#"{"type":"array","x-guidance":{"whitespace_flexible":false}}"#;
     check("json_schema", schema, &["[1,2]"], &["[1, 2]"]);
+    let separators = r#"{"whitespace_flexible":false,"key_separator":": ?","item_separator":", ?"}"#;
+    let schema = format!(r#"{{"type":"object","required":["a","b"],"x-guidance":{separators}}}"#);
+    let tight = [r#"{"a": 1, "b": 2}"#, r#"{"a":1,"b":2}"#];
+    check("json_schema", &schema, &tight, &["{\"a\":\n1, \"b\": 2}", r#"{ "a": 1, "b": 2}"#, r#"{"a" : 1, "b": 2}"#]);
 }
 
 #[test]

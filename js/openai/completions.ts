@@ -176,7 +176,8 @@ class Answer {
       }
       this.result = await generation;
       if (this.#signal.aborted) return;
-      yield* this.#deltas(this.#isEnough() ? [] : this.#reader.end());
+      const cut = this.result.finishReason === 'length' || this.result.finishReason === 'abort';
+      yield* this.#deltas(this.#isEnough() ? [] : this.#reader.end(cut));
       yield this.#choice({}, this.#reason(this.result));
     } finally {
       this.#signal.removeEventListener('abort', stop);

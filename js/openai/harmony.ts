@@ -36,6 +36,8 @@ export class HarmonyReader implements Reader {
   #body: Body | undefined;
   #calls = 0;
   #wroteArguments = false;
+  /** The text was cut off at its end. */
+  #isCut = false;
   completeCalls = 0;
 
   get isReasoning(): boolean {
@@ -46,7 +48,8 @@ export class HarmonyReader implements Reader {
     return this.#read(text, false);
   }
 
-  end(): Delta[] {
+  end(cut = false): Delta[] {
+    this.#isCut = cut;
     return this.#read('', true);
   }
 
@@ -66,7 +69,8 @@ export class HarmonyReader implements Reader {
     const text = this.#held;
     const end = text.indexOf(MESSAGE);
     const begins = HEADS.some((head) => text.startsWith(head) || head.startsWith(text));
-    if (end < 0 && begins && !final && text.length < LONGEST_START) return false;
+    const isHeader = this.#isCut && (text.startsWith(CHANNEL) || text.startsWith(START));
+    if (end < 0 && begins && (!final || isHeader) && text.length < LONGEST_START) return false;
     if (end < 0 || !begins || end > LONGEST_HEADER) {
       this.#body = 'content';
       const sign = AFTER_BODY.find((word) => text.startsWith(word)) ?? '';

@@ -17,8 +17,8 @@ export type Delta =
 /** @internal */
 export interface Reader {
   push(text: string): Delta[];
-  /** The text is over. */
-  end(): Delta[];
+  /** The text is over; `cut`: it was cut off, so that a call which is not complete is no text. */
+  end(cut?: boolean): Delta[];
   /** Whether what comes next is a thought. */
   readonly isReasoning: boolean;
   /** Calls that are complete. */
@@ -84,7 +84,8 @@ export class TextReader implements Reader {
     return this.#read(text, false);
   }
 
-  end(): Delta[] {
+  end(cut = false): Delta[] {
+    this.#calls.isCut = cut;
     return this.#read('', true);
   }
 
@@ -157,6 +158,8 @@ class CallReader {
   /** What is known of the calls in `#text`. */
   #sent: { arguments: number }[] = [];
   complete = 0;
+  /** The text was cut off at its end. */
+  isCut = false;
 
   constructor(format: Format | undefined, tools: Tools, dropped: readonly string[]) {
     this.#format = format;
@@ -228,7 +231,11 @@ class CallReader {
   /** Whether the calls are over. */
   #readCalls(deltas: Delta[], final: boolean): boolean {
     const format = this.#format as Format;
-    const { calls, end } = Cursor.region(new Cursor(this.#text, final, this.#tools), (cursor) => format.read(cursor));
+    // A sign that is a control token is never part of a text; a brace or a fence may be.
+    const isSigned = format.special?.some((sign) => this.#text.startsWith(sign));
+    const cut = this.isCut && isSigned ? (format.isJson ? 'json' : 'other') : undefined;
+    const cursor = new Cursor(this.#text, final, this.#tools);
+    const { calls, end } = Cursor.region(cursor, (place) => format.read(place), cut);
     for (const [place, call] of calls.entries()) {
       const index = this.#before + place;
       const sent = (this.#sent[place] ??= { arguments: -1 });

@@ -172,6 +172,18 @@ test('Llama 3: a call from the first character on, or behind the tag', { skip },
   assert.equal(await refusedAt('ipython', true, '', '<|python_tag|>print()'), '<|python_tag|>');
 });
 
+test('calls may be indented, but no line breaks where nobody breaks one', { skip }, async () => {
+  const [template] = FORMATS.hermes;
+  const at = (text) => refusedAt(template, true, '', `<tool_call>${text}`);
+  const indented = `\n{\n  "name": "ping",\n  "arguments": {}\n}\n</tool_call>`;
+  for (const text of [indented, '{"name":"ping","arguments":{}}', '{ "name" : "ping" , "arguments" : {} }']) {
+    assert.equal(await at(text), undefined, text);
+  }
+  for (const before of ['{"name"', '{"name": ', '{"name": "ping"']) {
+    assert.equal(await at(`${before}\n`), `<tool_call>${before}`);
+  }
+});
+
 test('a call that is only thought of is text', { skip }, async () => {
   const [template] = FORMATS.thinking;
   const call = '<tool_call>{"name": "ping", "arguments": {}}';

@@ -1,6 +1,5 @@
-// README.md, docs/ and the guides: the compiler checks their code against the package's types, their JSON parses, their
-// links
-// lead somewhere, and the page of errors has every code.
+// README.md, docs/, its records and the guides: the compiler checks their code against the package's types, their JSON
+// parses, their links lead somewhere, the indices have all pages, and the page of errors has every code.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -10,12 +9,14 @@ import { test } from 'node:test';
 import { CACHE, ROOT } from '../../tools/common.mjs';
 
 const GUIDES = 'docs/guides';
+const RECORDS = 'docs/records';
 const pagesIn = (folder) =>
   fs
     .readdirSync(path.join(ROOT, folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `${folder}/${name}`);
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...pagesIn('docs'), ...pagesIn(GUIDES)];
+const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const PAGES = [...DOCUMENTS, ...['docs', GUIDES, RECORDS].flatMap(pagesIn)];
 /** The repository's own address, which the README uses, since npm shows it, too. */
 const OURS =
   /^https:\/\/(?:github\.com\/webgguf\/webgguf\/(?:blob|tree)|raw\.githubusercontent\.com\/webgguf\/webgguf)\/main\//;
@@ -201,6 +202,17 @@ test('the index of the guides and the README name every guide', () => {
       index,
     );
   }
+});
+
+test('the index of records names every record, newest first', () => {
+  const names = pagesIn(RECORDS).map((page) => path.basename(page));
+  const records = names.filter((name) => name !== 'README.md');
+  const wrong = records.filter((name) => !/^\d{4}-\d\d-\d\d-[a-z\d-]+\.md$/.test(name));
+  assert.deepEqual(wrong, []);
+  const listed = [...read(`${RECORDS}/README.md`).matchAll(/^- \[[^\]]+\]\(([^)]+)\)$/gm)].map(([, name]) => name);
+  assert.deepEqual(listed.toSorted(), records.toSorted());
+  const dates = listed.map((name) => name.slice(0, '2026-11-24'.length));
+  assert.deepEqual(dates, dates.toSorted().reverse());
 });
 
 test('the page of errors has every code, and no other', () => {

@@ -480,6 +480,11 @@ test('runTools calls functions of the page until the model answers', async () =>
   const cut = await model.runTools(HI, { tools: [stuck], max_completion_tokens: CALL.length - 3 });
   assert.equal(cut.finishReason, 'length', 'a call that is not whole is not made');
 
+  plan.writes = CALL;
+  const short = { messages: HI, tools: [WEATHER], max_completion_tokens: CALL.indexOf('weather') };
+  const [{ message, finish_reason: reason }] = (await model.chat.completions.create(short)).choices;
+  assert.deepEqual([reason, message.content, message.tool_calls], ['length', '', undefined], 'its sign is no text');
+
   const refused = (options, pattern) =>
     assert.rejects(model.runTools(HI, options), withCode('invalid_argument', pattern));
   await refused({ tools: [weather, weather] }, /'get_weather' is there twice/);

@@ -34,10 +34,10 @@ function generator(seed) {
 }
 
 /** The message that comes of all deltas; a call's name comes first and once. */
-function read({ template, prompt = '' }, parts) {
+function read({ template, prompt = '', cut = false }, parts) {
   const reader = readerOf(familyOf(template), prompt, TOOLS);
   const message = { content: null, calls: [] };
-  for (const delta of [...parts.flatMap((part) => reader.push(part)), ...reader.end()]) {
+  for (const delta of [...parts.flatMap((part) => reader.push(part)), ...reader.end(cut)]) {
     if ('content' in delta) message.content = (message.content ?? '') + delta.content;
     else if ('reasoning' in delta) message.reasoning = (message.reasoning ?? '') + delta.reasoning;
     else if ('name' in delta) {
@@ -129,4 +129,56 @@ test('templates of published models say which format', {
     'microsoft-Phi-3.5-mini-instruct': [plain, ''],
     'mistralai-Mistral-Nemo-Instruct-2407': ['[TOOL_CALLS][{"name": "f", "arguments": ', ''],
   });
+});
+
+const templateOf = (name) => JSON.parse(readFileSync(path.join(here, 'tool_calls', `${name}.json`), 'utf8')).template;
+
+/** Texts that the limit cut, and what is left of them: the content, then a name and arguments for each call. */
+const CUT = {
+  mistral: [
+    ['[TOOL_CALLS]', null],
+    ['[TOOL_CALLS][ {   \n     ', null],
+    ['Let me see. [TOOL_CALLS][{"name": "get_wea', 'Let me see.'],
+    ['[TOOL_CALLS][{"name": "get_weather", "argum', null, ['get_weather', '']],
+    ['[TOOL_CALLS][{"name": "get_weather", "arguments": {"days": 1', null, ['get_weather', '{"days": 1']],
+    ['[TOOL_CALLS][{"name": "get_weather", "arguments": {"place": "Par', null, ['get_weather', '{"place": "Par']],
+    ['[TOOL_CALLS][{"name": "ping", "arguments": {}}, {"na', null, ['ping', '{}']],
+    ['[TOOL_CALLS]get_weather[ARGS]{"place": "a\\u00', null, ['get_weather', '{"place": "a\\u00']],
+    // Arguments whose name never came are kept as they were written, and so is what is no call.
+    ['[TOOL_CALLS][{"arguments": {"place": "Paris"}, "na', '[TOOL_CALLS][{"arguments": {"place": "Paris"}, "na'],
+    ['[TOOL_CALLS] is a sign', '[TOOL_CALLS] is a sign'],
+  ],
+  hermes: [
+    ['<tool_call>\n{"name": "pi', null],
+    ['<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>\n<tool_call>\n{', null, ['ping', '{}']],
+    ['A brace: {', 'A brace: {'],
+  ],
+  functions: [
+    ['<tool_call>\n<function=get_w', null],
+    ['<tool_call>\n<function=ping>\n<parameter=a>\n5', '<tool_call>\n<function=ping>\n<parameter=a>\n5'],
+  ],
+  gemma3: [
+    ['```json\n{"a": 1', '```json\n{"a": 1'],
+    ['{"name": "ping", "a', '{"name": "ping", "a'],
+  ],
+  harmony: [
+    ['<|channel|>commentary to=functions.pi', null],
+    ['<|channel|>final<|message|>Yes.<|end|><|start|>assist', 'Yes.'],
+  ],
+};
+
+for (const [name, cases] of Object.entries(CUT)) {
+  test(`${name}: a call that was cut leaves no sign, and loses nothing`, () => {
+    for (const [text, content, ...calls] of cases) {
+      const expected = { content, calls: calls.map(([called, args]) => ({ name: called, arguments: args })) };
+      const from = { template: templateOf(name), cut: true };
+      assert.deepEqual(read(from, [text]), expected, text);
+      assert.deepEqual(read(from, [...text]), expected, `${text}, by characters`);
+    }
+  });
+}
+
+test('a text that the model ended by itself keeps what is no call', () => {
+  const text = '[TOOL_CALLS][{"na';
+  assert.deepEqual(read({ template: templateOf('mistral') }, [text]), { content: text, calls: [] });
 });

@@ -37,6 +37,8 @@ export class Cursor {
   readonly tools: Tools;
   readonly calls: Call[] = [];
   at = 0;
+  /** Something is here that no call has, and that must not be lost. */
+  keeps = false;
   /** All before belongs to `calls`. */
   #mark = 0;
 
@@ -46,16 +48,29 @@ export class Cursor {
     this.tools = tools;
   }
 
-  /** What `read` finds at the start of the text. */
-  static region(cursor: Cursor, read: (cursor: Cursor) => void): Region {
+  /**
+   * What `read` finds at the start of the text.
+   * @param cut the text was cut off, in calls whose arguments are JSON or something else: what belongs to a call that
+   *   is not complete is no text
+   */
+  static region(cursor: Cursor, read: (cursor: Cursor) => void, cut?: 'json' | 'other'): Region {
     try {
       read(cursor);
       cursor.mark();
     } catch (stop) {
       if (stop !== MORE && stop !== OTHER) throw stop;
       if (stop === MORE && !cursor.final) return { calls: cursor.calls.filter(isCertain), end: undefined };
+      if (stop === MORE && cut && cursor.#ends(cut)) return { calls: cursor.calls, end: cursor.text.length };
     }
     return { calls: cursor.calls.filter(isCertain), end: cursor.#mark };
+  }
+
+  /** Gives the rest of a text that was cut off to the last call. Whether nothing is lost by that. */
+  #ends(cut: 'json' | 'other'): boolean {
+    const last = this.calls.at(-1);
+    if (this.keeps || (cut === 'other' && last && !last.complete)) return false;
+    if (last && !last.complete && last.arguments !== '') last.arguments += this.text.slice(this.#mark);
+    return true;
   }
 
   /** Ends reading: here is something else. */

@@ -163,6 +163,7 @@ function takeMember(cursor: Cursor, key: string, found: Found, known: boolean): 
     if (found.early !== undefined) complete(found.call, found.early);
   } else if (ARGUMENTS.includes(key) && found.call && first === '{') takeArguments(cursor, found.call);
   else if (ARGUMENTS.includes(key)) {
+    cursor.keeps ||= !found.call;
     const text = argumentText(cursor, jsonText(cursor));
     if (found.call) complete(found.call, text);
     else found.early = text;
