@@ -11,7 +11,7 @@ use crate::kernels::reference::{
 use crate::model::program::{
     Activation, AttentionSpec, ConvSpec, DeltaSpec, Norm, NormKind, Op, Program, RopeTable, ScanSpec, TableRow,
 };
-use crate::model::{ActivationKind, GateKind, Places};
+use crate::model::{ActivationKind, EncoderInput, GateKind, Places, QUICK_GELU};
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
 #[derive(Debug)]
@@ -75,6 +75,8 @@ pub(super) struct Interpreter<'a> {
     pub position: usize,
     /// Of all positions.
     pub places: &'a Places,
+    /// Of an encoder.
+    pub input: Option<&'a EncoderInput>,
 }
 
 impl Interpreter<'_> {
@@ -94,8 +96,10 @@ impl Interpreter<'_> {
                 };
                 self.weights.tensor(table).gather(&rows, &mut self.run.values[y.0])?;
             }
-            // The caller's: it changes the number of rows.
-            Op::Pool { .. } => {}
+            // The caller's: they change the number of rows.
+            Op::Pool { .. } | Op::Regroup { .. } => {}
+            Op::Input { .. } | Op::AddPlaces { .. } | Op::Turn { .. } | Op::Project { .. } => self.of_encoder(op),
+            Op::Copy { .. } | Op::Combine { .. } => self.of_encoder(op),
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);
                 if x != y {
@@ -147,11 +151,14 @@ impl Interpreter<'_> {
             }
             Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
             Op::ExpertGate { .. } | Op::ExpertDown { .. } => self.experts(op, yield_now).await?,
-            Op::Activate { x, kind: ActivationKind::Gelu } => {
-                self.run.values[x.0].iter_mut().for_each(|x| *x = gelu(f64::from(*x)) as f32)
-            }
-            Op::Activate { x, kind: ActivationKind::Tanh } => {
-                self.run.values[x.0].iter_mut().for_each(|x| *x = x.tanh());
+            Op::Activate { x, kind } => {
+                let of: fn(f32) -> f32 = match kind {
+                    ActivationKind::Gelu => |x| gelu(f64::from(x)) as f32,
+                    ActivationKind::Tanh => f32::tanh,
+                    ActivationKind::Silu => silu,
+                    ActivationKind::QuickGelu => |x| x / (1.0 + (-QUICK_GELU * x).exp()),
+                };
+                self.run.values[x.0].iter_mut().for_each(|x| *x = of(*x));
             }
             Op::Add { x, scale, to } => {
                 let mut sum = self.run.take(to);

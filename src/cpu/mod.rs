@@ -5,6 +5,7 @@
 //! the token outermost.
 
 mod embed;
+mod encode;
 mod experts;
 mod interpreter;
 mod model;

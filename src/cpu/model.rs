@@ -101,7 +101,7 @@ impl CpuModel {
     ) -> (&'a Program, Interpreter<'a>) {
         let Self { program, weights, frequencies, cache, cached, places, states, .. } = self;
         let tables = &program.rope_tables;
-        (program, Interpreter { run, ids, weights, tables, frequencies, cache, states, position: *cached, places })
+        (program, Interpreter { run, ids, weights, tables, frequencies, cache, states, position: *cached, places, input: None })
     }
 
     /// What it computes.

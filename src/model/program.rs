@@ -204,6 +204,35 @@ pub enum PoolKind {
     Last,
 }
 
+/// How rows become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grouping {
+    /// Parts of the row, each as wide as a row before.
+    pub parts: usize,
+    /// Rows that a part is a sum of.
+    pub taps: usize,
+    /// Whether values of the parts take turns, else the parts follow each other.
+    pub by_value: bool,
+}
+
+/// What [`Op::Combine`] computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Combining {
+    /// The product.
+    Multiply,
+    /// The difference.
+    Subtract,
+}
+
+/// What [`Op::Combine`] takes besides x.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operand {
+    /// A tensor `[width of x]`.
+    Vector(WeightKey),
+    /// An activation as wide as x.
+    Rows(Activation),
+}
+
 /// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache or
 /// recurrent state.
 #[derive(Debug, Clone, PartialEq)]
@@ -229,6 +258,23 @@ pub enum Op {
     AttendInput { qkv: [Activation; 3], attention: AttentionSpec, causal: bool, y: Activation },
     /// One row for each input: what follows in the head is over these.
     Pool { x: Activation, kind: PoolKind, y: Activation },
+    /// The caller's rows, such as the patches of an image: nothing is computed.
+    Input { y: Activation },
+    /// `to += Σ_t weight[t] · table[index[t]]`, with so many taps for each row of `to` that the caller gives; the table
+    /// has so many rows.
+    AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
+    /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the head is over
+    /// these rows.
+    Regroup { x: Activation, grouping: Grouping, y: Activation },
+    /// Turns the pairs of each head of `x` by the caller's angles: value i of a head and value i + `apart` are a pair,
+    /// and neighbours of `2 · apart` values follow each other. A pair without an angle stays.
+    Turn { x: Activation, head_dim: usize, apart: usize },
+    /// `y = x · W` with W `[width of x, width of y]` as values.
+    Project { x: Activation, weight: WeightKey, y: Activation },
+    /// `y = x`
+    Copy { x: Activation, y: Activation },
+    /// `x = x · with` or `x − with`, value by value.
+    Combine { x: Activation, kind: Combining, with: Operand },
     /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` per head of v, with q, k and v side by side in `qkv`, q and k
     /// of length 1, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,
     /// <https://arxiv.org/abs/2412.06464>). S is the recurrent state of this number.
@@ -294,7 +340,11 @@ impl Op {
     /// The activations that the operation reads.
     pub fn reads(&self) -> Vec<Activation> {
         match *self {
-            Self::Embed { .. } | Self::EmbedPlace { .. } => Vec::new(),
+            Self::Embed { .. } | Self::EmbedPlace { .. } | Self::Input { .. } => Vec::new(),
+            Self::AddPlaces { to, .. } => vec![to],
+            Self::Regroup { x, .. } | Self::Turn { x, .. } | Self::Project { x, .. } | Self::Copy { x, .. } => vec![x],
+            Self::Combine { x, with: Operand::Vector(_), .. } => vec![x],
+            Self::Combine { x, with: Operand::Rows(other), .. } => vec![x, other],
             Self::Norm { x, .. } | Self::GroupNorm { x, .. } => vec![x],
             Self::Linear { x, .. } | Self::Rope { x, .. } | Self::Pool { x, .. } => vec![x],
             Self::AttendInput { qkv, .. } => qkv.to_vec(),
@@ -316,7 +366,10 @@ impl Op {
     pub fn writes(&self) -> Activation {
         match *self {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
-            Self::EmbedPlace { y, .. } | Self::Pool { y, .. } => y,
+            Self::EmbedPlace { y, .. } | Self::Pool { y, .. } | Self::Input { y } | Self::Copy { y, .. } => y,
+            Self::AddPlaces { to, .. } => to,
+            Self::Regroup { y, .. } | Self::Project { y, .. } => y,
+            Self::Turn { x, .. } | Self::Combine { x, .. } => x,
             Self::Attend { y, .. } | Self::AttendInput { y, .. } | Self::GateHeads { y, .. } => y,
             Self::Gate { y, .. } | Self::GatePart { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } => x,
@@ -357,6 +410,8 @@ pub enum Output {
     Logits,
     /// A vector of an input.
     Embedding,
+    /// Rows for the prompts of a model that writes text.
+    Rows,
     /// A score for each label of an input, to be made probabilities by a softmax or as they are.
     Scores {
         /// Whether they are.
@@ -430,7 +485,7 @@ impl Program {
 
     /// The operations of the head before rows are pooled, and those from there on: none where they are not.
     pub fn head_parts(&self) -> (&[Op], &[Op]) {
-        let pool = self.head.iter().position(|op| matches!(op, Op::Pool { .. }));
+        let pool = self.head.iter().position(|op| matches!(op, Op::Pool { .. } | Op::Regroup { .. }));
         self.head.split_at(pool.unwrap_or(self.head.len()))
     }
 
@@ -499,7 +554,8 @@ impl Program {
 
     /// The activation that the embedding writes: the residual stream.
     pub fn residual(&self) -> Activation {
-        self.embed.first().map_or(Activation(0), Op::writes)
+        let embedding = self.embed.iter().find(|op| !matches!(op, Op::Input { .. }));
+        embedding.map_or(Activation(0), Op::writes)
     }
 
     /// The number of an activation, which is made at the first call with its name.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::embedder::GpuEmbedder;
 use crate::cpu::CpuModel;
 use crate::kernels::reference::softmax;
-use crate::model::ModelConfig;
+use crate::model::{EncoderInput, ModelConfig};
 use crate::model::program::Output;
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
@@ -72,6 +72,22 @@ impl AnyEmbedder {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu(embedder) => embedder.context_length(),
             Self::Cpu(embedder) => embedder.model.context_length(),
+        }
+    }
+
+    /// The rows that become of an image or a tile, `[outputs, width]`; `None` where `stop` was set before all of it
+    /// ran.
+    ///
+    /// # Errors
+    /// Those of [`EncoderInput::check`], and of the device.
+    pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(encoder) => encoder.encode(input, stop).await,
+            Self::Cpu(encoder) => {
+                let CpuEmbedder { model, time_slice } = &mut **encoder;
+                model.encode(input, time_slice.turns(), &|| stop.get()).await
+            }
         }
     }
 

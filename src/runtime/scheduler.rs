@@ -12,7 +12,7 @@ use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
 use crate::kernels::pass::Pass;
-use crate::model::{InputRun, Item};
+use crate::model::{EncoderInput, InputRun, Item};
 
 /// What a text is read for.
 pub(super) enum Wants<'a> {
@@ -296,6 +296,27 @@ impl GpuEmbedder {
             self.model.device.submit([Part::from(&lists.inputs)], batch.len() as u32, Some(&copy));
             offset += bytes;
         }
+        true
+    }
+
+    /// Runs an image or a tile; `results` then has its rows, `[outputs, width]`. False where `stop` was set before all
+    /// was submitted.
+    pub(super) async fn run_image(&self, input: &EncoderInput, results: &Buffer, stop: &Cell<bool>) -> bool {
+        let (tokens, outputs) = (input.rows, input.outputs);
+        self.begin_batch(&[&vec![0; tokens]]);
+        self.write(self.plan.buffers.inputs.pass, &Pass::chunk(0, 0, &vec![0; outputs]).bytes());
+        self.write_image(input);
+        let lists = self.lists_for(tokens.max(outputs));
+        let mut queue = Queue::new(&self.model);
+        let work = Work { layers: &lists.rows, from: 0, then: &[], tokens, copy: None };
+        if !queue.run(work, stop).await || stop.get() {
+            return false;
+        }
+        let source = self.plan.pooled;
+        let bytes = outputs as u64 * self.width() as u64 * 4;
+        let (source, source_offset) = (self.table.get(source.buffer), source.offset);
+        let copy = Copy { source, source_offset, target: results, offset: 0, bytes };
+        self.model.device.submit([Part::from(&lists.inputs)], outputs as u32, Some(&copy));
         true
     }
 

@@ -1,0 +1,80 @@
+//! The operations that only encoders have: rows by tables that the caller writes.
+
+use super::plan::Plan;
+use super::{Forward, Lowering, Place};
+use crate::kernels::elementwise::{self, Arg};
+use crate::kernels::mix::{Shape, mix, project};
+use crate::kernels::spec::{Dispatch, Slice};
+use crate::kernels::turn::turn;
+use crate::model::TableWidths;
+use crate::model::program::{Combining, Grouping, Op, Operand, Program};
+
+/// What the caller of an encoder writes beside the rows that it reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables {
+    /// `[rows, taps]` u32 and f32, see [`Op::AddPlaces`].
+    pub places: [Slice; 2],
+    /// `[rows, parts, taps]` u32 and f32, see [`Op::Regroup`].
+    pub groups: [Slice; 2],
+    /// `[rows, pairs, 2]` f32: cosine and sine, see [`Op::Turn`].
+    pub turns: Slice,
+}
+
+impl Tables {
+    /// Room for the tables of a program over `rows` rows.
+    pub fn alloc(program: &Program, rows: usize, plan: &mut Plan) -> Self {
+        let TableWidths { places: [places, _], groups, turns, .. } = TableWidths::of(program);
+        let mut pair = |name: &str, width: usize| {
+            ["rows", "weights"].map(|of| plan.words(format!("{of} of {name}"), rows * width))
+        };
+        let [places, groups] = [pair("positions", places), pair("groups", groups)];
+        Self { places, groups, turns: plan.words("turns", rows * turns) }
+    }
+}
+
+impl Lowering<'_> {
+    /// An operation that only encoders have.
+    pub(super) fn of_encoder(&self, op: &Op) -> Dispatch {
+        let Forward { program, buffers, .. } = self.forward;
+        let slice = |of| self.places.of(of).slice;
+        let tables = || buffers.tables.expect("an encoder has tables");
+        match *op {
+            Op::AddPlaces { table, taps, to, .. } => {
+                let shape = Shape { width: program.width(to), parts: 1, taps, by_value: false, add: true };
+                mix(shape, tables().places, self.forward.vector(table), slice(to))
+            }
+            Op::Regroup { x, grouping: Grouping { parts, taps, by_value }, y } => {
+                let shape = Shape { width: program.width(x), parts, taps, by_value, add: false };
+                mix(shape, tables().groups, slice(x), slice(y))
+            }
+            Op::Turn { x, head_dim, apart } => {
+                let heads = program.width(x) / head_dim;
+                turn([heads, head_dim, apart].map(|n| n as u32), tables().turns, self.places.of(x).rows())
+            }
+            Op::Project { x, weight, y } => {
+                let sizes = [x, y].map(|of| program.width(of));
+                project(sizes, slice(x), self.forward.vector(weight), slice(y), buffers.dummy)
+            }
+            Op::Copy { x, y } => {
+                let copy = [elementwise::Step::new(elementwise::Op::Copy, &[Arg::Input(1)])];
+                self.elementwise(&copy, self.places.of(y), Some(self.places.of(x)))
+            }
+            Op::Combine { x, kind, with } => {
+                let kind = match kind {
+                    Combining::Multiply => elementwise::Op::Mul,
+                    Combining::Subtract => elementwise::Op::Sub,
+                };
+                let other = match with {
+                    Operand::Rows(other) => self.places.of(other),
+                    Operand::Vector(key) => Place { slice: self.forward.vector(key), offset: 0, stride: 0 },
+                };
+                let combine = [elementwise::Step::new(kind, &[Arg::Input(0), Arg::Input(1)])];
+                match with {
+                    Operand::Rows(_) => self.elementwise(&combine, self.places.of(x), Some(other)),
+                    Operand::Vector(_) => self.elementwise_of(&combine, self.places.of(x), (other, 1)),
+                }
+            }
+            _ => unreachable!("an operation that others have, too: {op:?}"),
+        }
+    }
+}

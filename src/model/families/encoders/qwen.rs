@@ -1,0 +1,41 @@
+//! The encoders of Qwen2-VL (Wang et al. 2024, <https://arxiv.org/abs/2409.12191>), Qwen2.5-VL (Bai et al. 2025,
+//! <https://arxiv.org/abs/2502.13923>) and Qwen3-VL: heads rotated by row and column, 2 × 2 patches to a row.
+
+use super::super::super::ActivationKind;
+use super::super::super::config::{EncoderConfig, ModelConfig};
+use super::super::super::program::{NormKind, Op, Program};
+use super::vit::{Form, Vit};
+
+/// Taps into the table of positions: between four neighbours.
+const BILINEAR_TAPS: usize = 4;
+
+/// Qwen2-VL.
+pub fn qwen2vl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    merged(Vit::new(config, encoder, rotated(config, NormKind::Layer)))
+}
+
+/// Qwen2.5-VL: RMS norms, a gated feed-forward, most layers in windows.
+pub fn qwen25vl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    merged(Vit::new(config, encoder, rotated(config, NormKind::Rms)))
+}
+
+/// Qwen3-VL: learned positions, too.
+pub fn qwen3vl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = Vit::new(config, encoder, rotated(config, NormKind::Layer));
+    vit.places(BILINEAR_TAPS);
+    merged(vit)
+}
+
+fn rotated(config: &ModelConfig, norm: NormKind) -> Form {
+    Form { norm, apart: Some(config.head_dim / 2), ..Form::new(config) }
+}
+
+fn merged(mut vit: Vit) -> Program {
+    vit.layers(|_, _| {});
+    let merge = vit.encoder.merge;
+    let x = vit.side_by_side(vit.x, merge * merge);
+    let between = vit.project(x, ["mm.0.weight", "mm.0.bias"], "between");
+    vit.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
+    vit.project_rows(between, ["mm.2.weight", "mm.2.bias"]);
+    vit.finish()
+}
