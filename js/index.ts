@@ -46,6 +46,8 @@ export type {
   SourceOptions,
   SourcePart,
   TextPart,
+  ImagePart,
+  ImageSource,
   Timings,
   TokenIds,
   TokenizeOptions,

@@ -3,7 +3,7 @@
     python3 -m venv .images && .images/bin/pip install pillow numpy
     .images/bin/python tools/make_image_fixtures.py
 
-Of each image: filter (0 bilinear, 1 bicubic, 2 Lanczos), width and height before and after as u16 little endian, then
+Columns are resized before rows: Pillow 13 chooses an order by itself, those before it and llama.cpp do not. Of each image: filter (0 bilinear, 1 bicubic, 2 Lanczos), width and height before and after as u16 little endian, then
 the bytes of the result. What is resized both sides make themselves, see `pixels` here and in media/tests/resample.rs.
 """
 import pathlib
@@ -37,7 +37,8 @@ def main():
     parts = []
     for number, kind in enumerate(FILTERS):
         for width, height, to_width, to_height in SIZES:
-            made = Image.fromarray(pixels(width, height)).resize((to_width, to_height), kind)
+            wide = Image.fromarray(pixels(width, height)).resize((to_width, height), kind)
+            made = wide.resize((to_width, to_height), kind)
             parts.append(struct.pack('<5H', number, width, height, to_width, to_height) + np.asarray(made).tobytes())
     target = pathlib.Path(__file__).parent.parent / 'media' / 'tests' / 'fixtures' / 'resized.bin'
     target.write_bytes(b''.join(parts))

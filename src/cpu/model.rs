@@ -101,7 +101,21 @@ impl CpuModel {
     ) -> (&'a Program, Interpreter<'a>) {
         let Self { program, weights, frequencies, cache, cached, places, states, .. } = self;
         let tables = &program.rope_tables;
-        (program, Interpreter { run, ids, weights, tables, frequencies, cache, states, position: *cached, places, input: None })
+        (
+            program,
+            Interpreter {
+                run,
+                ids,
+                weights,
+                tables,
+                frequencies,
+                cache,
+                states,
+                position: *cached,
+                places,
+                input: None,
+            },
+        )
     }
 
     /// What it computes.

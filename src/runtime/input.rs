@@ -17,7 +17,7 @@ use crate::gpu::{Buffer, CommandList, Copy, Part};
 use crate::kernels::{rope_kv::Axes, spec::Slice};
 #[cfg(target_arch = "wasm32")]
 use crate::model::{InputRun, RopeSections, program::Op};
-use crate::model::{InputSource, Item};
+use crate::model::{InputSource, Item, Places};
 use crate::{Error, Result};
 
 impl AnySession {
@@ -34,6 +34,22 @@ impl AnySession {
             Self::Lane(lane) => GpuLane::model(lane).add_rows(source, rows),
             Self::Cpu(session) => session.model().input_rows().add(source, rows.to_vec()),
         }
+    }
+
+    /// The position of a token that follows these ids: where positions have several axes, rows of an image share some.
+    pub fn count_positions(&self, ids: &[u32]) -> u32 {
+        if self.config().rope_sections.is_none() {
+            return ids.len() as u32;
+        }
+        let mut places = Places::default();
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(session) => places.extend(0, ids, &session.model.input_rows),
+            #[cfg(target_arch = "wasm32")]
+            Self::Lane(lane) => places.extend(0, ids, &GpuLane::model(lane).input_rows),
+            Self::Cpu(session) => places.extend(0, ids, session.model().input_rows()),
+        }
+        places.next()
     }
 
     /// The sources of the rows among `ids`, and the id of the first row of each.

@@ -167,7 +167,7 @@ impl<'a> Vit<'a> {
             self.push(Op::Norm { x: v, norm, y: v });
         }
         if let Some(apart) = self.form.apart {
-            [q, k].map(|x| self.push(Op::Turn { x, head_dim, apart }));
+            self.ops.extend([q, k].map(|x| Op::Turn { x, head_dim, apart }));
         }
         let attended = self.activation("attended", wide);
         self.push(Op::AttendInput { qkv: [q, k, v], attention, causal: false, y: attended });
