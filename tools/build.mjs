@@ -37,7 +37,7 @@ export const DIST = path.join(ROOT, 'dist');
 export const BARE = ['--no-default-features'];
 /**
  * Bytes of WebAssembly and JavaScript after gzip that `webgguf` may have: what its main entry point imports or fetches,
- * without the WebAssembly for grammars.
+ * without the WebAssembly for grammars and what is for images.
  */
 export const SIZE_BUDGET = 800_000;
 /**
@@ -311,7 +311,8 @@ export function filesOf(entry) {
 /** What of the package a page loads that imports `webgguf` alone; what other entry points and `import()` add. */
 export function core(list = sizes()) {
   const files = filesOf('dist/index.js');
-  const inCore = list.filter((item) => files.has(item.file) && !isForGrammars(item));
+  const isLater = (item) => isForGrammars(item) || isForMedia(item);
+  const inCore = list.filter((item) => files.has(item.file) && !isLater(item));
   const others = list.filter((item) => !files.has(item.file) && !isForGrammars(item));
   return { inCore, others };
 }

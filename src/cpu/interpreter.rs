@@ -1,5 +1,7 @@
 //! Runs the operations of a program on the activations of a chunk of tokens.
 
+use std::ops::Range;
+
 use crate::cpu::weights::Weights;
 use crate::error::Result;
 use crate::kernels::kv_type::cache::LayerCache;
@@ -75,6 +77,8 @@ pub(super) struct Interpreter<'a> {
     pub position: usize,
     /// Of all positions.
     pub places: &'a Places,
+    /// Positions of rows that see each other.
+    pub seen: Range<usize>,
     /// Of an encoder.
     pub input: Option<&'a EncoderInput>,
 }
@@ -311,7 +315,10 @@ impl Interpreter<'_> {
         for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
             let position = self.position + token;
             let scale = spec.scale * spec.temperature.map_or(1.0, |temperature| temperature.at(position));
-            let shape = AttentionShape { heads, kv_heads, head_dim, position, scale, window, soft_cap };
+            // A row of an image sees its last one, and as far back as by itself.
+            let last = if self.seen.contains(&position) { self.seen.end - 1 } else { position };
+            let window = window.map(|window| window + last - position);
+            let shape = AttentionShape { heads, kv_heads, head_dim, position: last, scale, window, soft_cap };
             attention_over(shape, sinks, q, cache.rows(), out);
             yield_now().await;
         }

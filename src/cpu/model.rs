@@ -1,5 +1,6 @@
 //! The whole model on the CPU: its program, interpreted operation by operation, one layer per step.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::cpu::interpreter::{Activations, Interpreter};
@@ -9,7 +10,7 @@ use crate::kernels::kv_type::KvType;
 use crate::kernels::kv_type::cache::{CacheFormat, LayerCache};
 use crate::kernels::reference::{YarnScaling, frequencies, yarn};
 use crate::model::program::{Op, Output, Program, RopeTable};
-use crate::model::{InputRows, InputRun, Item, ModelConfig, Places, RopeScaling};
+use crate::model::{InputRows, InputRun, Item, ModelConfig, Places, RopeScaling, end_with_images};
 use crate::yielding::{at_once, none};
 
 /// Tokens that go through a layer together: each weight is dequantised once for all of them.
@@ -113,6 +114,7 @@ impl CpuModel {
                 states,
                 position: *cached,
                 places,
+                seen: 0..0,
                 input: None,
             },
         )
@@ -232,7 +234,8 @@ impl CpuModel {
             self.places.extend(position, ids, &self.input_rows);
         }
         let run = Activations::new(&self.program, ids.len().min(CHUNK));
-        Ok(Pass { model: self, ids: ids.to_vec(), done: 0, layer: 0, wanted: logits, found, run })
+        let images = if self.config.sees_whole_images() { self.input_rows.images(ids) } else { Vec::new() };
+        Ok(Pass { model: self, ids: ids.to_vec(), done: 0, layer: 0, wanted: logits, found, run, images, seen: 0..0 })
     }
 }
 
@@ -256,6 +259,10 @@ pub struct Pass<'a> {
     wanted: Logits,
     found: Vec<f32>,
     run: Activations,
+    /// Images among the ids whose rows see each other.
+    images: Vec<Range<usize>>,
+    /// Positions of the one in the chunk.
+    seen: Range<usize>,
 }
 
 impl Pass<'_> {
@@ -314,7 +321,12 @@ impl Pass<'_> {
 
     async fn embed(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         let left = self.ids.len() - self.done;
-        self.run.resize(&self.model.program, left.min(CHUNK));
+        let images = &self.images;
+        let end = end_with_images(self.done, self.done + left.min(CHUNK), usize::MAX - self.done, images);
+        self.run.resize(&self.model.program, end - self.done);
+        let image = images.iter().find(|image| image.start < end && image.end > self.done);
+        let position = |at: usize| self.model.cached + at - self.done;
+        self.seen = image.map_or(0..0, |image| position(image.start.max(self.done))..position(image.end));
         let ids = &self.ids[self.done..][..self.run.tokens];
         let (tokens, input) = (Item::tokens(ids), self.model.input_rows.clone());
         let (program, mut interpreter) = self.model.interpreter(&mut self.run, &tokens);
@@ -329,6 +341,7 @@ impl Pass<'_> {
 
     async fn run_layer(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         let (program, mut interpreter) = self.model.interpreter(&mut self.run, &[]);
+        interpreter.seen = self.seen.clone();
         for op in &program.layers[self.layer] {
             interpreter.run(op, yield_now).await?;
         }

@@ -17,11 +17,12 @@ mod tensors;
 
 pub use config::{
     EmbedderConfig, EncoderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, YarnRamp, flatten,
+    rounded_kernel,
 };
 pub use encoder_input::{EncoderInput, TableWidths};
 pub use experts::ExpertConfig;
 pub use families::{architectures, program};
-pub use input::{InputRows, InputRun, InputSource, Item, Places};
+pub use input::{InputRows, InputRun, InputSource, Item, Places, end_with_images};
 pub use op_weights::{OpWeight, WeightUse};
 pub use roles::{Role, WeightKey};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};

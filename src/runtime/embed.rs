@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 #[cfg(target_arch = "wasm32")]
 use super::embedder::GpuEmbedder;
-use crate::cpu::CpuModel;
+use crate::cpu::{CpuModel, Input};
 use crate::kernels::reference::softmax;
 use crate::model::program::Output;
 use crate::model::{EncoderInput, ModelConfig};
@@ -40,7 +40,9 @@ impl CpuEmbedder {
         let mut found = Vec::new();
         for ids in inputs {
             let is_over = || stop.get();
-            let Some(values) = model.embed(ids, time_slice.turns(), &is_over).await? else { return Ok(None) };
+            let Some(values) = model.embed(Input::Ids(ids), time_slice.turns(), &is_over).await? else {
+                return Ok(None);
+            };
             found.extend(values);
         }
         Ok(Some(found))
@@ -86,7 +88,7 @@ impl AnyEmbedder {
             Self::Gpu(encoder) => encoder.encode(input, stop).await,
             Self::Cpu(encoder) => {
                 let CpuEmbedder { model, time_slice } = &mut **encoder;
-                model.encode(input, time_slice.turns(), &|| stop.get()).await
+                model.embed(Input::Image(input), time_slice.turns(), &|| stop.get()).await
             }
         }
     }

@@ -59,7 +59,12 @@ impl GpuSession {
         self.prepare(&wants)?;
         self.start_states(reading.next());
         let mut queue = Queue::new(&self.model);
-        for chunk in Chunks::new(reading, self.sizes(reading.ids.len(), &wants), until) {
+        let images = match self.model.config.sees_whole_images() {
+            true => self.model.input_rows.images(reading.ids),
+            false => Vec::new(),
+        };
+        let chunks = Chunks::new(reading, self.sizes(reading.ids.len(), &wants), until);
+        for chunk in chunks.with_whole(images.clone()) {
             let (ids, position) = (&reading.ids[chunk.rows.clone()], reading.next());
             if chunk.is_single && matches!(wants, Wants::Token) {
                 self.keep_states();
@@ -71,6 +76,13 @@ impl GpuSession {
             }
             self.write_places(ids, position);
             self.begin_pass(&Item::tokens(ids), position).await?;
+            if let Some(image) =
+                images.iter().find(|image| image.start < chunk.rows.end && image.end > chunk.rows.start)
+            {
+                let row = |at: usize| at.clamp(chunk.rows.start, chunk.rows.end) - chunk.rows.start;
+                let seen = [row(image.start), row(image.end)].map(|row| row as u32);
+                self.write(self.buffers.pass.after(Pass::SEEN), bytemuck::cast_slice(&seen));
+            }
             let is_whole = match chunk.is_single {
                 true => self.submit_single(&chunk, &rows, &wants)?,
                 false => self.submit_many((&chunk, &rows), &wants, &mut queue, until.stop).await?,

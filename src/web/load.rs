@@ -1,5 +1,6 @@
 //! Loading: headers of all parts, then every tensor in file order to where it goes, through one slice of memory.
 
+use std::pin::Pin;
 use std::rc::Rc;
 
 use js_sys::Function;
@@ -19,7 +20,7 @@ use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
-use crate::model::{ModelConfig, Pooling, WeightSpec, match_tensors};
+use crate::model::{ModelConfig, Pooling, WeightSpec, match_tensors, rounded_kernel};
 use crate::runtime::{AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun};
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
@@ -134,6 +135,9 @@ pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, Error> {
     Tokenizer::yielding(&gguf.metadata, async || time_slice.yield_if_over().await).await
 }
 
+/// Something on its way. Boxed: models and encoders share its code.
+type Loading<'f, T> = Pin<Box<dyn Future<Output = Result<T, JsValue>> + 'f>>;
+
 /// The headers of all parts of a file, and the readers behind them.
 struct Opened {
     gguf: Gguf,
@@ -145,7 +149,11 @@ struct Opened {
 
 impl Opened {
     /// Reads the headers and matches the tensors.
-    async fn read(sources: Vec<ByteSource>, pooling: Option<Pooling>, report: Function) -> Result<Self, JsValue> {
+    fn read(sources: Vec<ByteSource>, pooling: Option<Pooling>, report: Function) -> Loading<'static, Self> {
+        Box::pin(Self::read_parts(sources, pooling, report))
+    }
+
+    async fn read_parts(sources: Vec<ByteSource>, pooling: Option<Pooling>, report: Function) -> Result<Self, JsValue> {
         let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
         let progress = Progress { report, total: readers.iter().filter_map(PartReader::size).sum(), loaded: 0 };
         let mut parts = Vec::with_capacity(readers.len());
@@ -184,14 +192,9 @@ pub async fn load_encoder(
     }
     let room = Room::one(config.context_length);
     let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict: None, tune: None };
-    let run = match open(options.backend, device).await? {
-        Some(device) => {
-            let caps = device.caps.clone().with_precision(options.precision);
-            job.into_gpu(device, caps, readers, &mut progress).await?
-        }
-        None => job.into_cpu(readers, &mut progress).await?,
-    };
-    match run {
+    let device = open(options.backend, device).await?;
+    let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
+    match job.run(device.zip(caps), readers, &mut progress).await? {
         Run::Embed(encoder) => Ok(encoder),
         Run::Text(_) => Err(to_js(Error::invalid_argument("the file is no encoder of images"))),
     }
@@ -223,15 +226,12 @@ pub async fn load(
     let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
-    let run = match device {
-        Some(device) => {
-            let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
-            let tuned = Tuned::default();
-            let caps = Caps { per_layer_embeddings, tuned, ..device.caps.clone() }.with_precision(options.precision);
-            job.into_gpu(device, caps, readers, &mut progress).await?
-        }
-        None => job.into_cpu(readers, &mut progress).await?,
-    };
+    let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
+    let caps = device.as_ref().map(|device| {
+        let tuned = Tuned::default();
+        Caps { per_layer_embeddings, tuned, ..device.caps.clone() }.with_precision(options.precision)
+    });
+    let run = job.run(device.zip(caps), readers, &mut progress).await?;
     if let Run::Text(AnySession::Gpu(session)) = &run {
         // SentencePiece numbers single characters last, far from the merges that are used as often.
         let ids = (' '..='~').flat_map(|sign| tokenizer.encode(sign.encode_utf8(&mut [0; 4]), false, false));
@@ -306,7 +306,25 @@ struct Job<'a> {
     tune: Option<Function>,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// Onto the device, or for the CPU.
+    fn run<'f>(
+        self,
+        device: Option<(Rc<Device>, Caps)>,
+        readers: Vec<PartReader>,
+        progress: &'f mut Progress,
+    ) -> Loading<'f, Run>
+    where
+        'a: 'f,
+    {
+        Box::pin(async move {
+            match device {
+                Some((device, caps)) => self.into_gpu(device, caps, readers, progress).await,
+                None => self.into_cpu(readers, progress).await,
+            }
+        })
+    }
+
     async fn into_gpu(
         self,
         device: Rc<Device>,
@@ -361,6 +379,7 @@ impl Job<'_> {
                 progress.received((bytes.len() - start) as u64)?;
                 time_slice.yield_if_over().await;
             }
+            let bytes = rounded_kernel(tensor, &bytes).into_owned();
             for spec in others {
                 builder.put(spec, tensor.ty, bytes.clone()).map_err(to_js)?;
             }

@@ -143,13 +143,13 @@ def encoders():
         e.linear("mm.0", 144, 144)
         e.linear("mm.2", width, 144)
         yield e
-    e = Encoder("gemma4v", "gemma4v", "gemma4-bf16", [(144, 96), (170, 110)], image_size=224, projection_dim=64,
+    e = Encoder("gemma4v", "gemma4v", "gemma4-bf16", [(144, 96), (170, 110)], image_size=224, projection_dim=56,
                 image_mean=[0.0, 0.0, 0.0], image_std=[1.0, 1.0, 1.0])
     e.start((2, 128), False)
     e.blocks(bias=False, gate=True, sandwich=True)
     e.tensor("v.std_bias", 36)
     e.tensor("v.std_scale", 36, mean=1.0, deviation=0.2)
-    e.tensor("mm.input_projection.weight", 64, 36)
+    e.tensor("mm.input_projection.weight", 56, 36)
     yield e
 
 

@@ -16,8 +16,8 @@ struct Row {
 struct Pass {
     rows: u32,    // rows of this pass
     outputs: u32, // so many of the last rows have logits: 1, or all
-    pad0: u32,
-    pad1: u32,
+    seen_first: u32, // rows that see each other, those of an image, from this one on
+    seen_end: u32,   // one past the last of them
     sequences: array<Sequence, 8>,
     row: array<Row>,
 }

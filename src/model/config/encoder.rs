@@ -1,14 +1,19 @@
 //! The numbers of an encoder of images: a file of its own beside the model's, `general.architecture` = `clip`.
 
+use std::borrow::Cow;
+
 use super::{Keys, MAX_FFN, MAX_HIDDEN, ModelConfig};
 use crate::error::{Error, Result};
-use crate::gguf::{Gguf, TensorInfo};
+use crate::gguf::{GgmlType, Gguf, TensorInfo};
 use crate::model::ActivationKind;
 
 /// What its files call the architecture.
 pub(in crate::model) const CLIP: &str = "clip";
 /// The prefix of the keys of its encoder of images.
 pub(in crate::model) const VISION: &str = "clip.vision";
+
+/// How names of kernels of convolutions begin.
+const KERNEL: &str = "v.patch_embd.weight";
 
 /// Pixels along a side of an image or a patch, at most.
 const MAX_SIDE: usize = 1 << 14;
@@ -185,13 +190,24 @@ fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
     own.map(width).collect()
 }
 
+/// The bytes of a tensor as they are used: kernels of convolutions are rounded to f16, as llama.cpp rounds them.
+pub fn rounded_kernel<'b>(tensor: &TensorInfo, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    if tensor.ty != GgmlType::F32 || !tensor.name.starts_with(KERNEL) {
+        return bytes.into();
+    }
+    let round = |value: &[u8]| {
+        let value = f32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+        half::f16::from_f32(value).to_f32().to_le_bytes()
+    };
+    bytes.chunks_exact(4).flat_map(round).collect()
+}
+
 /// Kernels of convolutions over patches as matrices, and tables of positions of several axes as one: a row per output.
 pub fn flatten(gguf: &mut Gguf) {
-    let is_wide = |name: &str| name.starts_with("v.patch_embd.weight");
     for tensor in gguf.tensors.iter_mut().filter(|tensor| tensor.name.starts_with("v.") && tensor.dims.len() > 2) {
         let product = |dims: &[u64]| dims.iter().fold(1, |all: u64, &n| all.saturating_mul(n));
         let dims = &tensor.dims;
-        tensor.dims = if is_wide(&tensor.name) && dims.len() == 4 {
+        tensor.dims = if tensor.name.starts_with(KERNEL) && dims.len() == 4 {
             vec![product(&dims[..3]), dims[3]]
         } else if tensor.name == "v.position_embd.weight" {
             vec![dims[0], product(&dims[1..])]

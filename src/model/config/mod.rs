@@ -14,7 +14,7 @@ pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{CLIP, VISION};
-pub use encoder::{EncoderConfig, flatten};
+pub use encoder::{EncoderConfig, flatten, rounded_kernel};
 
 use super::experts::ExpertConfig;
 use super::roles::{EMBEDDING, HEAD};
@@ -286,6 +286,11 @@ impl ModelConfig {
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
             digest: gguf.digest,
         })
+    }
+
+    /// Whether the rows of an image see all others of it, and not only those before them.
+    pub fn sees_whole_images(&self) -> bool {
+        self.architecture == "gemma3"
     }
 
     /// Whether the file has a tensor of this name.
