@@ -131,12 +131,14 @@ function variablesOf(call: string, variables: unknown): object {
   return plain(`${call}: chatTemplateKwargs`, variables) as object;
 }
 
-/** A copy of what JSON can hold; absent values are left out. */
+/** A copy of what JSON can hold, and of parts with images; absent values are left out. */
 function plain(where: string, value: unknown, depth = 0): unknown {
   if (depth > DEEPEST) throw invalidArgument(`${where}: nested deeper than ${DEEPEST} levels`);
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value;
   if (Array.isArray(value)) return value.map((item) => plain(where, item ?? null, depth + 1));
   if (typeof value !== 'object') throw invalidArgument(`${where}: expected what JSON can hold, found ${show(value)}`);
+  // An image stays what it is.
+  if ((value as { type?: unknown }).type === 'image') return { ...value };
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   return Object.fromEntries(entries.map(([key, item]) => [key, plain(where, item, depth + 1)]));
 }
