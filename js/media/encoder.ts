@@ -132,7 +132,7 @@ export class ImageEncoder {
     }
     const tables = [picture.placeRows(), picture.placeWeights(), picture.groupRows(), picture.groupWeights()] as const;
     const counts = Uint32Array.of(count, columns * rows);
-    const values = await this.#handle.encode(counts, picture.patches(), ...tables, picture.turns()).catch(rethrown);
+    const values = await this.#handle.encode(counts, picture.patches(), ...tables, picture.turns(), picture.parts()).catch(rethrown);
     if (!values) throw new DOMException('the image is no longer wanted', 'AbortError');
     return { columns, rows, values, digest: digest.slice(0, 14) + tile.toString(16).padStart(2, '0') };
   }

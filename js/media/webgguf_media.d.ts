@@ -20,6 +20,7 @@ export class Picture {
   select(tile: number): Uint32Array;
   patches(): Float32Array;
   turns(): Float32Array;
+  parts(): Uint32Array;
   placeRows(): Uint32Array;
   placeWeights(): Float32Array;
   groupRows(): Uint32Array;

@@ -180,6 +180,7 @@ export class WasmEncoder {
     groupRows: Uint32Array,
     groupWeights: Float32Array,
     turns: Float32Array,
+    parts: Uint32Array,
   ): Promise<Float32Array | undefined>;
   cancel(): void;
   free(): void;

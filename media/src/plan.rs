@@ -5,6 +5,9 @@ use crate::resample::Filter;
 use crate::sizes::{self, Bounds, LFM2_TILE, Size};
 use crate::tables::{Grid, Taps, antialiased, between_corners};
 
+/// Pixels along a side of a window of Qwen2.5-VL.
+const WINDOW: usize = 112;
+
 /// The numbers of an encoder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoder {
@@ -49,6 +52,8 @@ pub struct Tile {
     pub groups: Taps,
     /// Cosines and sines of each row.
     pub turns: Vec<f32>,
+    /// Rows of each part whose rows see each other alone in some layers.
+    pub parts: Vec<u32>,
 }
 
 /// What becomes of an image: its tiles in order, with the overview last.
@@ -148,6 +153,10 @@ impl Encoder {
         let patches = Size { width: image.size.width / side, height: image.size.height / side };
         let is_mean = matches!(self.projector.as_str(), "gemma3" | "gemma4v");
         let grid = Grid::new(patches, self.merge, is_mean);
+        let grid = match self.projector.as_str() {
+            "qwen2.5vl_merger" => grid.in_parts(self.merge, (WINDOW / self.patch_size / 2).max(1)),
+            _ => grid,
+        };
         if grid.blocks.area() == 0 {
             let Size { width, height } = image.size;
             return Err(format!("an image of {width} × {height} pixels has no block of {} pixels", self.align()));
@@ -160,6 +169,7 @@ impl Encoder {
             places: self.places(&grid)?,
             groups: grid.groups(if is_mean { 1.0 / area } else { 1.0 }),
             turns: self.turns(&grid),
+            parts: grid.parts,
         })
     }
 

@@ -30,6 +30,8 @@ pub struct Grid {
     pub cells: Vec<[usize; 2]>,
     /// The number of each patch of a block among `cells`, `None` where a block is cut off.
     members: Vec<Option<usize>>,
+    /// Patches of each part, where there are parts.
+    pub parts: Vec<u32>,
 }
 
 impl Grid {
@@ -52,7 +54,22 @@ impl Grid {
             let is_left = |&[row, column]: &[usize; 2]| row >= blocks.height * merge || column >= blocks.width * merge;
             cells.extend(rest.filter(is_left));
         }
-        Self { patches, blocks, cells, members }
+        Self { patches, blocks, cells, members, parts: Vec::new() }
+    }
+
+    /// The same with the patches part by part, each of `side` × `side` blocks of `merge` × `merge`; those at the right
+    /// and at the bottom may be smaller.
+    pub fn in_parts(mut self, merge: usize, side: usize) -> Self {
+        let part = |[row, column]: [usize; 2]| [row, column].map(|at| at / (merge * side));
+        let mut order: Vec<usize> = (0..self.cells.len()).collect();
+        // Stable: inside a part the blocks stay in their order.
+        order.sort_by_key(|&at| part(self.cells[at]));
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(to, &from)| place[from] = to);
+        self.cells = order.iter().map(|&at| self.cells[at]).collect();
+        self.members.iter_mut().flatten().for_each(|member| *member = place[*member]);
+        self.parts = self.cells.chunk_by(|&a, &b| part(a) == part(b)).map(|part| part.len() as u32).collect();
+        self
     }
 
     /// Taps `[blocks, merge · merge]`: each patch of a block with this weight.
@@ -199,6 +216,16 @@ mod tests {
         assert_eq!(groups.weights, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]);
         let whole = Grid::new(Size { width: 3, height: 2 }, 2, true);
         assert_eq!((whole.blocks.area(), whole.groups(0.25).weights.len(), whole.cells.len()), (1, 4, 6));
+    }
+
+    #[test]
+    fn patches_of_a_part_follow_each_other() {
+        let grid = Grid::new(Size { width: 6, height: 4 }, 2, false).in_parts(2, 2);
+        assert_eq!(grid.parts, [16, 8]);
+        assert_eq!(grid.cells[8..10], [[2, 0], [2, 1]], "the block below comes before the one beside the part");
+        assert_eq!(grid.cells[16], [0, 4]);
+        let groups = grid.groups(1.0);
+        assert_eq!(groups.indices[8..16], [16, 17, 18, 19, 8, 9, 10, 11], "rows of the result go from left to right");
     }
 
     #[test]

@@ -73,6 +73,11 @@ impl Picture {
         self.tile.turns.clone()
     }
 
+    /// See [`Tile::parts`].
+    pub fn parts(&self) -> Vec<u32> {
+        self.tile.parts.clone()
+    }
+
     /// See [`Tile::places`].
     #[wasm_bindgen(js_name = placeRows)]
     pub fn place_rows(&self) -> Vec<u32> {

@@ -11,7 +11,7 @@ use crate::kernels::reference::{
     ssm_scan, swiglu,
 };
 use crate::model::program::{
-    Activation, AttentionSpec, ConvSpec, DeltaSpec, Norm, NormKind, Op, Program, RopeTable, ScanSpec, TableRow,
+    Activation, AttentionSpec, ConvSpec, DeltaSpec, Norm, NormKind, Op, Program, RopeTable, ScanSpec, Sight, TableRow,
 };
 use crate::model::{ActivationKind, EncoderInput, GateKind, Places, QUICK_GELU};
 
@@ -129,8 +129,8 @@ impl Interpreter<'_> {
             }
             Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
             Op::Attend { q, kv, attention, cache, y } => self.attend((q, kv), &attention, cache, y, yield_now).await?,
-            Op::AttendInput { qkv, attention, causal, y } => {
-                self.attend_input(qkv, &attention, causal, y, yield_now).await;
+            Op::AttendInput { qkv, attention, sight, y } => {
+                self.attend_input(qkv, &attention, sight, y, yield_now).await;
             }
             Op::Gate { gate, up, kind, y } => self.gate(kind, gate, (up, 0), y),
             Op::GatePart { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
@@ -331,7 +331,7 @@ impl Interpreter<'_> {
         &mut self,
         qkv: [Activation; 3],
         spec: &AttentionSpec,
-        causal: bool,
+        sight: Sight,
         y: Activation,
         yield_now: &mut impl AsyncFnMut(),
     ) {
@@ -339,10 +339,20 @@ impl Interpreter<'_> {
         let shape = AttentionShape { heads, kv_heads, head_dim, position: 0, scale, window: None, soft_cap };
         let mut out = self.run.take(y);
         let [q, k, v] = qkv.map(|of| self.run.values[of.0].as_slice());
-        let width = spec.query_width();
-        for (row, out) in q.chunks_exact(width).enumerate().zip(out.chunks_exact_mut(width)) {
-            attention_batch(shape, Visible { causal, window }, row, [k, v], out);
-            yield_now().await;
+        let (width, kv_width) = (spec.query_width(), spec.kv_width());
+        let visible = Visible { causal: sight == Sight::Causal, window };
+        let parts = self.input.map_or(&[][..], |input| &input.parts);
+        let whole = [self.run.tokens as u32];
+        let mut first = 0;
+        for &part in if sight == Sight::Part { parts } else { &whole } {
+            let (start, rows) = (first, part as usize);
+            let [k, v] = [k, v].map(|of| &of[start * kv_width..][..rows * kv_width]);
+            for row in 0..rows {
+                let [from, to] = [start + row, start + row + 1].map(|row| row * width);
+                attention_batch(shape, visible, (row, &q[from..to]), [k, v], &mut out[from..to]);
+                yield_now().await;
+            }
+            first += rows;
         }
         self.run.put(y, out);
     }

@@ -8,6 +8,7 @@ use crate::kernels::rope_batch::{RopeBatch, rope_batch};
 use crate::kernels::rope_kv::Rope;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::RopeStyle;
+use crate::model::program::Sight;
 
 /// Everything that runs an embedder.
 #[derive(Debug, Clone)]
@@ -82,17 +83,17 @@ impl Lowering<'_> {
             list.push(rope_batch(buffers.pass, buffers.dummy, &problem));
         }
         let rules = BatchRules {
-            causal: attend.causal,
+            causal: attend.sight == Sight::Causal,
             window: spec.window.unwrap_or(0) as u32,
             scale: spec.scale,
             soft_cap: spec.soft_cap.unwrap_or(0.0),
         };
         let y = self.places.of(attend.y).slice;
-        list.push(attention_batch(
-            heads,
-            rules,
-            BatchBuffers { pass: buffers.pass, inputs: buffers.inputs.spans, qkv, y },
-        ));
+        let [pass, inputs] = match buffers.tables {
+            Some(tables) if attend.sight == Sight::Part => tables.parts,
+            _ => [buffers.pass, buffers.inputs.spans],
+        };
+        list.push(attention_batch(heads, rules, BatchBuffers { pass, inputs, qkv, y }));
         list
     }
 }

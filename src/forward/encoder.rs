@@ -4,10 +4,11 @@ use super::plan::Plan;
 use super::{Forward, Lowering, Place};
 use crate::kernels::elementwise::{self, Arg};
 use crate::kernels::mix::{Shape, mix, project};
+use crate::kernels::pass::Pass;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::turn::turn;
 use crate::model::TableWidths;
-use crate::model::program::{Combining, Grouping, Op, Operand, Program};
+use crate::model::program::{Combining, Grouping, Op, Operand, Program, Sight};
 
 /// What the caller of an encoder writes beside the rows that it reads.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,9 @@ pub struct Tables {
     pub groups: [Slice; 2],
     /// `[rows, pairs, 2]` f32: cosine and sine, see [`Op::Turn`].
     pub turns: Slice,
+    /// A [`Pass`] whose sequences are the parts of an image, and the first row of each part and one past its last; see
+    /// [`Sight::Part`].
+    pub parts: [Slice; 2],
 }
 
 impl Tables {
@@ -28,7 +32,11 @@ impl Tables {
             ["rows", "weights"].map(|of| plan.words(format!("{of} of {name}"), rows * width))
         };
         let [places, groups] = [pair("positions", places), pair("groups", groups)];
-        Self { places, groups, turns: plan.words("turns", rows * turns) }
+        let is_cut = |op: &Op| matches!(op, Op::AttendInput { sight: Sight::Part, .. });
+        let parts = if program.ops().any(is_cut) { rows } else { 0 };
+        let pass = plan.alloc("pass of parts", Pass::bytes_of(parts)).into();
+        let parts = [pass, plan.words("parts", parts * 2)];
+        Self { places, groups, turns: plan.words("turns", rows * turns), parts }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A table of rules is tried at each operation, and the first that fits is taken. What no rule fuses is a step of its
 //! own, so a new family runs before it is fast, and becomes fast by a row of a table.
 
-use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op};
+use crate::model::program::{Activation, AttentionSpec, Norm, NormKind, Op, Sight};
 use crate::model::{ActivationKind, GateKind, WeightKey};
 
 /// What a product of matrices ends with.
@@ -108,7 +108,7 @@ pub struct Attend {
 pub struct AttendInput {
     pub qkv: [Activation; 3],
     pub attention: AttentionSpec,
-    pub causal: bool,
+    pub sight: Sight,
     pub y: Activation,
 }
 
@@ -256,8 +256,8 @@ fn attention(ops: &[Op]) -> Option<(usize, Step<'_>)> {
         heads.take(op, &attend)?;
     }
     let step = match ops[end] {
-        Op::AttendInput { qkv, attention, causal, y } => {
-            let attend = AttendInput { qkv, attention, causal, y };
+        Op::AttendInput { qkv, attention, sight, y } => {
+            let attend = AttendInput { qkv, attention, sight, y };
             Step::AttentionInput { heads, attend }
         }
         _ => Step::Attention { heads, attend },

@@ -1,6 +1,6 @@
 //! What an encoder reads of an image or a tile, as plain numbers.
 
-use super::program::{Op, Program};
+use super::program::{Op, Program, Sight};
 use crate::{Error, Result};
 
 /// Rows of weights that a row is the sum of: indices, and the bits of f32 weights. A tap of weight 0 reads nothing.
@@ -21,6 +21,8 @@ pub struct EncoderInput {
     pub groups: Taps,
     /// `[rows, pairs, 2]`, see [`Op::Turn`].
     pub turns: Vec<f32>,
+    /// Rows of each part, see [`Sight::Part`].
+    pub parts: Vec<u32>,
 }
 
 /// Values of the tables of a program for each row.
@@ -72,6 +74,11 @@ impl EncoderInput {
         ];
         if let Some((what, found, expected)) = lengths.into_iter().find(|(_, found, expected)| found != expected) {
             return Err(Error::invalid_argument(format!("{what} of an image: expected {expected}, found {found}")));
+        }
+        let of_parts = self.parts.iter().fold(0, |sum: usize, &part| sum.saturating_add(part as usize));
+        let is_cut = program.ops().any(|op| matches!(op, Op::AttendInput { sight: Sight::Part, .. }));
+        if (is_cut && of_parts != rows) || self.parts.contains(&0) {
+            return Err(Error::invalid_argument(format!("parts of an image: expected {rows} rows, found {of_parts}")));
         }
         for (taps, most) in [(&self.places, table), (&self.groups, rows)] {
             let is_outside = |(index, weight): (&u32, &u32)| *index as usize >= most && f32::from_bits(*weight) != 0.0;

@@ -204,6 +204,17 @@ pub enum PoolKind {
     Last,
 }
 
+/// Which rows of its input a row sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sight {
+    /// All.
+    All,
+    /// Those up to itself.
+    Causal,
+    /// Those of its own part, where the caller cuts an image into several.
+    Part,
+}
+
 /// How rows become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grouping {
@@ -255,7 +266,7 @@ pub enum Op {
     Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, cache: usize, y: Activation },
     /// `y = softmax(q · kᵀ) · v` over the rows of the same input alone: with `causal` those up to a row, else all.
     /// Without `causal` a window reaches `window / 2` rows to either side.
-    AttendInput { qkv: [Activation; 3], attention: AttentionSpec, causal: bool, y: Activation },
+    AttendInput { qkv: [Activation; 3], attention: AttentionSpec, sight: Sight, y: Activation },
     /// One row for each input: what follows in the head is over these.
     Pool { x: Activation, kind: PoolKind, y: Activation },
     /// The caller's rows, such as the patches of an image: nothing is computed.

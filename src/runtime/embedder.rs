@@ -7,6 +7,7 @@ use super::gpu_model::{BatchPlan, GpuModel};
 use super::pace::MIN_TOKENS;
 use super::queue::Queue;
 use crate::gpu::{BufferTable, CommandList};
+use crate::kernels::pass::Pass;
 use crate::kernels::spec::{MAX_WORKGROUPS, Slice};
 use crate::model::program::Op;
 use crate::model::{EncoderInput, ModelConfig};
@@ -158,6 +159,12 @@ impl GpuEmbedder {
             self.write(slice, bytemuck::cast_slice(values));
         }
         self.write(tables.turns, bytemuck::cast_slice(&input.turns));
+        let parts: Vec<Vec<u32>> = input.parts.iter().map(|&rows| vec![0; rows as usize]).collect();
+        let parts: Vec<&[u32]> = parts.iter().map(Vec::as_slice).collect();
+        if !parts.is_empty() {
+            self.write(tables.parts[0], &Pass::batch(&parts).bytes());
+            self.write(tables.parts[1], bytemuck::cast_slice(&Pass::spans(&parts)));
+        }
     }
 
     /// Measures how long a batch takes, so that long ones are cut into several submits.

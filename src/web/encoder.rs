@@ -93,6 +93,7 @@ impl WasmEncoder {
         group_rows: Vec<u32>,
         group_weights: &[f32],
         turns: Vec<f32>,
+        parts: Vec<u32>,
     ) -> Promise {
         let bits = |weights: &[f32]| weights.iter().map(|weight| weight.to_bits()).collect();
         let count = |at: usize| counts.get(at).map_or(0, |&count| count as usize);
@@ -103,6 +104,7 @@ impl WasmEncoder {
             places: [place_rows, bits(place_weights)],
             groups: [group_rows, bits(group_weights)],
             turns,
+            parts,
         };
         let (encoder, stop) = (self.encoder.clone(), self.stop.clone());
         stop.set(false);

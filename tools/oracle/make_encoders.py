@@ -133,6 +133,15 @@ def encoders():
     e.linear("mm.1", 41, 36 * 4)
     e.linear("mm.2", 60, 41)
     yield e
+    e = Encoder("qwen25vl", "qwen2.5vl_merger", "qwen2vl-f16", [(60, 40), (250, 190)], image_size=32,
+                projection_dim=40, n_wa_pattern=2, block_count=3)
+    e.keys |= SILU
+    e.start((), False, second=True)
+    e.blocks(gate=True, norm_bias=False)
+    e.norm("v.post_ln", 36, False)
+    e.linear("mm.0", 144, 144)
+    e.linear("mm.2", 40, 144)
+    yield e
     for name, projector, text, width in [("qwen2vl", "qwen2vl_merger", "qwen2vl-f16", 40),
                                          ("qwen3vl", "qwen3vl_merger", "qwen3vl-f16", 44)]:
         e = Encoder(name, projector, text, [(60, 40), (150, 90)], image_size=32, projection_dim=width)

@@ -2,7 +2,7 @@
 
 use super::super::program::{
     Activation, AttentionSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Gating, LOGITS, Norm, NormKind, Op,
-    Program, RopeTable, Routing, Temperature, TensorPart, Weight, of_layer, of_model,
+    Program, RopeTable, Routing, Sight, Temperature, TensorPart, Weight, of_layer, of_model,
 };
 use super::super::{ActivationKind, ExpertConfig, GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
@@ -289,9 +289,9 @@ impl<'a> Builder<'a> {
             self.ops.extend(rotated.map(|x| Op::Rope { x, head_dim, table }));
         }
         let attended = self.program.activation("attended", attention.query_width());
-        let causal = self.config.embedder.causal;
+        let sight = if self.config.embedder.causal { Sight::Causal } else { Sight::All };
         self.ops.push(match kv.filter(|_| self.config.embedder.pooling.is_some()) {
-            Some([k, v]) => Op::AttendInput { qkv: [q, k, v], attention, causal, y: attended },
+            Some([k, v]) => Op::AttendInput { qkv: [q, k, v], attention, sight, y: attended },
             None => Op::Attend { q, kv, attention, cache, y: attended },
         });
         let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));

@@ -10,7 +10,7 @@ const TAPS: usize = 2;
 
 /// E2B, E4B, 26B-A4B and 31B.
 pub fn gemma4v(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
-    let form = Form { norm: NormKind::Rms, apart: Some(config.head_dim / 4), scale: 1.0, v_norm: true };
+    let form = Form { norm: NormKind::Rms, apart: Some(config.head_dim / 4), scale: 1.0, v_norm: true, parts: None };
     let mut vit = Vit::new(config, encoder, form);
     vit.places(TAPS);
     vit.layers(|_, _| {});

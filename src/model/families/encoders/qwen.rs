@@ -16,7 +16,8 @@ pub fn qwen2vl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
 
 /// Qwen2.5-VL: RMS norms, a gated feed-forward, most layers in windows.
 pub fn qwen25vl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
-    merged(Vit::new(config, encoder, rotated(config, NormKind::Rms)))
+    let form = Form { parts: encoder.window_pattern, ..rotated(config, NormKind::Rms) };
+    merged(Vit::new(config, encoder, form))
 }
 
 /// Qwen3-VL: learned positions, too.

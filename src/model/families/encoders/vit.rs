@@ -3,7 +3,8 @@
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{
-    Activation, AttentionSpec, Combining, Grouping, Norm, NormKind, Op, Operand, Output, Program, TensorPart, Weight,
+    Activation, AttentionSpec, Combining, Grouping, Norm, NormKind, Op, Operand, Output, Program, Sight, TensorPart,
+    Weight,
 };
 use super::super::super::{Role, WeightKey};
 
@@ -18,13 +19,15 @@ pub struct Form {
     pub scale: f32,
     /// Whether each head of v goes through an RMS norm without weight.
     pub v_norm: bool,
+    /// All layers but the last of so many see rows of their own part alone.
+    pub parts: Option<usize>,
 }
 
 impl Form {
     /// Layer norms, no rotation, scores divided by √head_dim.
     pub fn new(config: &ModelConfig) -> Self {
         let scale = 1.0 / (config.head_dim as f32).sqrt();
-        Self { norm: NormKind::Layer, apart: None, scale, v_norm: false }
+        Self { norm: NormKind::Layer, apart: None, scale, v_norm: false, parts: None }
     }
 }
 
@@ -170,7 +173,9 @@ impl<'a> Vit<'a> {
             self.ops.extend([q, k].map(|x| Op::Turn { x, head_dim, apart }));
         }
         let attended = self.activation("attended", wide);
-        self.push(Op::AttendInput { qkv: [q, k, v], attention, causal: false, y: attended });
+        let is_whole = self.form.parts.is_none_or(|pattern| (layer + 1).is_multiple_of(pattern));
+        let sight = if is_whole { Sight::All } else { Sight::Part };
+        self.push(Op::AttendInput { qkv: [q, k, v], attention, sight, y: attended });
         self.linear(attended, layer, ["attn_out.weight", "attn_out.bias"], ("update", config.hidden))
     }
 
