@@ -31,8 +31,9 @@ export interface TileRows {
   /** Side by side. */
   readonly columns: number;
   readonly rows: number;
-  /** `[rows · columns, width]` */
+  /** `[parts, rows · columns, width of a part]`: those that enter as embeddings do, and those for deeper layers. */
   readonly values: Float32Array;
+  readonly parts: number;
   /** What names them among all rows: 16 hexadecimal digits. */
   readonly digest: string;
 }
@@ -134,7 +135,8 @@ export class ImageEncoder {
     const counts = Uint32Array.of(count, columns * rows);
     const values = await this.#handle.encode(counts, picture.patches(), ...tables, picture.turns(), picture.parts()).catch(rethrown);
     if (!values) throw new DOMException('the image is no longer wanted', 'AbortError');
-    return { columns, rows, values, digest: digest.slice(0, 14) + tile.toString(16).padStart(2, '0') };
+    const { parts } = this.#info;
+    return { columns, rows, values, parts, digest: digest.slice(0, 14) + tile.toString(16).padStart(2, '0') };
   }
 }
 

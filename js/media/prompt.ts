@@ -69,7 +69,16 @@ export async function encodeParts(
   return { ids: Uint32Array.from(ids), media, positions: handle.countPositions(Uint32Array.from(ids)) };
 }
 
-function rowsOf({ columns, rows, values }: TileRows): Float32Array[] {
-  const width = values.length / (columns * rows);
-  return Array.from({ length: columns * rows }, (_, at) => values.subarray(at * width, (at + 1) * width));
+/** What is for deeper layers behind the main row. */
+function rowsOf({ columns, rows, values, parts }: TileRows): Float32Array[] {
+  const count = columns * rows;
+  const width = values.length / (count * parts);
+  return Array.from({ length: count }, (_, at) => {
+    const row = new Float32Array(width * parts);
+    for (let part = 0; part < parts; part++) {
+      const start = (part * count + at) * width;
+      row.set(values.subarray(start, start + width), part * width);
+    }
+    return row;
+  });
 }

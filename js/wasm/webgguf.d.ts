@@ -153,8 +153,10 @@ export class WasmModel {
 /** What an encoder of images is. */
 export interface EncoderInfo {
   readonly projector: string;
-  /** Values of a row that it gives. */
+  /** Values of a row that it gives, those for deeper layers too. */
   readonly width: number;
+  /** Parts of a row: one, and one for each of the deeper layers. */
+  readonly parts: number;
   /** Patches of an image, at most. */
   readonly mostRows: number;
   /** As `Picture` of the module `media` takes them, without what the caller chooses. */
@@ -171,7 +173,7 @@ export class WasmEncoder {
     device?: DeviceHandle,
   ): Promise<WasmEncoder>;
   info(): EncoderInfo;
-  /** Rows `[outputs, width]` of `counts`: patches and outputs; `undefined` where it was cancelled. */
+  /** Rows `[parts, outputs, width / parts]` of `counts`: patches and outputs; `undefined` where it was cancelled. */
   encode(
     counts: Uint32Array,
     patches: Float32Array,

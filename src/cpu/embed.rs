@@ -70,7 +70,9 @@ impl CpuModel {
             }
         }
         let output = self.program().output_activation();
-        Ok((!is_over()).then(|| std::mem::take(&mut run.values[output.0])))
+        let mut found = std::mem::take(&mut run.values[output.0]);
+        self.program().sides.iter().for_each(|side| found.append(&mut run.values[side.0]));
+        Ok((!is_over()).then_some(found))
     }
 
     fn check_input(&self, input: Input<'_>) -> Result<()> {

@@ -239,10 +239,10 @@ impl CpuModel {
     }
 }
 
-/// Puts rows in the places of embeddings.
-fn enter(runs: &[InputRun<Vec<f32>>], embeddings: &mut [f32], width: usize) {
-    for &InputRun { at, row, count, ref data } in runs {
-        embeddings[at * width..][..count * width].copy_from_slice(&data[row * width..][..count * width]);
+/// Puts rows in the places of embeddings: the first of their parts, or one for a deeper layer.
+fn enter(runs: &[InputRun<Vec<f32>>], part: usize, embeddings: &mut [f32], width: usize) {
+    for &InputRun { at, row, count, of, ref data } in runs {
+        embeddings[at * width..][..count * width].copy_from_slice(&data[(part * of + row) * width..][..count * width]);
     }
 }
 
@@ -333,8 +333,12 @@ impl Pass<'_> {
         for op in &program.embed {
             interpreter.run(op, yield_now).await?;
             if op.writes() == program.residual() && matches!(op, Op::Embed { .. }) {
-                enter(&input.runs(ids)?, &mut interpreter.run.values[op.writes().0], program.width(op.writes()));
+                enter(&input.runs(ids)?, 0, &mut interpreter.run.values[op.writes().0], program.width(op.writes()));
             }
+        }
+        for (deep, x) in program.inputs().into_iter().enumerate() {
+            interpreter.run.values[x.0].fill(0.0);
+            enter(&input.runs(ids)?, 1 + deep, &mut interpreter.run.values[x.0], program.width(x));
         }
         Ok(())
     }

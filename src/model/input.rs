@@ -65,7 +65,8 @@ pub struct InputSource {
     pub columns: u32,
 }
 
-/// The rows that prompts of a model may hold. `D` is where their numbers are, `[rows, hidden]` f32.
+/// The rows that prompts of a model may hold. `D` is where their numbers are, `[rows, hidden]` f32, and behind these as
+/// many for each of the deeper layers that take more of them.
 #[derive(Debug)]
 pub struct InputRows<D> {
     known: RefCell<Vec<Known<D>>>,
@@ -89,6 +90,8 @@ pub struct InputRun<D> {
     pub row: usize,
     /// How many.
     pub count: usize,
+    /// Rows of the source: those for deeper layers follow them.
+    pub of: usize,
     /// Where they are.
     pub data: Rc<D>,
 }
@@ -153,13 +156,13 @@ impl<D> InputRows<D> {
         let mut runs: Vec<InputRun<D>> = Vec::new();
         for (at, &id) in ids.iter().enumerate() {
             let Item::Row(number) = Item::from(id) else { continue };
-            let found = self.find(id, |known, row| Some((known.data.clone()?, row as usize))).flatten();
-            let Some((data, row)) = found else {
+            let of = |known: &Known<D>, row| Some((known.data.clone()?, row as usize, known.source.count as usize));
+            let Some((data, row, of)) = self.find(id, of).flatten() else {
                 return Err(Error::invalid_argument(format!("row {number} of a prompt is not held")));
             };
             match runs.last_mut().filter(|run| Rc::ptr_eq(&run.data, &data)) {
                 Some(run) if (run.at + run.count, run.row + run.count) == (at, row) => run.count += 1,
-                _ => runs.push(InputRun { at, row, count: 1, data }),
+                _ => runs.push(InputRun { at, row, count: 1, of, data }),
             }
         }
         Ok(runs)

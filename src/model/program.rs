@@ -411,6 +411,8 @@ pub struct Program {
     pub head: Vec<Op>,
     /// What the last operation gives.
     pub output: Output,
+    /// What an encoder gives besides, as wide: rows for deeper layers.
+    pub sides: Vec<Activation>,
 }
 
 /// What a program gives.
@@ -538,7 +540,7 @@ impl Program {
             lasting
         };
         let mut all = BTreeSet::new();
-        all.extend(parts.flat_map(of_part).chain([self.residual()]));
+        all.extend(parts.flat_map(of_part).chain([self.residual()]).chain(self.sides.iter().copied()));
         all
     }
 
@@ -561,6 +563,15 @@ impl Program {
     /// Values of a row of this activation.
     pub fn width(&self, activation: Activation) -> usize {
         self.activations[activation.0].width
+    }
+
+    /// The activations that the caller writes, in order.
+    pub fn inputs(&self) -> Vec<Activation> {
+        let input = |op: &Op| match op {
+            Op::Input { y } => Some(*y),
+            _ => None,
+        };
+        self.embed.iter().filter_map(input).collect()
     }
 
     /// The activation that the embedding writes: the residual stream.

@@ -137,7 +137,8 @@ impl GpuEmbedder {
     /// Those of [`EncoderInput::check`]; `device_lost` and `out_of_memory` as the browser reports them.
     pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
         input.check(&self.model.program, self.plan.context)?;
-        let bytes = input.outputs as u64 * self.width() as u64 * 4;
+        let parts = 1 + self.model.program.sides.len() as u64;
+        let bytes = parts * input.outputs as u64 * self.width() as u64 * 4;
         let device = self.model.device.clone();
         let results = device.storage_buffer("rows of an image", bytes.max(16))?;
         if !self.run_image(input, &results, stop).await {

@@ -182,7 +182,9 @@ impl GpuSession {
         }
         let tokens = chunk.rows.len();
         let from = self.enter_rows(rows, layers, tokens);
+        self.enter_deep_rows(rows);
         let is_whole = queue.run(Work { layers, from, then: &then, tokens, copy }, stop).await;
+        self.clear_deep_rows(rows);
         match read {
             Some(read) if is_whole => self.ring.submitted(read),
             Some(read) => self.ring.release(read),
@@ -329,6 +331,14 @@ impl GpuEmbedder {
         let (source, source_offset) = (self.table.get(source.buffer), source.offset);
         let copy = Copy { source, source_offset, target: results, offset: 0, bytes };
         self.model.device.submit([Part::from(&lists.inputs)], outputs as u32, Some(&copy));
+        let sides = self.model.program.sides.iter().map(|&side| self.plan.buffers.places.head.of(side).slice);
+        self.model.device.copy(sides.zip(1..).map(|(side, part)| Copy {
+            source: self.table.get(side.buffer),
+            source_offset: side.offset,
+            target: results,
+            offset: part * bytes,
+            bytes,
+        }));
         true
     }
 

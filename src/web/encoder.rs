@@ -28,8 +28,10 @@ pub struct WasmEncoder {
 #[serde(rename_all = "camelCase")]
 struct Info {
     projector: &'static str,
-    /// Values of a row that it gives.
+    /// Values of a row that it gives, those for deeper layers too.
     width: usize,
+    /// Parts of a row: one, and one for each of the deeper layers.
+    parts: usize,
     /// Rows of a pass, at most.
     most_rows: usize,
     /// As `Picture` of the module `media` takes them, without what the caller chooses.
@@ -54,6 +56,7 @@ impl Info {
         Some(Self {
             projector: encoder.projector,
             width: encoder.row_width(),
+            parts: 1 + encoder.deep_layers.len(),
             most_rows: encoder.most_rows(),
             numbers: numbers.chain(channels).collect(),
         })
@@ -81,7 +84,7 @@ impl WasmEncoder {
         to_value(&Info::of(self.encoder.try_borrow().map_err(|_| busy())?.config()))
     }
 
-    /// The rows of an image or a tile, `[outputs, width]`; `undefined` where it was cancelled.
+    /// The rows of an image or a tile, `[parts, outputs, width / parts]`; `undefined` where it was cancelled.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail with a clear error")]
     #[allow(clippy::too_many_arguments, reason = "arrays cross to JavaScript one by one")]
     pub fn encode(

@@ -171,7 +171,7 @@ impl WasmModel {
     /// Values of a row of a prompt.
     #[wasm_bindgen(js_name = rowWidth)]
     pub fn row_width(&self) -> Result<usize, JsValue> {
-        Ok(self.borrow()?.session.config().hidden)
+        Ok(self.borrow()?.session.config().row_width())
     }
 
     /// Ids for rows `[rows, width of the model]` of an image in prompts: the first. The same `digest`, 16 hexadecimal
@@ -179,7 +179,7 @@ impl WasmModel {
     #[wasm_bindgen(js_name = addRows)]
     pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32]) -> Result<u32, JsValue> {
         let engine = self.borrow()?;
-        let width = engine.session.config().hidden.max(1);
+        let width = engine.session.config().row_width().max(1);
         let digest = u64::from_str_radix(digest, 16).map_err(|_| to_js(Error::invalid_argument("digest of rows")))?;
         let source = InputSource { digest, count: (rows.len() / width) as u32, columns };
         engine.session.add_rows(source, rows).map(|ids| ids.start).map_err(to_js)

@@ -152,6 +152,20 @@ def encoders():
         e.linear("mm.0", 144, 144)
         e.linear("mm.2", width, 144)
         yield e
+    deeper(MODELS / "qwen3vl-f16.gguf", TARGET / "qwen3vl-deep-text.gguf", 3, {"qwen3vl.n_deepstack_layers": 2})
+    e = Encoder("qwen3vl-deep", "qwen3vl_merger", "../encoders/qwen3vl-deep-text", [(60, 40), (150, 90)], image_size=32,
+                projection_dim=44)
+    e.start((64,), second=True)
+    e.keys |= GELU
+    e.blocks(fused=True)
+    e.norm("v.post_ln", 36)
+    e.linear("mm.0", 144, 144)
+    e.linear("mm.2", 44, 144)
+    for layer in range(2):
+        e.norm(f"v.deepstack.{layer}.norm", 144)
+        e.linear(f"v.deepstack.{layer}.fc1", 144, 144)
+        e.linear(f"v.deepstack.{layer}.fc2", 44, 144)
+    yield e
     e = Encoder("gemma4v", "gemma4v", "gemma4-bf16", [(144, 96), (170, 110)], image_size=224, projection_dim=56,
                 image_mean=[0.0, 0.0, 0.0], image_std=[1.0, 1.0, 1.0])
     e.start((2, 128), False)
@@ -160,6 +174,28 @@ def encoders():
     e.tensor("v.std_scale", 36, mean=1.0, deviation=0.2)
     e.tensor("mm.input_projection.weight", 56, 36)
     yield e
+
+
+def deeper(source: Path, target: Path, layers: int, keys: dict[str, int]) -> None:
+    """A copy of a model of one layer with so many of the same, and with more keys."""
+    reader = gguf.GGUFReader(source)
+    architecture = reader.fields["general.architecture"].contents()
+    writer = gguf.GGUFWriter(target, architecture)
+    for name, field in reader.fields.items():
+        if not name.startswith(("GGUF.", "general.architecture", f"{architecture}.block_count")):
+            inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(name, field.contents(), field.types[0], inner)
+    writer.add_block_count(layers)
+    for key, value in keys.items():
+        writer.add_uint32(key, value)
+    for tensor in reader.tensors:
+        names = [tensor.name.replace("blk.0.", f"blk.{layer}.") for layer in range(layers)]
+        for name in sorted(set(names)):
+            writer.add_tensor(name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def picture(width: int, height: int) -> np.ndarray:

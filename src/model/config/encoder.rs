@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Keys, MAX_FFN, MAX_HIDDEN, ModelConfig};
+use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, ModelConfig};
 use crate::error::{Error, Result};
 use crate::gguf::{GgmlType, Gguf, TensorInfo};
 use crate::model::ActivationKind;
@@ -105,7 +105,7 @@ impl EncoderConfig {
             window_pattern: keys.count_or_none("n_wa_pattern", MAX_PATTERN)?,
             places: places as usize,
             is_swapped,
-            deep_layers: (0..layers).filter(is_deep).collect(),
+            deep_layers: (0..layers).filter(is_deep).take(MAX_DEEP_ROWS).collect(),
             ffn,
             widths: projector_widths(&gguf.tensors),
         };

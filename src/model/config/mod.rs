@@ -34,6 +34,7 @@ const MAX_HEADS: usize = 1 << 10;
 const MAX_HEAD_DIM: usize = 1 << 10;
 const MAX_SSM: usize = 1 << 12;
 const MAX_CONV_KERNEL: usize = 8;
+pub(in crate::model) const MAX_DEEP_ROWS: usize = 8;
 const MAX_CONTEXT: usize = 1 << 27;
 const MAX_VOCAB: usize = 1 << 24;
 
@@ -200,6 +201,8 @@ pub struct ModelConfig {
     pub vocab: usize,
     /// Whether the embedding table is also the head.
     pub tied: bool,
+    /// Layers after which rows of an image add more of themselves to the residual stream, from the first on.
+    pub deep_rows: usize,
     /// What it gives for a text as a whole.
     pub embedder: EmbedderConfig,
     /// What an encoder has besides.
@@ -281,11 +284,17 @@ impl ModelConfig {
             context_length,
             vocab: if encoder.is_some() { 1 } else { vocabulary(&keys, &gguf.tensors)? },
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
+            deep_rows: keys.number("n_deepstack_layers", layers.min(MAX_DEEP_ROWS))?.unwrap_or(0),
             embedder: EmbedderConfig::read(&keys, architecture.embeds, hidden)?,
             encoder,
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
             digest: gguf.digest,
         })
+    }
+
+    /// Values of a row of a prompt: those that enter as an embedding does, and those for deeper layers.
+    pub fn row_width(&self) -> usize {
+        self.hidden * (1 + self.deep_rows)
     }
 
     /// Whether the rows of an image see all others of it, and not only those before them.

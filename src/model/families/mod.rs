@@ -19,8 +19,8 @@ mod qwen35;
 mod recurrent;
 mod stablelm;
 
-use super::config::{Architecture, Axes, CLIP, Embeds, ModelConfig};
-use super::program::Program;
+use super::config::{Architecture, Axes, CLIP, Embeds, MAX_DEEP_ROWS, ModelConfig};
+use super::program::{Op, Program};
 use crate::gguf::Metadata;
 use crate::{Error, ErrorCode, Result};
 
@@ -141,5 +141,21 @@ pub fn program(config: &ModelConfig) -> Program {
         return encoders::program(config, encoder);
     }
     // `super::config()` lets no other name through.
-    of(config.architecture).map(|family| (family.program)(config)).unwrap_or_default()
+    let program = of(config.architecture).map(|family| (family.program)(config)).unwrap_or_default();
+    with_deep_rows(program, config)
+}
+
+/// Names of the rows for deeper layers.
+const DEEP: [&str; MAX_DEEP_ROWS] = ["deep 0", "deep 1", "deep 2", "deep 3", "deep 4", "deep 5", "deep 6", "deep 7"];
+
+/// Rows of images add more of themselves after the first layers (DeepStack, Meng et al. 2024,
+/// <https://arxiv.org/abs/2406.04334>). Those of tokens are zeros.
+fn with_deep_rows(mut program: Program, config: &ModelConfig) -> Program {
+    let to = program.residual();
+    for (name, layer) in DEEP.into_iter().zip(0..config.deep_rows) {
+        let x = program.activation(name, config.hidden);
+        program.embed.push(Op::Input { y: x });
+        program.layers[layer].push(Op::Add { x, scale: 1.0, to });
+    }
+    program
 }

@@ -2,6 +2,7 @@
 //! <https://arxiv.org/abs/2502.13923>) and Qwen3-VL: heads rotated by row and column, 2 × 2 patches to a row.
 
 use super::super::super::ActivationKind;
+use super::super::super::config::MAX_DEEP_ROWS;
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{NormKind, Op, Program};
 use super::vit::{Form, Vit};
@@ -31,9 +32,33 @@ fn rotated(config: &ModelConfig, norm: NormKind) -> Form {
     Form { norm, apart: Some(config.head_dim / 2), ..Form::new(config) }
 }
 
+/// Names of rows of layers that are kept, and of what becomes of them.
+const KEPT: [[&str; 2]; MAX_DEEP_ROWS] = [
+    ["kept 0", "side 0"],
+    ["kept 1", "side 1"],
+    ["kept 2", "side 2"],
+    ["kept 3", "side 3"],
+    ["kept 4", "side 4"],
+    ["kept 5", "side 5"],
+    ["kept 6", "side 6"],
+    ["kept 7", "side 7"],
+];
+
 fn merged(mut vit: Vit) -> Program {
-    vit.layers(|_, _| {});
-    let merge = vit.encoder.merge;
+    let (encoder, hidden) = (vit.encoder, vit.config.hidden);
+    let merge = encoder.merge;
+    let kept = |vit: &mut Vit, deep: usize| vit.activation(KEPT[deep][0], hidden);
+    vit.layers(|vit, layer| {
+        if let Some(deep) = encoder.deep_layers.iter().position(|&of| of == layer) {
+            let y = kept(vit, deep);
+            vit.push(Op::Copy { x: vit.x, y });
+        }
+    });
+    for (deep, &layer) in encoder.deep_layers.iter().enumerate() {
+        let x = kept(&mut vit, deep);
+        let x = vit.side_by_side(x, merge * merge);
+        vit.deep_rows(x, layer, KEPT[deep][1]);
+    }
     let x = vit.side_by_side(vit.x, merge * merge);
     let between = vit.project(x, ["mm.0.weight", "mm.0.bias"], "between");
     vit.push(Op::Activate { x: between, kind: ActivationKind::Gelu });

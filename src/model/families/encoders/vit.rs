@@ -6,7 +6,7 @@ use super::super::super::program::{
     Activation, AttentionSpec, Combining, Grouping, Norm, NormKind, Op, Operand, Output, Program, Sight, TensorPart,
     Weight,
 };
-use super::super::super::{Role, WeightKey};
+use super::super::super::{ActivationKind, Role, WeightKey};
 
 /// What sets the layers of a family apart.
 #[derive(Clone, Copy)]
@@ -285,6 +285,24 @@ impl<'a> Vit<'a> {
         let y = self.activation("rows", self.encoder.width);
         let bias = self.optional(names[1]);
         self.push(Op::Linear { x, weight: own(names[0]), bias, y });
+    }
+
+    /// Rows for a deeper layer of the text model of `x`, by the weights of this layer's.
+    pub fn deep_rows(&mut self, x: Activation, layer: usize, name: &'static str) {
+        let key = |name| WeightKey { layer: Some(layer), role: Role::Named { group: "v.deepstack", name } };
+        let bias = |name| Some(Weight { key: key(name), optional: true });
+        let width = self.program.width(x);
+        let bias_of_norm = bias("norm.bias").filter(|bias| self.has(bias.key));
+        let norm = Norm { bias: bias_of_norm, ..self.norm(NormKind::Layer, key("norm.weight"), width) };
+        let normed = self.activation("deep normed", width);
+        self.push(Op::Norm { x, norm, y: normed });
+        let between = self.encoder.width_of(&key("fc1.weight").name());
+        let between = self.activation("deep between", between);
+        self.push(Op::Linear { x: normed, weight: key("fc1.weight"), bias: bias("fc1.bias"), y: between });
+        self.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
+        let side = self.activation(name, self.encoder.width);
+        self.push(Op::Linear { x: between, weight: key("fc2.weight"), bias: bias("fc2.bias"), y: side });
+        self.program.sides.push(side);
     }
 
     fn optional(&self, name: &'static str) -> Option<Weight> {
