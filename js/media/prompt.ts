@@ -54,7 +54,7 @@ export async function encodeParts(
   encoder: ImageEncoder | undefined,
   parts: readonly PromptPart[],
 ): Promise<EncodedParts> {
-  const ids: number[] = [...handle.tokenize('', true, false).slice(0, 1)];
+  const ids: number[] = [...handle.encodePrompt('')];
   const media = [];
   for (const part of parts) {
     if ('text' in part) {

@@ -60,6 +60,17 @@ pub enum Axes {
     ByTurns,
 }
 
+/// In which layers rows of an image see each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WholeImages {
+    /// In none: they see those before them.
+    Never,
+    /// In those with a sliding window.
+    InWindows,
+    /// In all.
+    Always,
+}
+
 /// Which layers have a sliding window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlidingPattern {
@@ -297,9 +308,14 @@ impl ModelConfig {
         self.hidden * (1 + self.deep_rows)
     }
 
-    /// Whether the rows of an image see all others of it, and not only those before them.
-    pub fn sees_whole_images(&self) -> bool {
-        self.architecture == "gemma3"
+    /// In which layers the rows of an image see all others of it, and not only those before them.
+    pub fn whole_images(&self) -> WholeImages {
+        match self.architecture {
+            "gemma3" => WholeImages::Always,
+            // E2B and E4B, by their widths, read images as they read text.
+            "gemma4" if ![1536, 2560].contains(&self.hidden) => WholeImages::InWindows,
+            _ => WholeImages::Never,
+        }
     }
 
     /// Whether the file has a tensor of this name.
