@@ -135,10 +135,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // mutant: let end = before + queries; => let end = before + queries - 1u;
     var end = before + queries;  // one past the last key that the last query sees
     let seen_first = max(this_pass.seen_first, first) - first;
-    // mutant: let sees = seen_first < queries && => let sees = seen_first <= queries &&
-    let sees = seen_first < queries && this_pass.seen_end > first;
-    // mutant: before + this_pass.seen_end - first), sees => before + this_pass.seen_end - first - 1u), sees
-    end = select(end, max(end, before + this_pass.seen_end - first), sees);
+    let seen_end = this_pass.seen_end & ~SEEN_IN_WINDOWS;
+    // mutant: WINDOW != 0u || this_pass.seen_end == seen_end => true
+    let is_here = WINDOW != 0u || this_pass.seen_end == seen_end;
+    let sees = is_here && seen_first < queries && seen_end > first;
+    // mutant: before + seen_end - first), sees => before + seen_end - first - 1u), sees
+    end = select(end, max(end, before + seen_end - first), sees);
     let begin = select(0u, before + 1u - min(before + 1u, WINDOW), WINDOW != 0u);
     for (var tile = begin; tile < end; tile += KEYS) {
         let count = min(KEYS, end - tile);
@@ -148,8 +150,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
                 let late = key + WINDOW - min(before, key + WINDOW);
                 // mutant: key - before, key > before) => key - before + 1u, key > before)
                 var early = select(0u, key - before, key > before);
-                // mutant: && key < before => && key <= before
-                let is_seen = sees && key >= before + seen_first && key < before + this_pass.seen_end - first;
+                // mutant: && key < before => && key + 1u < before
+                let is_seen = sees && key >= before + seen_first && key < before + seen_end - first;
                 // mutant: min(early, seen_first), is_seen => min(early, 0u), is_seen
                 early = select(early, min(early, seen_first), is_seen);
                 score(i % KEYS, base + slot_of(key) * ROW, i / KEYS, head_row, early, late);

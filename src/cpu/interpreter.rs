@@ -79,6 +79,8 @@ pub(super) struct Interpreter<'a> {
     pub places: &'a Places,
     /// Positions of rows that see each other.
     pub seen: Range<usize>,
+    /// Whether only layers with a window let them.
+    pub seen_in_windows: bool,
     /// Of an encoder.
     pub input: Option<&'a EncoderInput>,
 }
@@ -316,7 +318,8 @@ impl Interpreter<'_> {
             let position = self.position + token;
             let scale = spec.scale * spec.temperature.map_or(1.0, |temperature| temperature.at(position));
             // A row of an image sees its last one, and as far back as by itself.
-            let last = if self.seen.contains(&position) { self.seen.end - 1 } else { position };
+            let sees = self.seen.contains(&position) && (window.is_some() || !self.seen_in_windows);
+            let last = if sees { self.seen.end - 1 } else { position };
             let window = window.map(|window| window + last - position);
             let shape = AttentionShape { heads, kv_heads, head_dim, position: last, scale, window, soft_cap };
             attention_over(shape, sinks, q, cache.rows(), out);

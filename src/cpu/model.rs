@@ -10,7 +10,7 @@ use crate::kernels::kv_type::KvType;
 use crate::kernels::kv_type::cache::{CacheFormat, LayerCache};
 use crate::kernels::reference::{YarnScaling, frequencies, yarn};
 use crate::model::program::{Op, Output, Program, RopeTable};
-use crate::model::{InputRows, InputRun, Item, ModelConfig, Places, RopeScaling, end_with_images};
+use crate::model::{InputRows, InputRun, Item, ModelConfig, Places, RopeScaling, WholeImages, end_with_images};
 use crate::yielding::{at_once, none};
 
 /// Tokens that go through a layer together: each weight is dequantised once for all of them.
@@ -115,6 +115,7 @@ impl CpuModel {
                 position: *cached,
                 places,
                 seen: 0..0,
+                seen_in_windows: false,
                 input: None,
             },
         )
@@ -234,7 +235,7 @@ impl CpuModel {
             self.places.extend(position, ids, &self.input_rows);
         }
         let run = Activations::new(&self.program, ids.len().min(CHUNK));
-        let images = if self.config.sees_whole_images() { self.input_rows.images(ids) } else { Vec::new() };
+        let images = self.input_rows.whole_images(&self.config, ids);
         Ok(Pass { model: self, ids: ids.to_vec(), done: 0, layer: 0, wanted: logits, found, run, images, seen: 0..0 })
     }
 }
@@ -344,8 +345,10 @@ impl Pass<'_> {
     }
 
     async fn run_layer(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
+        let whole_images = self.model.config.whole_images();
         let (program, mut interpreter) = self.model.interpreter(&mut self.run, &[]);
         interpreter.seen = self.seen.clone();
+        interpreter.seen_in_windows = whole_images == WholeImages::InWindows;
         for op in &program.layers[self.layer] {
             interpreter.run(op, yield_now).await?;
         }

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::{ModelConfig, WholeImages};
 use crate::{Error, Result};
 
 /// The first id of a row: far above any vocabulary.
@@ -178,8 +179,12 @@ impl<D> InputRows<D> {
         sources
     }
 
-    /// Where rows of one image follow each other among `ids`.
-    pub fn images(&self, ids: &[u32]) -> Vec<Range<usize>> {
+    /// Where rows of one image that see each other follow each other among `ids`.
+    pub fn whole_images(&self, config: &ModelConfig, ids: &[u32]) -> Vec<Range<usize>> {
+        if config.whole_images() == WholeImages::Never { Vec::new() } else { self.images(ids) }
+    }
+
+    fn images(&self, ids: &[u32]) -> Vec<Range<usize>> {
         let mut images: Vec<(u32, Range<usize>)> = Vec::new();
         for (at, &id) in ids.iter().enumerate() {
             let image = |known: &Known<D>, _| (known.source.columns > 0).then_some(known.first);

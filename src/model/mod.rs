@@ -16,8 +16,8 @@ mod roles;
 mod tensors;
 
 pub use config::{
-    EmbedderConfig, EncoderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, YarnRamp, flatten,
-    rounded_kernel,
+    EmbedderConfig, EncoderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, WholeImages,
+    YarnRamp, flatten, rounded_kernel,
 };
 pub use encoder_input::{EncoderInput, TableWidths};
 pub use experts::ExpertConfig;

@@ -168,10 +168,7 @@ impl Session for CpuSession {
         // A checkpoint before the last id: the same prompt starts from there again.
         let sizes = Sizes { most: CHUNK, single: usize::from(self.checkpoints.is_some()) };
         let reading = Reading::new(ids, position);
-        let images = match self.model.config().sees_whole_images() {
-            true => self.model.input_rows().images(ids),
-            false => Vec::new(),
-        };
+        let images = self.model.input_rows().whole_images(self.model.config(), ids);
         for Chunk { rows, is_last, .. } in Chunks::new(&reading, sizes, Until::stopped(stop)).with_whole(images) {
             let (at, wants) = (position + rows.start, if is_last { Logits::Last } else { Logits::None });
             let Some(logits) = self.run(&ids[rows], at, wants, stop).await? else { break };

@@ -12,7 +12,7 @@ use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
 use crate::kernels::pass::Pass;
-use crate::model::{EncoderInput, InputRun, Item};
+use crate::model::{EncoderInput, InputRun, Item, WholeImages};
 
 /// What a text is read for.
 pub(super) enum Wants<'a> {
@@ -59,10 +59,7 @@ impl GpuSession {
         self.prepare(&wants)?;
         self.start_states(reading.next());
         let mut queue = Queue::new(&self.model);
-        let images = match self.model.config.sees_whole_images() {
-            true => self.model.input_rows.images(reading.ids),
-            false => Vec::new(),
-        };
+        let images = self.model.input_rows.whole_images(&self.model.config, reading.ids);
         let chunks = Chunks::new(reading, self.sizes(reading.ids.len(), &wants), until);
         for chunk in chunks.with_whole(images.clone()) {
             let (ids, position) = (&reading.ids[chunk.rows.clone()], reading.next());
@@ -80,7 +77,9 @@ impl GpuSession {
                 images.iter().find(|image| image.start < chunk.rows.end && image.end > chunk.rows.start)
             {
                 let row = |at: usize| at.clamp(chunk.rows.start, chunk.rows.end) - chunk.rows.start;
-                let seen = [row(image.start), row(image.end)].map(|row| row as u32);
+                let [first, end] = [row(image.start), row(image.end)].map(|row| row as u32);
+                let is_everywhere = self.model.config.whole_images() == WholeImages::Always;
+                let seen = [first, if is_everywhere { end } else { end | Pass::SEEN_IN_WINDOWS }];
                 self.write(self.buffers.pass.after(Pass::SEEN), bytemuck::cast_slice(&seen));
             }
             let is_whole = match chunk.is_single {

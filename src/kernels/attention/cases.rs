@@ -229,7 +229,10 @@ fn images(random: &mut Random) -> Vec<Case> {
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
     let window = Limits { window: 33, soft_cap: 0.0 };
     let ring = Heads { capacity: 120, ring: true, ..heads(4, 2, 64) };
-    let cases: [(Heads, Limits, [u32; 2], [u32; 2]); 6] = [
+    let in_windows = |end: u32| end | Pass::SEEN_IN_WINDOWS;
+    let cases: [(Heads, Limits, [u32; 2], [u32; 2]); 8] = [
+        (heads(4, 2, 64), window, [100, 60], [7, in_windows(50)]),
+        (heads(4, 2, 64), Limits::default(), [100, 60], [7, in_windows(50)]),
         (heads(4, 1, 32), Limits::default(), [0, 33], [3, 12]),
         (heads(2, 1, 80), Limits::default(), [20, 40], [16, 32]),
         (heads(3, 1, 64), Limits::default(), [257, 70], [9, 61]),
@@ -262,8 +265,10 @@ fn image_case(
     let width = (heads.heads * heads.head_dim) as usize;
     let sizes = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
     let [keys, values] = &sequences[0];
+    let is_here = end & Pass::SEEN_IN_WINDOWS == 0 || limits.window > 0;
+    let end = end & !Pass::SEEN_IN_WINDOWS;
     for (row, (q, out)) in (0..rows).zip(q.chunks_exact(width).zip(expected.chunks_exact_mut(width))) {
-        let last = if (first..end).contains(&row) { end - 1 } else { row };
+        let last = if is_here && (first..end).contains(&row) { end - 1 } else { row };
         // It sees as far back as by itself.
         let window = (limits.window > 0).then(|| (limits.window + last - row) as usize);
         let plain = reference::AttentionShape::plain(sizes, (position + last) as usize);

@@ -131,7 +131,14 @@ impl EncoderConfig {
     pub fn most_rows(&self) -> usize {
         let side = self.image_size / self.patch_size;
         let is_fixed = matches!(self.projector, "gemma3" | "idefics3" | "internvl");
-        if is_fixed { side * side + 1 } else { MOST_PATCHES }
+        match self.projector {
+            _ if is_fixed => side * side,
+            // As many rows as llama.cpp takes.
+            "gemma4v" => 1120 * self.merge * self.merge,
+            // Tiles have their own size.
+            "lfm2" => (512 / self.patch_size).pow(2).max(256 * self.merge * self.merge),
+            _ => MOST_PATCHES,
+        }
     }
 
     /// Values of a row that it gives, with those for deeper layers.
