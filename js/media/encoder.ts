@@ -15,6 +15,8 @@ import type { Picture } from './webgguf_media.js';
 
 /** Rows of an image, at most, where its size is not fixed. */
 const MOST_TOKENS = 1024;
+/** What Gemma 4 takes where nobody says. */
+const GEMMA4_TOKENS = 1120;
 /** Images whose rows a model keeps, at most. */
 const KEPT = 32;
 
@@ -57,8 +59,11 @@ export class ImageEncoder {
     this.#handle = handle;
     this.#info = handle.info();
     const { maxImageTokens = MOST_TOKENS, resize } = options;
-    const most = Math.max(maxImageTokens, this.#info.projector === 'gemma4v' && !options.maxImageTokens ? 1120 : 0);
-    this.#numbers = Float64Array.of(...this.#info.numbers, most, resize === 'stretch' ? 1 : 0);
+    const { numbers, mostRows, projector } = this.#info;
+    const usual = projector === 'gemma4v' && !options.maxImageTokens ? GEMMA4_TOKENS : maxImageTokens;
+    const [, , merge = 1] = numbers;
+    const most = Math.max(1, Math.min(usual, Math.floor(mostRows / merge ** 2)));
+    this.#numbers = Float64Array.of(...numbers, most, resize === 'stretch' ? 1 : 0);
   }
 
   /** `width`: values of a row of the model's prompts. Rejects with `invalid_argument` for an encoder of another. */

@@ -60,10 +60,10 @@ impl CpuModel {
             let (program, mut interpreter) = self.interpreter(&mut run, ids);
             interpreter.input = image;
             let ops = match part {
-                0 => &program.embed,
+                0 => &program.embed[..],
                 _ if parts - part == 1 => program.head_parts().1,
                 _ if parts - part == 2 => program.head_parts().0,
-                _ => &program.layers[part - 1],
+                _ => &program.layers[part - 1][..],
             };
             for op in ops {
                 interpreter.run(op, &mut yield_now).await?;

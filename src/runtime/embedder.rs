@@ -36,6 +36,12 @@ pub(super) fn batch_rows(widest: usize, max_binding: u64, context: usize) -> Res
     Ok(BATCH_ROWS.max(context).min(most))
 }
 
+/// Patches of an image of an encoder that would take up to `context`: no more than the activations of fit a binding.
+pub(super) fn image_rows(widest: usize, max_binding: u64, context: usize) -> usize {
+    let most = usize::try_from(max_binding / (widest.max(1) as u64 * 4)).unwrap_or(usize::MAX);
+    context.min(most).min(MAX_WORKGROUPS as usize).max(1)
+}
+
 /// A model on the GPU that gives something for each input as a whole.
 pub struct GpuEmbedder {
     pub(super) model: Rc<GpuModel>,

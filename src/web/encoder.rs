@@ -13,7 +13,7 @@ use super::promise::promise;
 use super::source::ByteSource;
 use super::tensor::DeviceHandle;
 use crate::Error;
-use crate::model::{EncoderInput, ModelConfig, TableWidths};
+use crate::model::{EncoderInput, TableWidths};
 use crate::runtime::AnyEmbedder;
 
 /// An encoder that JavaScript holds.
@@ -39,7 +39,8 @@ struct Info {
 }
 
 impl Info {
-    fn of(config: &ModelConfig) -> Option<Self> {
+    fn of(model: &AnyEmbedder) -> Option<Self> {
+        let config = model.config();
         let encoder = config.encoder.as_ref()?;
         let [place_taps, _] = TableWidths::of(&crate::model::program(config)).places;
         let sizes = [
@@ -57,7 +58,7 @@ impl Info {
             projector: encoder.projector,
             width: encoder.row_width(),
             parts: 1 + encoder.deep_layers.len(),
-            most_rows: encoder.most_rows(),
+            most_rows: model.context_length(),
             numbers: numbers.chain(channels).collect(),
         })
     }
@@ -81,7 +82,7 @@ impl WasmEncoder {
 
     /// What it is.
     pub fn info(&self) -> Result<JsValue, JsValue> {
-        to_value(&Info::of(self.encoder.try_borrow().map_err(|_| busy())?.config()))
+        to_value(&Info::of(&*self.encoder.try_borrow().map_err(|_| busy())?))
     }
 
     /// The rows of an image or a tile, `[parts, outputs, width / parts]`; `undefined` where it was cancelled.
