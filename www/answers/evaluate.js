@@ -107,8 +107,7 @@ async function encodeParts(model, result) {
   const url = query.get('parts');
   if (!url.startsWith('@')) throw wrong("'parts' must be @ and the address of a JSON array");
   const parts = await fetchArray(url.slice(1), 'parts');
-  const at = new URL(url.slice(1), location.href);
-  const resolved = parts.map((part) => (part.image ? { image: new URL(part.image, at).href } : part));
+  const resolved = parts.map((part) => (part.image ? { image: new URL(part.image, location.href).href } : part));
   const [{ ids, media, positions }, encodeMs] = await timed(() => model.encodeParts(resolved));
   Object.assign(result, { ids: [...ids], promptPositions: positions });
   result.timings.encodeMs = encodeMs;
