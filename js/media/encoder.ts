@@ -32,8 +32,9 @@ export interface EncoderOptions {
 export interface TileRows {
   /** Side by side. */
   readonly columns: number;
+  /** All. */
   readonly rows: number;
-  /** `[parts, rows · columns, width of a part]`: those that enter as embeddings do, and those for deeper layers. */
+  /** `[parts, rows, width of a part]`: those that enter as embeddings do, and those for deeper layers. */
   readonly values: Float32Array;
   readonly parts: number;
   /** What names them among all rows: 16 hexadecimal digits. */
@@ -59,11 +60,11 @@ export class ImageEncoder {
     this.#handle = handle;
     this.#info = handle.info();
     const { maxImageTokens = MOST_TOKENS, resize } = options;
-    const { numbers, mostRows, projector } = this.#info;
+    const { numbers, mostRows, projector, hasBreaks } = this.#info;
     const usual = projector === 'gemma4v' && !options.maxImageTokens ? GEMMA4_TOKENS : maxImageTokens;
     const [, , merge = 1] = numbers;
     const most = Math.max(1, Math.min(usual, Math.floor(mostRows / merge ** 2)));
-    this.#numbers = Float64Array.of(...numbers, most, resize === 'stretch' ? 1 : 0);
+    this.#numbers = Float64Array.of(...numbers, most, resize === 'stretch' ? 1 : 0, hasBreaks ? 1 : 0);
   }
 
   /** `width`: values of a row of the model's prompts. Rejects with `invalid_argument` for an encoder of another. */
@@ -137,8 +138,9 @@ export class ImageEncoder {
       throw new WebggufError('limit_exceeded', `image: ${count} patches, the encoder has room for ${most}`);
     }
     const tables = [picture.placeRows(), picture.placeWeights(), picture.groupRows(), picture.groupWeights()] as const;
-    const counts = Uint32Array.of(count, columns * rows);
-    const values = await this.#handle.encode(counts, picture.patches(), ...tables, picture.turns(), picture.parts()).catch(rethrown);
+    const counts = Uint32Array.of(count, rows);
+    const others = [picture.turns(), picture.parts(), picture.breaks()] as const;
+    const values = await this.#handle.encode(counts, picture.patches(), ...tables, ...others).catch(rethrown);
     if (!values) throw new DOMException('the image is no longer wanted', 'AbortError');
     const { parts } = this.#info;
     return { columns, rows, values, parts, digest: digest.slice(0, 14) + tile.toString(16).padStart(2, '0') };
@@ -159,7 +161,7 @@ export function idsOf(handle: WasmModel, { layout, tiles }: Encoded): number[] {
     if (typeof item === 'string') return [...handle.tokenize(item, false, true)];
     const { columns, rows, values, digest } = tiles[item] as TileRows;
     const first = handle.addRows(digest, columns, values);
-    return Array.from({ length: columns * rows }, (_, at) => first + at);
+    return Array.from({ length: rows }, (_, at) => first + at);
   });
 }
 

@@ -63,15 +63,14 @@ export async function encodeParts(
     }
     const encoded = await given(encoder).encode(await pixelsOf(part.image));
     ids.push(...idsOf(handle, encoded));
-    const rows = encoded.tiles.reduce((sum, tile) => sum + tile.columns * tile.rows, 0);
+    const rows = encoded.tiles.reduce((sum, tile) => sum + tile.rows, 0);
     media.push({ rows, embeddings: encoded.tiles.flatMap(rowsOf) });
   }
   return { ids: Uint32Array.from(ids), media, positions: handle.countPositions(Uint32Array.from(ids)) };
 }
 
 /** What is for deeper layers behind the main row. */
-function rowsOf({ columns, rows, values, parts }: TileRows): Float32Array[] {
-  const count = columns * rows;
+function rowsOf({ rows: count, values, parts }: TileRows): Float32Array[] {
   const width = values.length / (count * parts);
   return Array.from({ length: count }, (_, at) => {
     const row = new Float32Array(width * parts);

@@ -159,6 +159,8 @@ export interface EncoderInfo {
   readonly parts: number;
   /** Patches of an image, at most. */
   readonly mostRows: number;
+  /** Whether a row stands between the lines of an image. */
+  readonly hasBreaks: boolean;
   /** As `Picture` of the module `media` takes them, without what the caller chooses. */
   readonly numbers: readonly number[];
 }
@@ -183,6 +185,7 @@ export class WasmEncoder {
     groupWeights: Float32Array,
     turns: Float32Array,
     parts: Uint32Array,
+    breaks: Float32Array,
   ): Promise<Float32Array | undefined>;
   cancel(): void;
   free(): void;

@@ -33,6 +33,8 @@ pub struct Encoder {
     pub deviation: [f32; 3],
     /// Rows of an image, at most, where its size is not fixed.
     pub most_tokens: usize,
+    /// Whether a row stands between two lines of an image.
+    pub has_breaks: bool,
     /// Whether an image that has another shape is stretched, where else it would be in the middle of black.
     pub stretches: bool,
 }
@@ -42,7 +44,7 @@ pub struct Encoder {
 pub struct Tile {
     /// Patches.
     pub rows: usize,
-    /// Rows that become of them, along both sides.
+    /// Rows that become of them: side by side, and all.
     pub outputs: [usize; 2],
     /// `[rows, 3, side, side]`
     pub patches: Vec<f32>,
@@ -52,6 +54,8 @@ pub struct Tile {
     pub groups: Taps,
     /// Cosines and sines of each row.
     pub turns: Vec<f32>,
+    /// 1 for a row that is a break between two lines, where there are breaks.
+    pub breaks: Vec<f32>,
     /// Rows of each part whose rows see each other alone in some layers.
     pub parts: Vec<u32>,
 }
@@ -162,14 +166,20 @@ impl Encoder {
             return Err(format!("an image of {width} × {height} pixels has no block of {} pixels", self.align()));
         }
         let area = (self.merge * self.merge) as f32;
+        let groups = grid.groups(if is_mean { 1.0 / area } else { 1.0 });
+        let (groups, breaks) = match self.has_breaks {
+            true => groups.with_breaks(grid.blocks.width, self.merge * self.merge),
+            false => (groups, Vec::new()),
+        };
         Ok(Tile {
             rows: grid.cells.len(),
-            outputs: [grid.blocks.width, grid.blocks.height],
+            outputs: [grid.blocks.width, if self.has_breaks { breaks.len() } else { grid.blocks.area() }],
             patches: self.pixels(&grid, image),
             places: self.places(&grid)?,
-            groups: grid.groups(if is_mean { 1.0 / area } else { 1.0 }),
+            groups,
             turns: self.turns(&grid),
             parts: grid.parts,
+            breaks,
         })
     }
 

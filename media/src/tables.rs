@@ -19,6 +19,26 @@ impl Taps {
     }
 }
 
+impl Taps {
+    /// Taps of rows, `taps` each, with one of nothing behind each line of `columns` but the last; and 1 for these, 0 for
+    /// the others.
+    pub fn with_breaks(self, columns: usize, taps: usize) -> (Self, Vec<f32>) {
+        let (mut made, mut breaks) = (Self::default(), Vec::new());
+        let of_line = columns * taps;
+        for (line, (indices, weights)) in self.indices.chunks(of_line).zip(self.weights.chunks(of_line)).enumerate() {
+            if line > 0 {
+                made.indices.resize(made.indices.len() + taps, 0);
+                made.weights.resize(made.weights.len() + taps, 0.0);
+                breaks.push(1.0);
+            }
+            made.indices.extend(indices);
+            made.weights.extend(weights);
+            breaks.resize(breaks.len() + columns, 0.0);
+        }
+        (made, breaks)
+    }
+}
+
 /// The patches of a grid, block by block of `merge` × `merge`: blocks row by row, patches of a block row by row.
 #[derive(Debug, Clone)]
 pub struct Grid {
@@ -216,6 +236,14 @@ mod tests {
         assert_eq!(groups.weights, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]);
         let whole = Grid::new(Size { width: 3, height: 2 }, 2, true);
         assert_eq!((whole.blocks.area(), whole.groups(0.25).weights.len(), whole.cells.len()), (1, 4, 6));
+    }
+
+    #[test]
+    fn a_break_stands_between_two_lines() {
+        let taps = Taps { indices: vec![1, 2, 3, 4], weights: vec![1.0; 4] };
+        let (taps, breaks) = taps.with_breaks(2, 1);
+        assert_eq!(taps, Taps { indices: vec![1, 2, 0, 3, 4], weights: vec![1.0, 1.0, 0.0, 1.0, 1.0] });
+        assert_eq!(breaks, [0.0, 0.0, 1.0, 0.0, 0.0]);
     }
 
     #[test]

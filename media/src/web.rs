@@ -39,6 +39,7 @@ impl Picture {
             deviation: channels(10),
             most_tokens: whole(13),
             stretches: whole(14) != 0,
+            has_breaks: whole(15) != 0,
         };
         let tiles = encoder.prepare([width, height], rgba).map_err(JsValue::from)?;
         Ok(Self { encoder, tiles, tile: Tile::default() })
@@ -55,7 +56,7 @@ impl Picture {
         vec![columns, rows, self.tiles.has_overview.into()]
     }
 
-    /// Makes a tile the one that the other methods tell of: its patches, and columns and rows of what becomes of it.
+    /// Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it.
     pub fn select(&mut self, number: usize) -> Result<Vec<u32>, JsValue> {
         let image = self.tiles.images.get(number).ok_or_else(|| JsValue::from("no such tile"))?;
         self.tile = self.encoder.tile(image).map_err(JsValue::from)?;
@@ -71,6 +72,11 @@ impl Picture {
     /// See [`Tile::turns`].
     pub fn turns(&self) -> Vec<f32> {
         self.tile.turns.clone()
+    }
+
+    /// See [`Tile::breaks`].
+    pub fn breaks(&self) -> Vec<f32> {
+        self.tile.breaks.clone()
     }
 
     /// See [`Tile::parts`].

@@ -10,7 +10,7 @@ override BY_VALUE: bool; // values of the parts take turns, else the parts follo
 
 struct Params {
     width: u32, // of x
-    add: u32,   // 1: to what y has
+    mode: u32,  // 1: added to what y has; 2: only rows with a tap of another weight than 0 are written
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -31,15 +31,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let value = select(column % params.width, column / PARTS, BY_VALUE);
     let first = (group.y * PARTS + part) * TAPS;
     var sum = 0.0;
+    var is_read = false;
     for (var t = 0u; t < TAPS; t++) {
         let weight = weights[first + t];
         // mutant: if weight != 0.0 => if true
         if weight != 0.0 {
+            is_read = true;
             let row = select(indices[first + t], t, DENSE);
             sum += weight * x[row * params.width + value];
         }
     }
     let at = group.y * params.width * PARTS + column;
-    // mutant: sum + y[at], params.add != 0u => sum + y[at], params.add == 0u
-    y[at] = select(sum, sum + y[at], params.add != 0u);
+    // mutant: params.mode != 2u || is_read => true
+    if params.mode != 2u || is_read {
+        // mutant: params.mode == 1u => params.mode == 0u
+        y[at] = select(sum, sum + y[at], params.mode == 1u);
+    }
 }

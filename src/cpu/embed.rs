@@ -3,7 +3,7 @@
 use crate::cpu::CpuModel;
 use crate::cpu::interpreter::Activations;
 use crate::error::{Error, Result};
-use crate::kernels::mix::Shape;
+use crate::kernels::mix::{Mode, Shape};
 use crate::kernels::reference::{mix, pool};
 use crate::model::EncoderInput;
 use crate::model::program::{Grouping, Op, Output, Program};
@@ -94,7 +94,7 @@ fn regrouped(program: &Program, rows: Activations, image: Option<&EncoderInput>,
             (Op::Pool { x, kind, y }, _) => made.values[y.0] = pool(*kind, program.width(*x), &rows.values[x.0]),
             (Op::Regroup { x, grouping: Grouping { parts, taps, by_value }, y }, Some(image)) => {
                 let (width, by_value) = (program.width(*x), *by_value);
-                let shape = Shape { width, parts: *parts, taps: *taps, by_value, add: false };
+                let shape = Shape { width, parts: *parts, taps: *taps, by_value, mode: Mode::Write };
                 mix(shape, [&image.groups[0], &image.groups[1]], &rows.values[x.0], &mut made.values[y.0]);
             }
             _ => {}

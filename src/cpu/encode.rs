@@ -1,7 +1,7 @@
 //! The operations that only encoders have.
 
 use crate::cpu::interpreter::Interpreter;
-use crate::kernels::mix::Shape;
+use crate::kernels::mix::{Mode, Shape};
 use crate::kernels::reference::{mix, project, turn};
 use crate::model::program::{Combining, Op, Operand};
 
@@ -18,9 +18,16 @@ impl Interpreter<'_> {
                 let Some(input) = self.input else { return };
                 let mut sum = self.run.take(to);
                 let width = sum.len() / self.run.tokens;
-                let shape = Shape { width, parts: 1, taps, by_value: false, add: true };
+                let shape = Shape { width, parts: 1, taps, by_value: false, mode: Mode::Add };
                 mix(shape, [&input.places[0], &input.places[1]], self.weights.norm(table), &mut sum);
                 self.run.put(to, sum);
+            }
+            Op::Break { row, to } => {
+                let Some(input) = self.input else { return };
+                let row = self.weights.norm(row);
+                let rows = self.run.values[to.0].chunks_exact_mut(row.len());
+                let breaks = rows.zip(&input.breaks).filter(|(_, is_break)| **is_break != 0.0);
+                breaks.for_each(|(to, _)| to.copy_from_slice(row));
             }
             Op::Turn { x, head_dim, apart } => {
                 let Some(input) = self.input else { return };

@@ -104,7 +104,9 @@ impl Interpreter<'_> {
             }
             // The caller's: they change the number of rows.
             Op::Pool { .. } | Op::Regroup { .. } => {}
-            Op::Input { .. } | Op::AddPlaces { .. } | Op::Turn { .. } | Op::Project { .. } => self.of_encoder(op),
+            Op::Input { .. } | Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } | Op::Project { .. } => {
+                self.of_encoder(op)
+            }
             Op::Copy { .. } | Op::Combine { .. } => self.of_encoder(op),
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);

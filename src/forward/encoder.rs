@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::{Forward, Lowering, Place};
 use crate::kernels::elementwise::{self, Arg};
-use crate::kernels::mix::{Shape, mix, project};
+use crate::kernels::mix::{Mode, Shape, mix, project};
 use crate::kernels::pass::Pass;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::turn::turn;
@@ -19,6 +19,8 @@ pub struct Tables {
     pub groups: [Slice; 2],
     /// `[rows, pairs, 2]` f32: cosine and sine, see [`Op::Turn`].
     pub turns: Slice,
+    /// `[rows]` u32, zeros, and f32; see [`Op::Break`].
+    pub breaks: [Slice; 2],
     /// A [`Pass`] whose sequences are the parts of an image, and the first row of each part and one past its last; see
     /// [`Sight::Part`].
     pub parts: [Slice; 2],
@@ -27,16 +29,17 @@ pub struct Tables {
 impl Tables {
     /// Room for the tables of a program over `rows` rows.
     pub fn alloc(program: &Program, rows: usize, plan: &mut Plan) -> Self {
-        let TableWidths { places: [places, _], groups, turns, .. } = TableWidths::of(program);
+        let TableWidths { places: [places, _], groups, turns, breaks, .. } = TableWidths::of(program);
         let mut pair = |name: &str, width: usize| {
             ["rows", "weights"].map(|of| plan.words(format!("{of} of {name}"), rows * width))
         };
         let [places, groups] = [pair("positions", places), pair("groups", groups)];
+        let breaks = pair("breaks", breaks);
         let is_cut = |op: &Op| matches!(op, Op::AttendInput { sight: Sight::Part, .. });
         let parts = if program.ops().any(is_cut) { rows } else { 0 };
         let pass = plan.alloc("pass of parts", Pass::bytes_of(parts)).into();
         let parts = [pass, plan.words("parts", parts * 2)];
-        Self { places, groups, turns: plan.words("turns", rows * turns), parts }
+        Self { places, groups, turns: plan.words("turns", rows * turns), breaks, parts }
     }
 }
 
@@ -48,11 +51,15 @@ impl Lowering<'_> {
         let tables = || buffers.tables.expect("an encoder has tables");
         match *op {
             Op::AddPlaces { table, taps, to, .. } => {
-                let shape = Shape { width: program.width(to), parts: 1, taps, by_value: false, add: true };
+                let shape = Shape { width: program.width(to), parts: 1, taps, by_value: false, mode: Mode::Add };
                 mix(shape, tables().places, self.forward.vector(table), slice(to))
             }
+            Op::Break { row, to } => {
+                let shape = Shape { width: program.width(to), parts: 1, taps: 1, by_value: false, mode: Mode::Replace };
+                mix(shape, tables().breaks, self.forward.vector(row), slice(to))
+            }
             Op::Regroup { x, grouping: Grouping { parts, taps, by_value }, y } => {
-                let shape = Shape { width: program.width(x), parts, taps, by_value, add: false };
+                let shape = Shape { width: program.width(x), parts, taps, by_value, mode: Mode::Write };
                 mix(shape, tables().groups, slice(x), slice(y))
             }
             Op::Turn { x, head_dim, apart } => {

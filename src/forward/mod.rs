@@ -270,7 +270,9 @@ impl Lowering<'_> {
                 let [x, y] = [x, y].map(|of| self.places.of(of).slice);
                 pool(kind, width, self.forward.buffers.inputs.spans, x, y)
             }
-            Op::AddPlaces { .. } | Op::Regroup { .. } | Op::Turn { .. } | Op::Project { .. } => self.of_encoder(op),
+            Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } | Op::Project { .. } => {
+                self.of_encoder(op)
+            }
             Op::Copy { .. } | Op::Combine { .. } => self.of_encoder(op),
             Op::Embed { .. }
             | Op::EmbedPlace { .. }

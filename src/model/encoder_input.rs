@@ -21,6 +21,8 @@ pub struct EncoderInput {
     pub groups: Taps,
     /// `[rows, pairs, 2]`, see [`Op::Turn`].
     pub turns: Vec<f32>,
+    /// `[outputs]`: 1 for a row that is a break, else 0; see [`Op::Break`].
+    pub breaks: Vec<f32>,
     /// Rows of each part, see [`Sight::Part`].
     pub parts: Vec<u32>,
 }
@@ -36,6 +38,8 @@ pub struct TableWidths {
     pub groups: usize,
     /// Cosines and sines.
     pub turns: usize,
+    /// 1 where there are breaks.
+    pub breaks: usize,
 }
 
 impl TableWidths {
@@ -45,6 +49,7 @@ impl TableWidths {
             Op::Input { y } => Self { patch: program.width(y), ..found },
             Op::AddPlaces { taps, rows, .. } => Self { places: [taps, rows], ..found },
             Op::Regroup { grouping, .. } => Self { groups: grouping.parts * grouping.taps, ..found },
+            Op::Break { .. } => Self { breaks: 1, ..found },
             Op::Turn { head_dim, .. } => Self { turns: head_dim / 2 * 2, ..found },
             _ => found,
         })
@@ -57,7 +62,7 @@ impl EncoderInput {
     /// # Errors
     /// `invalid_argument`, with both numbers.
     pub fn check(&self, program: &Program, most: usize) -> Result<()> {
-        let TableWidths { patch, places: [places, table], groups, turns } = TableWidths::of(program);
+        let TableWidths { patch, places: [places, table], groups, turns, breaks } = TableWidths::of(program);
         let (rows, outputs) = (self.rows, self.outputs);
         for (what, count) in [("patches", rows), ("rows", outputs)] {
             if !(1..=most).contains(&count) {
@@ -71,6 +76,7 @@ impl EncoderInput {
             ("taps of groups", self.groups[0].len(), outputs * groups),
             ("weights of groups", self.groups[1].len(), outputs * groups),
             ("cosines and sines", self.turns.len(), rows * turns),
+            ("breaks", self.breaks.len(), outputs * breaks),
         ];
         if let Some((what, found, expected)) = lengths.into_iter().find(|(_, found, expected)| found != expected) {
             return Err(Error::invalid_argument(format!("{what} of an image: expected {expected}, found {found}")));

@@ -105,6 +105,7 @@ impl Op {
             }
             Self::ScaleBy { factor, .. } => vec![values(*factor, &[1])],
             Self::AddPlaces { table, rows, to, .. } => vec![values(*table, &[width(*to), *rows])],
+            Self::Break { row, to } => vec![values(*row, &[width(*to)])],
             Self::Project { x, weight, y } => vec![values(*weight, &[width(*y), width(*x)])],
             Self::Combine { x, with: Operand::Vector(key), .. } => vec![values(*key, &[width(*x)])],
             Self::Rope { .. }

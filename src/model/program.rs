@@ -274,6 +274,8 @@ pub enum Op {
     /// `to += Σ_t weight[t] · table[index[t]]`, with so many taps for each row of `to` that the caller gives; the table
     /// has so many rows.
     AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
+    /// `to = row` where the caller says that a row is a break between lines of an image.
+    Break { row: WeightKey, to: Activation },
     /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the head is over
     /// these rows.
     Regroup { x: Activation, grouping: Grouping, y: Activation },
@@ -352,7 +354,7 @@ impl Op {
     pub fn reads(&self) -> Vec<Activation> {
         match *self {
             Self::Embed { .. } | Self::EmbedPlace { .. } | Self::Input { .. } => Vec::new(),
-            Self::AddPlaces { to, .. } => vec![to],
+            Self::AddPlaces { to, .. } | Self::Break { to, .. } => vec![to],
             Self::Regroup { x, .. } | Self::Turn { x, .. } | Self::Project { x, .. } | Self::Copy { x, .. } => vec![x],
             Self::Combine { x, with: Operand::Vector(_), .. } => vec![x],
             Self::Combine { x, with: Operand::Rows(other), .. } => vec![x, other],
@@ -378,7 +380,7 @@ impl Op {
         match *self {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
             Self::EmbedPlace { y, .. } | Self::Pool { y, .. } | Self::Input { y } | Self::Copy { y, .. } => y,
-            Self::AddPlaces { to, .. } => to,
+            Self::AddPlaces { to, .. } | Self::Break { to, .. } => to,
             Self::Regroup { y, .. } | Self::Project { y, .. } => y,
             Self::Turn { x, .. } | Self::Combine { x, .. } => x,
             Self::Attend { y, .. } | Self::AttendInput { y, .. } | Self::GateHeads { y, .. } => y,

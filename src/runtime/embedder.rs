@@ -165,6 +165,7 @@ impl GpuEmbedder {
         for (slice, values) in pairs {
             self.write(slice, bytemuck::cast_slice(values));
         }
+        self.write(tables.breaks[1], bytemuck::cast_slice(&input.breaks));
         self.write(tables.turns, bytemuck::cast_slice(&input.turns));
         let parts: Vec<Vec<u32>> = input.parts.iter().map(|&rows| vec![0; rows as usize]).collect();
         let parts: Vec<&[u32]> = parts.iter().map(Vec::as_slice).collect();

@@ -34,6 +34,8 @@ struct Info {
     parts: usize,
     /// Rows of a pass, at most.
     most_rows: usize,
+    /// Whether a row stands between the lines of an image.
+    has_breaks: bool,
     /// As `Picture` of the module `media` takes them, without what the caller chooses.
     numbers: Vec<f64>,
 }
@@ -42,7 +44,7 @@ impl Info {
     fn of(model: &AnyEmbedder) -> Option<Self> {
         let config = model.config();
         let encoder = config.encoder.as_ref()?;
-        let [place_taps, _] = TableWidths::of(&crate::model::program(config)).places;
+        let TableWidths { places: [place_taps, _], breaks, .. } = TableWidths::of(&crate::model::program(config));
         let sizes = [
             encoder.image_size,
             encoder.patch_size,
@@ -59,6 +61,7 @@ impl Info {
             width: encoder.row_width(),
             parts: 1 + encoder.deep_layers.len(),
             most_rows: model.context_length(),
+            has_breaks: breaks > 0,
             numbers: numbers.chain(channels).collect(),
         })
     }
@@ -98,6 +101,7 @@ impl WasmEncoder {
         group_weights: &[f32],
         turns: Vec<f32>,
         parts: Vec<u32>,
+        breaks: Vec<f32>,
     ) -> Promise {
         let bits = |weights: &[f32]| weights.iter().map(|weight| weight.to_bits()).collect();
         let count = |at: usize| counts.get(at).map_or(0, |&count| count as usize);
@@ -109,6 +113,7 @@ impl WasmEncoder {
             groups: [group_rows, bits(group_weights)],
             turns,
             parts,
+            breaks,
         };
         let (encoder, stop) = (self.encoder.clone(), self.stop.clone());
         stop.set(false);

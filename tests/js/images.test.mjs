@@ -13,7 +13,7 @@ import { readPng } from './images.mjs';
 
 const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
 const ENCODERS = path.join(FIXTURES, 'encoders');
-const NAMES = ['gemma3', 'idefics3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl', 'qwen3vl-deep', 'gemma4v'];
+const NAMES = ['gemma3', 'idefics3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl', 'qwen3vl-deep', 'pixtral', 'pixtral-single', 'gemma4v'];
 /** Of the largest value of the rows. */
 const ROWS = 1e-4;
 const LOGPROBS = 5e-3;

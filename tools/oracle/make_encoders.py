@@ -166,6 +166,20 @@ def encoders():
         e.linear(f"v.deepstack.{layer}.fc1", 144, 144)
         e.linear(f"v.deepstack.{layer}.fc2", 44, 144)
     yield e
+    for name, merges in [("pixtral", True), ("pixtral-single", False)]:
+        e = Encoder(name, "pixtral", "mistral3-q8_0", [(60, 40), (70, 90)], image_size=64, projection_dim=64,
+                    embedding_length=48, attention__layer_norm_epsilon=1e-5, **({"spatial_merge_size": 2} if merges else {}))
+        e.keys |= SILU
+        e.start((), False)
+        e.norm("v.pre_ln", 48, False)
+        e.blocks(bias=False, gate=True)
+        if merges:
+            e.norm("mm.input_norm", 48, False)
+            e.tensor("mm.patch_merger.weight", 48, 48 * 4)
+        e.linear("mm.1", 64, 48)
+        e.linear("mm.2", 64, 64)
+        e.tensor("v.token_embd.img_break", 64)
+        yield e
     e = Encoder("gemma4v", "gemma4v", "gemma4-bf16", [(144, 96), (170, 110)], image_size=224, projection_dim=56,
                 image_mean=[0.0, 0.0, 0.0], image_std=[1.0, 1.0, 1.0])
     e.start((2, 128), False)

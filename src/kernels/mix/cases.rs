@@ -1,15 +1,16 @@
 //! Interpolation, means and rows side by side, of widths around the workgroup; taps that are left out; products.
 
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
-use crate::kernels::mix::{Shape, mix, project};
+use crate::kernels::mix::{Mode, Shape, mix, project};
 use crate::kernels::reference;
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("mix");
-    let plain = Shape { width: 65, parts: 1, taps: 4, by_value: false, add: false };
+    let plain = Shape { width: 65, parts: 1, taps: 4, by_value: false, mode: Mode::Write };
     let shapes = [
         plain,
-        Shape { add: true, ..plain },
+        Shape { mode: Mode::Add, ..plain },
+        Shape { taps: 1, mode: Mode::Replace, ..plain },
         Shape { width: 31, parts: 4, taps: 1, ..plain },
         Shape { width: 31, parts: 4, taps: 1, by_value: true, ..plain },
         Shape { width: 130, parts: 3, taps: 2, by_value: true, ..plain },

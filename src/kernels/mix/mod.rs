@@ -11,8 +11,8 @@ params! {
     pub struct Params {
         /// Values of a row of x.
         pub width: u32,
-        /// 1: to what y has.
-        pub add: u32,
+        /// 1: added to what y has; 2: only rows with a tap of another weight than 0 are written.
+        pub mode: u32,
     }
 }
 
@@ -35,8 +35,19 @@ pub struct Shape {
     pub taps: usize,
     /// Whether values of the parts take turns, else the parts follow each other.
     pub by_value: bool,
-    /// Whether the sum is added to what y has.
-    pub add: bool,
+    /// What becomes of what y has.
+    pub mode: Mode,
+}
+
+/// What becomes of what was in the rows before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The sum replaces it.
+    Write,
+    /// The sum is added.
+    Add,
+    /// The sum replaces it where any tap has another weight than 0.
+    Replace,
 }
 
 /// `y [rows, parts · width]` from x `[any, width]`, by `indices` and `weights` `[rows, parts, taps]`, for the rows of
@@ -47,13 +58,13 @@ pub fn mix(shape: Shape, [indices, weights]: [Slice; 2], x: Slice, y: Slice) -> 
 
 /// `y [rows, width] = a · x` with a `[rows, taps]` and x `[taps, width]`, all f32. `dummy` is bound and not read.
 pub fn project([taps, width]: [usize; 2], a: Slice, x: Slice, y: Slice, dummy: Slice) -> Dispatch {
-    let shape = Shape { width, parts: 1, taps, by_value: false, add: false };
+    let shape = Shape { width, parts: 1, taps, by_value: false, mode: Mode::Write };
     dispatch(shape, true, [dummy, a, x, y])
 }
 
 fn dispatch(shape: Shape, is_dense: bool, buffers: [Slice; 4]) -> Dispatch {
     const WG_SIZE: u32 = 64;
-    let Shape { width, parts, taps, by_value, add } = shape;
+    let Shape { width, parts, taps, by_value, mode } = shape;
     let constants = [
         ("WG_SIZE", WG_SIZE.into()),
         ("TAPS", taps as f64),
@@ -61,7 +72,7 @@ fn dispatch(shape: Shape, is_dense: bool, buffers: [Slice; 4]) -> Dispatch {
         ("DENSE", bool_override(is_dense)),
         ("BY_VALUE", bool_override(by_value)),
     ];
-    let params = Params { width: width as u32, add: add.into() };
+    let params = Params { width: width as u32, mode: mode as u32 };
     let columns = ((width * parts) as u32).div_ceil(WG_SIZE);
     let grid = [Extent::Fixed(columns), Extent::PerRows(1), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&SPEC, &constants), &params, &buffers, grid)

@@ -1,17 +1,18 @@
 //! Sums of weighted rows.
 
-use super::Shape;
+use super::{Mode, Shape};
 
 /// y `[rows, parts · width]` of `shape` from x `[any, width]`, by indices and weights `[rows, parts, taps]`.
 ///
 /// # Panics
 /// If there are not as many taps as y takes, or one of a weight other than 0 is no row of x.
 pub fn mix(shape: Shape, [indices, weights]: [&[u32]; 2], x: &[f32], y: &mut [f32]) {
-    let Shape { width, parts, taps, by_value, add } = shape;
+    let Shape { width, parts, taps, by_value, mode } = shape;
     let rows = y.len() / (width * parts);
     assert!(indices.len() == rows * parts * taps && weights.len() == indices.len(), "taps for {rows} rows");
     for (of_part, (indices, weights)) in indices.chunks_exact(taps).zip(weights.chunks_exact(taps)).enumerate() {
         let (row, part) = (of_part / parts, of_part % parts);
+        let is_read = weights.iter().any(|&weight| f32::from_bits(weight) != 0.0);
         let mut sums = vec![0.0_f32; width];
         for (&index, &weight) in indices.iter().zip(weights) {
             let weight = f32::from_bits(weight);
@@ -23,7 +24,12 @@ pub fn mix(shape: Shape, [indices, weights]: [&[u32]; 2], x: &[f32], y: &mut [f3
         let y = &mut y[row * width * parts..][..width * parts];
         for (value, sum) in sums.into_iter().enumerate() {
             let y = &mut y[if by_value { value * parts + part } else { part * width + value }];
-            *y = if add { *y + sum } else { sum };
+            *y = match mode {
+                Mode::Write => sum,
+                Mode::Add => *y + sum,
+                Mode::Replace if is_read => sum,
+                Mode::Replace => *y,
+            };
         }
     }
 }

@@ -4,6 +4,7 @@
 //! into the table of positions, angles of rotations, and taps that make one row of several.
 
 mod gemma;
+mod pixtral;
 mod qwen;
 mod siglip;
 mod vit;
@@ -31,6 +32,7 @@ static ENCODERS: &[Encoder] = &[
     encoder("qwen3vl_merger", qwen::qwen3vl),
     encoder("qwen2.5vl_merger", qwen::qwen25vl),
     encoder("qwen2vl_merger", qwen::qwen2vl),
+    encoder("pixtral", pixtral::pixtral),
     encoder("gemma4v", gemma::gemma4v),
 ];
 

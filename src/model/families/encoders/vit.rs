@@ -281,10 +281,11 @@ impl<'a> Vit<'a> {
     }
 
     /// A product of the projector as wide as rows of prompts are.
-    pub fn project_rows(&mut self, x: Activation, names: [&'static str; 2]) {
+    pub fn project_rows(&mut self, x: Activation, names: [&'static str; 2]) -> Activation {
         let y = self.activation("rows", self.encoder.width);
         let bias = self.optional(names[1]);
         self.push(Op::Linear { x, weight: own(names[0]), bias, y });
+        y
     }
 
     /// Rows for a deeper layer of the text model of `x`, by the weights of this layer's.
