@@ -133,7 +133,7 @@ def encoders():
     e.linear("mm.1", 41, 36 * 4)
     e.linear("mm.2", 60, 41)
     yield e
-    e = Encoder("qwen25vl", "qwen2.5vl_merger", "qwen2vl-f16", [(60, 40), (250, 190)], image_size=32,
+    e = Encoder("qwen25vl", "qwen2.5vl_merger", "qwen2vl-f16", [(60, 40), (160, 170)], image_size=32,
                 projection_dim=40, n_wa_pattern=2, block_count=3)
     e.keys |= SILU
     e.start((), False, second=True)

@@ -4,7 +4,7 @@
 use super::super::super::ActivationKind;
 use super::super::super::config::MAX_DEEP_ROWS;
 use super::super::super::config::{EncoderConfig, ModelConfig};
-use super::super::super::program::{NormKind, Op, Program};
+use super::super::super::program::{Grouping, NormKind, Op, Program};
 use super::vit::{Form, Vit};
 
 /// Taps into the table of positions: between four neighbours.
@@ -32,16 +32,16 @@ fn rotated(config: &ModelConfig, norm: NormKind) -> Form {
     Form { norm, apart: Some(config.head_dim / 2), ..Form::new(config) }
 }
 
-/// Names of rows of layers that are kept, and of what becomes of them.
-const KEPT: [[&str; 2]; MAX_DEEP_ROWS] = [
-    ["kept 0", "side 0"],
-    ["kept 1", "side 1"],
-    ["kept 2", "side 2"],
-    ["kept 3", "side 3"],
-    ["kept 4", "side 4"],
-    ["kept 5", "side 5"],
-    ["kept 6", "side 6"],
-    ["kept 7", "side 7"],
+/// Names of rows of layers that are kept, of several of these side by side, and of what becomes of them.
+const KEPT: [[&str; 3]; MAX_DEEP_ROWS] = [
+    ["kept 0", "grouped 0", "side 0"],
+    ["kept 1", "grouped 1", "side 1"],
+    ["kept 2", "grouped 2", "side 2"],
+    ["kept 3", "grouped 3", "side 3"],
+    ["kept 4", "grouped 4", "side 4"],
+    ["kept 5", "grouped 5", "side 5"],
+    ["kept 6", "grouped 6", "side 6"],
+    ["kept 7", "grouped 7", "side 7"],
 ];
 
 fn merged(mut vit: Vit) -> Program {
@@ -56,8 +56,9 @@ fn merged(mut vit: Vit) -> Program {
     });
     for (deep, &layer) in encoder.deep_layers.iter().enumerate() {
         let x = kept(&mut vit, deep);
-        let x = vit.side_by_side(x, merge * merge);
-        vit.deep_rows(x, layer, KEPT[deep][1]);
+        let grouping = Grouping { parts: merge * merge, taps: 1, by_value: false };
+        let x = vit.regroup_as(KEPT[deep][1], x, grouping);
+        vit.deep_rows(x, layer, KEPT[deep][2]);
     }
     let x = vit.side_by_side(vit.x, merge * merge);
     let between = vit.project(x, ["mm.0.weight", "mm.0.bias"], "between");

@@ -262,7 +262,12 @@ impl<'a> Vit<'a> {
 
     /// A row of several of `x`; what follows is over these rows.
     pub fn regroup(&mut self, x: Activation, grouping: Grouping) -> Activation {
-        let y = self.activation("regrouped", self.program.width(x) * grouping.parts);
+        self.regroup_as("regrouped", x, grouping)
+    }
+
+    /// The same under a name of its own.
+    pub fn regroup_as(&mut self, name: &'static str, x: Activation, grouping: Grouping) -> Activation {
+        let y = self.activation(name, self.program.width(x) * grouping.parts);
         self.push(Op::Regroup { x, grouping, y });
         y
     }
