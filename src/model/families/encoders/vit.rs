@@ -161,7 +161,7 @@ impl<'a> Vit<'a> {
         for (x, name) in [(q, "attn_q_norm.weight"), (k, "attn_k_norm.weight")] {
             let key = of_layer(layer, name);
             if self.has(key) {
-                let norm = self.norm(NormKind::Rms, key, head_dim);
+                let norm = self.norm(self.form.norm, key, head_dim);
                 self.push(Op::Norm { x, norm, y: x });
             }
         }
