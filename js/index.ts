@@ -47,6 +47,8 @@ export type {
   SourceOptions,
   SourcePart,
   TextPart,
+  ImagePart,
+  ImageSource,
   Timings,
   TokenIds,
   TokenizeOptions,

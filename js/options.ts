@@ -109,6 +109,12 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   kvType: oneOf('f16', 'q8_0', 'q4_0'),
   parallel: integer(1, 4, 'an integer from 1 to 4'),
   pooling: oneOf('mean', 'cls', 'last'),
+  mmproj: (value) =>
+    value === true || typeof value === 'string' || (typeof value === 'object' && value !== null)
+      ? undefined
+      : 'true, or where the file of the encoder comes from',
+  maxImageTokens: TOKENS,
+  resize: oneOf('pad', 'stretch'),
   perLayerEmbeddings: PER_LAYER,
   gpu,
   worker: FLAG,

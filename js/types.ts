@@ -155,6 +155,18 @@ export interface LoadOptions extends SourceOptions {
    */
   pooling?: 'mean' | 'cls' | 'last' | undefined;
   /**
+   * The file with the encoder of images, `mmproj-….gguf`: where it comes from as the model itself does, or `true` for
+   * the one beside the model in its repository on the hub. Messages may hold images then.
+   */
+  mmproj?: Source | true | undefined;
+  /** Rows of an image in a prompt, at most, for encoders that take images of any size. Default 1024. */
+  maxImageTokens?: number | undefined;
+  /**
+   * What becomes of an image whose shape the encoder does not take: `pad` (default) puts it in the middle of black, as
+   * llama.cpp does; `stretch` stretches it, as Hugging Face's processors of Gemma 3 and Qwen do.
+   */
+  resize?: 'pad' | 'stretch' | undefined;
+  /**
    * Where the embeddings per layer of Gemma 4 E2B and E4B lie, about half of the file, of which each token needs one
    * row. `host`: the GPU holds the rows used last, up to 128 MiB of them, and the others are read from the source when
    * a token needs one, so a file must stay readable and a buffer as it is. A source that can be read once (a stream, a
@@ -344,6 +356,8 @@ export interface ModelInfo {
   readonly pooling?: 'mean' | 'cls' | 'last' | 'rank';
   /** Of an embedder: values of a vector. */
   readonly embeddingLength?: number;
+  /** What prompts may hold besides text: images where an encoder was loaded, see {@link LoadOptions.mmproj}. */
+  readonly media?: { readonly image: boolean; readonly audio: boolean };
   /** Whether its kernels compute what they should on this device. */
   readonly selfCheck: SelfCheck;
   /** With {@link LoadOptions.tune}: what was found. */
@@ -355,7 +369,7 @@ export interface Message {
   /** `system`, `user`, `assistant`, `tool`, or what else the model's template knows. */
   role: 'system' | 'user' | 'assistant' | 'tool' | (string & Record<never, never>);
   /** The text, in one string or in parts, which are joined by newlines; nothing beside `tool_calls`. */
-  content?: string | readonly TextPart[] | null | undefined;
+  content?: string | readonly (TextPart | ImagePart)[] | null | undefined;
   /** Of the assistant: tools that it called. */
   tool_calls?: readonly ToolCall[] | undefined;
   /** Of a tool: the call that this is the result of. */
@@ -390,6 +404,27 @@ export interface Tool {
 }
 
 /** A part of a message, as the OpenAI API has it. Only text is supported. */
+/** An image in a message; the model must be loaded with {@link LoadOptions.mmproj}. */
+export interface ImagePart {
+  readonly type: 'image';
+  readonly image: ImageSource;
+}
+
+/**
+ * An image: a file (PNG, JPEG, WebP and what else the browser decodes) as `File`, `Blob`, bytes or URL, or what has
+ * pixels: `ImageData`, `ImageBitmap`, a canvas, `<img>`, `<video>` (its frame) or `VideoFrame`.
+ */
+export type ImageSource =
+  | Blob
+  | Uint8Array
+  | ArrayBuffer
+  | string
+  | URL
+  | ImageData
+  | CanvasImageSource
+  | { readonly width: number; readonly height: number; readonly data: Uint8Array | Uint8ClampedArray };
+
+/** A text in a message. */
 export interface TextPart {
   /** `text`. */
   type: 'text';

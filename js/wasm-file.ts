@@ -5,13 +5,13 @@ import { WebggufError, invalidArgument } from './errors.js';
 import { show } from './options.js';
 import type { WasmInput } from './types.js';
 
-/** One of the package's two files. */
+/** One of the package's three files. */
 interface PackageFile {
   /** Its folder in dist/. */
-  readonly folder: 'wasm' | 'grammar';
+  readonly folder: 'wasm' | 'grammar' | 'media';
   readonly name: string;
   /** The option of `init` for it. */
-  readonly option: 'wasm' | 'grammarWasm';
+  readonly option: 'wasm' | 'grammarWasm' | 'mediaWasm';
   readonly url: () => URL;
 }
 
@@ -27,6 +27,13 @@ const GRAMMAR: PackageFile = {
   name: 'webgguf_grammar_bg.wasm',
   option: 'grammarWasm',
   url: () => new URL('./grammar/webgguf_grammar_bg.wasm', import.meta.url),
+};
+
+const MEDIA: PackageFile = {
+  folder: 'media',
+  name: 'webgguf_media_bg.wasm',
+  option: 'mediaWasm',
+  url: () => new URL('./media/webgguf_media_bg.wasm', import.meta.url),
 };
 
 const giveUrl = ({ option }: PackageFile): string => `give its URL with init({ ${option}: url })`;
@@ -61,6 +68,25 @@ export async function givenGrammarFile(): Promise<WasmInput | undefined> {
 export async function grammarFile(): Promise<WasmFile> {
   const input = await givenGrammarFile();
   return input === undefined ? besideScript(GRAMMAR) : openWasm(input, GRAMMAR);
+}
+
+let mediaInput: WasmInput | Promise<WasmInput> | undefined;
+
+/** Where the file for images is, if not beside this script. @internal */
+export function setMediaFile(input: WasmInput | Promise<WasmInput> | undefined): void {
+  mediaInput ??= input;
+}
+
+/** What {@link setMediaFile} was given first. A response can be read once, so each gets a copy. @internal */
+export async function givenMediaFile(): Promise<WasmInput | undefined> {
+  const input = await mediaInput;
+  return input instanceof Response ? input.clone() : input;
+}
+
+/** The file for images. @internal */
+export async function mediaFile(): Promise<WasmFile> {
+  const input = await givenMediaFile();
+  return input === undefined ? besideScript(MEDIA) : openWasm(input, MEDIA);
 }
 
 async function besideScript(file: PackageFile): Promise<WasmFile> {

@@ -9,7 +9,7 @@ mod cpu;
 mod yielding;
 
 use serde_json::Value;
-use webgguf::cpu::{CacheFormat, CpuModel};
+use webgguf::cpu::{CacheFormat, CpuModel, Input};
 
 /// ‖a − b‖ / ‖b‖.
 fn relative(found: &[f32], expected: &[f32]) -> f32 {
@@ -19,7 +19,7 @@ fn relative(found: &[f32], expected: &[f32]) -> f32 {
 }
 
 fn embed(model: &mut CpuModel, ids: &[u32]) -> Vec<f32> {
-    let (found, _) = yielding::count_yields(model.embed(ids, async || (), &|| false));
+    let (found, _) = yielding::count_yields(model.embed(Input::Ids(ids), async || (), &|| false));
     found.expect("an embedding").expect("nobody stops it")
 }
 

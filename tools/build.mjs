@@ -1,7 +1,8 @@
 // Builds the package: Rust to WebAssembly, its glue, TypeScript; everything a user installs ends up in dist/.
 //
 //   src, shaders ──cargo──► .wasm ──wasm-bindgen, wasm-opt──► pkg/;  grammar/src ──the same──► pkg/grammar/
-//   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/
+//   media/src ──the same──► pkg/media/
+//   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/;  pkg/media/ ──copy──► dist/media/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
 //   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/ of tensors ──the same──► dist/tensor/shaders.js
 //   the crates' licences ──licences.mjs──► THIRD-PARTY.txt
@@ -35,7 +36,7 @@ export const DIST = path.join(ROOT, 'dist');
 export const BARE = ['--no-default-features'];
 /**
  * Bytes of WebAssembly and JavaScript after gzip that `webgguf` may have: what its main entry point imports or fetches,
- * without the WebAssembly for grammars.
+ * without the WebAssembly for grammars and what is for images.
  */
 export const SIZE_BUDGET = 800_000;
 /**
@@ -43,6 +44,8 @@ export const SIZE_BUDGET = 800_000;
  * The zlib of Node.js makes 3.7 % more of this file.
  */
 export const GRAMMAR_BUDGET = 466_600;
+/** The same of what a page with images loads more: WebAssembly and JavaScript. */
+export const MEDIA_BUDGET = 60_000;
 /** The same of what the entries `webgguf/compute` and `webgguf/training` add. */
 export const ARITHMETIC_BUDGET = 80_000;
 
@@ -50,6 +53,9 @@ const PKG = path.join(ROOT, 'pkg');
 /** The crate for grammars, which has dependencies of its own, and what is made of it. */
 const GRAMMAR = path.join(ROOT, 'grammar');
 const GRAMMAR_PKG = path.join(PKG, 'grammar');
+/** The crate for images, without dependencies but the border to JavaScript. */
+const MEDIA = path.join(ROOT, 'media');
+const MEDIA_PKG = path.join(PKG, 'media');
 /** What the build of the engine makes. */
 const ENGINE_FILES = ['pkg/webgguf.js', 'pkg/webgguf_bg.wasm', 'pkg/snippets'];
 /** The WebAssembly of www/kernels.html: the crate with its kernel cases. */
@@ -116,9 +122,14 @@ export async function build({ quiet = false } = {}) {
       toolchain.version,
     );
     await stage('grammars', grammar, stamps, ['pkg/grammar'], () => buildGrammar(toolchain), say);
+    const media = hashOf(
+      filesUnder('media/src', 'media/Cargo.toml', 'media/Cargo.lock', 'tools/build.mjs', 'tools/wasm_names.mjs'),
+      toolchain.version,
+    );
+    await stage('images', media, stamps, ['pkg/media'], () => buildMedia(toolchain), say);
     const scripts = filesUnder('js', 'tools/react.d.ts', 'tools/shaders.mjs', 'tsconfig.json', 'package-lock.json');
-    const script = hashOf(scripts, wasm, grammar);
-    const manifests = ['', 'grammar/'].flatMap((folder) => [`${folder}Cargo.toml`, `${folder}Cargo.lock`]);
+    const script = hashOf(scripts, wasm, grammar, media);
+    const manifests = ['', 'grammar/', 'media/'].flatMap((folder) => [`${folder}Cargo.toml`, `${folder}Cargo.lock`]);
     const licences = hashOf([...manifests, 'tools/licences.mjs'], toolchain.version);
     await stage('licences', licences, stamps, ['THIRD-PARTY.txt'], () => writeLicences(toolchain), say);
     await stage('JavaScript', script, stamps, ['dist'], buildScript, say);
@@ -188,6 +199,15 @@ async function buildGrammar({ bin }) {
   await optimise(module, '-O1');
 }
 
+async function buildMedia({ bin }) {
+  const target = path.join(ROOT, 'target', 'media');
+  const env = { ...rustEnv(bin), CARGO_TARGET_DIR: target, CARGO_ENCODED_RUSTFLAGS: remapFlags().join('\x1f') };
+  await must(path.join(bin, 'cargo'), ['build', '--release', '--locked', '--target', TARGET], { cwd: MEDIA, env });
+  fs.rmSync(MEDIA_PKG, { recursive: true, force: true });
+  await bind(path.join(target, TARGET, 'release', 'webgguf_media.wasm'), MEDIA_PKG);
+  await optimise(path.join(MEDIA_PKG, 'webgguf_media_bg.wasm'), '-O1');
+}
+
 async function buildWasm({ bin }) {
   const flags = `target.${TARGET}.rustflags=${JSON.stringify(remapFlags())}`;
   const cargo = ['build', '--release', '--locked', ...BARE, '--target', TARGET, '--lib', '--config', flags];
@@ -230,6 +250,7 @@ async function buildScript() {
     fs.cpSync(path.join(ROOT, file), path.join(DIST, 'wasm', path.relative('pkg', file)), { recursive: true });
   }
   fs.cpSync(GRAMMAR_PKG, path.join(DIST, 'grammar'), { recursive: true });
+  fs.cpSync(MEDIA_PKG, path.join(DIST, 'media'), { recursive: true });
   await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
   await minify();
   writeShaders();
@@ -286,13 +307,17 @@ export function filesOf(entry) {
 /** What of the package a page loads that imports `webgguf` alone; what other entry points and `import()` add. */
 export function core(list = sizes()) {
   const files = filesOf('dist/index.js');
-  const inCore = list.filter((item) => files.has(item.file) && !isForGrammars(item));
+  const isLater = (item) => isForGrammars(item) || isForMedia(item);
+  const inCore = list.filter((item) => files.has(item.file) && !isLater(item));
   const others = list.filter((item) => !files.has(item.file) && !isForGrammars(item));
   return { inCore, others };
 }
 
 /** Whether a file is fetched only when a text is first to follow a grammar. */
 export const isForGrammars = ({ file }) => file === 'dist/grammar/webgguf_grammar_bg.wasm';
+
+/** Whether only a page with images loads a file. */
+export const isForMedia = ({ file }) => /^dist\/media\//.test(file);
 
 /** Whether only `webgguf/compute` or `webgguf/training` load a file. */
 export const isForArithmetic = ({ file }) => /^dist\/(compute|training)\//.test(file);

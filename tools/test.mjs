@@ -16,6 +16,8 @@ import {
   GRAMMAR_BUDGET,
   isForArithmetic,
   isForGrammars,
+  isForMedia,
+  MEDIA_BUDGET,
   SIZE_BUDGET,
   sizes,
   sum,
@@ -68,6 +70,7 @@ const SUITES = [
     work: () => nodeTests('tests/js'),
     needsBuild: true,
   },
+  { name: 'media', about: 'images as encoders read them: the crate', work: images },
   {
     name: 'grammar',
     about: 'grammars of llguidance: the crate, and JSON that schemas describe',
@@ -98,6 +101,15 @@ async function host() {
     'tensors from Rust: no Vulkan driver; run `npm run setup`, or set VK_DRIVER_FILES',
   );
   return { ...counts, skipped: counts.skipped + tensors };
+}
+
+/** The crate for images. */
+async function images() {
+  const cargo = which('cargo', [path.join(cargoHome(), 'bin')]);
+  const env = { ...rustEnv(path.dirname(cargo)), CARGO_TARGET_DIR: path.join(ROOT, 'target', 'media') };
+  return countCargo(
+    await run(cargo, ['test', '--no-fail-fast'], { cwd: path.join(ROOT, 'media'), env, timeoutMs: SUITE_MS }),
+  );
 }
 
 /** The crate alone, then the schemas of JSON Schema's test suite with a model. */
@@ -174,6 +186,7 @@ function size() {
   const checks = [
     ['core', sum(inCore, 'gzip'), SIZE_BUDGET],
     ['grammars', sum(sizes().filter(isForGrammars), 'gzip'), GRAMMAR_BUDGET],
+    ['images', sum(sizes().filter(isForMedia), 'gzip'), MEDIA_BUDGET],
     ['compute and training', sum(others.filter(isForArithmetic), 'gzip'), ARITHMETIC_BUDGET],
   ];
   console.log(`other entry points, shaders of tensors: ${sum(others, 'gzip').toLocaleString('en')} bytes, gzipped`);

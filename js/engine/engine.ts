@@ -36,6 +36,18 @@ export interface EmbedCall {
   readonly dimensions: number | undefined;
 }
 
+/** A text whose special tokens are parsed, or an image. @internal */
+export type PromptPart = { readonly text: string } | { readonly image: unknown };
+
+/** What parts become. @internal */
+export interface EncodedParts {
+  readonly ids: Uint32Array;
+  /** Of each image: its tiles one after the other, with the overview last, `[rows, width]`. */
+  readonly media: readonly { readonly rows: number; readonly embeddings: readonly Float32Array[] }[];
+  /** Of the next token. */
+  readonly positions: number;
+}
+
 /** What a saved session becomes. @internal */
 export interface Restored {
   readonly engine: Engine;
@@ -63,6 +75,8 @@ export interface Engine extends TextEngine {
   ): Promise<Float32Array[]>;
   /** A tensor of `tensors`, on the device of both. Only in this thread. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle>;
+  /** The ids of texts and images in this order, what the images become, and how many positions all take. */
+  encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts>;
   /** How many tokens a prompt has. */
   count(prompt: Prompt): Promise<number>;
   /**

@@ -4,7 +4,7 @@
 import { abortable, cancellable } from '../cancel.js';
 import { Channel, type Handler } from './channel.js';
 import type { Input } from '../model/embedding.js';
-import type { EmbedCall, Engine, Prompt, Restored } from './engine.js';
+import type { EmbedCall, EncodedParts, Engine, Prompt, PromptPart, Restored } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { SourceHost } from './remote-sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from '../types.js';
@@ -50,7 +50,9 @@ export class WorkerEngine implements Engine {
     const { signal, onProgress, onWarning, gpu: _, worker: _worker, ...rest } = options;
     return cancellable(signal, async (scope) => {
       const host = new SourceHost(scope);
+      const { mmproj, ...others } = rest;
       const { source: sent, transfer } = await host.send(source);
+      const encoder = mmproj === undefined || mmproj === true ? mmproj : (await host.send(mmproj)).source;
       const failure = new AbortController();
       const progress = ([progress]: Progress[]): void => {
         try {
@@ -65,7 +67,8 @@ export class WorkerEngine implements Engine {
       const connection = await connect({ ...host.handlers, progress, warning }, failure.signal);
       try {
         const callbacks = { onProgress: onProgress !== undefined, onWarning: onWarning !== undefined };
-        const args = [sent, rest, callbacks, await initForWorker()];
+        const options = { ...others, ...(encoder && { mmproj: encoder }) };
+        const args = [sent, options, callbacks, await initForWorker()];
         const loading = connection.channel.call<[number, ModelInfo]>('load', args, { transfer });
         return new WorkerEngine(connection, ...(await abortable(loading, failure.signal)));
       } catch (error) {
@@ -91,12 +94,12 @@ export class WorkerEngine implements Engine {
 
   async lane(prompt: Prompt): Promise<Engine> {
     if ((this.info.parallel ?? 1) === 1) return this;
-    return new WorkerEngine(this.#connection, await this.#call('lane', prompt), this.info);
+    return new WorkerEngine(this.#connection, await this.#withPixels('lane', prompt), this.info);
   }
 
   start(prompt: Prompt, options: WasmGenerateOptions): Promise<void> {
     this.#ahead.length = 0;
-    return this.#call('start', prompt, options);
+    return this.#withPixels('start', prompt, options);
   }
 
   next(): Promise<Piece | undefined> {
@@ -138,15 +141,20 @@ export class WorkerEngine implements Engine {
   }
 
   count(prompt: Prompt): Promise<number> {
-    return this.#call('count', prompt);
+    return this.#withPixels('count', prompt);
+  }
+
+  async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
+    const { partsWithPixels } = await import('../media/prompt.js');
+    return this.#call('encodeParts', await partsWithPixels(parts));
   }
 
   async another(withCache: boolean): Promise<Engine> {
     return new WorkerEngine(this.#connection, await this.#call('another', withCache), this.info);
   }
 
-  save(notes: string, text?: Prompt): Promise<Blob> {
-    return this.#call('save', notes, text);
+  async save(notes: string, text?: Prompt): Promise<Blob> {
+    return text === undefined ? this.#call('save', notes) : this.#call('save', notes, await pixelsIn(text));
   }
 
   async restore(saved: Blob): Promise<Restored> {
@@ -170,9 +178,22 @@ export class WorkerEngine implements Engine {
     this.#connection.end(invalidArgument('the model was freed'));
   }
 
+  /** A call about a prompt, in which images are pixels: the worker sees no element of the page. */
+  async #withPixels<T>(method: string, prompt: Prompt, ...args: unknown[]): Promise<T> {
+    // Not awaited where there is none: calls keep their order.
+    const sent = typeof prompt === 'object' && 'messages' in prompt && prompt.images ? await pixelsIn(prompt) : prompt;
+    return this.#call(method, sent, ...args);
+  }
+
   #call<T>(method: string, ...args: unknown[]): Promise<T> {
     return this.#connection.channel.call(method, [this.#number, ...args]);
   }
+}
+
+async function pixelsIn(prompt: Prompt): Promise<Prompt> {
+  if (typeof prompt !== 'object' || !('messages' in prompt) || !prompt.images) return prompt;
+  const { withPixels } = await import('../media/prompt.js');
+  return withPixels(prompt);
 }
 
 /** Starts a worker. When `signal` fires, it ends at once. */

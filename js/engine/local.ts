@@ -4,8 +4,9 @@
 import { type LoadWarning, warner } from '../load/cache/warning.js';
 import { cancellable, settled, stoppable } from '../cancel.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
-import type { EmbedCall, Engine, Prompt, Restored, StartOptions } from './engine.js';
+import type { EmbedCall, EncodedParts, Engine, Prompt, PromptPart, Restored, StartOptions } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
+import type { EncoderOptions, EncoderScope, ImageEncoder } from '../media/encoder.js';
 import { backendReason } from './backend-reason.js';
 import { Grammars } from './grammar.js';
 import { progressReporter } from '../load/progress.js';
@@ -48,27 +49,33 @@ export class LocalEngine implements Engine {
   readonly #handle: WasmHandle;
   readonly #grammars: Grammars;
   readonly #recovery: Recovery;
+  readonly #encoder: ImageEncoder | undefined;
   /** All engines of a model whose requests run together. */
   #lanes: readonly LocalEngine[] = [this];
   /** Of these, those that no request has: the one that is free for longest first. */
   #free: LocalEngine[] = [];
+  /** Whether it is the model's, not a session's. */
+  #isFirst = false;
   /** Of the text that is being written. */
   #run = new AbortController();
 
-  private constructor(handle: WasmHandle, recovery: Recovery, info = handle.info()) {
+  private constructor(handle: WasmHandle, recovery: Recovery, encoder?: ImageEncoder, info = handle.info()) {
     this.#handle = handle;
+    this.#encoder = encoder;
     this.#recovery = recovery;
     this.#grammars = new Grammars(handle);
     const tuning = tunings.get(handle);
-    this.info = tuning ? { ...info, tuning } : info;
+    this.info = { ...info, ...(tuning && { tuning }), ...(encoder && { media: { image: true, audio: false } }) };
   }
 
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
     const { source: from, rest: others } = splitSourceOptions(options);
-    const { signal, onProgress, backend = 'auto', gpu, worker: _, selfCheck = true, tune = false, ...rest } = others;
+    const { signal, onProgress, backend = 'auto', gpu, worker: _, ...withImages } = others;
+    const { mmproj, maxImageTokens, resize, selfCheck = true, tune = false, ...rest } = withImages;
     return cancellable(signal, async (scope) => {
-      const load = loader(source, from, { ...rest, selfCheck, tune }, gpu);
+      const hasImages = mmproj !== undefined;
+      const load = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune }, gpu);
       const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
       const reload: Reload = (signal) =>
         cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
@@ -80,9 +87,14 @@ export class LocalEngine implements Engine {
         return attempt();
       });
       try {
+        const width = mmproj === undefined ? 0 : guarded(() => handle.rowWidth());
+        const device = gpu && (() => guarded(() => gpu.engine.device()));
+        const options = { backend, precision: rest.precision, maxImageTokens, resize };
+        const open = { scope, report, width, device };
+        const encoder = mmproj === undefined ? undefined : await openEncoder(source, mmproj, from, options, open);
         report('ready', 1, 1);
         const info = await infoOf(handle, backend, warner(from.onWarning));
-        return await new LocalEngine(handle, recovery, info).#withLanes();
+        return await new LocalEngine(handle, recovery, encoder, info).#withLanes();
       } catch (error) {
         handle.free();
         throw error;
@@ -104,8 +116,9 @@ export class LocalEngine implements Engine {
 
   /** Makes an engine for each request that may run. */
   async #withLanes(): Promise<this> {
+    this.#isFirst = true;
     const others = Array.from({ length: (this.info.parallel ?? 1) - 1 }, async () => {
-      return new LocalEngine(await this.#handle.another(false, 0), this.#recovery, this.info);
+      return new LocalEngine(await this.#handle.another(false, 0), this.#recovery, this.#encoder, this.info);
     });
     this.#lanes = [this, ...(await Promise.all(others))];
     const free = [...this.#lanes];
@@ -119,7 +132,7 @@ export class LocalEngine implements Engine {
 
   async lane(prompt: Prompt): Promise<Engine> {
     if (this.#free.length < 2) return this.#free.pop() ?? this;
-    const ids = guarded(() => this.#encode(prompt));
+    const ids = await this.#ids(prompt);
     const known = this.#free.map((lane) => lane.#handle.commonPrefix(ids));
     const most = Math.max(...known);
     // Texts that merely begin alike are not worth what the lane has read besides.
@@ -136,8 +149,8 @@ export class LocalEngine implements Engine {
   }
 
   async #start(prompt: Prompt, { grammar, ...options }: StartOptions): Promise<void> {
-    const ids = guarded(() => this.#encode(prompt));
     this.#run = new AbortController();
+    const ids = await this.#ids(prompt);
     await this.#kept(() => this.#handle.adopt(ids));
     guarded(() => this.#handle.start(ids, options));
     if (!grammar) return;
@@ -207,17 +220,31 @@ export class LocalEngine implements Engine {
   }
 
   async count(prompt: Prompt): Promise<number> {
-    return guarded(() => this.#encode(prompt)).length;
+    return (await this.#ids(prompt)).length;
+  }
+
+  async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
+    const { encodeParts } = await import('../media/prompt.js');
+    return encodeParts(this.#handle, this.#encoder, parts);
+  }
+
+  /** The ids of a prompt; images in it are encoded. */
+  async #ids(prompt: Prompt): Promise<Uint32Array> {
+    const isConversation = typeof prompt === 'object' && 'messages' in prompt;
+    if (!isConversation || !prompt.images) return guarded(() => this.#encode(prompt));
+    const { idsOfConversation } = await import('../media/prompt.js');
+    return idsOfConversation(this.#handle, this.#encoder, prompt);
   }
 
   async another(withCache: boolean): Promise<Engine> {
-    return new LocalEngine(await this.#kept(() => this.#handle.another(withCache, 0)), this.#recovery);
+    const handle = await this.#kept(() => this.#handle.another(withCache, 0));
+    return new LocalEngine(handle, this.#recovery, this.#encoder);
   }
 
   async save(notes: string, text?: Prompt): Promise<Blob> {
     const type = 'application/octet-stream';
     return this.#kept(async () => {
-      const ids = text === undefined || text instanceof Uint32Array ? text : this.#encode(text);
+      const ids = text === undefined || text instanceof Uint32Array ? text : await this.#ids(text);
       const handle = ids ? this.#laneWith(ids) : this.#handle;
       let saved = new Blob([await handle.saveHead(notes, ids)], { type });
       for (let number = 0; ; number++) {
@@ -244,7 +271,7 @@ export class LocalEngine implements Engine {
       const handle = lane ? lane.#handle : await this.#handle.another(false, tokens);
       try {
         const notes = await restoreIn(handle, saved, end);
-        return { engine: lane ? this : new LocalEngine(handle, this.#recovery), notes };
+        return { engine: lane ? this : new LocalEngine(handle, this.#recovery, this.#encoder), notes };
       } catch (error) {
         if (!lane) handle.free();
         throw error;
@@ -267,6 +294,7 @@ export class LocalEngine implements Engine {
       lane.#grammars.free();
       lane.#handle.free();
     }
+    if (this.#isFirst) this.#encoder?.free();
   }
 
   /** Does `work`, and again where the device was lost meanwhile. */
@@ -297,6 +325,21 @@ export class LocalEngine implements Engine {
       throw new WebggufError('out_of_memory', message, { cause });
     }
   }
+}
+
+/** The encoder of images beside a model. */
+async function openEncoder(
+  source: Source,
+  mmproj: Source | true,
+  from: SourceOptions,
+  options: EncoderOptions,
+  scope: EncoderScope,
+): Promise<ImageEncoder> {
+  const { ImageEncoder: Encoder, beside } = await import('../media/encoder.js');
+  // Key and digests are the model's.
+  const { sha256: _, cacheKey: _key, ...others } = from;
+  const found = mmproj === true ? await beside(await source, others, scope.scope) : mmproj;
+  return Encoder.load(found, options, others, scope);
 }
 
 /** What is known of a model; a page that left the backend to `auto` hears why it is the CPU. */

@@ -30,6 +30,7 @@ export function serve(port: Port): void {
     const tell = (method: string) => (value: unknown) => void channel.call(method, [value]).catch(() => {});
     const engine = await LocalEngine.load(receivedSource(source, channel), {
       ...options,
+      ...(typeof options.mmproj === 'object' && { mmproj: receivedSource(options.mmproj, channel) }),
       ...(callbacks.onProgress && { onProgress: tell('progress') }),
       ...(callbacks.onWarning && { onWarning: tell('warning') }),
     });
@@ -80,6 +81,7 @@ function engineHandlers(engines: Map<number, Served>, add: (engine: Engine) => n
       return { engine: add(made), notes };
     }),
     count: on((engine, [prompt]) => engine.count(prompt)),
+    encodeParts: on((engine, [parts]) => engine.encodeParts(parts)),
     tokenize: on((engine, [text, addSpecial, parseSpecial]) => engine.tokenize(text, addSpecial, parseSpecial)),
     detokenize: on((engine, [ids, showSpecial]) => engine.detokenize(ids, showSpecial)),
     applyChatTemplate: on((engine, [conversation]) => engine.applyChatTemplate(conversation)),

@@ -113,6 +113,24 @@ export async function chooseFile(name: HubName, options: HubOptions, signal: Abo
   throw failed(name, `${what}${known ? `; there are ${known}` : ''}`);
 }
 
+/** Of encoders of images the smallest that hardly loses anything comes first. */
+const USUAL_ENCODER = ['Q8_0', 'F16', 'BF16'];
+
+/**
+ * The path of an encoder of images in the repository.
+ *
+ * @throws {WebggufError} `download_failed` where there is none
+ * @internal
+ */
+export async function chooseEncoder(name: HubName, options: HubOptions, signal: AbortSignal): Promise<string> {
+  const all = await listFiles(name, options, signal);
+  const files = all.filter((path) => /mmproj[^/]*\.gguf$/i.test(path) && !hasDots(path)).sort(byLength);
+  const usual = USUAL_ENCODER.map((label) => files.find((file) => hasQuantization(file, label))).find(Boolean);
+  const file = usual ?? files[0];
+  if (file) return file;
+  throw failed(name, 'no file of an encoder of images, mmproj-….gguf');
+}
+
 /** All GGUF files but projectors of images, matrices for quantising, and later parts of split files. */
 function isModel(path: string): boolean {
   if (!/\.gguf$/i.test(path) || hasDots(path) || /mmproj|imatrix/i.test(path)) return false;

@@ -8,6 +8,8 @@ import type { Conversation, TemplateMessage } from '../templates/types.js';
 
 /** Values nested deeper than this are refused. */
 const DEEPEST = 64;
+/** Stands for an image in the text of a message: a noncharacter, which no text has any use for. @internal */
+export const IMAGE_MARK = '\ufdd2';
 /** What a template is always given. */
 const GIVEN = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token', 'unk_token', 'pad_token'];
 
@@ -31,8 +33,10 @@ export function conversationOf(
   if (!Array.isArray(messages) || messages.length === 0) {
     throw invalidArgument(`${call}: expected an array of at least one message, found ${show(messages)}`);
   }
+  const images: unknown[] = [];
   return {
-    messages: messages.map((message, index) => messageOf(`${call}: message ${index}`, message)),
+    messages: messages.map((message, index) => messageOf(`${call}: message ${index}`, message, images)),
+    ...(images.length > 0 && { images }),
     ...(addGenerationPrompt !== undefined && { addGenerationPrompt }),
     ...(parseSpecial !== undefined && { parseSpecial }),
     ...(tools !== undefined && tools.length !== 0 && { tools: toolsOf(call, tools) }),
@@ -58,9 +62,9 @@ export function nextTurn(messages: readonly { readonly role: string }[], at: num
   return messages.findIndex(({ role }, index) => index > at && role === 'user');
 }
 
-function messageOf(where: string, message: unknown): TemplateMessage {
+function messageOf(where: string, message: unknown, images: unknown[]): TemplateMessage {
   const { role, content = null, tool_calls: calls, ...further } = (message ?? {}) as Message;
-  const text = Array.isArray(content) ? joinParts(where, content) : (content as unknown);
+  const text = Array.isArray(content) ? joinParts(where, content, images) : withoutMarks(content);
   // An answer that was cut in its thoughts, or that is calls alone, has no content.
   const isText = typeof text === 'string' || (text === null && (Array.isArray(calls) || role === 'assistant'));
   if (typeof role !== 'string' || !isText) {
@@ -127,22 +131,48 @@ function variablesOf(call: string, variables: unknown): object {
   return plain(`${call}: chatTemplateKwargs`, variables) as object;
 }
 
-/** A copy of what JSON can hold; absent values are left out. */
+/** A copy of what JSON can hold, and of parts with images; absent values are left out. */
 function plain(where: string, value: unknown, depth = 0): unknown {
   if (depth > DEEPEST) throw invalidArgument(`${where}: nested deeper than ${DEEPEST} levels`);
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value;
   if (Array.isArray(value)) return value.map((item) => plain(where, item ?? null, depth + 1));
   if (typeof value !== 'object') throw invalidArgument(`${where}: expected what JSON can hold, found ${show(value)}`);
+  // An image stays what it is.
+  if ((value as { type?: unknown }).type === 'image') return { ...value };
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   return Object.fromEntries(entries.map(([key, item]) => [key, plain(where, item, depth + 1)]));
 }
 
-function joinParts(where: string, parts: readonly unknown[]): string {
-  const texts = parts.map((part, index) => {
+/** Texts, with line breaks between neighbours, and marks for images, which are added to `images`. */
+function joinParts(where: string, parts: readonly unknown[], images: unknown[]): string {
+  let joined = '';
+  let isAfterText = false;
+  for (const [index, part] of parts.entries()) {
     const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown };
-    if (type === 'text' && typeof text === 'string') return text;
-    const found = typeof type === 'string' && type !== 'text' ? `type '${type}'` : show(part);
-    throw invalidArgument(`${where}: content[${index}] must be { type: 'text', text }, found ${found}`);
-  });
-  return texts.join('\n');
+    const isText = type === 'text' && typeof text === 'string';
+    const image = imageOf(part);
+    if (!isText && image === undefined) {
+      const found = typeof type === 'string' && !['text', 'image'].includes(type) ? `type '${type}'` : show(part);
+      const expected = "{ type: 'text', text } or { type: 'image', image }";
+      throw invalidArgument(`${where}: content[${index}] must be ${expected}, found ${found}`);
+    }
+    if (!isText) images.push(image);
+    joined += isText ? (isAfterText ? '\n' : '') + withoutMarks(text) : IMAGE_MARK;
+    isAfterText = isText;
+  }
+  return joined;
+}
+
+/** The image of a part, also of one of OpenAI's. */
+function imageOf(part: unknown): unknown {
+  const { type, image, image_url: link } = (part ?? {}) as Record<string, unknown>;
+  if (type === 'image') return image ?? undefined;
+  if (type !== 'image_url') return undefined;
+  const url = typeof link === 'string' ? link : (link as { url?: unknown } | null | undefined)?.url;
+  return typeof url === 'string' ? url : undefined;
+}
+
+/** Nobody's text stands for an image. */
+function withoutMarks<T>(text: T): T {
+  return typeof text === 'string' ? (text.replaceAll(IMAGE_MARK, '') as T) : text;
 }

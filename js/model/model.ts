@@ -5,7 +5,7 @@
 import { abortable, cancellable } from '../cancel.js';
 import { conversationOf } from './conversation.js';
 import { checkInputs, type Input } from './embedding.js';
-import type { Engine } from '../engine/engine.js';
+import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { Generation } from './generation.js';
 import type { Gpu } from '../tensor/gpu.js';
@@ -363,6 +363,14 @@ export class WasmModel {
   async applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): Promise<string> {
     const conversation = conversationOf('applyChatTemplate', messages, { parseSpecial: true, ...options });
     return this.#use('applyChatTemplate').applyChatTemplate(conversation);
+  }
+
+  /**
+   * Texts, whose special tokens are parsed, and images as ids for `generate`, and what the images become.
+   * @internal
+   */
+  async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
+    return this.#use('encodeParts').encodeParts(parts);
   }
 
   /** Forgets the KV cache, once requests made before are done: the next prompt is computed from its first token. */

@@ -8,6 +8,9 @@ import { grammarText } from '../engine/grammar.js';
 import { checkIds, checkPrompt, generateOptions } from '../options.js';
 import type { GenerateOptions, Message, TokenIds } from '../types.js';
 
+/** The first id of a row of an image. */
+const FIRST_ROW = 2 ** 31;
+
 /** A checked copy of a prompt. @internal */
 export function promptOf(
   prompt: string | readonly Message[] | TokenIds,
@@ -17,7 +20,16 @@ export function promptOf(
   checkPrompt(prompt);
   if (typeof prompt === 'string') return prompt;
   if (isConversation(prompt)) return conversationOf('generate', prompt, { parseSpecial });
-  return someIds('generate', prompt, vocabularySize);
+  return checkedPromptIds(prompt, vocabularySize);
+}
+
+/** Token ids, and ids of rows, which are far above them: the engine knows which there are. */
+function checkedPromptIds(ids: TokenIds, vocabularySize: number): Uint32Array {
+  if (!(ids instanceof Uint32Array) || !ids.some((id) => id >= FIRST_ROW)) {
+    return someIds('generate', ids, vocabularySize);
+  }
+  someIds('generate', ids.filter((id) => id < FIRST_ROW), vocabularySize);
+  return ids.slice();
 }
 
 /** A checked copy of ids, at least one. @internal */

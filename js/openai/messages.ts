@@ -1,7 +1,7 @@
 /**
  * Conversations in the form that a model's template takes.
  */
-import type { Message, Tool } from '../types.js';
+import type { Message, TextPart, Tool } from '../types.js';
 import type { Family } from './families.js';
 import { hermes } from './formats/hermes.js';
 import { toolsPrompt } from './formats/plain.js';
@@ -36,7 +36,7 @@ function shortId(id: string, length: number): string {
 
 function textOf(content: Message['content']): string {
   if (!Array.isArray(content)) return (content as string | null | undefined) ?? '';
-  return content.map((part) => part?.text ?? '').join('\n');
+  return content.map((part) => (part as Partial<TextPart> | null)?.text ?? '').join('\n');
 }
 
 function resultAsText(message: Message): Message {
@@ -78,7 +78,20 @@ export function* formsOf(messages: readonly Message[]): Generator<readonly Messa
 function withoutSystem(messages: readonly Message[]): Message[] | undefined {
   const [first, second, ...rest] = messages;
   if (first?.role !== 'system' || second?.role !== 'user') return undefined;
-  return [{ ...second, content: `${textOf(first.content)}\n\n${textOf(second.content)}` }, ...rest];
+  return [{ ...second, content: together(first.content, second.content) }, ...rest];
+}
+
+/** Two contents as one, with their images. */
+function together(first: Message['content'], second: Message['content']): Message['content'] {
+  const isText = (content: Message['content']): boolean =>
+    !Array.isArray(content) || content.every((part) => part?.type === 'text');
+  if (isText(first) && isText(second)) return `${textOf(first)}\n\n${textOf(second)}`;
+  const parts = [first, second].map((content) => (Array.isArray(content) ? content : [textPart(content)]));
+  return [...(parts[0] ?? []), textPart('\n'), ...(parts[1] ?? [])];
+}
+
+function textPart(text: Message['content']): TextPart {
+  return { type: 'text', text: textOf(text) };
 }
 
 /** Whether one of user or assistant speaks twice in a row. */
@@ -95,7 +108,7 @@ function neighboursJoined(messages: readonly Message[]): Message[] {
   const out: Message[] = [];
   for (const message of messages) {
     const last = out.at(-1);
-    if (last && goesOn(last, message)) last.content = `${textOf(last.content)}\n\n${textOf(message.content)}`;
+    if (last && goesOn(last, message)) last.content = together(last.content, message.content);
     else out.push({ ...message });
   }
   return out;

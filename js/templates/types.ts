@@ -18,6 +18,8 @@ export interface Conversation {
   readonly addGenerationPrompt?: boolean;
   /** Whether special tokens that stand in messages and tools are tokens. Default false: they are text. */
   readonly parseSpecial?: boolean;
+  /** Those that the marks in messages stand for, in order: as the page has them, or their pixels. */
+  readonly images?: readonly unknown[];
   /** Further variables of the template. */
   readonly variables?: Readonly<Record<string, unknown>>;
 }

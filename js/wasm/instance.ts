@@ -4,8 +4,15 @@
 import { WebggufError, fromWasm } from '../errors.js';
 import { show } from '../options.js';
 import type { WasmInput } from '../types.js';
-import { givenGrammarFile, openWasm, setGrammarFile, wasmBesideScript } from '../wasm-file.js';
-import glue, { inspect, TensorEngine, VocabularyHandle, WasmModel } from './webgguf.js';
+import {
+  givenGrammarFile,
+  givenMediaFile,
+  openWasm,
+  setGrammarFile,
+  setMediaFile,
+  wasmBesideScript,
+} from '../wasm-file.js';
+import glue, { inspect, TensorEngine, VocabularyHandle, WasmEncoder, WasmModel } from './webgguf.js';
 
 /** Options of {@link init}. */
 export interface InitOptions {
@@ -23,6 +30,8 @@ export interface InitOptions {
    * The file `webgguf_grammar_bg.wasm` in the same way; it is only fetched when a text is first to follow a grammar.
    */
   grammarWasm?: WasmInput | Promise<WasmInput> | undefined;
+  /** The file `webgguf_media_bg.wasm` in the same way; it is only fetched with the first encoder of images. */
+  mediaWasm?: WasmInput | Promise<WasmInput> | undefined;
 }
 
 let started: Promise<void> | undefined;
@@ -43,6 +52,7 @@ let settings: { wasm?: WasmInput | undefined; worker?: string | URL | undefined 
  */
 export async function init(options: InitOptions = {}): Promise<void> {
   setGrammarFile(options.grammarWasm);
+  setMediaFile(options.mediaWasm);
   started ??= start(options);
   try {
     await started;
@@ -55,6 +65,7 @@ export async function init(options: InitOptions = {}): Promise<void> {
 /** The classes that Rust exports, which the public ones wrap. @internal */
 export interface WasmClasses {
   WasmModel: typeof WasmModel;
+  WasmEncoder: typeof WasmEncoder;
   TensorEngine: typeof TensorEngine;
   VocabularyHandle: typeof VocabularyHandle;
   inspect: typeof inspect;
@@ -63,14 +74,15 @@ export interface WasmClasses {
 /** The classes that Rust exports, ready to use. @internal */
 export async function wasmClasses(): Promise<WasmClasses> {
   await init();
-  return { WasmModel, TensorEngine, VocabularyHandle, inspect };
+  return { WasmModel, WasmEncoder, TensorEngine, VocabularyHandle, inspect };
 }
 
 /** What `init` has to be given in a worker of this page; waits for an `init` that is on. @internal */
 export async function initForWorker(): Promise<InitOptions> {
   await started?.catch(() => {});
-  const [wasm, grammarWasm] = await Promise.all([settings.wasm, givenGrammarFile()].map(forWorker));
-  return { wasm, grammarWasm };
+  const given = [settings.wasm, givenGrammarFile(), givenMediaFile()];
+  const [wasm, grammarWasm, mediaWasm] = await Promise.all(given.map(forWorker));
+  return { wasm, grammarWasm, mediaWasm };
 }
 
 /** The same file as it crosses to a worker. */

@@ -29,6 +29,8 @@ export interface WasmLoadOptions {
   contextLength?: number;
   precision?: 'auto' | 'exact' | 'fast';
   kvType?: 'f16' | 'q8_0' | 'q4_0';
+  /** Whether prompts will hold images. */
+  hasImages?: boolean;
   parallel?: number;
   pooling?: 'mean' | 'cls' | 'last';
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;
@@ -83,6 +85,15 @@ export class WasmModel {
   tokens(): { bytes: Uint8Array; ends: Uint32Array; kinds: Uint8Array; endOfGeneration: Uint32Array };
   /** Token ids of a text in the middle of another. */
   tokenizeInside(text: string): Uint32Array;
+  /** Values of a row of a prompt. */
+  rowWidth(): number;
+  /**
+   * The first of the ids of rows `[n, rowWidth]` in prompts. `digest`, 16 hexadecimal digits: the same always has the
+   * same ids. `columns`: rows side by side in an image.
+   */
+  addRows(digest: string, columns: number, rows: Float32Array): number;
+  /** The position of a token that follows these ids. */
+  countPositions(ids: Uint32Array): number;
   next(): Promise<Piece | undefined>;
   /** Makes the call that runs end soon, also within a long prompt: it then gives `undefined`. */
   cancel(): void;
@@ -137,6 +148,47 @@ export class WasmModel {
   reset(): void;
   free(): void;
   wasmMemoryBytes(): number;
+}
+
+/** What an encoder of images is. */
+export interface EncoderInfo {
+  readonly projector: string;
+  /** Values of a row that it gives, those for deeper layers too. */
+  readonly width: number;
+  /** Parts of a row: one, and one for each of the deeper layers. */
+  readonly parts: number;
+  /** Patches of an image, at most. */
+  readonly mostRows: number;
+  /** Whether a row stands between the lines of an image. */
+  readonly hasBreaks: boolean;
+  /** As `Picture` of the module `media` takes them, without what the caller chooses. */
+  readonly numbers: readonly number[];
+}
+
+/** An encoder of images. */
+export class WasmEncoder {
+  private constructor();
+  static load(
+    sources: ByteSource[],
+    options: Pick<WasmLoadOptions, 'backend' | 'precision'>,
+    onProgress: (stage: string, loaded: number, total: number) => void,
+    device?: DeviceHandle,
+  ): Promise<WasmEncoder>;
+  info(): EncoderInfo;
+  /** Rows `[parts, outputs, width / parts]` of `counts`: patches and outputs; `undefined` where it was cancelled. */
+  encode(
+    counts: Uint32Array,
+    patches: Float32Array,
+    placeRows: Uint32Array,
+    placeWeights: Float32Array,
+    groupRows: Uint32Array,
+    groupWeights: Float32Array,
+    turns: Float32Array,
+    parts: Uint32Array,
+    breaks: Float32Array,
+  ): Promise<Float32Array | undefined>;
+  cancel(): void;
+  free(): void;
 }
 
 export class VocabularyHandle {

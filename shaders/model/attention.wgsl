@@ -1,6 +1,6 @@
 // y = softmax(q·kᵀ·SCALE + causal mask)·v for many query rows (flash attention, Dao et al. 2022, arXiv 2205.14135).
 // One workgroup computes QUERIES rows of one head, walking the keys in tiles of KEYS with a running maximum, up to the
-// last key that its last query attends to. A thread owns one pair of value columns for 8 queries. The rows of a
+// last key that its last query attends to: its own, or for rows of an image the last of these. A thread owns one pair of value columns for 8 queries. The rows of a
 // workgroup are tokens of one sequence at consecutive positions.
 
 #import pass
@@ -133,7 +133,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let before = row.position;   // keys before the first query's own
     // mutant: let end = before + queries; => let end = this_pass.row[0].position + queries;
     // mutant: let end = before + queries; => let end = before + queries - 1u;
-    let end = before + queries;  // one past the last key that the last query sees
+    var end = before + queries;  // one past the last key that the last query sees
+    let seen_first = max(this_pass.seen_first, first) - first;
+    let seen_end = this_pass.seen_end & ~SEEN_IN_WINDOWS;
+    // mutant: WINDOW != 0u || this_pass.seen_end == seen_end => true
+    let is_here = WINDOW != 0u || this_pass.seen_end == seen_end;
+    let sees = is_here && seen_first < queries && seen_end > first;
+    // mutant: before + seen_end - first), sees => before + seen_end - first - 1u), sees
+    end = select(end, max(end, before + seen_end - first), sees);
     let begin = select(0u, before + 1u - min(before + 1u, WINDOW), WINDOW != 0u);
     for (var tile = begin; tile < end; tile += KEYS) {
         let count = min(KEYS, end - tile);
@@ -142,7 +149,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             if key < end {
                 let late = key + WINDOW - min(before, key + WINDOW);
                 // mutant: key - before, key > before) => key - before + 1u, key > before)
-                let early = select(0u, key - before, key > before);
+                var early = select(0u, key - before, key > before);
+                // mutant: && key < before => && key + 1u < before
+                let is_seen = sees && key >= before + seen_first && key < before + seen_end - first;
+                // mutant: min(early, seen_first), is_seen => min(early, 0u), is_seen
+                early = select(early, min(early, seen_first), is_seen);
                 score(i % KEYS, base + slot_of(key) * ROW, i / KEYS, head_row, early, late);
             }
         }

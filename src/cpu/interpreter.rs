@@ -1,5 +1,7 @@
 //! Runs the operations of a program on the activations of a chunk of tokens.
 
+use std::ops::Range;
+
 use crate::cpu::weights::Weights;
 use crate::error::Result;
 use crate::kernels::kv_type::cache::LayerCache;
@@ -10,9 +12,9 @@ use crate::kernels::reference::{
 };
 use crate::model::program::{
     Activation, AttentionSpec, ConvSpec, DeltaSpec, Factor, Keys, Norm, NormKind, Op, Program, RopeTable, ScanSpec,
-    TableRow,
+    Sight, TableRow,
 };
-use crate::model::{ActivationKind, GateKind, Places};
+use crate::model::{ActivationKind, EncoderInput, GateKind, Places, QUICK_GELU};
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
 #[derive(Debug)]
@@ -76,6 +78,12 @@ pub(super) struct Interpreter<'a> {
     pub position: usize,
     /// Of all positions.
     pub places: &'a Places,
+    /// Positions of rows that see each other.
+    pub seen: Range<usize>,
+    /// Whether only layers with a window let them.
+    pub seen_in_windows: bool,
+    /// Of an encoder.
+    pub input: Option<&'a EncoderInput>,
 }
 
 impl Interpreter<'_> {
@@ -95,8 +103,12 @@ impl Interpreter<'_> {
                 };
                 self.weights.tensor(table).gather(&rows, &mut self.run.values[y.0])?;
             }
-            // The caller's: it changes the number of rows.
-            Op::Pool { .. } => {}
+            // The caller's: they change the number of rows.
+            Op::Pool { .. } | Op::Regroup { .. } => {}
+            Op::Input { .. } | Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } | Op::Project { .. } => {
+                self.of_encoder(op)
+            }
+            Op::Copy { .. } | Op::Combine { .. } => self.of_encoder(op),
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);
                 if x != y {
@@ -125,7 +137,7 @@ impl Interpreter<'_> {
             Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
             Op::Attend { q, kv, ref attention, keys, y } => match keys {
                 Keys::Cached(cache) => self.attend((q, kv), attention, cache, y, yield_now).await?,
-                Keys::OfInput { causal } => self.attend_input((q, kv), (attention, causal), y, yield_now).await,
+                Keys::OfInput(sight) => self.attend_input((q, kv), (attention, sight), y, yield_now).await,
             },
             Op::Gate { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
             Op::Scale { x, factor } => {
@@ -152,11 +164,14 @@ impl Interpreter<'_> {
             }
             Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
             Op::ExpertGate { .. } | Op::ExpertDown { .. } => self.experts(op, yield_now).await?,
-            Op::Activate { x, kind: ActivationKind::Gelu } => {
-                self.run.values[x.0].iter_mut().for_each(|x| *x = gelu(f64::from(*x)) as f32)
-            }
-            Op::Activate { x, kind: ActivationKind::Tanh } => {
-                self.run.values[x.0].iter_mut().for_each(|x| *x = x.tanh());
+            Op::Activate { x, kind } => {
+                let of: fn(f32) -> f32 = match kind {
+                    ActivationKind::Gelu => |x| gelu(f64::from(x)) as f32,
+                    ActivationKind::Tanh => f32::tanh,
+                    ActivationKind::Silu => silu,
+                    ActivationKind::QuickGelu => |x| x / (1.0 + (-QUICK_GELU * x).exp()),
+                };
+                self.run.values[x.0].iter_mut().for_each(|x| *x = of(*x));
             }
             Op::Add { x, scale, to } => {
                 let mut sum = self.run.take(to);
@@ -303,7 +318,11 @@ impl Interpreter<'_> {
         for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
             let position = self.position + token;
             let scale = spec.scale * spec.temperature.map_or(1.0, |temperature| temperature.at(position));
-            let shape = AttentionShape { heads, kv_heads, head_dim, position, scale, window, soft_cap };
+            // A row of an image sees its last one, and as far back as by itself.
+            let sees = self.seen.contains(&position) && (window.is_some() || !self.seen_in_windows);
+            let last = if sees { self.seen.end - 1 } else { position };
+            let window = window.map(|window| window + last - position);
+            let shape = AttentionShape { heads, kv_heads, head_dim, position: last, scale, window, soft_cap };
             attention_over(shape, sinks, q, cache.rows(), out);
             yield_now().await;
         }
@@ -315,7 +334,7 @@ impl Interpreter<'_> {
     async fn attend_input(
         &mut self,
         (q, kv): (Activation, Option<[Activation; 2]>),
-        (spec, causal): (&AttentionSpec, bool),
+        (spec, sight): (&AttentionSpec, Sight),
         y: Activation,
         yield_now: &mut impl AsyncFnMut(),
     ) {
@@ -324,10 +343,20 @@ impl Interpreter<'_> {
         let shape = AttentionShape { heads, kv_heads, head_dim, position: 0, scale, window: None, soft_cap };
         let mut out = self.run.take(y);
         let [q, k, v] = [q, k, v].map(|of| self.run.values[of.0].as_slice());
-        let width = spec.query_width();
-        for (row, out) in q.chunks_exact(width).enumerate().zip(out.chunks_exact_mut(width)) {
-            attention_batch(shape, Visible { causal, window }, row, [k, v], out);
-            yield_now().await;
+        let (width, kv_width) = (spec.query_width(), spec.kv_width());
+        let visible = Visible { causal: sight == Sight::Causal, window };
+        let parts = self.input.map_or(&[][..], |input| &input.parts);
+        let whole = [self.run.tokens as u32];
+        let mut first = 0;
+        for &part in if sight == Sight::Part { parts } else { &whole } {
+            let (start, rows) = (first, part as usize);
+            let [k, v] = [k, v].map(|of| &of[start * kv_width..][..rows * kv_width]);
+            for row in 0..rows {
+                let [from, to] = [start + row, start + row + 1].map(|row| row * width);
+                attention_batch(shape, visible, (row, &q[from..to]), [k, v], &mut out[from..to]);
+                yield_now().await;
+            }
+            first += rows;
         }
         self.run.put(y, out);
     }

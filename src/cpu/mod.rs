@@ -5,6 +5,7 @@
 //! the token outermost.
 
 mod embed;
+mod encode;
 mod experts;
 mod interpreter;
 mod model;
@@ -12,6 +13,7 @@ mod sampled;
 mod weights;
 
 pub use crate::kernels::kv_type::cache::CacheFormat;
+pub use embed::Input;
 pub use model::{CpuModel, Logits, Pass};
 pub use sampled::{SampledModel, sampled_rows};
 pub use weights::{CpuModelBuilder, Samples, take_sample};

@@ -1,5 +1,6 @@
 //! The whole model on the CPU: its program, interpreted operation by operation, one layer per step.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::cpu::interpreter::{Activations, Interpreter};
@@ -9,7 +10,7 @@ use crate::kernels::kv_type::KvType;
 use crate::kernels::kv_type::cache::{CacheFormat, LayerCache};
 use crate::kernels::reference::{YarnScaling, frequencies, yarn};
 use crate::model::program::{Op, Output, Program, RopeTable};
-use crate::model::{InputRows, InputRun, Item, ModelConfig, Places, RopeScaling};
+use crate::model::{InputRows, InputRun, Item, ModelConfig, Places, RopeScaling, WholeImages, end_with_images};
 use crate::yielding::{at_once, none};
 
 /// Tokens that go through a layer together: each weight is dequantised once for all of them.
@@ -101,7 +102,23 @@ impl CpuModel {
     ) -> (&'a Program, Interpreter<'a>) {
         let Self { program, weights, frequencies, cache, cached, places, states, .. } = self;
         let tables = &program.rope_tables;
-        (program, Interpreter { run, ids, weights, tables, frequencies, cache, states, position: *cached, places })
+        (
+            program,
+            Interpreter {
+                run,
+                ids,
+                weights,
+                tables,
+                frequencies,
+                cache,
+                states,
+                position: *cached,
+                places,
+                seen: 0..0,
+                seen_in_windows: false,
+                input: None,
+            },
+        )
     }
 
     /// What it computes.
@@ -218,14 +235,15 @@ impl CpuModel {
             self.places.extend(position, ids, &self.input_rows);
         }
         let run = Activations::new(&self.program, ids.len().min(CHUNK));
-        Ok(Pass { model: self, ids: ids.to_vec(), done: 0, layer: 0, wanted: logits, found, run })
+        let images = self.input_rows.whole_images(&self.config, ids);
+        Ok(Pass { model: self, ids: ids.to_vec(), done: 0, layer: 0, wanted: logits, found, run, images, seen: 0..0 })
     }
 }
 
-/// Puts rows in the places of embeddings.
-fn enter(runs: &[InputRun<Vec<f32>>], embeddings: &mut [f32], width: usize) {
-    for &InputRun { at, row, count, ref data } in runs {
-        embeddings[at * width..][..count * width].copy_from_slice(&data[row * width..][..count * width]);
+/// Puts rows in the places of embeddings: the first of their parts, or one for a deeper layer.
+fn enter(runs: &[InputRun<Vec<f32>>], part: usize, embeddings: &mut [f32], width: usize) {
+    for &InputRun { at, row, count, of, ref data } in runs {
+        embeddings[at * width..][..count * width].copy_from_slice(&data[(part * of + row) * width..][..count * width]);
     }
 }
 
@@ -242,6 +260,10 @@ pub struct Pass<'a> {
     wanted: Logits,
     found: Vec<f32>,
     run: Activations,
+    /// Images among the ids whose rows see each other.
+    images: Vec<Range<usize>>,
+    /// Positions of the one in the chunk.
+    seen: Range<usize>,
 }
 
 impl Pass<'_> {
@@ -300,21 +322,33 @@ impl Pass<'_> {
 
     async fn embed(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         let left = self.ids.len() - self.done;
-        self.run.resize(&self.model.program, left.min(CHUNK));
+        let images = &self.images;
+        let end = end_with_images(self.done, self.done + left.min(CHUNK), usize::MAX - self.done, images);
+        self.run.resize(&self.model.program, end - self.done);
+        let image = images.iter().find(|image| image.start < end && image.end > self.done);
+        let position = |at: usize| self.model.cached + at - self.done;
+        self.seen = image.map_or(0..0, |image| position(image.start.max(self.done))..position(image.end));
         let ids = &self.ids[self.done..][..self.run.tokens];
         let (tokens, input) = (Item::tokens(ids), self.model.input_rows.clone());
         let (program, mut interpreter) = self.model.interpreter(&mut self.run, &tokens);
         for op in &program.embed {
             interpreter.run(op, yield_now).await?;
             if op.writes() == program.residual() && matches!(op, Op::Embed { .. }) {
-                enter(&input.runs(ids)?, &mut interpreter.run.values[op.writes().0], program.width(op.writes()));
+                enter(&input.runs(ids)?, 0, &mut interpreter.run.values[op.writes().0], program.width(op.writes()));
             }
+        }
+        for (deep, x) in program.inputs().into_iter().enumerate() {
+            interpreter.run.values[x.0].fill(0.0);
+            enter(&input.runs(ids)?, 1 + deep, &mut interpreter.run.values[x.0], program.width(x));
         }
         Ok(())
     }
 
     async fn run_layer(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
+        let whole_images = self.model.config.whole_images();
         let (program, mut interpreter) = self.model.interpreter(&mut self.run, &[]);
+        interpreter.seen = self.seen.clone();
+        interpreter.seen_in_windows = whole_images == WholeImages::InWindows;
         for op in &program.layers[self.layer] {
             interpreter.run(op, yield_now).await?;
         }

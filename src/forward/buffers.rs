@@ -2,6 +2,7 @@
 
 use super::CHUNK;
 use super::activations::{self, AllPlaces};
+use super::encoder::Tables;
 use super::experts::ExpertScratch;
 use super::growth::START_CONTEXT;
 use super::plan::Plan;
@@ -16,7 +17,7 @@ use crate::kernels::pass::{MAX_SEQUENCES, Pass};
 use crate::kernels::rope_kv::{Axes, Cache, Heads};
 use crate::kernels::sample::{Options, mask_words, scratch_bytes};
 use crate::kernels::spec::Slice;
-use crate::model::program::{AttentionSpec, Op, Program, RopeTable};
+use crate::model::program::{AttentionSpec, Op, Output, Program, RopeTable};
 
 /// Keys and values of one attention layer, and its shape.
 #[derive(Debug, Clone, Copy)]
@@ -133,6 +134,8 @@ pub struct Buffers {
     pub pass: Slice,
     /// The inputs of a batch; of use to embedders alone.
     pub inputs: Inputs,
+    /// What the caller writes; of use to encoders alone.
+    pub tables: Option<Tables>,
     /// RoPE frequencies of each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
     pub frequencies: Vec<Slice>,
     /// Bound where a kernel's variant does not read a binding.
@@ -189,6 +192,7 @@ impl Buffers {
                 spans: plan.words("inputs", inputs * 2),
                 pass: plan.alloc("pass of inputs", Pass::bytes_of(inputs)).into(),
             },
+            tables: (program.output == Output::Rows).then(|| Tables::alloc(program, chunk, plan)),
             frequencies: program
                 .rope_tables
                 .iter()

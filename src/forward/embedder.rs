@@ -8,6 +8,7 @@ use crate::kernels::rope_batch::{RopeBatch, rope_batch};
 use crate::kernels::rope_kv::{Qkv, Rope};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::RopeStyle;
+use crate::model::program::Sight;
 
 /// Everything that runs an embedder.
 #[derive(Debug, Clone)]
@@ -53,7 +54,7 @@ impl Forward<'_> {
 
 impl Lowering<'_> {
     /// Norms over heads and rotation in place, and attention of the rows of a batch.
-    pub(super) fn attention_input(&self, of_heads: &OfHeads, attend: &Attend, causal: bool) -> Vec<Dispatch> {
+    pub(super) fn attention_input(&self, of_heads: &OfHeads, attend: &Attend, sight: Sight) -> Vec<Dispatch> {
         let Forward { program, buffers, .. } = self.forward;
         let spec = attend.attention;
         let (heads, kv_heads, head_dim) = (spec.heads as u32, spec.kv_heads as u32, spec.head_dim as u32);
@@ -79,17 +80,17 @@ impl Lowering<'_> {
             list.push(rope_batch(buffers.pass, buffers.dummy, &problem));
         }
         let rules = BatchRules {
-            causal,
+            causal: sight == Sight::Causal,
             window: spec.window.unwrap_or(0) as u32,
             scale: spec.scale,
             soft_cap: spec.soft_cap.unwrap_or(0.0),
         };
         let y = self.places.of(attend.y).slice;
-        list.push(attention_batch(
-            heads,
-            rules,
-            BatchBuffers { pass: buffers.pass, inputs: buffers.inputs.spans, qkv, y },
-        ));
+        let [pass, inputs] = match buffers.tables {
+            Some(tables) if sight == Sight::Part => tables.parts,
+            _ => [buffers.pass, buffers.inputs.spans],
+        };
+        list.push(attention_batch(heads, rules, BatchBuffers { pass, inputs, qkv, y }));
         list
     }
 }

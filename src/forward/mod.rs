@@ -9,6 +9,7 @@ mod activations;
 mod buffers;
 mod decode;
 mod embedder;
+mod encoder;
 mod experts;
 mod fusion;
 mod growth;
@@ -24,6 +25,7 @@ pub use activations::widest_row;
 pub use activations::{Place, Places};
 pub use buffers::{Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, checkpoint_slots};
 pub use embedder::BatchLists;
+pub use encoder::Tables;
 pub use experts::{ExpertPart, ExpertScratch};
 pub use growth::{Growth, Moved, START_CONTEXT, grown_lengths};
 pub use placement::place;
@@ -49,7 +51,7 @@ use crate::kernels::sample::{Sample, sample};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::swiglu::swiglu;
 use crate::model::program::{self, Activation, Factor, Keys, NormKind, Op, Program, TableRow};
-use crate::model::{ActivationKind, GateKind, RopeStyle, WeightKey};
+use crate::model::{ActivationKind, GateKind, QUICK_GELU, RopeStyle, WeightKey};
 
 /// Tokens of a prefill chunk, at most.
 pub const CHUNK: usize = 512;
@@ -164,6 +166,21 @@ impl<'a> Forward<'a> {
     }
 }
 
+/// An activation of input 0.
+fn activation_steps(kind: ActivationKind) -> Vec<elementwise::Step> {
+    let one = |op| vec![elementwise::Step::new(op, &[Arg::Input(0)])];
+    match kind {
+        ActivationKind::Gelu => one(elementwise::Op::Gelu),
+        ActivationKind::Tanh => one(elementwise::Op::Tanh),
+        ActivationKind::Silu => one(elementwise::Op::Silu),
+        ActivationKind::QuickGelu => vec![
+            elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Number(QUICK_GELU)]),
+            elementwise::Step::new(elementwise::Op::Sigmoid, &[Arg::Step(0)]),
+            elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Step(1)]),
+        ],
+    }
+}
+
 /// The steps that prefill and decode have in common, over the places of one layer or of the head.
 #[derive(Clone, Copy)]
 struct Lowering<'a> {
@@ -182,6 +199,7 @@ impl Lowering<'_> {
             Step::Norm { x, norm, y, add } => vec![self.norm(*x, norm, *y, *add)],
             Step::Alone(Op::Embed { table, scale, y, .. }) => self.embed(*table, *scale, *y),
             Step::Alone(Op::EmbedPlace { table, row, y }) => self.embed_place(*table, *row, *y),
+            Step::Alone(Op::Input { .. }) => Vec::new(),
             Step::Alone(op) => vec![self.alone(op)],
             Step::Linears { .. } | Step::Attention { .. } | Step::Experts { .. } => {
                 unreachable!("each lowering has its own: {step:?}")
@@ -214,14 +232,7 @@ impl Lowering<'_> {
             Op::Gate { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
             Op::GateRow { x, gate } => self.gate_row(x, gate),
             Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
-            Op::Activate { x, kind } => {
-                let op = match kind {
-                    ActivationKind::Gelu => elementwise::Op::Gelu,
-                    ActivationKind::Tanh => elementwise::Op::Tanh,
-                };
-                let activate = [elementwise::Step::new(op, &[Arg::Input(0)])];
-                self.elementwise(&activate, self.places.of(x), None)
-            }
+            Op::Activate { x, kind } => self.elementwise(&activation_steps(kind), self.places.of(x), None),
             Op::Add { x, scale, to } => {
                 let [x, to] = [x, to].map(|of| self.places.of(of));
                 let scaled = elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(1), Arg::Number(scale)]);
@@ -257,8 +268,13 @@ impl Lowering<'_> {
                 let [x, y] = [x, y].map(|of| self.places.of(of).slice);
                 pool(kind, width, self.forward.buffers.inputs.spans, x, y)
             }
+            Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } | Op::Project { .. } => {
+                self.of_encoder(op)
+            }
+            Op::Copy { .. } | Op::Combine { .. } => self.of_encoder(op),
             Op::Embed { .. }
             | Op::EmbedPlace { .. }
+            | Op::Input { .. }
             | Op::Norm { .. }
             | Op::Linear { .. }
             | Op::Rope { .. }
@@ -317,15 +333,22 @@ impl Lowering<'_> {
 
     /// `y = chain(y, other)`, where an `other` of stride 0 is one number, over all rows that a pass may have.
     fn elementwise(&self, chain: &[elementwise::Step], y: Place, other: Option<Place>) -> Dispatch {
-        let inputs: Vec<Input> = [Some(y), other]
-            .into_iter()
-            .flatten()
-            .map(|place| Input {
-                slice: place.slice,
-                element: Element::F32,
-                strides: vec![place.stride as u32, u32::from(place.stride > 0)],
-            })
-            .collect();
+        let inputs = [Some(y), other].into_iter().flatten();
+        self.elementwise_by(chain, y, inputs.map(|place| (place, u32::from(place.stride > 0))).collect())
+    }
+
+    /// `y = chain(y, other)`, with so many values of `other` from one column to the next.
+    fn elementwise_of(&self, chain: &[elementwise::Step], y: Place, other: (Place, u32)) -> Dispatch {
+        self.elementwise_by(chain, y, vec![(y, 1), other])
+    }
+
+    fn elementwise_by(&self, chain: &[elementwise::Step], y: Place, inputs: Vec<(Place, u32)>) -> Dispatch {
+        let input = |(place, step): (Place, u32)| Input {
+            slice: place.slice,
+            element: Element::F32,
+            strides: vec![place.stride as u32, step],
+        };
+        let inputs: Vec<Input> = inputs.into_iter().map(input).collect();
         let sizes = [self.rows, y.stride as u32];
         let y = Output { slice: y.slice, element: Element::F32, sizes: &sizes };
         let program = elementwise::Program::new(chain, inputs.len()).expect("a chain without mistakes");

@@ -59,7 +59,7 @@ impl Lowering<'_> {
                 self.multiply(format, &self.problems(x, linears, then))
             }
             Step::Attention { heads, attend } => match attend.keys {
-                Keys::OfInput { causal } => self.attention_input(&heads, &attend, causal),
+                Keys::OfInput(sight) => self.attention_input(&heads, &attend, sight),
                 Keys::Cached(_) => {
                     let (problem, limits) = self.attention(&attend);
                     let pass = self.forward.buffers.pass;

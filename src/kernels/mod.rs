@@ -50,6 +50,7 @@ macro_rules! for_each_kernel {
             mat_mul_subgroup_matrix [ROUND, SPEC] (reference) (cases);
             mat_vec [SPEC, SPLIT] (reference) (cases);
             mat_vec_experts [SPEC] () ();
+            mix [SPEC] (reference) (cases);
             movement [CONCAT, EXPAND, NARROW, TRANSPOSE, TRANSPOSE_TILED] (reference) (cases);
             norm [SPEC] (reference) (cases);
             output_gate [SPEC] (reference) (cases);
@@ -68,6 +69,7 @@ macro_rules! for_each_kernel {
             ssm_scan [CHUNK_PRODUCTS, CHUNK_SCAN, SPEC] (reference) (cases);
             swiglu [SPEC] (reference) (cases);
             top_k [SPEC] () ();
+            turn [SPEC] (reference) (cases);
             unpack_f16 [SPEC] () (cases);
         }
     };

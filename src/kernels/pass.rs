@@ -50,8 +50,9 @@ pub struct Header {
     pub rows: u32,
     /// So many of the last rows have logits: 1, or all.
     pub outputs: u32,
-    /// Padding to 16 bytes.
-    pub pad: [u32; 2],
+    /// The first of rows that see each other, those of an image, and one past the last, with or without
+    /// [`Pass::SEEN_IN_WINDOWS`]: in a pass of many rows of one sequence.
+    pub seen: [u32; 2],
     /// By the number that rows say.
     pub sequences: [Sequence; MAX_SEQUENCES],
 }
@@ -69,6 +70,12 @@ pub struct Pass {
 }
 
 impl Pass {
+    /// Of the end of [`Header::seen`]: only layers with a sliding window let them see each other.
+    pub const SEEN_IN_WINDOWS: u32 = 1 << 31;
+
+    /// Bytes before [`Header::seen`].
+    pub const SEEN: u64 = std::mem::offset_of!(Header, seen) as u64;
+
     /// A chunk of a prompt: `tokens` at `position` and after of a sequence, with logits for the last.
     pub fn chunk(sequence: u32, position: u32, tokens: &[u32]) -> Self {
         let row = |(position, &token)| Row { token, position, sequence, flags: 0 };

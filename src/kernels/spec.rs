@@ -247,6 +247,13 @@ pub struct Slice {
     pub size: Option<u64>,
 }
 
+impl Slice {
+    /// The same from so many bytes further on.
+    pub fn after(self, bytes: u64) -> Self {
+        Self { offset: self.offset + bytes, ..self }
+    }
+}
+
 impl From<BufferId> for Slice {
     fn from(buffer: BufferId) -> Self {
         Self { buffer, offset: 0, size: None }

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::{ModelConfig, WholeImages};
 use crate::{Error, Result};
 
 /// The first id of a row: far above any vocabulary.
@@ -65,7 +66,8 @@ pub struct InputSource {
     pub columns: u32,
 }
 
-/// The rows that prompts of a model may hold. `D` is where their numbers are, `[rows, hidden]` f32.
+/// The rows that prompts of a model may hold. `D` is where their numbers are, `[rows, hidden]` f32, and behind these as
+/// many for each of the deeper layers that take more of them.
 #[derive(Debug)]
 pub struct InputRows<D> {
     known: RefCell<Vec<Known<D>>>,
@@ -89,6 +91,8 @@ pub struct InputRun<D> {
     pub row: usize,
     /// How many.
     pub count: usize,
+    /// Rows of the source: those for deeper layers follow them.
+    pub of: usize,
     /// Where they are.
     pub data: Rc<D>,
 }
@@ -153,13 +157,13 @@ impl<D> InputRows<D> {
         let mut runs: Vec<InputRun<D>> = Vec::new();
         for (at, &id) in ids.iter().enumerate() {
             let Item::Row(number) = Item::from(id) else { continue };
-            let found = self.find(id, |known, row| Some((known.data.clone()?, row as usize))).flatten();
-            let Some((data, row)) = found else {
+            let of = |known: &Known<D>, row| Some((known.data.clone()?, row as usize, known.source.count as usize));
+            let Some((data, row, of)) = self.find(id, of).flatten() else {
                 return Err(Error::invalid_argument(format!("row {number} of a prompt is not held")));
             };
             match runs.last_mut().filter(|run| Rc::ptr_eq(&run.data, &data)) {
                 Some(run) if (run.at + run.count, run.row + run.count) == (at, row) => run.count += 1,
-                _ => runs.push(InputRun { at, row, count: 1, data }),
+                _ => runs.push(InputRun { at, row, count: 1, of, data }),
             }
         }
         Ok(runs)
@@ -175,6 +179,24 @@ impl<D> InputRows<D> {
         sources
     }
 
+    /// Where rows of one image that see each other follow each other among `ids`.
+    pub fn whole_images(&self, config: &ModelConfig, ids: &[u32]) -> Vec<Range<usize>> {
+        if config.whole_images() == WholeImages::Never { Vec::new() } else { self.images(ids) }
+    }
+
+    fn images(&self, ids: &[u32]) -> Vec<Range<usize>> {
+        let mut images: Vec<(u32, Range<usize>)> = Vec::new();
+        for (at, &id) in ids.iter().enumerate() {
+            let image = |known: &Known<D>, _| (known.source.columns > 0).then_some(known.first);
+            let Some(first) = self.find(id, image).flatten() else { continue };
+            match images.last_mut().filter(|(of, range)| *of == first && range.end == at) {
+                Some((_, range)) => range.end += 1,
+                None => images.push((first, at..at + 1)),
+            }
+        }
+        images.into_iter().map(|(_, range)| range).collect()
+    }
+
     /// What `of` makes of the source of a row and of its number there.
     fn find<T>(&self, id: u32, of: impl FnOnce(&Known<D>, u32) -> T) -> Option<T> {
         let Item::Row(number) = Item::from(id) else { return None };
@@ -182,6 +204,22 @@ impl<D> InputRows<D> {
         let next = known.partition_point(|known| known.first <= number);
         let known = known.get(next.checked_sub(1)?)?;
         (number - known.first < known.source.count).then(|| of(known, number - known.first))
+    }
+}
+
+/// The end of a pass from `start` on that would end at `end`, and that may have `most` rows: it has at most one of the
+/// images, and that whole, since rows of it see each other; a larger one is cut.
+pub fn end_with_images(start: usize, end: usize, most: usize, images: &[Range<usize>]) -> usize {
+    let mut next = images.iter().filter(|image| image.end > start);
+    let Some(image) = next.next() else { return end };
+    let most_end = start + most;
+    if image.start > start && image.end > most_end {
+        return end.min(image.start);
+    }
+    let before_another = next.next().map_or(usize::MAX, |other| other.start);
+    match image.start < end {
+        true => end.max(image.end).min(most_end).min(before_another),
+        false => end,
     }
 }
 
@@ -304,6 +342,24 @@ mod tests {
         let shown: Vec<_> = runs.iter().map(|run| (*run.data, run.at, run.row, run.count)).collect();
         assert_eq!(shown, [('a', 1, 0, 3), ('b', 4, 0, 1), ('b', 6, 1, 2), ('b', 8, 1, 1)]);
         assert_eq!(rows.sources(&ids), [(source(1, 3), a), (source(2, 3), b)]);
+    }
+
+    #[test]
+    fn a_pass_has_one_whole_image() {
+        let rows = InputRows::default();
+        let image = |digest| rows.add(InputSource { digest, count: 4, columns: 2 }, 'a').expect("room");
+        let (a, b, sound) = (image(1), image(2), rows.add(source(3, 2), 'c').expect("room"));
+        let ids: Vec<u32> = [9, 9].into_iter().chain(a).chain([9]).chain(b).chain([9]).chain(sound).collect();
+        let images = rows.images(&ids);
+        assert_eq!(images, [2..6, 7..11]);
+        let end = |start, end, most| end_with_images(start, end, most, &images);
+        assert_eq!(end(0, 2, 8), 2, "before the first image");
+        assert_eq!(end(0, 4, 8), 6, "with all of it");
+        assert_eq!(end(0, 8, 8), 7, "not with the second one");
+        assert_eq!(end(0, 5, 5), 2, "it has no room");
+        assert_eq!(end(2, 5, 3), 5, "it is larger than a pass");
+        assert_eq!(end(6, 14, 8), 14);
+        assert_eq!(end(11, 14, 8), 14);
     }
 
     #[test]

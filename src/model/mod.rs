@@ -5,6 +5,7 @@
 //! `families/` and one row of its table.
 
 mod config;
+mod encoder_input;
 mod experts;
 mod families;
 mod input;
@@ -14,10 +15,14 @@ mod recurrent;
 mod roles;
 mod tensors;
 
-pub use config::{EmbedderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, YarnRamp};
+pub use config::{
+    EmbedderConfig, EncoderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, WholeImages,
+    YarnRamp, flatten, rounded_kernel,
+};
+pub use encoder_input::{EncoderInput, TableWidths};
 pub use experts::ExpertConfig;
 pub use families::{architectures, program};
-pub use input::{InputRows, InputRun, InputSource, Item, Places};
+pub use input::{InputRows, InputRun, InputSource, Item, Places, end_with_images};
 pub use op_weights::{OpWeight, WeightUse};
 pub use roles::{Role, WeightKey};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};
@@ -41,7 +46,14 @@ pub enum ActivationKind {
     Gelu,
     /// tanh
     Tanh,
+    /// SiLU
+    Silu,
+    /// `x · σ(1.702 x)` (Hendrycks and Gimpel 2016, <https://arxiv.org/abs/1606.08415>)
+    QuickGelu,
 }
+
+/// The factor inside [`ActivationKind::QuickGelu`].
+pub const QUICK_GELU: f32 = 1.702;
 
 /// The activation of a gated feed-forward (Shazeer 2020, <https://arxiv.org/abs/2002.05202>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, serde::Deserialize)]

@@ -1,7 +1,7 @@
 //! The weights that each operation of a program reads: the one table behind the tensors that a model wants, and behind
 //! where they go on the GPU.
 
-use super::program::{Factor, GateUp, Norm, Op, Program, TableRow, Weight};
+use super::program::{Factor, GateUp, Norm, Op, Operand, Program, TableRow, Weight};
 use super::roles::WeightKey;
 
 /// What an operation does with a weight.
@@ -103,8 +103,17 @@ impl Op {
                 [matrix(*weight, &[cols, rows, experts.count])].into_iter().chain(biases).collect()
             }
             Self::Scale { factor: Factor::Weight(factor), .. } => vec![values(*factor, &[1])],
+            Self::AddPlaces { table, rows, to, .. } => vec![values(*table, &[width(*to), *rows])],
+            Self::Break { row, to } => vec![values(*row, &[width(*to)])],
+            Self::Project { x, weight, y } => vec![values(*weight, &[width(*y), width(*x)])],
+            Self::Combine { x, with: Operand::Vector(key), .. } => vec![values(*key, &[width(*x)])],
             Self::Rope { .. }
             | Self::Pool { .. }
+            | Self::Input { .. }
+            | Self::Regroup { .. }
+            | Self::Turn { .. }
+            | Self::Copy { .. }
+            | Self::Combine { .. }
             | Self::Gate { .. }
             | Self::GateRow { .. }
             | Self::Activate { .. }

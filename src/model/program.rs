@@ -206,14 +206,25 @@ pub enum PoolKind {
     Last,
 }
 
+/// Which rows of its input a row sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sight {
+    /// All.
+    All,
+    /// Those up to itself.
+    Causal,
+    /// Those of its own part, where the caller cuts an image into several.
+    Part,
+}
+
 /// What the queries of an attention see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
     /// The KV cache of this number, to which the operation appends its keys and values; causally.
     Cached(usize),
-    /// The rows of the same input alone: with `causal` those up to a row, else all. Without `causal` a window reaches
+    /// The rows of the same input alone, as far as a row sees them. Where it sees those behind it, a window reaches
     /// `window / 2` rows to either side.
-    OfInput { causal: bool },
+    OfInput(Sight),
 }
 
 /// What [`Op::Scale`] multiplies by.
@@ -223,6 +234,35 @@ pub enum Factor {
     Number(f32),
     /// A tensor `[1]`.
     Weight(WeightKey),
+}
+
+/// How rows become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grouping {
+    /// Parts of the row, each as wide as a row before.
+    pub parts: usize,
+    /// Rows that a part is a sum of.
+    pub taps: usize,
+    /// Whether values of the parts take turns, else the parts follow each other.
+    pub by_value: bool,
+}
+
+/// What [`Op::Combine`] computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Combining {
+    /// The product.
+    Multiply,
+    /// The difference.
+    Subtract,
+}
+
+/// What [`Op::Combine`] takes besides x.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operand {
+    /// A tensor `[width of x]`.
+    Vector(WeightKey),
+    /// An activation as wide as x.
+    Rows(Activation),
 }
 
 /// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache or
@@ -244,6 +284,25 @@ pub enum Op {
     Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, keys: Keys, y: Activation },
     /// One row for each input: what follows in the head is over these.
     Pool { x: Activation, kind: PoolKind, y: Activation },
+    /// The caller's rows, such as the patches of an image: nothing is computed.
+    Input { y: Activation },
+    /// `to += Σ_t weight[t] · table[index[t]]`, with so many taps for each row of `to` that the caller gives; the table
+    /// has so many rows.
+    AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
+    /// `to = row` where the caller says that a row is a break between lines of an image.
+    Break { row: WeightKey, to: Activation },
+    /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the head is over
+    /// these rows.
+    Regroup { x: Activation, grouping: Grouping, y: Activation },
+    /// Turns the pairs of each head of `x` by the caller's angles: value i of a head and value i + `apart` are a pair,
+    /// and neighbours of `2 · apart` values follow each other. A pair without an angle stays.
+    Turn { x: Activation, head_dim: usize, apart: usize },
+    /// `y = x · W` with W `[width of x, width of y]` as values.
+    Project { x: Activation, weight: WeightKey, y: Activation },
+    /// `y = x`
+    Copy { x: Activation, y: Activation },
+    /// `x = x · with` or `x − with`, value by value.
+    Combine { x: Activation, kind: Combining, with: Operand },
     /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` per head of v, with q, k and v side by side in `qkv`, q and k
     /// of length 1, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,
     /// <https://arxiv.org/abs/2412.06464>). S is the recurrent state of this number.
@@ -306,7 +365,11 @@ impl Op {
     /// The activations that the operation reads.
     pub fn reads(&self) -> Vec<Activation> {
         match *self {
-            Self::Embed { .. } | Self::EmbedPlace { .. } => Vec::new(),
+            Self::Embed { .. } | Self::EmbedPlace { .. } | Self::Input { .. } => Vec::new(),
+            Self::AddPlaces { to, .. } | Self::Break { to, .. } => vec![to],
+            Self::Regroup { x, .. } | Self::Turn { x, .. } | Self::Project { x, .. } | Self::Copy { x, .. } => vec![x],
+            Self::Combine { x, with: Operand::Vector(_), .. } => vec![x],
+            Self::Combine { x, with: Operand::Rows(other), .. } => vec![x, other],
             Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } | Self::Pool { x, .. } => vec![x],
             Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => vec![x],
             Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
@@ -325,7 +388,10 @@ impl Op {
     pub fn writes(&self) -> Activation {
         match *self {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
-            Self::EmbedPlace { y, .. } | Self::Pool { y, .. } => y,
+            Self::EmbedPlace { y, .. } | Self::Pool { y, .. } | Self::Input { y } | Self::Copy { y, .. } => y,
+            Self::AddPlaces { to, .. } | Self::Break { to, .. } => to,
+            Self::Regroup { y, .. } | Self::Project { y, .. } => y,
+            Self::Turn { x, .. } | Self::Combine { x, .. } => x,
             Self::Attend { y, .. } | Self::GateHeads { y, .. } | Self::Gate { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,
             Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } => y,
@@ -354,6 +420,8 @@ pub struct Program {
     pub head: Vec<Op>,
     /// What the last operation gives.
     pub output: Output,
+    /// What an encoder gives besides, as wide: rows for deeper layers.
+    pub sides: Vec<Activation>,
 }
 
 /// What a program gives.
@@ -364,6 +432,8 @@ pub enum Output {
     Logits,
     /// A vector of an input.
     Embedding,
+    /// Rows for the prompts of a model that writes text.
+    Rows,
     /// A score for each label of an input, to be made probabilities by a softmax or as they are.
     Scores {
         /// Whether they are.
@@ -437,7 +507,7 @@ impl Program {
 
     /// The operations of the head before rows are pooled, and those from there on: none where they are not.
     pub fn head_parts(&self) -> (&[Op], &[Op]) {
-        let pool = self.head.iter().position(|op| matches!(op, Op::Pool { .. }));
+        let pool = self.head.iter().position(|op| matches!(op, Op::Pool { .. } | Op::Regroup { .. }));
         self.head.split_at(pool.unwrap_or(self.head.len()))
     }
 
@@ -479,7 +549,7 @@ impl Program {
             lasting
         };
         let mut all = BTreeSet::new();
-        all.extend(parts.flat_map(of_part).chain([self.residual()]));
+        all.extend(parts.flat_map(of_part).chain([self.residual()]).chain(self.sides.iter().copied()));
         all
     }
 
@@ -504,9 +574,19 @@ impl Program {
         self.activations[activation.0].width
     }
 
+    /// The activations that the caller writes, in order.
+    pub fn inputs(&self) -> Vec<Activation> {
+        let input = |op: &Op| match op {
+            Op::Input { y } => Some(*y),
+            _ => None,
+        };
+        self.embed.iter().filter_map(input).collect()
+    }
+
     /// The activation that the embedding writes: the residual stream.
     pub fn residual(&self) -> Activation {
-        self.embed.first().map_or(Activation(0), Op::writes)
+        let embedding = self.embed.iter().find(|op| !matches!(op, Op::Input { .. }));
+        embedding.map_or(Activation(0), Op::writes)
     }
 
     /// The number of an activation, which is made at the first call with its name.

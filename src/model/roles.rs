@@ -206,6 +206,13 @@ pub enum Role {
     SharedDown,
     /// One logit per attention head that takes part in its softmax without a value.
     AttnSinks,
+    /// A tensor of an encoder, by its name: `{group}.{layer}.{name}`, or the name alone where it is of no layer.
+    Named {
+        /// What the layers are called.
+        group: &'static str,
+        /// The name.
+        name: &'static str,
+    },
 }
 
 /// A tensor of a model: what it is for, and the layer it belongs to.
@@ -319,6 +326,9 @@ const LAYER: &[(Role, &str)] = &[
 impl WeightKey {
     /// The tensor's name in a GGUF.
     pub fn name(self) -> String {
+        if let Role::Named { group, name } = self.role {
+            return self.layer.map_or_else(|| name.to_owned(), |layer| format!("{group}.{layer}.{name}"));
+        }
         let of = |rows: &[(Role, &'static str)]| rows.iter().find(|row| row.0 == self.role).map_or("", |row| row.1);
         match self.layer {
             Some(layer) => format!("blk.{layer}.{}", of(LAYER)),

@@ -22,7 +22,7 @@ use crate::kernels::repack::staging_bytes;
 use crate::kernels::rope::{Frequencies, Yarn};
 use crate::kernels::spec::BufferId;
 use crate::model::program::{Output, RopeTable};
-use crate::model::{ModelConfig, WeightKey, WeightSpec};
+use crate::model::{ModelConfig, WeightKey, WeightSpec, rounded_kernel};
 use crate::{Error, Result};
 
 /// Bytes of a slice of a tensor, at least one row.
@@ -166,6 +166,7 @@ impl<'a> GpuModelBuilder<'a> {
     /// `bad_file` for bytes that are no such tensor.
     pub fn put(&mut self, index: usize, slice: &TensorSlice, bytes: &[u8]) -> Result<()> {
         let tensor = &self.tensors[index];
+        let bytes = &*rounded_kernel(tensor, bytes);
         if let Check::Sampled(sampler) = &mut self.check {
             sampler.take(index, tensor, slice, bytes);
         }

@@ -168,7 +168,8 @@ impl Session for CpuSession {
         // A checkpoint before the last id: the same prompt starts from there again.
         let sizes = Sizes { most: CHUNK, single: usize::from(self.checkpoints.is_some()) };
         let reading = Reading::new(ids, position);
-        for Chunk { rows, is_last, .. } in Chunks::new(&reading, sizes, Until::stopped(stop)) {
+        let images = self.model.input_rows().whole_images(self.model.config(), ids);
+        for Chunk { rows, is_last, .. } in Chunks::new(&reading, sizes, Until::stopped(stop)).with_whole(images) {
             let (at, wants) = (position + rows.start, if is_last { Logits::Last } else { Logits::None });
             let Some(logits) = self.run(&ids[rows], at, wants, stop).await? else { break };
             if is_last {

@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 #[cfg(target_arch = "wasm32")]
 use super::embedder::GpuEmbedder;
-use crate::cpu::CpuModel;
+use crate::cpu::{CpuModel, Input};
 use crate::kernels::reference::softmax;
-use crate::model::ModelConfig;
 use crate::model::program::Output;
+use crate::model::{EncoderInput, ModelConfig};
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode, Result};
@@ -40,7 +40,9 @@ impl CpuEmbedder {
         let mut found = Vec::new();
         for ids in inputs {
             let is_over = || stop.get();
-            let Some(values) = model.embed(ids, time_slice.turns(), &is_over).await? else { return Ok(None) };
+            let Some(values) = model.embed(Input::Ids(ids), time_slice.turns(), &is_over).await? else {
+                return Ok(None);
+            };
             found.extend(values);
         }
         Ok(Some(found))
@@ -72,6 +74,22 @@ impl AnyEmbedder {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu(embedder) => embedder.context_length(),
             Self::Cpu(embedder) => embedder.model.context_length(),
+        }
+    }
+
+    /// The rows that become of an image or a tile, `[outputs, width]`; `None` where `stop` was set before all of it
+    /// ran.
+    ///
+    /// # Errors
+    /// Those of [`EncoderInput::check`], and of the device.
+    pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(encoder) => encoder.encode(input, stop).await,
+            Self::Cpu(encoder) => {
+                let CpuEmbedder { model, time_slice } = &mut **encoder;
+                model.embed(Input::Image(input), time_slice.turns(), &|| stop.get()).await
+            }
         }
     }
 

@@ -7,8 +7,10 @@ use super::gpu_model::{BatchPlan, GpuModel};
 use super::pace::MIN_TOKENS;
 use super::queue::Queue;
 use crate::gpu::{BufferTable, CommandList};
+use crate::kernels::pass::Pass;
 use crate::kernels::spec::{MAX_WORKGROUPS, Slice};
-use crate::model::ModelConfig;
+use crate::model::program::Op;
+use crate::model::{EncoderInput, ModelConfig};
 use crate::{Error, ErrorCode, Result};
 
 /// Rows of a batch, at most, unless one input has more.
@@ -32,6 +34,12 @@ pub(super) fn batch_rows(widest: usize, max_binding: u64, context: usize) -> Res
         return Err(Error::new(ErrorCode::LimitExceeded, message));
     }
     Ok(BATCH_ROWS.max(context).min(most))
+}
+
+/// Patches of an image of an encoder that would take up to `context`: no more than the activations of fit a binding.
+pub(super) fn image_rows(widest: usize, max_binding: u64, context: usize) -> usize {
+    let most = usize::try_from(max_binding / (widest.max(1) as u64 * 4)).unwrap_or(usize::MAX);
+    context.min(most).min(MAX_WORKGROUPS as usize).max(1)
 }
 
 /// A model on the GPU that gives something for each input as a whole.
@@ -126,6 +134,45 @@ impl GpuEmbedder {
             found.extend(bytemuck::pod_collect_to_vec::<u8, f32>(&values));
         }
         Ok(Some(found))
+    }
+
+    /// The rows that become of an image or a tile, `[outputs, width]`; `None` where `stop` was set before all was
+    /// submitted.
+    ///
+    /// # Errors
+    /// Those of [`EncoderInput::check`]; `device_lost` and `out_of_memory` as the browser reports them.
+    pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+        input.check(&self.model.program, self.plan.context)?;
+        let parts = 1 + self.model.program.sides.len() as u64;
+        let bytes = parts * input.outputs as u64 * self.width() as u64 * 4;
+        let device = self.model.device.clone();
+        let results = device.storage_buffer("rows of an image", bytes.max(16))?;
+        if !self.run_image(input, &results, stop).await {
+            return Ok(None);
+        }
+        let values = device.read(&results, 0, bytes).await?;
+        Ok(Some(bytemuck::pod_collect_to_vec::<u8, f32>(&values)))
+    }
+
+    /// Writes what an encoder reads, behind the pass.
+    pub(super) fn write_image(&self, input: &EncoderInput) {
+        let buffers = &self.plan.buffers;
+        if let Some(Op::Input { y }) = self.model.program.embed.first() {
+            self.write(buffers.places.embed.of(*y).slice, bytemuck::cast_slice(&input.patches));
+        }
+        let Some(tables) = buffers.tables else { return };
+        let pairs = tables.places.into_iter().zip(&input.places).chain(tables.groups.into_iter().zip(&input.groups));
+        for (slice, values) in pairs {
+            self.write(slice, bytemuck::cast_slice(values));
+        }
+        self.write(tables.breaks[1], bytemuck::cast_slice(&input.breaks));
+        self.write(tables.turns, bytemuck::cast_slice(&input.turns));
+        let parts: Vec<Vec<u32>> = input.parts.iter().map(|&rows| vec![0; rows as usize]).collect();
+        let parts: Vec<&[u32]> = parts.iter().map(Vec::as_slice).collect();
+        if !parts.is_empty() {
+            self.write(tables.parts[0], &Pass::batch(&parts).bytes());
+            self.write(tables.parts[1], bytemuck::cast_slice(&Pass::spans(&parts)));
+        }
     }
 
     /// Measures how long a batch takes, so that long ones are cut into several submits.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::embedder::{SMALL_BATCH, batch_rows};
+use super::embedder::{SMALL_BATCH, batch_rows, image_rows};
 use super::pace::Pace;
 use super::row_cache::Rows;
 use super::self_check::SelfCheck;
@@ -12,7 +12,7 @@ use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room
 use crate::gpu::{Buffer, BufferTable, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Slice};
-use crate::model::program::Program;
+use crate::model::program::{Output, Program};
 use crate::model::{InputRows, ModelConfig};
 
 /// Weights on a device, and what is known of the model. Nothing but the rows of a cached table changes once it is
@@ -103,7 +103,14 @@ impl BatchPlan {
     pub fn new(model: &GpuModel, context: usize) -> Result<Self> {
         let weights = &model.plan.buffers;
         let mut plan = Plan { buffers: weights.clone() };
-        let rows = batch_rows(widest_row(&model.program), model.caps.max_binding, context)?;
+        let (widest, most) = (widest_row(&model.program), model.caps.max_binding);
+        let (context, rows) = match model.program.output {
+            Output::Rows => {
+                let rows = image_rows(widest, most, context);
+                (rows, rows)
+            }
+            _ => (context, batch_rows(widest, most, context)?),
+        };
         let buffers = Buffers::for_batches(&model.program, rows, &mut plan);
         let forward = Forward::new(&model.program, &model.caps, &model.weights, &buffers);
         let lists = [SMALL_BATCH.min(rows), rows].map(|most| forward.batch_lists(most)).into();

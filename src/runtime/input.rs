@@ -17,21 +17,36 @@ use crate::gpu::{Buffer, CommandList, Copy, Part};
 use crate::kernels::{rope_kv::Axes, spec::Slice};
 #[cfg(target_arch = "wasm32")]
 use crate::model::{InputRun, RopeSections, program::Op};
-use crate::model::{InputSource, Item};
+use crate::model::{InputSource, Item, Places};
 use crate::{Error, Result};
 
 impl AnySession {
-    /// Gives the rows `[rows, hidden]` of a source ids for prompts: the same ones to the same source.
+    /// Gives the rows `[rows, hidden]` of a source ids for prompts: the same ones to the same source. Where deeper layers
+    /// take more of them, as many rows follow for each of these.
     ///
     /// # Errors
     /// `invalid_argument` for another number of values than the source says; those of the device.
     pub fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<Range<u32>> {
-        check_values(source, rows.len() as u64, self.config().hidden)?;
+        check_values(source, rows.len() as u64, self.config().row_width())?;
         match self {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu(lane) => GpuLane::model(lane).add_rows(source, rows),
             Self::Cpu(session) => session.model().input_rows().add(source, rows.to_vec()),
         }
+    }
+
+    /// The position of a token that follows these ids: where positions have several axes, rows of an image share some.
+    pub fn count_positions(&self, ids: &[u32]) -> u32 {
+        if self.config().rope_sections.is_none() {
+            return ids.len() as u32;
+        }
+        let mut places = Places::default();
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(lane) => places.extend(0, ids, &GpuLane::model(lane).input_rows),
+            Self::Cpu(session) => places.extend(0, ids, session.model().input_rows()),
+        }
+        places.next()
     }
 
     /// The sources of the rows among `ids`, and the id of the first row of each.
@@ -93,16 +108,17 @@ impl GpuModel {
     /// `invalid_argument` where the buffer is too small; those of the device.
     pub fn add_rows_of(&self, source: InputSource, rows: &Buffer) -> Result<Range<u32>> {
         let target = self.row_buffer(source)?;
-        let bytes = self.row_bytes() * u64::from(source.count);
+        let bytes = self.config.row_width() as u64 * 4 * u64::from(source.count);
         if rows.size() < bytes {
-            check_values(source, rows.size() / 4, self.config.hidden)?;
+            check_values(source, rows.size() / 4, self.config.row_width())?;
         }
         self.device.copy([Copy { source: rows, source_offset: 0, target: &target, offset: 0, bytes }]);
         self.input_rows.add(source, target)
     }
 
     fn row_buffer(&self, source: InputSource) -> Result<Buffer> {
-        self.device.storage_buffer("rows of a prompt", (self.row_bytes() * u64::from(source.count)).max(16))
+        let bytes = self.config.row_width() as u64 * 4 * u64::from(source.count);
+        self.device.storage_buffer("rows of a prompt", bytes.max(16))
     }
 
     /// Of a row of the residual stream.
@@ -159,6 +175,33 @@ impl GpuSession {
 
     fn write_at(&self, slice: Slice, offset: u64, bytes: &[u8]) {
         self.write(Slice { offset: slice.offset + offset, ..slice }, bytes);
+    }
+
+    /// Puts the parts of rows for deeper layers where these read them.
+    pub(super) fn enter_deep_rows(&self, runs: &[InputRun<Buffer>]) {
+        let row = self.model.row_bytes();
+        for (deep, x) in self.model.program.inputs().into_iter().enumerate() {
+            let to = self.buffers.places.embed.of(x).slice;
+            self.model.device.copy(runs.iter().map(|run| Copy {
+                source: &run.data,
+                source_offset: ((1 + deep) * run.of + run.row) as u64 * row,
+                target: self.table.get(to.buffer),
+                offset: to.offset + run.at as u64 * row,
+                bytes: run.count as u64 * row,
+            }));
+        }
+    }
+
+    /// Makes them zeros again, for the passes of tokens.
+    pub(super) fn clear_deep_rows(&self, runs: &[InputRun<Buffer>]) {
+        let row = self.model.row_bytes();
+        for x in self.model.program.inputs() {
+            let to = self.buffers.places.embed.of(x).slice;
+            for run in runs {
+                let zeros = vec![0; run.count * row as usize];
+                self.write_at(to, run.at as u64 * row, &zeros);
+            }
+        }
     }
 
     /// Runs the first dispatches of a list, over a pass of `tokens` rows, and puts rows in the places of embeddings.

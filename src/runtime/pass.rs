@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::ops::Range;
 
+use crate::model::end_with_images;
+
 /// Tokens to read into the cache, and how many of them it holds.
 #[derive(Debug)]
 pub(super) struct Reading<'a> {
@@ -71,6 +73,8 @@ pub(super) struct Chunk {
 
 /// The passes of a reading, in order.
 pub(super) struct Chunks<'a> {
+    /// Images that are not to be cut.
+    images: Vec<Range<usize>>,
     first: usize,
     next: usize,
     len: usize,
@@ -80,7 +84,12 @@ pub(super) struct Chunks<'a> {
 
 impl<'a> Chunks<'a> {
     pub fn new(reading: &Reading, sizes: Sizes, until: Until<'a>) -> Self {
-        Self { first: reading.done, next: reading.done, len: reading.ids.len(), sizes, until }
+        Self { images: Vec::new(), first: reading.done, next: reading.done, len: reading.ids.len(), sizes, until }
+    }
+
+    /// The same, with at most one of these images in a pass, and that whole.
+    pub fn with_whole(self, images: Vec<Range<usize>>) -> Self {
+        Self { images, ..self }
     }
 
     fn is_over(&self) -> bool {
@@ -99,7 +108,11 @@ impl Iterator for Chunks<'_> {
         let many = self.len.saturating_sub(self.sizes.single);
         let start = self.next;
         let is_single = start >= many;
-        self.next = if is_single { start + 1 } else { many.min(start + self.sizes.most.max(1)) };
+        let most = self.sizes.most.max(1);
+        self.next = match is_single {
+            true => start + 1,
+            false => end_with_images(start, many.min(start + most), most, &self.images),
+        };
         Some(Chunk { rows: start..self.next, is_single, is_last: self.next == self.len })
     }
 }

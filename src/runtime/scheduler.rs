@@ -12,7 +12,7 @@ use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
 use crate::kernels::pass::Pass;
-use crate::model::{InputRun, Item};
+use crate::model::{EncoderInput, InputRun, Item, WholeImages};
 
 /// What a text is read for.
 pub(super) enum Wants<'a> {
@@ -64,7 +64,9 @@ impl GpuSession {
         self.prepare(&wants)?;
         self.start_states(reading.next());
         let mut queue = Queue::new(&self.model);
-        for chunk in Chunks::new(reading, self.sizes(reading.ids.len(), &wants), until) {
+        let images = self.model.input_rows.whole_images(&self.model.config, reading.ids);
+        let chunks = Chunks::new(reading, self.sizes(reading.ids.len(), &wants), until);
+        for chunk in chunks.with_whole(images.clone()) {
             let (ids, position) = (&reading.ids[chunk.rows.clone()], reading.next());
             if chunk.is_single && matches!(wants, Wants::Token) {
                 self.keep_states();
@@ -76,6 +78,15 @@ impl GpuSession {
             }
             self.write_places(ids, position);
             self.begin_pass(&Item::tokens(ids), position).await?;
+            if let Some(image) =
+                images.iter().find(|image| image.start < chunk.rows.end && image.end > chunk.rows.start)
+            {
+                let row = |at: usize| at.clamp(chunk.rows.start, chunk.rows.end) - chunk.rows.start;
+                let [first, end] = [row(image.start), row(image.end)].map(|row| row as u32);
+                let is_everywhere = self.model.config.whole_images() == WholeImages::Always;
+                let seen = [first, if is_everywhere { end } else { end | Pass::SEEN_IN_WINDOWS }];
+                self.write(self.buffers.pass.after(Pass::SEEN), bytemuck::cast_slice(&seen));
+            }
             let is_whole = match chunk.is_single {
                 true => self.submit_single(&chunk, &rows, &wants)?,
                 false => self.submit_many((&chunk, &rows), &wants, &mut queue, until.stop).await?,
@@ -175,7 +186,9 @@ impl GpuSession {
         }
         let tokens = chunk.rows.len();
         let from = self.enter_rows(rows, layers, tokens);
+        self.enter_deep_rows(rows);
         let is_whole = queue.run(Work { layers, from, then: &then, tokens, copy }, stop).await;
+        self.clear_deep_rows(rows);
         match read {
             Some(read) if is_whole => self.ring.submitted(read),
             Some(read) => self.ring.release(read),
@@ -300,6 +313,35 @@ impl GpuEmbedder {
             self.model.device.submit([Part::from(&lists.inputs)], batch.len() as u32, Some(&copy));
             offset += bytes;
         }
+        true
+    }
+
+    /// Runs an image or a tile; `results` then has its rows, `[outputs, width]`. False where `stop` was set before all
+    /// was submitted.
+    pub(super) async fn run_image(&self, input: &EncoderInput, results: &Buffer, stop: &Cell<bool>) -> bool {
+        let (tokens, outputs) = (input.rows, input.outputs);
+        self.begin_batch(&[&vec![0; tokens]]);
+        self.write(self.plan.buffers.inputs.pass, &Pass::chunk(0, 0, &vec![0; outputs]).bytes());
+        self.write_image(input);
+        let lists = self.lists_for(tokens.max(outputs));
+        let mut queue = Queue::new(&self.model);
+        let work = Work { layers: &lists.rows, from: 0, then: &[], tokens, copy: None };
+        if !queue.run(work, stop).await || stop.get() {
+            return false;
+        }
+        let source = self.plan.pooled;
+        let bytes = outputs as u64 * self.width() as u64 * 4;
+        let (source, source_offset) = (self.table.get(source.buffer), source.offset);
+        let copy = Copy { source, source_offset, target: results, offset: 0, bytes };
+        self.model.device.submit([Part::from(&lists.inputs)], outputs as u32, Some(&copy));
+        let sides = self.model.program.sides.iter().map(|&side| self.plan.buffers.places.head.of(side).slice);
+        self.model.device.copy(sides.zip(1..).map(|(side, part)| Copy {
+            source: self.table.get(side.buffer),
+            source_offset: side.offset,
+            target: results,
+            offset: part * bytes,
+            bytes,
+        }));
         true
     }
 

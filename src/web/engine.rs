@@ -17,6 +17,7 @@ use super::tensor::{DeviceHandle, TensorEngine};
 use super::vocabulary::ChatTemplate;
 use crate::Error;
 use crate::kernels::reference::{argmax, log_sum_exp};
+use crate::model::InputSource;
 use crate::runtime::{EmbedEngine, EmbedOptions, Engine, GenerateOptions, Outcome, Session};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
@@ -165,6 +166,29 @@ impl WasmModel {
     pub fn finish(&self) -> Promise {
         let engine = self.engine.clone();
         promise(async move { result(&borrow(&engine)?.finish().map_err(to_js)?) })
+    }
+
+    /// Values of a row of a prompt.
+    #[wasm_bindgen(js_name = rowWidth)]
+    pub fn row_width(&self) -> Result<usize, JsValue> {
+        Ok(self.borrow()?.session.config().row_width())
+    }
+
+    /// Ids for rows `[rows, width of the model]` of an image in prompts: the first. The same `digest`, 16 hexadecimal
+    /// digits, always has the same. `columns`: rows side by side, 0 for rows that follow each other as tokens do.
+    #[wasm_bindgen(js_name = addRows)]
+    pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32]) -> Result<u32, JsValue> {
+        let engine = self.borrow()?;
+        let width = engine.session.config().row_width().max(1);
+        let digest = u64::from_str_radix(digest, 16).map_err(|_| to_js(Error::invalid_argument("digest of rows")))?;
+        let source = InputSource { digest, count: (rows.len() / width) as u32, columns };
+        engine.session.add_rows(source, rows).map(|ids| ids.start).map_err(to_js)
+    }
+
+    /// The position of a token that follows these ids.
+    #[wasm_bindgen(js_name = countPositions)]
+    pub fn count_positions(&self, ids: &[u32]) -> Result<u32, JsValue> {
+        Ok(self.borrow()?.session.count_positions(ids))
     }
 
     /// Forced decoding: per position the most likely id, and the log-probability of the id that follows. `logits` is

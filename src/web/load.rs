@@ -1,5 +1,6 @@
 //! Loading: headers of all parts, then every tensor in file order to where it goes, through one slice of memory.
 
+use std::pin::Pin;
 use std::rc::Rc;
 
 use js_sys::Function;
@@ -19,7 +20,7 @@ use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
-use crate::model::{ModelConfig, Pooling, WeightSpec, match_tensors};
+use crate::model::{ModelConfig, Pooling, WeightSpec, match_tensors, rounded_kernel};
 use crate::runtime::{AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun};
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
@@ -50,6 +51,9 @@ pub struct LoadOptions {
     #[serde(default = "one")]
     parallel: usize,
     pooling: Option<Pooling>,
+    /// Whether prompts will hold images.
+    #[serde(default)]
+    has_images: bool,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
     /// A function: the variants that a check has found wrong before, by what names device and kernels; `undefined`
@@ -131,6 +135,71 @@ pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, Error> {
     Tokenizer::yielding(&gguf.metadata, async || time_slice.yield_if_over().await).await
 }
 
+/// Something on its way. Boxed: models and encoders share its code.
+type Loading<'f, T> = Pin<Box<dyn Future<Output = Result<T, JsValue>> + 'f>>;
+
+/// The headers of all parts of a file, and the readers behind them.
+struct Opened {
+    gguf: Gguf,
+    config: ModelConfig,
+    matched: Vec<(usize, WeightSpec)>,
+    readers: Vec<PartReader>,
+    progress: Progress,
+}
+
+impl Opened {
+    /// Reads the headers and matches the tensors.
+    fn read(sources: Vec<ByteSource>, pooling: Option<Pooling>, report: Function) -> Loading<'static, Self> {
+        Box::pin(Self::read_parts(sources, pooling, report))
+    }
+
+    async fn read_parts(sources: Vec<ByteSource>, pooling: Option<Pooling>, report: Function) -> Result<Self, JsValue> {
+        let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
+        let progress = Progress { report, total: readers.iter().filter_map(PartReader::size).sum(), loaded: 0 };
+        let mut parts = Vec::with_capacity(readers.len());
+        for reader in &mut readers {
+            progress.stage("download", 0, progress.total)?;
+            parts.push(read_header(reader, false).await?);
+        }
+        let mut gguf = Gguf::join(parts).map_err(to_js)?;
+        for (part, reader) in readers.iter().enumerate() {
+            check_size(&gguf, part, reader).map_err(to_js)?;
+        }
+        let mut config = crate::model::config(&gguf).map_err(to_js)?;
+        if let Some(pooling) = pooling {
+            config = config.with_pooling(pooling).map_err(to_js)?;
+        }
+        if config.encoder.is_some() {
+            crate::model::flatten(&mut gguf);
+        }
+        let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
+        Ok(Self { gguf, config, matched, readers, progress })
+    }
+}
+
+/// Loads an encoder from the parts of one file.
+pub async fn load_encoder(
+    sources: Vec<ByteSource>,
+    options: LoadOptions,
+    report: Function,
+    device: Option<DeviceHandle>,
+) -> Result<AnyEmbedder, JsValue> {
+    let opened = Opened::read(sources, None, report).await?;
+    let Opened { gguf, config, matched, readers, mut progress } = opened;
+    if config.encoder.is_none() {
+        let message = format!("option 'mmproj': a model of architecture {}, expected an encoder", config.architecture);
+        return Err(to_js(Error::invalid_argument(message)));
+    }
+    let room = Room::one(config.context_length);
+    let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict: None, tune: None };
+    let device = open(options.backend, device).await?;
+    let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
+    match job.run(device.zip(caps), readers, &mut progress).await? {
+        Run::Embed(encoder) => Ok(encoder),
+        Run::Text(_) => Err(to_js(Error::invalid_argument("the file is no encoder of images"))),
+    }
+}
+
 /// Loads a model from the parts of one file, onto `device` where one is given.
 pub async fn load(
     sources: Vec<ByteSource>,
@@ -138,43 +207,31 @@ pub async fn load(
     report: Function,
     device: Option<DeviceHandle>,
 ) -> Result<Loaded, JsValue> {
-    let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
-    let mut progress = Progress { report, total: readers.iter().filter_map(PartReader::size).sum(), loaded: 0 };
-    let mut parts = Vec::with_capacity(readers.len());
-    for reader in &mut readers {
-        progress.stage("download", 0, progress.total)?;
-        parts.push(read_header(reader, false).await?);
-    }
-    let gguf = Gguf::join(parts).map_err(to_js)?;
-    for (part, reader) in readers.iter().enumerate() {
-        check_size(&gguf, part, reader).map_err(to_js)?;
-    }
-    let mut config = crate::model::config(&gguf).map_err(to_js)?;
-    if let Some(pooling) = options.pooling {
-        config = config.with_pooling(pooling).map_err(to_js)?;
+    let opened = Opened::read(sources, options.pooling, report).await?;
+    let Opened { gguf, config, matched, readers, mut progress } = opened;
+    if config.encoder.is_some() {
+        let message = "the file is an encoder of images: load it beside a model, by the option 'mmproj'";
+        return Err(to_js(Error::invalid_argument(message)));
     }
     let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
     for warning in tokenizer.warnings() {
         web_sys::console::warn_1(&format!("webgguf: {warning}").into());
     }
-    let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
     let context = context_length(options.context_length, &config).map_err(to_js)?;
-    let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel);
+    let room = Room { kv_type: options.kv_type, axes: options.has_images, ..Room::one(context) };
+    let room = room.for_requests(options.parallel);
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
     let tune = options.tune.dyn_into::<Function>().ok();
     let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict, tune };
     let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
-    let run = match device {
-        Some(device) => {
-            let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
-            let tuned = Tuned::default();
-            let caps = Caps { per_layer_embeddings, tuned, ..device.caps.clone() }.with_precision(options.precision);
-            job.into_gpu(device, caps, readers, &mut progress).await?
-        }
-        None => job.into_cpu(readers, &mut progress).await?,
-    };
+    let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
+    let caps = device.as_ref().map(|device| {
+        let tuned = Tuned::default();
+        Caps { per_layer_embeddings, tuned, ..device.caps.clone() }.with_precision(options.precision)
+    });
+    let run = job.run(device.zip(caps), readers, &mut progress).await?;
     if let Run::Text(AnySession::Gpu(lane)) = &run {
         // SentencePiece numbers single characters last, far from the merges that are used as often.
         let ids = (' '..='~').flat_map(|sign| tokenizer.encode(sign.encode_utf8(&mut [0; 4]), false, false));
@@ -249,7 +306,25 @@ struct Job<'a> {
     tune: Option<Function>,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// Onto the device, or for the CPU.
+    fn run<'f>(
+        self,
+        device: Option<(Rc<Device>, Caps)>,
+        readers: Vec<PartReader>,
+        progress: &'f mut Progress,
+    ) -> Loading<'f, Run>
+    where
+        'a: 'f,
+    {
+        Box::pin(async move {
+            match device {
+                Some((device, caps)) => self.into_gpu(device, caps, readers, progress).await,
+                None => self.into_cpu(readers, progress).await,
+            }
+        })
+    }
+
     async fn into_gpu(
         self,
         device: Rc<Device>,
@@ -304,6 +379,7 @@ impl Job<'_> {
                 progress.received((bytes.len() - start) as u64)?;
                 time_slice.yield_if_over().await;
             }
+            let bytes = rounded_kernel(tensor, &bytes).into_owned();
             for spec in others {
                 builder.put(spec, tensor.ty, bytes.clone()).map_err(to_js)?;
             }

@@ -1,6 +1,7 @@
 //! The wasm-bindgen classes: the only place that knows JavaScript. `js/` wraps them into the public API.
 
 mod constraint;
+mod encoder;
 mod engine;
 mod errors;
 #[cfg(feature = "harness")]

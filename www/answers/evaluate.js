@@ -11,6 +11,9 @@ const KNOWN = [
   'model',
   'prompt',
   'ids',
+  'mmproj',
+  'parts',
+  'media',
   'predict',
   'evaluate',
   'embed',
@@ -52,7 +55,7 @@ function checkQuery() {
   if (needsPrompt && !hasPrompt()) throw wrong(`'${needsPrompt}' needs 'prompt' or 'ids'`);
 }
 
-const hasPrompt = () => query.has('prompt') || query.has('ids');
+const hasPrompt = () => query.has('prompt') || query.has('ids') || query.has('parts');
 
 /** The token ids of the prompt. */
 async function idsOf(model) {
@@ -84,11 +87,13 @@ async function runTokenizer() {
 async function runModel() {
   const kvType = query.get('kv') ?? undefined;
   const backend = query.get('backend') ?? 'auto';
-  const options = { backend, contextLength: numberOf('context'), kvType, cache: false };
+  const mmproj = query.get('mmproj') ?? undefined;
+  const options = { backend, contextLength: numberOf('context'), kvType, mmproj, cache: false };
   const [model, loadMs] = await timed(() => WasmModel.load(query.get('model'), options));
   const result = { timings: { loadMs }, info: model.info };
   if (query.has('tokenize')) [result.tokenized, result.timings.tokenizeMs] = await tokenizeAll(model);
-  if (hasPrompt()) result.ids = await idsOf(model);
+  if (query.has('parts')) await encodeParts(model, result);
+  else if (hasPrompt()) result.ids = await idsOf(model);
   if (query.has('predict')) await predict(model, result);
   if (asks('evaluate')) await evaluate(model, result);
   if (query.has('embed')) await embed(model, result);
@@ -97,10 +102,26 @@ async function runModel() {
   return result;
 }
 
+/** Ids of texts and images in the JSON array at the URL in `parts`, and what the images become. */
+async function encodeParts(model, result) {
+  const url = query.get('parts');
+  if (!url.startsWith('@')) throw wrong("'parts' must be @ and the address of a JSON array");
+  const parts = await fetchArray(url.slice(1), 'parts');
+  const resolved = parts.map((part) => (part.image ? { image: new URL(part.image, location.href).href } : part));
+  const [{ ids, media, positions }, encodeMs] = await timed(() => model.encodeParts(resolved));
+  Object.assign(result, { ids: [...ids], promptPositions: positions });
+  result.timings.encodeMs = encodeMs;
+  if (!asks('media')) return;
+  result.media = media.map(({ rows, embeddings }) => ({ rows, embeddings: embeddings.map((row) => [...row]) }));
+}
+
 async function predict(model, result) {
-  const run = model.generate(result.ids, { maxTokens: numberOf('predict'), temperature: 0, ignoreEos: true });
+  const options = { maxTokens: numberOf('predict'), temperature: 0, ignoreEos: true, logprobs: 0 };
+  const run = model.generate(Uint32Array.from(result.ids), options);
+  const logprobs = [];
+  for await (const { tokens = [] } of run) logprobs.push(...tokens.map(({ logprob }) => logprob));
   const { ids, text, timings } = await run.result;
-  Object.assign(result, { generated: [...ids], text });
+  Object.assign(result, { generated: [...ids], generatedLogprobs: logprobs, text });
   Object.assign(result.timings, timings);
 }
 

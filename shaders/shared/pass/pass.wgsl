@@ -16,11 +16,12 @@ struct Row {
 struct Pass {
     rows: u32,    // rows of this pass
     outputs: u32, // so many of the last rows have logits: 1, or all
-    pad0: u32,
-    pad1: u32,
+    seen_first: u32, // rows that see each other, those of an image, from this one on
+    seen_end: u32,   // one past the last of them; with SEEN_IN_WINDOWS layers without a window take no note of it
     sequences: array<Sequence, 8>,
     row: array<Row>,
 }
 
 const ROW_DONE = 1u; // the sequence of the row has ended or waits: everything stays as it is
+const SEEN_IN_WINDOWS = 0x80000000u;
 const WAITING = 2u;

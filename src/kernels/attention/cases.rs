@@ -38,6 +38,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     cases.push(decode_case(random, heads(8, 1, 256), none, 131));
     cases.extend(several(random));
     cases.extend(with_sinks(random));
+    cases.extend(images(random));
     cases.extend(rings(random));
     cases.extend(quantised(random));
     cases.extend(
@@ -221,6 +222,61 @@ fn queries(random: &mut Random, heads: Heads, tokens: u32) -> Vec<f32> {
 
 fn decode_case(random: &mut Random, heads: Heads, limits: Limits, position: u32) -> Case {
     rows_case(random, heads, limits, &[(0, position)])
+}
+
+/// Rows of an image among those of a text: within a tile, around its edges, over several, with a window and a ring.
+fn images(random: &mut Random) -> Vec<Case> {
+    let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
+    let window = Limits { window: 33, soft_cap: 0.0 };
+    let ring = Heads { capacity: 120, ring: true, ..heads(4, 2, 64) };
+    let in_windows = |end: u32| end | Pass::SEEN_IN_WINDOWS;
+    let cases: [(Heads, Limits, [u32; 2], [u32; 2]); 8] = [
+        (heads(4, 2, 64), window, [100, 60], [7, in_windows(50)]),
+        (heads(4, 2, 64), Limits::default(), [100, 60], [7, in_windows(50)]),
+        (heads(4, 1, 32), Limits::default(), [0, 33], [3, 12]),
+        (heads(2, 1, 80), Limits::default(), [20, 40], [16, 32]),
+        (heads(3, 1, 64), Limits::default(), [257, 70], [9, 61]),
+        (heads(2, 1, 256), Limits::default(), [5, 30], [0, 30]),
+        (heads(4, 2, 64), window, [100, 60], [7, 50]),
+        (ring, window, [130, 60], [15, 49]),
+    ];
+    cases.into_iter().map(|(heads, limits, rows, image)| image_case(random, heads, limits, rows, image)).collect()
+}
+
+/// A chunk of a sequence whose rows from `first` on and before `end` see each other.
+fn image_case(
+    random: &mut Random,
+    heads: Heads,
+    limits: Limits,
+    [position, rows]: [u32; 2],
+    [first, end]: [u32; 2],
+) -> Case {
+    let mut pass = Pass::chunk(0, position, &vec![0; rows as usize]);
+    pass.header.seen = [first, end];
+    let mut bench = Bench::of(pass);
+    let (pass, _) = bench.fixed();
+    let q = queries(random, heads, rows);
+    let (cache, sequences) = cache(random, &mut bench, heads, &[position + rows]);
+    let y = bench.floats(&vec![0.0; q.len()]);
+    let scale = (heads.head_dim as f32).sqrt().recip();
+    let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, sinks: None, y: y.into() };
+    let dispatch = attention(pass, &problem, limits);
+    let mut expected = vec![0.0; q.len()];
+    let width = (heads.heads * heads.head_dim) as usize;
+    let sizes = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
+    let [keys, values] = &sequences[0];
+    let is_here = end & Pass::SEEN_IN_WINDOWS == 0 || limits.window > 0;
+    let end = end & !Pass::SEEN_IN_WINDOWS;
+    for (row, (q, out)) in (0..rows).zip(q.chunks_exact(width).zip(expected.chunks_exact_mut(width))) {
+        let last = if is_here && (first..end).contains(&row) { end - 1 } else { row };
+        // It sees as far back as by itself.
+        let window = (limits.window > 0).then(|| (limits.window + last - row) as usize);
+        let plain = reference::AttentionShape::plain(sizes, (position + last) as usize);
+        let shape = reference::AttentionShape { window, ..plain };
+        reference::attention_over(shape, None, q, [keys, values], out);
+    }
+    let name = format!("{}, rows {first} to {end} see each other", name(heads, limits, &bench.pass.rows));
+    bench.case(name, vec![dispatch], y, Expected::Close(expected, Tolerance::ATTENTION))
 }
 
 /// One more score in each softmax, larger and smaller than the others.

@@ -3,6 +3,7 @@
 //! Past this point nobody reads metadata again, and nobody checks a dimension again.
 
 mod embedder;
+mod encoder;
 mod keys;
 mod rope;
 
@@ -12,6 +13,8 @@ pub(super) use keys::Keys;
 pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
+pub(super) use encoder::{CLIP, VISION};
+pub use encoder::{EncoderConfig, flatten, rounded_kernel};
 
 use super::experts::ExpertConfig;
 use super::roles::{EMBEDDING, HEAD};
@@ -31,6 +34,7 @@ const MAX_HEADS: usize = 1 << 10;
 const MAX_HEAD_DIM: usize = 1 << 10;
 const MAX_SSM: usize = 1 << 12;
 const MAX_CONV_KERNEL: usize = 8;
+pub(in crate::model) const MAX_DEEP_ROWS: usize = 8;
 const MAX_CONTEXT: usize = 1 << 27;
 const MAX_VOCAB: usize = 1 << 24;
 
@@ -43,6 +47,8 @@ pub struct Architecture {
     pub embeds: Embeds,
     /// How heads share out their pairs among the axes of a position, where they do.
     pub axes: Option<Axes>,
+    /// Of an encoder, which reads no text: `clip.projector_type`.
+    pub projector: Option<&'static str>,
 }
 
 /// How heads share out their pairs among positions in time, height and width.
@@ -52,6 +58,17 @@ pub enum Axes {
     InSections,
     /// By turns.
     ByTurns,
+}
+
+/// In which layers rows of an image see each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WholeImages {
+    /// In none: they see those before them.
+    Never,
+    /// In those with a sliding window.
+    InWindows,
+    /// In all.
+    Always,
 }
 
 /// Which layers have a sliding window.
@@ -195,8 +212,12 @@ pub struct ModelConfig {
     pub vocab: usize,
     /// Whether the embedding table is also the head.
     pub tied: bool,
+    /// Layers after which rows of an image add more of themselves to the residual stream, from the first on.
+    pub deep_rows: usize,
     /// What it gives for a text as a whole.
     pub embedder: EmbedderConfig,
+    /// What an encoder has besides.
+    pub encoder: Option<EncoderConfig>,
     /// The names of the file's tensors: some families have more than one form.
     pub tensor_names: HashSet<String>,
     /// [`Gguf::digest`]: which model it is.
@@ -209,12 +230,16 @@ impl ModelConfig {
         let metadata = &gguf.metadata;
         let keys = Keys { metadata, architecture: architecture.name };
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
-        let context_length = keys.required("context_length", MAX_CONTEXT)?;
-        let original_context = rope::original_context(&keys, context_length)?;
         let blocks = keys.required("block_count", MAX_LAYERS)?;
+        let encoder = architecture.projector.map(|of| EncoderConfig::read(&keys, gguf, of, blocks)).transpose()?;
+        let context_length = match &encoder {
+            Some(encoder) => encoder.most_rows(),
+            None => keys.required("context_length", MAX_CONTEXT)?,
+        };
+        let original_context = rope::original_context(&keys, context_length)?;
         let layers = trunk_layers(&keys, blocks)?;
         let (heads, kv_heads) = heads(&keys, blocks)?;
-        let head_dim = head_dim(&keys, hidden, heads.max())?;
+        let head_dim = head_dim(&keys, hidden, heads.max(), encoder.is_some())?;
         let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
         let rope_dims = rope_dims(&keys, head_dim)?;
         let rope_sections = match architecture.axes {
@@ -224,7 +249,10 @@ impl ModelConfig {
         let experts = ExpertConfig::from_keys(&keys, layers)?;
         // Experts may have a key of their own.
         let no_ffn = experts.ffn.as_ref().map(|_| PerLayer::All(0));
-        let ffn = keys.per_layer("feed_forward_length", blocks, MAX_FFN)?.or(no_ffn);
+        let ffn = match &encoder {
+            Some(encoder) => Some(PerLayer::All(encoder.ffn)),
+            None => keys.per_layer("feed_forward_length", blocks, MAX_FFN)?.or(no_ffn),
+        };
         let ffn = ffn.ok_or_else(|| keys.missing("feed_forward_length"))?;
         Ok(Self {
             architecture: architecture.name,
@@ -265,12 +293,29 @@ impl ModelConfig {
             norm_eps: keys.norm_eps()?,
             short_conv_kernel: keys.count("shortconv.l_cache", MAX_CONV_KERNEL)?,
             context_length,
-            vocab: vocabulary(&keys, &gguf.tensors)?,
+            vocab: if encoder.is_some() { 1 } else { vocabulary(&keys, &gguf.tensors)? },
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
+            deep_rows: keys.number("n_deepstack_layers", layers.min(MAX_DEEP_ROWS))?.unwrap_or(0),
             embedder: EmbedderConfig::read(&keys, architecture.embeds, hidden)?,
+            encoder,
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
             digest: gguf.digest,
         })
+    }
+
+    /// Values of a row of a prompt: those that enter as an embedding does, and those for deeper layers.
+    pub fn row_width(&self) -> usize {
+        self.hidden * (1 + self.deep_rows)
+    }
+
+    /// In which layers the rows of an image see all others of it, and not only those before them.
+    pub fn whole_images(&self) -> WholeImages {
+        match self.architecture {
+            "gemma3" => WholeImages::Always,
+            // E2B and E4B, by their widths, read images as they read text.
+            "gemma4" if ![1536, 2560].contains(&self.hidden) => WholeImages::InWindows,
+            _ => WholeImages::Never,
+        }
     }
 
     /// Whether the file has a tensor of this name.
@@ -310,11 +355,12 @@ fn heads(keys: &Keys, layers: usize) -> Result<(PerLayer, PerLayer)> {
 
 /// `attention.key_length`, or an equal share of the residual stream for every head; 0 where no layer has heads,
 /// whatever converters write there.
-fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
+fn head_dim(keys: &Keys, hidden: usize, heads: usize, is_encoder: bool) -> Result<usize> {
     if heads == 0 {
         return Ok(0);
     }
-    let head_dim = match keys.count("attention.key_length", MAX_HEAD_DIM)? {
+    let name = if is_encoder { "attention.head_dim" } else { "attention.key_length" };
+    let head_dim = match keys.count(name, MAX_HEAD_DIM)? {
         Some(length) => length,
         None if hidden.is_multiple_of(heads) => hidden / heads,
         None => {
@@ -323,7 +369,7 @@ fn head_dim(keys: &Keys, hidden: usize, heads: usize) -> Result<usize> {
             return Err(Error::bad_file(message));
         }
     };
-    if !head_dim.is_multiple_of(2) || head_dim > MAX_HEAD_DIM {
+    if !(is_encoder || head_dim.is_multiple_of(2)) || head_dim > MAX_HEAD_DIM {
         let message = format!("head size: expected an even number up to {MAX_HEAD_DIM}, found {head_dim}");
         return Err(Error::bad_file(message));
     }

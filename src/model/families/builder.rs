@@ -2,7 +2,7 @@
 
 use super::super::program::{
     Activation, AttentionSpec, DeltaSpec, ExpertActivation, Experts, Factor, GateUp, Gating, Keys, LOGITS, Norm,
-    NormKind, Op, Program, RopeTable, Routing, Temperature, TensorPart, Weight, of_layer, of_model,
+    NormKind, Op, Program, RopeTable, Routing, Sight, Temperature, TensorPart, Weight, of_layer, of_model,
 };
 use super::super::{ActivationKind, ExpertConfig, GateKind, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
@@ -291,10 +291,8 @@ impl<'a> Builder<'a> {
             self.ops.extend(rotated.map(|x| Op::Rope { x, head_dim, table }));
         }
         let attended = self.program.activation("attended", attention.query_width());
-        let keys = match self.config.embedder.pooling {
-            Some(_) => Keys::OfInput { causal: self.config.embedder.causal },
-            None => Keys::Cached(cache),
-        };
+        let sight = if self.config.embedder.causal { Sight::Causal } else { Sight::All };
+        let keys = self.config.embedder.pooling.map_or(Keys::Cached(cache), |_| Keys::OfInput(sight));
         self.ops.push(Op::Attend { q, kv, attention, keys, y: attended });
         let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));
         let out_bias = self.bias(block.out_bias, Role::AttnOutBias);

@@ -5,6 +5,7 @@
 mod bert;
 mod builder;
 mod embedder;
+mod encoders;
 mod gemma;
 mod gemma4;
 mod gpt2;
@@ -18,8 +19,8 @@ mod qwen35;
 mod recurrent;
 mod stablelm;
 
-use super::config::{Architecture, Axes, Embeds, ModelConfig};
-use super::program::Program;
+use super::config::{Architecture, Axes, CLIP, Embeds, MAX_DEEP_ROWS, ModelConfig};
+use super::program::{Op, Program};
 use crate::gguf::Metadata;
 use crate::{Error, ErrorCode, Result};
 
@@ -31,7 +32,7 @@ struct Family {
 
 /// An architecture that writes text, and whose positions have one axis.
 const fn family(name: &'static str, program: fn(&ModelConfig) -> Program) -> Family {
-    Family { architecture: Architecture { name, embeds: Embeds::Never, axes: None }, program }
+    Family { architecture: Architecture { name, embeds: Embeds::Never, axes: None, projector: None }, program }
 }
 
 impl Family {
@@ -98,6 +99,9 @@ pub fn architectures() -> impl Iterator<Item = &'static str> {
 pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
     let name = metadata.str("general.architecture")?;
     let name = name.ok_or_else(|| Error::bad_file("metadata `general.architecture` is missing"))?;
+    if name == CLIP {
+        return encoders::known(metadata);
+    }
     of(name).map(|family| family.architecture).ok_or_else(|| {
         let shown: String = name.chars().take(64).collect();
         let (nearest, known) = (nearest(&shown), architectures().collect::<Vec<_>>().join(", "));
@@ -133,6 +137,25 @@ fn of(name: &str) -> Option<&'static Family> {
 
 /// The program of a model with these numbers.
 pub fn program(config: &ModelConfig) -> Program {
+    if let Some(encoder) = &config.encoder {
+        return encoders::program(config, encoder);
+    }
     // `super::config()` lets no other name through.
-    of(config.architecture).map(|family| (family.program)(config)).unwrap_or_default()
+    let program = of(config.architecture).map(|family| (family.program)(config)).unwrap_or_default();
+    with_deep_rows(program, config)
+}
+
+/// Names of the rows for deeper layers.
+const DEEP: [&str; MAX_DEEP_ROWS] = ["deep 0", "deep 1", "deep 2", "deep 3", "deep 4", "deep 5", "deep 6", "deep 7"];
+
+/// Rows of images add more of themselves after the first layers (DeepStack, Meng et al. 2024,
+/// <https://arxiv.org/abs/2406.04334>). Those of tokens are zeros.
+fn with_deep_rows(mut program: Program, config: &ModelConfig) -> Program {
+    let to = program.residual();
+    for (name, layer) in DEEP.into_iter().zip(0..config.deep_rows) {
+        let x = program.activation(name, config.hidden);
+        program.embed.push(Op::Input { y: x });
+        program.layers[layer].push(Op::Add { x, scale: 1.0, to });
+    }
+    program
 }

@@ -1,0 +1,119 @@
+/**
+ * Everything that a page calls an image, as pixels. Nothing is resized here: the filter of a canvas is no encoder's.
+ */
+import { WebggufError, invalidArgument } from '../errors.js';
+import { show } from '../options.js';
+import { HEADER_BYTES, type PixelSize, sizeInHeader } from './header.js';
+import { mediaModule } from './module.js';
+
+/** Pixels of four bytes each, red, green, blue and one that is not read. @internal */
+export interface Pixels {
+  readonly width: number;
+  readonly height: number;
+  readonly data: Uint8Array | Uint8ClampedArray;
+}
+
+/** Images that a page has decoded are not decoded again for the same call. */
+const decoded = new WeakMap<object, Promise<Pixels>>();
+
+/**
+ * The pixels of `image`.
+ *
+ * @throws {WebggufError} `invalid_argument` for what is no image, or has a size that is not taken; `download_failed`
+ * @internal
+ */
+export function pixelsOf(image: unknown): Promise<Pixels> {
+  // What a canvas or a video shows may change.
+  const isFixed = image instanceof Blob || image instanceof Uint8Array || image instanceof ArrayBuffer;
+  if (!isFixed) return read(image);
+  const known = decoded.get(image) ?? read(image);
+  decoded.set(image, known);
+  return known;
+}
+
+async function read(image: unknown): Promise<Pixels> {
+  if (isPixels(image)) {
+    await checkSize([image.width, image.height]);
+    return { width: image.width, height: image.height, data: image.data };
+  }
+  if (typeof image === 'string' || image instanceof URL) return ofFile(await download(image));
+  if (image instanceof Blob) return ofFile(image);
+  if (image instanceof Uint8Array || image instanceof ArrayBuffer) return ofFile(new Blob([image as BlobPart]));
+  const size = sizeOfSource(image);
+  if (size) return drawn(image as CanvasImageSource, size);
+  throw invalidArgument(
+    'image: expected a File, Blob, Uint8Array, URL, ImageBitmap, ImageData, canvas, img, video or VideoFrame, ' +
+      `found ${show(image)}`,
+  );
+}
+
+function isPixels(image: unknown): image is Pixels {
+  const { width, height, data } = (image ?? {}) as Partial<Pixels>;
+  const isBytes = data instanceof Uint8ClampedArray || data instanceof Uint8Array;
+  return typeof width === 'number' && typeof height === 'number' && isBytes;
+}
+
+async function download(url: string | URL): Promise<Blob> {
+  const shown = String(url).slice(0, 80);
+  let response: Response;
+  try {
+    response = await fetch(url);
+  } catch (cause) {
+    throw new WebggufError('download_failed', `image: ${shown}: ${String(cause)}`, { cause });
+  }
+  if (response.ok) return response.blob();
+  throw new WebggufError('download_failed', `image: ${shown}: HTTP status ${response.status}`);
+}
+
+async function ofFile(file: Blob): Promise<Pixels> {
+  const header = new Uint8Array(await file.slice(0, HEADER_BYTES).arrayBuffer());
+  const size = sizeInHeader(header);
+  if (size) await checkSize(size);
+  let bitmap: ImageBitmap;
+  try {
+    bitmap = await createImageBitmap(file, { premultiplyAlpha: 'none', colorSpaceConversion: 'none' });
+  } catch (cause) {
+    const what = size ? 'is damaged' : 'is no image that this browser knows';
+    throw invalidArgument(`image: the file of ${file.size} bytes ${what}: ${String(cause)}`);
+  }
+  try {
+    return await drawn(bitmap, [bitmap.width, bitmap.height]);
+  } finally {
+    bitmap.close();
+  }
+}
+
+/** By shape: elements of another document are of other classes. */
+function sizeOfSource(image: unknown): PixelSize | undefined {
+  if (typeof image !== 'object' || image === null) return undefined;
+  const sides = ['naturalWidth naturalHeight', 'videoWidth videoHeight', 'displayWidth displayHeight', 'width height'];
+  for (const names of sides) {
+    const [width, height] = names.split(' ').map((name) => (image as Record<string, unknown>)[name]);
+    if (typeof width === 'number' && typeof height === 'number') return [width, height];
+  }
+  return undefined;
+}
+
+async function drawn(source: CanvasImageSource, size: PixelSize): Promise<Pixels> {
+  await checkSize(size);
+  const [width, height] = size;
+  const canvas = new OffscreenCanvas(width, height);
+  const context = canvas.getContext('2d', { willReadFrequently: true });
+  if (!context) throw new WebggufError('out_of_memory', `image: no canvas of ${width} × ${height} pixels`);
+  try {
+    context.drawImage(source, 0, 0, width, height);
+    const { data } = context.getImageData(0, 0, width, height);
+    return { width, height, data };
+  } catch (cause) {
+    throw invalidArgument(`image: its pixels cannot be read: ${String(cause)}`);
+  }
+}
+
+async function checkSize([width, height]: PixelSize): Promise<void> {
+  const { checkSize: check } = await mediaModule();
+  try {
+    check(width, height);
+  } catch (cause) {
+    throw invalidArgument(`image: ${String(cause)}`);
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Conversations with images as ids: text is encoded piece by piece, and the rows of images stand between the pieces.
+ */
+import { chatText } from '../engine/chat-text.js';
+import type { EncodedParts, PromptPart } from '../engine/engine.js';
+import { invalidArgument } from '../errors.js';
+import { IMAGE_MARK } from '../model/conversation.js';
+import type { Conversation } from '../templates/types.js';
+import type { WasmModel } from '../wasm/webgguf.js';
+import { type Encoded, type ImageEncoder, idsOf, type TileRows } from './encoder.js';
+import { type Pixels, pixelsOf } from './pixels.js';
+
+/** The same with pixels in place of what a page has, to be sent to another thread. @internal */
+export async function withPixels(conversation: Conversation): Promise<Conversation> {
+  const images = await Promise.all((conversation.images ?? []).map(pixelsOf));
+  return { ...conversation, images };
+}
+
+/** The ids of a conversation with images. @internal */
+export async function idsOfConversation(
+  handle: WasmModel,
+  encoder: ImageEncoder | undefined,
+  conversation: Conversation,
+): Promise<Uint32Array> {
+  const images = (await withPixels(conversation)).images as readonly Pixels[];
+  const encoded: Encoded[] = [];
+  for (const image of images) encoded.push(await given(encoder).encode(image));
+  const pieces = chatText(handle, conversation).split(IMAGE_MARK);
+  if (pieces.length !== images.length + 1) {
+    const found = pieces.length - 1;
+    throw invalidArgument(`generate: the chat template writes ${found} of ${images.length} images`);
+  }
+  const ids = pieces.flatMap((piece, at) => {
+    const text = at === 0 ? handle.encodePrompt(piece) : handle.tokenize(piece, false, true);
+    const image = encoded[at];
+    return image ? [...text, ...idsOf(handle, image)] : [...text];
+  });
+  return Uint32Array.from(ids);
+}
+
+function given(encoder: ImageEncoder | undefined): ImageEncoder {
+  if (encoder) return encoder;
+  throw invalidArgument("generate: the model was loaded without an encoder of images: load it with option 'mmproj'");
+}
+
+/** The same parts with pixels in place of what a page has. @internal */
+export async function partsWithPixels(parts: readonly PromptPart[]): Promise<PromptPart[]> {
+  return Promise.all(parts.map(async (part) => ('image' in part ? { image: await pixelsOf(part.image) } : part)));
+}
+
+/** Texts, whose special tokens are parsed, and images as ids, with BOS in front where the model wants it. @internal */
+export async function encodeParts(
+  handle: WasmModel,
+  encoder: ImageEncoder | undefined,
+  parts: readonly PromptPart[],
+): Promise<EncodedParts> {
+  const ids: number[] = [...handle.encodePrompt('')];
+  const media = [];
+  for (const part of parts) {
+    if ('text' in part) {
+      ids.push(...handle.tokenize(part.text, false, true));
+      continue;
+    }
+    const encoded = await given(encoder).encode(await pixelsOf(part.image));
+    ids.push(...idsOf(handle, encoded));
+    const rows = encoded.tiles.reduce((sum, tile) => sum + tile.rows, 0);
+    media.push({ rows, embeddings: encoded.tiles.flatMap(rowsOf) });
+  }
+  return { ids: Uint32Array.from(ids), media, positions: handle.countPositions(Uint32Array.from(ids)) };
+}
+
+/** What is for deeper layers behind the main row. */
+function rowsOf({ rows: count, values, parts }: TileRows): Float32Array[] {
+  const width = values.length / (count * parts);
+  return Array.from({ length: count }, (_, at) => {
+    const row = new Float32Array(width * parts);
+    for (let part = 0; part < parts; part++) {
+      const start = (part * count + at) * width;
+      row.set(values.subarray(start, start + width), part * width);
+    }
+    return row;
+  });
+}

@@ -1,0 +1,30 @@
+/** What the crate `media` exports through wasm-bindgen. Errors are strings. */
+
+export default function init(options: { module_or_path: unknown }): Promise<unknown>;
+
+/** Throws for an image of this size that is not taken, before it is decoded. */
+export function checkSize(width: number, height: number): void;
+
+/** An image on its way to an encoder. */
+export class Picture {
+  /**
+   * `rgba` `[height, width, 4]`. `numbers`: those of the encoder, then rows of an image at most, 1 for an image that is
+   * stretched where its shape is another, and 1 where a row stands between its lines.
+   */
+  constructor(projector: string, numbers: Float64Array, width: number, height: number, rgba: Uint8Array);
+  /** How many tiles there are, an overview included. */
+  count(): number;
+  /** Columns and rows of tiles, and 1 where an overview follows them. */
+  grid(): Uint32Array;
+  /** Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it. */
+  select(tile: number): Uint32Array;
+  patches(): Float32Array;
+  turns(): Float32Array;
+  parts(): Uint32Array;
+  breaks(): Float32Array;
+  placeRows(): Uint32Array;
+  placeWeights(): Float32Array;
+  groupRows(): Uint32Array;
+  groupWeights(): Float32Array;
+  free(): void;
+}

@@ -1,0 +1,107 @@
+//! Pixels: three bytes each, red, green and blue, row by row.
+
+use crate::resample::{Filter, resize};
+use crate::sizes::Size;
+
+/// Pixels along a side, at most ...
+const MAX_SIDE: u32 = 1 << 15;
+/// ... and in all.
+const MAX_PIXELS: u64 = 1 << 26;
+
+/// An image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Width and height, at least 1 each.
+    pub size: Size,
+    /// `[height, width, 3]`
+    pub rgb: Vec<u8>,
+}
+
+/// Whether an image of this size is taken.
+///
+/// # Errors
+/// A message with both numbers.
+pub fn check_size(width: u32, height: u32) -> Result<(), String> {
+    if width == 0 || height == 0 {
+        return Err(format!("an image of {width} × {height} pixels has none"));
+    }
+    let pixels = u64::from(width) * u64::from(height);
+    if width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
+        return Err(format!("an image of {width} × {height} = {pixels} pixels, at most {MAX_PIXELS} are taken"));
+    }
+    Ok(())
+}
+
+impl Image {
+    /// Of pixels with a fourth byte each, which is left out.
+    ///
+    /// # Errors
+    /// A message for a size that is not taken, and for another number of bytes.
+    pub fn of_rgba(width: u32, height: u32, rgba: &[u8]) -> Result<Self, String> {
+        check_size(width, height)?;
+        let expected = width as usize * height as usize * 4;
+        if rgba.len() != expected {
+            return Err(format!(
+                "an image of {width} × {height} pixels: expected {expected} bytes, found {}",
+                rgba.len()
+            ));
+        }
+        let rgb = rgba.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+        Ok(Self { size: Size { width: width as usize, height: height as usize }, rgb })
+    }
+
+    /// The image in this size, whatever its shape was.
+    pub fn stretched(&self, size: Size, filter: Filter) -> Self {
+        Self { size, rgb: resize(&self.rgb, self.size, size, filter) }
+    }
+
+    /// As large as fits this size, in the middle of black.
+    pub fn fitted(&self, size: Size, filter: Filter) -> Self {
+        if self.size == size {
+            return self.clone();
+        }
+        let ratio = |to: usize, of: usize| to as f32 / of as f32;
+        let scale = ratio(size.width, self.size.width).min(ratio(size.height, self.size.height));
+        let side = |of: usize, most: usize| ((of as f32 * scale).ceil() as usize).clamp(1, most);
+        let inner = Size { width: side(self.size.width, size.width), height: side(self.size.height, size.height) };
+        let resized = self.stretched(inner, filter);
+        let mut rgb = vec![0; size.width * size.height * 3];
+        let (left, top) = ((size.width - inner.width) / 2, (size.height - inner.height) / 2);
+        for (y, row) in resized.rgb.chunks_exact(inner.width * 3).enumerate() {
+            let at = ((top + y) * size.width + left) * 3;
+            rgb[at..at + row.len()].copy_from_slice(row);
+        }
+        Self { size, rgb }
+    }
+
+    /// A part of it, which lies inside.
+    pub fn cut(&self, [x, y]: [usize; 2], size: Size) -> Self {
+        let row = |line: usize| ((y + line) * self.size.width + x) * 3;
+        let rgb = (0..size.height).flat_map(|line| &self.rgb[row(line)..row(line) + size.width * 3]).copied().collect();
+        Self { size, rgb }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_out_of_range_are_refused_with_both_numbers() {
+        for (width, height) in [(0, 0), (0, 5), (5, 0), (30_000, 30_000), (u32::MAX, 1), (1, u32::MAX)] {
+            let why = check_size(width, height).expect_err("refused");
+            assert!(why.contains(&format!("{width} × {height}")), "{why}");
+        }
+        assert_eq!(check_size(1, 1), Ok(()));
+        assert!(Image::of_rgba(2, 2, &[0; 15]).is_err());
+    }
+
+    #[test]
+    fn a_fitted_image_lies_in_the_middle_of_black() {
+        let white = Image { size: Size { width: 4, height: 2 }, rgb: vec![255; 24] };
+        let fitted = white.fitted(Size { width: 4, height: 5 }, Filter::Bilinear);
+        let lines: Vec<u8> = fitted.rgb.chunks_exact(12).map(|line| line[0]).collect();
+        assert_eq!(lines, [0, 255, 255, 0, 0]);
+        assert_eq!(fitted.cut([1, 2], Size { width: 2, height: 2 }).rgb, [[255; 6], [0; 6]].concat());
+    }
+}

@@ -1,0 +1,252 @@
+//! What each family of encoders reads of an image: its size, its tiles, and their tables.
+
+use crate::image::{Image, check_size};
+use crate::resample::Filter;
+use crate::sizes::{self, Bounds, LFM2_TILE, Size};
+use crate::tables::{Grid, Taps, antialiased, between_corners};
+
+/// Pixels along a side of a window of Qwen2.5-VL.
+const WINDOW: usize = 112;
+
+/// The numbers of an encoder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Encoder {
+    /// `clip.projector_type`.
+    pub projector: String,
+    /// Pixels along a side of the image or tile that it was trained on.
+    pub image_size: usize,
+    /// Pixels along a side of a patch.
+    pub patch_size: usize,
+    /// Patches along a side of what becomes one row.
+    pub merge: usize,
+    /// Pixels along the longer side before it is cut into tiles; 0: the file does not say.
+    pub longest_edge: usize,
+    /// Rows of the table of positions.
+    pub places: usize,
+    /// Taps of a row into that table.
+    pub place_taps: usize,
+    /// Values of a head.
+    pub head_dim: usize,
+    /// Of a channel.
+    pub mean: [f32; 3],
+    /// Of a channel.
+    pub deviation: [f32; 3],
+    /// Rows of an image, at most, where its size is not fixed.
+    pub most_tokens: usize,
+    /// Whether a row stands between two lines of an image.
+    pub has_breaks: bool,
+    /// Whether an image that has another shape is stretched, where else it would be in the middle of black.
+    pub stretches: bool,
+}
+
+/// One pass of an encoder: an image or a tile of one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tile {
+    /// Patches.
+    pub rows: usize,
+    /// Rows that become of them: side by side, and all.
+    pub outputs: [usize; 2],
+    /// `[rows, 3, side, side]`
+    pub patches: Vec<f32>,
+    /// Into the table of positions.
+    pub places: Taps,
+    /// Patches of each row.
+    pub groups: Taps,
+    /// Cosines and sines of each row.
+    pub turns: Vec<f32>,
+    /// 1 for a row that is a break between two lines, where there are breaks.
+    pub breaks: Vec<f32>,
+    /// Rows of each part whose rows see each other alone in some layers.
+    pub parts: Vec<u32>,
+}
+
+/// What becomes of an image: its tiles in order, with the overview last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tiles {
+    /// In the order in which their rows enter a prompt.
+    pub images: Vec<Image>,
+    /// Columns and rows of tiles; 0 where the image is not cut.
+    pub grid: [usize; 2],
+    /// Whether the last is an overview.
+    pub has_overview: bool,
+}
+
+impl Tiles {
+    fn one(image: Image) -> Self {
+        Self { images: vec![image], grid: [0; 2], has_overview: false }
+    }
+
+    fn cut(refined: &Image, tile: usize, overview: Image) -> Self {
+        let grid = [refined.size.width.div_ceil(tile), refined.size.height.div_ceil(tile)];
+        let at = (0..grid[0] * grid[1]).map(|n| [n % grid[0] * tile, n / grid[0] * tile]);
+        let mut images: Vec<Image> = at.map(|at| refined.cut(at, Size::square(tile))).collect();
+        images.push(overview);
+        Self { images, grid, has_overview: true }
+    }
+}
+
+impl Encoder {
+    /// Pixels along a side of what becomes one row.
+    fn align(&self) -> usize {
+        self.patch_size * self.merge
+    }
+
+    fn bounds(&self, [least, most]: [usize; 2]) -> Bounds {
+        let area = self.align() * self.align();
+        Bounds { align: self.align(), pixels: [least * area, most.min(self.most_tokens).max(least) * area] }
+    }
+
+    /// The image or its tiles, in the sizes in which they are read.
+    ///
+    /// # Errors
+    /// A message for an encoder that is not known.
+    pub fn tiles(&self, image: &Image) -> Result<Tiles, String> {
+        let size = image.size;
+        let fit = |size: Size, filter: Filter| match self.stretches {
+            true => image.stretched(size, filter),
+            false => image.fitted(size, filter),
+        };
+        let within = |tokens| sizes::within(size, self.bounds(tokens));
+        Ok(match self.projector.as_str() {
+            "gemma3" => Tiles::one(fit(Size::square(self.image_size), Filter::Bilinear)),
+            "gemma4v" => Tiles::one(fit(within([70, 1120]), Filter::Bicubic)),
+            "pixtral" => Tiles::one(fit(within([8, 1024]), Filter::Bicubic)),
+            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" => {
+                Tiles::one(fit(within([8, 4096]), Filter::Bicubic))
+            }
+            "idefics3" => self.idefics3(image),
+            "lfm2" => self.lfm2(image),
+            other => return Err(format!("images for the encoder {other} are not known")),
+        })
+    }
+
+    fn idefics3(&self, image: &Image) -> Tiles {
+        let (tile, square) = (self.image_size, Size::square(self.image_size));
+        if self.longest_edge > 0 {
+            let resized = image.stretched(sizes::with_longest_edge(image.size, self.longest_edge), Filter::Lanczos);
+            let refined = resized.stretched(sizes::covering(resized.size, tile), Filter::Lanczos);
+            return Tiles::cut(&refined, tile, refined.stretched(square, Filter::Lanczos));
+        }
+        // Of an older converter.
+        let size = sizes::within(image.size, Bounds { align: tile, pixels: [0, 0] });
+        Tiles::cut(&image.fitted(size, Filter::Bicubic), tile, image.stretched(square, Filter::Bicubic))
+    }
+
+    fn lfm2(&self, image: &Image) -> Tiles {
+        let bounds = self.bounds([64, 256]);
+        let overview = image.stretched(sizes::within(image.size, bounds), Filter::Bilinear);
+        match sizes::lfm2_tiles(image.size, self.patch_size, bounds) {
+            None => Tiles::one(overview),
+            Some(grid) => {
+                let size = Size { width: grid.width * LFM2_TILE, height: grid.height * LFM2_TILE };
+                let refined = match self.stretches {
+                    true => image.stretched(size, Filter::Bilinear),
+                    false => image.fitted(size, Filter::Bilinear),
+                };
+                Tiles::cut(&refined, LFM2_TILE, overview)
+            }
+        }
+    }
+
+    /// What the encoder reads of an image or a tile in its final size.
+    ///
+    /// # Errors
+    /// A message for an image that has no patch, or too few along a side for the table of positions.
+    pub fn tile(&self, image: &Image) -> Result<Tile, String> {
+        let side = self.patch_size;
+        let patches = Size { width: image.size.width / side, height: image.size.height / side };
+        let is_mean = matches!(self.projector.as_str(), "gemma3" | "gemma4v");
+        let grid = Grid::new(patches, self.merge, is_mean);
+        let grid = match self.projector.as_str() {
+            "qwen2.5vl_merger" => grid.in_parts(self.merge, (WINDOW / self.patch_size / 2).max(1)),
+            _ => grid,
+        };
+        if grid.blocks.area() == 0 {
+            let Size { width, height } = image.size;
+            return Err(format!("an image of {width} × {height} pixels has no block of {} pixels", self.align()));
+        }
+        let area = (self.merge * self.merge) as f32;
+        let groups = grid.groups(if is_mean { 1.0 / area } else { 1.0 });
+        let (groups, breaks) = match self.has_breaks {
+            true => groups.with_breaks(grid.blocks.width, self.merge * self.merge),
+            false => (groups, Vec::new()),
+        };
+        Ok(Tile {
+            rows: grid.cells.len(),
+            outputs: [grid.blocks.width, if self.has_breaks { breaks.len() } else { grid.blocks.area() }],
+            patches: self.pixels(&grid, image),
+            places: self.places(&grid)?,
+            groups,
+            turns: self.turns(&grid),
+            parts: grid.parts,
+            breaks,
+        })
+    }
+
+    fn pixels(&self, grid: &Grid, image: &Image) -> Vec<f32> {
+        // Gemma 4 takes 2 x − 1 of what it is given.
+        let (mean, deviation) = match self.projector.as_str() {
+            "gemma4v" => (self.mean.map(|of| of + 0.5), self.deviation.map(|of| of * 0.5)),
+            _ => (self.mean, self.deviation),
+        };
+        grid.pixels(image, self.patch_size, [mean, deviation])
+    }
+
+    fn places(&self, grid: &Grid) -> Result<Taps, String> {
+        let side = (self.places as f64).sqrt() as usize;
+        match self.projector.as_str() {
+            "gemma3" | "idefics3" => {
+                let area = grid.patches.area();
+                match area <= self.places {
+                    true => Ok(grid.learned()),
+                    false => Err(format!("an image of {area} patches, the table has {} positions", self.places)),
+                }
+            }
+            "gemma4v" => {
+                let most = self.places / 2;
+                let Size { width, height } = grid.patches;
+                match width.max(height) <= most {
+                    true => Ok(grid.by_axis(most)),
+                    false => Err(format!("an image of {width} × {height} patches, the tables have {most} positions")),
+                }
+            }
+            "lfm2" => grid.resized(side, self.place_taps, antialiased),
+            "qwen3vl_merger" => grid.resized(side, self.place_taps, between_corners),
+            _ => Ok(Taps::default()),
+        }
+    }
+
+    fn turns(&self, grid: &Grid) -> Vec<f32> {
+        let quarter = self.head_dim / 4;
+        let angle = |theta: f64, place: usize, pair: usize| {
+            place as f64 * theta.powf(-2.0 * pair as f64 / (self.head_dim / 2) as f64)
+        };
+        match self.projector.as_str() {
+            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" => {
+                grid.turns(self.head_dim, |[row, column], pair| match pair {
+                    _ if pair < quarter => angle(10_000.0, row, pair),
+                    _ if pair < 2 * quarter => angle(10_000.0, column, pair - quarter),
+                    _ => 0.0,
+                })
+            }
+            "pixtral" => grid.turns(self.head_dim, |[row, column], pair| match pair < quarter {
+                true => angle(10_000.0, row, pair),
+                false => angle(10_000.0, column, pair - quarter) * 10_000_f64.powf(-2.0 / self.head_dim as f64),
+            }),
+            "gemma4v" => grid.turns(self.head_dim, |[row, column], pair| match pair < quarter {
+                true => angle(100.0, column, pair),
+                false => angle(100.0, row, pair - quarter),
+            }),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Tiles in their final sizes, of pixels with a fourth byte each.
+    ///
+    /// # Errors
+    /// A message for an image that is not taken.
+    pub fn prepare(&self, [width, height]: [u32; 2], rgba: &[u8]) -> Result<Tiles, String> {
+        check_size(width, height)?;
+        self.tiles(&Image::of_rgba(width, height, rgba)?)
+    }
+}

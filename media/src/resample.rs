@@ -1,0 +1,120 @@
+//! Resizing as Pillow does it, byte by byte: a separable filter in fixed point, columns before rows.
+
+use crate::sizes::Size;
+
+/// The filter that weighs pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// A triangle.
+    Bilinear,
+    /// Catmull and Rom's spline (a = −0.5).
+    Bicubic,
+    /// Lanczos' window of three lobes.
+    Lanczos,
+}
+
+impl Filter {
+    /// How far it reaches, in pixels of the larger of the two images.
+    fn support(self) -> f64 {
+        match self {
+            Self::Bilinear => 1.0,
+            Self::Bicubic => 2.0,
+            Self::Lanczos => 3.0,
+        }
+    }
+
+    fn weight(self, x: f64) -> f64 {
+        const A: f64 = -0.5;
+        let distance = x.abs();
+        match self {
+            Self::Bilinear => (1.0 - distance).max(0.0),
+            Self::Bicubic if distance < 1.0 => ((A + 2.0) * distance - (A + 3.0)) * distance * distance + 1.0,
+            Self::Bicubic if distance < 2.0 => (((distance - 5.0) * distance + 8.0) * distance - 4.0) * A,
+            Self::Bicubic => 0.0,
+            Self::Lanczos if (-3.0..3.0).contains(&x) => sinc(x) * sinc(x / 3.0),
+            Self::Lanczos => 0.0,
+        }
+    }
+}
+
+fn sinc(x: f64) -> f64 {
+    let x = x * std::f64::consts::PI;
+    if x == 0.0 { 1.0 } else { x.sin() / x }
+}
+
+/// Bits behind the point of a weight.
+const BITS: u32 = 22;
+
+/// Weights of the pixels that one pixel of the result is made of.
+struct Taps {
+    first: usize,
+    weights: Vec<i32>,
+}
+
+/// Along one axis.
+fn taps(from: usize, to: usize, filter: Filter) -> Vec<Taps> {
+    let scale = from as f64 / to as f64;
+    let wide = scale.max(1.0);
+    let (support, narrow) = (filter.support() * wide, 1.0 / wide);
+    let of_pixel = |pixel: usize| {
+        let centre = (pixel as f64 + 0.5) * scale;
+        // A cast cuts off towards 0, and what is below 0 is 0.
+        let first = (centre - support + 0.5) as usize;
+        let end = ((centre + support + 0.5) as usize).min(from);
+        let weights = (first..end).map(|j| filter.weight((j as f64 - centre + 0.5) * narrow));
+        let weights: Vec<f64> = weights.collect();
+        let sum: f64 = weights.iter().sum();
+        let fixed = |&weight: &f64| {
+            let share = if sum == 0.0 { weight } else { weight / sum };
+            let scaled = share * f64::from(1 << BITS);
+            (scaled + if scaled < 0.0 { -0.5 } else { 0.5 }) as i32
+        };
+        Taps { first, weights: weights.iter().map(fixed).collect() }
+    };
+    (0..to).map(of_pixel).collect()
+}
+
+/// Pixels `[from.height, from.width, 3]` → `[to.height, to.width, 3]`.
+pub fn resize(rgb: &[u8], from: Size, to: Size, filter: Filter) -> Vec<u8> {
+    let narrowed = (from.width != to.width).then(|| columns(rgb, from, to.width, filter));
+    let rgb = narrowed.as_deref().unwrap_or(rgb);
+    if from.height == to.height {
+        return rgb.to_vec();
+    }
+    rows(rgb, Size { width: to.width, ..from }, to.height, filter)
+}
+
+fn rounded(sum: i32) -> u8 {
+    (sum >> BITS).clamp(0, 255) as u8
+}
+
+const HALF: i32 = 1 << (BITS - 1);
+
+fn columns(rgb: &[u8], from: Size, width: usize, filter: Filter) -> Vec<u8> {
+    let taps = taps(from.width, width, filter);
+    let mut made = Vec::with_capacity(width * from.height * 3);
+    for line in rgb.chunks_exact(from.width * 3) {
+        for Taps { first, weights } in &taps {
+            let mut sums = [HALF; 3];
+            for (pixel, weight) in line[first * 3..].chunks_exact(3).zip(weights) {
+                sums.iter_mut().zip(pixel).for_each(|(sum, &of)| *sum += i32::from(of) * weight);
+            }
+            made.extend(sums.map(rounded));
+        }
+    }
+    made
+}
+
+fn rows(rgb: &[u8], from: Size, height: usize, filter: Filter) -> Vec<u8> {
+    let line = from.width * 3;
+    let mut made = Vec::with_capacity(line * height);
+    let mut sums = vec![0; line];
+    for Taps { first, weights } in taps(from.height, height, filter) {
+        sums.fill(HALF);
+        for (pixels, weight) in rgb[first * line..].chunks_exact(line).zip(weights) {
+            sums.iter_mut().zip(pixels).for_each(|(sum, &of)| *sum += i32::from(of) * weight);
+        }
+        made.extend(sums.iter().map(|&sum| rounded(sum)));
+    }
+    made
+}

@@ -1,0 +1,126 @@
+//! Which size an image gets, and how it is cut into tiles.
+
+/// Pixels, or patches, along both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// From left to right.
+    pub width: usize,
+    /// From top to bottom.
+    pub height: usize,
+}
+
+impl Size {
+    /// As long on both sides.
+    pub const fn square(side: usize) -> Self {
+        Self { width: side, height: side }
+    }
+
+    /// Width times height.
+    pub const fn area(self) -> usize {
+        self.width * self.height
+    }
+
+    fn map(self, of: impl Fn(usize) -> usize) -> Self {
+        Self { width: of(self.width), height: of(self.height) }
+    }
+}
+
+/// What a resized image must be like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Both sides are multiples of it.
+    pub align: usize,
+    /// Pixels, at least, and at most; 0: any.
+    pub pixels: [usize; 2],
+}
+
+/// The size nearest to the image's own within bounds that keeps its shape, but for the rounding: "smart resize".
+pub fn within(size: Size, Bounds { align, pixels: [least, most] }: Bounds) -> Size {
+    let f = align as f32;
+    let rounded = size.map(|side| ((side as f32 / f).round() as usize * align).max(align));
+    let area = size.height as f32 * size.width as f32;
+    if most > 0 && rounded.area() > most {
+        let shrink = (area / most as f32).sqrt();
+        return size.map(|side| ((side as f32 / shrink / f).floor() as usize * align).max(align));
+    }
+    if least > 0 && rounded.area() < least {
+        let grow = (least as f32 / area).sqrt();
+        return size.map(|side| (side as f32 * grow / f).ceil() as usize * align);
+    }
+    rounded
+}
+
+/// Idefics 3: the longer side has so many pixels, the other an even number.
+pub fn with_longest_edge(size: Size, longest: usize) -> Size {
+    let ratio = size.width as f64 / size.height as f64;
+    let even = |side: f64| (side as usize + side as usize % 2).max(2);
+    match size.width >= size.height {
+        true => Size { width: longest, height: even(longest as f64 / ratio) },
+        false => Size { width: even(longest as f64 * ratio), height: longest },
+    }
+}
+
+/// Multiples of a tile that cover a size.
+pub fn covering(size: Size, tile: usize) -> Size {
+    size.map(|side| side.div_ceil(tile) * tile)
+}
+
+/// Tiles of LFM2-VL along a side.
+pub const LFM2_TILE: usize = 512;
+const LFM2_TILES: std::ops::RangeInclusive<usize> = 2..=10;
+/// An image larger than so many times the most pixels is cut.
+const LFM2_TOLERANCE: f64 = 2.0;
+
+/// Columns and rows of tiles that LFM2-VL cuts an image into; `None` where it is not cut.
+pub fn lfm2_tiles(size: Size, patch: usize, Bounds { align, pixels: [_, most] }: Bounds) -> Option<Size> {
+    let rounded = |side: usize| ((side as f64 / align as f64).round_ties_even() * align as f64).max(patch as f64);
+    if rounded(size.width) * rounded(size.height) <= most as f64 * LFM2_TOLERANCE {
+        return None;
+    }
+    let ratio = |of: Size| of.width as f32 / of.height as f32;
+    let all = LFM2_TILES.flat_map(|area| (1..=area).filter(move |w| area % w == 0).map(move |w| (w, area / w)));
+    let (mut best, mut smallest) = (Size::square(1), f32::MAX);
+    for grid in all.map(|(width, height)| Size { width, height }) {
+        let difference = (ratio(size) - ratio(grid)).abs();
+        let target = (LFM2_TILE * LFM2_TILE * grid.area()) as f32;
+        let is_larger = difference == smallest && size.area() as f32 > 0.5 * target;
+        if difference < smallest || is_larger {
+            (best, smallest) = (grid, difference);
+        }
+    }
+    Some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(width: usize, height: usize) -> Size {
+        Size { width, height }
+    }
+
+    #[test]
+    fn sizes_are_multiples_within_bounds() {
+        let bounds = Bounds { align: 8, pixels: [8 * 64, 256 * 64] };
+        for (given, expected) in
+            [((200, 121), (160, 96)), ((60, 40), (64, 40)), ((7, 5), (32, 24)), ((1, 900), (8, 904))]
+        {
+            assert_eq!(within(size(given.0, given.1), bounds), size(expected.0, expected.1), "{given:?}");
+        }
+        assert_eq!(with_longest_edge(size(60, 40), 48), size(48, 32));
+        assert_eq!(with_longest_edge(size(3, 1000), 48), size(2, 48));
+        assert_eq!(covering(size(48, 32), 24), size(48, 48));
+    }
+
+    #[test]
+    fn large_images_are_cut_into_tiles_of_their_shape() {
+        let bounds = Bounds { align: 32, pixels: [64 * 1024, 256 * 1024] };
+        let tiles = |width, height| lfm2_tiles(size(width, height), 16, bounds);
+        assert_eq!(tiles(512, 512), None);
+        assert_eq!(tiles(1024, 512), None, "twice as many pixels are not more than twice");
+        assert_eq!(tiles(1600, 800), Some(size(4, 2)), "of one shape the largest up to twice the image's pixels");
+        assert_eq!(tiles(1100, 550), Some(size(2, 1)));
+        assert_eq!(tiles(4000, 2000), Some(size(4, 2)));
+        assert_eq!(tiles(800, 2400), Some(size(1, 3)));
+    }
+}

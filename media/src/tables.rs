@@ -1,0 +1,281 @@
+//! Patches of an image in the order in which they become rows, and the tables of their places.
+
+use crate::image::Image;
+use crate::sizes::Size;
+
+/// Rows and weights: indices, and f32 weights.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Taps {
+    /// Of the table or of the rows.
+    pub indices: Vec<u32>,
+    /// What they are multiplied by; 0: not read.
+    pub weights: Vec<f32>,
+}
+
+impl Taps {
+    fn push(&mut self, index: usize, weight: f32) {
+        self.indices.push(index as u32);
+        self.weights.push(weight);
+    }
+}
+
+impl Taps {
+    /// Taps of rows, `taps` each, with one of nothing behind each line of `columns` but the last; and 1 for these, 0 for
+    /// the others.
+    pub fn with_breaks(self, columns: usize, taps: usize) -> (Self, Vec<f32>) {
+        let (mut made, mut breaks) = (Self::default(), Vec::new());
+        let of_line = columns * taps;
+        for (line, (indices, weights)) in self.indices.chunks(of_line).zip(self.weights.chunks(of_line)).enumerate() {
+            if line > 0 {
+                made.indices.resize(made.indices.len() + taps, 0);
+                made.weights.resize(made.weights.len() + taps, 0.0);
+                breaks.push(1.0);
+            }
+            made.indices.extend(indices);
+            made.weights.extend(weights);
+            breaks.resize(breaks.len() + columns, 0.0);
+        }
+        (made, breaks)
+    }
+}
+
+/// The patches of a grid, block by block of `merge` × `merge`: blocks row by row, patches of a block row by row.
+#[derive(Debug, Clone)]
+pub struct Grid {
+    /// Patches along both sides.
+    pub patches: Size,
+    /// Blocks along both sides.
+    pub blocks: Size,
+    /// Row and column of each patch.
+    pub cells: Vec<[usize; 2]>,
+    /// The number of each patch of a block among `cells`, `None` where a block is cut off.
+    members: Vec<Option<usize>>,
+    /// Patches of each part, where there are parts.
+    pub parts: Vec<u32>,
+}
+
+impl Grid {
+    /// `whole`: patches that make no whole block become no row, else of what a block lacks there are zeros.
+    pub fn new(patches: Size, merge: usize, whole: bool) -> Self {
+        let count = |side: usize| if whole { side / merge } else { side.div_ceil(merge) };
+        let blocks = Size { width: count(patches.width), height: count(patches.height) };
+        let (mut cells, mut members) = (Vec::new(), Vec::new());
+        for block in 0..blocks.area() {
+            let [top, left] = [block / blocks.width * merge, block % blocks.width * merge];
+            for cell in (0..merge * merge).map(|at| [top + at / merge, left + at % merge]) {
+                let is_inside = cell[0] < patches.height && cell[1] < patches.width;
+                members.push(is_inside.then_some(cells.len()));
+                cells.extend(is_inside.then_some(cell));
+            }
+        }
+        if whole {
+            // They are read all the same: all patches see each other.
+            let rest = (0..patches.area()).map(|at| [at / patches.width, at % patches.width]);
+            let is_left = |&[row, column]: &[usize; 2]| row >= blocks.height * merge || column >= blocks.width * merge;
+            cells.extend(rest.filter(is_left));
+        }
+        Self { patches, blocks, cells, members, parts: Vec::new() }
+    }
+
+    /// The same with the patches part by part, each of `side` × `side` blocks of `merge` × `merge`; those at the right
+    /// and at the bottom may be smaller.
+    pub fn in_parts(mut self, merge: usize, side: usize) -> Self {
+        let part = |[row, column]: [usize; 2]| [row, column].map(|at| at / (merge * side));
+        let mut order: Vec<usize> = (0..self.cells.len()).collect();
+        // Stable: inside a part the blocks stay in their order.
+        order.sort_by_key(|&at| part(self.cells[at]));
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(to, &from)| place[from] = to);
+        self.cells = order.iter().map(|&at| self.cells[at]).collect();
+        self.members.iter_mut().flatten().for_each(|member| *member = place[*member]);
+        self.parts = self.cells.chunk_by(|&a, &b| part(a) == part(b)).map(|part| part.len() as u32).collect();
+        self
+    }
+
+    /// Taps `[blocks, merge · merge]`: each patch of a block with this weight.
+    pub fn groups(&self, weight: f32) -> Taps {
+        let mut taps = Taps::default();
+        for member in &self.members {
+            taps.push(member.unwrap_or(0), if member.is_some() { weight } else { 0.0 });
+        }
+        taps
+    }
+
+    /// Pixels `(value / 255 − mean) / deviation` of each patch, `[patches, 3, side, side]`; rounded to f16, as the
+    /// convolutions of llama.cpp round them.
+    pub fn pixels(&self, image: &Image, side: usize, [mean, deviation]: [[f32; 3]; 2]) -> Vec<f32> {
+        let mut values = Vec::with_capacity(self.cells.len() * side * side * 3);
+        let tables: Vec<Vec<f32>> = (0..3)
+            .map(|channel| {
+                let value = |byte: usize| (byte as f32 / 255.0 - mean[channel]) / deviation[channel];
+                (0..256).map(|byte| round_f16(value(byte))).collect()
+            })
+            .collect();
+        for &[row, column] in &self.cells {
+            for (channel, table) in tables.iter().enumerate() {
+                for line in 0..side {
+                    let at = ((row * side + line) * image.size.width + column * side) * 3 + channel;
+                    values.extend((0..side).map(|x| table[usize::from(image.rgb[at + 3 * x])]));
+                }
+            }
+        }
+        values
+    }
+
+    /// The row of a square table of positions: one tap each.
+    pub fn learned(&self) -> Taps {
+        let mut taps = Taps::default();
+        self.cells.iter().for_each(|[row, column]| taps.push(row * self.patches.width + column, 1.0));
+        taps
+    }
+
+    /// Rows of two tables of `rows` each, one after the other: by column, and by row.
+    pub fn by_axis(&self, rows: usize) -> Taps {
+        let mut taps = Taps::default();
+        for [row, column] in &self.cells {
+            taps.push(*column, 1.0);
+            taps.push(rows + row, 1.0);
+        }
+        taps
+    }
+
+    /// Taps of a table of `side` × `side` rows resized to the grid, `count` each.
+    ///
+    /// # Errors
+    /// A message where a row would take more taps.
+    pub fn resized(&self, side: usize, count: usize, of_axis: OfAxis) -> Result<Taps, String> {
+        let Size { width, height } = self.patches;
+        let is_same = width == side && height == side;
+        let axis = |length: usize| if is_same { same(length) } else { of_axis(side, length) };
+        let (columns, rows) = (axis(width), axis(height));
+        let mut taps = Taps::default();
+        for &[row, column] in &self.cells {
+            let end = taps.indices.len() + count;
+            for &(y, of_row) in &rows[row] {
+                columns[column].iter().for_each(|&(x, of_column)| taps.push(y * side + x, of_row * of_column));
+            }
+            if taps.indices.len() > end {
+                return Err(format!(
+                    "an image of {width} × {height} patches is too narrow for {side} × {side} positions"
+                ));
+            }
+            taps.indices.resize(end, 0);
+            taps.weights.resize(end, 0.0);
+        }
+        Ok(taps)
+    }
+
+    /// Cosines and sines `[patches, head_dim / 2, 2]` of the angles that `angle` gives for row, column and pair.
+    pub fn turns(&self, head_dim: usize, angle: impl Fn([usize; 2], usize) -> f64) -> Vec<f32> {
+        let pairs = head_dim / 2;
+        let of_cell = |&cell: &[usize; 2]| (0..pairs).map(move |pair| (cell, pair));
+        let angles = self.cells.iter().flat_map(of_cell).map(|(cell, pair)| angle(cell, pair));
+        angles.flat_map(|angle| [angle.cos() as f32, angle.sin() as f32]).collect()
+    }
+}
+
+/// Taps of each of so many positions along an axis of a table: its length, and theirs.
+pub type OfAxis = fn(usize, usize) -> Vec<Vec<(usize, f32)>>;
+
+fn same(length: usize) -> Vec<Vec<(usize, f32)>> {
+    (0..length).map(|at| vec![(at, 1.0)]).collect()
+}
+
+/// Bilinear, from the centres of the first and last rows.
+pub fn between_corners(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
+    let scale = match length > 1 && side > 1 {
+        true => (length - 1) as f32 / (side - 1) as f32,
+        false => length as f32 / side as f32,
+    };
+    let of = |at: usize| {
+        let place = at as f32 / scale;
+        let first = (place.floor() as usize).min(side - 1);
+        let share = (place - first as f32).clamp(0.0, 1.0);
+        vec![(first, 1.0 - share), ((first + 1).min(side - 1), share)]
+    };
+    (0..length).map(of).collect()
+}
+
+/// Bilinear, with a triangle as wide as what becomes one row.
+pub fn antialiased(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
+    let scale = length as f32 / side as f32;
+    let support = (1.0 / scale).max(1.0);
+    let of = |at: usize| {
+        let place = (at as f32 + 0.5) / scale;
+        let first = (place - support + 0.5) as usize;
+        let end = ((place + support + 0.5) as usize).min(side);
+        let weight = |i: usize| (1.0 - ((i as f32 - place + 0.5) / support).abs()).max(0.0);
+        let sum: f32 = (first..end).map(weight).sum();
+        (first..end).map(|i| (i, weight(i) / sum)).filter(|(_, weight)| *weight > 0.0).collect()
+    };
+    (0..length).map(of).collect()
+}
+
+/// The nearest number that f16 can hold, of ties the even one.
+fn round_f16(value: f32) -> f32 {
+    let magnitude = value.abs();
+    if !(magnitude < 65_520.0) {
+        return value;
+    }
+    // A sum with a power of two that leaves ten bits behind the point, or 2^-24.
+    let exponent = ((magnitude.to_bits() >> 23) as i32 - 127).max(-14);
+    let step = f32::from_bits(((exponent - 10 + 127) as u32) << 23);
+    (value / step).round_ties_even() * step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patches_of_a_block_follow_each_other() {
+        let grid = Grid::new(Size { width: 3, height: 2 }, 2, false);
+        assert_eq!(grid.cells, [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [1, 2]]);
+        let groups = grid.groups(1.0);
+        assert_eq!(groups.indices, [0, 1, 2, 3, 4, 0, 5, 0]);
+        assert_eq!(groups.weights, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]);
+        let whole = Grid::new(Size { width: 3, height: 2 }, 2, true);
+        assert_eq!((whole.blocks.area(), whole.groups(0.25).weights.len(), whole.cells.len()), (1, 4, 6));
+    }
+
+    #[test]
+    fn a_break_stands_between_two_lines() {
+        let taps = Taps { indices: vec![1, 2, 3, 4], weights: vec![1.0; 4] };
+        let (taps, breaks) = taps.with_breaks(2, 1);
+        assert_eq!(taps, Taps { indices: vec![1, 2, 0, 3, 4], weights: vec![1.0, 1.0, 0.0, 1.0, 1.0] });
+        assert_eq!(breaks, [0.0, 0.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn patches_of_a_part_follow_each_other() {
+        let grid = Grid::new(Size { width: 6, height: 4 }, 2, false).in_parts(2, 2);
+        assert_eq!(grid.parts, [16, 8]);
+        assert_eq!(grid.cells[8..10], [[2, 0], [2, 1]], "the block below comes before the one beside the part");
+        assert_eq!(grid.cells[16], [0, 4]);
+        let groups = grid.groups(1.0);
+        assert_eq!(groups.indices[8..16], [16, 17, 18, 19, 8, 9, 10, 11], "rows of the result go from left to right");
+    }
+
+    #[test]
+    fn weights_of_a_resized_table_add_up_to_one() {
+        for (side, length) in [(8, 14), (8, 8), (16, 5), (16, 2), (4, 1), (1, 3)] {
+            for of_axis in [between_corners, antialiased] {
+                for taps in of_axis(side, length) {
+                    let sum: f32 = taps.iter().map(|(_, weight)| weight).sum();
+                    assert!((sum - 1.0).abs() < 1e-5, "{side} to {length}: {taps:?}");
+                    assert!(taps.iter().all(|(row, _)| *row < side), "{side} to {length}: {taps:?}");
+                }
+            }
+        }
+        assert_eq!(between_corners(3, 5)[1], [(0, 0.5), (1, 0.5)]);
+    }
+
+    #[test]
+    fn numbers_are_rounded_to_f16() {
+        for (value, expected) in
+            [(0.0, 0.0), (1.0, 1.0), (0.1, 0.099_975_586), (-2.1, -2.099_609_4), (1e-7, 1.192_092_9e-7)]
+        {
+            assert_eq!(round_f16(value), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The classes that JavaScript sees; `js/media/webgguf_media.d.ts` declares them. Errors are strings.
+
+use wasm_bindgen::prelude::*;
+
+use crate::image::check_size;
+use crate::plan::{Encoder, Tile, Tiles};
+
+/// See [`check_size`].
+#[wasm_bindgen(js_name = checkSize)]
+pub fn check(width: f64, height: f64) -> Result<(), JsValue> {
+    check_size(width as u32, height as u32).map_err(JsValue::from)
+}
+
+/// An image on its way to an encoder.
+#[wasm_bindgen]
+pub struct Picture {
+    encoder: Encoder,
+    tiles: Tiles,
+    tile: Tile,
+}
+
+#[wasm_bindgen]
+impl Picture {
+    /// Pixels `[height, width, 4]` for an encoder. `numbers`: the fields of [`Encoder`] from `image_size` on.
+    #[wasm_bindgen(constructor)]
+    pub fn new(projector: &str, numbers: &[f64], width: u32, height: u32, rgba: &[u8]) -> Result<Self, JsValue> {
+        let whole = |at: usize| numbers.get(at).map_or(0, |&n| n as usize);
+        let channels = |at: usize| [0, 1, 2].map(|channel| numbers.get(at + channel).map_or(1.0, |&n| n as f32));
+        let encoder = Encoder {
+            projector: projector.to_owned(),
+            image_size: whole(0),
+            patch_size: whole(1).max(1),
+            merge: whole(2).max(1),
+            longest_edge: whole(3),
+            places: whole(4),
+            place_taps: whole(5),
+            head_dim: whole(6),
+            mean: channels(7),
+            deviation: channels(10),
+            most_tokens: whole(13),
+            stretches: whole(14) != 0,
+            has_breaks: whole(15) != 0,
+        };
+        let tiles = encoder.prepare([width, height], rgba).map_err(JsValue::from)?;
+        Ok(Self { encoder, tiles, tile: Tile::default() })
+    }
+
+    /// How many tiles there are, an overview included.
+    pub fn count(&self) -> usize {
+        self.tiles.images.len()
+    }
+
+    /// Columns and rows of tiles, and 1 where an overview follows them.
+    pub fn grid(&self) -> Vec<u32> {
+        let [columns, rows] = self.tiles.grid.map(|n| n as u32);
+        vec![columns, rows, self.tiles.has_overview.into()]
+    }
+
+    /// Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it.
+    pub fn select(&mut self, number: usize) -> Result<Vec<u32>, JsValue> {
+        let image = self.tiles.images.get(number).ok_or_else(|| JsValue::from("no such tile"))?;
+        self.tile = self.encoder.tile(image).map_err(JsValue::from)?;
+        let [columns, rows] = self.tile.outputs;
+        Ok([self.tile.rows, columns, rows].map(|n| n as u32).into())
+    }
+
+    /// See [`Tile::patches`].
+    pub fn patches(&self) -> Vec<f32> {
+        self.tile.patches.clone()
+    }
+
+    /// See [`Tile::turns`].
+    pub fn turns(&self) -> Vec<f32> {
+        self.tile.turns.clone()
+    }
+
+    /// See [`Tile::breaks`].
+    pub fn breaks(&self) -> Vec<f32> {
+        self.tile.breaks.clone()
+    }
+
+    /// See [`Tile::parts`].
+    pub fn parts(&self) -> Vec<u32> {
+        self.tile.parts.clone()
+    }
+
+    /// See [`Tile::places`].
+    #[wasm_bindgen(js_name = placeRows)]
+    pub fn place_rows(&self) -> Vec<u32> {
+        self.tile.places.indices.clone()
+    }
+
+    /// See [`Tile::places`].
+    #[wasm_bindgen(js_name = placeWeights)]
+    pub fn place_weights(&self) -> Vec<f32> {
+        self.tile.places.weights.clone()
+    }
+
+    /// See [`Tile::groups`].
+    #[wasm_bindgen(js_name = groupRows)]
+    pub fn group_rows(&self) -> Vec<u32> {
+        self.tile.groups.indices.clone()
+    }
+
+    /// See [`Tile::groups`].
+    #[wasm_bindgen(js_name = groupWeights)]
+    pub fn group_weights(&self) -> Vec<f32> {
+        self.tile.groups.weights.clone()
+    }
+}

@@ -1,0 +1,66 @@
+//! The operations that only encoders have.
+
+use crate::cpu::interpreter::Interpreter;
+use crate::kernels::mix::{Mode, Shape};
+use crate::kernels::reference::{mix, project, turn};
+use crate::model::program::{Combining, Op, Operand};
+
+impl Interpreter<'_> {
+    /// An operation that only encoders have.
+    pub(super) fn of_encoder(&mut self, op: &Op) {
+        match *op {
+            Op::Input { y } => {
+                if let Some(input) = self.input {
+                    self.run.values[y.0].copy_from_slice(&input.patches);
+                }
+            }
+            Op::AddPlaces { table, taps, to, .. } => {
+                let Some(input) = self.input else { return };
+                let mut sum = self.run.take(to);
+                let width = sum.len() / self.run.tokens;
+                let shape = Shape { width, parts: 1, taps, by_value: false, mode: Mode::Add };
+                mix(shape, [&input.places[0], &input.places[1]], self.weights.norm(table), &mut sum);
+                self.run.put(to, sum);
+            }
+            Op::Break { row, to } => {
+                let Some(input) = self.input else { return };
+                let row = self.weights.norm(row);
+                let rows = self.run.values[to.0].chunks_exact_mut(row.len());
+                let breaks = rows.zip(&input.breaks).filter(|(_, is_break)| **is_break != 0.0);
+                breaks.for_each(|(to, _)| to.copy_from_slice(row));
+            }
+            Op::Turn { x, head_dim, apart } => {
+                let Some(input) = self.input else { return };
+                let values = &mut self.run.values[x.0];
+                turn([values.len() / self.run.tokens / head_dim, head_dim, apart], &input.turns, values);
+            }
+            Op::Project { x, weight, y } => {
+                let mut out = self.run.take(y);
+                let x = &self.run.values[x.0];
+                let [taps, width] = [x.len(), out.len()].map(|len| len / self.run.tokens);
+                project([taps, width], x, self.weights.norm(weight), &mut out);
+                self.run.put(y, out);
+            }
+            Op::Copy { x, y } => {
+                let mut out = self.run.take(y);
+                out.copy_from_slice(&self.run.values[x.0]);
+                self.run.put(y, out);
+            }
+            Op::Combine { x, kind, with } => {
+                let mut out = self.run.take(x);
+                let other = match with {
+                    Operand::Vector(key) => self.weights.norm(key),
+                    Operand::Rows(other) => &self.run.values[other.0],
+                };
+                for (x, other) in out.iter_mut().zip(other.iter().cycle()) {
+                    match kind {
+                        Combining::Multiply => *x *= other,
+                        Combining::Subtract => *x -= other,
+                    }
+                }
+                self.run.put(x, out);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The operations that only encoders have: rows by tables that the caller writes.
+
+use super::plan::Plan;
+use super::{Forward, Lowering, Place};
+use crate::kernels::elementwise::{self, Arg};
+use crate::kernels::mix::{Mode, Shape, mix, project};
+use crate::kernels::pass::Pass;
+use crate::kernels::spec::{Dispatch, Slice};
+use crate::kernels::turn::turn;
+use crate::model::TableWidths;
+use crate::model::program::{Combining, Grouping, Keys, Op, Operand, Program, Sight};
+
+/// What the caller of an encoder writes beside the rows that it reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables {
+    /// `[rows, taps]` u32 and f32, see [`Op::AddPlaces`].
+    pub places: [Slice; 2],
+    /// `[rows, parts, taps]` u32 and f32, see [`Op::Regroup`].
+    pub groups: [Slice; 2],
+    /// `[rows, pairs, 2]` f32: cosine and sine, see [`Op::Turn`].
+    pub turns: Slice,
+    /// `[rows]` u32, zeros, and f32; see [`Op::Break`].
+    pub breaks: [Slice; 2],
+    /// A [`Pass`] whose sequences are the parts of an image, and the first row of each part and one past its last; see
+    /// [`Sight::Part`].
+    pub parts: [Slice; 2],
+}
+
+impl Tables {
+    /// Room for the tables of a program over `rows` rows.
+    pub fn alloc(program: &Program, rows: usize, plan: &mut Plan) -> Self {
+        let TableWidths { places: [places, _], groups, turns, breaks, .. } = TableWidths::of(program);
+        let mut pair = |name: &str, width: usize| {
+            ["rows", "weights"].map(|of| plan.words(format!("{of} of {name}"), rows * width))
+        };
+        let [places, groups] = [pair("positions", places), pair("groups", groups)];
+        let breaks = pair("breaks", breaks);
+        let is_cut = |op: &Op| matches!(op, Op::Attend { keys: Keys::OfInput(Sight::Part), .. });
+        let parts = if program.ops().any(is_cut) { rows } else { 0 };
+        let pass = plan.alloc("pass of parts", Pass::bytes_of(parts)).into();
+        let parts = [pass, plan.words("parts", parts * 2)];
+        Self { places, groups, turns: plan.words("turns", rows * turns), breaks, parts }
+    }
+}
+
+impl Lowering<'_> {
+    /// An operation that only encoders have.
+    pub(super) fn of_encoder(&self, op: &Op) -> Dispatch {
+        let Forward { program, buffers, .. } = self.forward;
+        let slice = |of| self.places.of(of).slice;
+        let tables = || buffers.tables.expect("an encoder has tables");
+        match *op {
+            Op::AddPlaces { table, taps, to, .. } => {
+                let shape = Shape { width: program.width(to), parts: 1, taps, by_value: false, mode: Mode::Add };
+                mix(shape, tables().places, self.forward.vector(table), slice(to))
+            }
+            Op::Break { row, to } => {
+                let shape = Shape { width: program.width(to), parts: 1, taps: 1, by_value: false, mode: Mode::Replace };
+                mix(shape, tables().breaks, self.forward.vector(row), slice(to))
+            }
+            Op::Regroup { x, grouping: Grouping { parts, taps, by_value }, y } => {
+                let shape = Shape { width: program.width(x), parts, taps, by_value, mode: Mode::Write };
+                mix(shape, tables().groups, slice(x), slice(y))
+            }
+            Op::Turn { x, head_dim, apart } => {
+                let heads = program.width(x) / head_dim;
+                turn([heads, head_dim, apart].map(|n| n as u32), tables().turns, self.places.of(x).rows())
+            }
+            Op::Project { x, weight, y } => {
+                let sizes = [x, y].map(|of| program.width(of));
+                project(sizes, slice(x), self.forward.vector(weight), slice(y), buffers.dummy)
+            }
+            Op::Copy { x, y } => {
+                let copy = [elementwise::Step::new(elementwise::Op::Copy, &[Arg::Input(1)])];
+                self.elementwise(&copy, self.places.of(y), Some(self.places.of(x)))
+            }
+            Op::Combine { x, kind, with } => {
+                let kind = match kind {
+                    Combining::Multiply => elementwise::Op::Mul,
+                    Combining::Subtract => elementwise::Op::Sub,
+                };
+                let other = match with {
+                    Operand::Rows(other) => self.places.of(other),
+                    Operand::Vector(key) => Place { slice: self.forward.vector(key), offset: 0, stride: 0 },
+                };
+                let combine = [elementwise::Step::new(kind, &[Arg::Input(0), Arg::Input(1)])];
+                match with {
+                    Operand::Rows(_) => self.elementwise(&combine, self.places.of(x), Some(other)),
+                    Operand::Vector(_) => self.elementwise_of(&combine, self.places.of(x), (other, 1)),
+                }
+            }
+            _ => unreachable!("an operation that others have, too: {op:?}"),
+        }
+    }
+}

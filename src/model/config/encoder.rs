@@ -1,0 +1,225 @@
+//! The numbers of an encoder of images: a file of its own beside the model's, `general.architecture` = `clip`.
+
+use std::borrow::Cow;
+
+use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, ModelConfig};
+use crate::error::{Error, Result};
+use crate::gguf::{GgmlType, Gguf, TensorInfo};
+use crate::model::ActivationKind;
+
+/// What its files call the architecture.
+pub(in crate::model) const CLIP: &str = "clip";
+/// The prefix of the keys of its encoder of images.
+pub(in crate::model) const VISION: &str = "clip.vision";
+
+/// How names of kernels of convolutions begin.
+const KERNEL: &str = "v.patch_embd.weight";
+
+/// Pixels along a side of an image or a patch, at most.
+const MAX_SIDE: usize = 1 << 14;
+/// Patches along a side of what becomes one row, at most.
+const MAX_MERGE: usize = 1 << 4;
+/// Layers between two with full attention, at most.
+const MAX_PATTERN: usize = 1 << 10;
+/// Rows of a table of positions, at most.
+const MAX_PLACES: u64 = 1 << 20;
+/// Patches of an image, at most, where its size is not fixed: 1,024 rows of 2 × 2.
+const MOST_PATCHES: usize = 4096;
+
+/// The numbers of an encoder that a text model's do not have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EncoderConfig {
+    /// `clip.projector_type`: the row of its family.
+    pub projector: &'static str,
+    /// Values of a row that it gives, without those for deeper layers.
+    pub width: usize,
+    /// Pixels along a side of the image that it was trained on, or of a tile.
+    pub image_size: usize,
+    /// Pixels along a side of a patch.
+    pub patch_size: usize,
+    /// Patches along a side of what becomes one row.
+    pub merge: usize,
+    /// The activation of its feed-forward.
+    pub activation: ActivationKind,
+    /// What each channel's mean is subtracted ...
+    pub mean: [f32; 3],
+    /// ... and divided by.
+    pub deviation: [f32; 3],
+    /// Pixels along the longer side before it is cut into tiles, where the file says.
+    pub longest_edge: Option<usize>,
+    /// Tiles, at least and at most, where the file says.
+    pub tiles: [Option<usize>; 2],
+    /// All layers but the last of so many attend in windows.
+    pub window_pattern: Option<usize>,
+    /// Rows of the table of positions; 0 where there is none.
+    pub places: usize,
+    /// Whether the tensors of the feed-forward have each other's names, as an old converter wrote them.
+    pub is_swapped: bool,
+    /// Layers whose rows become those for deeper layers of the text model.
+    pub deep_layers: Vec<usize>,
+    /// Width of the feed-forward.
+    pub ffn: usize,
+    /// Widths of the outputs of products of the projector that the metadata does not say, by the name of the tensor.
+    pub widths: Vec<(String, usize)>,
+}
+
+impl EncoderConfig {
+    /// Reads and checks what is there for an encoder.
+    pub(super) fn read(keys: &Keys, gguf: &Gguf, projector: &'static str, layers: usize) -> Result<Self> {
+        let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
+        let dims = |name: &str| Some(gguf.tensors.iter().find(|tensor| tensor.name == name)?.dims.as_slice());
+        let of_ffn = |name: &str| dims(&format!("v.blk.0.{name}.weight")).unwrap_or_default();
+        let is_swapped = of_ffn("ffn_down").first() == Some(&(hidden as u64));
+        let wide = of_ffn(if is_swapped { "ffn_down" } else { "ffn_up" });
+        let ffn = wide.get(1).copied().filter(|&rows| rows <= MAX_FFN as u64).unwrap_or(0) as usize;
+        let places = dims("v.position_embd.weight").map_or(0, |dims| dims.iter().skip(1).product::<u64>());
+        if places > MAX_PLACES {
+            let message = format!("tensor v.position_embd.weight: expected up to {MAX_PLACES} rows, found {places}");
+            return Err(Error::bad_file(message));
+        }
+        let factor = match projector {
+            "gemma3" | "gemma4v" | "idefics3" | "internvl" | "lfm2" => "projector.scale_factor",
+            _ => "spatial_merge_size",
+        };
+        let merge = keys.count(factor, MAX_MERGE)?;
+        let is_deep = |layer: &usize| dims(&format!("v.deepstack.{layer}.fc1.weight")).is_some();
+        let [mean, deviation] = [channels(keys, "image_mean")?, channels(keys, "image_std")?];
+        if let Some(wrong) = deviation.iter().find(|&&of| of == 0.0) {
+            let name = keys.name("image_std");
+            return Err(Error::bad_file(format!("metadata `{name}`: expected numbers other than 0, found {wrong}")));
+        }
+        let config = Self {
+            projector,
+            width: keys.required("projection_dim", MAX_HIDDEN)?,
+            image_size: keys.required("image_size", MAX_SIDE)?,
+            patch_size: keys.required("patch_size", MAX_SIDE)?,
+            merge: merge.unwrap_or_else(|| default_merge(projector)),
+            activation: activation(keys)?,
+            mean,
+            deviation,
+            longest_edge: keys.count_or_none("preproc_image_size", MAX_SIDE)?,
+            tiles: [
+                keys.count_or_none("preproc_min_tiles", MAX_SIDE)?,
+                keys.count_or_none("preproc_max_tiles", MAX_SIDE)?,
+            ],
+            window_pattern: keys.count_or_none("n_wa_pattern", MAX_PATTERN)?,
+            places: places as usize,
+            is_swapped,
+            deep_layers: (0..layers).filter(is_deep).take(MAX_DEEP_ROWS).collect(),
+            ffn,
+            widths: projector_widths(&gguf.tensors),
+        };
+        config.check(keys)?;
+        Ok(config)
+    }
+
+    fn check(&self, keys: &Keys) -> Result<()> {
+        if self.patch_size > self.image_size {
+            let name = keys.name("patch_size");
+            let message = format!("metadata `{name}`: expected up to the image's {}, found", self.image_size);
+            return Err(Error::bad_file(format!("{message} {}", self.patch_size)));
+        }
+        if self.most_rows() > 1 << 16 {
+            let name = keys.name("image_size");
+            let message = format!("metadata `{name}`: {} patches of an image, expected up to 65536", self.most_rows());
+            return Err(Error::bad_file(message));
+        }
+        Ok(())
+    }
+
+    /// Patches of an image or a tile, at most.
+    pub fn most_rows(&self) -> usize {
+        let side = self.image_size / self.patch_size;
+        let is_fixed = matches!(self.projector, "gemma3" | "idefics3" | "internvl");
+        match self.projector {
+            _ if is_fixed => side * side,
+            // As many rows as llama.cpp takes.
+            "gemma4v" => 1120 * self.merge * self.merge,
+            // Tiles have their own size.
+            "lfm2" => (512 / self.patch_size).pow(2).max(256 * self.merge * self.merge),
+            _ => MOST_PATCHES,
+        }
+    }
+
+    /// Values of a row that it gives, with those for deeper layers.
+    pub fn row_width(&self) -> usize {
+        self.width * (1 + self.deep_layers.len())
+    }
+
+    /// The width of the output of a product of the projector, by the name of its tensor.
+    pub fn width_of(&self, tensor: &str) -> usize {
+        self.widths.iter().find(|(name, _)| name == tensor).map_or(0, |(_, width)| *width)
+    }
+}
+
+impl ModelConfig {
+    /// Whether the file has a part of it as an encoder that reads nothing else, such as its encoder of sound.
+    pub(in crate::model) fn is_of_another_encoder(&self, tensor: &str) -> bool {
+        self.encoder.is_some() && (tensor.starts_with("a.") || tensor.starts_with("mm.a."))
+    }
+}
+
+fn default_merge(projector: &str) -> usize {
+    match projector {
+        "gemma3" => 4,
+        "gemma4v" => 3,
+        "lfm2" | "pixtral" | "idefics3" | "internvl" => 1,
+        _ => 2,
+    }
+}
+
+/// Two keys say which; without them it is the quick GELU.
+fn activation(keys: &Keys) -> Result<ActivationKind> {
+    let is_set = |name: &str| Ok::<_, Error>(keys.metadata.bool(&format!("{CLIP}.{name}"))?.unwrap_or(false));
+    match (is_set("use_gelu")?, is_set("use_silu")?) {
+        (true, true) => Err(Error::bad_file("metadata `clip.use_gelu` and `clip.use_silu`: expected one, found both")),
+        (true, false) => Ok(ActivationKind::Gelu),
+        (false, true) => Ok(ActivationKind::Silu),
+        (false, false) => Ok(ActivationKind::QuickGelu),
+    }
+}
+
+/// A finite number for each channel.
+fn channels(keys: &Keys, key: &str) -> Result<[f32; 3]> {
+    let name = keys.name(key);
+    let found = keys.metadata.f32s(&name)?.unwrap_or_default();
+    match found.get(..3).and_then(|first| <[f32; 3]>::try_from(first).ok()) {
+        Some(values) if values.iter().all(|value| value.is_finite()) => Ok(values),
+        _ => Err(Error::bad_file(format!("metadata `{name}`: expected 3 finite numbers, found {}", found.len()))),
+    }
+}
+
+/// Rows of the matrices behind the encoder.
+fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
+    let matrices = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight") && tensor.dims.len() == 2);
+    let own = matrices.filter(|tensor| tensor.name.starts_with("mm.") || tensor.name.starts_with("v.deepstack."));
+    let width = |tensor: &TensorInfo| (tensor.name.clone(), tensor.dims[1].min(MAX_FFN as u64) as usize);
+    own.map(width).collect()
+}
+
+/// The bytes of a tensor as they are used: kernels of convolutions are rounded to f16, as llama.cpp rounds them.
+pub fn rounded_kernel<'b>(tensor: &TensorInfo, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    if tensor.ty != GgmlType::F32 || !tensor.name.starts_with(KERNEL) {
+        return bytes.into();
+    }
+    let round = |value: &[u8]| {
+        let value = f32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+        half::f16::from_f32(value).to_f32().to_le_bytes()
+    };
+    bytes.chunks_exact(4).flat_map(round).collect()
+}
+
+/// Kernels of convolutions over patches as matrices, and tables of positions of several axes as one: a row per output.
+pub fn flatten(gguf: &mut Gguf) {
+    for tensor in gguf.tensors.iter_mut().filter(|tensor| tensor.name.starts_with("v.") && tensor.dims.len() > 2) {
+        let product = |dims: &[u64]| dims.iter().fold(1, |all: u64, &n| all.saturating_mul(n));
+        let dims = &tensor.dims;
+        tensor.dims = if tensor.name.starts_with(KERNEL) && dims.len() == 4 {
+            vec![product(&dims[..3]), dims[3]]
+        } else if tensor.name == "v.position_embd.weight" {
+            vec![dims[0], product(&dims[1..])]
+        } else {
+            continue;
+        };
+    }
+}

@@ -1,0 +1,97 @@
+//! What an encoder reads of an image or a tile, as plain numbers.
+
+use super::program::{Keys, Op, Program, Sight};
+use crate::{Error, Result};
+
+/// Rows of weights that a row is the sum of: indices, and the bits of f32 weights. A tap of weight 0 reads nothing.
+pub type Taps = [Vec<u32>; 2];
+
+/// The patches of an image or a tile, and the tables of their places.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EncoderInput {
+    /// How many.
+    pub rows: usize,
+    /// Rows that become of them.
+    pub outputs: usize,
+    /// `[rows, 3 · patch size · patch size]`
+    pub patches: Vec<f32>,
+    /// `[rows, taps]`, see [`Op::AddPlaces`].
+    pub places: Taps,
+    /// `[outputs, parts, taps]`, see [`Op::Regroup`].
+    pub groups: Taps,
+    /// `[rows, pairs, 2]`, see [`Op::Turn`].
+    pub turns: Vec<f32>,
+    /// `[outputs]`: 1 for a row that is a break, else 0; see [`Op::Break`].
+    pub breaks: Vec<f32>,
+    /// Rows of each part, see [`Sight::Part`].
+    pub parts: Vec<u32>,
+}
+
+/// Values of the tables of a program for each row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TableWidths {
+    /// Values of a patch.
+    pub patch: usize,
+    /// Taps of a row of the residual stream, and rows of the table that they name.
+    pub places: [usize; 2],
+    /// Taps of a row that is regrouped, those of all parts.
+    pub groups: usize,
+    /// Cosines and sines.
+    pub turns: usize,
+    /// 1 where there are breaks.
+    pub breaks: usize,
+}
+
+impl TableWidths {
+    /// Of a program.
+    pub fn of(program: &Program) -> Self {
+        program.ops().fold(Self::default(), |found, op| match *op {
+            Op::Input { y } => Self { patch: program.width(y), ..found },
+            Op::AddPlaces { taps, rows, .. } => Self { places: [taps, rows], ..found },
+            Op::Regroup { grouping, .. } => Self { groups: grouping.parts * grouping.taps, ..found },
+            Op::Break { .. } => Self { breaks: 1, ..found },
+            Op::Turn { head_dim, .. } => Self { turns: head_dim / 2 * 2, ..found },
+            _ => found,
+        })
+    }
+}
+
+impl EncoderInput {
+    /// Whether the numbers are as many as `program` reads, for up to `most` rows, and name rows that are there.
+    ///
+    /// # Errors
+    /// `invalid_argument`, with both numbers.
+    pub fn check(&self, program: &Program, most: usize) -> Result<()> {
+        let TableWidths { patch, places: [places, table], groups, turns, breaks } = TableWidths::of(program);
+        let (rows, outputs) = (self.rows, self.outputs);
+        for (what, count) in [("patches", rows), ("rows", outputs)] {
+            if !(1..=most).contains(&count) {
+                return Err(Error::invalid_argument(format!("an image of {count} {what}, expected 1 to {most}")));
+            }
+        }
+        let lengths = [
+            ("values of patches", self.patches.len(), rows * patch),
+            ("taps of positions", self.places[0].len(), rows * places),
+            ("weights of positions", self.places[1].len(), rows * places),
+            ("taps of groups", self.groups[0].len(), outputs * groups),
+            ("weights of groups", self.groups[1].len(), outputs * groups),
+            ("cosines and sines", self.turns.len(), rows * turns),
+            ("breaks", self.breaks.len(), outputs * breaks),
+        ];
+        if let Some((what, found, expected)) = lengths.into_iter().find(|(_, found, expected)| found != expected) {
+            return Err(Error::invalid_argument(format!("{what} of an image: expected {expected}, found {found}")));
+        }
+        let of_parts = self.parts.iter().fold(0, |sum: usize, &part| sum.saturating_add(part as usize));
+        let is_cut = program.ops().any(|op| matches!(op, Op::Attend { keys: Keys::OfInput(Sight::Part), .. }));
+        if (is_cut && of_parts != rows) || self.parts.contains(&0) {
+            return Err(Error::invalid_argument(format!("parts of an image: expected {rows} rows, found {of_parts}")));
+        }
+        for (taps, most) in [(&self.places, table), (&self.groups, rows)] {
+            let is_outside = |(index, weight): (&u32, &u32)| *index as usize >= most && f32::from_bits(*weight) != 0.0;
+            if taps[0].iter().zip(&taps[1]).any(is_outside) {
+                return Err(Error::invalid_argument(format!("a tap of an image is outside of {most} rows")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,29 @@
+//! The encoder of Gemma 4: RMS norms before and after each block, heads rotated by column and row, positions from two
+//! tables.
+
+use super::super::super::config::{EncoderConfig, ModelConfig};
+use super::super::super::program::{Combining, Factor, Norm, NormKind, Op, Operand, Program};
+use super::vit::{Form, Vit, own};
+
+/// One table for columns, one for rows.
+const TAPS: usize = 2;
+
+/// E2B, E4B, 26B-A4B and 31B.
+pub fn gemma4v(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let form = Form { norm: NormKind::Rms, apart: Some(config.head_dim / 4), scale: 1.0, v_norm: true, parts: None };
+    let mut vit = Vit::new(config, encoder, form);
+    vit.places(TAPS);
+    vit.layers(|_, _| {});
+    let x = vit.mean(vit.x, encoder.merge * encoder.merge);
+    vit.push(Op::Scale { x, factor: Factor::Number((config.hidden as f32).sqrt()) });
+    for (name, kind) in [("v.std_bias", Combining::Subtract), ("v.std_scale", Combining::Multiply)] {
+        if config.has_tensor(name) {
+            vit.push(Op::Combine { x, kind, with: Operand::Vector(own(name)) });
+        }
+    }
+    let norm = Norm { weight: None, ..vit.norm(NormKind::Rms, own(""), config.hidden) };
+    let normed = vit.activation("soft embeddings", config.hidden);
+    vit.push(Op::Norm { x, norm, y: normed });
+    vit.project_rows(normed, ["mm.input_projection.weight", "mm.input_projection.bias"]);
+    vit.finish()
+}

@@ -1,0 +1,53 @@
+//! SigLIP (Zhai et al. 2023, <https://arxiv.org/abs/2303.15343>) and the projectors of LFM2-VL, SmolVLM and Gemma 3.
+
+use super::super::super::ActivationKind;
+use super::super::super::config::{EncoderConfig, ModelConfig};
+use super::super::super::program::{Activation, NormKind, Op, Program};
+use super::vit::{Form, Vit, own};
+
+/// Of the norm that files of LFM2-VL have before their projector.
+const LFM2_EPS: f32 = 1e-5;
+
+/// Taps into the table of positions of a row: the table is resized with a triangle up to half of it wide.
+pub const RESIZED_TAPS: usize = 64;
+
+/// LFM2-VL: the table of positions resized to the image, 2 × 2 patches side by side, two products.
+pub fn lfm2(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = siglip(config, encoder, RESIZED_TAPS);
+    let mut x = vit.side_by_side(vit.x, encoder.merge * encoder.merge);
+    if config.has_tensor("mm.input_norm.weight") {
+        x = vit.projector_norm(x, ["mm.input_norm.weight", "mm.input_norm.bias"], LFM2_EPS);
+    }
+    let between = vit.project(x, ["mm.1.weight", "mm.1.bias"], "between");
+    vit.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
+    vit.project_rows(between, ["mm.2.weight", "mm.2.bias"]);
+    vit.finish()
+}
+
+/// Idefics 3 and SmolVLM: patches side by side, one product.
+pub fn idefics3(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = siglip(config, encoder, 1);
+    let x = vit.side_by_side(vit.x, encoder.merge * encoder.merge);
+    vit.project_rows(x, ["mm.model.fc.weight", "mm.model.fc.bias"]);
+    vit.finish()
+}
+
+/// Gemma 3: the mean of patches, an RMS norm, a product with a matrix that the file has transposed.
+pub fn gemma3(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = siglip(config, encoder, 1);
+    let x: Activation = vit.mean(vit.x, encoder.merge * encoder.merge);
+    let norm = vit.norm(NormKind::Rms, own("mm.soft_emb_norm.weight"), config.hidden);
+    let normed = vit.activation("soft embeddings", config.hidden);
+    vit.push(Op::Norm { x, norm, y: normed });
+    let y = vit.activation("rows", encoder.width);
+    vit.push(Op::Project { x: normed, weight: own("mm.input_projection.weight"), y });
+    vit.finish()
+}
+
+/// Layer norms, learned positions.
+fn siglip<'a>(config: &'a ModelConfig, encoder: &'a EncoderConfig, taps: usize) -> Vit<'a> {
+    let mut vit = Vit::new(config, encoder, Form::new(config));
+    vit.places(taps);
+    vit.layers(|_, _| {});
+    vit
+}

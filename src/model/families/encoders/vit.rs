@@ -1,0 +1,337 @@
+//! The vision transformer (Dosovitskiy et al. 2020, <https://arxiv.org/abs/2010.11929>), in the forms that encoders of
+//! images have it.
+
+use super::super::super::config::{EncoderConfig, ModelConfig};
+use super::super::super::program::{
+    Activation, AttentionSpec, Combining, Factor, Grouping, Keys, Norm, NormKind, Op, Operand, Output, Program, Sight,
+    TensorPart, Weight,
+};
+use super::super::super::{ActivationKind, Role, WeightKey};
+
+/// What sets the layers of a family apart.
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// The norms of whole rows.
+    pub norm: NormKind,
+    /// Distance between the two values of a rotated pair of a head, where heads are rotated.
+    pub apart: Option<usize>,
+    /// What products of queries and keys are multiplied by.
+    pub scale: f32,
+    /// Whether each head of v goes through an RMS norm without weight.
+    pub v_norm: bool,
+    /// All layers but the last of so many see rows of their own part alone.
+    pub parts: Option<usize>,
+}
+
+impl Form {
+    /// Layer norms, no rotation, scores divided by √head_dim.
+    pub fn new(config: &ModelConfig) -> Self {
+        let scale = 1.0 / (config.head_dim as f32).sqrt();
+        Self { norm: NormKind::Layer, apart: None, scale, v_norm: false, parts: None }
+    }
+}
+
+const fn multiply(x: Activation, with: Operand) -> Op {
+    Op::Combine { x, kind: Combining::Multiply, with }
+}
+
+/// Writes the program of an encoder.
+pub struct Vit<'a> {
+    pub config: &'a ModelConfig,
+    pub encoder: &'a EncoderConfig,
+    pub form: Form,
+    program: Program,
+    ops: Vec<Op>,
+    layer: Option<usize>,
+    /// The residual stream.
+    pub x: Activation,
+}
+
+/// A tensor of the encoder or its projector that is of no layer.
+pub const fn own(name: &'static str) -> WeightKey {
+    WeightKey { layer: None, role: Role::Named { group: "", name } }
+}
+
+/// A tensor of a layer.
+pub const fn of_layer(layer: usize, name: &'static str) -> WeightKey {
+    WeightKey { layer: Some(layer), role: Role::Named { group: "v.blk", name } }
+}
+
+impl<'a> Vit<'a> {
+    /// Starts with patches times the kernel of the convolution; of a second frame, which is the same, likewise.
+    pub fn new(config: &'a ModelConfig, encoder: &'a EncoderConfig, form: Form) -> Self {
+        let mut program = Program::default();
+        let patch = 3 * encoder.patch_size * encoder.patch_size;
+        let patches = program.activation("patches", patch);
+        let x = program.activation("x", config.hidden);
+        let mut vit = Self { config, encoder, form, program, ops: Vec::new(), layer: None, x };
+        vit.push(Op::Input { y: patches });
+        let bias = vit.optional("v.patch_embd.bias");
+        vit.push(Op::Linear { x: patches, weight: own("v.patch_embd.weight"), bias, y: x });
+        if config.has_tensor("v.patch_embd.weight.1") {
+            // Not beside the first product: the two are summed.
+            let again = vit.activation("patches of a second frame", patch);
+            vit.push(Op::Copy { x: patches, y: again });
+            let second = vit.activation("second frame", config.hidden);
+            vit.push(Op::Linear { x: again, weight: own("v.patch_embd.weight.1"), bias: None, y: second });
+            vit.push(Op::Add { x: second, scale: 1.0, to: x });
+        }
+        vit
+    }
+
+    /// Adds to the residual stream what the taps say of the table of positions.
+    pub fn places(&mut self, taps: usize) {
+        let rows = self.encoder.places;
+        self.push(Op::AddPlaces { table: own("v.position_embd.weight"), rows, taps, to: self.x });
+    }
+
+    /// A norm of the residual stream in place, where the file has it.
+    pub fn stream_norm(&mut self, [weight, bias]: [&'static str; 2]) {
+        if self.config.has_tensor(weight) {
+            let norm = self.norm_of(own(weight), own(bias));
+            self.push(Op::Norm { x: self.x, norm, y: self.x });
+        }
+    }
+
+    /// The layers; `after` may write more behind one.
+    pub fn layers(&mut self, mut after: impl FnMut(&mut Self, usize)) {
+        self.stream_norm(["v.pre_ln.weight", "v.pre_ln.bias"]);
+        self.program.embed = std::mem::take(&mut self.ops);
+        for layer in 0..self.config.layers {
+            self.layer = Some(layer);
+            self.block(layer);
+            after(self, layer);
+            let ops = std::mem::take(&mut self.ops);
+            self.program.layers.push(ops);
+        }
+        self.layer = None;
+        self.stream_norm(["v.post_ln.weight", "v.post_ln.bias"]);
+    }
+
+    fn block(&mut self, layer: usize) {
+        let normed = self.layer_norm(layer, ["ln1.weight", "ln1.bias"]);
+        let update = self.attention(normed, layer);
+        self.add_update(update, layer, ["ls1.weight", "attn_post_norm.weight"]);
+        let normed = self.layer_norm(layer, ["ln2.weight", "ln2.bias"]);
+        let update = self.feed_forward(normed, layer);
+        self.add_update(update, layer, ["ffn_post_norm.weight", "ls2.weight"]);
+        let factor = of_layer(layer, "out_scale.weight");
+        if self.has(factor) {
+            self.push(Op::Scale { x: self.x, factor: Factor::Weight(factor) });
+        }
+    }
+
+    /// Factors of its values and a norm of it, in this order, as far as the file has them.
+    fn add_update(&mut self, update: Activation, layer: usize, names: [&'static str; 2]) {
+        for name in names {
+            let key = of_layer(layer, name);
+            if !self.has(key) {
+                continue;
+            }
+            match name.starts_with("ls") {
+                true => self.push(multiply(update, Operand::Vector(key))),
+                false => {
+                    let norm = Norm { bias: None, ..self.norm(NormKind::Rms, key, self.config.hidden) };
+                    self.push(Op::Norm { x: update, norm, y: update });
+                }
+            }
+        }
+        self.push(Op::Add { x: update, scale: 1.0, to: self.x });
+    }
+
+    fn attention(&mut self, x: Activation, layer: usize) -> Activation {
+        let config = self.config;
+        let (heads, kv_heads) = (config.heads.of(layer), config.kv_heads.of(layer));
+        let (head_dim, scale) = (config.head_dim, self.form.scale);
+        let attention = AttentionSpec {
+            heads,
+            kv_heads,
+            head_dim,
+            scale,
+            window: None,
+            soft_cap: None,
+            temperature: None,
+            sinks: None,
+        };
+        let (wide, narrow) = (attention.query_width(), attention.kv_width());
+        self.parts_of_qkv(layer, [wide, narrow]);
+        let q = self.linear(x, layer, ["attn_q.weight", "attn_q.bias"], ("q", wide));
+        let k = self.linear(x, layer, ["attn_k.weight", "attn_k.bias"], ("k", narrow));
+        let v = self.linear(x, layer, ["attn_v.weight", "attn_v.bias"], ("v", narrow));
+        for (x, name) in [(q, "attn_q_norm.weight"), (k, "attn_k_norm.weight")] {
+            let key = of_layer(layer, name);
+            if self.has(key) {
+                let norm = self.norm(self.form.norm, key, head_dim);
+                self.push(Op::Norm { x, norm, y: x });
+            }
+        }
+        if self.form.v_norm {
+            let norm = Norm { weight: None, ..self.norm(NormKind::Rms, own(""), head_dim) };
+            self.push(Op::Norm { x: v, norm, y: v });
+        }
+        if let Some(apart) = self.form.apart {
+            self.ops.extend([q, k].map(|x| Op::Turn { x, head_dim, apart }));
+        }
+        let attended = self.activation("attended", wide);
+        let is_whole = self.form.parts.is_none_or(|pattern| (layer + 1).is_multiple_of(pattern));
+        let sight = if is_whole { Sight::All } else { Sight::Part };
+        let (kv, keys) = (Some([k, v]), Keys::OfInput(sight));
+        self.push(Op::Attend { q, kv, attention, keys, y: attended });
+        self.linear(attended, layer, ["attn_out.weight", "attn_out.bias"], ("update", config.hidden))
+    }
+
+    /// A file may have q, k and v in one tensor, and their biases too.
+    fn parts_of_qkv(&mut self, layer: usize, [q, kv]: [usize; 2]) {
+        let fused = [
+            ("attn_qkv.weight", ["attn_q.weight", "attn_k.weight", "attn_v.weight"]),
+            ("attn_qkv.bias", ["attn_q.bias", "attn_k.bias", "attn_v.bias"]),
+        ];
+        for (tensor, names) in fused {
+            let tensor = of_layer(layer, tensor);
+            if self.has(tensor) {
+                let every = q + 2 * kv;
+                for (name, (first, run)) in names.into_iter().zip([(0, q), (q, kv), (q + kv, kv)]) {
+                    let part = TensorPart { tensor, of: every, first, run, every };
+                    self.program.parts.insert(of_layer(layer, name), part);
+                }
+            }
+        }
+    }
+
+    fn feed_forward(&mut self, x: Activation, layer: usize) -> Activation {
+        const UP: [&str; 2] = ["ffn_up.weight", "ffn_up.bias"];
+        const DOWN: [&str; 2] = ["ffn_down.weight", "ffn_down.bias"];
+        let [up, down] = if self.encoder.is_swapped { [DOWN, UP] } else { [UP, DOWN] };
+        let (ffn, hidden, kind) = (self.encoder.ffn, self.config.hidden, self.encoder.activation);
+        if !self.has(of_layer(layer, "ffn_gate.weight")) {
+            let up = self.linear(x, layer, up, ("up", ffn));
+            self.push(Op::Activate { x: up, kind });
+            return self.linear(up, layer, down, ("update", hidden));
+        }
+        let gate = self.linear(x, layer, ["ffn_gate.weight", "ffn_gate.bias"], ("gate", ffn));
+        self.push(Op::Activate { x: gate, kind });
+        let up = self.linear(x, layer, up, ("up", ffn));
+        self.push(multiply(gate, Operand::Rows(up)));
+        self.linear(gate, layer, down, ("update", hidden))
+    }
+
+    fn linear(
+        &mut self,
+        x: Activation,
+        layer: usize,
+        [weight, bias]: [&'static str; 2],
+        (name, width): (&'static str, usize),
+    ) -> Activation {
+        let y = self.activation(name, width);
+        let [weight, bias] = [weight, bias].map(|name| of_layer(layer, name));
+        self.push(Op::Linear { x, weight, bias: Some(Weight { key: bias, optional: true }), y });
+        y
+    }
+
+    fn layer_norm(&mut self, layer: usize, [weight, bias]: [&'static str; 2]) -> Activation {
+        let norm = self.norm_of(of_layer(layer, weight), of_layer(layer, bias));
+        let y = self.activation("normed", self.config.hidden);
+        self.push(Op::Norm { x: self.x, norm, y });
+        y
+    }
+
+    /// The family's norm of whole rows, with a bias where the file has it.
+    fn norm_of(&self, weight: WeightKey, bias: WeightKey) -> Norm {
+        let bias = Some(Weight { key: bias, optional: true }).filter(|bias| self.has(bias.key));
+        Norm { bias, ..self.norm(self.form.norm, weight, self.config.hidden) }
+    }
+
+    /// A norm with a weight and without a bias.
+    pub fn norm(&self, kind: NormKind, weight: WeightKey, width: usize) -> Norm {
+        Norm { kind, weight: Some(weight), bias: None, width, is_grouped: false, eps: self.config.norm_eps }
+    }
+
+    /// A norm of the projector of this activation: with a bias where the file has it.
+    pub fn projector_norm(&mut self, x: Activation, [weight, bias]: [&'static str; 2], eps: f32) -> Activation {
+        let bias = Some(Weight { key: own(bias), optional: true }).filter(|bias| self.has(bias.key));
+        let width = self.program.width(x);
+        let norm = Norm { bias, eps, ..self.norm(NormKind::Layer, own(weight), width) };
+        let y = self.activation("projector normed", width);
+        self.push(Op::Norm { x, norm, y });
+        y
+    }
+
+    /// A row of `parts` rows of `x` side by side; what follows is over these rows.
+    pub fn side_by_side(&mut self, x: Activation, parts: usize) -> Activation {
+        self.regroup(x, Grouping { parts, taps: 1, by_value: false })
+    }
+
+    /// A row of several of `x`; what follows is over these rows.
+    pub fn regroup(&mut self, x: Activation, grouping: Grouping) -> Activation {
+        self.regroup_as("regrouped", x, grouping)
+    }
+
+    /// The same under a name of its own.
+    pub fn regroup_as(&mut self, name: &'static str, x: Activation, grouping: Grouping) -> Activation {
+        let y = self.activation(name, self.program.width(x) * grouping.parts);
+        self.push(Op::Regroup { x, grouping, y });
+        y
+    }
+
+    /// The mean of so many rows of `x`; what follows is over these rows.
+    pub fn mean(&mut self, x: Activation, taps: usize) -> Activation {
+        self.regroup(x, Grouping { parts: 1, taps, by_value: false })
+    }
+
+    /// A product of the projector, whose width its tensor says.
+    pub fn project(&mut self, x: Activation, names: [&'static str; 2], label: &'static str) -> Activation {
+        let y = self.activation(label, self.encoder.width_of(names[0]));
+        let bias = self.optional(names[1]);
+        self.push(Op::Linear { x, weight: own(names[0]), bias, y });
+        y
+    }
+
+    /// A product of the projector as wide as rows of prompts are.
+    pub fn project_rows(&mut self, x: Activation, names: [&'static str; 2]) -> Activation {
+        let y = self.activation("rows", self.encoder.width);
+        let bias = self.optional(names[1]);
+        self.push(Op::Linear { x, weight: own(names[0]), bias, y });
+        y
+    }
+
+    /// Rows for a deeper layer of the text model of `x`, by the weights of this layer's.
+    pub fn deep_rows(&mut self, x: Activation, layer: usize, name: &'static str) {
+        let key = |name| WeightKey { layer: Some(layer), role: Role::Named { group: "v.deepstack", name } };
+        let bias = |name| Some(Weight { key: key(name), optional: true });
+        let width = self.program.width(x);
+        let bias_of_norm = bias("norm.bias").filter(|bias| self.has(bias.key));
+        let norm = Norm { bias: bias_of_norm, ..self.norm(NormKind::Layer, key("norm.weight"), width) };
+        let normed = self.activation("deep normed", width);
+        self.push(Op::Norm { x, norm, y: normed });
+        let between = self.encoder.width_of(&key("fc1.weight").name());
+        let between = self.activation("deep between", between);
+        self.push(Op::Linear { x: normed, weight: key("fc1.weight"), bias: bias("fc1.bias"), y: between });
+        self.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
+        let side = self.activation(name, self.encoder.width);
+        self.push(Op::Linear { x: between, weight: key("fc2.weight"), bias: bias("fc2.bias"), y: side });
+        self.program.sides.push(side);
+    }
+
+    fn optional(&self, name: &'static str) -> Option<Weight> {
+        Some(Weight { key: own(name), optional: true })
+    }
+
+    fn has(&self, key: WeightKey) -> bool {
+        self.config.has_tensor(&key.name())
+    }
+
+    pub fn push(&mut self, op: Op) {
+        self.ops.push(op);
+    }
+
+    pub fn activation(&mut self, name: &'static str, width: usize) -> Activation {
+        self.program.activation(name, width)
+    }
+
+    /// The program, whose head are the operations at hand.
+    pub fn finish(mut self) -> Program {
+        self.program.head = self.ops;
+        self.program.output = Output::Rows;
+        self.program
+    }
+}

@@ -1,0 +1,135 @@
+//! The class behind the option `mmproj`: an encoder of images, whose rows enter the prompts of a model.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use js_sys::{Float32Array, Function, Promise};
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+use super::errors::{from_value, to_js, to_value};
+use super::load::load_encoder;
+use super::promise::promise;
+use super::source::ByteSource;
+use super::tensor::DeviceHandle;
+use crate::Error;
+use crate::model::{EncoderInput, TableWidths};
+use crate::runtime::AnyEmbedder;
+
+/// An encoder that JavaScript holds.
+#[wasm_bindgen]
+pub struct WasmEncoder {
+    encoder: Rc<RefCell<AnyEmbedder>>,
+    stop: Rc<Cell<bool>>,
+}
+
+/// Mirrors `EncoderInfo` in `js/wasm/webgguf.d.ts`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Info {
+    projector: &'static str,
+    /// Values of a row that it gives, those for deeper layers too.
+    width: usize,
+    /// Parts of a row: one, and one for each of the deeper layers.
+    parts: usize,
+    /// Rows of a pass, at most.
+    most_rows: usize,
+    /// Whether a row stands between the lines of an image.
+    has_breaks: bool,
+    /// As `Picture` of the module `media` takes them, without what the caller chooses.
+    numbers: Vec<f64>,
+}
+
+impl Info {
+    fn of(model: &AnyEmbedder) -> Option<Self> {
+        let config = model.config();
+        let encoder = config.encoder.as_ref()?;
+        let TableWidths { places: [place_taps, _], breaks, .. } = TableWidths::of(&crate::model::program(config));
+        let sizes = [
+            encoder.image_size,
+            encoder.patch_size,
+            encoder.merge,
+            encoder.longest_edge.unwrap_or(0),
+            encoder.places,
+            place_taps,
+            config.head_dim,
+        ];
+        let numbers = sizes.iter().map(|&n| n as f64);
+        let channels = encoder.mean.iter().chain(&encoder.deviation).map(|&of| f64::from(of));
+        Some(Self {
+            projector: encoder.projector,
+            width: encoder.row_width(),
+            parts: 1 + encoder.deep_layers.len(),
+            most_rows: model.context_length(),
+            has_breaks: breaks > 0,
+            numbers: numbers.chain(channels).collect(),
+        })
+    }
+}
+
+#[wasm_bindgen]
+impl WasmEncoder {
+    /// Loads an encoder; `js/wasm/webgguf.d.ts` says what the arguments are.
+    pub fn load(
+        sources: Vec<ByteSource>,
+        options: JsValue,
+        on_progress: Function,
+        device: Option<DeviceHandle>,
+    ) -> Promise {
+        promise(async move {
+            let options = from_value(options, "options")?;
+            let encoder = load_encoder(sources, options, on_progress, device).await?;
+            Ok(Self { encoder: Rc::new(RefCell::new(encoder)), stop: Rc::default() })
+        })
+    }
+
+    /// What it is.
+    pub fn info(&self) -> Result<JsValue, JsValue> {
+        to_value(&Info::of(&*self.encoder.try_borrow().map_err(|_| busy())?))
+    }
+
+    /// The rows of an image or a tile, `[parts, outputs, width / parts]`; `undefined` where it was cancelled.
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail with a clear error")]
+    #[allow(clippy::too_many_arguments, reason = "arrays cross to JavaScript one by one")]
+    pub fn encode(
+        &self,
+        counts: &[u32],
+        patches: Vec<f32>,
+        place_rows: Vec<u32>,
+        place_weights: &[f32],
+        group_rows: Vec<u32>,
+        group_weights: &[f32],
+        turns: Vec<f32>,
+        parts: Vec<u32>,
+        breaks: Vec<f32>,
+    ) -> Promise {
+        let bits = |weights: &[f32]| weights.iter().map(|weight| weight.to_bits()).collect();
+        let count = |at: usize| counts.get(at).map_or(0, |&count| count as usize);
+        let input = EncoderInput {
+            rows: count(0),
+            outputs: count(1),
+            patches,
+            places: [place_rows, bits(place_weights)],
+            groups: [group_rows, bits(group_weights)],
+            turns,
+            parts,
+            breaks,
+        };
+        let (encoder, stop) = (self.encoder.clone(), self.stop.clone());
+        stop.set(false);
+        promise(async move {
+            let mut encoder = encoder.try_borrow_mut().map_err(|_| busy())?;
+            let found = encoder.encode(&input, &stop).await.map_err(to_js)?;
+            Ok(found.map(|rows| Float32Array::from(rows.as_slice())))
+        })
+    }
+
+    /// Makes an `encode` that runs end soon.
+    pub fn cancel(&self) {
+        self.stop.set(true);
+    }
+}
+
+fn busy() -> JsValue {
+    to_js(Error::invalid_argument("the encoder is busy with another image: await that first"))
+}

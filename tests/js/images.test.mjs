@@ -1,0 +1,130 @@
+// Encoders of images in Node.js, on the CPU path, against llama.cpp: rows, positions, and what a model writes after
+// a picture; and what is refused.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { WasmModel } from '../../dist/index.js';
+import { sizeInHeader } from '../../dist/media/header.js';
+import { layoutOf } from '../../dist/media/layout.js';
+import { ROOT } from '../../tools/common.mjs';
+import { readPng } from './images.mjs';
+
+const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
+const ENCODERS = path.join(FIXTURES, 'encoders');
+const NAMES = ['gemma3', 'idefics3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl', 'qwen3vl-deep', 'pixtral', 'pixtral-single', 'gemma4v'];
+/** Of the largest value of the rows. */
+const ROWS = 1e-4;
+const LOGPROBS = 5e-3;
+
+const blob = (file) => new Blob([fs.readFileSync(file)]);
+const expectationsOf = (name) => JSON.parse(fs.readFileSync(path.join(ENCODERS, `${name}.json`), 'utf8'));
+const open = ({ text, encoder }, options = {}) =>
+  WasmModel.load(blob(path.join(FIXTURES, 'models', text)), {
+    backend: 'cpu',
+    mmproj: blob(path.join(ENCODERS, encoder)),
+    ...options,
+  });
+
+/** The largest difference, divided by the largest value. */
+function difference(rows, expected) {
+  assert.equal(rows.length, expected.length, 'rows');
+  let [most, apart] = [0, 0];
+  for (const [at, row] of expected.entries()) {
+    assert.equal(rows[at].length, row.length, 'values of a row');
+    for (const [i, value] of row.entries()) {
+      most = Math.max(most, Math.abs(value));
+      apart = Math.max(apart, Math.abs(value - rows[at][i]));
+    }
+  }
+  return apart / most;
+}
+
+for (const name of NAMES) {
+  test(`${name}: rows, positions and text as llama.cpp has them`, async () => {
+    const expected = expectationsOf(name);
+    const model = await open(expected);
+    assert.deepEqual(model.info.media, { image: true, audio: false });
+    for (const { image, rows, positions, generated, logprobs } of expected.cases) {
+      const picture = readPng(path.join(ENCODERS, image));
+      const found = await model.encodeParts([{ text: 'ab ' }, { image: picture }, { text: ' cd' }]);
+      assert.ok(difference(found.media[0].embeddings, rows.flat()) < ROWS, `${image}: rows`);
+      if (!generated) continue;
+      assert.equal(found.positions, positions, `${image}: positions`);
+      const run = model.generate(found.ids, { maxTokens: 8, temperature: 0, ignoreEos: true, logprobs: 0 });
+      const chosen = [];
+      for await (const { tokens = [] } of run) chosen.push(...tokens);
+      assert.deepEqual(
+        chosen.map(({ id }) => id),
+        generated,
+        image,
+      );
+      chosen.forEach(({ logprob }, at) => {
+        assert.ok(Math.abs(logprob - logprobs[at]) < LOGPROBS, `${image}: ${logprob}, expected ${logprobs[at]}`);
+      });
+    }
+    await model.free();
+  });
+}
+
+test('an image in a message stands between its texts, and is encoded once', async () => {
+  const model = await open(expectationsOf('lfm2'));
+  const image = readPng(path.join(ENCODERS, 'picture-60x40.png'));
+  const content = [
+    { type: 'image', image },
+    { type: 'text', text: 'What is this?' },
+  ];
+  const ask = () => model.generate([{ role: 'user', content }], { maxTokens: 3, temperature: 0 }).result;
+  const [first, second] = [await ask(), await ask()];
+  assert.deepEqual([...second.ids], [...first.ids]);
+  assert.ok(first.usage.promptTokens > 70, 'the rows are part of the prompt');
+  assert.ok(second.usage.cachedTokens > 70, 'the same image has the same ids');
+  const url = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] };
+  await assert.rejects(model.generate([url]).result, { code: 'invalid_argument' });
+  await model.free();
+});
+
+test('what cannot be read is refused, and the model stays usable', async () => {
+  const expected = expectationsOf('lfm2');
+  const model = await open(expected);
+  const refused = (image, message) =>
+    assert.rejects(model.generate([{ role: 'user', content: [{ type: 'image', image }] }]).result, {
+      code: 'invalid_argument',
+      message,
+    });
+  await refused({ width: 0, height: 0, data: new Uint8Array(0) }, /0 × 0/);
+  await refused({ width: 30_000, height: 30_000, data: new Uint8Array(0) }, /30000 × 30000/);
+  await refused({ width: 2, height: 2, data: new Uint8Array(3) }, /expected 16 bytes, found 3/);
+  await refused(7, /expected a File/);
+  assert.equal((await model.generate('ab', { maxTokens: 2, ignoreEos: true }).result).ids.length, 2);
+  await assert.rejects(open({ ...expected, text: 'llama-f32.gguf' }), /rows of 60 values, the model takes 64/);
+  const text = blob(path.join(FIXTURES, 'models', 'llama-f32.gguf'));
+  await assert.rejects(WasmModel.load(text, { backend: 'cpu', mmproj: text }), /expected an encoder/);
+  await assert.rejects(WasmModel.load(blob(path.join(ENCODERS, 'lfm2.gguf')), { backend: 'cpu' }), /option 'mmproj'/);
+  const alone = await WasmModel.load(text, { backend: 'cpu' });
+  const image = { width: 1, height: 1, data: new Uint8Array(4) };
+  const asked = alone.generate([{ role: 'user', content: [{ type: 'image', image }] }]).result;
+  await assert.rejects(asked, /loaded without an encoder/);
+  await Promise.all([model.free(), alone.free()]);
+});
+
+test('sizes are read from the headers of files', () => {
+  const png = fs.readFileSync(path.join(ENCODERS, 'picture-200x121.png'));
+  assert.deepEqual(sizeInHeader(png), [200, 121]);
+  assert.equal(sizeInHeader(png.subarray(0, 20)), undefined);
+  assert.equal(sizeInHeader(new TextEncoder().encode('GGUF and no picture at all')), undefined);
+  const jpeg = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 2, 0xff, 0xc0, 0, 17, 8, 0x75, 0x30, 0x12, 0x34];
+  assert.deepEqual(sizeInHeader(Uint8Array.from(jpeg)), [0x1234, 0x7530]);
+  const webp = [...'RIFF....WEBPVP8X'].map((sign) => sign.charCodeAt(0));
+  assert.deepEqual(sizeInHeader(Uint8Array.from([...webp, 10, 0, 0, 0, 0, 0, 0, 0, 0x2f, 1, 0, 0xff, 0, 0])), [304, 256]);
+});
+
+test('tiles stand where models expect them', () => {
+  const lfm2 = ['<|image_start|>', '<|img_row_1_col_1|>', 0, '<|img_row_1_col_2|>', 1, '<|img_thumbnail|>', 2];
+  assert.deepEqual(layoutOf('lfm2', [2, 1, 1]), [...lfm2, '<|image_end|>']);
+  assert.deepEqual(layoutOf('gemma3', [0, 0, 0]), ['<start_of_image>', 0, '<end_of_image>']);
+  const mark = '<fake_token_around_image>';
+  const rows = [`${mark}<row_1_col_1>`, 0, '\n', `${mark}<row_2_col_1>`, 1];
+  assert.deepEqual(layoutOf('idefics3', [1, 2, 1]), [...rows, '\n\n', mark, '<global-img>', 2, mark]);
+});

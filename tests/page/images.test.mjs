@@ -1,0 +1,123 @@
+// Encoders of images in a page: www/evaluate.html reports what llama.cpp says, on the GPU and on the CPU; canvases,
+// bitmaps and files are the same image, also from a worker.
+
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { readJson, ROOT } from '../../tools/common.mjs';
+import { openSite, reportOf } from './site.mjs';
+
+const ENCODERS = path.join(ROOT, 'tests', 'fixtures', 'encoders');
+const NAMES = ['gemma3', 'idefics3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl', 'qwen3vl-deep', 'pixtral', 'pixtral-single', 'gemma4v'];
+/** Differences of rows, of the largest value. */
+const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
+const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
+
+let deliver = () => {};
+const site = await openSite({ onReport: (value) => deliver(value) });
+
+const jsonUrl = (value) => `data:application/json,${encodeURIComponent(JSON.stringify(value))}`;
+const urlOf = (name) => `/fixtures/encoders/${name}`;
+
+/** What www/evaluate.html reports for these parameters. */
+async function evaluate(parameters) {
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
+  const page = await site.open(`/evaluate.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
+  try {
+    return await reportOf(page, arrived);
+  } finally {
+    await page.close();
+  }
+}
+
+function difference(rows, expected) {
+  const most = Math.max(...expected.flat().map(Math.abs));
+  return Math.max(...expected.flatMap((row, at) => row.map((value, i) => Math.abs(value - rows[at][i])))) / most;
+}
+
+for (const backend of ['webgpu', 'cpu']) {
+  for (const name of NAMES) {
+    test(`${name} on ${backend}: rows and text are those of llama.cpp`, async () => {
+      const { text, encoder, cases } = readJson(path.join(ENCODERS, `${name}.json`));
+      const model = new URL(`/fixtures/models/${text}`, 'http://page').pathname;
+      for (const { image, rows, positions, generated, logprobs } of cases) {
+        const parts = `@${jsonUrl([{ text: 'ab ' }, { image: urlOf(image) }, { text: ' cd' }])}`;
+        const asked = { model, mmproj: urlOf(encoder), parts, media: 1, backend, ...(generated && { predict: 8 }) };
+        const found = await evaluate(asked);
+        assert.equal(found.error, undefined, JSON.stringify(found.error));
+        assert.equal(found.media[0].rows, rows.flat().length);
+        const apart = difference(found.media[0].embeddings, rows.flat());
+        assert.ok(apart < ROWS[backend], `${image}: rows differ by ${apart}`);
+        if (!generated) continue;
+        assert.equal(found.promptPositions, positions);
+        assert.deepEqual(found.generated, generated, image);
+        for (const [at, logprob] of found.generatedLogprobs.entries()) {
+          assert.ok(Math.abs(logprob - logprobs[at]) < LOGPROBS[backend], `${logprob}, expected ${logprobs[at]}`);
+        }
+      }
+    });
+  }
+}
+
+test('a file, a bitmap, a canvas and pixels are the same image, in the page and in a worker', async () => {
+  const page = await site.open('/blank');
+  const found = await page.evaluate(async () => {
+    const { WasmModel } = await import('/dist/index.js');
+    const answers = [];
+    for (const worker of [false, true]) {
+      const options = { backend: 'cpu', worker, mmproj: '/fixtures/encoders/lfm2.gguf' };
+      const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', options);
+      const file = await (await fetch('/fixtures/encoders/picture-60x40.png')).blob();
+      const bitmap = await createImageBitmap(file);
+      const canvas = Object.assign(document.createElement('canvas'), { width: bitmap.width, height: bitmap.height });
+      const context = canvas.getContext('2d');
+      context.drawImage(bitmap, 0, 0);
+      const pixels = context.getImageData(0, 0, bitmap.width, bitmap.height);
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const url = '/fixtures/encoders/picture-60x40.png';
+      for (const image of [file, bytes, url, bitmap, canvas, pixels]) {
+        const content = [
+          { type: 'image', image },
+          { type: 'text', text: 'What?' },
+        ];
+        const { ids, usage } = await model.generate([{ role: 'user', content }], { maxTokens: 4, ignoreEos: true }).result;
+        answers.push({ ids: [...ids], cached: usage.cachedTokens });
+      }
+      await model.free();
+    }
+    return answers;
+  });
+  await page.close();
+  for (const [at, { ids, cached }] of found.entries()) {
+    assert.deepEqual(ids.length, 4);
+    assert.ok(at % 6 === 0 || cached > 70, `image ${at}: ${cached} tokens were read before`);
+  }
+});
+
+test('what is no image, or too large, is refused before it is decoded', async () => {
+  const page = await site.open('/blank');
+  const messages = await page.evaluate(async () => {
+    const { WasmModel } = await import('/dist/index.js');
+    const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', {
+      backend: 'cpu',
+      mmproj: '/fixtures/encoders/lfm2.gguf',
+    });
+    const huge = new Uint8Array(33);
+    huge.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+    new DataView(huge.buffer).setUint32(16, 30_000);
+    new DataView(huge.buffer).setUint32(20, 30_000);
+    const canvas = Object.assign(document.createElement('canvas'), { width: 0, height: 0 });
+    const found = [];
+    for (const image of [huge, new Blob(['no picture']), canvas, '/nothing-here.png']) {
+      const asked = model.generate([{ role: 'user', content: [{ type: 'image', image }] }]).result;
+      found.push(await asked.then(String, (error) => `${error.code}: ${error.message}`));
+    }
+    await model.free();
+    return found;
+  });
+  await page.close();
+  const expected = [/invalid_argument.*30000 × 30000/, /invalid_argument.*no image/, /0 × 0/, /download_failed/];
+  messages.forEach((message, at) => assert.match(message, expected[at]));
+});

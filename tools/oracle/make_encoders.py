@@ -1,0 +1,326 @@
+"""Small random encoders of images and what llama.cpp makes of pictures with them: tests/fixtures/encoders/.
+
+    python tools/oracle/make_encoders.py
+
+llama.cpp must be built without its tables of GELU in f16: see README.md. It asks `mtmd`: rows of each tile, positions
+behind the prompt, and what a text model writes greedily after it, each with its log-probability.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import sys
+import tempfile
+from pathlib import Path
+
+import gguf
+import llama_cpp
+import llama_cpp.mtmd_cpp as mtmd
+import numpy as np
+from f32_twin import write_twin
+from PIL import Image
+
+MODELS = Path(__file__).parents[2] / "tests" / "fixtures" / "models"
+TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / "encoders"
+PREDICT = 8
+GELU, SILU = {"clip.use_gelu": True}, {"clip.use_silu": True}
+
+
+class Encoder:
+    """A file of an encoder in the making. Widths are odd on purpose, and types differ from tensor to tensor."""
+
+    def __init__(self, name: str, projector: str, text: str, sizes: list[tuple[int, int]], **numbers):
+        self.name, self.text, self.sizes = name, text, sizes
+        self.random = np.random.default_rng(sum(name.encode()))
+        self.path = TARGET / f"{name}.gguf"
+        self.tensors: list[tuple[str, np.ndarray, bool]] = []
+        self.keys: dict[str, object] = {"clip.projector_type": projector}
+        base = {"image_size": 24, "patch_size": 4, "embedding_length": 36, "feed_forward_length": 50, "block_count": 2,
+                "attention__head_count": 3, "attention__layer_norm_epsilon": 1e-6, "image_mean": [0.5, 0.4, 0.45],
+                "image_std": [0.5, 0.3, 0.25]} | numbers
+        self.numbers = base
+        self.width = base["embedding_length"]
+        self.keys |= {f"clip.vision.{key.replace('__', '.')}": value for key, value in base.items()}
+
+    def tensor(self, name: str, *shape: int, mean=0.0, deviation=None, half=False):
+        deviation = deviation or (1 / math.sqrt(math.prod(shape[1:])) if len(shape) > 1 else 0.1)
+        values = (mean + deviation * self.random.standard_normal(shape)).astype(np.float32)
+        self.tensors.append((name, values, half))
+
+    def norm(self, name: str, width: int, bias=True):
+        self.tensor(f"{name}.weight", width, mean=1.0, deviation=0.2)
+        if bias:
+            self.tensor(f"{name}.bias", width)
+
+    def linear(self, name: str, out: int, of: int, bias=True, half=False):
+        self.tensor(f"{name}.weight", out, of, half=half)
+        if bias:
+            self.tensor(f"{name}.bias", out)
+
+    def start(self, places: tuple[int, ...] = (), bias=True, second=False):
+        d, patch = self.width, self.numbers["patch_size"]
+        for suffix in ["weight"] + ["weight.1"] * second:
+            self.tensor(f"v.patch_embd.{suffix}", d, 3, patch, patch, deviation=0.15)
+        if bias:
+            self.tensor("v.patch_embd.bias", d)
+        if places:
+            self.tensor("v.position_embd.weight", *places, d, deviation=0.5)
+
+    def blocks(self, *, bias=True, norm_bias=None, fused=False, gate=False, sandwich=False, half=False):
+        d, ff = self.width, self.numbers["feed_forward_length"]
+        heads = self.numbers["attention__head_count"]
+        norm_bias = bias if norm_bias is None else norm_bias
+        for layer in range(self.numbers["block_count"]):
+            at = f"v.blk.{layer}."
+            self.norm(at + "ln1", d, norm_bias)
+            self.norm(at + "ln2", d, norm_bias)
+            for part in ["qkv"] if fused else "qkv":
+                self.linear(at + f"attn_{part}", 3 * d if fused else d, d, bias, half)
+            self.linear(at + "attn_out", d, d, bias, half)
+            self.linear(at + "ffn_up", ff, d, bias, half)
+            self.linear(at + "ffn_down", d, ff, bias, half)
+            if gate:
+                self.linear(at + "ffn_gate", ff, d, bias, half)
+            if sandwich:
+                for name, width in [("attn_post_norm", d), ("ffn_post_norm", d), ("attn_q_norm", d // heads),
+                                    ("attn_k_norm", d // heads)]:
+                    self.norm(at + name, width, False)
+                self.tensor(at + "out_scale.weight", 1, mean=0.8)
+
+    def write(self, path: Path, half: bool):
+        """With matrices in F16 where they were asked for, or with the same values in F32."""
+        writer = gguf.GGUFWriter(path, "clip")
+        writer.add_type("mmproj")
+        writer.add_bool("clip.has_vision_encoder", True)
+        for key, value in self.keys.items():
+            add = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}
+            add.get(type(value), writer.add_array)(key, value)
+        for name, values, is_half in self.tensors:
+            values = values.astype(np.float16) if is_half else values
+            writer.add_tensor(name, values if half else values.astype(np.float32))
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+
+def encoders():
+    sizes = [(60, 40), (200, 121)]
+    e = Encoder("gemma3", "gemma3", "gemma3-f16", sizes, projection_dim=64, projector__scale_factor=2)
+    e.keys |= GELU
+    e.start((36,))
+    e.blocks()
+    e.norm("v.post_ln", 36)
+    e.norm("mm.soft_emb_norm", 36, False)
+    e.tensor("mm.input_projection.weight", 36, 64)
+    yield e
+    e = Encoder("idefics3", "idefics3", "llama-f32", sizes, projection_dim=64, projector__scale_factor=2,
+                preproc_image_size=48)
+    e.keys |= GELU
+    e.start((36,))
+    e.blocks(half=True)
+    e.norm("v.post_ln", 36)
+    e.tensor("mm.model.fc.weight", 64, 36 * 4)
+    yield e
+    e = Encoder("lfm2", "lfm2", "lfm2-bf16", sizes, image_size=32, projection_dim=60, projector__scale_factor=2)
+    e.keys |= GELU
+    e.start((64,))
+    e.blocks()
+    e.norm("v.post_ln", 36)
+    e.norm("mm.input_norm", 36 * 4)
+    e.linear("mm.1", 41, 36 * 4)
+    e.linear("mm.2", 60, 41)
+    yield e
+    e = Encoder("qwen25vl", "qwen2.5vl_merger", "qwen2vl-f16", [(60, 40), (160, 170)], image_size=32,
+                projection_dim=40, n_wa_pattern=2, block_count=3)
+    e.keys |= SILU
+    e.start((), False, second=True)
+    e.blocks(gate=True, norm_bias=False)
+    e.norm("v.post_ln", 36, False)
+    e.linear("mm.0", 144, 144)
+    e.linear("mm.2", 40, 144)
+    yield e
+    for name, projector, text, width in [("qwen2vl", "qwen2vl_merger", "qwen2vl-f16", 40),
+                                         ("qwen3vl", "qwen3vl_merger", "qwen3vl-f16", 44)]:
+        e = Encoder(name, projector, text, [(60, 40), (150, 90)], image_size=32, projection_dim=width)
+        e.start((64,) if name == "qwen3vl" else (), name == "qwen3vl", second=True)
+        e.keys |= GELU if name == "qwen3vl" else {}
+        e.blocks(fused=name == "qwen3vl")
+        e.norm("v.post_ln", 36)
+        e.linear("mm.0", 144, 144)
+        e.linear("mm.2", width, 144)
+        yield e
+    deeper(MODELS / "qwen3vl-f16.gguf", TARGET / "qwen3vl-deep-text.gguf", 3, {"qwen3vl.n_deepstack_layers": 2})
+    e = Encoder("qwen3vl-deep", "qwen3vl_merger", "../encoders/qwen3vl-deep-text", [(60, 40), (150, 90)], image_size=32,
+                projection_dim=44)
+    e.start((64,), second=True)
+    e.keys |= GELU
+    e.blocks(fused=True)
+    e.norm("v.post_ln", 36)
+    e.linear("mm.0", 144, 144)
+    e.linear("mm.2", 44, 144)
+    for layer in range(2):
+        e.norm(f"v.deepstack.{layer}.norm", 144)
+        e.linear(f"v.deepstack.{layer}.fc1", 144, 144)
+        e.linear(f"v.deepstack.{layer}.fc2", 44, 144)
+    yield e
+    for name, merges in [("pixtral", True), ("pixtral-single", False)]:
+        e = Encoder(name, "pixtral", "mistral3-q8_0", [(60, 40), (70, 90)], image_size=64, projection_dim=64,
+                    embedding_length=48, attention__layer_norm_epsilon=1e-5, **({"spatial_merge_size": 2} if merges else {}))
+        e.keys |= SILU
+        e.start((), False)
+        e.norm("v.pre_ln", 48, False)
+        e.blocks(bias=False, gate=True)
+        if merges:
+            e.norm("mm.input_norm", 48, False)
+            e.tensor("mm.patch_merger.weight", 48, 48 * 4)
+        e.linear("mm.1", 64, 48)
+        e.linear("mm.2", 64, 64)
+        e.tensor("v.token_embd.img_break", 64)
+        yield e
+    e = Encoder("gemma4v", "gemma4v", "gemma4-bf16", [(144, 96), (170, 110)], image_size=224, projection_dim=56,
+                image_mean=[0.0, 0.0, 0.0], image_std=[1.0, 1.0, 1.0])
+    e.start((2, 128), False)
+    e.blocks(bias=False, gate=True, sandwich=True)
+    e.tensor("v.std_bias", 36)
+    e.tensor("v.std_scale", 36, mean=1.0, deviation=0.2)
+    e.tensor("mm.input_projection.weight", 56, 36)
+    yield e
+
+
+def deeper(source: Path, target: Path, layers: int, keys: dict[str, int]) -> None:
+    """A copy of a model of one layer with so many of the same, and with more keys."""
+    reader = gguf.GGUFReader(source)
+    architecture = reader.fields["general.architecture"].contents()
+    writer = gguf.GGUFWriter(target, architecture)
+    for name, field in reader.fields.items():
+        if not name.startswith(("GGUF.", "general.architecture", f"{architecture}.block_count")):
+            inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(name, field.contents(), field.types[0], inner)
+    writer.add_block_count(layers)
+    for key, value in keys.items():
+        writer.add_uint32(key, value)
+    for tensor in reader.tensors:
+        names = [tensor.name.replace("blk.0.", f"blk.{layer}.") for layer in range(layers)]
+        for name in sorted(set(names)):
+            writer.add_tensor(name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def picture(width: int, height: int) -> np.ndarray:
+    """[height, width, 3]: waves with noise."""
+    random = np.random.default_rng(width)
+    y, x = np.mgrid[0:height, 0:width]
+    waves = [127 + 90 * np.sin(x / 7 + k) + 30 * np.cos(y / (5 + k)) for k in range(3)]
+    return np.clip(np.stack(waves, -1) + random.normal(0, 8, (height, width, 3)), 0, 255).astype(np.uint8)
+
+
+def load_text(path: Path):
+    params = llama_cpp.llama_model_default_params()
+    params.n_gpu_layers = 0
+    model = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
+    assert model, path
+    context = llama_cpp.llama_context_default_params()
+    context.n_ctx, context.n_batch, context.n_ubatch, context.n_threads, context.n_threads_batch = 1024, 1024, 1024, 1, 1
+    context.type_k = context.type_v = 0
+    context.flash_attn_type = 0
+    return model, llama_cpp.llama_init_from_model(model, context)
+
+
+class Mtmd:
+    """llama.cpp with an encoder and a text model."""
+
+    def __init__(self, encoder: Path, text: Path):
+        self.model, self.context = load_text(text)
+        params = mtmd.mtmd_context_params_default()
+        params.use_gpu, params.warmup, params.n_threads, params.print_timings = False, False, 1, False
+        params.flash_attn_type = 0
+        self.mtmd = mtmd.mtmd_init_from_file(str(encoder).encode(), self.model, params)
+        assert self.mtmd, encoder
+        self.vocab = llama_cpp.llama_model_get_vocab(self.model)
+
+    def ask(self, pixels: np.ndarray, prompt: bytes) -> dict:
+        height, width, _ = pixels.shape
+        pixels = np.ascontiguousarray(pixels)
+        bitmap = mtmd.mtmd_bitmap_init(width, height, pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8)))
+        chunks = mtmd.mtmd_input_chunks_init()
+        text = mtmd.mtmd_input_text(prompt, len(prompt), True, True)
+        assert mtmd.mtmd_tokenize(self.mtmd, chunks, ctypes.byref(text), (mtmd.mtmd_bitmap_p_ctypes * 1)(bitmap), 1) == 0
+        rows = self.rows(chunks)
+        # A vocabulary without the tokens between tiles: llama.cpp cannot read what it has made.
+        if any(-1 in ids for ids in self.texts(chunks)):
+            return {"rows": rows}
+        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context), True)
+        past = llama_cpp.llama_pos(0)
+        code = mtmd.mtmd_helper_eval_chunks(self.mtmd, self.context, chunks, 0, 0, 1024, True, ctypes.byref(past))
+        assert code == 0, code
+        ids, logprobs = self.greedy(past.value)
+        return {"rows": rows, "positions": past.value, "generated": ids, "logprobs": logprobs}
+
+    @staticmethod
+    def texts(chunks):
+        for at in range(mtmd.mtmd_input_chunks_size(chunks)):
+            chunk, count = mtmd.mtmd_input_chunks_get(chunks, at), ctypes.c_size_t()
+            if mtmd.mtmd_input_chunk_get_type(chunk) == 0:
+                ids = mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(count))
+                yield [ids[i] for i in range(count.value)]
+
+    def rows(self, chunks) -> list[list[list[float]]]:
+        width = llama_cpp.llama_model_n_embd_inp(self.model)
+        tiles = []
+        for at in range(mtmd.mtmd_input_chunks_size(chunks)):
+            chunk = mtmd.mtmd_input_chunks_get(chunks, at)
+            if mtmd.mtmd_input_chunk_get_type(chunk) == 0:
+                continue
+            count = mtmd.mtmd_input_chunk_get_n_tokens(chunk)
+            assert mtmd.mtmd_encode_chunk(self.mtmd, chunk) == 0
+            values = np.ctypeslib.as_array(mtmd.mtmd_get_output_embd(self.mtmd), (count * width,))
+            tiles.append([[round(float(x), 6) for x in row] for row in values.reshape(count, width)])
+        return tiles
+
+    def greedy(self, past: int):
+        size = llama_cpp.llama_vocab_n_tokens(self.vocab)
+        ids, logprobs = [], []
+        for step in range(PREDICT):
+            logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(self.context, -1), (size,)).astype(np.float64)
+            best = int(logits.argmax())
+            ids.append(best)
+            logprobs.append(round(float(logits[best] - np.log(np.exp(logits - logits.max()).sum()) - logits.max()), 6))
+            batch = llama_cpp.llama_batch_init(1, 0, 1)
+            batch.n_tokens, batch.token[0], batch.pos[0] = 1, best, past + step
+            batch.n_seq_id[0], batch.seq_id[0][0], batch.logits[0] = 1, 0, 1
+            assert llama_cpp.llama_decode(self.context, batch) == 0
+            llama_cpp.llama_batch_free(batch)
+        return ids, logprobs
+
+
+def main() -> None:
+    TARGET.mkdir(exist_ok=True)
+    only = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        for encoder in encoders():
+            if only and encoder.name not in only:
+                continue
+            encoder.write(encoder.path, half=True)
+            twin, text = Path(folder) / "encoder.gguf", Path(folder) / "text.gguf"
+            encoder.write(twin, half=False)
+            write_twin([MODELS / f"{encoder.text}.gguf"], text)
+            asked = Mtmd(twin, text)
+            cases = []
+            for width, height in encoder.sizes:
+                pixels = picture(width, height)
+                name = f"picture-{width}x{height}.png"
+                Image.fromarray(pixels).save(TARGET / name, optimize=True)
+                cases.append({"image": name, **asked.ask(pixels, b"ab <__media__> cd")})
+            expected = {"encoder": encoder.path.name, "text": f"{encoder.text}.gguf", "cases": cases}
+            (TARGET / f"{encoder.name}.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
+            print(encoder.name, [(len(case["rows"]), len(case["rows"][0]), case.get("generated")) for case in cases])
+
+
+if __name__ == "__main__":
+    main()
