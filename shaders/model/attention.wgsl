@@ -30,6 +30,7 @@ struct Params {
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;   // [rows, HEADS, HEAD_DIM]
 
 #import eight
+#import eight_of_q
 #import cache
 #import lowest
 #import soft_cap

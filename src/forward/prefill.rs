@@ -60,8 +60,9 @@ impl Lowering<'_> {
             }
             Step::Attention { heads, attend } => {
                 let (problem, limits) = self.attention(&attend);
-                let pass = self.forward.buffers.pass;
-                vec![self.rope_kv(&heads, &attend), attention(pass, &problem, limits)]
+                let Forward { buffers, caps, .. } = self.forward;
+                let attention = attention(caps, (buffers.pass, self.rows), &problem, limits);
+                vec![self.rope_kv(&heads, &attend), attention]
             }
             Step::AttentionInput { heads, attend } => self.attention_input(&heads, &attend),
             Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Many),
