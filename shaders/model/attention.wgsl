@@ -1,7 +1,7 @@
 // y = softmax(q·kᵀ·SCALE + causal mask)·v for many query rows (flash attention, Dao et al. 2022, arXiv 2205.14135).
 // One workgroup computes QUERIES rows of one head, walking the keys in tiles of KEYS with a running maximum, up to the
-// last key that its last query attends to: its own, or for rows of an image the last of these. A thread owns one pair of value columns for 8 queries. The rows of a
-// workgroup are tokens of one sequence at consecutive positions.
+// last key that its last query attends to: its own, or for rows of an image the last of these. A thread owns one pair
+// of value columns for 8 queries. The rows of a workgroup are tokens of one sequence at consecutive positions.
 
 #import pass
 
@@ -30,6 +30,7 @@ struct Params {
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;   // [rows, HEADS, HEAD_DIM]
 
 #import eight
+#import eight_of_q
 #import cache
 #import lowest
 #import soft_cap

@@ -29,6 +29,7 @@ struct Params {
 @group(0) @binding(6) var<storage, read_write> stats: array<vec2<f32>>; // [rows, heads, SPLITS]: maximum, sum of exp
 
 #import eight
+#import eight_of_q
 #import cache
 #import lowest
 #import soft_cap

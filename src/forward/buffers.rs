@@ -94,13 +94,23 @@ pub struct Room {
     /// Whether positions have several axes, as those of images do; of use to models with sections for them, and to one
     /// sequence alone.
     pub axes: bool,
+    /// Whether prompts may have images whose rows see each other.
+    pub whole_images: bool,
 }
 
 impl Room {
     /// One sequence, one row at a time, in caches of f16 that grow.
     pub fn one(context: usize) -> Self {
         let kv_type = KvType::default();
-        Self { context, allocated: context.min(START_CONTEXT), sequences: 1, rows: 1, kv_type, axes: false }
+        Self {
+            context,
+            allocated: context.min(START_CONTEXT),
+            sequences: 1,
+            rows: 1,
+            kv_type,
+            axes: false,
+            whole_images: false,
+        }
     }
 
     /// The same for so many requests that run together, as rows of the same passes: for one where positions have axes.

@@ -3,7 +3,7 @@
 use super::fusion::{Fused, Input, PREFILL, Step, Then, steps};
 use super::recurrent::Pass;
 use super::{Forward, Lowering, Place, Places};
-use crate::kernels::attention::attention;
+use crate::kernels::attention::{attention, attention_few};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::mat_mul::{MatMul, mat_mul};
 use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
@@ -62,8 +62,12 @@ impl Lowering<'_> {
                 Keys::OfInput(sight) => self.attention_input(&heads, &attend, sight),
                 Keys::Cached(_) => {
                     let (problem, limits) = self.attention(&attend);
-                    let pass = self.forward.buffers.pass;
-                    vec![self.rope_kv(&heads, &attend), attention(pass, &problem, limits)]
+                    let Forward { buffers, caps, .. } = self.forward;
+                    let attention = match buffers.room.whole_images {
+                        true => attention_few(buffers.pass, &problem, limits),
+                        false => attention(caps, (buffers.pass, self.rows), &problem, limits),
+                    };
+                    vec![self.rope_kv(&heads, &attend), attention]
                 }
             },
             Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Many),

@@ -28,7 +28,7 @@ macro_rules! for_each_kernel {
     ($then:ident) => {
         $then! {
             argmax [MERGE, SPEC] (reference) ();
-            attention [DECODE, MERGE, SPEC] (reference, reference_merge) (cases, cases_rotated);
+            attention [DECODE, MERGE, SPEC, TILED] (reference, reference_merge) (cases, cases_rotated, cases_tiled);
             attention_batch [SPEC] (reference) (cases);
             attention_strided [SPEC] (reference) (cases);
             conv_causal [SPEC] (reference) (cases);

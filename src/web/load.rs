@@ -20,7 +20,7 @@ use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
-use crate::model::{ModelConfig, Pooling, WeightSpec, match_tensors, rounded_kernel};
+use crate::model::{ModelConfig, Pooling, WeightSpec, WholeImages, match_tensors, rounded_kernel};
 use crate::runtime::{AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun};
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
@@ -218,7 +218,8 @@ pub async fn load(
         web_sys::console::warn_1(&format!("webgguf: {warning}").into());
     }
     let context = context_length(options.context_length, &config).map_err(to_js)?;
-    let room = Room { kv_type: options.kv_type, axes: options.has_images, ..Room::one(context) };
+    let whole_images = options.has_images && config.whole_images() != WholeImages::Never;
+    let room = Room { kv_type: options.kv_type, axes: options.has_images, whole_images, ..Room::one(context) };
     let room = room.for_requests(options.parallel);
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
     let tune = options.tune.dyn_into::<Function>().ok();

@@ -3,7 +3,10 @@
 
 use crate::harness::cache::{packed_row, rounded_row};
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
-use crate::kernels::attention::{Attention, Limits, Splits, attention, attention_decode, attention_merge, split_count};
+use crate::kernels::attention::tiled::{attention_tiled, can_tile};
+use crate::kernels::attention::{
+    Attention, Limits, Splits, attention_decode, attention_few, attention_merge, split_count,
+};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, Row};
 use crate::kernels::reference::{self, AttentionRules, Head, attention_head};
@@ -19,19 +22,19 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     for shape in shapes {
         cases.extend([0, 31, 256, 700].map(|position| decode_case(random, shape, none, position)));
         let passes = [[0, 1], [0, 33], [257, 17], [1, 16]];
-        cases.extend(passes.map(|pass| prefill_case(random, shape, none, pass)));
+        cases.extend(passes.map(|pass| prefill_case(random, shape, none, pass)).into_iter().flatten());
     }
     let limited = [(heads(4, 2, 64), 33, 0.0), (heads(8, 1, 128), 0, 5.0), (heads(2, 1, 80), 100, 3.0)];
     for (shape, window, soft_cap) in limited {
         let limits = Limits { window, soft_cap };
         cases.extend([0, 32, 33, 256, 700].map(|position| decode_case(random, shape, limits, position)));
         let passes = [[0, 33], [257, 17], [20, 40]];
-        cases.extend(passes.map(|pass| prefill_case(random, shape, limits, pass)));
+        cases.extend(passes.map(|pass| prefill_case(random, shape, limits, pass)).into_iter().flatten());
     }
     let long = Heads { capacity: 5000, ..heads(2, 1, 64) };
-    cases.push(prefill_case(random, long, none, [4981, 19]));
+    cases.extend(prefill_case(random, long, none, [4981, 19]));
     let own_key = Limits { window: 1, soft_cap: 0.0 };
-    cases.push(prefill_case(random, heads(1, 1, 32), own_key, [5, 31]));
+    cases.extend(prefill_case(random, heads(1, 1, 32), own_key, [5, 31]));
     cases.push(decode_case(random, heads(1, 1, 32), own_key, 90));
     // More query heads per kv head than a workgroup takes.
     cases.push(decode_case(random, heads(32, 2, 32), none, 40));
@@ -85,7 +88,7 @@ fn rings(random: &mut Random) -> Vec<Case> {
         (ring(1, 1, 32, 132), rest, [0, 4000, 33]),
         (ring(1, 1, 32, 132), rest, [0, 0, 33]),
     ];
-    cases.extend(passes.map(|(heads, limits, pass)| chunk_case(random, heads, limits, pass)));
+    cases.extend(passes.map(|(heads, limits, pass)| chunk_case(random, heads, limits, pass)).into_iter().flatten());
     cases
 }
 
@@ -99,13 +102,13 @@ fn quantised(random: &mut Random) -> Vec<Case> {
         let window = Limits { window: 33, soft_cap: 5.0 };
         for shape in [heads(4, 2, 64), heads(3, 1, 72), heads(2, 2, 100), heads(2, 1, 256), heads(1, 1, 32)] {
             cases.push(decode_case(random, shape, none, 70));
-            cases.push(prefill_case(random, shape, none, [31, 20]));
+            cases.extend(prefill_case(random, shape, none, [31, 20]));
         }
         cases.push(rows_case(random, heads(2, 1, 512), none, &[(0, 45)]));
         cases.push(rows_case(random, heads(4, 2, 128), none, &[(1, 31), (0, 66), (2, 0)]));
         cases.push(decode_case(random, ring, window, 500));
-        cases.push(chunk_case(random, ring, window, [1, 300, 40]));
-        cases.push(chunk_case(random, heads(2, 1, 512), none, [0, 20, 9]));
+        cases.extend(chunk_case(random, ring, window, [1, 300, 40]));
+        cases.extend(chunk_case(random, heads(2, 1, 512), none, [0, 20, 9]));
     }
     cases
 }
@@ -260,7 +263,7 @@ fn image_case(
     let y = bench.floats(&vec![0.0; q.len()]);
     let scale = (heads.head_dim as f32).sqrt().recip();
     let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, sinks: None, y: y.into() };
-    let dispatch = attention(pass, &problem, limits);
+    let dispatch = attention_few(pass, &problem, limits);
     let mut expected = vec![0.0; q.len()];
     let width = (heads.heads * heads.head_dim) as usize;
     let sizes = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
@@ -304,7 +307,7 @@ fn with_sinks(random: &mut Random) -> Vec<Case> {
     }
     for (heads, limits, chunk) in chunks {
         let sinks = sinks(random, heads);
-        cases.push(chunk_case_with(random, heads, limits, chunk, Some(&sinks)));
+        cases.extend(chunk_case_with(random, heads, limits, chunk, (1, Some(&sinks))));
     }
     cases
 }
@@ -350,22 +353,23 @@ fn rows_case_with(
     bench.case(format!("{}{sinks}", name(heads, limits, &rows)), dispatches, y, expected)
 }
 
-fn prefill_case(random: &mut Random, heads: Heads, limits: Limits, [position, tokens]: [u32; 2]) -> Case {
+fn prefill_case(random: &mut Random, heads: Heads, limits: Limits, [position, tokens]: [u32; 2]) -> Vec<Case> {
     chunk_case(random, heads, limits, [0, position, tokens])
 }
 
-/// A chunk of so many rows of a sequence, beside whose cache there are those of the sequences before.
-fn chunk_case(random: &mut Random, heads: Heads, limits: Limits, chunk: [u32; 3]) -> Case {
-    chunk_case_with(random, heads, limits, chunk, None)
+/// A chunk of so many rows of a sequence, beside whose cache there are those of the sequences before: for each kernel
+/// that can run it.
+fn chunk_case(random: &mut Random, heads: Heads, limits: Limits, chunk: [u32; 3]) -> Vec<Case> {
+    chunk_case_with(random, heads, limits, chunk, (1, None))
 }
 
-fn chunk_case_with(
+pub(super) fn chunk_case_with(
     random: &mut Random,
     heads: Heads,
     limits: Limits,
     [sequence, position, rows]: [u32; 3],
-    sinks: Option<&[f32]>,
-) -> Case {
+    (groups, sinks): (u32, Option<&[f32]>),
+) -> Vec<Case> {
     let mut bench = Bench::of(Pass::chunk(sequence, position, &vec![0; rows as usize]));
     let (pass, _) = bench.fixed();
     let q = queries(random, heads, rows);
@@ -376,11 +380,17 @@ fn chunk_case_with(
     let scale = (heads.head_dim as f32).sqrt().recip();
     let sink_buffer = sinks.map(|sinks| bench.floats(sinks).into());
     let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, sinks: sink_buffer, y: y.into() };
-    let dispatch = attention(pass, &problem, limits);
     let expected = expected(heads, limits, position, (&q, sinks), &sequences[sequence as usize]);
     let sinks = if sinks.is_some() { ", sinks" } else { "" };
     let name = format!("{}{sinks}", name(heads, limits, &bench.pass.rows));
-    bench.case(name, vec![dispatch], y, Expected::Close(expected, Tolerance::ATTENTION))
+    let tiled = can_tile(&heads).then(|| attention_tiled(pass, groups, &problem, limits));
+    let few = attention_few(pass, &problem, limits);
+    let case = bench.case(name, vec![few], y, Expected::Close(expected, Tolerance::ATTENTION));
+    let tiled = tiled.map(|dispatch| {
+        let (kernel_name, variant) = (dispatch.kernel.spec.kernel_name, dispatch.kernel.id.clone());
+        Case { kernel_name, variant, dispatches: vec![dispatch], ..case.clone() }
+    });
+    [case].into_iter().chain(tiled).collect()
 }
 
 fn name(heads: Heads, limits: Limits, rows: &[Row]) -> String {

@@ -1,16 +1,23 @@
-//! Attention over the cache: `attention` for the many rows of a prefill chunk, `attention_decode` and
-//! `attention_merge` for the few rows of a decode step, split over the keys.
+//! Attention over the cache: `attention_tiled` and `attention` for the many rows of a prefill chunk, `attention_decode`
+//! and `attention_merge` for the few rows of a decode step, split over the keys.
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
 #[cfg(feature = "harness")]
 pub(crate) mod cases_rotated;
+#[cfg(feature = "harness")]
+pub(crate) mod cases_tiled;
 pub mod reference;
 pub mod reference_merge;
+pub mod tiled;
 
+use super::caps::Caps;
 use super::kv_type::KvType;
 use super::rope_kv::{Cache, Heads, Qkv, RopeKv};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, params, read, write};
+
+pub use tiled::SPEC as TILED;
+use tiled::{Choice, attention_tiled};
 
 /// The contract with `shaders/model/attention.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
@@ -135,8 +142,16 @@ pub struct Limits {
     pub soft_cap: f32,
 }
 
-/// Causal attention of a chunk: rows of one sequence whose positions follow each other.
-pub fn attention(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
+/// Causal attention of a chunk of up to `rows` rows: of one sequence, and their positions follow each other.
+pub fn attention(caps: &Caps, (pass, rows): (Slice, u32), problem: &Attention, limits: Limits) -> Dispatch {
+    match tiled::choose(caps, &problem.heads, rows) {
+        Choice::Few => attention_few(pass, problem, limits),
+        Choice::Tiled { groups } => attention_tiled(pass, groups, problem, limits),
+    }
+}
+
+/// The same for heads of any size, where there are few rows, and for images whose rows see each other.
+pub fn attention_few(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
     let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
     // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.
     let queries = if head_dim <= 128 { 16 } else { 8 };

@@ -1,0 +1,200 @@
+// What a thread does to its 8 × 8 scores and sums, row by row. Spelt out, so that they stay in registers.
+
+// Numbers of a thread's eight rows: of the first four, and of those half a tile behind them.
+struct Rows {
+    low: vec4<f32>,
+    far: vec4<f32>,
+}
+
+// Row r of a thread's scores, at `position`: LOWEST for keys that it does not see. `key` is the first of the thread's.
+fn mask_row(s: ptr<function, Sums>, r: u32, position: u32, key: u32) {
+    let low = vec4<u32>(key) + vec4<u32>(0u, 1u, 2u, 3u);
+    let far = low + HALF;
+    let last = vec4<u32>(position);
+    // mutant (attention_tiled): low <= last => low < last
+    var is_low = low <= last;
+    // mutant (attention_tiled): far <= last => low <= last
+    var is_far = far <= last;
+    if WINDOW != 0u {
+        // mutant (attention_tiled): low + WINDOW > last => low + WINDOW >= last
+        is_low &= low + WINDOW > last;
+        is_far &= far + WINDOW > last;
+    }
+    (*s)[2u * r] = select(vec4<f32>(LOWEST), (*s)[2u * r], is_low);
+    (*s)[2u * r + 1u] = select(vec4<f32>(LOWEST), (*s)[2u * r + 1u], is_far);
+}
+
+fn cap_row(s: ptr<function, Sums>, r: u32) {
+    for (var i = 0u; i < 4u; i++) {
+        // mutant (attention_tiled): SOFT_CAP) * LOG2_E => SOFT_CAP)
+        (*s)[2u * r][i] = soft_cap((*s)[2u * r][i], SOFT_CAP) * LOG2_E;
+        (*s)[2u * r + 1u][i] = soft_cap((*s)[2u * r + 1u][i], SOFT_CAP) * LOG2_E;
+    }
+}
+
+// Products become scores in units of ln 2. `position` and `key` are the first of the thread's, `before` is the first
+// position of the tile.
+fn all_scores(s: ptr<function, Sums>, position: u32, key: u32, before: u32) {
+    if SOFT_CAP != 0.0 {
+        cap_row(s, 0u);
+        cap_row(s, 1u);
+        cap_row(s, 2u);
+        cap_row(s, 3u);
+        cap_row(s, 4u);
+        cap_row(s, 5u);
+        cap_row(s, 6u);
+        cap_row(s, 7u);
+    }
+    // Most tiles have no key that a row does not see.
+    // mutant (attention_tiled): key + HALF + 3u <= before => key <= before
+    // mutant (attention_tiled): before + TILE - 1u) => before)
+    if key + HALF + 3u <= before && (WINDOW == 0u || key + WINDOW > before + TILE - 1u) {
+        return;
+    }
+    mask_row(s, 0u, position, key);
+    mask_row(s, 1u, position + 1u, key);
+    mask_row(s, 2u, position + 2u, key);
+    mask_row(s, 3u, position + 3u, key);
+    mask_row(s, 4u, position + HALF, key);
+    mask_row(s, 5u, position + HALF + 1u, key);
+    mask_row(s, 6u, position + HALF + 2u, key);
+    mask_row(s, 7u, position + HALF + 3u, key);
+}
+
+fn weigh_row(s: ptr<function, Sums>, r: u32, highest: f32) {
+    (*s)[2u * r] = exp2((*s)[2u * r] - highest);
+    (*s)[2u * r + 1u] = exp2((*s)[2u * r + 1u] - highest);
+}
+
+// Scores become weights.
+fn all_weights(s: ptr<function, Sums>, highest: Rows) {
+    weigh_row(s, 0u, highest.low.x);
+    weigh_row(s, 1u, highest.low.y);
+    weigh_row(s, 2u, highest.low.z);
+    weigh_row(s, 3u, highest.low.w);
+    weigh_row(s, 4u, highest.far.x);
+    weigh_row(s, 5u, highest.far.y);
+    weigh_row(s, 6u, highest.far.z);
+    weigh_row(s, 7u, highest.far.w);
+}
+
+fn scale_row(s: ptr<function, Sums>, r: u32, factor: f32) {
+    (*s)[2u * r] *= factor;
+    (*s)[2u * r + 1u] *= factor;
+}
+
+fn scale_rows(s: ptr<function, Sums>, factor: Rows) {
+    scale_row(s, 0u, factor.low.x);
+    scale_row(s, 1u, factor.low.y);
+    scale_row(s, 2u, factor.low.z);
+    scale_row(s, 3u, factor.low.w);
+    scale_row(s, 4u, factor.far.x);
+    scale_row(s, 5u, factor.far.y);
+    scale_row(s, 6u, factor.far.z);
+    scale_row(s, 7u, factor.far.w);
+}
+
+fn highest_in(s: ptr<function, Sums>, r: u32) -> f32 {
+    let both = max((*s)[2u * r], (*s)[2u * r + 1u]);
+    return max(max(both.x, both.y), max(both.z, both.w));
+}
+
+fn total_in(s: ptr<function, Sums>, r: u32) -> f32 {
+    let both = (*s)[2u * r] + (*s)[2u * r + 1u];
+    return both.x + both.y + both.z + both.w;
+}
+
+// Leaves numbers of each thread's rows in workgroup memory, for those that share them.
+fn share(rows: Rows, lane: u32) {
+    let tx = lane % SIDE;
+    let quad = lane % THREADS / SIDE;
+    workgroupBarrier();
+    slices[COLUMNS_AT + lane / THREADS][tx][quad] = rows.low;
+    slices[COLUMNS_AT + lane / THREADS][tx][quad + SIDE] = rows.far;
+    workgroupBarrier();
+}
+
+// The highest scores of the rows, so far and now.
+fn highest_of(s: ptr<function, Sums>, before: Rows, lane: u32) -> Rows {
+    let low = vec4<f32>(highest_in(s, 0u), highest_in(s, 1u), highest_in(s, 2u), highest_in(s, 3u));
+    let far = vec4<f32>(highest_in(s, 4u), highest_in(s, 5u), highest_in(s, 6u), highest_in(s, 7u));
+    share(Rows(low, far), lane);
+    let quad = lane % THREADS / SIDE;
+    var highest = before;
+    // mutant (attention_tiled): SIDE * PARTS => SIDE
+    for (var i = 0u; i < SIDE * PARTS; i++) {
+        highest.low = max(highest.low, slices[COLUMNS_AT + i / SIDE][i % SIDE][quad]);
+        highest.far = max(highest.far, slices[COLUMNS_AT + i / SIDE][i % SIDE][quad + SIDE]);
+    }
+    return highest;
+}
+
+// The sums of a thread's weights, so far and now.
+fn total_of(s: ptr<function, Sums>, before: Rows, factor: Rows) -> Rows {
+    let low = vec4<f32>(total_in(s, 0u), total_in(s, 1u), total_in(s, 2u), total_in(s, 3u));
+    let far = vec4<f32>(total_in(s, 4u), total_in(s, 5u), total_in(s, 6u), total_in(s, 7u));
+    return Rows(before.low * factor.low + low, before.far * factor.far + far);
+}
+
+// The sums of all threads that share rows.
+fn shared_total(own: Rows, lane: u32) -> Rows {
+    share(own, lane);
+    let quad = lane % THREADS / SIDE;
+    var total = Rows();
+    for (var i = 0u; i < SIDE * PARTS; i++) {
+        total.low += slices[COLUMNS_AT + i / SIDE][i % SIDE][quad];
+        total.far += slices[COLUMNS_AT + i / SIDE][i % SIDE][quad + SIDE];
+    }
+    return total;
+}
+
+// Where the sum `at` of those that threads hand over is.
+fn hand_over(at: u32, sum: vec4<f32>) {
+    slices[COLUMNS_AT + at / (QUADS * DEPTH)][at / QUADS % DEPTH][at % QUADS] = sum;
+}
+
+fn handed(at: u32) -> vec4<f32> {
+    return slices[COLUMNS_AT + at / (QUADS * DEPTH)][at / QUADS % DEPTH][at % QUADS];
+}
+
+// Adds four sums of the threads of a group, from the number n on, to those of the first group.
+fn join_four(s: ptr<function, Sums>, n: u32, group: u32, lane: u32) {
+    let threads = THREADS * COLUMN_PARTS;
+    let at = lane % threads;
+    workgroupBarrier();
+    if lane / threads == group {
+        hand_over(at, (*s)[n]);
+        hand_over(at + threads, (*s)[n + 1u]);
+        hand_over(at + 2u * threads, (*s)[n + 2u]);
+        hand_over(at + 3u * threads, (*s)[n + 3u]);
+    }
+    workgroupBarrier();
+    if lane < threads {
+        (*s)[n] += handed(at);
+        (*s)[n + 1u] += handed(at + threads);
+        (*s)[n + 2u] += handed(at + 2u * threads);
+        (*s)[n + 3u] += handed(at + 3u * threads);
+    }
+}
+
+fn join_groups(s: ptr<function, Sums>, lane: u32) {
+    for (var group = 1u; group < GROUPS; group++) {
+        join_four(s, 0u, group, lane);
+        join_four(s, 4u, group, lane);
+        join_four(s, 8u, group, lane);
+        // mutant (attention_tiled): 12u => 8u
+        join_four(s, 12u, group, lane);
+    }
+}
+
+// Writes a thread's sums: `row` is its first row, `element` its eight columns.
+fn write_all(s: ptr<function, Sums>, block: Block, row: u32, element: u32) {
+    write(block, row, element, (*s)[0], (*s)[1]);
+    write(block, row + 1u, element, (*s)[2], (*s)[3]);
+    write(block, row + 2u, element, (*s)[4], (*s)[5]);
+    write(block, row + 3u, element, (*s)[6], (*s)[7]);
+    write(block, row + HALF, element, (*s)[8], (*s)[9]);
+    write(block, row + HALF + 1u, element, (*s)[10], (*s)[11]);
+    write(block, row + HALF + 2u, element, (*s)[12], (*s)[13]);
+    write(block, row + HALF + 3u, element, (*s)[14], (*s)[15]);
+}
