@@ -115,8 +115,8 @@ export function comparison(entries) {
     head: ['', ...entries.flatMap(({ label }, i) => (i === 0 ? [label] : [label, 'change']))],
     rows: [...aboutRows(entries), ...names.map((name) => [name, cellOf(first.get(name)), ...cells(name)])],
     note:
-      'Tokens per second where no unit is named: medians, and in brackets the least and the most of all runs. A change ' +
-      'is that since the first column.',
+      'Tokens per second where no unit is named: medians, and in brackets the least and the most of all runs. ' +
+      'A change is that since the first column.',
   };
 }
 

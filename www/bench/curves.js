@@ -3,7 +3,7 @@
 import { wrong } from '../shared/address.js';
 import { medians } from './runs.js';
 
-/** Lengths that `auto` measures where the context has room for them: each takes about four times as long as the last. */
+/** Lengths that `auto` measures where the context has room for them. */
 const LENGTHS = [32, 128, 512, 2048, 8192, 32_768];
 /** Of a length this near to the whole context the whole is measured in its place. */
 const NEAR = 0.75;
