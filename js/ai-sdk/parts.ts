@@ -72,13 +72,14 @@ export class PartReader {
     this.#open = undefined;
   }
 
-  /** A call that was cut off by the limit of tokens is none. */
+  /** A call that was cut off, by the limit of tokens or by an abort, is none. */
   *#closeCall(): Generator<StreamPart> {
     if (!this.#call) return;
     const { toolCallId, toolName, input } = this.#call;
     this.#call = undefined;
     yield { type: 'tool-input-end', id: toolCallId };
-    if (this.#reason === 'length' && !isJson(input)) return;
+    const isCut = this.#reason === 'length' || this.#reason === 'abort';
+    if (isCut && !isJson(input)) return;
     yield { type: 'tool-call', toolCallId, toolName, input };
   }
 }

@@ -209,7 +209,8 @@ test('the index of records names every record, newest first', () => {
   const records = names.filter((name) => name !== 'README.md');
   const wrong = records.filter((name) => !/^\d{4}-\d\d-\d\d-[a-z\d-]+\.md$/.test(name));
   assert.deepEqual(wrong, []);
-  const listed = [...read(`${RECORDS}/README.md`).matchAll(/^- \[[^\]]+\]\(([^)]+)\)$/gm)].map(([, name]) => name);
+  const rows = read(`${RECORDS}/README.md`).matchAll(/^\| \d[^|]*\| \[[^\]]+\]\(([^)]+)\) \|$/gm);
+  const listed = [...rows].map(([, name]) => name);
   assert.deepEqual(listed.toSorted(), records.toSorted());
   const dates = listed.map((name) => name.slice(0, '2026-11-24'.length));
   assert.deepEqual(dates, dates.toSorted().reverse());

@@ -8,7 +8,7 @@ import { ROOT } from '../../tools/common.mjs';
 import { openDemo, openPage, say, send, waitForState } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { explain } from '../../www/demo/words.js';
-import { badRoutes, MODELS, screenshot, SMALL, openSite } from './site.mjs';
+import { badRoutes, MODELS, screenshot, SMALL, openSite, violations } from './site.mjs';
 
 const GGUF = path.join(MODELS, path.basename(SMALL));
 const late = badRoutes.late(GGUF);
@@ -1057,19 +1057,6 @@ test('after the first visit the page works without a network', async () => {
 });
 
 // ---- accessibility --------------------------------------------------------------------------------------------------
-
-const AXE = fs.readFileSync(path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
-
-/** What axe-core finds wrong with the page as it is now. */
-async function violations(page) {
-  await page.evaluate((source) => {
-    if (!globalThis.axe) (0, eval)(source);
-  }, AXE);
-  const found = await page.evaluate(async () => (await globalThis.axe.run()).violations);
-  return found.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => `${id} ${target}: ${failureSummary}`),
-  );
-}
 
 const SIZES = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
 

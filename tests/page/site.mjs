@@ -62,6 +62,22 @@ export async function screenshot(page, name) {
   await page.screenshot({ path: file, fullPage: true });
 }
 
+const AXE = path.join(ROOT, 'node_modules', 'axe-core', 'axe.min.js');
+
+/** What axe-core finds wrong with the page as it is now. */
+export async function violations(page) {
+  await page.evaluate(
+    (source) => {
+      if (!globalThis.axe) (0, eval)(source);
+    },
+    fs.readFileSync(AXE, 'utf8'),
+  );
+  const found = await page.evaluate(async () => (await globalThis.axe.run()).violations);
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id} ${target}: ${failureSummary}`),
+  );
+}
+
 /**
  * Answers of a server that behaves badly, for `serve({routes})`. Each takes the file it should have sent.
  */

@@ -1,118 +1,29 @@
 // The page of bench.html: reads the address, measures, shows tables, posts the JSON. `data-state` of the root element
 // is `ready`, `working`, `done` or `error`.
 
-import { checkNames, wrong } from '../shared/address.js';
-import { measure } from './measure.js';
-import { bars, figure, markdown, nameOf, tables } from './report.js';
 import { errorReport, postReport } from '../shared/post-report.js';
-
-const BUILT_IN = 'models/storyteller.gguf';
-const BACKENDS = ['auto', 'webgpu', 'cpu'];
-/** Integers in the URL: the minimum, and the default. */
-const NUMBERS = {
-  prompt: { least: 1 },
-  predict: { least: 1, otherwise: 128 },
-  runs: { least: 1, otherwise: 3 },
-  texts: { least: 1, otherwise: 1000 },
-  context: { least: 2 },
-  weight_bytes: { least: 1 },
-};
-const KNOWN = [
-  'model',
-  'backend',
-  'precision',
-  'kv',
-  'per_layer',
-  'temperature',
-  'kernels',
-  'schema',
-  'worker',
-  'tune',
-  'report',
-  ...Object.keys(NUMBERS),
-];
+import { barChart } from './chart.js';
+import { copy, showBeside, startComparing } from './compared.js';
+import { measure } from './measure.js';
+import { card } from './parts.js';
+import { bars, figure, markdown, nameOf, tables } from './report.js';
+import { BUILT_IN, parametersOf, settingsOf } from './settings.js';
 
 const $ = (id) => document.getElementById(id);
 const form = $('settings');
 
 let result;
+/** Parameters that the form adds to: those of the address, or of a link's result. */
+let base = new URLSearchParams(location.search);
 
 // ---- settings -------------------------------------------------------------------------------------------------------
-
-/** The value of a parameter as a number of at least `least`; `undefined` where it is missing or empty. */
-function numberOf(query, name, least, isRight) {
-  const text = query.get(name)?.trim();
-  if (!text) return undefined;
-  const value = Number(text);
-  if (isRight(value) && value >= least) return value;
-  throw wrong(`'${name}' is '${text}', not a number of at least ${least}`);
-}
-
-/** `load` refuses what it does not know. */
-function wordOrNumber(text) {
-  return /^\d+$/.test(text ?? '') ? Number(text) : text || undefined;
-}
-
-/** Settings of a measurement from the address. */
-function settingsOf(query) {
-  checkNames(query, KNOWN);
-  const backend = query.get('backend') || 'auto';
-  if (!BACKENDS.includes(backend)) throw wrong(`'backend' is '${backend}', not one of ${BACKENDS.join(', ')}`);
-  const precision = query.get('precision') || 'auto'; // `load` refuses what it does not know
-  const numbers = Object.entries(NUMBERS).map(([name, { least, otherwise }]) => [
-    name,
-    numberOf(query, name, least, Number.isSafeInteger) ?? otherwise,
-  ]);
-  const temperature = numberOf(query, 'temperature', 0, Number.isFinite) ?? 0;
-  return {
-    model: query.get('model') || BUILT_IN,
-    backend,
-    precision,
-    kvType: query.get('kv') || 'f16',
-    perLayerEmbeddings: wordOrNumber(query.get('per_layer')),
-    temperature,
-    schema: schemaOf(query),
-    kernels: query.get('kernels') === '1',
-    worker: query.get('worker') === '1',
-    tune: query.get('tune') === '1',
-    ...Object.fromEntries(numbers),
-  };
-}
-
-/** Records without end: keys that are forced, numbers, a choice, and texts of which the model writes every token. */
-const RECORDS = {
-  type: 'array',
-  minItems: 10_000,
-  items: {
-    type: 'object',
-    properties: {
-      id: { type: 'integer', minimum: 0, maximum: 99_999 },
-      title: { type: 'string', minLength: 20, maxLength: 80 },
-      kind: { enum: ['city', 'river', 'mountain', 'forest'] },
-      visited: { type: 'boolean' },
-      note: { type: 'string', minLength: 100, maxLength: 200 },
-    },
-    required: ['id', 'title', 'kind', 'visited', 'note'],
-    additionalProperties: false,
-  },
-};
-
-/** The JSON schema that answers follow: `1` for {@link RECORDS}, or its text; `undefined` for none. */
-function schemaOf(query) {
-  const text = query.get('schema')?.trim();
-  if (!text || text === '1') return text && RECORDS;
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw wrong(`'schema' is neither 1 nor JSON: ${error.message}`);
-  }
-}
 
 function fillForm(query) {
   for (const field of form.elements) {
     if (!field.name || !query.has(field.name)) continue;
-    if (field.type === 'checkbox') field.checked = query.get(field.name) === '1';
-    else field.value = query.get(field.name);
+    const value = query.get(field.name);
+    if (field.type === 'checkbox') field.checked = value === '1';
+    else if (!field.options || [...field.options].some((option) => option.value === value)) field.value = value;
   }
 }
 
@@ -127,69 +38,6 @@ function queryFromForm(query) {
 
 // ---- showing --------------------------------------------------------------------------------------------------------
 
-const SVG = 'http://www.w3.org/2000/svg';
-
-function element(name, properties = {}, children = []) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
-}
-
-function shape(name, attributes, text = '') {
-  const made = document.createElementNS(SVG, name);
-  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
-  made.textContent = text;
-  return made;
-}
-
-/** Bars across the whole width, whatever it is, with text that keeps its size. */
-function chart({ title, rows }) {
-  const [step, most] = [40, Math.max(...rows.map(({ value }) => value), Number.MIN_VALUE)];
-  const svg = shape('svg', { width: '100%', height: rows.length * step, role: 'img' });
-  const words = rows.map(({ label, value }) => `${label} ${figure(value)}`);
-  svg.append(shape('title', {}, `${title}: ${words.join(', ')}`));
-  rows.forEach(({ label, value }, i) => {
-    const y = i * step;
-    svg.append(
-      shape('text', { x: 0, y: y + 14 }, label),
-      shape('text', { x: '100%', y: y + 14, class: 'value' }, figure(value)),
-      shape('rect', { x: 0, y: y + 20, width: '100%', height: 8, rx: 4, class: 'track' }),
-      shape('rect', { x: 0, y: y + 20, width: `${Math.max(0.5, (100 * value) / most)}%`, height: 8, rx: 4 }),
-    );
-  });
-  return svg;
-}
-
-function pairs(rows) {
-  const cell = (kind, textContent) => element(kind, { textContent });
-  const pair = ([name, value]) => element('div', {}, [cell('dt', name), cell('dd', value)]);
-  return element('dl', {}, rows.map(pair));
-}
-
-function grid(head, rows) {
-  const cells = (kind, texts) =>
-    element(
-      'tr',
-      {},
-      texts.map((textContent) => element(kind, { textContent })),
-    );
-  const table = element('table', {}, [
-    element('thead', {}, [cells('th', head)]),
-    element(
-      'tbody',
-      {},
-      rows.map((row) => cells('td', row)),
-    ),
-  ]);
-  return element('div', { className: 'scroll', tabIndex: 0 }, [table]);
-}
-
-function card({ title, head, rows, note }) {
-  const words = note ? [element('p', { className: 'hint', textContent: note })] : [];
-  const body = head ? grid(head, rows) : pairs(rows);
-  return element('section', { className: 'card' }, [element('h2', { textContent: title }), ...words, body]);
-}
-
 function show() {
   const { median, load_ms, info } = result;
   $('model-name').textContent = `${nameOf(info)}, ${info.quantization}, on ${result.adapter || 'the CPU'}`;
@@ -201,7 +49,7 @@ function show() {
   $('load').textContent = figure(load_ms.ready);
   const drawn = bars(result);
   $('chart-title').textContent = drawn.title;
-  $('chart').replaceChildren(chart(drawn));
+  $('chart').replaceChildren(barChart(drawn));
   $('tables').replaceChildren(...tables(result).map(card));
 }
 
@@ -210,6 +58,7 @@ function setState(state) {
   const failed = Boolean(result?.error);
   $('working').hidden = state !== 'working';
   $('result').hidden = state !== 'done';
+  $('tables').hidden = state !== 'done';
   $('copies').hidden = state !== 'done';
   $('error').hidden = !failed;
   $('run').disabled = state === 'working';
@@ -254,20 +103,9 @@ async function run(query) {
   result = await measured(query);
   const state = result.error ? 'error' : 'done';
   if (!result.error) show();
+  showBeside(result.error ? undefined : result);
   setState(state);
   $('status').textContent = state + (await report(query.get('report')));
-}
-
-async function copy(text, button) {
-  const words = button.textContent;
-  const copied = await navigator.clipboard?.writeText(text).then(
-    () => true,
-    () => false,
-  );
-  button.textContent = copied ? 'Copied' : 'The browser forbids it';
-  setTimeout(() => {
-    button.textContent = words;
-  }, 1500);
 }
 
 $('copy-json').addEventListener('click', ({ target }) => copy(JSON.stringify(result, null, 2), target));
@@ -275,12 +113,20 @@ $('copy-markdown').addEventListener('click', ({ target }) => copy(markdown(resul
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   if (document.documentElement.dataset.state === 'working') return;
-  const query = queryFromForm(new URLSearchParams(location.search));
-  history.replaceState(null, '', query.size > 0 ? `?${query}` : location.pathname);
+  const query = queryFromForm(base);
+  history.replaceState(null, '', (query.size > 0 ? `?${query}` : location.pathname) + location.hash);
   run(query);
 });
 
+/** What a link's result was asked is asked here, too, so that `Run` measures the same; not a file of its server. */
+function askAsThere({ settings }) {
+  const { model = BUILT_IN, ...others } = parametersOf(settings);
+  base = new URLSearchParams(model === BUILT_IN || model.startsWith('/') ? others : { model, ...others });
+  fillForm(base);
+}
+
 const asked = new URLSearchParams(location.search);
 fillForm(asked);
+startComparing((linked) => asked.size === 0 && askAsThere(linked));
 if (asked.has('report')) run(asked);
 else setState('ready');

@@ -1,6 +1,6 @@
 // Measures an embedder: many texts of one length in one call of `embed`, by wall clock.
 
-import { median } from './measure.js';
+import { medians } from './runs.js';
 
 /** Texts of the call that warms up: kernels of small and of full batches run once. */
 const WARM_UP = [1, 100];
@@ -36,6 +36,5 @@ export async function embedRuns(model, { texts, prompt, runs }, random, say) {
       pp: (texts * prompt * 1000) / ms,
     });
   }
-  const names = ['ms', 'texts_per_second', 'pp'];
-  return { runs: list, median: Object.fromEntries(names.map((name) => [name, median(list.map((run) => run[name]))])) };
+  return { runs: list, median: medians(list, ['ms', 'texts_per_second', 'pp']) };
 }

@@ -1,8 +1,11 @@
-// Measures one model: loading, runs by wall clock, WebGPU calls per token, read bandwidth and, on request, kernels.
+// Measures one model: loading, runs by wall clock, WebGPU calls per token, read bandwidth and, on request, kernels,
+// speed over the length of the context and over the number of sequences.
 
 import { wrong } from '../shared/address.js';
+import { lengthsThatFit, overLengths, overSequences } from './curves.js';
 import { embedRuns } from './embed.js';
 import { readBandwidth, watchBlocks, watchCalls, watchCreated } from './meter.js';
+import { Bench, median, medians, seeded } from './runs.js';
 
 /** Tokens of the prompt and of the answer of the runs that only count calls. */
 const COUNT_PROMPT = 8;
@@ -16,68 +19,13 @@ const KERNEL_NOTE =
   'each kernel is timed by leaving it out, so results of these runs are wrong on purpose, and ' +
   'kernels that overlap or share caches do not add up to the whole';
 
-/** Uniform numbers in [0, 1) from a seed (mulberry32): the same ids in every browser. */
-function seeded(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** The middle of a list, null where it holds no number. */
-export function median(values) {
-  const sorted = values.filter((value) => Number.isFinite(value)).sort((a, b) => a - b);
-  if (sorted.length === 0) return null;
-  const half = sorted.length / 2;
-  return sorted.length % 2 ? sorted[Math.floor(half)] : (sorted[half - 1] + sorted[half]) / 2;
-}
-
-/** A loaded model with the settings of this measurement. */
-class Bench {
-  constructor(model, settings) {
-    this.model = model;
-    this.settings = settings;
-    this.random = seeded(20);
-  }
-
-  /** A prompt that no run had before: the KV cache helps none of them. */
-  prompt(length) {
-    const { vocabularySize } = this.model.info;
-    return Uint32Array.from({ length }, () => Math.floor(this.random() * vocabularySize));
-  }
-
-  /**
-   * One generation, timed from outside. `tg` counts the tokens after the first piece, from its arrival to the end of
-   * the loop.
-   */
-  async once(promptLength, maxTokens) {
-    const ids = this.prompt(promptLength);
-    await this.model.reset();
-    const { temperature, schema } = this.settings;
-    const grammar = schema && { jsonSchema: schema };
-    const options = { maxTokens, temperature, seed: 1, ...(grammar ? { grammar } : { ignoreEos: true }) };
-    const begun = performance.now();
-    let [n, first, firstIds] = [0, undefined, 0];
-    for await (const piece of this.model.generate(ids, options)) {
-      n += piece.ids.length;
-      if (first === undefined && n > 0) [first, firstIds] = [performance.now(), n];
-    }
-    const ms = performance.now() - first;
-    const ttft_ms = first - begun;
-    const tg = n > firstIds ? ((n - firstIds) / ms) * 1000 : null;
-    return { prompt_n: promptLength, pp: (promptLength / ttft_ms) * 1000, n, tg, ttft_ms };
-  }
-}
-
 // ---- steps ----------------------------------------------------------------------------------------------------------
 
 /** What `load` takes of the settings. */
 function loadOptions(settings) {
-  const { backend, precision, kvType, perLayerEmbeddings, worker, prompt, predict, context } = settings;
-  const wanted = (prompt ?? 0) + predict;
+  const { backend, precision, kvType, perLayerEmbeddings, worker, prompt, predict, context, lengths } = settings;
+  const longest = Math.max(prompt ?? 0, ...(Array.isArray(lengths) ? lengths : []));
+  const wanted = longest + predict;
   const contextLength = context ?? (wanted > DEFAULT_CONTEXT ? wanted : undefined);
   return { backend, precision, kvType, perLayerEmbeddings, contextLength, worker, cache: false };
 }
@@ -139,8 +87,7 @@ async function timedRuns(bench, { prompt, predict, runs }, say) {
     say(`run ${i + 1} of ${runs}`, i / runs);
     list.push(await bench.once(prompt, predict));
   }
-  const middle = ['pp', 'tg', 'ttft_ms'].map((name) => [name, median(list.map((run) => run[name]))]);
-  return { runs: list, median: Object.fromEntries(middle) };
+  return { runs: list, median: medians(list, ['pp', 'tg', 'ttft_ms']) };
 }
 
 // ---- kernels --------------------------------------------------------------------------------------------------------
@@ -234,10 +181,11 @@ async function measureModel(model, settings, say, blocks) {
     const block = blocks.between(from, performance.now());
     const created_while_generating = withTotal(created.counts);
     created.stop();
+    const lengths = settings.lengths && (await overLengths(bench, settings, say));
     say('read bandwidth', undefined);
     const read_bandwidth = await bandwidth(settings, model.info, timed.median.tg);
     const kernels = gpu && settings.kernels && !settings.worker ? await kernelTimes(bench, settings, say) : undefined;
-    return { ...timed, per_token, created_while_generating, read_bandwidth, kernels, block };
+    return { ...timed, per_token, created_while_generating, lengths, read_bandwidth, kernels, block };
   } finally {
     created.stop();
   }
@@ -258,22 +206,40 @@ async function tunedRuns({ WasmModel }, model, settings, say) {
         runs[which].push(await bench.once(settings.prompt, settings.predict));
       }
     }
-    const middle = (list, name) => median(list.map((run) => run[name]));
-    const medians = (list) => ({ pp: middle(list, 'pp'), tg: middle(list, 'tg'), ttft_ms: middle(list, 'ttft_ms') });
+    const [plain, fast] = [runs.plain, runs.tuned].map((list) => medians(list, ['pp', 'tg', 'ttft_ms']));
     const { tuning: report, selfCheck, variants } = tuned.info;
-    return { report, selfCheck, variants, runs, plain: medians(runs.plain), tuned: medians(runs.tuned) };
+    return { report, selfCheck, variants, runs, plain, tuned: fast };
   } finally {
     await tuned.free();
+  }
+}
+
+/** The model once more, with room for several sequences: what 1, 2, … of them write together. */
+async function sequencesOf({ WasmModel }, settings, say) {
+  say('loading for several sequences', undefined);
+  const options = { ...loadOptions(settings), parallel: settings.parallel };
+  const model = await WasmModel.load(settings.model, options);
+  try {
+    return await overSequences(new Bench(model, settings), settings, say);
+  } finally {
+    await model.free();
   }
 }
 
 /**
  * Loads, measures and frees a model.
  * @param {object} webgguf the package
- * @param {object} settings see bench.js
+ * @param {object} settings see settings.js
  * @param {(text: string, fraction?: number) => void} say where it stands
  */
 export async function measure(webgguf, settings, say) {
+  const result = await measureOne(webgguf, settings, say);
+  const { info, settings: fitted } = result;
+  if (!fitted.parallel || info.backend !== 'webgpu' || info.pooling) return result;
+  return { ...result, sequences: await sequencesOf(webgguf, fitted, say) };
+}
+
+async function measureOne(webgguf, settings, say) {
   const blocks = watchBlocks();
   const created = watchCreated();
   let model;
@@ -283,7 +249,7 @@ export async function measure(webgguf, settings, say) {
     created.stop();
     const loadBlock = blocks.between(loaded.begun, performance.now());
     const { info } = model;
-    const fitted = { ...settings, prompt: fitPrompt(settings, info) };
+    const fitted = { ...settings, prompt: fitPrompt(settings, info), lengths: lengthsThatFit(settings, info) };
     const work = info.pooling ? measureEmbedder : measureModel;
     const { block, ...measured } = await work(model, fitted, say, blocks);
     const tuning = settings.tune && !info.pooling ? await tunedRuns(webgguf, model, fitted, say) : undefined;

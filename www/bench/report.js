@@ -164,6 +164,21 @@ export function tables(result) {
   return [...list, { title: 'Machine', rows: machine(result) }];
 }
 
+/** Speed over the length of the context and over sequences, for Markdown: the page draws them. */
+function curveTables({ lengths, sequences }) {
+  const over = lengths && {
+    title: 'Over the length of the context',
+    head: ['tokens before', 'prefill tok/s', 'first token ms', 'decode tok/s'],
+    rows: lengths.map(({ prompt_n, median: { pp, ttft_ms, tg } }) => [prompt_n, pp, ttft_ms, tg].map(figure)),
+  };
+  const together = sequences && {
+    title: 'Sequences together',
+    head: ['sequences', 'tok/s in all', 'last first token ms'],
+    rows: sequences.map(({ sequences: count, median: { tg, ttft_ms } }) => [count, tg, ttft_ms].map(figure)),
+  };
+  return [over, together].filter(Boolean);
+}
+
 /** Bars for the chart: where a token's time goes if kernels were timed, else decode speed by run. */
 export function bars({ info, kernels, runs }) {
   if (info.pooling) {
@@ -181,7 +196,7 @@ export function bars({ info, kernels, runs }) {
 
 const escapeCell = (cell) => String(cell).replaceAll('|', '\\|').replaceAll('\n', ' ');
 
-function markdownTable({ title, head = ['', ''], rows, note }) {
+export function markdownTable({ title, head = ['', ''], rows, note }) {
   const line = (cells) => `| ${cells.map(escapeCell).join(' | ')} |`;
   const rule = `|${head.map((_, i) => (i === 0 ? ' --- |' : ' ---: |')).join('')}`;
   return [`### ${title}`, '', ...(note ? [note, ''] : []), line(head), rule, ...rows.map(line)].join('\n');
@@ -194,5 +209,6 @@ export function markdown(result) {
     ? `${figure(median.texts_per_second)} texts/s`
     : `decode ${figure(median.tg)} tok/s, prefill ${figure(median.pp)} tok/s`;
   const heading = `## ${nameOf(info)} ${info.quantization}: ${speed}`;
-  return `${[heading, ...tables(result).map(markdownTable)].join('\n\n')}\n`;
+  const all = [...tables(result), ...curveTables(result)];
+  return `${[heading, ...all.map(markdownTable)].join('\n\n')}\n`;
 }
