@@ -10,7 +10,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import * as esbuild from 'esbuild';
 import { build, buildHarness } from './build.mjs';
-import { CACHE, filesUnder, isMain, ROOT, runMain, seconds, Stop } from './common.mjs';
+import { CACHE, filesUnder, isMain, ROOT, runMain, seconds, Stop, withLock, writeJson } from './common.mjs';
 import { installTools } from './install-tools.mjs';
 import { prepare } from './prepare.mjs';
 import { allLinks, deviceLinks, pageLinks } from './site/frame.mjs';
@@ -123,13 +123,17 @@ function copyPages(out) {
 }
 
 /** Builds the site into the folder `out` from what is built already. Returns counts of its pages. */
-export async function makeSite(out = SITE) {
+export const makeSite = (out = SITE) => withLock('site', () => writeSite(out));
+
+async function writeSite(out) {
   fs.rmSync(out, { recursive: true, force: true });
   await installTools(path.join(ROOT, 'tools', 'site'), TOOLS);
   copyPages(out);
   await packPackage(out);
   await packFirst(out);
   const icon = /<link rel="icon".*>/.exec(fs.readFileSync(path.join(out, 'index.html'), 'utf8'))[0];
+  // For `npx serve`, which would else take the slash from the addresses of folders.
+  writeJson(path.join(out, 'serve.json'), { cleanUrls: false });
   const documents = writeGuides(out, icon);
   await writeGallery(out, { tools: TOOLS, icon });
   const reference = await writeReference(out, { tools: TOOLS, icon });

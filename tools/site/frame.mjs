@@ -30,7 +30,10 @@ export const escapeHtml = (text) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 /** From the folder of `page` to `target`, both paths on the site: an address that works wherever the site lies. */
-export const relative = (page, target) => path.posix.relative(path.posix.dirname(page), target) || '.';
+export function relative(page, target) {
+  const whole = path.posix.relative(path.posix.dirname(page), target);
+  return whole.replace(/(^|\/)index\.html$/, '$1') || './'; // a host may redirect from the name to the folder
+}
 
 const isIn = (page, target) =>
   page === target || (target.endsWith('/index.html') && page.startsWith(path.posix.dirname(target)));

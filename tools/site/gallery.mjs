@@ -55,7 +55,7 @@ export function examples() {
     const page = `examples/${name}/index.html`;
     const runs = files.includes(page);
     const html = runs ? fs.readFileSync(path.join(ROOT, page), 'utf8') : '';
-    const title = /<title>(.*)<\/title>/.exec(html)?.[1] ?? TITLES[name];
+    const title = /<title>(.*)<\/title>/.exec(html)?.[1] ?? TITLES[name] ?? name;
     const words = (runs ? about.replace(/ \(`npm [^)]*\)$/, '') : about).replace(/^[a-z]/, (first) =>
       first.toUpperCase(),
     );
