@@ -157,7 +157,8 @@ impl GpuSession {
         let Sampler { parts, samples, .. } = sampler;
         let cache = CacheFormat::Rounded(self.buffers.room.kv_type);
         let room = (self.buffers.room.context, cache);
-        let Some(mut model) = SampledModel::new(&self.model.config, samples, |spec| is_needed(&parts, spec), room) else {
+        let Some(mut model) = SampledModel::new(&self.model.config, samples, |spec| is_needed(&parts, spec), room)
+        else {
             return Ok(());
         };
         let mut report = SelfCheck { verdict: Verdict::Passed, ..SelfCheck::default() };

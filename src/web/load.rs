@@ -159,7 +159,7 @@ pub async fn load(
     }
     let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
     let context = context_length(options.context_length, &config).map_err(to_js)?;
-    let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel);
+    let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).with_drafts(true);
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
     let tune = options.tune.dyn_into::<Function>().ok();
     let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict, tune };
