@@ -26,6 +26,8 @@ const KNOWN = [
   'temperature',
   'kernels',
   'schema',
+  'draft',
+  'repeat',
   'worker',
   'tune',
   'report',
@@ -72,6 +74,8 @@ function settingsOf(query) {
     perLayerEmbeddings: wordOrNumber(query.get('per_layer')),
     temperature,
     schema: schemaOf(query),
+    repeat: query.get('repeat') === '1',
+    draft: draftOf(query),
     kernels: query.get('kernels') === '1',
     worker: query.get('worker') === '1',
     tune: query.get('tune') === '1',
@@ -96,6 +100,17 @@ const RECORDS = {
     additionalProperties: false,
   },
 };
+
+/**
+ * Drafts: `prompt`, `auto`, or `0`. By default there are some where the prompt repeats itself: what a model writes by
+ * itself may repeat itself, too, and would be another measurement.
+ */
+function draftOf(query) {
+  const choices = { prompt: 'prompt', auto: undefined, 0: false };
+  const text = query.get('draft') || (query.get('repeat') === '1' ? 'auto' : '0');
+  if (!Object.hasOwn(choices, text)) throw wrong(`'draft' is '${text}', not one of ${Object.keys(choices).join(', ')}`);
+  return choices[text];
+}
 
 /** The JSON schema that answers follow: `1` for {@link RECORDS}, or its text; `undefined` for none. */
 function schemaOf(query) {

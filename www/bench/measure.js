@@ -7,6 +7,8 @@ import { readBandwidth, watchBlocks, watchCalls, watchCreated } from './meter.js
 /** Tokens of the prompt and of the answer of the runs that only count calls. */
 const COUNT_PROMPT = 8;
 const COUNT_TOKENS = 16;
+/** Tokens that a prompt says over and over, with `repeat`. */
+const REPEATED = 64;
 /** Tokens of context that `load` takes by itself, at most. */
 const DEFAULT_CONTEXT = 4096;
 /** Kernels that choose the next token: without them the run itself changes. */
@@ -43,10 +45,12 @@ class Bench {
     this.random = seeded(20);
   }
 
-  /** A prompt that no run had before: the KV cache helps none of them. */
+  /** A prompt that no run had before: the KV cache helps none of them. With `repeat` it says the same over and over. */
   prompt(length) {
     const { vocabularySize } = this.model.info;
-    return Uint32Array.from({ length }, () => Math.floor(this.random() * vocabularySize));
+    const once = this.settings.repeat ? Math.min(length, REPEATED) : length;
+    const ids = Array.from({ length: once }, () => Math.floor(this.random() * vocabularySize));
+    return Uint32Array.from({ length }, (_, at) => ids[at % once]);
   }
 
   /**
@@ -56,19 +60,21 @@ class Bench {
   async once(promptLength, maxTokens) {
     const ids = this.prompt(promptLength);
     await this.model.reset();
-    const { temperature, schema } = this.settings;
+    const { temperature, schema, draft } = this.settings;
     const grammar = schema && { jsonSchema: schema };
-    const options = { maxTokens, temperature, seed: 1, ...(grammar ? { grammar } : { ignoreEos: true }) };
+    const options = { maxTokens, temperature, seed: 1, draft, ...(grammar ? { grammar } : { ignoreEos: true }) };
     const begun = performance.now();
     let [n, first, firstIds] = [0, undefined, 0];
-    for await (const piece of this.model.generate(ids, options)) {
+    const generation = this.model.generate(ids, options);
+    for await (const piece of generation) {
       n += piece.ids.length;
       if (first === undefined && n > 0) [first, firstIds] = [performance.now(), n];
     }
     const ms = performance.now() - first;
     const ttft_ms = first - begun;
     const tg = n > firstIds ? ((n - firstIds) / ms) * 1000 : null;
-    return { prompt_n: promptLength, pp: (promptLength / ttft_ms) * 1000, n, tg, ttft_ms };
+    const { acceptedDraftTokens: drafted, rejectedDraftTokens: wrong } = (await generation.result).usage;
+    return { prompt_n: promptLength, pp: (promptLength / ttft_ms) * 1000, n, tg, ttft_ms, drafted, wrong };
   }
 }
 
