@@ -166,6 +166,8 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   grammar,
   logitBias,
   logprobs: integer(0, 20, 'an integer from 0 to 20'),
+  draft: (value) => (value === 'prompt' || value === false ? undefined : "'prompt' or false"),
+  prediction: ofType('string', 'a string'),
   signal: abortSignal,
 };
 

@@ -460,6 +460,14 @@ export interface GenerateOptions extends SamplingOptions {
    * {@link Piece.tokens}.
    */
   logprobs?: number | undefined;
+  /**
+   * Tokens that the model looks at several at a time, where the text so far foretells them: `'prompt'`, as long as some
+   * are right; `false`, never. By default as long as that takes less time. The text is the same in any case. There are
+   * none on the CPU, with `grammar` or `logprobs`, in models with recurrent layers, or while other requests run.
+   */
+  draft?: 'prompt' | false | undefined;
+  /** A text that much of the answer may be like, such as the file that it changes: drafts come from there, too. */
+  prediction?: string | undefined;
   /** Ends the text early: the loop and the result reject with its reason; `generation.partial` is what was written. */
   signal?: AbortSignal | undefined;
 }
@@ -555,6 +563,10 @@ export interface Usage {
   readonly cachedTokens: number;
   /** `promptTokens + completionTokens`. */
   readonly totalTokens: number;
+  /** Tokens of the answer that were drafted: see {@link GenerateOptions.draft}. */
+  readonly acceptedDraftTokens: number;
+  /** Drafted tokens that were no part of the answer. */
+  readonly rejectedDraftTokens: number;
 }
 
 /** How fast a generation was. */

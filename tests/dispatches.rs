@@ -122,6 +122,33 @@ fn every_family_runs_the_dispatches_of_the_snapshot() {
     assert_eq!(text.lines().count(), expected.lines().count());
 }
 
+/// A pass with a draft has one dispatch more than one of as many rows, and the others are what they are without.
+#[test]
+fn drafts_take_one_dispatch_and_leave_other_passes_as_they_are() {
+    let caps = Caps::baseline();
+    let config = config("llama");
+    let tensors = tiny::typed_tensors(&config, |_| GgmlType::Q4_0);
+    let program = webgguf::model::program(&config);
+    let lists = |room: Room| {
+        let mut plan = Plan::default();
+        let matched = match_tensors(&config, &tensors).expect("all tensors");
+        let weights = place(&program, &caps, &tensors, matched, &mut plan).expect("room").weights;
+        let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
+        let forward = Forward::new(&program, &caps, &weights, &buffers);
+        [forward.lists(), forward.lists_of_rows(8), forward.lists_of_draft()]
+    };
+    let key = |dispatch: &Dispatch| (dispatch.kernel.key(), dispatch.grid, dispatch.buffers.clone());
+    let [plain, ..] = lists(Room::one(4096));
+    let [one, rows, draft] = lists(Room::one(4096).with_drafts(true));
+    assert!(plain.all().map(key).eq(one.all().map(key)), "a pass of one token");
+    assert!(rows.decode.iter().map(key).eq(draft.decode.iter().map(key)));
+    assert_eq!((draft.greedy.len(), draft.sample.len()), (one.greedy.len() + 1, one.sample.len() + 1));
+    assert!([&draft.greedy, &draft.sample].iter().all(|list| list.last().is_some_and(|last| last.buffers.len() == 5)));
+    let drafts = ["argmax_merge.draft", "accept_drafts", "penalties.draft", "sample_candidates.draft", "sample.draft"];
+    let ids: Vec<&str> = draft.greedy.iter().chain(&draft.sample).map(|dispatch| dispatch.kernel.id.as_str()).collect();
+    assert!(drafts.iter().all(|id| ids.contains(id)), "{ids:?}");
+}
+
 /// What runs a model of this architecture: each kernel with its constants.
 fn kernels(architecture: &str, caps: &Caps) -> Vec<String> {
     let config = config(architecture);

@@ -1,6 +1,7 @@
 //! Whole models on a WebGPU device against the CPU reference: logits of forced decoding, greedy and sampled text.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
+mod forward_drafts;
 mod forward_lanes;
 mod forward_rows;
 

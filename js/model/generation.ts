@@ -22,7 +22,14 @@ const NOTHING: GenerationResult = {
   text: '',
   ids: new Uint32Array(0),
   finishReason: 'abort',
-  usage: { promptTokens: 0, completionTokens: 0, cachedTokens: 0, totalTokens: 0 },
+  usage: {
+    promptTokens: 0,
+    completionTokens: 0,
+    cachedTokens: 0,
+    totalTokens: 0,
+    acceptedDraftTokens: 0,
+    rejectedDraftTokens: 0,
+  },
   timings: { promptTokensPerSecond: 0, tokensPerSecond: 0, timeToFirstTokenMs: 0 },
 };
 

@@ -51,12 +51,13 @@ export function checkedGenerate(options: GenerateOptions): {
   parseSpecial: boolean | undefined;
 } {
   const { signal, stop = [], seed = randomSeed(), parseSpecial, ...others } = generateOptions(options);
-  const { grammar, logitBias, ...rest } = others;
+  const { grammar, logitBias, draft, ...rest } = others;
   if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
   const start = {
     ...rest,
     seed,
     stop: [stop].flat(),
+    ...(draft !== undefined && { draft: draft || ('off' as const) }),
     ...(logitBias && { biases: Object.entries(logitBias).map(([id, bias]) => [Number(id), bias] as const) }),
     ...(grammar && { grammar: grammarText(grammar) }),
   };

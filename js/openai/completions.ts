@@ -244,12 +244,16 @@ function emptyUsage(): CompletionUsage {
 /** The prompt counts once, however many answers it gets. */
 function count(usage: CompletionUsage, { result, reasoningTokens }: Answer, isFirst: boolean): void {
   const { promptTokens = 0, completionTokens = 0, cachedTokens = 0 } = result?.usage ?? {};
+  const { acceptedDraftTokens = 0, rejectedDraftTokens = 0 } = result?.usage ?? {};
   if (isFirst) {
     usage.prompt_tokens = promptTokens;
     usage.prompt_tokens_details.cached_tokens = cachedTokens;
   }
   usage.completion_tokens += completionTokens;
-  usage.completion_tokens_details.reasoning_tokens += reasoningTokens;
+  const details = usage.completion_tokens_details;
+  details.reasoning_tokens += reasoningTokens;
+  details.accepted_prediction_tokens += acceptedDraftTokens;
+  details.rejected_prediction_tokens += rejectedDraftTokens;
   usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
 }
 

@@ -220,6 +220,10 @@ function schemaBesideTools(family: Family, { mode }: Choice, asked: Grammar): ob
   return 'jsonSchema' in asked ? (followable(asked.jsonSchema) as object) : { type: 'object' };
 }
 
+function predictedText(content: NonNullable<ChatRequest['prediction']>['content']): string {
+  return typeof content === 'string' ? content : content.map((part) => part.text).join('');
+}
+
 function samplingOf(request: Checked<ChatRequest>): GenerateOptions {
   const { logprobs, top_logprobs: top = 0 } = request;
   const given = SAMPLING_ROWS.map(([name, { openai }]) => [name, request[openai as keyof OpenAiSamplingOptions]]);
@@ -231,6 +235,7 @@ function samplingOf(request: Checked<ChatRequest>): GenerateOptions {
     ...(request.top_p === 0 && { topP: SAMPLING.topP.least }),
     maxTokens: request.max_completion_tokens ?? request.max_tokens,
     stop: request.stop,
+    ...(request.prediction && { prediction: predictedText(request.prediction.content) }),
     ...(logprobs && { logprobs: top }),
     ...(request.logit_bias && { logitBias: request.logit_bias as Record<number, number> }),
   };

@@ -44,6 +44,13 @@ const FORMAT: Check = (value) => {
   return "{ type: 'text' }, { type: 'json_object' } or { type: 'json_schema', json_schema: { name, schema } }";
 };
 
+const PREDICTION: Check = (value) => {
+  const { type: kind, content } = value as { type?: unknown; content?: unknown };
+  const isText = (part: unknown): boolean => typeof (part as { text?: unknown } | null)?.text === 'string';
+  const fits = typeof content === 'string' || (Array.isArray(content) && content.every(isText));
+  return kind === 'content' && fits ? undefined : "{ type: 'content', content } with a string or parts of text";
+};
+
 const SAMPLING_CHECKS: Record<string, Check> = Object.fromEntries(
   SAMPLING_ROWS.map(([, row]): [string, Check] => [row.openai, (value) => checkSampling(row, value)]),
 );
@@ -69,7 +76,7 @@ const CHAT: Record<keyof ChatRequest, Check> = {
   parallel_tool_calls: FLAG,
   response_format: FORMAT,
   reasoning_effort: words('none', 'minimal', 'low', 'medium', 'high', 'xhigh'),
-  prediction: OBJECT,
+  prediction: PREDICTION,
   grammar: TEXT,
   chat_template_kwargs: OBJECT,
   timings: FLAG,

@@ -46,8 +46,8 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   response_format?: ResponseFormat | null | undefined;
   /** `none` switches thinking off where the template can; the rest reach the template. */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | null | undefined;
-  /** A likely answer. Taken; nothing of it is used so far. */
-  prediction?: object | null | undefined;
+  /** What much of the answer may be like: where it is, several tokens are written at a time. */
+  prediction?: { type: 'content'; content: string | readonly TextPart[] } | null | undefined;
   /** A grammar in llama.cpp's notation. */
   grammar?: string | null | undefined;
   /** Further variables of the chat template. */

@@ -48,6 +48,9 @@ export interface WasmGenerateOptions extends SamplingOptions {
   /** [id, bias] */
   biases?: readonly (readonly [number, number])[];
   logprobs?: number;
+  /** Default `automatic`. */
+  draft?: 'automatic' | 'prompt' | 'off';
+  prediction?: string;
 }
 
 export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;

@@ -26,6 +26,7 @@ struct Params {
 #import mask
 #import partial_argmax
 #import sample_scratch
+#import rows_before
 
 // `counts` holds how often an id stands in the answer, and these bits where it stands in the prompt and where it is
 // never to be taken.
@@ -63,7 +64,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
         // mutant: sequence * LENGTH + i => i
-        let value = penalise(sequence, logits[logits_at + i], counts[sequence * LENGTH + i]);
+        let count = counts[sequence * LENGTH + i] + times_before(group.y, i);
+        let value = penalise(sequence, logits[logits_at + i], count);
         logits[logits_at + i] = value;
         // mutant: options[sequence].temperature > 0.0 || => true ||
         if options[sequence].temperature > 0.0 || is_allowed(sequence, i) {

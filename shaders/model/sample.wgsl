@@ -32,11 +32,12 @@ struct Params {
 #import sample_scratch
 #import sample_bins
 #import sample_filters
+#import rows_before
 #import commit
 
 var<workgroup> shared_sequence: u32;
 
-fn draw(sequence: u32, highest: f32, lane: u32) -> PartialArgmax {
+fn draw(sequence: u32, output: u32, highest: f32, lane: u32) -> PartialArgmax {
     var limit = DEEPEST - 1u;
     let has_top_k = options[sequence].top_k > 0u;
     let is_typical = options[sequence].typical_p < 1.0;
@@ -55,7 +56,7 @@ fn draw(sequence: u32, highest: f32, lane: u32) -> PartialArgmax {
     // mutant: limit = min(limit, least_key(sequence, above)); =>
     limit = min(limit, least_key(sequence, above));
     let length = min(atomicLoad(&scratch[scratch_at + CANDIDATES]), LENGTH);
-    let steps = this_pass.sequences[sequence].steps;
+    let steps = steps_of(sequence, output);
     var best = PartialArgmax(LOWEST, 0xffffffffu);
     for (var i = lane; i < length; i += WG_SIZE) {
         let index = candidate(i);
@@ -80,7 +81,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
     if options[sequence].temperature > 0.0 {
         if has_filters(sequence) {
-            best = draw(sequence, best.value, lane);
+            best = draw(sequence, group.x, best.value, lane);
         } else {
             best = best_of(DRAWN_AT, lane);
         }
@@ -99,8 +100,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     // mutant: && !is_done(group.x) =>
     if lane == 0u && !is_done(group.x) {
-        // mutant: if best.index < LENGTH { => if best.index != LENGTH {
-        if best.index < LENGTH {
+        // mutant: COMMITS && best.index < LENGTH => best.index < LENGTH
+        // mutant: best.index < LENGTH { => best.index != LENGTH {
+        if COMMITS && best.index < LENGTH {
             // mutant: + best.index] += 1u; => + best.index] = 1u;
             // mutant: sequence * LENGTH + best.index => best.index
             counts[sequence * LENGTH + best.index] += 1u;

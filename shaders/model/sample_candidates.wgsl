@@ -27,26 +27,27 @@ struct Params {
 #import partial_argmax
 #import sample_scratch
 #import sample_bins
+#import rows_before
 
 var<workgroup> taken: atomic<u32>; // places of this workgroup's candidates
 var<workgroup> begin: u32;         // the first of them in the list
 
 // Keeps the best allowed logit of the segment after temperature and noise, among those down to `limit`.
-fn draw(at: u32, limit: u32, sequence: u32, group: u32, highest: f32, lane: u32) {
-    let steps = this_pass.sequences[sequence].steps;
-    let end = min((group + 1u) * CHUNK, LENGTH);
+fn draw(at: u32, limit: u32, sequence: u32, group: vec3<u32>, highest: f32, lane: u32) {
+    let steps = steps_of(sequence, group.y);
+    let end = min((group.x + 1u) * CHUNK, LENGTH);
     var best = PartialArgmax(LOWEST, 0xffffffffu);
-    for (var i = group * CHUNK + lane; i < end; i += WG_SIZE) {
+    for (var i = group.x * CHUNK + lane; i < end; i += WG_SIZE) {
         let is_kept = depth_key(highest - logits[logits_at + i]) <= limit;
         // mutant: is_kept && is_allowed(sequence, i) => is_kept
         if is_kept && is_allowed(sequence, i) {
-            // mutant: steps, i) => steps, i - group * CHUNK)
+            // mutant: steps, i) => steps, i - group.x * CHUNK)
             best = better(best, drawn(sequence, logits[logits_at + i], steps, i));
         }
     }
     best = workgroup_best(best, lane);
     if lane == 0u {
-        keep_best(at, group, best);
+        keep_best(at, group.x, best);
     }
 }
 
@@ -98,11 +99,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         collect(sequence, group.x, highest, lane);
     } else {
         // mutant: least_key(sequence, 0.0), => DEEPEST,
-        draw(DRAWN_AT, least_key(sequence, 0.0), sequence, group.x, highest, lane);
+        draw(DRAWN_AT, least_key(sequence, 0.0), sequence, group, highest, lane);
     }
     workgroupBarrier();
     // mutant: if is_masked(sequence) { => if false {
     if is_masked(sequence) {
-        draw(FALLBACK_AT, DEEPEST, sequence, group.x, highest, lane);
+        draw(FALLBACK_AT, DEEPEST, sequence, group, highest, lane);
     }
 }

@@ -6,6 +6,8 @@ use super::encoder::Tables;
 use super::experts::ExpertScratch;
 use super::growth::START_CONTEXT;
 use super::plan::Plan;
+use super::weights::Weights;
+use crate::kernels::accept_drafts::{DRAFT_ROWS, Drafts, words_of};
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
 use crate::kernels::kv_type::KvType;
@@ -13,7 +15,7 @@ use crate::kernels::logit_bias;
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
 use crate::kernels::mat_vec::MAX_COLUMNS;
-use crate::kernels::pass::{MAX_SEQUENCES, Pass};
+use crate::kernels::pass::{Header, MAX_SEQUENCES, Pass};
 use crate::kernels::rope_kv::{Axes, Cache, Heads};
 use crate::kernels::sample::{Options, mask_words, scratch_bytes};
 use crate::kernels::spec::Slice;
@@ -73,6 +75,8 @@ pub struct SampleBuffers {
     pub biases: Slice,
     /// `[sequences, vocab]` counts of tokens, see [`crate::sampler::counts_of_prompt`].
     pub counts: Slice,
+    /// Of passes with drafts.
+    pub drafts: Drafts,
 }
 
 /// End-of-generation ids that a run may have, at most.
@@ -96,6 +100,8 @@ pub struct Room {
     pub axes: bool,
     /// Whether prompts may have images whose rows see each other.
     pub whole_images: bool,
+    /// Whether passes of one sequence may have drafts, where the model allows it: there are rows for them then.
+    pub drafts: bool,
 }
 
 impl Room {
@@ -110,6 +116,7 @@ impl Room {
             kv_type,
             axes: false,
             whole_images: false,
+            drafts: false,
         }
     }
 
@@ -118,6 +125,16 @@ impl Room {
         let count = if self.axes { 1 } else { count };
         let count = count.clamp(1, MAX_SEQUENCES.min(MAX_COLUMNS as usize));
         Self { sequences: count, rows: count, ..self }
+    }
+
+    /// The same with or without drafts.
+    pub fn with_drafts(self, drafts: bool) -> Self {
+        let rows = match (drafts, self.drafts) {
+            (true, _) => self.rows.max(DRAFT_ROWS),
+            (false, true) => self.sequences,
+            (false, false) => self.rows,
+        };
+        Self { rows, drafts, ..self }
     }
 
     /// The same with the whole context at once.
@@ -226,6 +243,10 @@ impl Buffers {
                 mask: plan.words("allowed ids", room.sequences * mask_words(vocab as u32)),
                 biases: plan.words("logit biases", room.sequences * logit_bias::WORDS),
                 counts: plan.words("token counts", room.sequences * vocab),
+                drafts: Drafts {
+                    text: plan.words("text of drafts", if room.drafts { words_of(room.context) } else { 0 }),
+                    report: plan.alloc("report of a draft", size_of::<Header>() as u64).into(),
+                },
             },
         }
     }
@@ -239,8 +260,14 @@ impl Buffers {
 
     /// The buffers through which a sampler commits a token.
     pub fn commit(&self) -> Commit {
-        Commit { stops: self.sample.stops, pass: self.pass }
+        Commit { stops: self.sample.stops, pass: self.pass, is_draft: false }
     }
+}
+
+/// Whether passes of a model may have drafts: what they have done can be taken back, and no row of them waits for the
+/// host.
+pub fn takes_drafts(program: &Program, weights: &Weights) -> bool {
+    program.states().is_empty() && weights.row_cache.is_none()
 }
 
 fn frequency_words(table: &RopeTable, room: Room) -> usize {

@@ -23,7 +23,9 @@ mod weights;
 
 pub use activations::widest_row;
 pub use activations::{Place, Places};
-pub use buffers::{Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, checkpoint_slots};
+pub use buffers::{
+    Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, checkpoint_slots, takes_drafts,
+};
 pub use embedder::BatchLists;
 pub use encoder::Tables;
 pub use experts::{ExpertPart, ExpertScratch};
@@ -36,7 +38,8 @@ pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weight
 
 use fusion::{Attend, OfHeads, Step};
 
-use crate::kernels::argmax::{Choices, argmax, argmax_merge};
+use crate::kernels::accept_drafts::{DRAFT_ROWS, accept_drafts};
+use crate::kernels::argmax::{Choices, Commit, argmax, argmax_merge};
 use crate::kernels::attention::{Attention, Limits};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
@@ -119,19 +122,43 @@ impl<'a> Forward<'a> {
         }
     }
 
+    /// The lists of a pass of a sequence's last token and a draft of those after it.
+    pub fn lists_of_draft(&self) -> Lists {
+        let (rows, commit) = (DRAFT_ROWS as u32, Commit { is_draft: true, ..self.buffers.commit() });
+        let SampleBuffers { counts, drafts, .. } = self.buffers.sample;
+        let accept = || accept_drafts(self.vocab(), [commit.stops, counts, commit.pass], drafts);
+        let accepted = |mut list: Vec<Dispatch>| {
+            list.push(accept());
+            list
+        };
+        Lists {
+            greedy: accepted(self.greedy_by(rows, commit)),
+            sample: accepted(self.sample_by(rows, commit)),
+            ..self.lists_of_rows(rows)
+        }
+    }
+
     /// Logits of the last `rows` rows → the largest one's id of each, committed as the next token.
     pub fn greedy(&self, rows: u32) -> Vec<Dispatch> {
+        self.greedy_by(rows, self.buffers.commit())
+    }
+
+    fn greedy_by(&self, rows: u32, commit: Commit) -> Vec<Dispatch> {
         let (logits, s) = (self.buffers.logits, &self.buffers.sample);
         let vocab = self.vocab();
         let choices = Choices { pass: self.buffers.pass, mask: s.mask, logits };
         vec![
             argmax([rows, vocab], choices, s.partial_argmaxes),
-            argmax_merge([rows, vocab], s.partial_argmaxes, self.buffers.commit()),
+            argmax_merge([rows, vocab], s.partial_argmaxes, commit),
         ]
     }
 
     /// Logits of the last `rows` rows → one id of each by its sequence's options, committed as the next token.
     pub fn sample(&self, rows: u32) -> Vec<Dispatch> {
+        self.sample_by(rows, self.buffers.commit())
+    }
+
+    fn sample_by(&self, rows: u32, commit: Commit) -> Vec<Dispatch> {
         let s = self.buffers.sample;
         let problem = Sample {
             outputs: rows,
@@ -141,7 +168,7 @@ impl<'a> Forward<'a> {
             mask: s.mask,
             logits: self.buffers.logits,
             scratch: s.scratch,
-            commit: self.buffers.commit(),
+            commit,
         };
         sample(&problem).into()
     }

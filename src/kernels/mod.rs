@@ -27,6 +27,7 @@ use spec::KernelSpec;
 macro_rules! for_each_kernel {
     ($then:ident) => {
         $then! {
+            accept_drafts [SPEC] (reference) (cases);
             argmax [MERGE, SPEC] (reference) ();
             attention [DECODE, MERGE, SPEC, TILED] (reference, reference_merge) (cases, cases_rotated, cases_tiled);
             attention_batch [SPEC] (reference) (cases);

@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::constraint::{Compiling, Progress};
+use super::drafts::Drafting;
 use super::logprobs::ChosenToken;
 use super::session::{AnySession, RunIds, Session};
 #[cfg(target_arch = "wasm32")]
@@ -34,6 +35,10 @@ pub struct GenerateOptions {
     pub ignore_eos: bool,
     /// Control tokens that the text shows by their names, which it otherwise leaves out.
     pub show_special: Vec<String>,
+    /// Where drafts of the tokens come from ...
+    pub drafting: Drafting,
+    /// ... besides the text: what much of it may be like.
+    pub prediction: String,
 }
 
 /// Why a run ended.
@@ -82,6 +87,10 @@ pub struct Outcome {
     pub prompt_tokens: usize,
     /// Of these, tokens that the KV cache held already.
     pub cached_tokens: usize,
+    /// Tokens of the answer that were drafted, and right.
+    pub accepted_drafts: usize,
+    /// Tokens that were drafted, and wrong or after an end.
+    pub rejected_drafts: usize,
     /// Milliseconds from the start to the first token.
     pub first_token_ms: f64,
     /// Milliseconds from the first token to the last.
@@ -109,6 +118,8 @@ pub(super) struct Run {
     sampling: SamplingOptions,
     biases: Vec<(u32, f32)>,
     pub(super) logprobs: Option<usize>,
+    drafting: Drafting,
+    prediction: Vec<u32>,
     /// Tokens that end it.
     pub(super) ends: Vec<u32>,
     /// The grammar that it follows.
@@ -179,6 +190,8 @@ impl<S: Session> Engine<S> {
             sampling: options.sampling,
             biases: options.biases,
             logprobs: options.logprobs,
+            drafting: options.drafting,
+            prediction: self.tokenizer.encode(&options.prediction, false, false),
             ends,
             guide: None,
             limit,
@@ -340,12 +353,17 @@ impl<S: Session> Engine<S> {
         self.rest();
         self.stop.set(false);
         let first = run.first.unwrap_or(run.started);
+        let [drafted, right] = self.session.drafts();
+        // Of the last pass some may come after the end.
+        let accepted_drafts = right.min(run.ids.len().saturating_sub(1));
         Ok(Outcome {
             reason: run.reason.unwrap_or(FinishReason::Abort),
             text: run.text + &run.piece.text,
             ids: run.ids,
             prompt_tokens: run.prompt.len(),
             cached_tokens: run.cached_tokens,
+            accepted_drafts,
+            rejected_drafts: drafted.saturating_sub(accepted_drafts),
             first_token_ms: first - run.started,
             decode_ms: run.last - first,
         })
@@ -445,6 +463,8 @@ impl Run {
             suppressed: tokenizer.suppressed_ids(),
             biases: &self.biases,
             logits: self.logprobs.is_some(),
+            drafting: self.drafting,
+            prediction: &self.prediction,
         };
         session.configure(&self.sampling, &ids, &self.prompt);
     }

@@ -7,15 +7,15 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use super::drafts::{Drafting, Drafts};
 use super::gpu_model::GpuModel;
 use super::gpu_session::GpuSession;
 use super::lane_passes::Shared;
-use super::lanes::{Lane, Write};
-use super::pass::{Reading, Until};
+use super::lanes::Lane;
+use super::pass::Reading;
 use super::scheduler::Wants;
 use super::session::{Choosing, RunIds, Session, Token};
 use super::snapshot::Head;
-use super::turns::Turn;
 use crate::forward::{Room, SampleBuffers};
 use crate::gpu::Buffer;
 use crate::kernels::caps::ActivationFormat;
@@ -23,14 +23,14 @@ use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
 use crate::kernels::sample::{Options, mask_words, words_of_mask};
 use crate::kernels::spec::Slice;
-use crate::model::{Item, ModelConfig};
+use crate::model::ModelConfig;
 use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
-use crate::{Error, ErrorCode, Result};
+use crate::{Error, Result};
 
 /// A session that has a sequence of a session on the GPU to itself.
 pub struct GpuLane {
-    shared: Rc<Shared>,
-    number: usize,
+    pub(super) shared: Rc<Shared>,
+    pub(super) number: usize,
     model: Rc<GpuModel>,
     room: Room,
     /// They stay where they are when caches grow.
@@ -154,89 +154,8 @@ impl GpuLane {
         Ok(reading.done)
     }
 
-    fn state<T>(&self, change: impl FnOnce(&mut Lane) -> T) -> T {
+    pub(super) fn state<T>(&self, change: impl FnOnce(&mut Lane) -> T) -> T {
         change(self.shared.lanes.borrow_mut().lane(self.number))
-    }
-
-    /// The turn to use the session for this lane alone: nothing of others is in flight, and their next pass is written
-    /// anew.
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    async fn turn(&self) -> Result<Turn> {
-        let turn = self.shared.turns.take().await;
-        let mut session = self.shared.session.borrow_mut();
-        let drained = self.shared.drain(&mut session).await;
-        self.shared.told(&mut session, drained)?;
-        self.shared.lanes.borrow_mut().leave_pass();
-        session.select(self.number);
-        session.restore_states(self.state(|lane| lane.restores.take()));
-        Ok(turn)
-    }
-
-    /// Runs `reading` in turns of this lane, until it is done or `stop` is set. Where other lanes wait, they have
-    /// their turn after each pass.
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    async fn run(&self, reading: &mut Reading<'_>, mut wants: Wants<'_>, stop: &Cell<bool>) -> Result<()> {
-        let pause = || self.shared.turns.are_wanted();
-        loop {
-            let _turn = self.turn().await?;
-            let mut session = self.shared.session.borrow_mut();
-            session.grow_to(reading.end()).await?;
-            if wants.runs_last() {
-                self.prepare(&mut session);
-            }
-            let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
-            self.state(|lane| lane.has_read(reading.next()));
-            // Rows that cannot be read are nothing to the texts of others.
-            let is_own = |error: &Error| matches!(error.code(), ErrorCode::DownloadFailed | ErrorCode::InvalidArgument);
-            match outcome {
-                Err(error) if is_own(&error) => return Err(error),
-                other => self.shared.told(&mut session, other)?,
-            }
-            if reading.is_done() && !stop.get() && wants.runs_last() {
-                let in_flight = session.in_flight();
-                self.shared.lanes.borrow_mut().begin_within(self.number, reading.end() - 1, in_flight);
-            }
-            if reading.is_done() || stop.get() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// What choosing the token after a text takes, before the text is read.
-    fn prepare(&self, session: &mut GpuSession) {
-        let (choosing, steps, ends, writes) = self.state(|lane| {
-            let writes = lane.take_all_writes();
-            (lane.choosing.unwrap_or_default(), lane.steps, lane.ends.clone(), writes)
-        });
-        (session.choice.choosing, session.choice.steps) = (choosing, steps);
-        session.write_ends(&ends);
-        for Write { part, bytes, .. } in writes {
-            session.write(part, &bytes);
-        }
-    }
-
-    /// Reads `ids`. As [`Session::feed`], with what is wanted of the last: among others it is the lane's row of the next
-    /// pass, unless it is a row of a buffer.
-    async fn fill(&self, ids: &[u32], position: usize, (wants, stop): (Wants<'_>, &Cell<bool>)) -> Result<usize> {
-        self.state(Lane::stop);
-        let Some((&token, many)) = ids.split_last() else { return Ok(0) };
-        let is_row = matches!(Item::from(token), Item::Row(_));
-        if self.is_alone() || (is_row && matches!(wants, Wants::Token)) {
-            let mut reading = Reading::new(ids, position);
-            self.run(&mut reading, wants, stop).await?;
-            return Ok(reading.done);
-        }
-        if is_row {
-            let message = "a prompt that ends with a row, with a grammar or log-probabilities: 'parallel' takes none";
-            return Err(Error::invalid_argument(message));
-        }
-        let mut reading = Reading::new(many, position);
-        self.run(&mut reading, Wants::Nothing, stop).await?;
-        if !reading.is_done() || stop.get() {
-            return Ok(reading.done);
-        }
-        self.state(|lane| lane.begin(token, reading.end()));
-        Ok(ids.len())
     }
 
     fn take(&mut self) -> Result<Option<Token>> {
@@ -274,7 +193,10 @@ impl Session for GpuLane {
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
         let vocab = self.model.config.vocab;
         let choosing = Choosing::of_run(options, ids);
+        let takes_drafts = self.room.drafts && !choosing.logits && ids.drafting != Drafting::Off;
+        let prediction = (ids.prediction, self.room.context);
         self.state(|lane| {
+            lane.drafts = takes_drafts.then(|| Drafts::new(ids.drafting, prediction, prompt));
             lane.choosing = Some(choosing);
             lane.ends = ids.ends.to_vec();
             (lane.steps, lane.is_exact) = (0, false);
@@ -326,7 +248,11 @@ impl Session for GpuLane {
 
     fn allow(&mut self, mask: Option<&[u32]>) {
         let is_exact = !self.draws_ahead();
-        self.state(|lane| lane.is_exact = is_exact);
+        self.state(|lane| {
+            lane.is_exact = is_exact;
+            // The mask of a token is known once those before it are.
+            lane.drafts = None;
+        });
         let vocab = self.model.config.vocab as u32;
         let words = words_of_mask(mask, vocab);
         self.write(self.sample.mask, mask_words(vocab) * 4, bytemuck::cast_slice(&words));
@@ -383,6 +309,10 @@ impl Session for GpuLane {
             self.shared.pass_if_ready();
         }
         if self.state(|lane| lane.has_token()) { self.take() } else { Ok(None) }
+    }
+
+    fn drafts(&self) -> [usize; 2] {
+        self.state(|lane| lane.drafts.as_ref().map_or([0; 2], |drafts| [drafts.drafted, drafts.accepted]))
     }
 
     fn rest(&mut self) -> usize {

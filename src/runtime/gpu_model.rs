@@ -8,7 +8,7 @@ use super::pace::Pace;
 use super::row_cache::Rows;
 use super::self_check::SelfCheck;
 use crate::Result;
-use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, widest_row};
+use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, takes_drafts, widest_row};
 use crate::gpu::{Buffer, BufferTable, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Slice};
@@ -77,6 +77,7 @@ impl SessionPlan {
     pub fn new(model: &GpuModel, room: Room) -> Result<Self> {
         let weights = &model.plan.buffers;
         let mut plan = Plan { buffers: weights.clone() };
+        let room = room.with_drafts(room.drafts && takes_drafts(&model.program, &model.weights));
         let buffers = Buffers::alloc(&model.program, model.config.vocab, room, &mut plan);
         buffers.check_caches(model.device.largest_binding())?;
         let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();

@@ -1,16 +1,19 @@
 //! A session on the GPU: its KV cache and its command lists, made once. Its [lanes](super::gpu_lanes) run them.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::gpu_choice::Choice;
 use super::gpu_evaluation::Evaluation;
 use super::gpu_model::{GpuModel, SessionPlan};
+use super::lane_drafts::Form;
 use super::lists::Lists;
 use super::pace::MIN_TOKENS;
 use super::queue::Queue;
 use super::sequence::Sequence;
-use crate::forward::{Buffers, CHUNK, Forward, MAX_STOPS, Room};
+use crate::forward::{self, Buffers, CHUNK, Forward, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring};
+use crate::kernels::accept_drafts::Report;
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::pass::{Header, READ_BYTES};
 use crate::kernels::spec::{BufferId, Slice};
@@ -37,6 +40,10 @@ pub struct GpuSession {
     pub(super) sequence: Rc<Sequence>,
     /// Lists for passes of several rows, by their number.
     pub(super) few_rows: Vec<Option<Lists>>,
+    /// Lists for passes with drafts.
+    pub(super) drafts: Option<Lists>,
+    /// Whether their pipelines are made, once that has begun.
+    drafts_ahead: Option<Rc<Cell<bool>>>,
 }
 
 impl GpuSession {
@@ -62,7 +69,11 @@ impl GpuSession {
     /// A session whose buffers are in `table`.
     pub(super) async fn assemble(model: Rc<GpuModel>, plan: SessionPlan, table: BufferTable) -> Result<Self> {
         let lists = Lists::record(&model.device, &plan.lists, &table).await?;
-        let read_bytes = if plan.buffers.room.sequences > 1 { size_of::<Header>() as u64 } else { READ_BYTES };
+        let read_bytes = match plan.buffers.room {
+            Room { sequences: 1, drafts: true, .. } => size_of::<Report>() as u64,
+            Room { sequences: 1, .. } => READ_BYTES,
+            _ => size_of::<Header>() as u64,
+        };
         let ring = Ring::new(&model.device, MAX_DEPTH, read_bytes)?;
         let copies = plan.buffers.checkpoints.len();
         let texts: Vec<_> = (0..plan.buffers.room.sequences).map(|_| Rc::new(Sequence::new(copies))).collect();
@@ -77,6 +88,8 @@ impl GpuSession {
             sequence: texts[0].clone(),
             texts,
             few_rows: Vec::new(),
+            drafts: None,
+            drafts_ahead: None,
             all_logits: None,
         };
         for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
@@ -107,7 +120,7 @@ impl GpuSession {
 
     fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
         let evaluation = self.evaluation.iter().flat_map(|it| it.exact.iter().chain([&it.head]));
-        let lists = [&self.lists].into_iter().chain(self.few_rows.iter().flatten());
+        let lists = [&self.lists].into_iter().chain(self.few_rows.iter().flatten()).chain(&self.drafts);
         lists.flat_map(Lists::all).chain(evaluation)
     }
 
@@ -133,14 +146,51 @@ impl GpuSession {
         Queue::measure(&self.model, &self.lists.prefill, tokens).await
     }
 
-    /// Whether the lists for passes of `rows` rows are made.
-    pub(super) fn has_rows(&self, rows: usize) -> bool {
-        rows == 1 || self.few_rows.get(rows).is_some_and(Option::is_some)
+    /// Whether the lists for passes of this form are made.
+    pub(super) fn has_form(&self, form: Form) -> bool {
+        match form {
+            Form::Rows(rows) => rows == 1 || self.few_rows.get(rows).is_some_and(Option::is_some),
+            Form::Draft => self.drafts.is_some(),
+        }
+    }
+
+    /// Makes the lists for passes of this form, where they are not made yet.
+    pub(super) async fn record_form(&mut self, form: Form) -> Result<()> {
+        match form {
+            Form::Rows(rows) => self.record_rows(rows).await,
+            Form::Draft if self.drafts.is_some() => Ok(()),
+            Form::Draft => {
+                let model = self.model.clone();
+                let lists = self.lists_of_draft();
+                self.drafts = Some(Lists::compile(&model.device, &lists, &self.table).await?);
+                Ok(())
+            }
+        }
+    }
+
+    fn lists_of_draft(&self) -> forward::Lists {
+        let model = &self.model;
+        Forward::new(&model.program, &model.caps, &model.weights, &self.buffers).lists_of_draft()
+    }
+
+    /// Whether the lists of passes with drafts take no compiling any more, which begins with the first call.
+    pub(super) fn drafts_compiled(&mut self) -> bool {
+        if let Some(is_done) = &self.drafts_ahead {
+            return is_done.get();
+        }
+        let is_done = self.drafts_ahead.insert(Rc::default()).clone();
+        let (lists, device) = (self.lists_of_draft(), self.model.device.clone());
+        let pipelines = device.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
+        wasm_bindgen_futures::spawn_local(async move {
+            device.finish_ahead(pipelines).await;
+            is_done.set(true);
+        });
+        false
     }
 
     /// Makes the lists for passes of `rows` rows, where they are not made yet.
     pub(super) async fn record_rows(&mut self, rows: usize) -> Result<()> {
-        if self.has_rows(rows) {
+        if self.has_form(Form::Rows(rows)) {
             return Ok(());
         }
         let model = self.model.clone();
@@ -155,6 +205,7 @@ impl GpuSession {
     pub(super) fn forget_other_lists(&mut self) {
         self.evaluation = None;
         self.few_rows.clear();
+        self.drafts = None;
     }
 
     /// The ids at which the GPU stops a sequence.

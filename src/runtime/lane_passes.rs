@@ -4,11 +4,20 @@
 use std::cell::{Cell, RefCell};
 
 use super::gpu_session::GpuSession;
+use super::lane_drafts::Form;
 use super::lanes::{Lanes, Write};
 use super::scheduler::Received;
 use super::turns::Turns;
-use crate::kernels::pass::Header;
+use crate::time_slice::now;
 use crate::{Error, ErrorCode, Result};
+
+/// What begins with these bytes, or with fewer; zeros follow.
+fn start_of<T: bytemuck::Pod>(bytes: &[u8]) -> T {
+    let mut all = T::zeroed();
+    let count = bytes.len().min(size_of::<T>());
+    bytemuck::bytes_of_mut(&mut all)[..count].copy_from_slice(&bytes[..count]);
+    all
+}
 
 /// What lanes have in common.
 pub(super) struct Shared {
@@ -60,17 +69,18 @@ impl Shared {
     }
 
     fn hand_out(&self, session: &GpuSession, Received { header, logits }: &Received) {
-        let mut all = Header::default();
-        let bytes = header.len().min(size_of::<Header>());
-        bytemuck::bytes_of_mut(&mut all)[..bytes].copy_from_slice(&header[..bytes]);
         let mut lanes = self.lanes.borrow_mut();
-        let used = lanes.rows() * session.model.config.vocab;
-        lanes.received(&all, logits.as_ref().map(|all| &all[..used]));
+        if lanes.form() == Form::Draft {
+            return lanes.received_draft(&start_of(header), now());
+        }
+        let used = lanes.members_of_pass() * session.model.config.vocab;
+        lanes.received(&start_of(header), logits.as_ref().map(|all| &all[..used]), now());
         lanes.tokens().into_iter().for_each(|token| session.model.touch_row(token));
     }
 
     /// Submits what there is to do, and brings `number` a token, if it can.
     pub async fn pass(&self, session: &mut GpuSession, number: usize) -> Result<()> {
+        self.look_for_drafts(session);
         if !self.lanes.borrow().go_on() {
             self.drain(session).await?;
             if self.lanes.borrow().has_news(number) {
@@ -81,13 +91,16 @@ impl Shared {
             session.model.ensure_rows(&tokens).await?;
             session.write_ends(&ends);
             session.write(session.buffers.pass, &pass.bytes());
+            if let Some(words) = self.lanes.borrow().text_of_draft() {
+                session.write(session.buffers.sample.drafts.text, bytemuck::cast_slice(&words));
+            }
         }
         loop {
-            let (is_due, positions, rows) = self.next_pass();
+            let (is_due, positions, form) = self.next_pass();
             if !is_due || !self.has_room(session, positions).await? {
                 break;
             }
-            session.record_rows(rows).await?;
+            session.record_form(form).await?;
             if !self.submit(session)? {
                 break;
             }
@@ -104,12 +117,13 @@ impl Shared {
     }
 
     fn try_pass(&self, session: &mut GpuSession) -> Result<()> {
+        self.look_for_drafts(session);
         if !self.lanes.borrow().go_on() {
             return Ok(());
         }
         loop {
-            let (is_due, positions, rows) = self.next_pass();
-            let is_ready = positions <= session.buffers.room.allocated && session.has_rows(rows);
+            let (is_due, positions, form) = self.next_pass();
+            let is_ready = positions <= session.buffers.room.allocated && session.has_form(form);
             if !is_due || !is_ready || !self.submit(session)? {
                 break;
             }
@@ -123,10 +137,18 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether a pass is due, the positions that it takes, and its rows.
-    fn next_pass(&self) -> (bool, usize, usize) {
+    /// Whether a pass is due, the positions that it takes, and its form.
+    fn next_pass(&self) -> (bool, usize, Form) {
         let lanes = self.lanes.borrow();
-        (lanes.is_due(), lanes.positions(), lanes.rows())
+        (lanes.is_due(), lanes.positions(), lanes.form())
+    }
+
+    /// Where passes are to have drafts and cannot yet: sees to it that they can soon.
+    fn look_for_drafts(&self, session: &mut GpuSession) {
+        let mut lanes = self.lanes.borrow_mut();
+        if lanes.lack_drafts() && session.drafts_compiled() {
+            lanes.allow_drafts();
+        }
     }
 
     /// Makes room for so many positions; false where there is none for some lanes, which are told.
@@ -148,12 +170,12 @@ impl Shared {
         let mut lanes = self.lanes.borrow_mut();
         let choosing = lanes.choosing();
         if choosing.logits {
-            session.choice.prepare_logits(&session.model, session.buffers.room.rows)?;
+            session.choice.prepare_logits(&session.model, session.buffers.room.sequences)?;
         }
         for Write { part, bytes, .. } in lanes.take_writes() {
             session.write(part, &bytes);
         }
-        let submitted = session.submit_decode(lanes.rows(), choosing);
+        let submitted = session.submit_decode(lanes.form(), choosing);
         if submitted {
             lanes.submitted().into_iter().for_each(|number| session.keep_states_of(number));
         }

@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use super::drafts::Drafts;
+use super::lane_drafts::Form;
 use super::session::{Choosing, Token};
 use crate::Error;
 use crate::kernels::pass::{Header, Pass, Row, Sequence, WAITING};
@@ -51,6 +53,8 @@ pub struct Lane {
     pub ends: Vec<u32>,
     /// Another number once something else is read or written.
     pub version: u32,
+    /// When its passes have drafts; `None` where they never do.
+    pub drafts: Option<Drafts>,
     /// The GPU waits for the row of its last token.
     waits: bool,
     /// Tokens that were asked for, and passes that were submitted for it, since it began.
@@ -103,8 +107,8 @@ impl Lane {
         self.writes.clear();
     }
 
-    /// What a pass left of its sequence. Gives the token, unless the lane waits for a row.
-    fn received(&mut self, left: Sequence) -> Option<Token> {
+    /// What a pass left of its sequence.
+    pub(super) fn left(&mut self, left: Sequence) {
         self.next = Sequence { done: 0, ..left };
         if left.done != 0 {
             // Passes in flight do nothing. Copies of states past the position are of such passes.
@@ -113,9 +117,13 @@ impl Lane {
             self.text.rewind_states(left.position as usize);
         }
         self.waits = left.done == WAITING;
-        let end = self.ends.contains(&left.token);
-        self.is_on = self.waits || !end;
-        (!self.waits).then_some(Token { id: left.token, end })
+    }
+
+    /// Takes a token of a pass, and notes whether it ends the text.
+    pub(super) fn take_in(&mut self, id: u32, logits: Option<Vec<f32>>) {
+        let end = self.ends.contains(&id);
+        self.is_on = !end;
+        self.inbox.push_back((Token { id, end }, logits));
     }
 
     /// Whether a token waits to be taken.
@@ -127,19 +135,23 @@ impl Lane {
 /// All lanes of a session.
 #[derive(Debug)]
 pub struct Lanes {
-    lanes: Vec<Lane>,
-    context: usize,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) context: usize,
     /// The lanes of the passes in flight, in the order of their rows.
-    rows: Vec<usize>,
+    pub(super) rows: Vec<usize>,
     /// How many these are.
-    in_flight: usize,
+    pub(super) in_flight: usize,
+    pub(super) form: Form,
+    /// Passes can have drafts.
+    pub(super) has_drafts: bool,
 }
 
 impl Lanes {
     /// A lane for each of these texts of up to `context` tokens.
     pub fn new(texts: &[Rc<super::sequence::Sequence>], context: usize) -> Self {
         let lane = |text: &Rc<super::sequence::Sequence>| Lane { text: text.clone(), ..Lane::default() };
-        Self { lanes: texts.iter().map(lane).collect(), context, rows: Vec::new(), in_flight: 0 }
+        let lanes = texts.iter().map(lane).collect();
+        Self { lanes, context, rows: Vec::new(), in_flight: 0, form: Form::Rows(0), has_drafts: false }
     }
 
     /// One of them.
@@ -152,9 +164,9 @@ impl Lanes {
     pub fn members(&self) -> Vec<usize> {
         let mut members = Vec::new();
         for (number, lane) in self.lanes.iter().enumerate() {
-            let (ahead, in_flight) = (self.ahead(number), self.in_flight_of(number));
+            let ahead = self.ahead(number);
             let stays = !lane.is_exact && self.rows.contains(&number) && ahead < MOST_AHEAD;
-            let fits = (lane.next.position as usize) + in_flight < self.context;
+            let fits = self.end_of(number) < self.context;
             if lane.is_on && fits && (stays || lane.wanted > ahead) {
                 members.push(number);
             }
@@ -164,7 +176,13 @@ impl Lanes {
 
     /// Whether the next pass can follow those in flight.
     pub fn go_on(&self) -> bool {
-        self.rows == self.members() && self.rows.iter().all(|&number| !self.lanes[number].waits)
+        let members = self.members();
+        self.rows == members && self.form == self.form_of(&members) && self.rows.iter().all(|&at| !self.lanes[at].waits)
+    }
+
+    /// The position after those that the passes in flight take.
+    pub(super) fn end_of(&self, number: usize) -> usize {
+        self.lanes[number].next.position as usize + self.in_flight_of(number) * self.form.width()
     }
 
     /// Whether there is to be one more pass.
@@ -181,11 +199,15 @@ impl Lanes {
     pub fn start(&mut self) -> Pass {
         debug_assert_eq!(self.in_flight, 0, "what is in flight has other rows");
         self.rows = self.members();
+        self.form = self.form_of(&self.rows);
         let row = |&number: &usize| {
             let Sequence { token, position, .. } = self.lanes[number].next;
             Row { token, position, sequence: number as u32, flags: 0 }
         };
-        let rows: Vec<Row> = self.rows.iter().map(row).collect();
+        let mut rows: Vec<Row> = self.rows.iter().map(row).collect();
+        if self.form == Form::Draft {
+            rows = self.with_draft(rows[0]);
+        }
         let mut pass = Pass::decode(&rows);
         for &number in &self.rows {
             let lane = &mut self.lanes[number];
@@ -195,13 +217,13 @@ impl Lanes {
         pass
     }
 
-    /// A lane's text is read with its last token, at `position`, of which so many passes are in flight: those that follow
-    /// find its row written.
+    /// A lane's text is read with its last token, at `position`, of which so many passes are in flight: those that
+    /// follow find its row written.
     pub fn begin_within(&mut self, number: usize, position: usize, in_flight: usize) {
         let lane = &mut self.lanes[number];
         lane.begin(0, position);
         lane.sent = in_flight;
-        (self.rows, self.in_flight) = (vec![number], in_flight);
+        (self.rows, self.in_flight, self.form) = (vec![number], in_flight, Form::Rows(1));
     }
 
     /// Whether what is in flight has tokens that somebody waits for.
@@ -232,14 +254,19 @@ impl Lanes {
         due
     }
 
-    /// How many rows passes have.
-    pub fn rows(&self) -> usize {
+    /// How many lanes are in the passes.
+    pub fn members_of_pass(&self) -> usize {
         self.rows.len()
+    }
+
+    /// What the rows of the passes are.
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// What one more pass takes of the caches, in positions.
     pub fn positions(&self) -> usize {
-        let end = |&number: &usize| self.lanes[number].next.position as usize + self.in_flight + 1;
+        let end = |&number: &usize| self.end_of(number) + self.form.width();
         self.rows.iter().map(end).max().unwrap_or(0)
     }
 
@@ -257,9 +284,10 @@ impl Lanes {
 
     /// One more pass is in flight. Returns the lanes whose states are to be copied behind it.
     pub fn submitted(&mut self) -> Vec<usize> {
+        let passes = self.in_flight + 1;
         for &number in &self.rows {
             let lane = &mut self.lanes[number];
-            let next = lane.next.position as usize + self.in_flight + 1;
+            let next = lane.next.position as usize + passes * self.form.width();
             lane.text.advance_to(next);
             lane.text.moved_states(Some(next));
             lane.sent += 1;
@@ -269,7 +297,7 @@ impl Lanes {
     }
 
     /// The oldest pass in flight was read: how it left the sequences, and the logits of its rows, if they were wanted.
-    pub fn received(&mut self, header: &Header, logits: Option<&[f32]>) {
+    pub fn received(&mut self, header: &Header, logits: Option<&[f32]>, now: f64) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let of_row =
             |index| logits.map(|all| &all[index * (all.len() / self.rows.len())..][..all.len() / self.rows.len()]);
@@ -279,9 +307,11 @@ impl Lanes {
                 continue;
             }
             let wants_logits = lane.choosing.is_some_and(|of| of.logits);
-            if let Some(token) = lane.received(header.sequences[number]) {
-                let logits = of_row(index).filter(|_| wants_logits).map(<[f32]>::to_vec);
-                lane.inbox.push_back((token, logits));
+            let left = header.sequences[number];
+            lane.left(left);
+            if !lane.waits {
+                lane.take_in(left.token, of_row(index).filter(|_| wants_logits).map(<[f32]>::to_vec));
+                lane.drafts.iter_mut().for_each(|drafts| drafts.took(left.token, now));
             }
         }
     }
@@ -330,9 +360,11 @@ impl Lanes {
         if self.rows.contains(&number) { self.in_flight } else { 0 }
     }
 
-    /// Tokens of a lane that nobody has taken yet, those in flight included.
+    /// Tokens of a lane that nobody has taken yet, those in flight included: with drafts as many as are likely.
     fn ahead(&self, number: usize) -> usize {
-        self.lanes[number].inbox.len() + self.in_flight_of(number)
+        let lane = &self.lanes[number];
+        let of_pass = if self.form == Form::Draft { lane.drafts.as_ref().map_or(1, Drafts::likely) } else { 1 };
+        lane.inbox.len() + self.in_flight_of(number) * of_pass
     }
 }
 
@@ -370,7 +402,7 @@ mod tests {
             lanes.submitted();
             headers.push(pass.header);
         }
-        headers.iter().for_each(|header| lanes.received(header, None));
+        headers.iter().for_each(|header| lanes.received(header, None, 0.0));
         headers.len()
     }
 
@@ -462,7 +494,7 @@ mod tests {
         assert!(!lanes.go_on());
         let mut late = Header::default();
         late.sequences[1] = Sequence { token: 9, done: 0, steps: 4, position: 12 };
-        (0..4).for_each(|_| lanes.received(&late, None));
+        (0..4).for_each(|_| lanes.received(&late, None, 0.0));
         lanes.leave_pass();
         lanes.lane(1).begin(5, 10);
         lanes.lane(1).ask();
@@ -482,7 +514,7 @@ mod tests {
         let mut header = Header::default();
         header.sequences[0] = Sequence { token: 1, done: 0, steps: 1, position: 1 };
         header.sequences[1] = Sequence { token: 33, done: WAITING, steps: 2, position: 5 };
-        (0..3).for_each(|_| lanes.received(&header, None));
+        (0..3).for_each(|_| lanes.received(&header, None, 0.0));
         assert_eq!((tokens(&mut lanes, 0), lanes.has_news(1)), (vec![1, 1, 1], false));
         assert!(!lanes.go_on() && lanes.members() == [0, 1] && lanes.lane(1).text.next() == 5);
         let again = lanes.start();
@@ -508,7 +540,7 @@ mod tests {
         let mut header = Header::default();
         header.sequences[0] = Sequence { token: 8, done: 1, steps: 1, position: 12 };
         header.sequences[1] = Sequence { token: 3, done: 0, steps: 1, position: 80 };
-        lanes.received(&header, None);
+        lanes.received(&header, None, 0.0);
         assert_eq!((lanes.rest(0), texts[0].rewind(12, usize::MAX)), (12, (12, None)));
         assert_eq!((lanes.rest(1), texts[1].rewind(80, usize::MAX)), (80, (0, None)), "passes in flight went on");
     }
@@ -523,7 +555,7 @@ mod tests {
         lanes.submitted();
         assert!(lanes.is_coming(1) && !lanes.is_due());
         assert_eq!(lanes.rest(1), 6, "the last token of the prompt has not come through");
-        lanes.received(&pass.header, None);
+        lanes.received(&pass.header, None, 0.0);
         assert!(!lanes.has_news(1) && lanes.has_news(0) && !lanes.go_on());
         let error = Error::invalid_argument("a reason");
         lanes.fail(&error, 1);

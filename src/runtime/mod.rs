@@ -5,6 +5,8 @@ mod builder;
 mod checkpoints;
 mod constraint;
 mod cpu;
+#[cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "the GPU's passes use all of it"))]
+mod drafts;
 mod embed;
 #[cfg(target_arch = "wasm32")]
 mod embedder;
@@ -29,8 +31,13 @@ mod gpu_snapshot;
 #[cfg(target_arch = "wasm32")]
 mod gpu_states;
 mod input;
+#[cfg(any(target_arch = "wasm32", test))]
+#[cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "the GPU's passes use all of it"))]
+mod lane_drafts;
 #[cfg(target_arch = "wasm32")]
 mod lane_passes;
+#[cfg(target_arch = "wasm32")]
+mod lane_reading;
 #[cfg(any(target_arch = "wasm32", test))]
 #[cfg_attr(not(target_arch = "wasm32"), expect(dead_code, reason = "the GPU's passes use all of it"))]
 mod lanes;
@@ -71,6 +78,7 @@ mod turns;
 pub use builder::{GpuModelBuilder, GpuRun, TensorSlice};
 pub use constraint::{Compiling, Constraint};
 pub use cpu::CpuSession;
+pub use drafts::Drafting;
 pub use embed::{AnyEmbedder, CpuEmbedder, EmbedEngine, EmbedOptions};
 #[cfg(target_arch = "wasm32")]
 pub use embedder::GpuEmbedder;

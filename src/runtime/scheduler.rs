@@ -5,12 +5,14 @@ use std::cell::Cell;
 
 use super::embedder::GpuEmbedder;
 use super::gpu_session::{GpuSession, no_read_back, read_copy};
+use super::lane_drafts::Form;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until, batches};
 use super::queue::{Queue, Work};
 use super::session::{Choosing, FEW};
 use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
+use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::pass::Pass;
 use crate::model::{EncoderInput, InputRun, Item, WholeImages};
 
@@ -122,7 +124,7 @@ impl GpuSession {
         match wants {
             Wants::Logits(_) => self.prepare_evaluation(),
             Wants::TokenLater if self.choice.choosing.logits => {
-                self.choice.prepare_logits(&self.model, self.buffers.room.rows)
+                self.choice.prepare_logits(&self.model, self.buffers.room.sequences)
             }
             _ => Ok(()),
         }
@@ -153,7 +155,7 @@ impl GpuSession {
             self.model.device.submit([Part { list, range: from..list.len() }], 1, None);
             self.choice.started = chunk.is_last;
         }
-        if chooses && !self.submit_decode(1, self.choice.choosing) {
+        if chooses && !self.submit_decode(Form::Rows(1), self.choice.choosing) {
             return Err(no_read_back());
         }
         Ok(true)
@@ -231,15 +233,20 @@ pub(super) struct Received {
 
 /// Decode: passes that follow each other without the host, up to [`MAX_DEPTH`](super::gpu_session::MAX_DEPTH) at once.
 impl GpuSession {
-    /// Submits one decode pass over `rows` rows, which must be written, and the read-back of its tokens. Skips the
+    /// Submits one decode pass of this form, whose rows must be written, and the read-back of its tokens. Skips the
     /// layers where they already ran. False where no more passes may be in flight.
-    pub(super) fn submit_decode(&mut self, rows: usize, choosing: Choosing) -> bool {
+    pub(super) fn submit_decode(&mut self, form: Form, choosing: Choosing) -> bool {
         let Some((read, logits)) = self.reserve(choosing.logits) else { return false };
         let Self { model, table, buffers, choice, .. } = &*self;
-        let lists = self.few_rows.get(rows).and_then(Option::as_ref).unwrap_or(&self.lists);
+        let (rows, of_form) = match form {
+            Form::Rows(rows) => (rows, self.few_rows.get(rows).and_then(Option::as_ref)),
+            Form::Draft => (DRAFT_ROWS, self.drafts.as_ref()),
+        };
+        let lists = of_form.unwrap_or(&self.lists);
         let layers = (!choice.started).then_some(&lists.decode).into_iter().map(Part::from);
         let chosen = lists.choosing(choosing).map(Part::from);
-        let copy = read_copy(table.get(buffers.pass.buffer), &read);
+        let source = if form == Form::Draft { buffers.sample.drafts.report } else { buffers.pass };
+        let copy = read_copy(table.get(source.buffer), &read);
         let (device, count) = (&model.device, rows as u32);
         match &logits {
             Some(logits) => {

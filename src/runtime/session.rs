@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::cpu::CpuSession;
+use super::drafts::Drafting;
 #[cfg(target_arch = "wasm32")]
 use super::gpu_lanes::GpuLane;
 #[cfg(target_arch = "wasm32")]
@@ -33,6 +34,10 @@ pub struct RunIds<'a> {
     pub biases: &'a [(u32, f32)],
     /// Whether [`Session::take_logits`] is to have the logits of each token.
     pub logits: bool,
+    /// Where drafts of its tokens come from ...
+    pub drafting: Drafting,
+    /// ... besides the text: from these ids.
+    pub prediction: &'a [u32],
 }
 
 /// What choosing the tokens of a pass takes.
@@ -123,6 +128,11 @@ pub trait Session {
 
     /// The oldest token in flight, if it is there.
     fn next_if_ready(&mut self) -> Result<Option<Token>>;
+
+    /// Tokens of the run that were drafted, and those of them that were right.
+    fn drafts(&self) -> [usize; 2] {
+        [0; 2]
+    }
 
     /// A run is over: its tokens in flight are of no use. Returns how many tokens its cache holds, at most.
     fn rest(&mut self) -> usize {
@@ -277,6 +287,10 @@ impl Session for AnySession {
 
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
         either!(self, session => session.next_if_ready())
+    }
+
+    fn drafts(&self) -> [usize; 2] {
+        either!(self, session => session.drafts())
     }
 
     fn rest(&mut self) -> usize {

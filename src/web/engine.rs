@@ -18,7 +18,7 @@ use super::vocabulary::ChatTemplate;
 use crate::Error;
 use crate::kernels::reference::{argmax, log_sum_exp};
 use crate::model::InputSource;
-use crate::runtime::{EmbedEngine, EmbedOptions, Engine, GenerateOptions, Outcome, Session};
+use crate::runtime::{Drafting, EmbedEngine, EmbedOptions, Engine, GenerateOptions, Outcome, Session};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
 use crate::tokenizer::Tokenizer;
@@ -44,6 +44,18 @@ struct JsGenerateOptions {
     biases: Vec<(u32, f32)>,
     logprobs: Option<u32>,
     show_special: Vec<String>,
+    draft: Draft,
+    prediction: String,
+}
+
+/// The option `draft`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Draft {
+    #[default]
+    Automatic,
+    Prompt,
+    Off,
 }
 
 impl JsGenerateOptions {
@@ -51,8 +63,23 @@ impl JsGenerateOptions {
         sampling.validate()?;
         let max_tokens = self.max_tokens.map(|count| count as usize);
         let logprobs = self.logprobs.map(|count| count as usize);
-        let Self { stop, ignore_eos, show_special, biases, .. } = self;
-        Ok(GenerateOptions { max_tokens, sampling, biases, logprobs, stop, ignore_eos, show_special })
+        let drafting = match self.draft {
+            Draft::Automatic => Drafting::Automatic,
+            Draft::Prompt => Drafting::Prompt,
+            Draft::Off => Drafting::Off,
+        };
+        let Self { stop, ignore_eos, show_special, biases, prediction, .. } = self;
+        Ok(GenerateOptions {
+            max_tokens,
+            sampling,
+            biases,
+            logprobs,
+            stop,
+            ignore_eos,
+            show_special,
+            drafting,
+            prediction,
+        })
     }
 }
 
@@ -369,6 +396,8 @@ struct Usage {
     completion_tokens: usize,
     cached_tokens: usize,
     total_tokens: usize,
+    accepted_draft_tokens: usize,
+    rejected_draft_tokens: usize,
 }
 
 #[derive(Serialize)]
@@ -386,6 +415,8 @@ fn result(outcome: &Outcome) -> Result<JsValue, JsValue> {
         completion_tokens: completion,
         cached_tokens: outcome.cached_tokens,
         total_tokens: outcome.prompt_tokens + completion,
+        accepted_draft_tokens: outcome.accepted_drafts,
+        rejected_draft_tokens: outcome.rejected_drafts,
     };
     let rate = |tokens: usize, ms: f64| if ms > 0.0 { tokens as f64 / ms * 1e3 } else { 0.0 };
     let timings = Timings {

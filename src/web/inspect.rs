@@ -7,7 +7,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::load::{context_length, one, per_layer_embeddings, read_header, read_tokenizer};
 use super::promise::promise;
 use super::source::{ByteSource, PartReader};
-use crate::forward::{Buffers, Plan, Room, place};
+use crate::forward::{Buffers, Plan, Room, place, takes_drafts};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
@@ -165,7 +165,8 @@ async fn try_memory(
 ) -> Result<()> {
     let program = crate::model::program(config);
     let mut plan = Plan::default();
-    place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
+    let placement = place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
+    let room = room.with_drafts(takes_drafts(&program, &placement.weights));
     gpu.weight_bytes = plan.bytes();
     let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
     gpu.session_bytes = plan.bytes() - gpu.weight_bytes;

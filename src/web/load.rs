@@ -220,7 +220,7 @@ pub async fn load(
     let context = context_length(options.context_length, &config).map_err(to_js)?;
     let whole_images = options.has_images && config.whole_images() != WholeImages::Never;
     let room = Room { kv_type: options.kv_type, axes: options.has_images, whole_images, ..Room::one(context) };
-    let room = room.for_requests(options.parallel);
+    let room = room.for_requests(options.parallel).with_drafts(true);
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
     let tune = options.tune.dyn_into::<Function>().ok();
     let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict, tune };

@@ -252,6 +252,8 @@ export class WasmModel {
           completionTokens: ids.length,
           cachedTokens: 0,
           totalTokens: this.#prompt + ids.length,
+          acceptedDraftTokens: plan.accepted ?? 0,
+          rejectedDraftTokens: plan.rejected ?? 0,
         },
         timings: { promptTokensPerSecond: 100, tokensPerSecond: 10, timeToFirstTokenMs: 20 },
       };

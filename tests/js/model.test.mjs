@@ -187,6 +187,21 @@ test('a prompt, messages and ids become tokens; options go through', async () =>
   assert.notEqual(seen.started[1].options.seed, seen.started[2].options.seed, 'without a seed, another each time');
 });
 
+test('drafts are asked for, and counted in the result', async () => {
+  const model = await load();
+  [plan.accepted, plan.rejected] = [3, 4];
+  const { usage } = await model.generate('A', { draft: 'prompt', prediction: 'abc', seed: 1 });
+  assert.deepEqual([usage.acceptedDraftTokens, usage.rejectedDraftTokens], [3, 4]);
+  await model.generate('A', { draft: false });
+  await model.generate('A');
+  const asked = seen.started.map(({ options: { draft, prediction } }) => [draft, prediction]);
+  assert.deepEqual(asked, [
+    ['prompt', 'abc'],
+    ['off', undefined],
+    [undefined, undefined],
+  ]);
+});
+
 test('content in parts is joined by newlines', async () => {
   const model = await load();
   const content = [
@@ -402,6 +417,8 @@ test('wrong options and prompts are refused at once, by name', async () => {
   refused('a', { stop: [''] }, /'stop' must be a non-empty string/);
   refused('a', { stop: [1] }, /'stop'/);
   refused('a', { ignoreEos: 1 }, /'ignoreEos' must be true or false/);
+  refused('a', { draft: true }, /'draft' must be 'prompt' or false, found true/);
+  refused('a', { prediction: 1 }, /'prediction' must be a string/);
   refused('a', { max_tokens: 5 }, /did you mean 'maxTokens'/);
   refused([], {}, /found an empty array; for a conversation write generate\(\[\{ role: 'user'/);
   refused(new Uint32Array(0), {}, /at least one token id, found none/);

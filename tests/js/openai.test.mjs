@@ -62,6 +62,28 @@ test('an answer has the shape of a chat completion', async () => {
   });
 });
 
+test('a prediction reaches the engine, and its tokens are counted', async () => {
+  plan.writes = 'abc';
+  [plan.accepted, plan.rejected] = [2, 5];
+  const model = await load();
+  const parts = [
+    { type: 'text', text: 'as it ' },
+    { type: 'text', text: 'was' },
+  ];
+  const prediction = { type: 'content', content: parts };
+  const { usage } = await model.chat.completions.create({ messages: HI, prediction, n: 2 });
+  const { accepted_prediction_tokens: accepted, rejected_prediction_tokens: rejected } =
+    usage.completion_tokens_details;
+  assert.deepEqual([accepted, rejected, usage.completion_tokens], [4, 10, 6]);
+  await model.chat.completions.create({ messages: HI, prediction: { type: 'content', content: 'so' } });
+  assert.deepEqual(
+    seen.started.map(({ options }) => options.prediction),
+    ['as it was', 'as it was', 'so'],
+  );
+  const wrong = model.chat.completions.create({ messages: HI, prediction: { type: 'content', content: [1] } });
+  await assert.rejects(wrong, { code: 'invalid_argument', message: /'prediction' must be { type: 'content'/ });
+});
+
 test('a streamed answer has a role, texts, a reason, and the counts where they are asked for', async () => {
   plan.writes = 'abc';
   const model = await load();
@@ -119,7 +141,6 @@ test('sampling options are those of generate, with the documented defaults', asy
     n: 2,
     stop: ['x'],
     user: 'me',
-    prediction: { type: 'content', content: 'x' },
   });
   assert.deepEqual(
     seen.started.slice(1).map(({ options }) => options.seed),

@@ -19,10 +19,11 @@ export const nameOf = (info) => info.name ?? info.architecture;
 
 /** What was measured, on what. */
 function machine({ adapter, info, features, date, user_agent, settings }) {
-  const { prompt, predict, runs, temperature, texts, schema } = settings;
+  const { prompt, predict, runs, temperature, texts, schema, repeat, draft } = settings;
+  const more = [schema && ', schema', repeat && ', repeat', draft !== '0' && `, drafts ${draft}`];
   const asked = info.pooling
     ? `${texts} texts of ${prompt} tokens, runs ${runs}`
-    : `prompt ${prompt}, predict ${predict}, runs ${runs}, temperature ${temperature}${schema ? ', schema' : ''}`;
+    : `prompt ${prompt}, predict ${predict}, runs ${runs}, temperature ${temperature}${more.filter(Boolean).join('')}`;
   return [
     ['model', `${nameOf(info)}, ${info.quantization}, ${info.layers} ${info.layers === 1 ? 'layer' : 'layers'}`],
     ['file', settings.model],

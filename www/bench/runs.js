@@ -19,6 +19,9 @@ export function median(values) {
   return sorted.length % 2 ? sorted[Math.floor(half)] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
+/** Tokens that a prompt says over and over, with `repeat`. */
+const REPEATED = 64;
+
 /** A loaded model with the settings of this measurement. */
 export class Bench {
   constructor(model, settings) {
@@ -27,17 +30,20 @@ export class Bench {
     this.random = seeded(20);
   }
 
-  /** A prompt that no run had before: the KV cache helps none of them. */
+  /** A prompt that no run had before: the KV cache helps none of them. With `repeat` it says the same over and over. */
   prompt(length) {
     const { vocabularySize } = this.model.info;
-    return Uint32Array.from({ length }, () => Math.floor(this.random() * vocabularySize));
+    const once = this.settings.repeat ? Math.min(length, REPEATED) : length;
+    const ids = Array.from({ length: once }, () => Math.floor(this.random() * vocabularySize));
+    return Uint32Array.from({ length }, (_, at) => ids[at % once]);
   }
 
   /** Of `generate`. */
   options(maxTokens) {
     const { temperature, schema } = this.settings;
+    const draft = { auto: undefined, prompt: 'prompt', 0: false }[this.settings.draft];
     const grammar = schema && { jsonSchema: schema };
-    return { maxTokens, temperature, seed: 1, ...(grammar ? { grammar } : { ignoreEos: true }) };
+    return { maxTokens, temperature, seed: 1, draft, ...(grammar ? { grammar } : { ignoreEos: true }) };
   }
 
   /**
@@ -49,14 +55,16 @@ export class Bench {
     await this.model.reset();
     const begun = performance.now();
     let [n, first, firstIds] = [0, undefined, 0];
-    for await (const piece of this.model.generate(ids, this.options(maxTokens))) {
+    const generation = this.model.generate(ids, this.options(maxTokens));
+    for await (const piece of generation) {
       n += piece.ids.length;
       if (first === undefined && n > 0) [first, firstIds] = [performance.now(), n];
     }
     const ms = performance.now() - first;
     const ttft_ms = first - begun;
     const tg = n > firstIds ? ((n - firstIds) / ms) * 1000 : null;
-    return { prompt_n: promptLength, pp: (promptLength / ttft_ms) * 1000, n, tg, ttft_ms };
+    const { acceptedDraftTokens: drafted, rejectedDraftTokens: wrong } = (await generation.result).usage;
+    return { prompt_n: promptLength, pp: (promptLength / ttft_ms) * 1000, n, tg, ttft_ms, drafted, wrong };
   }
 }
 

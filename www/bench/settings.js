@@ -23,6 +23,8 @@ const KNOWN = [
   'temperature',
   'kernels',
   'schema',
+  'draft',
+  'repeat',
   'worker',
   'tune',
   'lengths',
@@ -78,6 +80,8 @@ export function settingsOf(query) {
     perLayerEmbeddings: wordOrNumber(query.get('per_layer')),
     temperature,
     schema: schemaOf(query),
+    repeat: query.get('repeat') === '1',
+    draft: draftOf(query),
     kernels: query.get('kernels') === '1',
     worker: query.get('worker') === '1',
     tune: query.get('tune') === '1',
@@ -103,6 +107,18 @@ const RECORDS = {
     additionalProperties: false,
   },
 };
+
+const DRAFTS = ['prompt', 'auto', '0'];
+
+/**
+ * Which drafts there are. By default some where the prompt repeats itself: what a model writes by itself may repeat
+ * itself, too, and would be another measurement.
+ */
+function draftOf(query) {
+  const draft = query.get('draft') || (query.get('repeat') === '1' ? 'auto' : '0');
+  if (!DRAFTS.includes(draft)) throw wrong(`'draft' is '${draft}', not one of ${DRAFTS.join(', ')}`);
+  return draft;
+}
 
 /** The JSON schema that answers follow: `1` for {@link RECORDS}, or its text; `undefined` for none. */
 function schemaOf(query) {

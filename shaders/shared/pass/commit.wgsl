@@ -1,3 +1,6 @@
+// Whether `commit` makes a token part of the text.
+const COMMITS = true;
+
 // Row of the pass that an output belongs to.
 fn row_of(output: u32) -> u32 {
     // mutant (argmax_merge): this_pass.rows - this_pass.outputs => 0u

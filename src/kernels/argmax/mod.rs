@@ -59,6 +59,22 @@ pub struct Commit {
     pub stops: Slice,
     /// The [`Pass`](super::pass::Pass).
     pub pass: Slice,
+    /// Whether the rows of the pass are a token and a draft of those after it: what is chosen then waits behind the
+    /// rows for [`accept_drafts`](super::accept_drafts).
+    pub is_draft: bool,
+}
+
+impl Commit {
+    /// A kernel that helps to choose what is committed.
+    pub(super) fn by(&self, kernel: Kernel) -> Kernel {
+        match self.is_draft {
+            true => {
+                let kernel = kernel.named("draft").import("commit", "commit_drafts");
+                kernel.import("rows_before", "rows_before_draft")
+            }
+            false => kernel,
+        }
+    }
 }
 
 /// Takes the best of the partial argmaxes of each of `outputs` rows of `length` logits and commits it.
@@ -66,5 +82,5 @@ pub fn argmax_merge([outputs, length]: [u32; 2], partial_argmaxes: Slice, commit
     let constants = [("WG_SIZE", 256.0), ("SEGMENTS", length.div_ceil(CHUNK).into())];
     let grid = [Extent::Fixed(outputs), Extent::Fixed(1), Extent::Fixed(1)];
     let buffers = [partial_argmaxes, commit.stops, commit.pass];
-    Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)
+    Dispatch::new(commit.by(Kernel::new(&MERGE, &constants)), &NoParams::default(), &buffers, grid)
 }

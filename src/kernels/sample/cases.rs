@@ -1,7 +1,7 @@
 //! Greedy choice, penalties, filters and draws: the id that the CPU sampler chooses, and the pass after it.
 
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
-use crate::kernels::argmax::{CHUNK, Choices, Commit, argmax, argmax_merge, partial_argmax_bytes};
+use crate::kernels::argmax::{CHUNK, Choices, Commit, MERGE, argmax, argmax_merge, partial_argmax_bytes};
 use crate::kernels::pass::{Pass, ROW_DONE, Row, Sequence};
 use crate::kernels::sample::{Options, SPEC, Sample, mask_words, sample, scratch_bytes};
 use crate::kernels::spec::{BufferId, Slice};
@@ -55,6 +55,12 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     cases.extend([false, true].map(|counts| several_drawn_case(random, counts)));
     cases.push(histogram_case());
     cases.push(candidates_case());
+    let penalised = SamplingOptions { repetition_penalty: 1.3, frequency_penalty: 0.6, presence_penalty: 0.3, ..warm };
+    let narrow = SamplingOptions { top_k: 20, top_p: 0.9, ..penalised };
+    for options in [SamplingOptions { temperature: 0.0, ..penalised }, penalised, narrow] {
+        cases.extend((0..3).flat_map(|step| [false, true].map(|counts| draft_case(random, (options, step), counts))));
+    }
+    cases.push(greedy_draft_case(random));
     let filtered = SamplingOptions { top_k: 40, ..warm };
     let looks = [(Look::Counts, true), (Look::Counts, false), (Look::Scratch, true), (Look::Done, true)];
     cases.extend(looks.map(|(look, numbers)| look_case(random, &filtered, look, numbers)));
@@ -70,7 +76,7 @@ pub fn commit(bench: &mut Bench, stops: &[u32]) -> (Commit, BufferId) {
     let words: Vec<u32> = std::iter::once(stops.len() as u32).chain(stops.iter().copied()).collect();
     let (pass, _) = bench.fixed();
     let stops = bench.bytes(bytemuck::cast_slice(&words));
-    (Commit { stops: stops.into(), pass }, pass.buffer)
+    (Commit { stops: stops.into(), pass, is_draft: false }, pass.buffer)
 }
 
 /// Masks of sequences that may have any id of so many.
@@ -194,6 +200,85 @@ fn several_drawn_case(random: &mut Random, look_at_counts: bool) -> Case {
     let name = format!("three rows, the second is done, counts {look_at_counts}");
     let case = bench.case(name, dispatches, output, expected);
     Case { kernel_name: SPEC.kernel_name, variant: SPEC.kernel_name.into(), ..case }
+}
+
+/// A token of sequence 1 and a draft of three more, of which the last is none, with room for what is chosen behind
+/// them.
+fn draft_pass(steps: u32) -> Pass {
+    let row = |(at, token): (u32, u32)| Row { token, position: 60 + at, sequence: 1, flags: 0 };
+    let mut pass = Pass::decode(&[(0, 4), (1, 8), (2, 8), (3, 5)].map(row));
+    pass.rows[3].flags = ROW_DONE;
+    pass.header.sequences[1] = Sequence { token: 4, done: 0, steps, position: 60 };
+    pass.rows.extend([Row { token: 77, ..Row::default() }; 4]);
+    pass
+}
+
+/// What is chosen for each row of a draft waits behind the rows.
+fn after_draft(before: &Pass, tokens: &[u32]) -> Expected {
+    let mut pass = before.clone();
+    for (i, &token) in tokens.iter().enumerate() {
+        if pass.rows[i].flags == 0 {
+            pass.rows[before.header.rows as usize + i].token = token;
+        }
+    }
+    words(&pass)
+}
+
+/// The best of each row of a draft.
+fn greedy_draft_case(random: &mut Random) -> Case {
+    const LENGTH: usize = CHUNK as usize + 1;
+    let mut bench = Bench::of(draft_pass(2));
+    let mut logits = random.floats(4 * LENGTH);
+    let tokens = [17, 5, LENGTH as u32 - 1, 6];
+    tokens.iter().enumerate().for_each(|(row, &token)| logits[row * LENGTH + token as usize] = 2.0);
+    let (commit, pass) = commit(&mut bench, &[5]);
+    let partial_argmaxes: Slice = bench.bytes(&vec![0; 4 * partial_argmax_bytes(LENGTH as u32) as usize]).into();
+    let choices = choices(&mut bench, 4, &logits);
+    let merge = argmax_merge([4, LENGTH as u32], partial_argmaxes, Commit { is_draft: true, ..commit });
+    let dispatches = vec![argmax([4, LENGTH as u32], choices, partial_argmaxes), merge];
+    let expected = after_draft(&bench.pass, &tokens);
+    let case = bench.case("a draft, greedy".into(), dispatches, pass, expected);
+    Case { kernel_name: MERGE.kernel_name, variant: format!("{}.draft", MERGE.kernel_name), ..case }
+}
+
+/// Each row of a draft is chosen as if the rows before it were of the text: as a later step, with their tokens counted.
+/// Nothing is counted yet.
+fn draft_case(random: &mut Random, (options, steps): (SamplingOptions, u32), look_at_counts: bool) -> Case {
+    const LENGTH: usize = CHUNK as usize + 31;
+    let mut bench = Bench::of(draft_pass(steps));
+    // Few that are likely, among them those of the draft.
+    let mut logits: Vec<f32> = random.floats(4 * LENGTH).into_iter().map(|x| 2.0 * x).collect();
+    for row in logits.chunks_exact_mut(LENGTH) {
+        [4, 5, 8, LENGTH - 1].into_iter().zip([5.0, 5.2, 5.8, 5.4]).for_each(|(id, logit)| row[id] = logit);
+    }
+    let counts: Vec<u32> = (0..2 * LENGTH).map(|i| [0, 1, IN_PROMPT][i % 3]).collect();
+    let of_options = [Options::from(&SamplingOptions::default()), Options::from(&options)];
+    let of_counts = bench.bytes(bytemuck::cast_slice(&counts));
+    let (commit, pass) = commit(&mut bench, &[]);
+    let problem = Sample {
+        outputs: 4,
+        length: LENGTH as u32,
+        options: bench.bytes(bytemuck::cast_slice(&of_options)).into(),
+        counts: of_counts.into(),
+        mask: any_id(&mut bench, 2, LENGTH),
+        logits: bench.floats(&logits).into(),
+        scratch: bench.bytes(&vec![0; 4 * scratch_bytes(LENGTH as u32) as usize]).into(),
+        commit: Commit { is_draft: true, ..commit },
+    };
+    let mut so_far = counts[LENGTH..].to_vec();
+    let mut tokens = Vec::new();
+    for (i, (logits, row)) in logits.chunks_exact(LENGTH).zip(&bench.pass.rows).enumerate() {
+        so_far[row.token as usize] += u32::from(i > 0);
+        let token = sampler::sample(logits, &so_far, &options, steps + i as u32);
+        tokens.push(token.expect("logits are numbers"));
+    }
+    let (output, expected) = match look_at_counts {
+        true => (of_counts, Expected::Exact(counts)),
+        false => (pass, after_draft(&bench.pass, &tokens)),
+    };
+    let name = format!("a draft, {options:?}, step {steps}, counts {look_at_counts}").to_lowercase();
+    let case = bench.case(name, sample(&problem).to_vec(), output, expected);
+    Case { kernel_name: SPEC.kernel_name, variant: format!("{}.draft", SPEC.kernel_name), ..case }
 }
 
 /// The best of every segment: negative numbers, many of them equal.

@@ -148,16 +148,17 @@ pub fn sample(problem: &Sample) -> [Dispatch; 4] {
     let segments = length.div_ceil(CHUNK);
     let constants =
         [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("SEGMENTS", segments.into()), ("CHUNK", CHUNK.into())];
-    let many = |spec, buffers: &[Slice]| {
+    let many = |kernel: Kernel, buffers: &[Slice]| {
         let grid = [Extent::Fixed(segments), Extent::Fixed(outputs), Extent::Fixed(1)];
-        Dispatch::new(Kernel::new(spec, &constants), &NoParams::default(), buffers, grid)
+        Dispatch::new(kernel, &NoParams::default(), buffers, grid)
     };
-    let one = Kernel::new(&SPEC, &constants[..3]);
+    let plain = |spec| Kernel::new(spec, &constants);
+    let one = commit.by(Kernel::new(&SPEC, &constants[..3]));
     let buffers = [options, logits, commit.stops, mask, scratch, counts, commit.pass];
     [
-        many(&PENALTIES, &[commit.pass, options, counts, mask, logits, scratch]),
-        many(&HISTOGRAM, &[commit.pass, options, logits, scratch]),
-        many(&CANDIDATES, &[commit.pass, options, logits, mask, scratch]),
+        many(commit.by(plain(&PENALTIES)), &[commit.pass, options, counts, mask, logits, scratch]),
+        many(plain(&HISTOGRAM), &[commit.pass, options, logits, scratch]),
+        many(commit.by(plain(&CANDIDATES)), &[commit.pass, options, logits, mask, scratch]),
         Dispatch::new(one, &NoParams::default(), &buffers, [outputs, 1, 1].map(Extent::Fixed)),
     ]
 }
