@@ -5,11 +5,11 @@ import type { Message, ToolCall } from '../types.js';
 import { unsupported } from './errors.js';
 import type { FileData, FilePart, PromptMessage, TextPart, ToolCallPart, ToolOutput, ToolResultPart } from './types.js';
 
-/** Throws where a file is no text. @internal */
+/** Throws where a file is neither text nor an image. @internal */
 export function messagesOf(prompt: readonly PromptMessage[]): Message[] {
   return prompt.flatMap((message) => {
     if (message.role === 'system') return [{ role: 'system', content: message.content }];
-    if (message.role === 'user') return [{ role: 'user', content: message.content.map(textOf).join('\n') }];
+    if (message.role === 'user') return [{ role: 'user', content: contentOf(message.content) }];
     if (message.role === 'assistant') return [assistantMessage(message.content)];
     return message.content.filter(isResult).map(({ toolCallId, toolName, output }) => ({
       role: 'tool',
@@ -18,6 +18,26 @@ export function messagesOf(prompt: readonly PromptMessage[]): Message[] {
       content: outputText(output),
     }));
   });
+}
+
+/** One text where there are no images. */
+function contentOf(parts: readonly (TextPart | FilePart)[]): Message['content'] {
+  const isImage = (part: TextPart | FilePart): part is FilePart =>
+    part.type === 'file' && /^image(\/|$)/.test(part.mediaType);
+  if (!parts.some(isImage)) return parts.map((part) => textOf(part)).join('\n');
+  return parts.map((part) =>
+    isImage(part) ? { type: 'image', image: imageOf(part) } : { type: 'text', text: textOf(part) },
+  );
+}
+
+/** Bytes, an address, or bytes in Base64. */
+function imageOf({ data, mediaType }: FilePart): Uint8Array | string | URL {
+  const held: unknown = isTagged(data)
+    ? ((data as { data?: unknown; url?: unknown }).data ?? (data as { url?: unknown }).url)
+    : data;
+  if (held instanceof Uint8Array || held instanceof URL) return held;
+  if (typeof held === 'string') return /^(https?|data|blob):/.test(held) ? held : `data:${mediaType};base64,${held}`;
+  throw unsupported(`file part of type ${mediaType}`);
 }
 
 function textOf(part: TextPart | FilePart): string {

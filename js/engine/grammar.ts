@@ -3,7 +3,7 @@
  */
 import { followable } from '../model/schema.js';
 import { WebggufError, invalidArgument } from '../errors.js';
-import glue, { type Grammar as Compiled, type Matcher, Vocabulary } from '../grammar/webgguf_grammar.js';
+import type { Grammar as Compiled, Matcher, Vocabulary } from '../grammar/webgguf_grammar.js';
 import { show } from '../options.js';
 import type { Grammar } from '../types.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
@@ -20,7 +20,9 @@ export interface GrammarText {
 /** Compiled grammars that a model keeps, at most. */
 const KEPT = 8;
 
-let started: Promise<unknown> | undefined;
+type Module = typeof import('../grammar/webgguf_grammar.js');
+
+let started: Promise<Module> | undefined;
 
 /** The option as the engine takes it. Throws `invalid_argument` where a schema is no JSON. @internal */
 export function grammarText(grammar: Grammar): GrammarText {
@@ -85,13 +87,13 @@ export class Grammars {
 
   async #read(): Promise<Vocabulary> {
     started ??= start();
-    await started.catch((error: unknown) => {
+    const module = await started.catch((error: unknown) => {
       started = undefined;
       throw error;
     });
     const { bytes, ends, kinds, endOfGeneration } = this.#handle.tokens();
     const tokenize = (part: string): Uint32Array => this.#handle.tokenizeInside(part);
-    return named('the vocabulary', () => new Vocabulary(bytes, ends, kinds, endOfGeneration, tokenize));
+    return named('the vocabulary', () => new module.Vocabulary(bytes, ends, kinds, endOfGeneration, tokenize));
   }
 
   #begun(matcher: Matcher, prefix: string): Matcher {
@@ -109,8 +111,10 @@ export class Grammars {
   }
 }
 
-async function start(): Promise<void> {
-  await glue({ module_or_path: await grammarFile() });
+async function start(): Promise<Module> {
+  const module = await import('../grammar/webgguf_grammar.js');
+  await module.default({ module_or_path: await grammarFile() });
+  return module;
 }
 
 function compile(vocabulary: Vocabulary, kind: GrammarText['kind'], text: string): Compiled {

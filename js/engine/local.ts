@@ -13,7 +13,6 @@ import { progressReporter } from '../load/progress.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
 import { splitSourceOptions } from '../options.js';
 import { withSources } from '../load/sources.js';
-import { ModelTuning } from '../tuning/index.js';
 import type { Gpu } from '../tensor/gpu.js';
 import type {
   Evaluation,
@@ -374,7 +373,8 @@ function loader(
     const start = async (sources: ByteSource[]): Promise<WasmHandle> => {
       const kind = [tune && 'tuned', selfCheck && 'checked'].filter(Boolean).join(' ');
       const verdicts = kind && backend !== 'cpu' ? await Verdicts.read(kind) : undefined;
-      const tuning = tune ? new ModelTuning((key) => verdicts?.find(key).tuning, report) : undefined;
+      const Tuner = tune ? (await import('../tuning/index.js')).ModelTuning : undefined;
+      const tuning = Tuner && new Tuner((key) => verdicts?.find(key).tuning, report);
       const kernels = verdicts && {
         ...(selfCheck && { selfCheck: tuning?.checked(verdicts.known) ?? verdicts.known }),
         ...(tuning && { tune: tuning.choose }),

@@ -10,9 +10,10 @@ import { invalidArgument } from '../errors.js';
 import { Generation } from './generation.js';
 import type { Gpu } from '../tensor/gpu.js';
 import { LocalEngine } from '../engine/local.js';
-import { type Completions, LocalCompletions } from '../openai/completions.js';
-import { type Embeddings, LocalEmbeddings } from '../openai/embeddings.js';
-import { type RunToolsOptions, runTools, type ToolRun } from '../openai/run-tools.js';
+import type { Completions } from '../openai/completions.js';
+import type { Embeddings } from '../openai/embeddings.js';
+import type { RunToolsOptions, ToolRun } from '../openai/run-tools.js';
+import type { ChatRequest, EmbeddingRequest, RequestOptions } from '../openai/types.js';
 import {
   checkGpu,
   checkIds,
@@ -131,7 +132,12 @@ export class WasmModel {
    * See {@link Completions}.
    */
   get chat(): { readonly completions: Completions } {
-    return { completions: new LocalCompletions(this) };
+    // OpenAI's shapes come with the first request.
+    const create = async (request: ChatRequest, options?: RequestOptions) => {
+      const { LocalCompletions } = await import('../openai/completions.js');
+      return new LocalCompletions(this).create(request, options);
+    };
+    return { completions: { create: create as Completions['create'] } };
   }
 
   /**
@@ -146,13 +152,18 @@ export class WasmModel {
    *   those of `generate`
    * @throws the reason of `options.signal` when that fires
    */
-  runTools(messages: readonly Message[], options: RunToolsOptions): Promise<ToolRun> {
+  async runTools(messages: readonly Message[], options: RunToolsOptions): Promise<ToolRun> {
+    const { runTools } = await import('../openai/run-tools.js');
     return runTools(this.chat.completions, messages, options);
   }
 
   /** OpenAI's embeddings: `await model.embeddings.create({ input })`. See {@link Embeddings}. */
   get embeddings(): Embeddings {
-    return new LocalEmbeddings(this);
+    const create = async (request: EmbeddingRequest, options?: RequestOptions) => {
+      const { LocalEmbeddings } = await import('../openai/embeddings.js');
+      return new LocalEmbeddings(this).create(request, options);
+    };
+    return { create: create as Embeddings['create'] };
   }
 
   /** Whether its worker was lost: nothing but loading the model again helps. @internal */

@@ -28,7 +28,11 @@ function checkedPromptIds(ids: TokenIds, vocabularySize: number): Uint32Array {
   if (!(ids instanceof Uint32Array) || !ids.some((id) => id >= FIRST_ROW)) {
     return someIds('generate', ids, vocabularySize);
   }
-  someIds('generate', ids.filter((id) => id < FIRST_ROW), vocabularySize);
+  someIds(
+    'generate',
+    ids.filter((id) => id < FIRST_ROW),
+    vocabularySize,
+  );
   return ids.slice();
 }
 

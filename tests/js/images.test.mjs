@@ -13,7 +13,18 @@ import { readPng } from './images.mjs';
 
 const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
 const ENCODERS = path.join(FIXTURES, 'encoders');
-const NAMES = ['gemma3', 'idefics3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl', 'qwen3vl-deep', 'pixtral', 'pixtral-single', 'gemma4v'];
+const NAMES = [
+  'gemma3',
+  'idefics3',
+  'lfm2',
+  'qwen2vl',
+  'qwen25vl',
+  'qwen3vl',
+  'qwen3vl-deep',
+  'pixtral',
+  'pixtral-single',
+  'gemma4v',
+];
 /** Of the largest value of the rows. */
 const ROWS = 1e-4;
 const LOGPROBS = 5e-3;
@@ -117,7 +128,10 @@ test('sizes are read from the headers of files', () => {
   const jpeg = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 2, 0xff, 0xc0, 0, 17, 8, 0x75, 0x30, 0x12, 0x34];
   assert.deepEqual(sizeInHeader(Uint8Array.from(jpeg)), [0x1234, 0x7530]);
   const webp = [...'RIFF....WEBPVP8X'].map((sign) => sign.charCodeAt(0));
-  assert.deepEqual(sizeInHeader(Uint8Array.from([...webp, 10, 0, 0, 0, 0, 0, 0, 0, 0x2f, 1, 0, 0xff, 0, 0])), [304, 256]);
+  assert.deepEqual(
+    sizeInHeader(Uint8Array.from([...webp, 10, 0, 0, 0, 0, 0, 0, 0, 0x2f, 1, 0, 0xff, 0, 0])),
+    [304, 256],
+  );
 });
 
 test('tiles stand where models expect them', () => {

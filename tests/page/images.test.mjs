@@ -8,7 +8,18 @@ import { readJson, ROOT } from '../../tools/common.mjs';
 import { openSite, reportOf } from './site.mjs';
 
 const ENCODERS = path.join(ROOT, 'tests', 'fixtures', 'encoders');
-const NAMES = ['gemma3', 'idefics3', 'lfm2', 'qwen2vl', 'qwen25vl', 'qwen3vl', 'qwen3vl-deep', 'pixtral', 'pixtral-single', 'gemma4v'];
+const NAMES = [
+  'gemma3',
+  'idefics3',
+  'lfm2',
+  'qwen2vl',
+  'qwen25vl',
+  'qwen3vl',
+  'qwen3vl-deep',
+  'pixtral',
+  'pixtral-single',
+  'gemma4v',
+];
 /** Differences of rows, of the largest value. */
 const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
 const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
@@ -82,7 +93,8 @@ test('a file, a bitmap, a canvas and pixels are the same image, in the page and 
           { type: 'image', image },
           { type: 'text', text: 'What?' },
         ];
-        const { ids, usage } = await model.generate([{ role: 'user', content }], { maxTokens: 4, ignoreEos: true }).result;
+        const { ids, usage } = await model.generate([{ role: 'user', content }], { maxTokens: 4, ignoreEos: true })
+          .result;
         answers.push({ ids: [...ids], cached: usage.cachedTokens });
       }
       await model.free();

@@ -127,12 +127,21 @@ impl EncoderConfig {
         Ok(())
     }
 
+    /// Heads that are rotated by two axes have a quarter of their values for each of cosine and sine of each.
+    pub(super) fn check_heads(&self, keys: &Keys, head_dim: usize) -> Result<()> {
+        let is_rotated = !matches!(self.projector, "gemma3" | "idefics3" | "lfm2");
+        if !is_rotated || head_dim.is_multiple_of(4) {
+            return Ok(());
+        }
+        let name = keys.name("attention.head_count");
+        Err(Error::bad_file(format!("metadata `{name}`: expected heads of a multiple of 4 values, found {head_dim}")))
+    }
+
     /// Patches of an image or a tile, at most.
     pub fn most_rows(&self) -> usize {
         let side = self.image_size / self.patch_size;
-        let is_fixed = matches!(self.projector, "gemma3" | "idefics3" | "internvl");
         match self.projector {
-            _ if is_fixed => side * side,
+            "gemma3" | "idefics3" => side * side,
             // As many rows as llama.cpp takes.
             "gemma4v" => 1120 * self.merge * self.merge,
             // Tiles have their own size.

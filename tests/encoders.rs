@@ -1,0 +1,132 @@
+//! Files of encoders of images: what they are, and what is refused of them.
+#![cfg(not(target_arch = "wasm32"))]
+
+use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
+use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, Value};
+use webgguf::model::{EncoderInput, ModelConfig, flatten, match_tensors, program, rounded_kernel};
+
+const NAMES: [&str; 10] = [
+    "gemma3",
+    "idefics3",
+    "lfm2",
+    "qwen2vl",
+    "qwen25vl",
+    "qwen3vl",
+    "qwen3vl-deep",
+    "pixtral",
+    "pixtral-single",
+    "gemma4v",
+];
+
+fn open(name: &str) -> Gguf {
+    let file = format!("{}/tests/fixtures/encoders/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(file).expect("a fixture");
+    HeaderReader::new(Some(bytes.len() as u64)).push(&bytes).expect("a header").expect("a whole one")
+}
+
+fn config(gguf: &Gguf) -> webgguf::Result<ModelConfig> {
+    webgguf::model::config(gguf)
+}
+
+/// The header with another value, or without.
+fn with(name: &str, key: &str, value: Option<Value>) -> webgguf::Result<ModelConfig> {
+    let mut gguf = open(name);
+    let kept = |found: &&str| *found != key;
+    let pairs = gguf.metadata.keys().filter(kept).map(|key| (key.to_owned(), gguf.metadata.get(key).cloned().unwrap()));
+    let mut metadata: Metadata = pairs.collect();
+    value.into_iter().for_each(|value| drop(metadata.insert(key, value)));
+    gguf.metadata = metadata;
+    config(&gguf)
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: webgguf::Result<T>, code: ErrorCode, part: &str) {
+    let error = result.expect_err("must be refused");
+    assert!(error.code() == code && error.message().contains(part), "{part:?} is not in {error}");
+}
+
+#[test]
+fn every_fixture_has_the_tensors_of_its_program() {
+    for name in NAMES {
+        let mut gguf = open(name);
+        let config = config(&gguf).expect(name);
+        flatten(&mut gguf);
+        let matched = match_tensors(&config, &gguf.tensors).expect(name);
+        let used: std::collections::BTreeSet<usize> = matched.iter().map(|(index, _)| *index).collect();
+        let unused: Vec<&str> = (0..gguf.tensors.len())
+            .filter(|index| !used.contains(index))
+            .map(|i| gguf.tensors[i].name.as_str())
+            .collect();
+        assert!(unused.is_empty(), "{name}: {unused:?}");
+    }
+}
+
+#[test]
+fn hostile_numbers_are_refused() {
+    let key = |key: &str| format!("clip.vision.{key}");
+    for (name, wrong, part) in [
+        ("patch_size", Value::U32(0), "patch_size"),
+        ("patch_size", Value::U32(25), "patch_size"),
+        ("image_size", Value::U32(u32::MAX), "image_size"),
+        ("image_size", Value::U32(4096), "patches of an image"),
+        ("attention.head_count", Value::U32(0), "head"),
+        ("attention.head_count", Value::U32(7), "divide"),
+        ("block_count", Value::U32(4_000_000), "block_count"),
+        ("image_std", Value::Array(Array::F32(vec![1.0, 0.0, 1.0])), "image_std"),
+        ("image_mean", Value::Array(Array::F32(vec![f32::NAN, 0.0, 1.0])), "image_mean"),
+        ("image_mean", Value::Array(Array::F32(vec![0.0])), "image_mean"),
+        ("projector.scale_factor", Value::U32(0), "scale_factor"),
+    ] {
+        refused(with("gemma3", &key(name), Some(wrong)), BadFile, part);
+    }
+    refused(with("qwen2vl", &key("attention.head_count"), Some(Value::U32(18))), BadFile, "multiple of 4");
+    refused(with("gemma3", &key("projection_dim"), None), BadFile, "projection_dim");
+    refused(with("gemma3", "clip.use_silu", Some(Value::Bool(true))), BadFile, "both");
+    let other = Some(Value::String("adaptor".into()));
+    refused(with("gemma3", "clip.projector_type", other), UnsupportedArchitecture, "adaptor");
+    refused(with("gemma3", "clip.has_vision_encoder", None), UnsupportedArchitecture, "without images");
+}
+
+#[test]
+fn old_files_have_the_names_of_the_feed_forward_swapped() {
+    let mut gguf = open("gemma3");
+    for tensor in &mut gguf.tensors {
+        let other = if tensor.name.contains("ffn_up") { ["ffn_up", "ffn_down"] } else { ["ffn_down", "ffn_up"] };
+        tensor.name = tensor.name.replace(other[0], other[1]);
+    }
+    let config = config(&gguf).expect("an old file");
+    assert!(config.encoder.as_ref().is_some_and(|encoder| encoder.is_swapped && encoder.ffn == 50));
+    flatten(&mut gguf);
+    match_tensors(&config, &gguf.tensors).expect("its tensors");
+}
+
+#[test]
+fn inputs_are_checked_against_the_program() {
+    let program = program(&config(&open("gemma3")).expect("a fixture"));
+    let input = EncoderInput {
+        rows: 4,
+        outputs: 1,
+        patches: vec![0.0; 4 * 48],
+        places: [vec![0; 4], vec![0; 4]],
+        groups: [vec![0, 1, 2, 3], vec![1.0_f32.to_bits(); 4]],
+        ..EncoderInput::default()
+    };
+    input.check(&program, 36).expect("a small image");
+    refused(input.check(&program, 3), ErrorCode::InvalidArgument, "4 patches, expected 1 to 3");
+    let short = EncoderInput { patches: vec![0.0; 5], ..input.clone() };
+    refused(short.check(&program, 36), ErrorCode::InvalidArgument, "expected 192, found 5");
+    let outside = EncoderInput { groups: [vec![0, 1, 2, 4], input.groups[1].clone()], ..input.clone() };
+    refused(outside.check(&program, 36), ErrorCode::InvalidArgument, "outside of 4 rows");
+    let unread = EncoderInput { groups: [vec![0, 1, 2, 4], vec![0; 4]], ..input };
+    unread.check(&program, 36).expect("taps of weight 0 read nothing");
+}
+
+#[test]
+fn kernels_of_convolutions_are_rounded() {
+    let tensor = |name: &str| TensorInfo { name: name.into(), ..open("gemma3").tensors[0].clone() };
+    let bytes = 0.1_f32.to_le_bytes();
+    let kernel = TensorInfo { ty: GgmlType::F32, ..tensor("v.patch_embd.weight") };
+    assert_eq!(*rounded_kernel(&kernel, &bytes), half::f16::from_f32(0.1).to_f32().to_le_bytes());
+    let other = TensorInfo { ty: GgmlType::F32, ..tensor("v.position_embd.weight") };
+    assert_eq!(*rounded_kernel(&other, &bytes), bytes);
+}
