@@ -3,7 +3,8 @@
 //
 //   npm run bench -- [--model FILE or URL] [--prompt N] [--predict N] [--runs N] [--backend auto, webgpu or cpu]
 //     [--temperature T] [--context N] [--weight-bytes N] [--schema 1 or JSON] [--precision P] [--kv TYPE]
-//     [--lengths auto or N,N,…] [--parallel N] [--kernels] [--worker] [--tune] [--json] [--save FILE]
+//     [--lengths auto or N,N,…] [--parallel N] [--draft prompt, auto or 0] [--repeat] [--kernels] [--worker] [--tune]
+//     [--json] [--save FILE]
 //
 // `--compare FILE` asks what that result was asked, where nothing else is given, and prints both side by side with the
 // spread of their runs. FILE is what `--save` or the page's `Export` wrote; of several results the last. With `--result
@@ -33,8 +34,9 @@ const NAMES = [
   'kv',
   'lengths',
   'parallel',
+  'draft',
 ];
-const SWITCHES = ['kernels', 'worker', 'tune'];
+const SWITCHES = ['kernels', 'worker', 'tune', 'repeat'];
 /** Where the page finds the folder of a model that is a file here. */
 const MOUNT = '/bench-model/';
 const LIMIT_MS = 30 * 60_000;

@@ -130,6 +130,18 @@ test('a result that was kept is read as it was', () => {
   assert.deepEqual(readResults(JSON.stringify(result([1, 2, 3]))), [back]);
 });
 
+test('what a run was asked besides is kept, and told where it differs', () => {
+  const asked = { ...result([1, 2, 3]).settings, repeat: true, draft: 'auto', worker: true, kvType: 'q8_0' };
+  const [plain, other] = [result([1, 2, 3]), result([1, 2, 3], { settings: asked })].map(summaryOf);
+  assert.deepEqual([other.settings.repeat, other.settings.draft], [true, 'auto']);
+  const { rows } = comparison([plain, other].map((one) => ({ label: 'a', result: one })));
+  const words = rows.find(([name]) => name === 'asked');
+  assert.deepEqual(words.slice(1, 3), [
+    '512 + 128 tokens, 3 runs',
+    '512 + 128 tokens, 3 runs, q8_0, worker, repeat, drafts auto',
+  ]);
+});
+
 test('charts have the points of each result, and their tables the same numbers', () => {
   const places = [512, 128].map((prompt_n) => point({ prompt_n }, [800, 810, 820]));
   const entries = [

@@ -72,7 +72,7 @@ export function changeOf(before, now) {
 }
 
 function askedOf({ info, settings }) {
-  const { prompt, predict, runs, temperature, texts, precision, kvType, schema, worker } = settings;
+  const { prompt, predict, runs, temperature, texts, precision, kvType, schema, worker, repeat, draft } = settings;
   const what = info.pooling ? `${figure(texts)} texts of ${figure(prompt)}` : `${figure(prompt)} + ${figure(predict)}`;
   const others = [
     temperature > 0 && `temperature ${temperature}`,
@@ -80,6 +80,8 @@ function askedOf({ info, settings }) {
     kvType && kvType !== 'f16' && kvType,
     schema && 'schema',
     worker && 'worker',
+    repeat && 'repeat',
+    draft && draft !== '0' && `drafts ${draft}`,
   ];
   return [`${what} tokens`, `${figure(runs)} ${runs === 1 ? 'run' : 'runs'}`, ...others.filter(Boolean)].join(', ');
 }

@@ -23,7 +23,7 @@ function numbers(value, names) {
 
 const rows = (value, read) => (Array.isArray(value) ? value.slice(0, MOST_ROWS).map(read) : undefined);
 
-const RUN = ['prompt_n', 'n', 'pp', 'tg', 'ttft_ms', 'ms', 'texts_per_second'];
+const RUN = ['prompt_n', 'n', 'pp', 'tg', 'ttft_ms', 'ms', 'texts_per_second', 'drafted', 'wrong'];
 const runsOf = (value) => rows(value, (run) => numbers(run, RUN)) ?? [];
 
 /** A point of a curve: what it stands over, its runs and their medians. */
@@ -32,8 +32,8 @@ const pointsOf = (value, over) =>
 
 const CALLS = ['dispatches', 'passes', 'submits', 'write_buffers', 'maps', 'read_back_bytes', 'most_in_flight'];
 const ASKED = ['prompt', 'predict', 'runs', 'temperature', 'texts', 'context', 'weight_bytes', 'parallel'];
-const WORDS = ['backend', 'precision', 'kvType'];
-const SWITCHES = ['kernels', 'worker', 'tune'];
+const WORDS = ['backend', 'precision', 'kvType', 'draft'];
+const SWITCHES = ['kernels', 'worker', 'tune', 'repeat'];
 
 /** An address without what is nobody's business: user, query and fragment. */
 function plainAddress(address) {
