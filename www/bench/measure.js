@@ -10,8 +10,6 @@ import { Bench, median, medians, seeded } from './runs.js';
 /** Tokens of the prompt and of the answer of the runs that only count calls. */
 const COUNT_PROMPT = 8;
 const COUNT_TOKENS = 16;
-/** Tokens that a prompt says over and over, with `repeat`. */
-const REPEATED = 64;
 /** Tokens of context that `load` takes by itself, at most. */
 const DEFAULT_CONTEXT = 4096;
 /** Kernels that choose the next token: without them the run itself changes. */
