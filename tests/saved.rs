@@ -12,7 +12,6 @@ use webgguf::cpu::{CacheFormat, CpuModel};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::model::{InputSource, Item, match_tensors};
 use webgguf::runtime::{AnySession, CpuSession, Engine, Fits, GenerateOptions, Head, START};
-use webgguf::sampler::SamplingOptions;
 use webgguf::tokenizer::Tokenizer;
 use webgguf::{Error, Result};
 
@@ -142,15 +141,7 @@ fn engine(name: &str, context: usize) -> Engine {
 }
 
 fn options() -> GenerateOptions {
-    GenerateOptions {
-        max_tokens: Some(6),
-        sampling: SamplingOptions::default(),
-        biases: Vec::new(),
-        logprobs: None,
-        stop: Vec::new(),
-        ignore_eos: true,
-        show_special: Vec::new(),
-    }
+    GenerateOptions { max_tokens: Some(6), ignore_eos: true, ..GenerateOptions::default() }
 }
 
 fn generate(engine: &mut Engine, prompt: &[u32]) -> Vec<u32> {
