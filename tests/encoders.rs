@@ -5,7 +5,7 @@ use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, Value};
 use webgguf::model::{EncoderInput, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -15,6 +15,7 @@ const NAMES: [&str; 10] = [
     "qwen3vl-deep",
     "pixtral",
     "pixtral-single",
+    "internvl",
     "gemma4v",
 ];
 

@@ -14,6 +14,7 @@ const MARKS: Record<string, readonly [string, string]> = {
   gemma4v: ['<|image>', '<image|>'],
   pixtral: ['', '[IMG_END]'],
   lfm2: ['<|image_start|>', '<|image_end|>'],
+  internvl: ['<img>', '</img>'],
   qwen2vl_merger: ['<|vision_start|>', '<|vision_end|>'],
   'qwen2.5vl_merger': ['<|vision_start|>', '<|vision_end|>'],
   qwen3vl_merger: ['<|vision_start|>', '<|vision_end|>'],
@@ -28,12 +29,16 @@ export function layoutOf(projector: string, [columns, rows, overview]: TileGrid)
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
       const place = `row_${row + 1}_col_${column + 1}`;
+      if (projector === 'internvl') {
+        items.push(row * columns + column);
+        continue;
+      }
       items.push(isIdefics ? `<fake_token_around_image><${place}>` : `<|img_${place}|>`, row * columns + column);
     }
     if (isIdefics && row < rows - 1) items.push('\n');
   }
   if (overview && isIdefics) items.push('\n\n', '<fake_token_around_image>', '<global-img>');
-  else if (overview) items.push('<|img_thumbnail|>');
+  else if (overview && projector === 'lfm2') items.push('<|img_thumbnail|>');
   items.push(columns * rows);
   items.push(isIdefics ? '<fake_token_around_image>' : end);
   return items.filter((item) => item !== '');

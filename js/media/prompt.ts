@@ -12,9 +12,14 @@ import { type Pixels, pixelsOf } from './pixels.js';
 
 /** The same with pixels in place of what a page has, to be sent to another thread. @internal */
 export async function withPixels(conversation: Conversation): Promise<Conversation> {
-  const images = await Promise.all((conversation.images ?? []).map(pixelsOf));
-  return { ...conversation, images };
+  const { images = [] } = conversation;
+  const pixels = read.get(images) ?? Promise.all(images.map(pixelsOf));
+  read.set(images, pixels);
+  return { ...conversation, images: await pixels };
 }
+
+/** A request is looked at more than once: its images are read once. */
+const read = new WeakMap<readonly unknown[], Promise<Pixels[]>>();
 
 /** The ids of a conversation with images. @internal */
 export async function idsOfConversation(

@@ -52,6 +52,11 @@ export function copyOf(call: string, messages: readonly Message[]): Message[] {
   return plain(`${call}: messages`, messages) as Message[];
 }
 
+/** Whether any of these holds an image. @internal */
+export function hasImages(messages: readonly Message[]): boolean {
+  return messages.some(({ content }) => Array.isArray(content) && content.some((part) => part?.type === 'image'));
+}
+
 /** Tokens that truncation keeps free for an answer: `maxTokens`, at most half of the context. @internal */
 export function roomForAnswer(contextLength: number, maxTokens = Math.floor(contextLength / 4)): number {
   return Math.min(maxTokens, Math.floor(contextLength / 2));

@@ -8,6 +8,9 @@ use crate::tables::{Grid, Taps, antialiased, between_corners};
 /// Pixels along a side of a window of Qwen2.5-VL.
 const WINDOW: usize = 112;
 
+/// Tiles of InternVL where its file does not say, at most.
+const INTERNVL_TILES: usize = 12;
+
 /// The numbers of an encoder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoder {
@@ -115,6 +118,7 @@ impl Encoder {
                 Tiles::one(fit(within([8, 4096]), Filter::Bicubic))
             }
             "idefics3" => self.idefics3(image),
+            "internvl" => self.internvl(image),
             "lfm2" => self.lfm2(image),
             other => return Err(format!("images for the encoder {other} are not known")),
         })
@@ -130,6 +134,21 @@ impl Encoder {
         // Of an older converter.
         let size = sizes::within(image.size, Bounds { align: tile, pixels: [0, 0] });
         Tiles::cut(&image.fitted(size, Filter::Bicubic), tile, image.stretched(square, Filter::Bicubic))
+    }
+
+    /// `longest_edge` is the most tiles here.
+    fn internvl(&self, image: &Image) -> Tiles {
+        let overview = image.stretched(Size::square(self.image_size), Filter::Bicubic);
+        if image.size.width <= self.image_size && image.size.height <= self.image_size {
+            return Tiles { has_overview: true, ..Tiles::one(overview) };
+        }
+        let most = if self.longest_edge == 0 { INTERNVL_TILES } else { self.longest_edge };
+        let size = sizes::internvl_size(image.size, self.image_size, most);
+        let refined = match self.stretches {
+            true => image.stretched(size, Filter::Bicubic),
+            false => image.fitted(size, Filter::Bicubic),
+        };
+        Tiles::cut(&refined, self.image_size, overview)
     }
 
     fn lfm2(&self, image: &Image) -> Tiles {
@@ -165,6 +184,9 @@ impl Encoder {
             let Size { width, height } = image.size;
             return Err(format!("an image of {width} × {height} pixels has no block of {} pixels", self.align()));
         }
+        if self.projector == "internvl" {
+            return self.with_class(&grid, image);
+        }
         let area = (self.merge * self.merge) as f32;
         let groups = grid.groups(if is_mean { 1.0 / area } else { 1.0 });
         let (groups, breaks) = match self.has_breaks {
@@ -181,6 +203,29 @@ impl Encoder {
             parts: grid.parts,
             breaks,
         })
+    }
+
+    /// With a class token behind the patches, whose position is the first.
+    fn with_class(&self, grid: &Grid, image: &Image) -> Result<Tile, String> {
+        let patches = grid.cells.len();
+        if patches + 1 > self.places {
+            return Err(format!("an image of {patches} patches, the table has {} positions", self.places));
+        }
+        let mut tile = Tile {
+            rows: patches + 1,
+            outputs: [grid.blocks.width, grid.blocks.area()],
+            patches: self.pixels(grid, image),
+            places: grid.learned(),
+            groups: grid.groups(1.0),
+            breaks: vec![0.0; patches],
+            ..Tile::default()
+        };
+        tile.patches.resize((patches + 1) * 3 * self.patch_size * self.patch_size, 0.0);
+        tile.places.indices.iter_mut().for_each(|index| *index += 1);
+        tile.places.indices.push(0);
+        tile.places.weights.push(1.0);
+        tile.breaks.push(1.0);
+        Ok(tile)
     }
 
     fn pixels(&self, grid: &Grid, image: &Image) -> Vec<f32> {

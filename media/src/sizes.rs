@@ -65,6 +65,23 @@ pub fn covering(size: Size, tile: usize) -> Size {
     size.map(|side| side.div_ceil(tile) * tile)
 }
 
+/// InternVL: of grids of up to so many tiles the size that keeps most of the pixels, and wastes least.
+pub fn internvl_size(size: Size, tile: usize, most: usize) -> Size {
+    let grids = (1..=most).flat_map(|width| (1..=most / width).map(move |height| Size { width, height }));
+    let (mut best, mut kept, mut wasted) = (Size::square(tile), 0, usize::MAX);
+    for candidate in grids.map(|grid| grid.map(|side| side * tile)) {
+        let ratio = |to: usize, of: usize| to as f32 / of as f32;
+        let scale = ratio(candidate.width, size.width).min(ratio(candidate.height, size.height));
+        let fitted = size.map(|side| (side as f32 * scale) as usize);
+        let effective = fitted.area().min(size.area());
+        let waste = candidate.area() - effective.min(candidate.area());
+        if effective > kept || (effective == kept && waste < wasted) {
+            (best, kept, wasted) = (candidate, effective, waste);
+        }
+    }
+    best
+}
+
 /// Tiles of LFM2-VL along a side.
 pub const LFM2_TILE: usize = 512;
 const LFM2_TILES: std::ops::RangeInclusive<usize> = 2..=10;
@@ -110,6 +127,12 @@ mod tests {
         assert_eq!(with_longest_edge(size(60, 40), 48), size(48, 32));
         assert_eq!(with_longest_edge(size(3, 1000), 48), size(2, 48));
         assert_eq!(covering(size(48, 32), 24), size(48, 48));
+    }
+
+    #[test]
+    fn a_grid_keeps_pixels_and_wastes_few() {
+        assert_eq!(internvl_size(size(60, 40), 24, 12), size(72, 48));
+        assert_eq!(internvl_size(size(200, 121), 24, 12), size(96, 72));
     }
 
     #[test]

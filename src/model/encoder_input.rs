@@ -21,7 +21,8 @@ pub struct EncoderInput {
     pub groups: Taps,
     /// `[rows, pairs, 2]`, see [`Op::Turn`].
     pub turns: Vec<f32>,
-    /// `[outputs]`: 1 for a row that is a break, else 0; see [`Op::Break`].
+    /// 1 for a row that is marked, else 0, `[rows]` or, where rows are marked behind the encoder, `[outputs]`; see
+    /// [`Op::Break`].
     pub breaks: Vec<f32>,
     /// Rows of each part, see [`Sight::Part`].
     pub parts: Vec<u32>,
@@ -69,6 +70,8 @@ impl EncoderInput {
                 return Err(Error::invalid_argument(format!("an image of {count} {what}, expected 1 to {most}")));
             }
         }
+        let is_early = program.embed.iter().any(|op| matches!(op, Op::Break { .. }));
+        let marked = if is_early { rows } else { outputs };
         let lengths = [
             ("values of patches", self.patches.len(), rows * patch),
             ("taps of positions", self.places[0].len(), rows * places),
@@ -76,7 +79,7 @@ impl EncoderInput {
             ("taps of groups", self.groups[0].len(), outputs * groups),
             ("weights of groups", self.groups[1].len(), outputs * groups),
             ("cosines and sines", self.turns.len(), rows * turns),
-            ("breaks", self.breaks.len(), outputs * breaks),
+            ("marks of rows", self.breaks.len(), marked * breaks),
         ];
         if let Some((what, found, expected)) = lengths.into_iter().find(|(_, found, expected)| found != expected) {
             return Err(Error::invalid_argument(format!("{what} of an image: expected {expected}, found {found}")));

@@ -289,7 +289,7 @@ pub enum Op {
     /// `to += Σ_t weight[t] · table[index[t]]`, with so many taps for each row of `to` that the caller gives; the table
     /// has so many rows.
     AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
-    /// `to = row` where the caller says that a row is a break between lines of an image.
+    /// `to = row` for the rows that the caller marks: breaks between lines of an image, or a class token.
     Break { row: WeightKey, to: Activation },
     /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the head is over
     /// these rows.

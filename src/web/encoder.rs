@@ -49,7 +49,7 @@ impl Info {
             encoder.image_size,
             encoder.patch_size,
             encoder.merge,
-            encoder.longest_edge.unwrap_or(0),
+            if encoder.projector == "internvl" { encoder.tiles[1] } else { encoder.longest_edge }.unwrap_or(0),
             encoder.places,
             place_taps,
             config.head_dim,
@@ -61,7 +61,7 @@ impl Info {
             width: encoder.row_width(),
             parts: 1 + encoder.deep_layers.len(),
             most_rows: model.context_length(),
-            has_breaks: breaks > 0,
+            has_breaks: breaks > 0 && encoder.projector == "pixtral",
             numbers: numbers.chain(channels).collect(),
         })
     }

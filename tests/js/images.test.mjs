@@ -23,6 +23,7 @@ const NAMES = [
   'qwen3vl-deep',
   'pixtral',
   'pixtral-single',
+  'internvl',
   'gemma4v',
 ];
 /** Of the largest value of the rows. */

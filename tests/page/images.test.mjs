@@ -18,6 +18,7 @@ const NAMES = [
   'qwen3vl-deep',
   'pixtral',
   'pixtral-single',
+  'internvl',
   'gemma4v',
 ];
 /** Differences of rows, of the largest value. */

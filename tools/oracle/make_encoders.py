@@ -98,6 +98,8 @@ class Encoder:
             add = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}
             add.get(type(value), writer.add_array)(key, value)
         for name, values, is_half in self.tensors:
+            if not half and "v.class_embd" in [tensor[0] for tensor in self.tensors] and name.startswith("v.position"):
+                values = np.concatenate([values[1:], values[:1]])
             values = values.astype(np.float16) if is_half else values
             writer.add_tensor(name, values if half else values.astype(np.float32))
         writer.write_header_to_file()
@@ -180,6 +182,21 @@ def encoders():
         e.linear("mm.2", 64, 64)
         e.tensor("v.token_embd.img_break", 64)
         yield e
+    # llama.cpp gives the class token the last position, the model's own code the first: the expected rows are of a
+    # table in whose last row the first one is.
+    e = Encoder("internvl", "internvl", "llama-f32", [(60, 40), (20, 22)], projection_dim=64, projector__scale_factor=2,
+                image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225])
+    e.keys |= GELU
+    e.start((37,))
+    e.tensor("v.class_embd", 36)
+    e.blocks()
+    for layer in range(2):
+        for name in ["ls1", "ls2"]:
+            e.tensor(f"v.blk.{layer}.{name}.weight", 36, mean=0.8)
+    e.norm("mm.model.mlp.0", 144)
+    e.linear("mm.model.mlp.1", 64, 144)
+    e.linear("mm.model.mlp.3", 64, 64)
+    yield e
     e = Encoder("gemma4v", "gemma4v", "gemma4-bf16", [(144, 96), (170, 110)], image_size=224, projection_dim=56,
                 image_mean=[0.0, 0.0, 0.0], image_std=[1.0, 1.0, 1.0])
     e.start((2, 128), False)

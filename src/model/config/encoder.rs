@@ -129,7 +129,7 @@ impl EncoderConfig {
 
     /// Heads that are rotated by two axes have a quarter of their values for each of cosine and sine of each.
     pub(super) fn check_heads(&self, keys: &Keys, head_dim: usize) -> Result<()> {
-        let is_rotated = !matches!(self.projector, "gemma3" | "idefics3" | "lfm2");
+        let is_rotated = !matches!(self.projector, "gemma3" | "idefics3" | "internvl" | "lfm2");
         if !is_rotated || head_dim.is_multiple_of(4) {
             return Ok(());
         }
@@ -142,6 +142,8 @@ impl EncoderConfig {
         let side = self.image_size / self.patch_size;
         match self.projector {
             "gemma3" | "idefics3" => side * side,
+            // And a class token.
+            "internvl" => side * side + 1,
             // As many rows as llama.cpp takes.
             "gemma4v" => 1120 * self.merge * self.merge,
             // Tiles have their own size.

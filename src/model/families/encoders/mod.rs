@@ -4,6 +4,7 @@
 //! into the table of positions, angles of rotations, and taps that make one row of several.
 
 mod gemma;
+mod internvl;
 mod pixtral;
 mod qwen;
 mod siglip;
@@ -33,6 +34,7 @@ static ENCODERS: &[Encoder] = &[
     encoder("qwen2.5vl_merger", qwen::qwen25vl),
     encoder("qwen2vl_merger", qwen::qwen2vl),
     encoder("pixtral", pixtral::pixtral),
+    encoder("internvl", internvl::internvl),
     encoder("gemma4v", gemma::gemma4v),
 ];
 

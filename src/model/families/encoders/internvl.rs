@@ -1,0 +1,25 @@
+//! InternVL 2.5 and 3 (Chen et al. 2024, <https://arxiv.org/abs/2412.05271>): learned positions, a class token, factors
+//! of what each block adds.
+
+use super::super::super::ActivationKind;
+use super::super::super::config::{EncoderConfig, ModelConfig};
+use super::super::super::program::{Op, Program};
+use super::vit::{Form, Vit, own};
+
+/// Of the norm before the projector.
+const EPS: f32 = 1e-5;
+
+/// The class token is the row that the caller marks; llama.cpp gives it the last position, the model's own code the
+/// first.
+pub fn internvl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = Vit::new(config, encoder, Form::new(config));
+    vit.push(Op::Break { row: own("v.class_embd"), to: vit.x });
+    vit.places(1);
+    vit.layers(|_, _| {});
+    let x = vit.side_by_side(vit.x, encoder.merge * encoder.merge);
+    let x = vit.projector_norm(x, ["mm.model.mlp.0.weight", "mm.model.mlp.0.bias"], EPS);
+    let between = vit.project(x, ["mm.model.mlp.1.weight", "mm.model.mlp.1.bias"], "between");
+    vit.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
+    vit.project_rows(between, ["mm.model.mlp.3.weight", "mm.model.mlp.3.bias"]);
+    vit.finish()
+}
