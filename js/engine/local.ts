@@ -26,7 +26,6 @@ import type {
 } from '../types.js';
 import { Verdicts } from '../tuning/verdicts.js';
 import { wasmClasses } from '../wasm/instance.js';
-import { chatText } from './chat-text.js';
 import type { Conversation } from '../templates/types.js';
 import type { ByteSource, TensorEngine, TensorHandle, WasmLoadOptions } from '../wasm/webgguf.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
@@ -73,6 +72,8 @@ export class LocalEngine implements Engine {
     const { signal, onProgress, backend = 'auto', gpu, worker: _, ...withImages } = others;
     const { mmproj, maxImageTokens, resize, selfCheck = true, tune = false, ...rest } = withImages;
     return cancellable(signal, async (scope) => {
+      // What messages need comes beside the weights.
+      import('./chat-text.js').catch(() => {});
       const hasImages = mmproj !== undefined;
       const load = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune }, gpu);
       const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
@@ -110,6 +111,7 @@ export class LocalEngine implements Engine {
   }
 
   async applyChatTemplate(conversation: Conversation): Promise<string> {
+    const { chatText } = await import('./chat-text.js');
     return guarded(() => chatText(this.#handle, conversation));
   }
 
@@ -230,7 +232,11 @@ export class LocalEngine implements Engine {
   /** The ids of a prompt; images in it are encoded. */
   async #ids(prompt: Prompt): Promise<Uint32Array> {
     const isConversation = typeof prompt === 'object' && 'messages' in prompt;
-    if (!isConversation || !prompt.images) return guarded(() => this.#encode(prompt));
+    if (!isConversation) return guarded(() => this.#encode(prompt));
+    if (!prompt.images) {
+      const { chatText } = await import('./chat-text.js');
+      return guarded(() => this.#encode(chatText(this.#handle, prompt)));
+    }
     const { idsOfConversation } = await import('../media/prompt.js');
     return idsOfConversation(this.#handle, this.#encoder, prompt);
   }
@@ -301,9 +307,7 @@ export class LocalEngine implements Engine {
     return this.#recovery.during(this.#handle, work, signal);
   }
 
-  #encode(prompt: Prompt): Uint32Array {
-    const isConversation = typeof prompt === 'object' && 'messages' in prompt;
-    const text = isConversation ? chatText(this.#handle, prompt) : prompt;
+  #encode(text: string | Uint32Array): Uint32Array {
     const ids = typeof text === 'string' ? this.#handle.encodePrompt(text) : text;
     if (ids.length > 0) return ids;
     throw invalidArgument('generate: expected at least one token id, found none');

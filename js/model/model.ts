@@ -51,7 +51,6 @@ import type {
   TokenizeOptions,
 } from '../types.js';
 import { wasmClasses } from '../wasm/instance.js';
-import { WorkerEngine } from '../engine/in-worker.js';
 
 /**
  * A GGUF language model, loaded and ready to write.
@@ -94,7 +93,7 @@ export class WasmModel {
     if (checked.gpu && checked.worker) {
       throw invalidArgument("load: option 'gpu' does not go with 'worker': a device belongs to one thread");
     }
-    const Place = checked.worker ? WorkerEngine : LocalEngine;
+    const Place = checked.worker ? (await import('../engine/in-worker.js')).WorkerEngine : LocalEngine;
     return new WasmModel(await Place.load(source, checked));
   }
 

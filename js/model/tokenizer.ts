@@ -7,7 +7,6 @@ import { conversationOf } from './conversation.js';
 import { guarded, invalidArgument } from '../errors.js';
 import { checkIds, checkText, flagOptions, tokenizerOptions } from '../options.js';
 import { openSources } from '../load/sources.js';
-import { renderConversation } from '../templates/index.js';
 import type {
   ChatTemplateOptions,
   DetokenizeOptions,
@@ -20,6 +19,8 @@ import type {
 import { wasmClasses } from '../wasm/instance.js';
 import type { VocabularyHandle } from '../wasm/webgguf.js';
 
+type Templates = typeof import('../templates/index.js');
+
 /**
  * Text to token ids and back, as a model's own file defines them.
  *
@@ -29,9 +30,11 @@ import type { VocabularyHandle } from '../wasm/webgguf.js';
  */
 export class Tokenizer {
   #handle: VocabularyHandle | undefined;
+  readonly #templates: Templates;
 
-  private constructor(handle: VocabularyHandle) {
+  private constructor(handle: VocabularyHandle, templates: Templates) {
     this.#handle = handle;
+    this.#templates = templates;
   }
 
   /**
@@ -46,10 +49,10 @@ export class Tokenizer {
   static async load(source: Source, options: TokenizerOptions = {}): Promise<Tokenizer> {
     const { signal, ...rest } = tokenizerOptions(options);
     return cancellable(signal, async (scope) => {
-      const { VocabularyHandle } = await wasmClasses();
+      const [{ VocabularyHandle }, templates] = await Promise.all([wasmClasses(), import('../templates/index.js')]);
       const sources = await openSources(source, scope, { ...rest, cache: 'read', only: 'first' });
       try {
-        return new Tokenizer(await VocabularyHandle.load(sources));
+        return new Tokenizer(await VocabularyHandle.load(sources), templates);
       } finally {
         for (const part of sources) part.cancel();
       }
@@ -89,7 +92,7 @@ export class Tokenizer {
   applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): string {
     const conversation = conversationOf('applyChatTemplate', messages, options);
     const handle = this.#use('applyChatTemplate');
-    return guarded(() => renderConversation(handle.chatTemplate(), conversation));
+    return guarded(() => this.#templates.renderConversation(handle.chatTemplate(), conversation));
   }
 
   /** Frees the vocabulary. Later calls throw `invalid_argument`; freeing twice does nothing. */

@@ -343,6 +343,9 @@ export class WasmModel {
   }
 }
 
+/** No test over the mock loads an encoder. */
+export class WasmEncoder {}
+
 export class VocabularyHandle {
   static async load(sources) {
     seen.loads.push({ first: Buffer.from(await sources[0].next()), count: sources.length });
