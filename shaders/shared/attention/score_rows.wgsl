@@ -109,8 +109,8 @@ fn share(rows: Rows, lane: u32) {
     let tx = lane % SIDE;
     let quad = lane % THREADS / SIDE;
     workgroupBarrier();
-    slices[COLUMNS_AT + lane / THREADS][tx][quad] = rows.low;
-    slices[COLUMNS_AT + lane / THREADS][tx][quad + SIDE] = rows.far;
+    b_tile[lane / THREADS][tx][quad] = rows.low;
+    b_tile[lane / THREADS][tx][quad + SIDE] = rows.far;
     workgroupBarrier();
 }
 
@@ -123,8 +123,8 @@ fn highest_of(s: ptr<function, Sums>, before: Rows, lane: u32) -> Rows {
     var highest = before;
     // mutant (attention_tiled): SIDE * PARTS => SIDE
     for (var i = 0u; i < SIDE * PARTS; i++) {
-        highest.low = max(highest.low, slices[COLUMNS_AT + i / SIDE][i % SIDE][quad]);
-        highest.far = max(highest.far, slices[COLUMNS_AT + i / SIDE][i % SIDE][quad + SIDE]);
+        highest.low = max(highest.low, b_tile[i / SIDE][i % SIDE][quad]);
+        highest.far = max(highest.far, b_tile[i / SIDE][i % SIDE][quad + SIDE]);
     }
     return highest;
 }
@@ -142,19 +142,19 @@ fn shared_total(own: Rows, lane: u32) -> Rows {
     let quad = lane % THREADS / SIDE;
     var total = Rows();
     for (var i = 0u; i < SIDE * PARTS; i++) {
-        total.low += slices[COLUMNS_AT + i / SIDE][i % SIDE][quad];
-        total.far += slices[COLUMNS_AT + i / SIDE][i % SIDE][quad + SIDE];
+        total.low += b_tile[i / SIDE][i % SIDE][quad];
+        total.far += b_tile[i / SIDE][i % SIDE][quad + SIDE];
     }
     return total;
 }
 
 // Where the sum `at` of those that threads hand over is.
 fn hand_over(at: u32, sum: vec4<f32>) {
-    slices[COLUMNS_AT + at / (QUADS * DEPTH)][at / QUADS % DEPTH][at % QUADS] = sum;
+    b_tile[at / (QUADS * DEPTH)][at / QUADS % DEPTH][at % QUADS] = sum;
 }
 
 fn handed(at: u32) -> vec4<f32> {
-    return slices[COLUMNS_AT + at / (QUADS * DEPTH)][at / QUADS % DEPTH][at % QUADS];
+    return b_tile[at / (QUADS * DEPTH)][at / QUADS % DEPTH][at % QUADS];
 }
 
 // Adds four sums of the threads of a group, from the number n on, to those of the first group.

@@ -12,10 +12,11 @@ override GROUPS: u32 = PARTS / COLUMN_PARTS;
 
 alias Slice = array<array<vec4<f32>, QUADS>, DEPTH>; // [step, four rows or columns]
 
-// Rows: of queries, or weights of each group; behind these columns: of keys, or of values, of each part. One array, since
-// naga 30 fails where two whose lengths are overrides come out equally long.
-var<workgroup> slices: array<Slice, BUFFERS * (GROUPS + PARTS)>;
-override COLUMNS_AT: u32 = BUFFERS * GROUPS;
+// Of each group the queries, of each part the keys; then of each group weights, of each part values.
+override A_TILES: u32 = BUFFERS * GROUPS; // with names of their own, since naga 30 fails on lengths that are computed
+override B_TILES: u32 = BUFFERS * PARTS;
+var<workgroup> a_tile: array<Slice, A_TILES>;
+var<workgroup> b_tile: array<Slice, B_TILES>;
 
 // sums[2r + h] is of a thread's row r and the half h of its columns. Of a tile of scores it has rows, and columns, 4t to
 // 4t + 3 and 32 further ones, where it is the thread t along that side. Of values its columns are 8t to 8t + 7.
@@ -24,23 +25,23 @@ alias Sums = array<vec4<f32>, 16>;
 // Four values of a query, from the value `step` of a slice on.
 fn stage_query(slot: u32, row: u32, step: u32, four: vec4<f32>) {
     for (var i = 0u; i < 4u; i++) {
-        slices[slot][step + i][row / 4u][row % 4u] = four[i];
+        a_tile[slot][step + i][row / 4u][row % 4u] = four[i];
     }
 }
 
 // Eight values of a key.
 fn stage_key(slot: u32, key: u32, eight: Eight) {
     for (var i = 0u; i < 4u; i++) {
-        slices[COLUMNS_AT + slot][i][key / 4u][key % 4u] = eight.low[i];
+        b_tile[slot][i][key / 4u][key % 4u] = eight.low[i];
         // mutant (attention_tiled): eight.high[i] => eight.low[i]
-        slices[COLUMNS_AT + slot][i + 4u][key / 4u][key % 4u] = eight.high[i];
+        b_tile[slot][i + 4u][key / 4u][key % 4u] = eight.high[i];
     }
 }
 
 // Eight values of the key `step` of a slice.
 fn stage_values(slot: u32, step: u32, column: u32, eight: Eight) {
-    slices[COLUMNS_AT + slot][step][column] = eight.low;
-    slices[COLUMNS_AT + slot][step][column + SIDE] = eight.high;
+    b_tile[slot][step][column] = eight.low;
+    b_tile[slot][step][column + SIDE] = eight.high;
 }
 
 // A thread's weights of one key, the number `slice` of its eight, for its rows.
@@ -83,8 +84,8 @@ fn stage_weights(slot: u32, s: ptr<function, Sums>, slice: u32, lane: u32) {
         }
     }
     let quad = lane % THREADS / SIDE;
-    slices[slot][lane % SIDE][quad] = low;
-    slices[slot][lane % SIDE][quad + SIDE] = far;
+    a_tile[slot][lane % SIDE][quad] = low;
+    a_tile[slot][lane % SIDE][quad + SIDE] = far;
 }
 
 // Adds the products of a slice. Spelt out, so that the sums stay in registers.
@@ -92,10 +93,10 @@ fn multiply(sums: ptr<function, Sums>, a: u32, b: u32, lane: u32) {
     let tx = lane % SIDE;
     let ty = lane % THREADS / SIDE;
     for (var d = 0u; d < DEPTH; d++) {
-        let a_0 = slices[a][d][ty];
-        let a_1 = slices[a][d][ty + SIDE];
-        let b_0 = slices[COLUMNS_AT + b][d][tx];
-        let b_1 = slices[COLUMNS_AT + b][d][tx + SIDE];
+        let a_0 = a_tile[a][d][ty];
+        let a_1 = a_tile[a][d][ty + SIDE];
+        let b_0 = b_tile[b][d][tx];
+        let b_1 = b_tile[b][d][tx + SIDE];
         (*sums)[0] += a_0.x * b_0;
         (*sums)[1] += a_0.x * b_1;
         (*sums)[2] += a_0.y * b_0;
