@@ -119,9 +119,13 @@ impl Drafts {
         self.alone.take(1, now);
         self.foretold = if hit.is_some() { self.foretold + 1 } else { 0 };
         self.source = hit.map(|at| at + 1).or_else(|| self.foreseen());
-        if self.foretold >= self.needed {
+        if self.foretold < self.needed {
+            return;
+        }
+        self.alone_ms = self.alone.of_token().or(self.alone_ms);
+        // Without that nothing would tell whether drafts pay.
+        if self.alone_ms.is_some() || self.drafting == Drafting::Prompt {
             (self.is_on, self.rate, self.gained) = (true, DRAFT_ROWS as f32 / 2.0, 0);
-            self.alone_ms = self.alone.of_token().or(self.alone_ms);
             self.together = Clock::default();
         }
     }
@@ -171,7 +175,7 @@ struct Clock {
 
 impl Clock {
     /// Tokens of which fewer say nothing.
-    const ENOUGH: usize = 24;
+    const ENOUGH: usize = 16;
     /// Tokens after which it starts anew.
     const MOST: usize = 256;
 
@@ -196,7 +200,20 @@ mod tests {
     fn of(drafting: Drafting, prompt: &[u32]) -> Drafts {
         let mut drafts = Drafts::new(drafting, (&[], 0), prompt);
         drafts.read(prompt, 0);
+        drafts.alone_ms = Some(1.0);
         drafts
+    }
+
+    #[test]
+    fn drafts_begin_once_it_is_known_what_a_token_takes() {
+        for (drafting, tokens) in [(Drafting::Automatic, 17), (Drafting::Prompt, 5)] {
+            let mut drafts = Drafts { alone_ms: None, ..of(drafting, &[1, 2, 3]) };
+            let begun = (1..).find(|&at| {
+                drafts.took(5, f64::from(at));
+                drafts.is_on()
+            });
+            assert_eq!(begun, Some(tokens));
+        }
     }
 
     #[test]

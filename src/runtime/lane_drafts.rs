@@ -137,7 +137,7 @@ mod tests {
         let pass = lanes.start();
         assert_eq!((lanes.form(), pass.header.rows, lanes.positions()), (Form::Draft, 8, 28));
         assert!(pass.rows.iter().zip(20..).all(|(row, at)| (row.token, row.position, row.flags) == (5, at, 0)));
-        assert_eq!(lanes.text_of_draft().map(|words| words.len()), Some(2 + 4 + 7));
+        assert_eq!(lanes.text_of_draft().map(|words| words.len()), Some(2 + 4 + 2));
         let mut passes = 0;
         while lanes.is_due() {
             lanes.submitted();

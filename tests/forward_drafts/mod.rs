@@ -50,13 +50,13 @@ async fn compare_drafts(name: &str, engine: &mut Engine, prompt: &[u32], options
 
 #[wasm_bindgen_test]
 async fn texts_with_drafts_are_those_without() {
-    for (name, file) in [("llama", FILES[0]), ("gemma3", FILES[1])] {
+    for (name, file, ways) in [("llama", FILES[0], 4), ("gemma3", FILES[1], 2)] {
         let [first, _] = both(file).await;
         let mut engine = with_drafts(&first, file, Room::one(CONTEXT)).await;
         let vocab = engine.session.config().vocab;
         let prompt = ids(20, vocab).repeat(2);
-        for (how, sampling) in sampled() {
-            let options = few_tokens(sampling, &[5, 9], 90);
+        for (how, sampling) in sampled().into_iter().rev().take(ways) {
+            let options = few_tokens(sampling, &[5, 9], 60);
             let drafted = compare_drafts(&format!("{name}, {how}"), &mut engine, &prompt, &options).await;
             assert!(drafted > 0, "{name}, {how}: the test says nothing");
         }
@@ -69,9 +69,9 @@ async fn a_text_that_repeats_itself_takes_few_passes() {
     let mut engine = with_drafts(&first, FILES[0], Room::one(CONTEXT)).await;
     let prompt = ids(9, engine.session.config().vocab);
     // One token again and again.
-    let options = GenerateOptions { biases: vec![(7, 90.0)], ..options(200, SamplingOptions::default()) };
+    let options = GenerateOptions { biases: vec![(7, 90.0)], ..options(100, SamplingOptions::default()) };
     let drafted = compare_drafts("one token", &mut engine, &prompt, &options).await;
-    assert!(drafted > 150, "{drafted} of 200 tokens were drafted");
+    assert!(drafted > 75, "{drafted} of 100 tokens were drafted");
 }
 
 #[wasm_bindgen_test]

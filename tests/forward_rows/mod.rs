@@ -163,4 +163,13 @@ async fn few_rows_and_lanes_take_rows() {
     let lanes = GpuSession::with_room(session.model().clone(), room).await.expect("room");
     let mut lane = engine_of(AnySession::of_gpu(lanes), file);
     assert_eq!(generate(&mut lane, &[&given[..19], &text[19..]].concat(), &few).await.0, expected, "a lane");
+    // A row at the end, which no pass of several lanes could have.
+    lane.session.rewind(0);
+    lane.session.configure(&few.sampling, &RunIds::default(), &text);
+    lane.session.feed(&given, 0, &go).await.expect("a working device");
+    assert_eq!(lane.session.next().await.expect("a working device").map(|token| token.id), Some(expected[0]));
+    assert!(lane.session.step().expect("a working device"));
+    assert_eq!(lane.session.next().await.expect("a working device").map(|token| token.id), Some(expected[1]));
+    let refused = lane.session.read(&given, 0, &go).await.expect_err("nothing could choose a token later");
+    assert_eq!(refused.code(), ErrorCode::InvalidArgument, "{refused}");
 }
