@@ -2,7 +2,7 @@
 //!
 //! Before a pass over tokens that the host knows it puts their rows into slots. In decode it does not know them:
 //! `find_rows` looks up the token's slot, and where there is none the sequence waits until the host has read the token
-//! back. `runtime/row_cache.rs` does the host's part.
+//! back. `runtime/gpu/row_cache.rs` does the host's part.
 
 use super::placement::Placer;
 use super::weights::{RowRun, Target};

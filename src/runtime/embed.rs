@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 #[cfg(target_arch = "wasm32")]
-use super::embedder::GpuEmbedder;
+use super::gpu::embedder::GpuEmbedder;
 use crate::cpu::{CpuModel, Input};
 use crate::kernels::reference::softmax;
 use crate::model::program::Output;

@@ -1,16 +1,16 @@
 //! Several sessions of one model: a new one, empty or with what another has read, without reading it again.
 
 use super::cpu::CpuSession;
-use super::generate::Engine;
+use super::run::generate::Engine;
 #[cfg(target_arch = "wasm32")]
 use std::rc::Rc;
 
 #[cfg(target_arch = "wasm32")]
-use super::gpu_lanes::ReadLane;
+use super::gpu::lane::ReadLane;
 #[cfg(target_arch = "wasm32")]
-use super::gpu_model::SessionPlan;
+use super::gpu::model::SessionPlan;
 #[cfg(target_arch = "wasm32")]
-use super::gpu_session::GpuSession;
+use super::gpu::session::GpuSession;
 use super::session::{AnySession, Session};
 use crate::Result;
 #[cfg(target_arch = "wasm32")]

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 #[cfg(target_arch = "wasm32")]
-use super::gpu_lanes::GpuLane;
+use super::gpu::lane::GpuLane;
 #[cfg(target_arch = "wasm32")]
-use super::gpu_model::GpuModel;
+use super::gpu::model::GpuModel;
 #[cfg(target_arch = "wasm32")]
-use super::gpu_session::GpuSession;
+use super::gpu::session::GpuSession;
 use super::session::{AnySession, Session};
 #[cfg(target_arch = "wasm32")]
 use crate::forward::Forward;

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use super::cpu::CpuSession;
-use super::drafts::Drafting;
+use super::gpu::drafts::Drafting;
 #[cfg(target_arch = "wasm32")]
-use super::gpu_lanes::GpuLane;
+use super::gpu::lane::GpuLane;
 #[cfg(target_arch = "wasm32")]
-use super::gpu_session::GpuSession;
-use super::snapshot::Head;
+use super::gpu::session::GpuSession;
+use super::saved::snapshot::Head;
 use crate::Result;
 use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;

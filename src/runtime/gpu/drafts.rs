@@ -1,0 +1,302 @@
+//! When the passes of a text have drafts.
+//!
+//! The GPU finds them in the text, and a pass of a draft takes longer than one of a token. So the host looks first:
+//! once the text so far has foretold some tokens in a row, passes have drafts, as long as enough of these are right.
+//! Where a stay did not pay, the next takes more.
+
+use crate::kernels::accept_drafts::reference::{draft_after, place_after};
+use crate::kernels::accept_drafts::{DRAFT_ROWS, words_of_text};
+
+/// Where drafts of the next tokens come from. They change how fast a text is written, and nothing else.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Drafting {
+    /// From the text so far, as long as that takes less time.
+    #[default]
+    Automatic,
+    /// From the text so far, as long as some are right.
+    Prompt,
+    /// There are none.
+    Off,
+}
+
+/// Tokens in a row that the text foretells before passes have drafts, at most.
+const FORETOLD_MOST: u32 = 96;
+impl Drafting {
+    /// Tokens in a row that the text foretells before passes have drafts, at first.
+    fn foretold(self) -> u32 {
+        if self == Self::Prompt { 2 } else { 6 }
+    }
+}
+
+/// Tokens of a pass on average below which drafts do not pay.
+const LEAST_RATE: f32 = 1.3;
+/// Tokens that a stay must have gained to count as a good one.
+const GOOD_GAIN: usize = 16;
+/// Tokens that the host looks through; the GPU looks through all.
+const LOOK_BACK: usize = 1 << 14;
+/// Stands between a prediction and the text: no token.
+const GAP: u32 = u32::MAX;
+
+/// The drafts of a run.
+#[derive(Debug)]
+pub(in crate::runtime) struct Drafts {
+    drafting: Drafting,
+    /// A text that they may come from, too, and the run's.
+    ids: Vec<u32>,
+    /// Where the run's begins.
+    start: usize,
+    /// Where in `ids` the next token stands, as far as it is foretold.
+    source: Option<usize>,
+    foretold: u32,
+    needed: u32,
+    is_on: bool,
+    /// Tokens of a pass, on average over the last few.
+    rate: f32,
+    /// Tokens that this stay has gained.
+    gained: usize,
+    alone: Clock,
+    together: Clock,
+    /// Milliseconds of a token without drafts.
+    alone_ms: Option<f64>,
+    /// Of all stays: tokens of drafts, and those that were right.
+    pub drafted: usize,
+    pub accepted: usize,
+}
+
+impl Drafts {
+    /// For a run with this prompt. Of `prediction` up to `most` ids are used.
+    pub fn new(drafting: Drafting, (prediction, most): (&[u32], usize), prompt: &[u32]) -> Self {
+        let mut ids = prediction[..prediction.len().min(most)].to_vec();
+        ids.push(GAP);
+        let start = ids.len();
+        ids.extend_from_slice(prompt);
+        Self {
+            drafting,
+            ids,
+            start,
+            source: None,
+            foretold: 0,
+            needed: drafting.foretold(),
+            is_on: false,
+            rate: 0.0,
+            gained: 0,
+            alone: Clock::default(),
+            together: Clock::default(),
+            alone_ms: None,
+            drafted: 0,
+            accepted: 0,
+        }
+    }
+
+    /// Whether passes are to have drafts.
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Whether passes with drafts are to be made ready before the first.
+    pub fn is_certain(&self) -> bool {
+        self.drafting == Drafting::Prompt
+    }
+
+    /// Tokens that a pass with a draft is likely to give.
+    pub fn likely(&self) -> usize {
+        (self.rate as usize).clamp(1, DRAFT_ROWS)
+    }
+
+    /// The tokens at `position` and after are these.
+    pub fn read(&mut self, ids: &[u32], position: usize) {
+        self.ids.resize(self.start + position, GAP);
+        self.ids.extend_from_slice(ids);
+        self.source = self.foreseen();
+        (self.foretold, self.is_on) = (0, false);
+        self.alone = Clock::default();
+    }
+
+    /// The next token came without a draft.
+    pub fn took(&mut self, id: u32, now: f64) {
+        let hit = self.source.filter(|&at| self.ids[at] == id);
+        self.ids.push(id);
+        self.alone.take(1, now);
+        self.foretold = if hit.is_some() { self.foretold + 1 } else { 0 };
+        self.source = hit.map(|at| at + 1).or_else(|| self.foreseen());
+        if self.foretold < self.needed {
+            return;
+        }
+        self.alone_ms = self.alone.of_token().or(self.alone_ms);
+        // Without that nothing would tell whether drafts pay.
+        if self.alone_ms.is_some() || self.drafting == Drafting::Prompt {
+            (self.is_on, self.rate, self.gained) = (true, DRAFT_ROWS as f32 / 2.0, 0);
+            self.together = Clock::default();
+        }
+    }
+
+    /// The next tokens came with a draft of `drafted`.
+    pub fn took_draft(&mut self, ids: &[u32], drafted: usize, now: f64) {
+        let right = ids.len().saturating_sub(1);
+        self.ids.extend_from_slice(ids);
+        self.drafted += drafted;
+        self.accepted += right;
+        self.gained += right;
+        self.rate += (ids.len() as f32 - self.rate) / 4.0;
+        self.together.take(ids.len(), now);
+        let is_slower = || self.together.of_token().zip(self.alone_ms).is_some_and(|(with, without)| with > without);
+        if self.rate < LEAST_RATE || (self.drafting == Drafting::Automatic && is_slower()) {
+            let is_good = self.gained >= GOOD_GAIN && !is_slower();
+            self.needed = if is_good { self.drafting.foretold() } else { FORETOLD_MOST.min(2 * self.needed) };
+            (self.is_on, self.foretold, self.source) = (false, 0, self.foreseen());
+            self.alone = Clock::default();
+        }
+    }
+
+    /// Where in the last of `ids` the next token stands, if they foretell one.
+    fn foreseen(&self) -> Option<usize> {
+        let from = self.ids.len().saturating_sub(LOOK_BACK);
+        place_after(&self.ids[from..]).map(|at| from + at)
+    }
+
+    /// What may follow now.
+    pub fn next(&self) -> Vec<u32> {
+        draft_after(&self.ids, DRAFT_ROWS - 1)
+    }
+
+    /// What the GPU finds drafts in.
+    pub fn words(&self) -> Vec<u32> {
+        words_of_text(self.start, &self.ids)
+    }
+}
+
+/// How long tokens take, those after the first.
+#[derive(Debug, Default)]
+struct Clock {
+    first: Option<f64>,
+    last: f64,
+    tokens: usize,
+}
+
+impl Clock {
+    /// Tokens of which fewer say nothing.
+    const ENOUGH: usize = 16;
+    /// Tokens after which it starts anew.
+    const MOST: usize = 256;
+
+    fn take(&mut self, tokens: usize, now: f64) {
+        match self.first {
+            Some(_) if self.tokens < Self::MOST => self.tokens += tokens,
+            _ => (self.first, self.tokens) = (Some(now), 0),
+        }
+        self.last = now;
+    }
+
+    fn of_token(&self) -> Option<f64> {
+        let since = self.first.filter(|_| self.tokens >= Self::ENOUGH)?;
+        Some((self.last - since) / self.tokens as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(drafting: Drafting, prompt: &[u32]) -> Drafts {
+        let mut drafts = Drafts::new(drafting, (&[], 0), prompt);
+        drafts.read(prompt, 0);
+        drafts.alone_ms = Some(1.0);
+        drafts
+    }
+
+    #[test]
+    fn drafts_begin_once_it_is_known_what_a_token_takes() {
+        for (drafting, tokens) in [(Drafting::Automatic, 17), (Drafting::Prompt, 5)] {
+            let mut drafts = Drafts { alone_ms: None, ..of(drafting, &[1, 2, 3]) };
+            let begun = (1..).find(|&at| {
+                drafts.took(5, f64::from(at));
+                drafts.is_on()
+            });
+            assert_eq!(begun, Some(tokens));
+        }
+    }
+
+    #[test]
+    fn drafts_begin_once_the_text_foretells_tokens_in_a_row() {
+        let prompt: Vec<u32> = (0..40).collect();
+        let mut drafts = of(Drafting::Automatic, &prompt);
+        // Two tokens are there before anything is foretold.
+        for id in 10..18 {
+            assert!(!drafts.is_on(), "at {id}");
+            drafts.took(id, 0.0);
+        }
+        assert!(drafts.is_on());
+        assert_eq!(drafts.next()[..3], [18, 19, 20]);
+        let mut sure = of(Drafting::Prompt, &prompt);
+        (10..14).for_each(|id| sure.took(id, 0.0));
+        assert!(sure.is_on(), "where that is wanted, after two");
+        let mut other = of(Drafting::Automatic, &prompt);
+        // Every third token is another one.
+        (10..39).for_each(|id| other.took(if id % 3 == 0 { 100 + id } else { id }, 0.0));
+        assert!(!other.is_on());
+    }
+
+    #[test]
+    fn drafts_end_where_few_are_right_and_then_take_more() {
+        let mut drafts = of(Drafting::Automatic, &[1, 2, 3]);
+        let again = |drafts: &mut Drafts, id: u32| {
+            (1..).find(|_| {
+                drafts.took(id, 0.0);
+                drafts.is_on()
+            })
+        };
+        // Three tokens are there before anything is foretold.
+        assert_eq!(again(&mut drafts, 5), Some(3 + 6));
+        drafts.took_draft(&[5; 8], 7, 0.0);
+        assert!(drafts.is_on());
+        let passes = (1..).find(|_| {
+            drafts.took_draft(&[6], 7, 0.0);
+            !drafts.is_on()
+        });
+        assert_eq!(passes, Some(10), "from an average of 5");
+        assert_eq!((drafts.drafted, drafts.accepted), (77, 7));
+        assert_eq!(again(&mut drafts, 7), Some(3 + 12), "7 tokens were gained");
+        (0..3).for_each(|_| drafts.took_draft(&[7; 8], 7, 0.0));
+        while drafts.is_on() {
+            drafts.took_draft(&[6], 7, 0.0);
+        }
+        assert_eq!(again(&mut drafts, 8), Some(3 + 6), "a good stay");
+    }
+
+    #[test]
+    fn drafts_that_take_longer_end() {
+        for (drafting, is_on) in [(Drafting::Automatic, false), (Drafting::Prompt, true)] {
+            let mut drafts = of(drafting, &[1, 2, 3]);
+            drafts.needed = 30;
+            let mut now = 0.0;
+            while !drafts.is_on() {
+                now += 1.0;
+                drafts.took(5, now);
+            }
+            for _ in 0..8 {
+                now += 7.9;
+                drafts.took_draft(&[5; 8], 7, now);
+            }
+            assert!(drafts.is_on(), "a little faster");
+            for _ in 0..4 {
+                now += 9.0;
+                drafts.took_draft(&[5; 8], 7, now);
+            }
+            assert_eq!(drafts.is_on(), is_on, "{drafting:?}");
+        }
+    }
+
+    #[test]
+    fn a_prediction_stands_before_the_text() {
+        let mut drafts = Drafts::new(Drafting::Automatic, (&[7, 8, 9, 10], 3), &[1, 2]);
+        drafts.read(&[1, 2], 0);
+        assert_eq!(drafts.words(), [4, 7, 8, 9, GAP, 1, 2]);
+        drafts.took(7, 0.0);
+        drafts.took(8, 0.0);
+        assert_eq!(drafts.next()[..2], [9, GAP]);
+        drafts.read(&[3], 1);
+        assert_eq!(drafts.words(), [4, 7, 8, 9, GAP, 1, 3], "a text that goes on from within");
+        drafts.read(&[4], 3);
+        assert_eq!(drafts.words(), [4, 7, 8, 9, GAP, 1, 3, GAP, 4], "what is not known");
+    }
+}

@@ -1,0 +1,188 @@
+//! An embedder on the GPU: batches of inputs, whose results stay there until a group of them is read at once.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::model::{BatchPlan, GpuModel};
+use super::pace::MIN_TOKENS;
+use super::queue::Queue;
+use crate::gpu::{BufferTable, CommandList};
+use crate::kernels::pass::Pass;
+use crate::kernels::spec::{MAX_WORKGROUPS, Slice};
+use crate::model::program::Op;
+use crate::model::{EncoderInput, ModelConfig};
+use crate::{Error, ErrorCode, Result};
+
+/// Rows of a batch, at most, unless one input has more.
+const BATCH_ROWS: usize = 4096;
+
+/// Rows of a small batch: a few short texts.
+pub(in crate::runtime) const SMALL_BATCH: usize = 256;
+
+/// Bytes of results that are read at once.
+const RESULT_BYTES: u64 = 16 << 20;
+
+/// Rows of the batches of a model whose inputs have up to `context` tokens.
+///
+/// # Errors
+/// `limit_exceeded` where the activations of one input do not fit a binding.
+pub(in crate::runtime) fn batch_rows(widest: usize, max_binding: u64, context: usize) -> Result<usize> {
+    let most = usize::try_from(max_binding / (widest.max(1) as u64 * 4)).unwrap_or(usize::MAX);
+    let most = most.min(MAX_WORKGROUPS as usize);
+    if context > most {
+        let message = format!("activations of {context} tokens do not fit a binding here, those of {most} would");
+        return Err(Error::new(ErrorCode::LimitExceeded, message));
+    }
+    Ok(BATCH_ROWS.max(context).min(most))
+}
+
+/// Patches of an image of an encoder that would take up to `context`: no more than the activations of fit a binding.
+pub(in crate::runtime) fn image_rows(widest: usize, max_binding: u64, context: usize) -> usize {
+    let most = usize::try_from(max_binding / (widest.max(1) as u64 * 4)).unwrap_or(usize::MAX);
+    context.min(most).min(MAX_WORKGROUPS as usize).max(1)
+}
+
+/// A model on the GPU that gives something for each input as a whole.
+pub struct GpuEmbedder {
+    pub(in crate::runtime) model: Rc<GpuModel>,
+    /// The model's buffers and its own.
+    pub(in crate::runtime) table: BufferTable,
+    pub(in crate::runtime) plan: BatchPlan,
+    lists: Vec<Lists>,
+}
+
+/// The lists of [`BatchLists`](crate::forward::BatchLists), ready to run.
+pub(in crate::runtime) struct Lists {
+    most: usize,
+    pub rows: CommandList,
+    pub inputs: CommandList,
+}
+
+impl GpuEmbedder {
+    /// An embedder whose buffers are in `table`.
+    pub(in crate::runtime) fn assemble(model: Rc<GpuModel>, plan: BatchPlan, table: BufferTable) -> Result<Self> {
+        let record = |dispatches: &[_]| CommandList::record(&model.device, dispatches, &table);
+        let lists = plan.lists.iter();
+        let lists = lists.map(|of| Ok(Lists { most: of.most, rows: record(&of.rows)?, inputs: record(&of.inputs)? }));
+        let lists = lists.collect::<Result<_>>()?;
+        let embedder = Self { model, table, plan, lists };
+        for (slice, frequencies) in embedder.plan.buffers.frequencies.iter().zip(&embedder.model.frequencies) {
+            embedder.write(*slice, bytemuck::cast_slice(frequencies));
+        }
+        Ok(embedder)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Rc<GpuModel> {
+        &self.model
+    }
+
+    /// The model's numbers.
+    pub fn config(&self) -> &ModelConfig {
+        &self.model.config
+    }
+
+    /// Tokens of an input, at most.
+    pub fn context_length(&self) -> usize {
+        self.plan.context
+    }
+
+    /// Bytes on the GPU of the embedder and its model.
+    pub fn bytes(&self) -> u64 {
+        self.table.bytes() + self.all_lists().map(CommandList::bytes).sum::<u64>()
+    }
+
+    /// Ids of the variants of all kernels that it and its model run, sorted.
+    pub fn variants(&self) -> Vec<String> {
+        let ids = self.all_lists().flat_map(CommandList::variants).map(str::to_owned);
+        let mut all = self.model.repacks.clone();
+        all.extend(ids);
+        all.into_iter().collect()
+    }
+
+    fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
+        self.lists.iter().flat_map(|lists| [&lists.rows, &lists.inputs])
+    }
+
+    /// The lists for a batch of so many rows.
+    pub(in crate::runtime) fn lists_for(&self, rows: usize) -> &Lists {
+        let fitting = self.lists.iter().find(|lists| rows <= lists.most);
+        fitting.unwrap_or(&self.lists[self.lists.len() - 1])
+    }
+
+    /// Values that the model gives for each input.
+    pub(in crate::runtime) fn width(&self) -> usize {
+        self.model.program.width(self.model.program.output_activation())
+    }
+
+    /// What the model gives for each input, `[inputs, width]`; `None` where `stop` was set before all was submitted.
+    /// No input has more tokens than [`Self::context_length`], and none has none.
+    ///
+    /// # Errors
+    /// `device_lost` and `out_of_memory` as the browser reports them.
+    pub async fn embed(&mut self, inputs: &[&[u32]], stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+        let bytes = self.width() as u64 * 4;
+        let at_once = usize::try_from(RESULT_BYTES / bytes).unwrap_or(1).max(1);
+        let mut found = Vec::with_capacity(inputs.len() * self.width());
+        for group in inputs.chunks(at_once) {
+            let device = self.model.device.clone();
+            let results = device.storage_buffer("results", group.len() as u64 * bytes)?;
+            if !self.run(group, &results, stop).await {
+                return Ok(None);
+            }
+            let values = device.read(&results, 0, group.len() as u64 * bytes).await?;
+            found.extend(bytemuck::pod_collect_to_vec::<u8, f32>(&values));
+        }
+        Ok(Some(found))
+    }
+
+    /// The rows that become of an image or a tile, `[outputs, width]`; `None` where `stop` was set before all was
+    /// submitted.
+    ///
+    /// # Errors
+    /// Those of [`EncoderInput::check`]; `device_lost` and `out_of_memory` as the browser reports them.
+    pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+        input.check(&self.model.program, self.plan.context)?;
+        let parts = 1 + self.model.program.sides.len() as u64;
+        let bytes = parts * input.outputs as u64 * self.width() as u64 * 4;
+        let device = self.model.device.clone();
+        let results = device.storage_buffer("rows of an image", bytes.max(16))?;
+        if !self.run_image(input, &results, stop).await {
+            return Ok(None);
+        }
+        let values = device.read(&results, 0, bytes).await?;
+        Ok(Some(bytemuck::pod_collect_to_vec::<u8, f32>(&values)))
+    }
+
+    /// Writes what an encoder reads, behind the pass.
+    pub(in crate::runtime) fn write_image(&self, input: &EncoderInput) {
+        let buffers = &self.plan.buffers;
+        if let Some(Op::Input { y }) = self.model.program.embed.first() {
+            self.write(buffers.places.embed.of(*y).slice, bytemuck::cast_slice(&input.patches));
+        }
+        let Some(tables) = buffers.tables else { return };
+        let pairs = tables.places.into_iter().zip(&input.places).chain(tables.groups.into_iter().zip(&input.groups));
+        for (slice, values) in pairs {
+            self.write(slice, bytemuck::cast_slice(values));
+        }
+        self.write(tables.breaks[1], bytemuck::cast_slice(&input.breaks));
+        self.write(tables.turns, bytemuck::cast_slice(&input.turns));
+        let parts: Vec<Vec<u32>> = input.parts.iter().map(|&rows| vec![0; rows as usize]).collect();
+        let parts: Vec<&[u32]> = parts.iter().map(Vec::as_slice).collect();
+        if !parts.is_empty() {
+            self.write(tables.parts[0], &Pass::batch(&parts).bytes());
+            self.write(tables.parts[1], bytemuck::cast_slice(&Pass::spans(&parts)));
+        }
+    }
+
+    /// Measures how long a batch takes, so that long ones are cut into several submits.
+    pub(in crate::runtime) async fn measure_pace(&self) -> Result<()> {
+        let tokens = MIN_TOKENS.min(self.plan.context);
+        self.begin_batch(&[&vec![0; tokens]]);
+        Queue::measure(&self.model, &self.lists_for(tokens).rows, tokens).await
+    }
+
+    pub(in crate::runtime) fn write(&self, slice: Slice, bytes: &[u8]) {
+        self.model.device.write(self.table.get(slice.buffer), slice.offset, bytes);
+    }
+}

@@ -1,0 +1,94 @@
+//! Passes of a few rows for tests of the kernels: of several sequences, each with a cache of its own, or of one, where
+//! each row sees those before it.
+
+use std::cell::Cell;
+
+use super::scheduler::Wants;
+use super::session::GpuSession;
+use crate::gpu::Part;
+use crate::kernels::pass::{Header, Pass, Row, Sequence};
+use crate::runtime::pass::{Reading, Until};
+use crate::{Error, Result};
+
+impl GpuSession {
+    /// Reads the tokens of a sequence at `position` and after into its cache.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub async fn read_sequence(&mut self, sequence: u32, position: usize, ids: &[u32]) -> Result<()> {
+        self.select(sequence as usize);
+        self.run(&mut Reading::new(ids, position), Wants::Nothing, Until::stopped(&Cell::new(false))).await
+    }
+
+    /// The logits `[rows, vocab]` of a pass. Rows of one sequence see those before them.
+    ///
+    /// # Errors
+    /// `invalid_argument` for more rows than the session has room for, and those of the device.
+    pub async fn logits_of_rows(&mut self, rows: &[Row]) -> Result<Vec<f32>> {
+        self.grow_to(end_of(rows)).await?;
+        self.ensure_rows_of(rows.iter().map(|row| row.token)).await?;
+        let count = self.start_rows(rows).await?;
+        self.submit_rows(count, false);
+        let bytes = rows.len() * self.model.config.vocab * 4;
+        let logits = self.buffers.logits;
+        let bytes = self.model.device.read(self.table.get(logits.buffer), logits.offset, bytes as u64).await?;
+        Ok(bytemuck::pod_collect_to_vec(&bytes))
+    }
+
+    /// Decodes greedily from one row of each of several sequences: after each of so many steps what the sequences have.
+    ///
+    /// # Errors
+    /// As [`GpuSession::logits_of_rows`].
+    pub async fn decode_rows(&mut self, rows: &[Row], steps: usize) -> Result<Vec<Vec<Sequence>>> {
+        self.grow_to(end_of(rows) + steps).await?;
+        let count = self.start_rows(rows).await?;
+        let mut all: Vec<Vec<Sequence>> = Vec::with_capacity(steps);
+        for _ in 0..steps {
+            match all.last() {
+                Some(last) => self.ensure_rows_of(last.iter().map(|sequence| sequence.token)).await?,
+                None => self.ensure_rows_of(rows.iter().map(|row| row.token)).await?,
+            }
+            self.submit_rows(count, true);
+            let pass = self.table.get(self.buffers.pass.buffer);
+            let bytes = self.model.device.read(pass, 0, size_of::<Header>() as u64).await?;
+            let header: Header = bytemuck::pod_read_unaligned(&bytes);
+            all.push(rows.iter().map(|row| header.sequences[row.sequence as usize]).collect());
+        }
+        Ok(all)
+    }
+
+    async fn ensure_rows_of(&self, tokens: impl Iterator<Item = u32>) -> Result<()> {
+        self.model.ensure_rows(&tokens.collect::<Vec<_>>()).await
+    }
+
+    /// Writes the pass, and makes its lists where they are not made yet.
+    async fn start_rows(&mut self, rows: &[Row]) -> Result<u32> {
+        let room = self.buffers.room;
+        if rows.is_empty() || rows.len() > room.rows {
+            return Err(Error::invalid_argument(format!(
+                "a pass of {} rows, there is room for {}",
+                rows.len(),
+                room.rows
+            )));
+        }
+        if let Some(row) = rows.iter().find(|row| row.sequence as usize >= room.sequences) {
+            let message = format!("a row of sequence {}, there is room for {}", row.sequence, room.sequences);
+            return Err(Error::invalid_argument(message));
+        }
+        let count = rows.len() as u32;
+        self.record_rows(rows.len()).await?;
+        self.write(self.buffers.pass, &Pass::decode(rows).bytes());
+        Ok(count)
+    }
+
+    fn submit_rows(&self, count: u32, greedy: bool) {
+        let Some(Some(lists)) = self.few_rows.get(count as usize) else { return };
+        let parts = [&lists.decode, &lists.greedy].into_iter().take(if greedy { 2 } else { 1 }).map(Part::from);
+        self.model.device.submit(parts, count, None);
+    }
+}
+
+/// Positions that rows and those before them take.
+fn end_of(rows: &[Row]) -> usize {
+    rows.iter().map(|row| row.position as usize + 1).max().unwrap_or(0)
+}

@@ -1,0 +1,367 @@
+//! Sessions that are [lanes](super::lanes) of one session on the GPU: their tokens come out of the same passes, which
+//! read the weights once for all. A session alone is the only lane of its own.
+//!
+//! Whoever waits for a token and finds none runs the next passes, and leaves the others theirs. Prompts are read
+//! between passes, a chunk at a time where others wait.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::drafts::{Drafting, Drafts};
+use super::lane_passes::Shared;
+use super::lanes::Lane;
+use super::model::GpuModel;
+use super::scheduler::Wants;
+use super::session::GpuSession;
+use crate::forward::{Room, SampleBuffers};
+use crate::gpu::Buffer;
+use crate::kernels::caps::ActivationFormat;
+use crate::kernels::kv_type::KvType;
+use crate::kernels::logit_bias;
+use crate::kernels::sample::{Options, mask_words, words_of_mask};
+use crate::kernels::spec::Slice;
+use crate::model::ModelConfig;
+use crate::runtime::pass::Reading;
+use crate::runtime::saved::snapshot::Head;
+use crate::runtime::session::{Choosing, RunIds, Session, Token};
+use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
+use crate::{Error, Result};
+
+/// A session that has a sequence of a session on the GPU to itself.
+pub struct GpuLane {
+    pub(in crate::runtime) shared: Rc<Shared>,
+    pub(in crate::runtime) number: usize,
+    model: Rc<GpuModel>,
+    room: Room,
+    /// They stay where they are when caches grow.
+    sample: SampleBuffers,
+    rewindable: usize,
+    /// Of the run's prompt, where there are penalties.
+    counts: Option<Counts>,
+    /// Of the token that came out last.
+    last_logits: Option<Vec<f32>>,
+}
+
+/// What a lane has read, as long as nothing else is read there.
+pub struct ReadLane {
+    lane: GpuLane,
+    version: u32,
+}
+
+impl GpuLane {
+    /// The first lane of a session with as many rows as sequences, at least.
+    pub fn first(session: GpuSession) -> Self {
+        let room = session.buffers.room;
+        let (model, sample, rewindable) = (session.model.clone(), session.buffers.sample, session.buffers.rewindable());
+        let shared = Rc::new(Shared::new(session));
+        Self { shared, number: 0, model, room, sample, rewindable, counts: None, last_logits: None }
+    }
+
+    /// The next lane that has no owner, or where there is one lane alone that of another session: empty, or with what
+    /// this one has read.
+    ///
+    /// # Errors
+    /// `invalid_argument` where there is none; `out_of_memory`, `device_lost`.
+    pub async fn another(&self, with_cache: bool) -> Result<Self> {
+        if self.is_alone() {
+            return self.of_another_session(with_cache).await;
+        }
+        let (number, count) = (self.shared.taken.get(), self.lanes());
+        if number >= count {
+            return Err(Error::invalid_argument(format!("the model runs {count} requests at once")));
+        }
+        self.shared.taken.set(number + 1);
+        let made = self.numbered(number);
+        if with_cache {
+            made.take_over(&self.read_so_far()).await?;
+        }
+        Ok(made)
+    }
+
+    async fn of_another_session(&self, with_cache: bool) -> Result<Self> {
+        let _turn = self.turn().await?;
+        let session = self.shared.session.borrow().another(with_cache).await?;
+        let made = Self::first(session);
+        if with_cache {
+            let position = self.state(|lane| lane.next.position);
+            made.state(|lane| lane.has_read(position as usize));
+        }
+        Ok(made)
+    }
+
+    fn numbered(&self, number: usize) -> Self {
+        let (shared, model) = (self.shared.clone(), self.model.clone());
+        Self { shared, model, number, counts: None, last_logits: None, ..*self }
+    }
+
+    /// What it has read, to be copied: whoever has the lane may use it meanwhile.
+    pub fn read_so_far(&self) -> ReadLane {
+        ReadLane { lane: self.numbered(self.number), version: self.state(|lane| lane.version) }
+    }
+
+    /// Gets a copy of what another lane of the session has read; false where that has changed, and then nothing is
+    /// copied.
+    ///
+    /// # Errors
+    /// `out_of_memory`, `device_lost`.
+    pub async fn take_over(&self, ReadLane { lane: other, version }: &ReadLane) -> Result<bool> {
+        // Where its states are to be copied from a checkpoint, that comes first.
+        drop(other.turn().await?);
+        let _turn = self.turn().await?;
+        if other.state(|lane| lane.version) != *version || !Rc::ptr_eq(&self.shared, &other.shared) {
+            return Ok(false);
+        }
+        self.shared.session.borrow_mut().copy_text(other.number, self.number)?;
+        let position = other.state(|lane| lane.next.position);
+        self.state(|lane| {
+            lane.stop();
+            lane.restores = None;
+            lane.has_read(position as usize);
+        });
+        Ok(true)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Rc<GpuModel> {
+        &self.model
+    }
+
+    /// How many lanes there are.
+    pub fn lanes(&self) -> usize {
+        self.room.sequences
+    }
+
+    /// Whether it has its session to itself.
+    pub fn is_alone(&self) -> bool {
+        self.room.sequences == 1
+    }
+
+    /// What the session that all lanes are of says; nothing while it is at work.
+    pub fn of_session<T: Default>(&self, ask: impl FnOnce(&GpuSession) -> T) -> T {
+        self.shared.session.try_borrow().map(|session| ask(&session)).unwrap_or_default()
+    }
+
+    /// The hidden states of `ids` from position 0 on: what the last layer leaves in the residual stream, before the
+    /// output norm. They go to `target`, `[ids, hidden]` f32, on the GPU: a buffer of the model's device, such as that
+    /// of a tensor. Returns how many of the ids the KV cache then holds: fewer where `stop` was set meanwhile.
+    ///
+    /// # Errors
+    /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
+    pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer, stop: &Cell<bool>) -> Result<usize> {
+        let mut reading = Reading::new(ids, 0);
+        self.model.check_hidden(&reading, self.room.context, target)?;
+        self.run(&mut reading, Wants::Hidden(target), stop).await?;
+        Ok(reading.done)
+    }
+
+    pub(in crate::runtime) fn state<T>(&self, change: impl FnOnce(&mut Lane) -> T) -> T {
+        change(self.shared.lanes.borrow_mut().lane(self.number))
+    }
+
+    fn take(&mut self) -> Result<Option<Token>> {
+        let found = self.shared.lanes.borrow_mut().take(self.number).transpose()?;
+        Ok(found.map(|(token, logits)| {
+            self.last_logits = logits;
+            token
+        }))
+    }
+
+    /// What the lane's part of a buffer is to hold with its next pass.
+    fn write(&self, of: Slice, stride: usize, bytes: &[u8]) {
+        let part = Slice { offset: of.offset + (self.number * stride) as u64, ..of };
+        self.state(|lane| lane.write(part, bytes.to_vec()));
+    }
+}
+
+impl Session for GpuLane {
+    fn config(&self) -> &ModelConfig {
+        &self.model.config
+    }
+
+    fn context_length(&self) -> usize {
+        self.room.context
+    }
+
+    fn kv_type(&self) -> KvType {
+        self.room.kv_type
+    }
+
+    fn holds_row(&self, id: u32) -> bool {
+        self.model.input_rows.holds(id)
+    }
+
+    fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
+        let vocab = self.model.config.vocab;
+        let choosing = Choosing::of_run(options, ids);
+        let takes_drafts = self.room.drafts && !choosing.logits && ids.drafting != Drafting::Off;
+        let prediction = (ids.prediction, self.room.context);
+        self.state(|lane| {
+            lane.drafts = takes_drafts.then(|| Drafts::new(ids.drafting, prediction, prompt));
+            lane.choosing = Some(choosing);
+            lane.ends = ids.ends.to_vec();
+            (lane.steps, lane.is_exact) = (0, false);
+            lane.forget_writes();
+        });
+        self.write(self.sample.options, size_of::<Options>(), bytemuck::bytes_of(&Options::from(options)));
+        self.write(self.sample.biases, logit_bias::WORDS * 4, bytemuck::cast_slice(&logit_bias::words(ids.biases)));
+        self.write(self.sample.mask, mask_words(vocab as u32) * 4, &0u32.to_le_bytes());
+        let counts = (!choosing.greedy).then(|| counts_of_prompt(vocab, prompt, ids.suppressed));
+        if let Some(counts) = &counts {
+            self.write(self.sample.counts, vocab * 4, bytemuck::cast_slice(counts));
+        }
+        self.counts = counts.filter(|_| options.has_penalties());
+    }
+
+    fn rewind(&mut self, position: usize) -> usize {
+        self.state(|lane| {
+            lane.stop();
+            let (reached, slot) = lane.text.rewind(position, self.rewindable);
+            lane.restores = slot.or(lane.restores);
+            lane.has_read(reached);
+            reached
+        })
+    }
+
+    async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        let has_logits = self.state(|lane| lane.choosing.is_some_and(|of| of.logits));
+        let wants = if has_logits { Wants::TokenLater } else { Wants::Token };
+        let done = self.fill(ids, position, (wants, stop)).await?;
+        self.state(|lane| {
+            if lane.is_on {
+                lane.ask()
+            }
+        });
+        Ok(done)
+    }
+
+    async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
+        self.fill(ids, position, (Wants::TokenLater, stop)).await
+    }
+
+    fn resume(&mut self, answer: &[u32], recount: bool) {
+        self.state(|lane| lane.steps = answer.len() as u32);
+        if let Some(mut counts) = self.counts.clone().filter(|_| recount) {
+            count_answer(&mut counts, answer);
+            self.write(self.sample.counts, self.model.config.vocab * 4, bytemuck::cast_slice(&counts));
+        }
+    }
+
+    fn allow(&mut self, mask: Option<&[u32]>) {
+        let is_exact = !self.draws_ahead();
+        self.state(|lane| {
+            lane.is_exact = is_exact;
+            // The mask of a token is known once those before it are.
+            lane.drafts = None;
+        });
+        let vocab = self.model.config.vocab as u32;
+        let words = words_of_mask(mask, vocab);
+        self.write(self.sample.mask, mask_words(vocab) * 4, bytemuck::cast_slice(&words));
+    }
+
+    fn draws_ahead(&self) -> bool {
+        self.state(|lane| !lane.text.has_states())
+    }
+
+    fn rounds(&self) -> bool {
+        self.model.caps.activation_format != ActivationFormat::F32
+    }
+
+    fn take_logits(&mut self) -> Option<Vec<f32>> {
+        self.last_logits.take()
+    }
+
+    /// Passes are submitted by who waits for one.
+    fn step(&mut self) -> Result<bool> {
+        self.state(Lane::ask);
+        Ok(true)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.state(|lane| lane.wanted)
+    }
+
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
+    async fn next(&mut self) -> Result<Option<Token>> {
+        loop {
+            if let Some(token) = self.take()? {
+                return Ok(Some(token));
+            }
+            let _turn = self.shared.turns.take().await;
+            {
+                let lanes = self.shared.lanes.borrow();
+                if lanes.has_news(self.number) {
+                    continue;
+                }
+                if !lanes.is_coming(self.number) && !lanes.members().contains(&self.number) {
+                    return Ok(None);
+                }
+            }
+            let mut session = self.shared.session.borrow_mut();
+            let outcome = self.shared.pass(&mut session, self.number).await;
+            // It is this lane's, too.
+            let _ = self.shared.told(&mut session, outcome);
+        }
+    }
+
+    /// An error is for who waits: tokens before it are a piece of their own.
+    fn next_if_ready(&mut self) -> Result<Option<Token>> {
+        if !self.state(|lane| lane.has_token()) {
+            self.shared.pass_if_ready();
+        }
+        if self.state(|lane| lane.has_token()) { self.take() } else { Ok(None) }
+    }
+
+    fn drafts(&self) -> [usize; 2] {
+        self.state(|lane| lane.drafts.as_ref().map_or([0; 2], |drafts| [drafts.drafted, drafts.accepted]))
+    }
+
+    fn rest(&mut self) -> usize {
+        self.last_logits = None;
+        let held = self.shared.lanes.borrow_mut().rest(self.number);
+        // Alone, what is fed is submitted.
+        if self.is_alone() { usize::MAX } else { held }
+    }
+
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
+    async fn make_room(&mut self, tokens: usize) -> Result<()> {
+        let _turn = self.turn().await?;
+        self.shared.session.borrow_mut().grow_to(tokens).await
+    }
+
+    async fn with_caches(&mut self, head: Head) -> Result<Head> {
+        let _turn = self.turn().await?;
+        Ok(self.shared.session.borrow_mut().caches_of(head))
+    }
+
+    async fn restore(&mut self, head: &Head) -> Result<bool> {
+        let _turn = self.turn().await?;
+        let restored = self.shared.session.borrow_mut().go_on_from(head)?;
+        if restored {
+            self.state(|lane| lane.has_read(head.tokens.len()));
+        }
+        Ok(restored)
+    }
+
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
+    async fn read_part(&self, tokens: usize, number: u32) -> Result<Option<Vec<u8>>> {
+        let _turn = self.turn().await?;
+        self.shared.session.borrow().part(tokens, number).await
+    }
+
+    async fn write_part(&self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
+        let _turn = self.turn().await?;
+        self.shared.session.borrow().put_part(tokens, number, file)
+    }
+
+    async fn evaluate(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+        each: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<usize> {
+        let mut reading = Reading::new(ids, position);
+        self.run(&mut reading, Wants::Logits(each), stop).await?;
+        Ok(reading.done)
+    }
+}

@@ -1,0 +1,185 @@
+//! The passes of [lanes](super::lanes) that have drafts: those of one lane alone.
+
+use super::drafts::Drafts;
+use super::lanes::Lanes;
+use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
+use crate::kernels::pass::{ROW_DONE, Row};
+use crate::model::Item;
+
+/// What the rows of a pass are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The last tokens of so many sequences.
+    Rows(usize),
+    /// The last token of one, and a draft of those after it.
+    Draft,
+}
+
+impl Form {
+    /// Positions of a sequence that a pass takes, and tokens that it gives, at most.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Rows(_) => 1,
+            Self::Draft => DRAFT_ROWS,
+        }
+    }
+}
+
+impl Lanes {
+    /// The form that the next pass of these lanes is to have.
+    pub(in crate::runtime) fn form_of(&self, members: &[usize]) -> Form {
+        let drafts =
+            |&number: &usize| self.wants_drafts(number) && self.end_of(number) + Form::Draft.width() <= self.context;
+        match members {
+            [alone] if self.has_drafts && drafts(alone) => Form::Draft,
+            _ => Form::Rows(members.len()),
+        }
+    }
+
+    fn wants_drafts(&self, number: usize) -> bool {
+        self.lanes[number].drafts.as_ref().is_some_and(Drafts::is_on)
+    }
+
+    /// Whether the next pass were one with a draft, if passes could have drafts.
+    pub fn lack_drafts(&self) -> bool {
+        !self.has_drafts && matches!(*self.members(), [alone] if self.wants_drafts(alone))
+    }
+
+    /// Passes can have drafts from now on.
+    pub fn allow_drafts(&mut self) {
+        self.has_drafts = true;
+    }
+
+    /// A row, and a draft of those after it.
+    pub(in crate::runtime) fn with_draft(&self, first: Row) -> Vec<Row> {
+        let drafts = self.lanes[first.sequence as usize].drafts.as_ref();
+        let mut ids = drafts.map(Drafts::next).unwrap_or_default();
+        let is_token = |&id: &u32| matches!(Item::from(id), Item::Token(_));
+        ids.truncate(ids.iter().position(|id| !is_token(id)).unwrap_or(ids.len()));
+        let row = |at: usize| {
+            let position = first.position + at as u32;
+            match ids.get(at.wrapping_sub(1)) {
+                Some(&token) => Row { token, position, ..first },
+                None => Row { position, flags: ROW_DONE, ..first },
+            }
+        };
+        [first].into_iter().chain((1..DRAFT_ROWS).map(row)).collect()
+    }
+
+    /// What drafts are found in, where the passes have some.
+    pub fn text_of_draft(&self) -> Option<Vec<u32>> {
+        let alone = self.rows.first().filter(|_| self.form == Form::Draft)?;
+        self.lanes[*alone].drafts.as_ref().map(Drafts::words)
+    }
+
+    /// The same of a pass with a draft.
+    pub fn received_draft(&mut self, report: &Report, now: f64) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let Some(&number) = self.rows.first() else { return };
+        let lane = &mut self.lanes[number];
+        if !lane.is_on || report.accepted == 0 {
+            return;
+        }
+        lane.left(report.sequence);
+        let ids = &report.tokens[..DRAFT_ROWS.min(report.accepted as usize)];
+        for &id in ids {
+            lane.take_in(id, None);
+            if !lane.is_on {
+                break;
+            }
+        }
+        lane.drafts.iter_mut().for_each(|drafts| drafts.took_draft(ids, report.drafted as usize, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::super::drafts::Drafting;
+    use super::*;
+    use crate::kernels::pass::Sequence;
+
+    /// Lanes of texts of up to `context` tokens, of which the first says one token again and again.
+    fn foretold(count: usize, context: usize) -> Lanes {
+        let mut lanes = Lanes::new(&vec![(); count].iter().map(|()| Rc::default()).collect::<Vec<_>>(), context);
+        let mut drafts = Drafts::new(Drafting::Prompt, (&[], 0), &[5; 4]);
+        drafts.read(&[5; 4], 0);
+        while !drafts.is_on() {
+            drafts.took(5, 0.0);
+        }
+        lanes.lane(0).begin(5, 20);
+        lanes.lane(0).drafts = Some(drafts);
+        lanes.lane(0).ask();
+        lanes
+    }
+
+    /// What a pass gives that leaves the text at `position`.
+    fn report(ids: &[u32], position: u32) -> Report {
+        let mut report = Report { accepted: ids.len() as u32, drafted: 7, ..Report::default() };
+        report.tokens[..ids.len()].copy_from_slice(ids);
+        report.sequence = Sequence { token: ids[ids.len() - 1], done: 0, steps: 9, position };
+        report
+    }
+
+    fn tokens(lanes: &mut Lanes) -> Vec<u32> {
+        std::iter::from_fn(|| lanes.take(0)).map(|drawn| drawn.expect("a token").0.id).collect()
+    }
+
+    #[test]
+    fn a_pass_with_a_draft_gives_several_tokens() {
+        let mut lanes = foretold(2, 100);
+        assert!(lanes.lack_drafts());
+        assert_eq!((lanes.start().rows.len(), lanes.form()), (1, Form::Rows(1)), "nothing is compiled yet");
+        lanes.allow_drafts();
+        assert!(!lanes.go_on() && !lanes.lack_drafts());
+        (1..12).for_each(|_| lanes.lane(0).ask());
+        let pass = lanes.start();
+        assert_eq!((lanes.form(), pass.header.rows, lanes.positions()), (Form::Draft, 8, 28));
+        assert!(pass.rows.iter().zip(20..).all(|(row, at)| (row.token, row.position, row.flags) == (5, at, 0)));
+        assert_eq!(lanes.text_of_draft().map(|words| words.len()), Some(2 + 4 + 2));
+        let mut passes = 0;
+        while lanes.is_due() {
+            lanes.submitted();
+            passes += 1;
+        }
+        assert_eq!((passes, lanes.lane(0).text.written()), (3, 44), "4 tokens of each are likely");
+        lanes.received_draft(&report(&[5, 5, 6], 23), 0.0);
+        assert_eq!((tokens(&mut lanes), lanes.lane(0).next.position), (vec![5, 5, 6], 23));
+        assert_eq!(lanes.positions(), 23 + 3 * 8, "two are in flight");
+        lanes.lane(1).begin(9, 3);
+        lanes.lane(1).ask();
+        assert!(!lanes.go_on(), "another joins");
+        lanes.forget_in_flight();
+        assert_eq!((lanes.start().rows.len(), lanes.form()), (2, Form::Rows(2)));
+    }
+
+    #[test]
+    fn drafts_stay_within_the_context() {
+        let mut lanes = foretold(1, 30);
+        lanes.allow_drafts();
+        (0..9).for_each(|_| lanes.lane(0).ask());
+        lanes.start();
+        assert!(lanes.is_due());
+        lanes.submitted();
+        assert!(!lanes.is_due(), "where the next begins is not known");
+        lanes.received_draft(&report(&[5, 5], 22), 0.0);
+        assert!(lanes.is_due(), "up to position 30");
+        lanes.submitted();
+        lanes.received_draft(&report(&[5], 23), 0.0);
+        assert!(!lanes.go_on());
+        assert_eq!((lanes.start().rows.len(), lanes.is_due()), (1, true));
+    }
+
+    #[test]
+    fn what_comes_after_an_end_is_no_part_of_the_text() {
+        let mut lanes = foretold(1, 100);
+        lanes.allow_drafts();
+        lanes.lane(0).ends = vec![6];
+        lanes.start();
+        lanes.submitted();
+        lanes.received_draft(&report(&[5, 6, 5], 23), 0.0);
+        assert_eq!(tokens(&mut lanes), [5, 6]);
+        assert!(lanes.members().is_empty());
+    }
+}

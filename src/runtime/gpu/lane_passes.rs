@@ -1,0 +1,184 @@
+//! The passes of lanes: written anew where other lanes are in them, submitted as long as tokens are wanted, read back
+//! and handed out.
+
+use std::cell::{Cell, RefCell};
+
+use super::lane_drafts::Form;
+use super::lanes::{Lanes, Write};
+use super::scheduler::Received;
+use super::session::GpuSession;
+use super::turns::Turns;
+use crate::time_slice::now;
+use crate::{Error, ErrorCode, Result};
+
+/// What begins with these bytes, or with fewer; zeros follow.
+fn start_of<T: bytemuck::Pod>(bytes: &[u8]) -> T {
+    let mut all = T::zeroed();
+    let count = bytes.len().min(size_of::<T>());
+    bytemuck::bytes_of_mut(&mut all)[..count].copy_from_slice(&bytes[..count]);
+    all
+}
+
+/// What lanes have in common.
+pub(in crate::runtime) struct Shared {
+    pub turns: Turns,
+    /// For who has the turn.
+    pub session: RefCell<GpuSession>,
+    pub lanes: RefCell<Lanes>,
+    /// Lanes that have an owner.
+    pub taken: Cell<usize>,
+}
+
+impl Shared {
+    /// For the lanes of a session with as many rows as sequences, at least.
+    pub fn new(session: GpuSession) -> Self {
+        Self {
+            turns: Turns::default(),
+            lanes: Lanes::new(&session.texts, session.buffers.room.context).into(),
+            session: session.into(),
+            taken: Cell::new(1),
+        }
+    }
+
+    /// Tells all whose texts are on of an error, but for missing memory.
+    pub fn told<T>(&self, session: &mut GpuSession, outcome: Result<T>) -> Result<T> {
+        let failed = |error: &Error| {
+            session.discard();
+            let mut lanes = self.lanes.borrow_mut();
+            lanes.fail(error, 0);
+            lanes.leave_pass();
+        };
+        outcome.inspect_err(failed)
+    }
+
+    /// Reads what is in flight, as far as somebody waits for it, and drops the rest.
+    pub async fn drain(&self, session: &mut GpuSession) -> Result<()> {
+        while session.in_flight() > 0 && self.lanes.borrow().is_wanted() {
+            self.receive(session).await?;
+        }
+        session.discard();
+        self.lanes.borrow_mut().forget_in_flight();
+        Ok(())
+    }
+
+    /// Hands out the tokens of the oldest pass in flight.
+    async fn receive(&self, session: &mut GpuSession) -> Result<()> {
+        let received = session.receive().await?;
+        received.into_iter().for_each(|received| self.hand_out(session, &received));
+        Ok(())
+    }
+
+    fn hand_out(&self, session: &GpuSession, Received { header, logits }: &Received) {
+        let mut lanes = self.lanes.borrow_mut();
+        if lanes.form() == Form::Draft {
+            return lanes.received_draft(&start_of(header), now());
+        }
+        let used = lanes.members_of_pass() * session.model.config.vocab;
+        lanes.received(&start_of(header), logits.as_ref().map(|all| &all[..used]), now());
+        lanes.tokens().into_iter().for_each(|token| session.model.touch_row(token));
+    }
+
+    /// Submits what there is to do, and brings `number` a token, if it can.
+    pub async fn pass(&self, session: &mut GpuSession, number: usize) -> Result<()> {
+        self.look_for_drafts(session);
+        if !self.lanes.borrow().go_on() {
+            self.drain(session).await?;
+            if self.lanes.borrow().has_news(number) {
+                return Ok(());
+            }
+            let pass = self.lanes.borrow_mut().start();
+            let (tokens, ends) = (self.lanes.borrow().tokens(), self.lanes.borrow().ends());
+            session.model.ensure_rows(&tokens).await?;
+            session.write_ends(&ends);
+            session.write(session.buffers.pass, &pass.bytes());
+            if let Some(words) = self.lanes.borrow().text_of_draft() {
+                session.write(session.buffers.sample.drafts.text, bytemuck::cast_slice(&words));
+            }
+        }
+        loop {
+            let (is_due, positions, form) = self.next_pass();
+            if !is_due || !self.has_room(session, positions).await? {
+                break;
+            }
+            session.record_form(form).await?;
+            if !self.submit(session)? {
+                break;
+            }
+        }
+        self.receive(session).await
+    }
+
+    /// As [`Shared::pass`], as far as that takes no wait and nobody else has the turn. Errors are for who waits.
+    pub fn pass_if_ready(&self) {
+        let Some(_turn) = self.turns.take_if_free() else { return };
+        let mut session = self.session.borrow_mut();
+        let outcome = self.try_pass(&mut session);
+        let _ = self.told(&mut session, outcome);
+    }
+
+    fn try_pass(&self, session: &mut GpuSession) -> Result<()> {
+        self.look_for_drafts(session);
+        if !self.lanes.borrow().go_on() {
+            return Ok(());
+        }
+        loop {
+            let (is_due, positions, form) = self.next_pass();
+            let is_ready = positions <= session.buffers.room.allocated && session.has_form(form);
+            if !is_due || !is_ready || !self.submit(session)? {
+                break;
+            }
+        }
+        // With logits there are two reads of a pass.
+        if self.lanes.borrow().choosing().logits {
+            return Ok(());
+        }
+        let read = session.ring.next_if_ready(&session.model.device)?;
+        read.into_iter().for_each(|header| self.hand_out(session, &Received { header, logits: None }));
+        Ok(())
+    }
+
+    /// Whether a pass is due, the positions that it takes, and its form.
+    fn next_pass(&self) -> (bool, usize, Form) {
+        let lanes = self.lanes.borrow();
+        (lanes.is_due(), lanes.positions(), lanes.form())
+    }
+
+    /// Where passes are to have drafts and cannot yet: sees to it that they can soon.
+    fn look_for_drafts(&self, session: &mut GpuSession) {
+        let mut lanes = self.lanes.borrow_mut();
+        if lanes.lack_drafts() && session.drafts_compiled() {
+            lanes.allow_drafts();
+        }
+    }
+
+    /// Makes room for so many positions; false where there is none for some lanes, which are told.
+    async fn has_room(&self, session: &mut GpuSession, positions: usize) -> Result<bool> {
+        match session.grow_to(positions).await {
+            Err(error) if error.code() == ErrorCode::OutOfMemory => {
+                // Tokens in flight come first: where these lanes are is known once they are read.
+                if session.ring.in_flight() == 0 {
+                    self.lanes.borrow_mut().fail(&error, session.buffers.room.allocated);
+                }
+                Ok(false)
+            }
+            other => other.map(|()| true),
+        }
+    }
+
+    /// Submits a pass over the rows that the GPU has; false where no more may be in flight.
+    fn submit(&self, session: &mut GpuSession) -> Result<bool> {
+        let mut lanes = self.lanes.borrow_mut();
+        let choosing = lanes.choosing();
+        if choosing.logits {
+            session.choice.prepare_logits(&session.model, session.buffers.room.sequences)?;
+        }
+        for Write { part, bytes, .. } in lanes.take_writes() {
+            session.write(part, &bytes);
+        }
+        let submitted = session.submit_decode(lanes.form(), choosing);
+        if submitted {
+            lanes.submitted().into_iter().for_each(|number| session.keep_states_of(number));
+        }
+        Ok(submitted)
+    }
+}

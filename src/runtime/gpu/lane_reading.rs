@@ -1,0 +1,122 @@
+//! How a lane reads a text: in turns with the others of its session.
+
+use std::cell::Cell;
+
+use super::drafts::Drafts;
+use super::lane::GpuLane;
+use super::lane_drafts::Form;
+use super::lanes::Write;
+use super::scheduler::Wants;
+use super::session::GpuSession;
+use super::turns::Turn;
+use crate::model::Item;
+use crate::runtime::pass::{Reading, Until};
+use crate::{Error, ErrorCode, Result};
+
+impl GpuLane {
+    /// The turn to use the session for this lane alone: nothing of others is in flight, and their next pass is written
+    /// anew.
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
+    pub(in crate::runtime) async fn turn(&self) -> Result<Turn> {
+        let turn = self.shared.turns.take().await;
+        let mut session = self.shared.session.borrow_mut();
+        let drained = self.shared.drain(&mut session).await;
+        self.shared.told(&mut session, drained)?;
+        self.shared.lanes.borrow_mut().leave_pass();
+        session.select(self.number);
+        session.restore_states(self.state(|lane| lane.restores.take()));
+        Ok(turn)
+    }
+
+    /// Runs `reading` in turns of this lane, until it is done or `stop` is set. Where other lanes wait, they have
+    /// their turn after each pass.
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
+    pub(in crate::runtime) async fn run(
+        &self,
+        reading: &mut Reading<'_>,
+        mut wants: Wants<'_>,
+        stop: &Cell<bool>,
+    ) -> Result<()> {
+        let pause = || self.shared.turns.are_wanted();
+        loop {
+            let _turn = self.turn().await?;
+            let mut session = self.shared.session.borrow_mut();
+            session.grow_to(reading.end()).await?;
+            if wants.runs_last() {
+                self.prepare(&mut session);
+            }
+            let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
+            self.state(|lane| lane.has_read(reading.next()));
+            // Rows that cannot be read are nothing to the texts of others.
+            let is_own = |error: &Error| matches!(error.code(), ErrorCode::DownloadFailed | ErrorCode::InvalidArgument);
+            match outcome {
+                Err(error) if is_own(&error) => return Err(error),
+                other => self.shared.told(&mut session, other)?,
+            }
+            if reading.is_done() && !stop.get() && wants.runs_last() {
+                let in_flight = session.in_flight();
+                self.shared.lanes.borrow_mut().begin_within(self.number, reading.end() - 1, in_flight);
+            }
+            if reading.is_done() || stop.get() {
+                return Ok(());
+            }
+        }
+    }
+
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
+    async fn make_drafts_ready(&self) -> Result<()> {
+        let _turn = self.turn().await?;
+        self.shared.session.borrow_mut().record_form(Form::Draft).await?;
+        self.shared.lanes.borrow_mut().allow_drafts();
+        Ok(())
+    }
+
+    /// What choosing the token after a text takes, before the text is read.
+    fn prepare(&self, session: &mut GpuSession) {
+        let (choosing, steps, ends, writes) = self.state(|lane| {
+            let writes = lane.take_all_writes();
+            (lane.choosing.unwrap_or_default(), lane.steps, lane.ends.clone(), writes)
+        });
+        (session.choice.choosing, session.choice.steps) = (choosing, steps);
+        session.write_ends(&ends);
+        for Write { part, bytes, .. } in writes {
+            session.write(part, &bytes);
+        }
+    }
+
+    /// Reads `ids`. As [`Session::feed`](crate::runtime::Session::feed), with what is wanted of the last: among others it is the
+    /// lane's row of the next pass, unless it is a row of a buffer.
+    pub(in crate::runtime) async fn fill(
+        &self,
+        ids: &[u32],
+        position: usize,
+        (wants, stop): (Wants<'_>, &Cell<bool>),
+    ) -> Result<usize> {
+        let is_certain = self.state(|lane| {
+            lane.stop();
+            lane.drafts.iter_mut().for_each(|drafts| drafts.read(ids, position));
+            lane.drafts.as_ref().is_some_and(Drafts::is_certain)
+        });
+        if is_certain {
+            self.make_drafts_ready().await?;
+        }
+        let Some((&token, many)) = ids.split_last() else { return Ok(0) };
+        let is_row = matches!(Item::from(token), Item::Row(_));
+        if self.is_alone() || (is_row && matches!(wants, Wants::Token)) {
+            let mut reading = Reading::new(ids, position);
+            self.run(&mut reading, wants, stop).await?;
+            return Ok(reading.done);
+        }
+        if is_row {
+            let message = "a prompt that ends with a row, with a grammar or log-probabilities: 'parallel' takes none";
+            return Err(Error::invalid_argument(message));
+        }
+        let mut reading = Reading::new(many, position);
+        self.run(&mut reading, Wants::Nothing, stop).await?;
+        if !reading.is_done() || stop.get() {
+            return Ok(reading.done);
+        }
+        self.state(|lane| lane.begin(token, reading.end()));
+        Ok(ids.len())
+    }
+}

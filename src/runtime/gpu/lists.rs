@@ -1,0 +1,53 @@
+//! The command lists of a session.
+
+use crate::Result;
+use crate::forward;
+use crate::gpu::{BufferTable, CommandList, Device};
+use crate::runtime::session::Choosing;
+use crate::time_slice::TimeSlice;
+
+/// The lists of [`forward::Lists`], ready to run.
+pub(in crate::runtime) struct Lists {
+    pub prefill: CommandList,
+    pub head: CommandList,
+    pub decode: CommandList,
+    pub bias: CommandList,
+    pub greedy: CommandList,
+    pub sample: CommandList,
+}
+
+impl Lists {
+    /// Makes everything ready, with time slices for the page in between.
+    pub async fn record(device: &Device, lists: &forward::Lists, table: &BufferTable) -> Result<Self> {
+        let mut time_slice = TimeSlice::new();
+        let mut record = async |dispatches: &[_]| {
+            time_slice.yield_if_over().await;
+            CommandList::record(device, dispatches, table)
+        };
+        Ok(Self {
+            prefill: record(&lists.prefill).await?,
+            head: record(&lists.head).await?,
+            decode: record(&lists.decode).await?,
+            bias: record(&lists.bias).await?,
+            greedy: record(&lists.greedy).await?,
+            sample: record(&lists.sample).await?,
+        })
+    }
+
+    /// As [`Lists::record`], once the pipelines are compiled, all at once.
+    pub async fn compile(device: &Device, lists: &forward::Lists, table: &BufferTable) -> Result<Self> {
+        let pipelines = device.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
+        device.finish_ahead(pipelines).await;
+        Self::record(device, lists, table).await
+    }
+
+    pub fn all(&self) -> [&CommandList; 6] {
+        [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample]
+    }
+
+    /// What chooses a token from the logits.
+    pub fn choosing(&self, choosing: Choosing) -> impl Iterator<Item = &CommandList> {
+        let sampling = if choosing.greedy { &self.greedy } else { &self.sample };
+        choosing.biased.then_some(&self.bias).into_iter().chain([sampling])
+    }
+}

@@ -1,0 +1,148 @@
+//! A model on the GPU: what its sessions share.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::embedder::{SMALL_BATCH, batch_rows, image_rows};
+use super::pace::Pace;
+use super::row_cache::Rows;
+use crate::Result;
+use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, takes_drafts, widest_row};
+use crate::gpu::{Buffer, BufferTable, Device};
+use crate::kernels::caps::Caps;
+use crate::kernels::spec::{Dispatch, Slice};
+use crate::model::program::{Output, Program};
+use crate::model::{InputRows, ModelConfig};
+use crate::runtime::load::self_check::SelfCheck;
+
+/// Weights on a device, and what is known of the model. Nothing but the rows of a cached table changes once it is
+/// built, and any number of [sessions](crate::runtime::GpuSession) run it. The weights go when the last of them does.
+pub struct GpuModel {
+    pub(in crate::runtime) device: Rc<Device>,
+    /// The device's, with the precision that the model is run in.
+    pub(in crate::runtime) caps: Caps,
+    pub(in crate::runtime) config: ModelConfig,
+    pub(in crate::runtime) program: Program,
+    pub(in crate::runtime) weights: Weights,
+    /// The weights' buffers: those of sessions get the numbers after them.
+    pub(in crate::runtime) plan: Plan,
+    pub(in crate::runtime) table: BufferTable,
+    /// RoPE frequencies of each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
+    pub(in crate::runtime) frequencies: Vec<Vec<[u32; 2]>>,
+    /// Ids of the kernels that took the weights apart.
+    pub(in crate::runtime) repacks: BTreeSet<String>,
+    pub(in crate::runtime) pace: Pace,
+    pub(in crate::runtime) self_check: SelfCheck,
+    /// Of a table that is not whole on the GPU.
+    pub(in crate::runtime) rows: Option<Rows>,
+    /// What prompts may hold beside tokens.
+    pub(in crate::runtime) input_rows: InputRows<Buffer>,
+}
+
+impl GpuModel {
+    /// The device that it is on.
+    pub fn device(&self) -> &Rc<Device> {
+        &self.device
+    }
+
+    /// The model's numbers.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// Whether its kernels compute what they should.
+    pub fn self_check(&self) -> &SelfCheck {
+        &self.self_check
+    }
+
+    /// Bytes of the weights on the GPU.
+    pub fn bytes(&self) -> u64 {
+        self.table.bytes()
+    }
+}
+
+/// What a session is made of, before any of it exists.
+pub(in crate::runtime) struct SessionPlan {
+    pub buffers: Buffers,
+    /// Of the buffers that are the session's own.
+    pub specs: Vec<BufferSpec>,
+    pub lists: Lists,
+}
+
+impl SessionPlan {
+    /// A session with room for so much.
+    ///
+    /// # Errors
+    /// `limit_exceeded` where a cache of the whole context is too large for the device.
+    pub fn new(model: &GpuModel, room: Room) -> Result<Self> {
+        let weights = &model.plan.buffers;
+        let mut plan = Plan { buffers: weights.clone() };
+        let room = room.with_drafts(room.drafts && takes_drafts(&model.program, &model.weights));
+        let buffers = Buffers::alloc(&model.program, model.config.vocab, room, &mut plan);
+        buffers.check_caches(model.device.largest_binding())?;
+        let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();
+        let specs = plan.buffers.split_off(weights.len());
+        Ok(Self { buffers, specs, lists })
+    }
+}
+
+/// What an embedder is made of, before any of it exists.
+pub(in crate::runtime) struct BatchPlan {
+    /// Tokens of an input, at most.
+    pub context: usize,
+    pub buffers: Buffers,
+    /// Of the buffers that are its own.
+    pub specs: Vec<BufferSpec>,
+    /// For small batches and for large ones: some kernels run over as many rows as their list has room for.
+    pub lists: Vec<BatchLists>,
+    /// Where the results of a batch are.
+    pub pooled: Slice,
+}
+
+impl BatchPlan {
+    /// An embedder of inputs of up to `context` tokens.
+    pub fn new(model: &GpuModel, context: usize) -> Result<Self> {
+        let weights = &model.plan.buffers;
+        let mut plan = Plan { buffers: weights.clone() };
+        let (widest, most) = (widest_row(&model.program), model.caps.max_binding);
+        let (context, rows) = match model.program.output {
+            Output::Rows => {
+                let rows = image_rows(widest, most, context);
+                (rows, rows)
+            }
+            _ => (context, batch_rows(widest, most, context)?),
+        };
+        let buffers = Buffers::for_batches(&model.program, rows, &mut plan);
+        let forward = Forward::new(&model.program, &model.caps, &model.weights, &buffers);
+        let lists = [SMALL_BATCH.min(rows), rows].map(|most| forward.batch_lists(most)).into();
+        let pooled = forward.pooled();
+        let specs = plan.buffers.split_off(weights.len());
+        Ok(Self { context, buffers, specs, lists, pooled })
+    }
+}
+
+/// What a model is loaded for.
+pub(in crate::runtime) enum RunPlan {
+    /// Text.
+    Session(SessionPlan),
+    /// Vectors or scores.
+    Batches(BatchPlan),
+}
+
+impl RunPlan {
+    /// Of the buffers that are its own.
+    pub fn specs(&self) -> &[BufferSpec] {
+        match self {
+            Self::Session(plan) => &plan.specs,
+            Self::Batches(plan) => &plan.specs,
+        }
+    }
+
+    /// All dispatches.
+    pub fn dispatches(&self) -> Vec<&Dispatch> {
+        match self {
+            Self::Session(plan) => plan.lists.all().collect(),
+            Self::Batches(plan) => plan.lists.iter().flat_map(BatchLists::all).collect(),
+        }
+    }
+}

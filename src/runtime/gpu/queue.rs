@@ -1,0 +1,124 @@
+//! Submits passes, in parts where they take long, and learns how long they take.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use futures_channel::oneshot::Receiver;
+
+use super::model::GpuModel;
+use super::pace::cut;
+use crate::Result;
+use crate::gpu::{CommandList, Copy, Device, Part};
+use crate::time_slice::now;
+
+/// A pass over some tokens.
+pub(in crate::runtime) struct Work<'a> {
+    /// May be cut into several submits.
+    pub layers: &'a CommandList,
+    /// Dispatches of them that ran before.
+    pub from: usize,
+    /// What follows in the last submit.
+    pub then: &'a [&'a CommandList],
+    pub tokens: usize,
+    /// At the end of the last submit.
+    pub copy: Option<Copy<'a>>,
+}
+
+/// The submits of one caller: at most two wait for the GPU, so that one that is told to stop is soon through.
+pub(in crate::runtime) struct Queue {
+    model: Rc<GpuModel>,
+    before: Option<Submitted>,
+    /// When the submit before that was done.
+    last_done: f64,
+}
+
+/// A submit that the GPU may not have finished.
+struct Submitted {
+    done: Receiver<()>,
+    since: f64,
+    tokens: usize,
+    /// Of the layers' dispatches, from 0 to 1.
+    share: f64,
+}
+
+impl Queue {
+    pub fn new(model: &Rc<GpuModel>) -> Self {
+        Self { model: model.clone(), before: None, last_done: 0.0 }
+    }
+
+    pub fn device(&self) -> &Device {
+        &self.model.device
+    }
+
+    /// Submits a pass, and waits while two submits are queued. False where `stop` was set before all was submitted.
+    pub async fn run(&mut self, work: Work<'_>, stop: &Cell<bool>) -> bool {
+        let dispatches = work.layers.len() - work.from;
+        let parts = self.model.pace.parts(work.tokens, dispatches);
+        for (index, range) in cut(dispatches, parts).enumerate() {
+            let last = index + 1 == parts;
+            let share = range.len() as f64 / dispatches.max(1) as f64;
+            self.submit(&work, work.from + range.start..work.from + range.end, last);
+            self.queued(work.tokens, share).await;
+            if stop.get() && !last {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Measures how long a pass over `tokens` tokens takes, which must be written: one layer first, since all of them
+    /// may take seconds. Nothing else may be queued.
+    pub async fn measure(model: &Rc<GpuModel>, layers: &CommandList, tokens: usize) -> Result<()> {
+        let dispatches = layers.len();
+        let layer = dispatches.div_ceil(model.config.layers.max(1));
+        for part in [0..layer, 0..dispatches] {
+            if model.pace.parts(tokens, dispatches) > 1 {
+                break;
+            }
+            model.pace.forget();
+            let mut queue = Self::new(model);
+            queue.submit_layers(layers, part, tokens);
+            queue.finish().await;
+        }
+        model.device.check()
+    }
+
+    fn submit_layers(&mut self, layers: &CommandList, range: Range<usize>, tokens: usize) {
+        let share = range.len() as f64 / layers.len().max(1) as f64;
+        self.submit(&Work { layers, from: 0, then: &[], tokens, copy: None }, range, false);
+        self.before = Some(self.submitted(tokens, share));
+    }
+
+    /// Waits until what was submitted last is done.
+    pub async fn finish(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.wait(before).await;
+        }
+    }
+
+    fn submit(&self, work: &Work<'_>, range: Range<usize>, last: bool) {
+        let then = work.then.iter().filter(|_| last).map(|&list| Part::from(list));
+        let parts = [Part { list: work.layers, range }].into_iter().chain(then);
+        self.device().submit(parts, work.tokens as u32, work.copy.as_ref().filter(|_| last));
+    }
+
+    async fn queued(&mut self, tokens: usize, share: f64) {
+        let submitted = self.submitted(tokens, share);
+        if let Some(before) = self.before.replace(submitted) {
+            self.wait(before).await;
+        }
+    }
+
+    fn submitted(&self, tokens: usize, share: f64) -> Submitted {
+        Submitted { done: self.device().submitted(), since: now(), tokens, share }
+    }
+
+    async fn wait(&mut self, Submitted { done, since, tokens, share }: Submitted) {
+        // A device that is lost drops the callback: the caller's `check` then says so.
+        let _ = done.await;
+        let now = now();
+        self.model.pace.observe(tokens, share, now - since.max(self.last_done));
+        self.last_done = now;
+    }
+}

@@ -1,0 +1,78 @@
+//! The recurrent states of a session on the GPU, and their copies.
+
+use super::session::GpuSession;
+use crate::forward::Buffers;
+use crate::gpu::Copy;
+use crate::kernels::spec::Slice;
+
+impl GpuSession {
+    /// The sequence that the next passes go on with.
+    pub(in crate::runtime) fn select(&mut self, number: usize) {
+        self.choice.sequence = number as u32;
+        self.sequence = self.texts[number].clone();
+    }
+
+    /// Positions of the longest text.
+    pub(in crate::runtime) fn written(&self) -> usize {
+        self.texts.iter().map(|text| text.written()).max().unwrap_or(0)
+    }
+
+    /// Takes note of where the recurrent states are now: unknown after a pass that was not submitted whole.
+    pub(in crate::runtime) fn moved(&self, position: Option<usize>) {
+        self.sequence.moved_states(position);
+    }
+
+    /// Takes note of where a pass starts: at position 0 every state starts from zeros.
+    pub(in crate::runtime) fn start_states(&self, position: usize) {
+        match position {
+            0 => drop(self.rewind_states(0)),
+            _ => self.moved(Some(position)),
+        }
+    }
+
+    /// Copies the recurrent states into a slot, where there is no copy of them yet.
+    pub(in crate::runtime) fn keep_states(&self) {
+        self.keep_states_of(self.choice.sequence as usize);
+    }
+
+    /// The same for another sequence.
+    pub(in crate::runtime) fn keep_states_of(&self, number: usize) {
+        if let Some(slot) = self.texts[number].keep_states() {
+            self.copy_states(number, |buffers| buffers.states.iter().zip(&buffers.checkpoints[slot]));
+        }
+    }
+
+    /// Takes the recurrent states back: see [`Session::rewind`](crate::runtime::Session::rewind).
+    pub(in crate::runtime) fn rewind_states(&self, position: usize) -> usize {
+        let (reached, slot) = self.sequence.rewind_states(position);
+        self.restore_states(slot);
+        reached
+    }
+
+    /// Copies the recurrent states back from a slot, if there is one.
+    pub(in crate::runtime) fn restore_states(&self, slot: Option<usize>) {
+        if let Some(slot) = slot {
+            let number = self.choice.sequence as usize;
+            self.copy_states(number, |buffers| buffers.checkpoints[slot].iter().zip(&buffers.states));
+        }
+    }
+
+    /// First byte and bytes of a sequence's part of each buffer of states.
+    pub(in crate::runtime) fn parts_of_states(&self, number: usize) -> impl Iterator<Item = (u64, u64)> {
+        let bytes = self.model.program.states().into_iter().map(|values| values as u64 * 4);
+        bytes.map(move |bytes| (number as u64 * bytes, bytes))
+    }
+
+    /// Copies a sequence's part of buffers, in order with the passes.
+    fn copy_states<'a, I: Iterator<Item = (&'a Slice, &'a Slice)>>(
+        &'a self,
+        number: usize,
+        pairs: impl FnOnce(&'a Buffers) -> I,
+    ) {
+        let copy = |((from, to), (offset, bytes)): ((&Slice, &Slice), (u64, u64))| {
+            let [source, target] = [from, to].map(|slice| self.table.get(slice.buffer));
+            Copy { source, source_offset: offset, target, offset, bytes }
+        };
+        self.model.device.copy(pairs(&self.buffers).zip(self.parts_of_states(number)).map(copy));
+    }
+}

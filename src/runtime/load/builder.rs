@@ -1,0 +1,336 @@
+//! Makes a model on the GPU from tensors in file order: slices of raw rows go to a staging buffer, and a repack kernel
+//! lays them out.
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::Ready;
+use std::rc::Rc;
+
+use super::self_check::{Sampler, SelfCheck, check_key};
+use super::staging::{RowRange, Staging};
+use super::tuning::Tuning;
+use crate::forward::{Forward, Plan, Room, RowRun, Target, place};
+use crate::gguf::{TensorInfo, dequantize, row_bytes};
+use crate::gpu::{Ahead, Buffer, BufferTable, Device};
+use crate::kernels::caps::Caps;
+use crate::kernels::repack::staging_bytes;
+use crate::kernels::rope::{Frequencies, Yarn};
+use crate::kernels::spec::BufferId;
+use crate::model::program::{Output, RopeTable};
+use crate::model::{ModelConfig, WeightKey, WeightSpec, rounded_kernel};
+use crate::runtime::gpu::embedder::GpuEmbedder;
+use crate::runtime::gpu::model::{BatchPlan, GpuModel, RunPlan, SessionPlan};
+use crate::runtime::gpu::pace::Pace;
+use crate::runtime::gpu::row_cache::{RowSource, Rows};
+use crate::runtime::gpu::session::GpuSession;
+use crate::runtime::gpu::slots::Slots;
+use crate::{Error, Result};
+
+/// Bytes of a slice of a tensor, at least one row.
+const SLICE: u64 = 8 << 20;
+
+/// A part of a tensor that is put at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorSlice {
+    /// Its first byte in the tensor, not before the end of the slice before.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The first row of the tensor in it.
+    first_row: u32,
+    rows: u32,
+}
+
+/// A model in the making: its buffers exist, its tensors are on their way.
+pub struct GpuModelBuilder<'a> {
+    model: GpuModel,
+    tensors: &'a [TensorInfo],
+    /// Where each tensor goes.
+    targets: Vec<Option<Target>>,
+    staging: BufferId,
+    rope_factors: HashMap<WeightKey, Vec<f32>>,
+    /// Positions of its first session.
+    context: usize,
+    /// Its first session, which is planned at once: what is too large fails before anything is read.
+    run: RunPlan,
+    run_table: BufferTable,
+    /// The session's pipelines compile while tensors arrive.
+    pipelines: Ahead,
+    matched: Vec<(usize, WeightSpec)>,
+    check: Check,
+}
+
+/// What is done about kernels that are wrong on this device.
+enum Check {
+    Skipped,
+    /// They are looked for.
+    Sampled(Sampler),
+    /// These were found before.
+    Known(Vec<String>),
+}
+
+impl<'a> GpuModelBuilder<'a> {
+    /// Plans and makes every buffer of a model and of a session with so much room: a number of positions is enough.
+    /// `caps` are the device's, or less than it can do.
+    ///
+    /// # Errors
+    /// `limit_exceeded` where something is too large for the device, `unsupported_architecture` where the GPU path does
+    /// not take the model.
+    pub fn new(
+        device: Rc<Device>,
+        caps: Caps,
+        config: ModelConfig,
+        room: impl Into<Room>,
+        tensors: &'a [TensorInfo],
+        matched: Vec<(usize, WeightSpec)>,
+    ) -> Result<Self> {
+        let room = room.into();
+        let mut plan = Plan::default();
+        let program = crate::model::program(&config);
+        let placement = place(&program, &caps, tensors, matched.clone(), &mut plan)?;
+        let mut table = BufferTable::default();
+        table.make(&device, &plan.buffers)?;
+        let mut model = GpuModel {
+            device,
+            caps,
+            config,
+            program,
+            weights: placement.weights,
+            plan,
+            table,
+            frequencies: Vec::new(),
+            repacks: BTreeSet::new(),
+            rows: None,
+            input_rows: Default::default(),
+            pace: Pace::default(),
+            self_check: SelfCheck::default(),
+        };
+        let run = match model.program.output {
+            Output::Logits => RunPlan::Session(SessionPlan::new(&model, room)?),
+            _ => RunPlan::Batches(BatchPlan::new(&model, room.context)?),
+        };
+        let mut run_table = model.table.clone();
+        run_table.make(&model.device, run.specs())?;
+        let staging = model.table.add(staging_buffer(&model.device, tensors)?);
+        let pipelines = model.device.compile_ahead(run.dispatches().into_iter().map(|dispatch| &dispatch.kernel));
+        let targets = placement.targets;
+        let (context, rope_factors) = (room.context, HashMap::new());
+        Ok(Self {
+            model,
+            tensors,
+            targets,
+            staging,
+            rope_factors,
+            context,
+            run,
+            run_table,
+            pipelines,
+            matched,
+            check: Check::Skipped,
+        })
+    }
+
+    /// What a verdict on the model's kernels is remembered by.
+    pub fn check_key(&self) -> String {
+        check_key(&self.model.device, &self.run.dispatches())
+    }
+
+    /// Has the kernels checked once the model is there, or replaces those that a check has `found` wrong before. To be
+    /// called before anything is put; embedders are not checked.
+    pub fn check_kernels(&mut self, found: Option<Vec<String>>) {
+        let matched = std::mem::take(&mut self.matched);
+        self.check = match (&self.run, found) {
+            (RunPlan::Batches(_), _) => Check::Skipped,
+            (RunPlan::Session(_), Some(found)) => Check::Known(found),
+            (RunPlan::Session(plan), None) => Check::Sampled(Sampler::new(&self.model, &plan.buffers, matched)),
+        };
+    }
+
+    /// The slices in which tensor `index` is to be put; none for a tensor that the model does not use.
+    pub fn slices(&self, index: usize) -> Vec<TensorSlice> {
+        let tensor = &self.tensors[index];
+        match &self.targets[index] {
+            None => Vec::new(),
+            Some(Target::Vectors(_) | Target::RopeFactors(_)) => {
+                vec![TensorSlice { offset: 0, bytes: tensor.bytes, first_row: 0, rows: 1 }]
+            }
+            Some(Target::Rows(runs)) => {
+                let bytes = tensor_row_bytes(tensor).unwrap_or(1).max(1);
+                runs.iter().flat_map(|run| row_slices(run, bytes)).collect()
+            }
+        }
+    }
+
+    /// Puts a slice of tensor `index`.
+    ///
+    /// # Errors
+    /// `bad_file` for bytes that are no such tensor.
+    pub fn put(&mut self, index: usize, slice: &TensorSlice, bytes: &[u8]) -> Result<()> {
+        let tensor = &self.tensors[index];
+        let bytes = &*rounded_kernel(tensor, bytes);
+        if let Check::Sampled(sampler) = &mut self.check {
+            sampler.take(index, tensor, slice, bytes);
+        }
+        match &self.targets[index] {
+            None => Ok(()),
+            Some(Target::RopeFactors(key)) => {
+                self.rope_factors.insert(*key, values(tensor, bytes)?);
+                Ok(())
+            }
+            Some(Target::Vectors(runs)) => {
+                let values = values(tensor, bytes)?;
+                for run in runs {
+                    let values = &values[run.from..][..run.count];
+                    self.model.device.write(self.model.table.get(run.buffer), run.offset, bytemuck::cast_slice(values));
+                }
+                Ok(())
+            }
+            Some(Target::Rows(runs)) => {
+                let run = runs.iter().rfind(|run| run.from <= slice.first_row);
+                let run = run.ok_or_else(|| Error::bad_file("a tensor without rows"))?;
+                let range = RowRange { first: run.row + slice.first_row - run.from, rows: slice.rows };
+                let GpuModel { device, table, .. } = &self.model;
+                let staging = Staging { device, table, buffer: self.staging.into() };
+                let variant = staging.put(&run.matrix, &[range], bytes)?;
+                self.model.repacks.insert(variant);
+                Ok(())
+            }
+        }
+    }
+
+    /// The table of which only the first rows are put and the others are read later: its number among the tensors. It
+    /// wants a source, see [`GpuModelBuilder::read_rows_from`].
+    pub fn cached_tensor(&self) -> Option<usize> {
+        self.model.weights.row_cache.as_ref().map(|cache| cache.tensor)
+    }
+
+    /// Where rows of [`GpuModelBuilder::cached_tensor`] are read from.
+    pub fn read_rows_from(&mut self, source: Box<dyn RowSource>) {
+        let GpuModel { weights, device, table, rows, .. } = &mut self.model;
+        let Some(cache) = &weights.row_cache else { return };
+        let slots = Slots::new(cache.rows, cache.slots.rows);
+        device.write(table.get(cache.slot_of_row.buffer), 0, bytemuck::cast_slice(slots.table()));
+        *rows = Some(Rows::new(slots, source));
+    }
+
+    /// The first session of the model, once all tensors are there and all pipelines compiled.
+    ///
+    /// # Errors
+    /// `device_lost` and `out_of_memory` as the browser reports them, and for a shader that it refuses;
+    /// `invalid_argument` where a cached table has no source.
+    pub async fn finish(self) -> Result<GpuSession> {
+        match self.finish_any().await? {
+            GpuRun::Session(session) => Ok(*session),
+            GpuRun::Embedder(_) => Err(Error::invalid_argument("the model writes no text")),
+        }
+    }
+
+    /// What the model is loaded for, once all tensors are there and all pipelines compiled.
+    ///
+    /// # Errors
+    /// Those of [`Self::finish`].
+    pub async fn finish_any(self) -> Result<GpuRun> {
+        self.finish_tuned(None::<fn(Tuning) -> Ready<String>>).await
+    }
+
+    /// The same, with the verdicts on kernels whose lines `tune`, if there is any, gives; embedders have no choice.
+    ///
+    /// # Errors
+    /// Those of [`Self::finish`].
+    pub async fn finish_tuned(self, tune: Option<impl AsyncFnOnce(Tuning) -> String>) -> Result<GpuRun> {
+        if self.model.rows.is_none() && self.cached_tensor().is_some() {
+            return Err(Error::invalid_argument(
+                "a table of which some rows are on the GPU has no source of the others",
+            ));
+        }
+        let Self { mut model, staging, rope_factors, context, run, run_table, pipelines, check, .. } = self;
+        model.device.finish_ahead(pipelines).await;
+        model.table.remove(staging);
+        let frequencies = |table: &RopeTable| {
+            let factors = table.factors.and_then(|of| rope_factors.get(&of.for_context(context))).map(Vec::as_slice);
+            frequencies_of(table, factors).turns()
+        };
+        model.frequencies = model.program.rope_tables.iter().map(frequencies).collect();
+        let device = model.device.clone();
+        let model: Rc<GpuModel> = model.into();
+        let mut run = match run {
+            RunPlan::Session(mut plan) => {
+                if let Some(tune) = tune {
+                    model.ensure_rows(&[0]).await?;
+                    let lines = tune(Tuning::new(&model, &run_table, &plan.buffers)).await;
+                    if !lines.is_empty() {
+                        model.caps.tuned.set(&lines);
+                        plan.lists = Forward::new(&model.program, &model.caps, &model.weights, &plan.buffers).lists();
+                    }
+                }
+                GpuRun::Session(GpuSession::assemble(model, plan, run_table).await?.into())
+            }
+            RunPlan::Batches(plan) => GpuRun::Embedder(GpuEmbedder::assemble(model, plan, run_table)?.into()),
+        };
+        device.check_pipelines().await?;
+        match &mut run {
+            GpuRun::Session(session) => {
+                session.measure_pace().await?;
+                match check {
+                    Check::Skipped => {}
+                    Check::Sampled(sampler) => session.check_kernels(sampler).await?,
+                    Check::Known(found) => session.run_without(found).await?,
+                }
+            }
+            GpuRun::Embedder(embedder) => embedder.measure_pace().await?,
+        }
+        Ok(run)
+    }
+}
+
+/// A model on the GPU, ready for what it does.
+pub enum GpuRun {
+    /// Writes text.
+    Session(Box<GpuSession>),
+    /// Gives vectors or scores.
+    Embedder(Box<GpuEmbedder>),
+}
+
+fn frequencies_of<'a>(table: &RopeTable, factors: Option<&'a [f32]>) -> Frequencies<'a> {
+    let scale = f64::from(table.scaling.scale);
+    let yarn = table.scaling.yarn.map(|ramp| Yarn {
+        factor: scale.recip(),
+        original_context: ramp.original_context as f64,
+        beta_fast: ramp.beta_fast.into(),
+        beta_slow: ramp.beta_slow.into(),
+    });
+    let scale = if yarn.is_some() { 1.0 } else { scale };
+    Frequencies { dims: table.dims as u32, base: table.theta.into(), scale, factors, yarn }
+}
+
+/// Room for a slice of rows, and for a grid behind it.
+fn staging_buffer(device: &Device, tensors: &[TensorInfo]) -> Result<Buffer> {
+    let longest_row = tensors.iter().map(|tensor| tensor_row_bytes(tensor).unwrap_or(0)).max().unwrap_or(0);
+    device.storage_buffer("staging", staging_bytes(SLICE.max(longest_row)))
+}
+
+fn tensor_row_bytes(tensor: &TensorInfo) -> Result<u64> {
+    row_bytes(tensor.ty, tensor.dims.first().copied().unwrap_or(1))
+}
+
+fn values(tensor: &TensorInfo, bytes: &[u8]) -> Result<Vec<f32>> {
+    let mut values = vec![0.0; tensor.elements() as usize];
+    dequantize(tensor.ty, bytes, &mut values)?;
+    Ok(values)
+}
+
+/// Slices of a run of a tensor's rows: within [`SLICE`] bytes, and never across two shards.
+fn row_slices(run: &RowRun, row_bytes: u64) -> Vec<TensorSlice> {
+    let max_rows = (SLICE / row_bytes).max(1) as u32;
+    let mut slices = Vec::new();
+    let (mut row, end) = (run.row, run.row + run.rows);
+    while row < end {
+        let shard = run.matrix.shards.iter().rfind(|shard| shard.first_row <= row);
+        let shard_end = shard.map_or(end, |shard| shard.first_row + shard.rows);
+        let rows = max_rows.min(end - row).min(shard_end.max(row + 1) - row);
+        let first_row = run.from + row - run.row;
+        let [offset, bytes] = [first_row, rows].map(|rows| u64::from(rows) * row_bytes);
+        slices.push(TensorSlice { offset, bytes, first_row, rows });
+        row += rows;
+    }
+    slices
+}

@@ -1,0 +1,10 @@
+//! A model on its way to the GPU, and the choice of its kernels.
+
+#[cfg(target_arch = "wasm32")]
+pub(super) mod builder;
+#[cfg(target_arch = "wasm32")]
+pub(super) mod self_check;
+#[cfg(target_arch = "wasm32")]
+pub(super) mod staging;
+#[cfg(target_arch = "wasm32")]
+pub(super) mod tuning;

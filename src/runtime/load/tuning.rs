@@ -1,0 +1,99 @@
+//! Lists of a model's own dispatches, to be timed: with them `js/tuning/` finds out which rows of the kernels' tables
+//! are fastest on a device.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use crate::Result;
+use crate::forward::{Buffers, Forward};
+use crate::gpu::{BufferTable, CommandList, Device, Part};
+use crate::kernels::caps::Caps;
+use crate::kernels::pass::Pass;
+use crate::kernels::spec::Dispatch;
+use crate::kernels::tuned::Tuned;
+use crate::runtime::gpu::model::GpuModel;
+
+/// A model with other choices, one list at a time. What it computes is in the buffers of a session, where no run sees
+/// it.
+pub struct Tuning {
+    model: Rc<GpuModel>,
+    table: BufferTable,
+    buffers: Buffers,
+    /// The passes of decode and of a chunk of prefill: bytes and tokens.
+    passes: [(Vec<u8>, usize); 2],
+    lists: RefCell<Vec<(CommandList, bool)>>,
+}
+
+impl Tuning {
+    /// Of a model and of the buffers of its first session, which is not made yet. Row 0 of its embeddings is there.
+    pub fn new(model: &Rc<GpuModel>, table: &BufferTable, buffers: &Buffers) -> Self {
+        let passes = [1, model.chunk().min(buffers.room.allocated)]
+            .map(|tokens| (Pass::chunk(0, 0, &vec![0; tokens]).bytes(), tokens));
+        let (model, table, buffers) = (model.clone(), table.clone(), buffers.clone());
+        Self { model, table, buffers, passes, lists: RefCell::default() }
+    }
+
+    /// What tables are asked for decode, or for a chunk of prefill: see [`Tuned::heard`].
+    pub fn problems(&self, many: bool) -> String {
+        let tuned = Tuned::default();
+        tuned.listen();
+        self.dispatches(&tuned, many);
+        tuned.heard()
+    }
+
+    fn dispatches(&self, tuned: &Tuned, many: bool) -> Vec<Dispatch> {
+        let Self { model, buffers, .. } = self;
+        let caps = Caps { tuned: tuned.clone(), ..model.caps.clone() };
+        let forward = Forward::new(&model.program, &caps, &model.weights, buffers);
+        if many { forward.prefill() } else { forward.decode(1) }
+    }
+
+    /// Makes a list ready: that of decode or of a chunk of prefill under these verdicts, all of it, or what is not in
+    /// the list under the verdicts `but`. Its number, and how many dispatches it has: none where the browser refuses a
+    /// shader. Lists that are made at the same time compile at the same time.
+    pub async fn make(&self, lines: &str, but: Option<&str>, many: bool) -> Result<[u32; 2]> {
+        let mut list = self.dispatches(&Tuned::of(lines), many);
+        if let Some(but) = but {
+            let mut others = self.dispatches(&Tuned::of(but), many);
+            // A product may need a norm before it in one shape and not in another, so lists differ in length, too.
+            list.retain(|Dispatch { kernel, .. }| {
+                let is_same =
+                    |other: &Dispatch| kernel.id == other.kernel.id && kernel.constants == other.kernel.constants;
+                others.iter().position(is_same).map(|at| others.swap_remove(at)).is_none()
+            });
+        }
+        let device = &self.model.device;
+        let pipelines = device.compile_ahead(list.iter().map(|dispatch| &dispatch.kernel));
+        if !device.finish_ahead(pipelines).await {
+            return Ok([0; 2]);
+        }
+        let ready = CommandList::record(device, &list, &self.table)?;
+        let mut lists = self.lists.borrow_mut();
+        lists.push((ready, many));
+        Ok([lists.len() - 1, list.len()].map(|number| number as u32))
+    }
+
+    /// Submits `count` dispatches of a list from number `first` on, around and around.
+    pub fn submit(&self, list: usize, first: usize, count: usize) {
+        let lists = self.lists.borrow();
+        let Some((list, many)) = lists.get(list).filter(|(list, _)| !list.is_empty()) else { return };
+        let (pass, tokens) = &self.passes[usize::from(*many)];
+        let (device, slice) = (&self.model.device, self.buffers.pass);
+        device.write(self.table.get(slice.buffer), slice.offset, pass);
+        let parts = (first..first + count).map(|at| at % list.len()).map(|at| Part { list, range: at..at + 1 });
+        device.submit(parts, *tokens as u32, None);
+    }
+
+    /// The device that it is on.
+    pub fn device(&self) -> Rc<Device> {
+        self.model.device.clone()
+    }
+}
+
+impl Drop for Tuning {
+    /// Pipelines that nothing runs go with the lists.
+    fn drop(&mut self) {
+        self.lists.borrow_mut().clear();
+        self.model.device.forget_pipelines();
+    }
+}

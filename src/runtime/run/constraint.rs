@@ -1,0 +1,365 @@
+//! Texts that follow a grammar: the loop of `generate` with masks.
+//!
+//! Nothing in flight, a *wave* starts: the tokens that the cache lacks are read, among them those that the grammar
+//! forces, and while the GPU is at their layers the mask of the next token is computed. Then that token is drawn, and
+//! others [ahead of their masks](super::speculation), among all ids or under a guess of their masks. A wave ends with a
+//! token that the grammar refuses, where it forces others than the model drew, or where a guess was too narrow.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+
+use super::generate::{Engine, FinishReason, Piece, Run};
+use super::speculation::{Ahead, Drawn, Speculation};
+use crate::runtime::session::{Session, Token};
+use crate::time_slice::TimeSlice;
+use crate::{Error, ErrorCode, Result};
+
+/// Says which token may come next.
+pub trait Constraint {
+    /// A bit for each id, 32 to a word. At least one is set.
+    ///
+    /// # Errors
+    /// `limit_exceeded` where the grammar takes too much work.
+    fn mask(&mut self) -> Result<Vec<u32>>;
+
+    /// Takes a token; false where it is not allowed, and then nothing changes.
+    ///
+    /// # Errors
+    /// As [`Constraint::mask`].
+    fn commit(&mut self, id: u32) -> Result<bool>;
+
+    /// Takes the tokens that must come next, and gives them.
+    ///
+    /// # Errors
+    /// As [`Constraint::mask`].
+    fn commit_forced(&mut self) -> Result<Vec<u32>>;
+
+    /// Whether nothing may follow.
+    fn is_stopped(&self) -> bool;
+}
+
+/// A constraint in the making: a vocabulary is read and a grammar compiled while the GPU reads the prompt.
+pub type Compiling = Pin<Box<dyn Future<Output = Result<Box<dyn Constraint>>>>>;
+
+/// The grammar of a run.
+pub(in crate::runtime) struct Guide {
+    constraint: Box<dyn Constraint>,
+    /// Tokens that the grammar has taken and the run has not: they must come next.
+    forced: VecDeque<u32>,
+    /// What is in flight is of no use.
+    restart: bool,
+    /// The next token in flight was drawn under a mask, since then.
+    masked_since: Option<f64>,
+    /// What tokens ahead are drawn under in this wave; none where any id may be.
+    guess: Option<Vec<u32>>,
+    ahead: Ahead,
+    /// Whether the session draws tokens ahead at all.
+    can_draw_ahead: bool,
+    speculation: Speculation,
+}
+
+/// How far the grammar of a run is.
+pub(in crate::runtime) enum Progress {
+    Compiling(Compiling),
+    Ready(Box<Guide>),
+}
+
+impl Guide {
+    /// Nothing is in flight any more, and the session is another.
+    pub(in crate::runtime) fn start_again(&mut self) {
+        self.restart = true;
+        self.masked_since = None;
+    }
+
+    /// Takes a token that was drawn under its mask (`is_masked`) or ahead of it, where it is the one that its mask
+    /// leaves.
+    ///
+    /// A token that was drawn among the ids of a guess and that the mask allows is this one if the guess has all ids of
+    /// the mask: the sampler takes the best of those that it may, and to leave out others changes nothing (see
+    /// [`sample_allowed`](crate::sampler::sample_allowed)). If it lacks one, that might have been better.
+    fn allows(&mut self, id: u32, is_masked: bool) -> Result<bool> {
+        if let Some(guess) = self.guess.as_ref().filter(|_| !is_masked)
+            && !is_within(&self.constraint.mask()?, guess)
+        {
+            return Ok(false);
+        }
+        self.constraint.commit(id)
+    }
+}
+
+impl<S: Session> Engine<S> {
+    /// Adds the next tokens of a run with a grammar to `piece`; false where there are none any more.
+    pub(in crate::runtime) async fn advance_guided(
+        &mut self,
+        run: &mut Run,
+        guide: Progress,
+        piece: &mut Piece,
+        clock: impl Fn() -> f64,
+    ) -> Result<bool> {
+        let mut guide = match guide {
+            Progress::Ready(guide) => guide,
+            Progress::Compiling(compiling) => {
+                // The prompt is read while the grammar is compiled.
+                let read = self.read_missing(run).await;
+                if !matches!(read, Ok(true)) {
+                    run.guide = Some(Progress::Compiling(compiling));
+                    return read;
+                }
+                self.prepare(compiling).await?
+            }
+        };
+        let outcome = self.advance_with(run, &mut guide, piece, clock).await;
+        run.guide = Some(Progress::Ready(guide));
+        outcome
+    }
+
+    async fn prepare(&self, compiling: Compiling) -> Result<Box<Guide>> {
+        let mut constraint = compiling.await?;
+        let forced = constraint.commit_forced()?.into();
+        let speculation = Speculation::default();
+        let can_draw_ahead = self.session.draws_ahead();
+        let (guess, ahead) = (None, Ahead::default());
+        Ok(Box::new(Guide {
+            constraint,
+            forced,
+            restart: false,
+            masked_since: None,
+            guess,
+            ahead,
+            can_draw_ahead,
+            speculation,
+        }))
+    }
+
+    async fn advance_with(
+        &mut self,
+        run: &mut Run,
+        guide: &mut Guide,
+        piece: &mut Piece,
+        clock: impl Fn() -> f64,
+    ) -> Result<bool> {
+        while run.reason.is_none() && !self.stop.get() {
+            let has_news = !piece.ids.is_empty();
+            if guide.restart || self.session.in_flight() == 0 {
+                // On the CPU a wave is a token, and the piece should not wait for it.
+                if has_news && !guide.can_draw_ahead {
+                    break;
+                }
+                self.start_wave(run, guide, piece, &clock).await?;
+            } else {
+                self.draw_ahead(run, guide)?;
+            }
+            if run.reason.is_some() || self.stop.get() {
+                break;
+            }
+            let token = match has_news {
+                false => self.session.next().await?,
+                true => self.session.next_if_ready()?,
+            };
+            match token {
+                Some(token) => self.take_guided(run, guide, token, piece, clock())?,
+                None if has_news => break,
+                None => return Err(Error::new(ErrorCode::DeviceLost, "no token is in flight that was asked for")),
+            }
+        }
+        let is_over = piece.ids.is_empty() && piece.text.is_empty() && (run.reason.is_some() || self.stop.get());
+        Ok(!is_over)
+    }
+
+    /// Reads what the cache lacks, and draws the next token under its mask.
+    async fn start_wave(
+        &mut self,
+        run: &mut Run,
+        guide: &mut Guide,
+        piece: &mut Piece,
+        clock: &impl Fn() -> f64,
+    ) -> Result<()> {
+        let mut recount = std::mem::take(&mut guide.restart);
+        if recount {
+            let reached = self.session.rewind(self.cached.len());
+            self.cached.truncate(reached);
+        }
+        let mask = loop {
+            recount |= !guide.forced.is_empty();
+            // Of a forced token nobody asks how likely it was, unless the run does: then it is drawn like others.
+            while run.logprobs.is_none()
+                && let Some(id) = guide.forced.pop_front()
+            {
+                self.accept(run, id, piece, clock());
+                if run.reason.is_some() {
+                    return Ok(());
+                }
+            }
+            if guide.forced.is_empty() && guide.constraint.is_stopped() {
+                run.end(FinishReason::Stop, piece);
+                return Ok(());
+            }
+            self.session.resume(&run.ids, recount);
+            if !self.read_missing(run).await? {
+                return Ok(());
+            }
+            // The GPU is at the layers now.
+            let mask = match guide.forced.front() {
+                Some(&id) => mask_of(id),
+                None => guide.constraint.mask()?,
+            };
+            match only_id(&mask).filter(|_| run.logprobs.is_none()) {
+                Some(id) => self.take_only(run, guide, id, piece)?,
+                None => break mask,
+            }
+            if run.reason.is_some() {
+                return Ok(());
+            }
+        };
+        self.session.allow(Some(&mask));
+        self.session.step()?;
+        guide.ahead = guide.speculation.after(&mask);
+        guide.guess = (guide.ahead.drawn == Drawn::Guessed).then_some(mask);
+        self.session.allow(guide.guess.as_deref());
+        guide.masked_since = Some(clock());
+        self.draw_ahead(run, guide)
+    }
+
+    /// A token that needs no drawing, as it is the only one.
+    fn take_only(&mut self, run: &mut Run, guide: &mut Guide, id: u32, piece: &mut Piece) -> Result<()> {
+        if !guide.constraint.commit(id)? {
+            return Err(inconsistent(id));
+        }
+        if run.ends.contains(&id) {
+            run.end(FinishReason::Stop, piece);
+            return Ok(());
+        }
+        guide.forced.push_back(id);
+        guide.forced.extend(guide.constraint.commit_forced()?);
+        Ok(())
+    }
+
+    /// Keeps passes in flight whose tokens are drawn ahead of their masks.
+    fn draw_ahead(&mut self, run: &mut Run, guide: &Guide) -> Result<()> {
+        let ahead = if guide.can_draw_ahead { guide.speculation.count(guide.ahead) } else { 0 };
+        let depth = (1 + ahead).min(run.limit - run.ids.len());
+        while self.session.in_flight() < depth && self.session.step()? {}
+        Ok(())
+    }
+
+    /// A token from the session: taken where the grammar allows it.
+    fn take_guided(
+        &mut self,
+        run: &mut Run,
+        guide: &mut Guide,
+        token: Token,
+        piece: &mut Piece,
+        now: f64,
+    ) -> Result<()> {
+        self.check_token(token.id)?;
+        let masked_since = guide.masked_since.take();
+        // The pass that gave this token has read all before it.
+        let known = run.prompt.len() + run.ids.len();
+        let was_forced = !guide.forced.is_empty();
+        let allowed = match guide.forced.front() {
+            Some(&forced) => forced == token.id && guide.forced.pop_front().is_some(),
+            None => guide.allows(token.id, masked_since.is_some())?,
+        };
+        match masked_since {
+            Some(since) => guide.speculation.drawn_masked(guide.ahead, now - since),
+            None => guide.speculation.drawn_ahead(guide.ahead, allowed),
+        }
+        if !allowed {
+            guide.restart = true;
+            // Forced tokens follow what is read, unless each is drawn for its log-probability; another token is drawn
+            // from the logits of the last, read once more.
+            let is_drawn = guide.forced.is_empty() || run.logprobs.is_some();
+            self.cache_up_to(run, if is_drawn { known - 1 } else { known });
+            return if masked_since.is_some() { Err(inconsistent(token.id)) } else { Ok(()) };
+        }
+        self.cache_up_to(run, known);
+        if token.end {
+            run.end(FinishReason::Stop, piece);
+            return Ok(());
+        }
+        self.accept(run, token.id, piece, now);
+        if run.reason.is_none() && guide.forced.is_empty() {
+            match guide.constraint.is_stopped() {
+                true => run.end(FinishReason::Stop, piece),
+                // What follows a forced token was forced with it.
+                false if was_forced => {}
+                false => guide.forced.extend(guide.constraint.commit_forced()?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note that the cache holds so many of the run's tokens.
+    pub(in crate::runtime) fn cache_up_to(&mut self, run: &Run, known: usize) {
+        let all = run.prompt.iter().chain(&run.ids).copied();
+        let (from, known) = (self.cached.len(), known.max(self.cached.len()));
+        self.cached.extend(all.take(known).skip(from));
+    }
+
+    /// Reads the tokens of the run that the cache lacks, and runs the layers of the last; false where it was stopped.
+    pub(in crate::runtime) async fn read_missing(&mut self, run: &Run) -> Result<bool> {
+        let total = run.prompt.len() + run.ids.len();
+        let mut time_slice = TimeSlice::new();
+        while self.cached.len() < total {
+            let position = self.cached.len();
+            let mut missing = run.tokens_from(position);
+            missing.truncate(run.read_at_once(position, self.session.rounds()));
+            let read = self.session.read(&missing, position, &self.stop).await?;
+            self.cached.extend_from_slice(&missing[..read]);
+            if read < missing.len() || self.stop.get() {
+                return Ok(false);
+            }
+            time_slice.yield_if_over().await;
+        }
+        Ok(!self.stop.get())
+    }
+}
+
+/// Whether all ids of a mask are in another.
+fn is_within(mask: &[u32], other: &[u32]) -> bool {
+    mask.iter().zip(0..).all(|(word, at)| word & !other.get(at).copied().unwrap_or(0) == 0)
+}
+
+/// A mask of one id.
+fn mask_of(id: u32) -> Vec<u32> {
+    let mut mask = vec![0; id as usize / 32 + 1];
+    mask[id as usize / 32] = 1 << (id % 32);
+    mask
+}
+
+/// The only id of a mask that has but one.
+fn only_id(mask: &[u32]) -> Option<u32> {
+    let mut set = mask.iter().zip(0..).filter(|(word, _)| **word != 0);
+    match (set.next(), set.next()) {
+        (Some((word, at)), None) if word.is_power_of_two() => Some(at * 32 + word.trailing_zeros()),
+        _ => None,
+    }
+}
+
+fn inconsistent(id: u32) -> Error {
+    Error::invalid_argument(format!("the grammar contradicts itself: it refuses token {id}, which it had allowed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_within, mask_of, only_id};
+
+    #[test]
+    fn a_mask_is_within_another_where_that_has_all_its_ids() {
+        assert!(is_within(&[5, 0], &[7, 1]));
+        assert!(is_within(&[5], &[5]));
+        assert!(is_within(&[5, 0], &[5]));
+        assert!(!is_within(&[5, 8], &[7, 7]));
+        assert!(!is_within(&[5, 8], &[7]));
+    }
+
+    #[test]
+    fn the_only_id_of_a_mask() {
+        assert_eq!(only_id(&[0, 0, 1 << 31]), Some(95));
+        assert_eq!(only_id(&mask_of(64)), Some(64));
+        assert_eq!(only_id(&[0, 3]), None);
+        assert_eq!(only_id(&[1, 0, 1]), None);
+        assert_eq!(only_id(&[0]), None);
+    }
+}
