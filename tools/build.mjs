@@ -35,8 +35,8 @@ export const DIST = path.join(ROOT, 'dist');
 /** For Cargo: without the crate's face for Rust, which pages do not use. */
 export const BARE = ['--no-default-features'];
 /**
- * Bytes of WebAssembly and JavaScript after gzip that `webgguf` may have: what its main entry point imports or fetches,
- * without the WebAssembly for grammars and what is for images.
+ * Bytes of WebAssembly and JavaScript after gzip that `webgguf` may have: what a page imports or fetches until a first
+ * answer in a chat, without the WebAssembly for grammars and what is for images.
  */
 export const SIZE_BUDGET = 800_000;
 /**
@@ -304,9 +304,12 @@ export function filesOf(entry) {
   return found;
 }
 
-/** What of the package a page loads that imports `webgguf` alone; what other entry points and `import()` add. */
+/** What a page loads that imports `webgguf` and gets an answer in a chat: its entry, and what templates take. */
+const FIRST_ANSWER = ['dist/index.js', 'dist/engine/chat-text.js'];
+
+/** What of the package a page loads until that; what other entry points and `import()` add. */
 export function core(list = sizes()) {
-  const files = filesOf('dist/index.js');
+  const files = new Set(FIRST_ANSWER.flatMap((entry) => [...filesOf(entry)]));
   const isLater = (item) => isForGrammars(item) || isForMedia(item);
   const inCore = list.filter((item) => files.has(item.file) && !isLater(item));
   const others = list.filter((item) => !files.has(item.file) && !isForGrammars(item));

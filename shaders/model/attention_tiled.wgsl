@@ -1,10 +1,10 @@
-// y = softmax(q·kᵀ·SCALE + causal mask)·v for many query rows (flash attention, Dao et al. 2022, arXiv 2205.14135): what
+// y = softmax(q·kᵀ·SCALE + causal mask)·v for many rows (flash attention, Dao et al. 2022, arXiv 2205.14135): what
 // `attention` computes, in tiles of 64 queries and 64 keys with 8 × 8 scores in the registers of a thread.
 //
 // One workgroup computes 64 rows of one head, tokens of one sequence at consecutive positions, and walks the keys that
 // any of them sees, PARTS tiles at a time, with a running maximum. The 64 threads of a part compute the scores of a
-// tile, then sums for 64 columns of y, over the keys of the COLUMN_PARTS parts that share its columns' weights. Of these
-// there are GROUPS, each with keys of its own; their sums are joined at the end.
+// tile, then sums for 64 columns of y over the keys of their group: the COLUMN_PARTS parts that have these columns'
+// weights between them. There are GROUPS, each with keys of its own; their sums are joined at the end.
 
 #import pass
 

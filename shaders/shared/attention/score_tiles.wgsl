@@ -18,8 +18,8 @@ override B_TILES: u32 = BUFFERS * PARTS;
 var<workgroup> a_tile: array<Slice, A_TILES>;
 var<workgroup> b_tile: array<Slice, B_TILES>;
 
-// sums[2r + h] is of a thread's row r and the half h of its columns. Of a tile of scores it has rows, and columns, 4t to
-// 4t + 3 and 32 further ones, where it is the thread t along that side. Of values its columns are 8t to 8t + 7.
+// sums[2r + h] is of a thread's row r and the half h of its columns. Thread t along a side of a tile has the rows, or
+// columns, 4t to 4t + 3 and those 32 further on; of values its columns are 8t to 8t + 7.
 alias Sums = array<vec4<f32>, 16>;
 
 // Four values of a query, from the value `step` of a slice on.
