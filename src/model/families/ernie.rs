@@ -9,7 +9,8 @@ pub fn ernie4_5_moe(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
     let block = AttentionBlock { bias: Bias::Optional, ..plain };
     let experts = ExpertBlock::new(config);
-    let routing = Routing { gating: Gating::Softmax, normalise: true, ..experts.routing };
+    // Whatever the file says.
+    let routing = Routing { gating: Gating::Softmax, normalise: true, scale: 1.0, ..experts.routing };
     let has_experts =
         |layer: usize| layer >= config.experts.leading_dense && (layer + 1).is_multiple_of(config.experts.every);
     let layers = Builder::new(config, 1.0).layers(|b, layer| {

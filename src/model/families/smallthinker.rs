@@ -1,7 +1,7 @@
 //! SmallThinker (<https://arxiv.org/abs/2507.20984>): experts of ReGLU, chosen before attention by the layer's input.
 
 use super::super::config::SlidingPattern;
-use super::super::program::{ExpertActivation, Program, RopeTable};
+use super::super::program::{ExpertActivation, Program, RopeTable, Routing};
 use super::super::{ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
@@ -18,7 +18,9 @@ pub fn smallthinker(config: &ModelConfig) -> Program {
         Some(SlidingPattern::Every(every)) => *every == 0 || !layer.is_multiple_of(*every),
         None => !layer.is_multiple_of(4),
     };
-    let experts = ExpertBlock { activation: ExpertActivation::ReGlu, ..ExpertBlock::new(config) };
+    let plain = ExpertBlock::new(config);
+    let routing = Routing { normalise: true, scale: 1.0, ..plain.routing };
+    let experts = ExpertBlock { routing, activation: ExpertActivation::ReGlu, ..plain };
     let layers = Builder::new(config, 1.0).layers(|b, layer| {
         let block = match config.sliding_window {
             None => full,

@@ -74,7 +74,7 @@ SPECS = [
          keys={"expert_shared_feed_forward_length": 36, "embedding_scale": 6.0, "residual_scale": 0.4,
                "attention.scale": 0.15, "logit_scale": 2.0}, update=2.5 * 6.0, embedding_std=0.05, pre="gpt-2"),
     Spec("smallthinker-f16", "smallthinker", Type.F16, 36, 2, 1, 18, 28, experts=6, used=2, pre="qwen2",
-         embedding_std=1.0, keys={"expert_feed_forward_length": 28, "expert_gating_func": 2,
+         embedding_std=0.4, keys={"expert_feed_forward_length": 28, "expert_gating_func": 2,
                                   "attention.sliding_window": 37}),
     Spec("ernie4_5-moe-f16", "ernie4_5-moe", Type.F16, 36, 3, 1, 16, 28, experts=6, used=2, shared_ffn=20, dense=1,
          choice_bias=True, keys={"expert_feed_forward_length": 28, "expert_shared_feed_forward_length": 20,
