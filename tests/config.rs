@@ -182,7 +182,7 @@ fn refuses_what_it_does_not_run() {
         let said = format!("{name:?} is not supported, the nearest known is {nearest:?} of llama, qwen2, qwen3");
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &[&said]);
     }
-    for name in ["rwkv7", "t5", "gemma3n", "deepseek2", "minicpm3", "exaone4", "command-r", "glm4"] {
+    for name in ["rwkv7", "t5", "gemma3n", "deepseek2", "minicpm3", "bitnet", "jamba", "plamo2"] {
         let said = [&format!("architecture {name:?} is not supported, the nearest known is"), "llama, qwen2, qwen3"];
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &said);
     }

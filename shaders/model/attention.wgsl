@@ -132,8 +132,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let first_query = (lane / PAIRS) * 8u;
     var sum: array<vec2<f32>, 8>;
     let before = row.position;   // keys before the first query's own
-    // mutant: let end = before + queries; => let end = this_pass.row[0].position + queries;
-    // mutant: let end = before + queries; => let end = before + queries - 1u;
+    // mutant: var end = before + queries; => var end = this_pass.row[0].position + queries;
+    // mutant: var end = before + queries; => var end = before + queries - 1u;
     var end = before + queries;  // one past the last key that the last query sees
     let seen_first = max(this_pass.seen_first, first) - first;
     let seen_end = this_pass.seen_end & ~SEEN_IN_WINDOWS;

@@ -1,5 +1,5 @@
 // The steps between the QKV projection and attention, for one row and one head per workgroup:
-//   q, k: optional RMS norm over the head, then rotation of pairs (RoPE, Su et al. 2021, arXiv 2104.09864)
+//   q, k: optional RMS norm over the head, before or after rotation of pairs (RoPE, Su et al. 2021, arXiv 2104.09864)
 //   v: optional RMS norm over the head
 //   k, v: into the cache, in its type, at the row's position
 // The angle of pair i is position * frequency_i. Frequencies come as turns per token in 64-bit fixed point, so that
@@ -17,6 +17,7 @@ override MAGNITUDE: f32;      // what cosines and sines are multiplied by
 override TEMPERATURE: f32;    // queries are multiplied by 1 + TEMPERATURE * ln(position / SPAN + 1)
 override SPAN: u32;
 override QK_NORM: bool;
+override ROTATED_NORM: bool;  // the norm of q and k follows their rotation
 override V_NORM: bool = false; // v: an RMS norm over the head without weight
 override EPS: f32;
 override CAPACITY: u32;       // positions in the cache of a sequence
@@ -107,10 +108,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     workgroupBarrier();
     if head < HEADS + KV_HEADS {
-        if QK_NORM {
+        // mutant: QK_NORM && !ROTATED_NORM { => QK_NORM {
+        if QK_NORM && !ROTATED_NORM {
             normalise(head, lane);
         }
         rotate(row.position, lane);
+        if QK_NORM && ROTATED_NORM {
+            workgroupBarrier();
+            normalise(head, lane);
+        }
     // mutant: V_NORM { => V_NORM && head == 0u {
     } else if V_NORM {
         normalise(head, lane);

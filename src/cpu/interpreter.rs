@@ -6,15 +6,15 @@ use crate::cpu::weights::Weights;
 use crate::error::Result;
 use crate::kernels::kv_type::cache::LayerCache;
 use crate::kernels::reference::{
-    AttentionShape, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, attention_batch,
-    attention_over, conv_causal, delta_net, geglu, gelu, layer_norm, output_gate, rms_norm, rope_scaled, silu,
-    ssm_scan, swiglu,
+    AttentionShape, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, activated,
+    attention_batch, attention_over, conv_causal, delta_net, geglu, layer_norm, output_gate, rms_norm, rope_scaled,
+    silu, ssm_scan, swiglu,
 };
 use crate::model::program::{
     Activation, AttentionSpec, ConvSpec, DeltaSpec, Factor, Keys, Norm, NormKind, Op, Program, RopeTable, ScanSpec,
     Sight, TableRow,
 };
-use crate::model::{ActivationKind, EncoderInput, GateKind, Places, QUICK_GELU};
+use crate::model::{EncoderInput, GateKind, Places};
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
 #[derive(Debug)]
@@ -164,15 +164,7 @@ impl Interpreter<'_> {
             }
             Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
             Op::ExpertGate { .. } | Op::ExpertDown { .. } => self.experts(op, yield_now).await?,
-            Op::Activate { x, kind } => {
-                let of: fn(f32) -> f32 = match kind {
-                    ActivationKind::Gelu => |x| gelu(f64::from(x)) as f32,
-                    ActivationKind::Tanh => f32::tanh,
-                    ActivationKind::Silu => silu,
-                    ActivationKind::QuickGelu => |x| x / (1.0 + (-QUICK_GELU * x).exp()),
-                };
-                self.run.values[x.0].iter_mut().for_each(|x| *x = of(*x));
-            }
+            Op::Activate { x, kind } => self.run.values[x.0].iter_mut().for_each(|x| *x = activated(kind, *x)),
             Op::Add { x, scale, to } => {
                 let mut sum = self.run.take(to);
                 sum.iter_mut().zip(&self.run.values[x.0]).for_each(|(sum, x)| *sum += scale * x);

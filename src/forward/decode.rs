@@ -92,7 +92,8 @@ impl Lowering<'_> {
             Step::Attention { heads, attend } => {
                 let (attention, limits) = self.attention(attend);
                 let Forward { buffers, weights, .. } = self.forward;
-                if self.rows == 1 && !self.has_axes(heads) && can_rotate(&attention.heads, attend.kv.is_some()) {
+                let can_rotate = can_rotate(&attention.heads, attend.kv.is_some()) && !heads.norms_rotated;
+                if self.rows == 1 && !self.has_axes(heads) && can_rotate {
                     let norms = heads.qk_norm.map_or(buffers.dummy, |(q, _)| weights.head_norms[&q]);
                     let (rope, splits) = (self.rotation(heads, attend), self.splits(limits));
                     return attention_rotated([buffers.pass, norms], &rope, &attention, &splits, limits).into();

@@ -62,7 +62,8 @@ impl Lowering<'_> {
         let Qkv { slice: qkv, kv_at, .. } = self.qkv(attend, of_heads);
         let (q_width, kv_width) = (spec.query_width() as u32, spec.kv_width() as u32);
         debug_assert!(kv_at == [q_width, q_width + kv_width], "q, k and v are side by side");
-        let OfHeads { qk_norm, rope, eps, .. } = *of_heads;
+        let OfHeads { qk_norm, norms_rotated, rope, eps, .. } = *of_heads;
+        debug_assert!(!norms_rotated, "no family of embedders normalises what is rotated");
         let mut list = Vec::new();
         if qk_norm.is_some() || rope.is_some() {
             let table = rope.map(|number| program.rope_tables[number]);

@@ -81,6 +81,8 @@ pub type PlainNorm = (WeightKey, f32);
 pub struct OfHeads {
     /// Norm of each head of q; and of k, where the layer has keys of its own.
     pub qk_norm: Option<(WeightKey, Option<WeightKey>)>,
+    /// Whether q and k are normalised after their rotation.
+    pub norms_rotated: bool,
     /// Norm of each head of v, without weight.
     pub v_norm: bool,
     /// Of these norms.
@@ -254,7 +256,9 @@ impl OfHeads {
             Op::Norm { x, norm, y } if norm.width == attend.attention.head_dim && norm.kind == NormKind::Rms => {
                 self.eps = norm.eps;
                 match norm.plain_rms().map(|(weight, _)| weight) {
-                    Some(weight) if *x == attend.q && x == y => self.qk_norm = Some((weight, None)),
+                    Some(weight) if *x == attend.q && x == y => {
+                        (self.qk_norm, self.norms_rotated) = (Some((weight, None)), self.rope.is_some());
+                    }
                     Some(weight) if Some(*x) == k && x == y => self.qk_norm.as_mut()?.1 = Some(weight),
                     None if norm.weight.is_none() && Some(*y) == v && (x == y || Some(*x) == k) => {
                         (self.v_norm, self.v_is_k) = (true, x != y);

@@ -54,7 +54,7 @@ use crate::kernels::sample::{Sample, sample};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::swiglu::swiglu;
 use crate::model::program::{self, Activation, Factor, Keys, NormKind, Op, Program, TableRow};
-use crate::model::{ActivationKind, GateKind, QUICK_GELU, RopeStyle, WeightKey};
+use crate::model::{GateKind, RopeStyle, WeightKey};
 
 /// Tokens of a prefill chunk, at most.
 pub const CHUNK: usize = 512;
@@ -193,21 +193,6 @@ impl<'a> Forward<'a> {
     }
 }
 
-/// An activation of input 0.
-fn activation_steps(kind: ActivationKind) -> Vec<elementwise::Step> {
-    let one = |op| vec![elementwise::Step::new(op, &[Arg::Input(0)])];
-    match kind {
-        ActivationKind::Gelu => one(elementwise::Op::Gelu),
-        ActivationKind::Tanh => one(elementwise::Op::Tanh),
-        ActivationKind::Silu => one(elementwise::Op::Silu),
-        ActivationKind::QuickGelu => vec![
-            elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Number(QUICK_GELU)]),
-            elementwise::Step::new(elementwise::Op::Sigmoid, &[Arg::Step(0)]),
-            elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Step(1)]),
-        ],
-    }
-}
-
 /// The steps that prefill and decode have in common, over the places of one layer or of the head.
 #[derive(Clone, Copy)]
 struct Lowering<'a> {
@@ -259,7 +244,7 @@ impl Lowering<'_> {
             Op::Gate { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
             Op::GateRow { x, gate } => self.gate_row(x, gate),
             Op::Route { logits, ref routing, routes } => self.route(logits, routing, routes),
-            Op::Activate { x, kind } => self.elementwise(&activation_steps(kind), self.places.of(x), None),
+            Op::Activate { x, kind } => self.elementwise(&elementwise::activation(kind), self.places.of(x), None),
             Op::Add { x, scale, to } => {
                 let [x, to] = [x, to].map(|of| self.places.of(of));
                 let scaled = elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(1), Arg::Number(scale)]);
@@ -420,7 +405,7 @@ impl Lowering<'_> {
             qkv: self.qkv(attend, of_heads),
             frequencies: of_heads.rope.map_or(buffers.dummy, |number| buffers.frequencies[number]),
             axes: self.has_axes(of_heads),
-            norms: HeadNorms { qk, v: of_heads.v_norm, eps: of_heads.eps },
+            norms: HeadNorms { qk, rotated: of_heads.norms_rotated, v: of_heads.v_norm, eps: of_heads.eps },
             q: buffers.scratch.q,
             cache,
         }

@@ -162,7 +162,7 @@ impl Placer<'_> {
                     let slice = self.side_by_side(&keys)?;
                     self.weights.updates.insert(update.norm.0, slice);
                 }
-                Step::Attention { heads: OfHeads { qk_norm: Some((q, k)), .. }, .. } => {
+                Step::Attention { heads: OfHeads { qk_norm: Some((q, k)), norms_rotated: false, .. }, .. } => {
                     let keys: Vec<WeightKey> = [q].into_iter().chain(k).collect();
                     let slice = self.side_by_side(&keys)?;
                     self.weights.head_norms.insert(q, slice);
@@ -226,6 +226,10 @@ impl Placer<'_> {
     /// Stacks neighbours as far as they go together.
     fn projection(&mut self, linears: &[Linear]) -> Result<()> {
         let (first, _) = linears[0];
+        // Layers that run again.
+        if self.weights.projections.contains_key(&first) {
+            return Ok(());
+        }
         if let Some(table) = self.weights.tables.get(&first) {
             let matrix = table.clone();
             let part = Part { matrix, first_output: 0, bias: self.bias(&linears[..1])? };

@@ -87,6 +87,7 @@ const PLAIN: Kind = Kind {
 };
 
 const SWIGLU: Epilogue = Epilogue::Gate(ExpertActivation::SwiGlu);
+const REGLU: Epilogue = Epilogue::Gate(ExpertActivation::ReGlu);
 const CLAMPED: Epilogue = Epilogue::Gate(ExpertActivation::ClampedSwiGlu);
 const SUM: Epilogue = Epilogue::Sum { add: false };
 const ADD: Epilogue = Epilogue::Sum { add: true };
@@ -100,6 +101,7 @@ const DECODE: &[Kind] = &[
     Kind { epilogue: Epilogue::Up(ExpertActivation::SwiGlu), tokens: 8, bias: true, ..PLAIN },
     Kind { epilogue: ADD, tokens: 4, done: true, ..PLAIN },
     Kind { counts: counts(5, 1), bias: true, shards: true, ..PLAIN },
+    Kind { epilogue: REGLU, rows: 34, ..PLAIN },
 ];
 
 const PREFILL: &[Kind] = &[
@@ -109,6 +111,7 @@ const PREFILL: &[Kind] = &[
     Kind { counts: counts(64, 8), epilogue: SUM, tokens: 5, rows: 100, ..PLAIN },
     Kind { counts: counts(2, 1), epilogue: Epilogue::Up(ExpertActivation::GeGlu), tokens: 70, bias: true, ..PLAIN },
     Kind { counts: counts(3, 3), tokens: 1, rows: 31, bias: true, ..PLAIN },
+    Kind { epilogue: REGLU, tokens: 9, rows: 35, ..PLAIN },
 ];
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {

@@ -43,6 +43,8 @@ pub enum ExpertActivation {
     /// `x · sigmoid(1.702 · x) · (clamp(up, ±7) + 1)` with `x = min(gate, 7)` (gpt-oss,
     /// <https://arxiv.org/abs/2508.10925>).
     ClampedSwiGlu = 3,
+    /// `max(gate, 0) · up`
+    ReGlu = 4,
 }
 
 /// From a router's logits to the experts of a token and their weights.
@@ -99,6 +101,8 @@ pub struct ExpertConfig {
     pub scale: f32,
     /// Layers before the first with experts.
     pub leading_dense: usize,
+    /// Of the layers from there on, each that is the last of so many has experts.
+    pub every: usize,
 }
 
 impl ExpertConfig {
@@ -127,6 +131,7 @@ impl ExpertConfig {
             normalise: keys.metadata.bool(&keys.name("expert_weights_norm"))?,
             scale: keys.scale("expert_weights_scale")?.unwrap_or(1.0),
             leading_dense: keys.number("leading_dense_block_count", layers)?.unwrap_or(0),
+            every: keys.count("interleave_moe_layer_step", layers)?.unwrap_or(1),
         })
     }
 }

@@ -16,7 +16,7 @@ mod roles;
 mod tensors;
 
 pub use config::{
-    EmbedderConfig, EncoderConfig, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, WholeImages,
+    EmbedderConfig, EncoderConfig, Loops, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, WholeImages,
     YarnRamp, flatten, rounded_kernel,
 };
 pub use encoder_input::{EncoderInput, TableWidths};
@@ -39,8 +39,8 @@ pub enum RopeStyle {
     SplitHalf,
 }
 
-/// The activation of a feed-forward without a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A function of single values, such as the activation of a feed-forward without a gate.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ActivationKind {
     /// GELU in its tanh form (Hendrycks and Gimpel 2016, <https://arxiv.org/abs/1606.08415>)
     Gelu,
@@ -50,6 +50,27 @@ pub enum ActivationKind {
     Silu,
     /// `x · σ(1.702 x)` (Hendrycks and Gimpel 2016, <https://arxiv.org/abs/1606.08415>)
     QuickGelu,
+    /// `max(x, 0)²` (So et al. 2021, <https://arxiv.org/abs/2109.08668>)
+    ReluSquared,
+    /// See [`Xielu`].
+    Xielu(Xielu),
+    /// The nearest value within ± this. Of q, k and v side by side, that of one may reach the others: it changes
+    /// nothing that is clamped already.
+    Clamp(f32),
+}
+
+/// xIELU (Huang and Schlag 2024, <https://arxiv.org/abs/2411.13010>): `positive · x² + beta · x` for x above 0, else
+/// `negative · (exp(min(x, eps)) − 1 − x) + beta · x`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Xielu {
+    /// Of the square.
+    pub positive: f32,
+    /// Of the exponential.
+    pub negative: f32,
+    /// Of x.
+    pub beta: f32,
+    /// Below 0, and near it.
+    pub eps: f32,
 }
 
 /// The factor inside [`ActivationKind::QuickGelu`].

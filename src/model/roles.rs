@@ -52,6 +52,10 @@ pub enum Role {
     AttnNorm,
     /// Bias of that.
     AttnNormBias,
+    /// The norm before attention, where [`Role::AttnNorm`] is that before a feed-forward beside it (Falcon).
+    AttnNorm2,
+    /// Bias of that.
+    AttnNorm2Bias,
     /// Queries.
     AttnQ,
     /// Keys.
@@ -255,6 +259,8 @@ const MODEL: &[(Role, &str)] = &[
 const LAYER: &[(Role, &str)] = &[
     (Role::AttnNorm, "attn_norm.weight"),
     (Role::AttnNormBias, "attn_norm.bias"),
+    (Role::AttnNorm2, "attn_norm_2.weight"),
+    (Role::AttnNorm2Bias, "attn_norm_2.bias"),
     (Role::AttnQ, "attn_q.weight"),
     (Role::AttnK, "attn_k.weight"),
     (Role::AttnV, "attn_v.weight"),

@@ -9,8 +9,18 @@ use webgguf::model::{Role, weight_specs};
 pub const VOCAB: usize = 37;
 
 /// Families whose models have experts.
-const EXPERTS: &[&str] =
-    &["qwen3moe", "qwen2moe", "olmoe", "gpt-oss", "granitemoe", "lfm2moe", "qwen35moe", "qwen3next"];
+const EXPERTS: &[&str] = &[
+    "qwen3moe",
+    "qwen2moe",
+    "olmoe",
+    "gpt-oss",
+    "granitemoe",
+    "lfm2moe",
+    "qwen35moe",
+    "qwen3next",
+    "smallthinker",
+    "ernie4_5-moe",
+];
 
 /// The metadata of a model of 2 layers, 4 heads of 8 and 2 kv heads.
 pub fn metadata(architecture: &str) -> Metadata {
@@ -34,10 +44,25 @@ pub fn metadata(architecture: &str) -> Metadata {
     }
     let tokens = (0..VOCAB).map(|n| format!("t{n}")).collect();
     metadata.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens)));
-    for (key, value) in recurrent_keys(architecture, 32) {
+    for (key, value) in recurrent_keys(architecture, 32).into_iter().chain(own_keys(architecture)) {
         metadata.insert(key, value);
     }
     metadata
+}
+
+/// Keys without which a family would be another.
+fn own_keys(architecture: &str) -> Vec<(String, Value)> {
+    let own = |key: &str, value: Value| vec![(format!("{architecture}.{key}"), value)];
+    match architecture {
+        "apertus" => {
+            let keys = [("alpha_p", 0.3), ("alpha_n", 0.6), ("beta", 0.5), ("eps", -1e-6)];
+            keys.map(|(key, number)| (format!("xielu.{key}"), Value::F32(number))).into()
+        }
+        "nanbeige" => own("num_loops", Value::U32(2)),
+        "olmo" => own("attention.clamp_kqv", Value::F32(1.5)),
+        "cohere2" | "smallthinker" => own("attention.sliding_window", Value::U32(24)),
+        _ => Vec::new(),
+    }
 }
 
 /// The keys of layers with a recurrent state, of two layers with a residual stream of this width.

@@ -1,5 +1,6 @@
 // What becomes of the gate and the other half of a gated feed-forward (Shazeer 2020, arXiv 2002.05202). The kernel
-// declares `override GATE: u32`: 1 SwiGLU, 2 GeGLU, 3 the clamped SwiGLU of gpt-oss (arXiv 2508.10925).
+// declares `override GATE: u32`: 1 SwiGLU, 2 GeGLU, 3 the clamped SwiGLU of gpt-oss (arXiv 2508.10925),
+// 4 ReGLU.
 #import silu
 #import gelu
 
@@ -18,6 +19,10 @@ fn gated(gate: f32, up: f32) -> f32 {
             // x · sigmoid(1.702 · x)
             // mutant (mat_vec_experts, mat_mul_experts): (other + 1.0) => other
             return x / (1.0 + exp(-max(1.702 * x, -80.0))) * (other + 1.0);
+        }
+        case 4u: {
+            // mutant (mat_vec_experts, mat_mul_experts): max(gate, 0.0) => gate
+            return max(gate, 0.0) * up;
         }
         default: {
             return silu(gate) * up;

@@ -91,7 +91,7 @@ fn case(random: &mut Random, shape: &Shape, own: bool) -> Case {
         qkv: layout(shape, bench.floats(&qkv).into()),
         frequencies: bench.bytes(bytemuck::cast_slice(&table)).into(),
         axes: false,
-        norms: HeadNorms { qk: shape.norm.then_some((dummy, dummy)), v: shape.v_norm, eps: EPS },
+        norms: HeadNorms { qk: shape.norm.then_some((dummy, dummy)), rotated: false, v: shape.v_norm, eps: EPS },
         q: dummy,
         cache,
     };

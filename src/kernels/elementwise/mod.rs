@@ -1,8 +1,11 @@
 //! Elementwise operations with broadcasting: a chain of up to 16 steps in one dispatch.
 
+mod activation;
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
 pub mod reference;
+
+pub use activation::activation;
 
 use serde::Deserialize;
 

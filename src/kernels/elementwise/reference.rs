@@ -2,6 +2,7 @@
 
 use crate::kernels::elementwise::{Arg, Op, Step};
 use crate::kernels::mat_mul_dense::reference::gelu;
+use crate::model::{ActivationKind, QUICK_GELU, Xielu};
 
 /// `op(a, b, c)`; operations of fewer arguments ignore the rest.
 pub fn apply(op: Op, [a, b, c]: [f64; 3]) -> f64 {
@@ -42,6 +43,20 @@ pub fn apply(op: Op, [a, b, c]: [f64; 3]) -> f64 {
                 c
             }
         }
+    }
+}
+
+/// `kind(x)`
+pub fn activated(kind: ActivationKind, x: f32) -> f32 {
+    match kind {
+        ActivationKind::Gelu => gelu(f64::from(x)) as f32,
+        ActivationKind::Tanh => x.tanh(),
+        ActivationKind::Silu => x / (1.0 + (-x).exp()),
+        ActivationKind::QuickGelu => x / (1.0 + (-QUICK_GELU * x).exp()),
+        ActivationKind::ReluSquared => x.max(0.0) * x.max(0.0),
+        ActivationKind::Xielu(Xielu { positive, beta, .. }) if x > 0.0 => positive * x * x + beta * x,
+        ActivationKind::Xielu(Xielu { negative, beta, eps, .. }) => negative * (x.min(eps).exp_m1() - x) + beta * x,
+        ActivationKind::Clamp(limit) => x.clamp(-limit, limit),
     }
 }
 
@@ -103,6 +118,30 @@ pub fn elementwise(shape: &[u32], inputs: &[(&[f32], &[u32])], steps: &[Step]) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::elementwise::activation;
+
+    #[test]
+    fn chains_of_activations_say_the_same() {
+        let xielu = Xielu { positive: 0.7, negative: 1.3, beta: 0.4, eps: -1e-6 };
+        let kinds = [
+            ActivationKind::Gelu,
+            ActivationKind::Tanh,
+            ActivationKind::Silu,
+            ActivationKind::QuickGelu,
+            ActivationKind::ReluSquared,
+            ActivationKind::Xielu(xielu),
+            ActivationKind::Clamp(1.25),
+        ];
+        let x: Vec<f32> = (-40..=40).map(|i| i as f32 / 10.0).collect();
+        let shape = &[x.len() as u32];
+        for kind in kinds {
+            let found = elementwise(shape, &[(&x, shape)], &activation(kind));
+            for (&x, found) in x.iter().zip(found) {
+                let expected = f64::from(activated(kind, x));
+                assert!((found - expected).abs() < 1e-5, "{kind:?} of {x}: expected {expected}, found {found}");
+            }
+        }
+    }
 
     #[test]
     fn erf_is_that_of_the_tables() {

@@ -29,6 +29,8 @@ pub(crate) struct Shape {
     pub(crate) heads: Heads,
     pub(crate) rope: Rope,
     pub(crate) norm: bool,
+    /// Whether the norm follows the rotation.
+    pub(crate) rotated_norm: bool,
     pub(crate) v_norm: bool,
     /// v is what k is before its norm.
     pub(crate) v_is_k: bool,
@@ -50,6 +52,7 @@ pub(crate) const PLAIN: Shape = Shape {
     heads: Heads::f16(1, 1, 2, 40),
     rope: Rope { dims: 2, split_half: true },
     norm: false,
+    rotated_norm: false,
     v_norm: false,
     v_is_k: false,
     position: 0,
@@ -90,6 +93,8 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let scaled =
         Shape { heads: of, rope: rope(36, true), norm: true, position: 7, magnitude: 1.3, temperature, ..PLAIN };
     cases.extend(outputs.map(|output| case(random, &scaled, output)));
+    let normed_last = Shape { rotated_norm: true, ..scaled };
+    cases.extend([Output::Q, Output::K].map(|output| case(random, &normed_last, output)));
     let far = Shape { heads: heads(2, 1, 128), rope: rope(128, true), norm: false, position: 0, ..PLAIN };
     cases.push(far_case(random, &far));
     cases.push(done_case(random, &shapes[0]));
@@ -238,7 +243,12 @@ fn run_on(random: &mut Random, shape: &Shape, output: Output, (rows, qkv): (&Pas
         qkv: layout(shape, bench.floats(&qkv).into()),
         frequencies: bench.bytes(bytemuck::cast_slice(&table)).into(),
         axes: shape.axes,
-        norms: HeadNorms { qk: shape.norm.then(|| (q_norm.into(), k_norm.into())), v: shape.v_norm, eps: EPS },
+        norms: HeadNorms {
+            qk: shape.norm.then(|| (q_norm.into(), k_norm.into())),
+            rotated: shape.rotated_norm,
+            v: shape.v_norm,
+            eps: EPS,
+        },
         q: q.into(),
         cache: Cache { k: k.into(), v: v.into() },
     };
@@ -261,8 +271,9 @@ fn run_on(random: &mut Random, shape: &Shape, output: Output, (rows, qkv): (&Pas
     let of_v = if shape.v_is_k { "v is k, " } else { "" };
     let scaled = if shape.magnitude == 1.0 { "" } else { "scaled, " };
     let turning = shape.rope.dims;
+    let last = if shape.rotated_norm { "normed last, " } else { "" };
     let axes = if shape.axes { "by axes, " } else { "" };
-    let name = format!("{h}/{kv} heads of {d}, {turning} turning, {axes}{of_v}{scaled}{ring}{at}, {output:?}");
+    let name = format!("{h}/{kv} heads of {d}, {turning} turning, {last}{axes}{of_v}{scaled}{ring}{at}, {output:?}");
     bench.case(name, vec![dispatch], buffer, expected)
 }
 
@@ -280,11 +291,14 @@ pub(crate) fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[
         for (index, part) in [q, k, v].into_iter().enumerate() {
             let mut part = part.to_vec();
             if index < 2 {
-                if shape.norm {
+                if shape.norm && !shape.rotated_norm {
                     reference::rms_norm(&mut part, &norms[index], EPS);
                 }
                 let turned = |pair| turned(shape, of.position as usize, pair);
                 reference::rope_scaled(&mut part, d, turned, (&frequencies, shape.magnitude), style);
+                if shape.norm && shape.rotated_norm {
+                    reference::rms_norm(&mut part, &norms[index], EPS);
+                }
             } else if shape.v_norm {
                 reference::rms_norm(&mut part, &vec![1.0; d], EPS);
             }

@@ -34,6 +34,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         "TEMPERATURE",
         "SPAN",
         "QK_NORM",
+        "ROTATED_NORM",
         "V_NORM",
         "EPS",
         "ROW_STRIDE",
@@ -122,6 +123,8 @@ impl Qkv {
 pub struct HeadNorms {
     /// Weights for each q and k head `[head_dim]` f32.
     pub qk: Option<(Slice, Slice)>,
+    /// Whether these follow the rotation rather than precede it.
+    pub rotated: bool,
     /// Whether each v head is normalised, without weight.
     pub v: bool,
     /// Added to the mean of the squares.
@@ -156,7 +159,7 @@ pub struct RopeKv {
 /// Normalises, rotates and stores q, k and v of the pass's rows, each in the cache of its sequence.
 pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
     let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
-    let HeadNorms { qk, v: v_norm, eps } = problem.norms;
+    let HeadNorms { qk, rotated, v: v_norm, eps } = problem.norms;
     let (q_norm, k_norm) = qk.unwrap_or((dummy, dummy));
     let Qkv { slice: qkv, stride, kv_at: [k_at, v_at] } = problem.qkv;
     let (temperature, span) = problem.temperature.unwrap_or((0.0, 1));
@@ -171,6 +174,7 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
         ("TEMPERATURE", temperature.into()),
         ("SPAN", span.into()),
         ("QK_NORM", bool_override(qk.is_some())),
+        ("ROTATED_NORM", bool_override(rotated)),
         ("V_NORM", bool_override(v_norm)),
         ("EPS", eps.into()),
         ("ROW_STRIDE", stride.into()),

@@ -39,5 +39,6 @@ pub fn gated(kind: ExpertActivation, gate: f32, up: f32) -> f32 {
             let x = gate.min(7.0);
             x / (1.0 + (-1.702 * x).exp()) * (up.clamp(-7.0, 7.0) + 1.0)
         }
+        ExpertActivation::ReGlu => gate.max(0.0) * up,
     }
 }

@@ -5,6 +5,7 @@
 mod embedder;
 mod encoder;
 mod keys;
+mod layered;
 mod rope;
 
 use std::collections::HashSet;
@@ -12,18 +13,18 @@ use std::collections::HashSet;
 pub(super) use keys::Keys;
 pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
+pub use layered::Loops;
+
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{CLIP, VISION};
 pub use encoder::{EncoderConfig, flatten, rounded_kernel};
 
+use super::Xielu;
 use super::experts::ExpertConfig;
 use super::roles::{EMBEDDING, HEAD};
 use crate::error::{Error, ErrorCode, Result};
 use crate::formats::file_type_label;
 use crate::gguf::{GgmlType, Gguf, Metadata, TensorInfo};
-
-/// The base of the rotary frequencies in files that do not say: that of the first Llama.
-const DEFAULT_ROPE_THETA: f32 = 10_000.0;
 
 // The most that is believed. Far above any model that fits a browser, far below what overflows 32-bit sizes when
 // multiplied.
@@ -146,6 +147,8 @@ pub struct ModelConfig {
     pub parameters: u64,
     /// Decoder layers, without those at the end that only predict further tokens.
     pub layers: usize,
+    /// How often the layers run, one time after the other.
+    pub loops: Loops,
     /// Width of the residual stream.
     pub hidden: usize,
     /// Width inside the feed-forward.
@@ -202,6 +205,12 @@ pub struct ModelConfig {
     pub attention_soft_cap: Option<f32>,
     /// Logits `l` become `cap · tanh(l / cap)`.
     pub final_soft_cap: Option<f32>,
+    /// Queries, keys and values are clamped to ± this.
+    pub clamp_qkv: Option<f32>,
+    /// Whether attention and feed-forward stand side by side, if the file says.
+    pub parallel_residual: Option<bool>,
+    /// The activation of each layer, where the file has its numbers.
+    pub xielu: Vec<Xielu>,
     /// What norms add to the mean of the squares.
     pub norm_eps: f32,
     /// Tokens that a gated convolution sees, if the model has such layers.
@@ -263,6 +272,7 @@ impl ModelConfig {
             quantization: quantization(metadata, &gguf.tensors)?,
             parameters: gguf.tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.elements())),
             layers,
+            loops: Loops::from_keys(&keys, layers)?,
             hidden,
             ffn,
             experts,
@@ -276,7 +286,7 @@ impl ModelConfig {
                 .unwrap_or(rope_dims.min(head_dim_sliding)),
             shared_kv_layers: keys.shared_kv_layers(layers)?,
             per_layer_embedding: keys.count_or_none("embedding_length_per_layer_input", MAX_HEADS)?,
-            rope_theta: keys.positive("rope.freq_base")?.unwrap_or(DEFAULT_ROPE_THETA),
+            rope_theta: rope::theta(&keys, head_dim)?,
             rope_sections,
             rope_scaling: RopeScaling::from_keys(&keys, original_context)?,
             original_context,
@@ -293,6 +303,9 @@ impl ModelConfig {
             logit_scale: keys.scale("logit_scale")?,
             attention_soft_cap: keys.not_negative("attn_logit_softcapping")?,
             final_soft_cap: keys.not_negative("final_logit_softcapping")?,
+            clamp_qkv: keys.scale("attention.clamp_kqv")?,
+            parallel_residual: metadata.bool(&keys.name("use_parallel_residual"))?,
+            xielu: layered::xielu(&keys, layers)?,
             norm_eps: keys.norm_eps()?,
             short_conv_kernel: keys.count("shortconv.l_cache", MAX_CONV_KERNEL)?,
             context_length,

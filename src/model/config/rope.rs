@@ -70,6 +70,16 @@ impl YarnRamp {
     }
 }
 
+/// The base of the rotary frequencies in files that do not say: that of the first Llama.
+const DEFAULT_THETA: f32 = 10_000.0;
+
+/// The base of the rotary frequencies: `rope.freq_base`, with `rope.scaling.alpha` times its power `dims / (dims − 2)`.
+pub(super) fn theta(keys: &Keys, head_dim: usize) -> Result<f32> {
+    let base = keys.positive("rope.freq_base")?.unwrap_or(DEFAULT_THETA);
+    let alpha = keys.scale("rope.scaling.alpha")?.filter(|_| head_dim > 2);
+    Ok(alpha.map_or(base, |alpha| base * alpha.powf(head_dim as f32 / (head_dim - 2) as f32)))
+}
+
 /// The context of the first training, where the file says another than `context`.
 pub(super) fn original_context(keys: &Keys, context: usize) -> Result<usize> {
     Ok(keys.count("rope.scaling.original_context_length", MAX_CONTEXT)?.unwrap_or(context))

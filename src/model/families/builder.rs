@@ -4,7 +4,7 @@ use super::super::program::{
     Activation, AttentionSpec, DeltaSpec, ExpertActivation, Experts, Factor, GateUp, Gating, Keys, LOGITS, Norm,
     NormKind, Op, Program, RopeTable, Routing, Sight, Temperature, TensorPart, Weight, of_layer, of_model,
 };
-use super::super::{ActivationKind, ExpertConfig, GateKind, ModelConfig, RopeStyle};
+use super::super::{ActivationKind, ExpertConfig, GateKind, Loops, ModelConfig, RopeStyle};
 use crate::model::{Role, WeightKey};
 
 /// Whether the q, k and v projections add a bias.
@@ -16,6 +16,19 @@ pub enum Bias {
     Optional,
     /// Always: a file without the tensor is refused.
     Required,
+}
+
+/// The norms of whole rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Norms {
+    /// RMS norms.
+    Rms,
+    /// Layer norms with biases.
+    Layer,
+    /// Layer norms without biases.
+    LayerUnbiased,
+    /// Layer norms without tensors.
+    LayerBare,
 }
 
 /// Where the keys and values of a layer come from.
@@ -48,6 +61,10 @@ pub struct AttentionBlock {
     pub whole_qk_norm: bool,
     /// Whether each head of q and k goes through its own RMS norm before the rotation.
     pub qk_norm: bool,
+    /// The same after the rotation.
+    pub rotated_qk_norm: bool,
+    /// q, k and v are clamped to ± this.
+    pub clamp: Option<f32>,
     /// The rotation.
     pub rope: RopeTable,
     /// Whether a gate goes through each head's result: `attn_q` has its rows after those of the head.
@@ -90,6 +107,8 @@ impl AttentionBlock {
             layer_qk_norm: false,
             whole_qk_norm: false,
             qk_norm: false,
+            rotated_qk_norm: false,
+            clamp: None,
             rope,
             gated: false,
             scale,
@@ -140,8 +159,10 @@ pub struct Builder<'a> {
     pub(super) program: Program,
     pub(super) ops: Vec<Op>,
     layer: usize,
-    /// Whether norms of whole rows are layer norms with a bias, else RMS norms.
-    pub layer_norms: bool,
+    /// How often the layers run.
+    pub loops: Loops,
+    /// The norms of whole rows.
+    pub norms: Norms,
     /// Biases of the feed-forward.
     pub ffn_bias: Bias,
     /// KV caches so far.
@@ -166,7 +187,8 @@ impl<'a> Builder<'a> {
             program,
             ops,
             layer: 0,
-            layer_norms: false,
+            loops: Loops { count: 1, normed: false },
+            norms: Norms::Rms,
             ffn_bias: Bias::None,
             caches: 0,
             states: 0,
@@ -182,11 +204,16 @@ impl<'a> Builder<'a> {
         found
     }
 
-    /// One layer after the other, written by `write`.
+    /// One layer after the other, written by `write`; all of them as often as [`Builder::loops`] says.
     pub fn layers(mut self, mut write: impl FnMut(&mut Self, usize)) -> Self {
-        for layer in 0..self.config.layers {
-            self.layer = layer;
-            write(&mut self, layer);
+        let layers = self.config.layers;
+        for at in 0..self.loops.count * layers {
+            self.layer = at % layers;
+            if at > 0 && self.layer == 0 && self.loops.normed {
+                let norm = self.plain_rms(of_model(self.output_norm), self.config.hidden);
+                self.ops.push(Op::Norm { x: self.x, norm, y: self.x });
+            }
+            write(&mut self, at % layers);
             let ops = std::mem::take(&mut self.ops);
             self.program.layers.push(ops);
         }
@@ -220,9 +247,12 @@ impl<'a> Builder<'a> {
     fn whole_norm(&mut self, x: Activation, weight: WeightKey) -> Activation {
         let width = self.program.width(x);
         let y = self.program.activation("normed", width);
-        let norm = match self.layer_norms {
-            true => Norm { kind: NormKind::Layer, bias: bias_of_norm(weight), ..self.plain_rms(weight, width) },
-            false => self.plain_rms(weight, width),
+        let plain = self.plain_rms(weight, width);
+        let norm = match self.norms {
+            Norms::Rms => plain,
+            Norms::Layer => Norm { kind: NormKind::Layer, bias: bias_of_norm(weight), ..plain },
+            Norms::LayerUnbiased => Norm { kind: NormKind::Layer, ..plain },
+            Norms::LayerBare => Norm { kind: NormKind::Layer, weight: None, ..plain },
         };
         self.ops.push(Op::Norm { x, norm, y });
         y
@@ -271,25 +301,7 @@ impl<'a> Builder<'a> {
             self.fused(Role::AttnQ, heads, &[(Role::AttnQ, head_dim), (Role::AttnQGate, head_dim)]);
             self.linear(x, Role::AttnQGate, None, ("head gates", attention.query_width()))
         });
-        if block.layer_qk_norm {
-            self.layer_norm_of_heads(q, Role::AttnQNorm, head_dim);
-            kv.iter().for_each(|[k, _]| self.layer_norm_of_heads(*k, Role::AttnKNorm, head_dim));
-        }
-        if block.whole_qk_norm {
-            self.head_norm(q, Role::AttnQNorm, attention.query_width());
-            kv.iter().for_each(|[k, _]| self.head_norm(*k, Role::AttnKNorm, attention.kv_width()));
-        }
-        if block.qk_norm {
-            self.head_norm(q, Role::AttnQNorm, head_dim);
-        }
-        if let Some([k, _]) = kv.filter(|_| block.qk_norm) {
-            self.head_norm(k, Role::AttnKNorm, head_dim);
-        }
-        if block.rope.dims > 0 {
-            let table = self.program.rope_table(block.rope);
-            let rotated = [q].into_iter().chain(kv.map(|[k, _]| k));
-            self.ops.extend(rotated.map(|x| Op::Rope { x, head_dim, table }));
-        }
+        self.before_attention(q, kv, &block);
         let attended = self.program.activation("attended", attention.query_width());
         let sight = if self.config.embedder.causal { Sight::Causal } else { Sight::All };
         let keys = self.config.embedder.pooling.map_or(Keys::Cached(cache), |_| Keys::OfInput(sight));
@@ -297,6 +309,34 @@ impl<'a> Builder<'a> {
         let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));
         let out_bias = self.bias(block.out_bias, Role::AttnOutBias);
         self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden))
+    }
+
+    /// What happens to q, k and v between their products and attention: clamping, norms of q and k, rotation.
+    fn before_attention(&mut self, q: Activation, kv: Option<[Activation; 2]>, block: &AttentionBlock) {
+        let head_dim = block.head_dim;
+        let k = kv.map(|[k, _]| k);
+        if let Some(limit) = block.clamp {
+            let clamped = [q].into_iter().chain(kv.into_iter().flatten());
+            self.ops.extend(clamped.map(|x| Op::Activate { x, kind: ActivationKind::Clamp(limit) }));
+        }
+        let normed = [(Some(q), Role::AttnQNorm), (k, Role::AttnKNorm)].map(|(x, role)| Some((x?, role)));
+        let normed: Vec<(Activation, Role)> = normed.into_iter().flatten().collect();
+        if block.layer_qk_norm {
+            normed.iter().for_each(|&(x, role)| self.layer_norm_of_heads(x, role, head_dim));
+        }
+        if block.whole_qk_norm {
+            normed.iter().for_each(|&(x, role)| self.head_norm(x, role, self.program.width(x)));
+        }
+        if block.qk_norm {
+            normed.iter().for_each(|&(x, role)| self.head_norm(x, role, head_dim));
+        }
+        if block.rope.dims > 0 {
+            let table = self.program.rope_table(block.rope);
+            self.ops.extend(normed.iter().map(|&(x, _)| Op::Rope { x, head_dim, table }));
+        }
+        if block.rotated_qk_norm {
+            normed.iter().for_each(|&(x, role)| self.head_norm(x, role, head_dim));
+        }
     }
 
     /// A file may have q, k and v in one tensor, and their biases too.
@@ -395,16 +435,30 @@ impl<'a> Builder<'a> {
 
     /// The same, with a router that looks at an activation of its own.
     pub fn experts_by(&mut self, routed: Activation, x: Activation, block: ExpertBlock) -> Activation {
-        let c = self.config;
-        let (layer, Experts { count, used }) = (self.layer, c.experts.experts);
+        let routes = self.route(routed, &block);
+        self.routed_experts(routes, x, block)
+    }
+
+    /// The experts of a token by a router that looks at `x`.
+    pub fn route(&mut self, x: Activation, block: &ExpertBlock) -> Activation {
+        let Experts { count, used } = self.config.experts.experts;
+        let layer = self.layer;
         let key = |role| of_layer(layer, role);
         let bias = block.biases.then(|| Weight { key: key(Role::RouterBias), optional: false });
-        let logits = self.linear(routed, Role::Router, bias, ("router logits", count));
+        let logits = self.linear(x, Role::Router, bias, ("router logits", count));
         let routes = self.program.activation("routes", 2 * used);
         let bias = block.choice_bias.then(|| key(Role::RouterChoiceBias));
         let expert_scales = block.down_scales.then(|| key(Role::ExpertDownScale));
         let routing = Routing { bias, expert_scales, ..block.routing };
         self.ops.push(Op::Route { logits, routing, routes });
+        routes
+    }
+
+    /// The feed-forward of `x` by the experts that `routes` says.
+    pub fn routed_experts(&mut self, routes: Activation, x: Activation, block: ExpertBlock) -> Activation {
+        let (c, layer) = (self.config, self.layer);
+        let used = c.experts.experts.used;
+        let key = |role| of_layer(layer, role);
         let ffn = c.experts.ffn.as_ref().unwrap_or(&c.ffn).of(layer);
         let gate_up = if c.has_tensor(&key(Role::ExpertGateUp).name()) {
             GateUp::Fused(key(Role::ExpertGateUp))
@@ -500,6 +554,7 @@ impl<'a> Builder<'a> {
 fn bias_of_norm(weight: WeightKey) -> Option<Weight> {
     let (role, optional) = match weight.role {
         Role::AttnNorm => (Role::AttnNormBias, false),
+        Role::AttnNorm2 => (Role::AttnNorm2Bias, false),
         Role::FfnNorm => (Role::FfnNormBias, true),
         Role::OutputNorm => (Role::OutputNormBias, false),
         _ => return None,

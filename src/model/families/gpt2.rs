@@ -3,9 +3,10 @@
 
 use super::super::program::{Program, TableRow};
 use super::super::{ActivationKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder};
+use super::builder::{AttentionBlock, Bias, Builder, Norms};
 
-/// Learned positions, layer norms, GELU, biases everywhere.
+/// Learned positions, layer norms, GELU, biases everywhere. StarCoder (<https://arxiv.org/abs/2305.06161>) differs by
+/// its name and its one head of keys and values.
 pub fn gpt2(config: &ModelConfig) -> Program {
     let mut builder = Builder::new(config, 1.0);
     builder.embed_place(Role::PositionEmbedding, TableRow::Position(config.context_length));
@@ -19,7 +20,7 @@ pub fn starcoder2(config: &ModelConfig) -> Program {
 
 fn decoder(mut builder: Builder, block: AttentionBlock) -> Program {
     let block = AttentionBlock { bias: Bias::Required, out_bias: Bias::Required, ..block };
-    builder.layer_norms = true;
+    builder.norms = Norms::Layer;
     let layers = builder.layers(|b, _| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);

@@ -45,6 +45,29 @@ pub fn qwen3(config: &ModelConfig) -> Program {
     decoder(config, AttentionBlock { qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
 }
 
+/// Hunyuan, dense (<https://github.com/Tencent-Hunyuan>): norms over each head of q and k after the rotation.
+pub fn hunyuan_dense(config: &ModelConfig) -> Program {
+    let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    decoder(config, AttentionBlock { bias: Bias::Optional, rotated_qk_norm: true, ..plain })
+}
+
+/// Maincode's Maincoder (<https://huggingface.co/Maincode/Maincoder-1B>): the same with pairs of neighbours.
+pub fn maincoder(config: &ModelConfig) -> Program {
+    let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
+    decoder(config, AttentionBlock { bias: Bias::Optional, rotated_qk_norm: true, ..plain })
+}
+
+/// Nanbeige (<https://huggingface.co/Nanbeige>): Llama whose layers may run several times.
+pub fn nanbeige(config: &ModelConfig) -> Program {
+    let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
+    let scale = config.attention_scale.unwrap_or(plain.scale);
+    let block = with_factors(AttentionBlock { bias: Bias::Optional, scale, ..plain }, config);
+    let mut builder = Builder::new(config, 1.0);
+    builder.loops = config.loops;
+    let decoder = Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &|_| block };
+    builder.layers(|b, layer| decoder.layer(b, layer)).head(None)
+}
+
 /// SmolLM 3 (<https://huggingface.co/blog/smollm3>): every fourth layer has no rotation (Yang et al. 2025,
 /// <https://arxiv.org/abs/2501.18795>).
 pub fn smollm3(config: &ModelConfig) -> Program {
@@ -127,14 +150,15 @@ impl Decoder<'_> {
     fn program(self) -> Program {
         let mut builder = Builder::new(self.config, self.embedding_scale);
         builder.ffn_bias = Bias::Optional;
-        let layers = builder.layers(|b, layer| {
-            let normed = b.norm(b.x, Role::AttnNorm);
-            let update = b.attention(normed, (self.block)(layer));
-            b.add_scaled(update, self.residual_scale);
-            let normed = b.norm(b.x, Role::FfnNorm);
-            feed_forward(b, normed, self.residual_scale);
-        });
-        layers.head(None)
+        builder.layers(|b, layer| self.layer(b, layer)).head(None)
+    }
+
+    fn layer(&self, b: &mut Builder, layer: usize) {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, (self.block)(layer));
+        b.add_scaled(update, self.residual_scale);
+        let normed = b.norm(b.x, Role::FfnNorm);
+        feed_forward(b, normed, self.residual_scale);
     }
 }
 

@@ -4,20 +4,27 @@
 
 mod bert;
 mod builder;
+mod cohere;
 mod embedder;
 mod encoders;
+mod ernie;
+mod exaone4;
 mod gemma;
 mod gemma4;
+mod glm4;
 mod gpt2;
 mod gpt_oss;
 mod lfm2;
 mod llama;
 mod mamba2;
+mod neox;
 mod olmo;
 mod phi;
 mod qwen35;
 mod recurrent;
+mod smallthinker;
 mod stablelm;
+mod ungated;
 
 use super::config::{Architecture, Axes, CLIP, Embeds, MAX_DEEP_ROWS, ModelConfig};
 use super::program::{Op, Program};
@@ -88,6 +95,22 @@ static FAMILIES: &[Family] = &[
     family("falcon-h1", mamba2::falcon_h1),
     family("gemma4", gemma4::gemma4),
     family("gpt-oss", gpt_oss::gpt_oss),
+    family("glm4", glm4::glm4).axes(Axes::InSections),
+    family("exaone4", exaone4::exaone4),
+    family("hunyuan-dense", llama::hunyuan_dense),
+    family("cohere2", cohere::cohere2),
+    family("command-r", cohere::command_r),
+    family("arcee", ungated::arcee),
+    family("apertus", ungated::apertus),
+    family("smallthinker", smallthinker::smallthinker),
+    family("nemotron", ungated::nemotron),
+    family("ernie4_5-moe", ernie::ernie4_5_moe),
+    family("olmo", olmo::olmo),
+    family("maincoder", llama::maincoder),
+    family("nanbeige", llama::nanbeige),
+    family("starcoder", gpt2::gpt2),
+    family("gptneox", neox::gptneox),
+    family("falcon", neox::falcon),
 ];
 
 /// The names of all architectures that webgguf runs.

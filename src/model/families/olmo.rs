@@ -1,12 +1,30 @@
-//! OLMo 2 (<https://arxiv.org/abs/2501.00656>) and OLMo 3 (<https://arxiv.org/abs/2512.13961>): norms after attention
-//! and feed-forward instead of before, and over q and k as a whole.
+//! OLMo (<https://arxiv.org/abs/2402.00838>); OLMo 2 (<https://arxiv.org/abs/2501.00656>) and OLMo 3
+//! (<https://arxiv.org/abs/2512.13961>): norms after attention and feed-forward instead of before, and over q and k as
+//! a whole.
 
 use super::super::config::SlidingPattern;
 use super::super::program::{Program, RopeTable};
 use super::super::{GateKind, ModelConfig, Role, RopeScaling, RopeStyle};
-use super::builder::{AttentionBlock, Builder};
+use super::builder::{AttentionBlock, Bias, Builder, Norms};
 
-/// Both say `olmo2`; OLMo 3 has a window in three of four layers, whose rotations are not scaled.
+/// The first: Llama with layer norms that have no tensors, and in some models q, k and v clamped.
+pub fn olmo(config: &ModelConfig) -> Program {
+    let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
+    let block = AttentionBlock { bias: Bias::Optional, clamp: config.clamp_qkv, ..plain };
+    let mut builder = Builder::new(config, 1.0);
+    builder.norms = Norms::LayerBare;
+    let layers = builder.layers(|b, _| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, block);
+        b.add(update);
+        let normed = b.norm(b.x, Role::FfnNorm);
+        let update = b.feed_forward(normed, GateKind::SwiGlu);
+        b.add(update);
+    });
+    layers.head(None)
+}
+
+/// OLMo 2 and 3 say `olmo2`; OLMo 3 has a window in three of four layers, whose rotations are not scaled.
 pub fn olmo2(config: &ModelConfig) -> Program {
     let full = AttentionBlock { whole_qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
     let rope = RopeTable { scaling: RopeScaling::NONE, ..full.rope };

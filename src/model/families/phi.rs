@@ -3,7 +3,7 @@
 
 use super::super::program::Program;
 use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder};
+use super::builder::{AttentionBlock, Bias, Builder, Norms};
 use super::llama::with_factors;
 
 /// Attention and feed-forward side by side on one layer norm, a part of each head rotated, GELU, biases everywhere.
@@ -11,7 +11,7 @@ pub fn phi2(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
     let block = AttentionBlock { bias: Bias::Required, out_bias: Bias::Required, ..plain };
     let mut builder = Builder::new(config, 1.0);
-    builder.layer_norms = true;
+    builder.norms = Norms::Layer;
     let layers = builder.layers(|b, _| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);

@@ -2,7 +2,7 @@
 
 use super::super::program::Program;
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder};
+use super::builder::{AttentionBlock, Bias, Builder, Norms};
 
 /// Layer norms and rotation of a part of each head. The 12B model has layer norms over the heads of q and k, and a
 /// feed-forward beside attention, on the same norm, instead of after it.
@@ -13,7 +13,7 @@ pub fn stablelm(config: &ModelConfig) -> Program {
     let block = AttentionBlock { bias: Bias::Optional, layer_qk_norm, ..plain };
     let parallel = !first("ffn_norm.weight");
     let mut builder = Builder::new(config, 1.0);
-    builder.layer_norms = true;
+    builder.norms = Norms::Layer;
     let layers = builder.layers(|b, _| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);

@@ -28,6 +28,10 @@ class Shape:
     """Over the hidden state; those that begin with post come after their block."""
     centred: bool = False
     """LayerNorm with a bias in place of RMS norm."""
+    unbiased: bool = False
+    """LayerNorm without a bias."""
+    bare: bool = False
+    """LayerNorm without tensors; `norms` is empty."""
     qk_norm: str = ""
     """`whole`: over all heads together; `each`: a weight for each head; `one`: a weight for all heads."""
     biases: tuple[str, ...] = ()
@@ -37,6 +41,7 @@ class Shape:
     """Rows of position_embd."""
     position_type: Type = Type.F32
     rope_factors: tuple[str, ...] = ()
+    rope_freqs: bool = False
     rope_dims: int = 0
     embedding_std: float = 0.05
     stream_std: float = 0.05
@@ -65,12 +70,15 @@ def tensors(shape: Shape, vocabulary: Vocabulary) -> Iterator[Tensor]:
     for which in shape.rope_factors:
         slowest = 1.3 if which == "short" else 9.0
         yield constant(f"rope_factors_{which}.weight", np.linspace(1.0, slowest, shape.rope_dims // 2))
+    if shape.rope_freqs:
+        yield constant("rope_freqs.weight", np.geomspace(1.0, 6.0, (shape.rope_dims or shape.head_dim) // 2))
     for layer in range(shape.layers):
         for tensor in [*attention(shape), *feed_forward(shape)]:
             tensor.name = f"blk.{layer}.{tensor.name}"
             yield tensor
     head_std = shape.embedding_std if shape.tied else shape.logit_std / hidden**0.5
-    yield output_norm(hidden, shape.logit_std / hidden**0.5 / head_std)
+    if not shape.bare:
+        yield output_norm(hidden, shape.logit_std / hidden**0.5 / head_std)
     if shape.centred:
         yield bias("output_norm.bias", hidden, 0.2)
     if not shape.tied:
@@ -94,8 +102,9 @@ def biases(shape: Shape, name: str, size: int, std: float) -> Iterator[Tensor]:
 def attention(shape: Shape) -> Iterator[Tensor]:
     hidden, q, kv = shape.hidden, shape.q, shape.kv
     # Without a norm before, rows of the stream are as small as embeddings.
-    after_norm = 1 / hidden**0.5 / (1.0 if "attn_norm" in shape.norms else shape.stream_std)
+    after_norm = 1 / hidden**0.5 / (1.0 if shape.bare or "attn_norm" in shape.norms else shape.stream_std)
     yield from norms(shape, "attn_norm", 1.0)
+    yield from norms(shape, "attn_norm_2", 1.0)
     if shape.fused_qkv:
         yield matrix("attn_qkv.weight", q + 2 * kv, hidden, 1.3 * after_norm)
         yield from biases(shape, "attn_qkv", q + 2 * kv, 0.3)
@@ -123,7 +132,8 @@ def attention(shape: Shape) -> Iterator[Tensor]:
 def feed_forward(shape: Shape) -> Iterator[Tensor]:
     hidden, ffn = shape.hidden, shape.ffn
     yield from norms(shape, "ffn_norm", 1.0)
-    std = 1.5 / hidden**0.5 / (1.0 if {"attn_norm", "ffn_norm"} & set(shape.norms) else shape.stream_std)
+    normed = shape.bare or {"attn_norm", "ffn_norm"} & set(shape.norms)
+    std = 1.5 / hidden**0.5 / (1.0 if normed else shape.stream_std)
     if shape.gate == "fused":
         yield matrix("ffn_up.weight", 2 * ffn, hidden, std)
     else:
@@ -149,13 +159,14 @@ def model(name: str, ty: Type, vocabulary, shape: Shape, eps: float = 1e-5, **mo
     keys: dict[str, object] = {
         "embedding_length": shape.hidden, "block_count": shape.layers, "feed_forward_length": shape.ffn,
         "attention.head_count": shape.heads, "attention.head_count_kv": shape.kv_heads,
-        "attention.layer_norm_epsilon" if shape.centred else "attention.layer_norm_rms_epsilon": eps}
+        f"attention.layer_norm_{'' if shape.centred or shape.unbiased or shape.bare else 'rms_'}epsilon": eps}
     if shape.q != shape.hidden:
         keys |= {"attention.key_length": shape.head_dim, "attention.value_length": shape.head_dim}
     if shape.rope_dims:
         keys["rope.dimension_count"] = shape.rope_dims
     keys |= {key.replace("__", "."): value for key, value in more.items()}
-    architecture = {"olmo3": "olmo2", "stablelm2": "stablelm"}.get(name.split("-")[0], name.split("-")[0])
+    start = name.rsplit("-", 1)[0] if name.startswith(("hunyuan", "command")) else name.split("-")[0]
+    architecture = {"olmo3": "olmo2", "stablelm2": "stablelm"}.get(start, start)
     # A name with phi3 in it makes llama.cpp look for tokens of that family.
     title = name.replace("phi3", "phi 3")
     return Model(name, architecture, ty, keys, lambda tokens: tensors(shape, tokens), vocabulary, title=title)
@@ -175,6 +186,7 @@ def longrope(original: int, attention_factor: float) -> dict[str, object]:
 LONG_AND_SHORT = ("long", "short")
 PHI3 = dict(fused_qkv=True, gate="fused")
 POST = ("post_attention_norm", "post_ffw_norm")
+PRE_AND_POST = ("attn_norm", "ffn_norm", *POST)
 PHI2 = dict(centred=True, norms=("attn_norm",), gate="none", output_bias=True)
 GPT2 = dict(centred=True, gate="none", fused_qkv=True, tied=True,
             biases=("attn_qkv", "attn_output", "ffn_up", "ffn_down"))
@@ -235,4 +247,37 @@ MODELS = [
     model("qwen3vl-f16", Type.F16, bpe(309, "qwen2"),
           Shape(44, 3, 1, 60, layers=1, head_dim=20, qk_norm="one", tied=True), eps=1e-6, rope__freq_base=5e6,
           rope__dimension_sections=[4, 3, 3, 0]),
+    model("glm4-f16", Type.F16, bpe(307, "glm4"),
+          Shape(40, 3, 1, 52, head_dim=16, gate="fused", norms=PRE_AND_POST, rope_dims=10,
+                biases=("attn_q", "attn_k", "attn_v"))),
+    model("glm4-axes-f16", Type.F16, bpe(309, "glm4"),
+          Shape(40, 2, 1, 52, layers=1, gate="fused", norms=PRE_AND_POST, tied=True),
+          rope__dimension_sections=[4, 3, 3, 0]),
+    model("exaone4-f16", Type.F16, bpe(307, "exaone4"),
+          Shape(44, 2, 1, 60, norms=POST, qk_norm="one", tied=True, rope_freqs=True), rope__freq_base=1e6,
+          attention__sliding_window=37),
+    model("hunyuan-dense-f16", Type.F16, bpe(307, "hunyuan-dense"),
+          Shape(40, 3, 1, 52, head_dim=16, qk_norm="one", tied=True), rope__freq_base=1e5, rope__scaling__alpha=3.0),
+    model("maincoder-f16", Type.F16, bpe(307, "gpt-2"), Shape(36, 2, 1, 52, qk_norm="one", tied=True)),
+    model("nanbeige-f16", Type.F16, spm(307), Shape(36, 3, 1, 44), num_loops=2),
+    model("cohere2-f16", Type.F16, bpe(307, "gpt-4o"),
+          Shape(32, 4, 2, 44, layers=4, unbiased=True, norms=("attn_norm",), tied=True, logit_std=3.6 * 8),
+          logit_scale=0.125, attention__sliding_window=37, rope__freq_base=5e4),
+    model("command-r-f16", Type.F16, bpe(309, "command-r"),
+          Shape(36, 3, 1, 52, unbiased=True, norms=("attn_norm",), tied=True, logit_std=3.6 * 16), logit_scale=0.0625),
+    model("olmo-f16", Type.F16, bpe(307, "olmo"), Shape(36, 2, 2, 52, bare=True, norms=()), attention__clamp_kqv=1.5),
+    model("arcee-f16", Type.F16, bpe(307, "llama-bpe", with_bos=True), Shape(40, 2, 1, 76, gate="none", tied=True),
+          **yarn(4.0, 128)),
+    model("apertus-f16", Type.F16, bpe(307, "tekken", with_bos=True),
+          Shape(40, 2, 1, 76, gate="none", qk_norm="one", rope_freqs=True, biases=("attn_output",)),
+          xielu__alpha_p=[0.4, -0.3], xielu__alpha_n=[0.2, 0.9], xielu__beta=[0.5, 0.3], xielu__eps=[-1e-6, -1e-6]),
+    model("nemotron-f16", Type.F16, spm(307),
+          Shape(40, 2, 1, 76, centred=True, gate="none", rope_dims=10, biases=("attn_q", "attn_output", "ffn_up"))),
+    model("starcoder-f16", Type.F16, bpe(307, "starcoder"), Shape(36, 3, 1, 60, layers=1, positions=512, **GPT2)),
+    model("gptneox-f16", Type.F16, bpe(307, "olmo"),
+          Shape(36, 3, 3, 60, rope_dims=4, **{**GPT2, "tied": False}), use_parallel_residual=True),
+    model("falcon-f16", Type.F16, bpe(307, "falcon"),
+          Shape(44, 2, 1, 76, layers=1, centred=True, norms=("attn_norm",), gate="none", fused_qkv=True)),
+    model("falcon-two-norms-f16", Type.F16, bpe(309, "falcon"),
+          Shape(36, 3, 1, 60, layers=1, centred=True, norms=("attn_norm", "attn_norm_2"), gate="none", fused_qkv=True)),
 ]

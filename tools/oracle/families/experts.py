@@ -51,6 +51,9 @@ class Spec:
     update: float = 1.0
     """Updates of the residual stream are larger by this."""
     pre: str = "qwen2"
+    dense: int = 0
+    """Layers before the first with experts."""
+    choice_bias: bool = False
 
 
 SPECS = [
@@ -70,6 +73,13 @@ SPECS = [
     Spec("granitemoe-f16", "granitemoe", Type.F16, 40, 2, 1, 20, 28, experts=6, used=2, shared_ffn=36,
          keys={"expert_shared_feed_forward_length": 36, "embedding_scale": 6.0, "residual_scale": 0.4,
                "attention.scale": 0.15, "logit_scale": 2.0}, update=2.5 * 6.0, embedding_std=0.05, pre="gpt-2"),
+    Spec("smallthinker-f16", "smallthinker", Type.F16, 36, 2, 1, 18, 28, experts=6, used=2, pre="qwen2",
+         embedding_std=0.4, keys={"expert_feed_forward_length": 28, "expert_gating_func": 2,
+                                  "attention.sliding_window": 37}),
+    Spec("ernie4_5-moe-f16", "ernie4_5-moe", Type.F16, 36, 3, 1, 16, 28, experts=6, used=2, shared_ffn=20, dense=1,
+         choice_bias=True, keys={"expert_feed_forward_length": 28, "expert_shared_feed_forward_length": 20,
+                                 "feed_forward_length": 44, "leading_dense_block_count": 1,
+                                 "interleave_moe_layer_step": 1, "rope.freq_base": 5e5}),
 ]
 
 
@@ -122,6 +132,12 @@ def feed_forward(spec: Spec, layer: int) -> Iterator[Tensor]:
     start, n, ffn, hidden = f"blk.{layer}.", spec.experts, spec.ffn, spec.hidden
     into, out = 1.5 / hidden**0.5, 2.0 * spec.update * spec.embedding_std / ffn**0.5
     yield norm(f"{start}{spec.ffn_norm}.weight", hidden)
+    if layer < spec.dense:
+        ffn = spec.keys["feed_forward_length"]
+        yield matrix(f"{start}ffn_gate.weight", ffn, hidden, into)
+        yield matrix(f"{start}ffn_up.weight", ffn, hidden, into)
+        yield matrix(f"{start}ffn_down.weight", hidden, ffn, out)
+        return
     yield matrix(f"{start}ffn_gate_inp.weight", n, hidden, 4.0 / hidden**0.5, Type.F32)
     yield stack(f"{start}ffn_gate_exps.weight", n, ffn, hidden, into)
     yield stack(f"{start}ffn_up_exps.weight", n, ffn, hidden, into)
@@ -131,6 +147,8 @@ def feed_forward(spec: Spec, layer: int) -> Iterator[Tensor]:
         yield rows_of(f"{start}ffn_gate_exps.bias", n, ffn, 0.5)
         yield rows_of(f"{start}ffn_up_exps.bias", n, ffn, 0.5)
         yield rows_of(f"{start}ffn_down_exps.bias", n, hidden, 0.5 * spec.embedding_std)
+    if spec.choice_bias:
+        yield bias(f"{start}exp_probs_b.bias", n, 0.2)
     if spec.shared_gate:
         yield drawn(f"{start}ffn_gate_inp_shexp.weight", lambda rng: rng.standard_normal(hidden) * 1.5 / hidden**0.5)
     if spec.shared_ffn:
@@ -145,7 +163,7 @@ def rows_of(name: str, count: int, size: int, std: float) -> Tensor:
 
 
 def model(spec: Spec) -> Model:
-    vocabulary = spm(307) if spec.architecture == "llama" else bpe(307, spec.pre)
+    vocabulary = spm(307) if spec.architecture in ("llama", "ernie4_5-moe") else bpe(307, spec.pre)
     return Model(spec.name, spec.architecture, spec.type, metadata(spec), lambda tokens: tensors(spec, tokens),
                  vocabulary, types=spec.types)
 

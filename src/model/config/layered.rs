@@ -1,0 +1,61 @@
+//! What differs from layer to layer, and how often the layers run.
+
+use super::{Keys, MAX_LAYERS};
+use crate::error::{Error, Result};
+use crate::model::Xielu;
+
+/// How often the layers run. Each time has a KV cache of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loops {
+    /// At least 1.
+    pub count: usize,
+    /// Whether the norm before the head stands between one time and the next, too.
+    pub normed: bool,
+}
+
+impl Loops {
+    /// `num_loops` and `skip_loop_final_norm`.
+    pub(super) fn from_keys(keys: &Keys, layers: usize) -> Result<Self> {
+        let count = keys.count("num_loops", MAX_LAYERS / layers.max(1))?.unwrap_or(1);
+        let skips = keys.metadata.bool(&keys.name("skip_loop_final_norm"))?.unwrap_or(false);
+        Ok(Self { count, normed: !skips })
+    }
+}
+
+/// The activation of each layer by `xielu.*`, keys without an architecture; none where the file has no such keys.
+///
+/// # Errors
+/// `bad_file` where one of the keys is missing or has another count, and for numbers that are not finite.
+pub(super) fn xielu(keys: &Keys, layers: usize) -> Result<Vec<Xielu>> {
+    let metadata = keys.metadata;
+    let names = ["xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"];
+    if names.iter().all(|name| metadata.get(name).is_none()) {
+        return Ok(Vec::new());
+    }
+    let of_layers = |name: &str| -> Result<Vec<f32>> {
+        let found = match metadata.f32(name) {
+            Ok(Some(same)) => vec![same; layers],
+            Ok(None) => return Err(Error::bad_file(format!("metadata `{name}` is missing"))),
+            Err(_) => metadata.f32s(name)?.unwrap_or_default(),
+        };
+        // Files count the layers that predict further tokens, too.
+        if found.len() < layers || found.iter().any(|x| !x.is_finite()) {
+            let message = format!("metadata `{name}`: expected {layers} finite numbers, found {} numbers", found.len());
+            return Err(Error::bad_file(message));
+        }
+        Ok(found)
+    };
+    let [positive, negative, beta, eps] = names.map(of_layers);
+    let (positive, negative, beta, eps) = (positive?, negative?, beta?, eps?);
+    let of = |layer: usize| Xielu {
+        positive: softplus(positive[layer]),
+        negative: beta[layer] + softplus(negative[layer]),
+        beta: beta[layer],
+        eps: eps[layer],
+    };
+    Ok((0..layers).map(of).collect())
+}
+
+fn softplus(x: f32) -> f32 {
+    if x > 20.0 { x } else { x.exp().ln_1p() }
+}
