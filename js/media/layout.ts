@@ -1,5 +1,6 @@
 /**
- * Where the rows of an image stand in a prompt: text before, between and behind its tiles, as models were trained on it.
+ * Where the rows of an image stand in a prompt: text before, between and behind its tiles, as models were trained on
+ * it.
  */
 
 /** A text whose special tokens are parsed, or the number of a tile. @internal */

@@ -20,8 +20,8 @@ impl Taps {
 }
 
 impl Taps {
-    /// Taps of rows, `taps` each, with one of nothing behind each line of `columns` but the last; and 1 for these, 0 for
-    /// the others.
+    /// Taps of rows, `taps` each, with one of nothing behind each line of `columns` but the last; and 1 for these, 0
+    /// for the others.
     pub fn with_breaks(self, columns: usize, taps: usize) -> (Self, Vec<f32>) {
         let (mut made, mut breaks) = (Self::default(), Vec::new());
         let of_line = columns * taps;

@@ -291,8 +291,8 @@ pub enum Op {
     AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
     /// `to = row` for the rows that the caller marks: breaks between lines of an image, or a class token.
     Break { row: WeightKey, to: Activation },
-    /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the head is over
-    /// these rows.
+    /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the head is
+    /// over these rows.
     Regroup { x: Activation, grouping: Grouping, y: Activation },
     /// Turns the pairs of each head of `x` by the caller's angles: value i of a head and value i + `apart` are a pair,
     /// and neighbours of `2 · apart` values follow each other. A pair without an angle stays.
@@ -318,8 +318,8 @@ pub enum Op {
     /// C side by side in `xbc` (Mamba-2, Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>). h is the recurrent state
     /// of this number.
     Scan { z: Activation, dt: Activation, xbc: Activation, scan: ScanSpec, state: usize, y: Activation },
-    /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>), with the values of `up` from `at`
-    /// on, as many as the gate has.
+    /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>), with the values of `up` from
+    /// `at` on, as many as the gate has.
     Gate { gate: Activation, up: Activation, at: usize, kind: GateKind, y: Activation },
     /// `x = σ(gate) · x`, with one value of `gate` per token.
     GateRow { x: Activation, gate: Activation },

@@ -21,8 +21,8 @@ use crate::model::{InputSource, Item, Places};
 use crate::{Error, Result};
 
 impl AnySession {
-    /// Gives the rows `[rows, hidden]` of a source ids for prompts: the same ones to the same source. Where deeper layers
-    /// take more of them, as many rows follow for each of these.
+    /// Gives the rows `[rows, hidden]` of a source ids for prompts: the same ones to the same source. Where deeper
+    /// layers take more of them, as many rows follow for each of these.
     ///
     /// # Errors
     /// `invalid_argument` for another number of values than the source says; those of the device.

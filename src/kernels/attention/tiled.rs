@@ -19,8 +19,19 @@ pub static SPEC: KernelSpec = KernelSpec {
     bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), read("sinks"), write("y")],
     params: Params::LAYOUT,
     overrides: &[
-        "HEAD_DIM", "PARTS", "COLUMN_PARTS", "BUFFERS", "WG_SIZE", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE",
-        "WINDOW", "SOFT_CAP", "SINKS",
+        "HEAD_DIM",
+        "PARTS",
+        "COLUMN_PARTS",
+        "BUFFERS",
+        "WG_SIZE",
+        "HEADS",
+        "GROUP",
+        "CAPACITY",
+        "RING",
+        "SCALE",
+        "WINDOW",
+        "SOFT_CAP",
+        "SINKS",
     ],
 };
 
@@ -71,9 +82,7 @@ pub fn can_tile(heads: &Heads) -> bool {
 /// How passes of up to `rows` rows are computed.
 pub fn choose(caps: &Caps, heads: &Heads, rows: u32) -> Choice {
     let (tiles, subgroup) = (heads.heads * rows.div_ceil(TILE), caps.subgroup_sizes().0);
-    let fits = |rule: &&Rule| {
-        rows >= rule.min_rows && tiles >= rule.min_tiles && subgroup >= rule.min_subgroup
-    };
+    let fits = |rule: &&Rule| rows >= rule.min_rows && tiles >= rule.min_tiles && subgroup >= rule.min_subgroup;
     let rule = RULES.iter().find(fits).filter(|_| can_tile(heads));
     rule.map_or(Choice::Few, |rule| rule.choice)
 }

@@ -18,7 +18,8 @@ fn case(random: &mut Random, sizes @ [heads, head_dim, apart]: [u32; 3], before:
     let width = (heads * head_dim) as usize;
     let stride = before + width + 2;
     let mut x = random.floats(ROWS * stride);
-    let turns: Vec<f32> = random.floats(ROWS * (head_dim as usize / 2)).into_iter().flat_map(|a| [a.cos(), a.sin()]).collect();
+    let angles = random.floats(ROWS * (head_dim as usize / 2));
+    let turns: Vec<f32> = angles.into_iter().flat_map(|angle| [angle.cos(), angle.sin()]).collect();
     let mut bench = Bench::new(ROWS as u32);
     let y = bench.floats(&x);
     let rows = Rows { slice: y.into(), stride: stride as u32, offset: before as u32 };

@@ -78,6 +78,7 @@ impl GpuLane {
         Ok(made)
     }
 
+    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     async fn of_another_session(&self, with_cache: bool) -> Result<Self> {
         let _turn = self.turn().await?;
         let session = self.shared.session.borrow().another(with_cache).await?;

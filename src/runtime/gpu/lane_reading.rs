@@ -84,8 +84,8 @@ impl GpuLane {
         }
     }
 
-    /// Reads `ids`. As [`Session::feed`](crate::runtime::Session::feed), with what is wanted of the last: among others it is the
-    /// lane's row of the next pass, unless it is a row of a buffer.
+    /// Reads `ids`. As [`Session::feed`](crate::runtime::Session::feed), with what is wanted of the last: among others
+    /// it is the lane's row of the next pass, unless it is a row of a buffer.
     pub(in crate::runtime) async fn fill(
         &self,
         ids: &[u32],

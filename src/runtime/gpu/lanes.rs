@@ -525,7 +525,7 @@ mod tests {
 
     #[test]
     fn states_stay_at_the_end_of_a_text() {
-        let texts: Vec<_> = (0..2).map(|_| Rc::new(super::crate::runtime::sequence::Sequence::new(2))).collect();
+        let texts: Vec<_> = (0..2).map(|_| Rc::new(crate::runtime::sequence::Sequence::new(2))).collect();
         let mut lanes = Lanes::new(&texts, 200);
         begin(&mut lanes, 0, 10);
         begin(&mut lanes, 1, 80);

@@ -22,8 +22,8 @@ pub(in crate::runtime) enum Wants<'a> {
     Nothing,
     /// The token that follows, read back by [`Session::next`](crate::runtime::Session::next).
     Token,
-    /// The layers of the last token run; the next [`Session::step`](crate::runtime::Session::step) chooses the token that
-    /// follows.
+    /// The layers of the last token run; the next [`Session::step`](crate::runtime::Session::step) chooses the token
+    /// that follows.
     TokenLater,
     /// What the layers leave of each token, `[ids, hidden]`.
     Hidden(&'a Buffer),

@@ -430,7 +430,8 @@ impl<S: Session> Engine<S> {
 #[cfg(target_arch = "wasm32")]
 impl Engine {
     /// Reads `ids` from an empty cache, and leaves the hidden states behind the last layer in `target`, a buffer of
-    /// `device`: see [`crate::runtime::GpuLane::hidden_states`]. False where `stop` was set meanwhile; it is not reset here.
+    /// `device`: see [`crate::runtime::GpuLane::hidden_states`]. False where `stop` was set meanwhile; it is not reset
+    /// here.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on, for unknown ids, and where the model is not on that device; `context_full`
