@@ -121,7 +121,6 @@ fn highest_of(s: ptr<function, Sums>, before: Rows, lane: u32) -> Rows {
     share(Rows(low, far), lane);
     let quad = lane % THREADS / SIDE;
     var highest = before;
-    // mutant (attention_tiled): SIDE * PARTS => SIDE
     for (var i = 0u; i < SIDE * PARTS; i++) {
         highest.low = max(highest.low, b_tile[i / SIDE][i % SIDE][quad]);
         highest.far = max(highest.far, b_tile[i / SIDE][i % SIDE][quad + SIDE]);
@@ -141,6 +140,7 @@ fn shared_total(own: Rows, lane: u32) -> Rows {
     share(own, lane);
     let quad = lane % THREADS / SIDE;
     var total = Rows();
+    // mutant (attention_tiled): SIDE * PARTS => SIDE
     for (var i = 0u; i < SIDE * PARTS; i++) {
         total.low += b_tile[i / SIDE][i % SIDE][quad];
         total.far += b_tile[i / SIDE][i % SIDE][quad + SIDE];

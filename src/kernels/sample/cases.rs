@@ -206,7 +206,7 @@ fn several_drawn_case(random: &mut Random, look_at_counts: bool) -> Case {
 /// them.
 fn draft_pass(steps: u32) -> Pass {
     let row = |(at, token): (u32, u32)| Row { token, position: 60 + at, sequence: 1, flags: 0 };
-    let mut pass = Pass::decode(&[(0, 4), (1, 8), (2, 8), (3, 5)].map(row));
+    let mut pass = Pass::decode(&[(0, 4), (1, 8), (2, 5), (3, 8)].map(row));
     pass.rows[3].flags = ROW_DONE;
     pass.header.sequences[1] = Sequence { token: 4, done: 0, steps, position: 60 };
     pass.rows.extend([Row { token: 77, ..Row::default() }; 4]);
@@ -249,7 +249,7 @@ fn draft_case(random: &mut Random, (options, steps): (SamplingOptions, u32), loo
     // Few that are likely, among them those of the draft.
     let mut logits: Vec<f32> = random.floats(4 * LENGTH).into_iter().map(|x| 2.0 * x).collect();
     for row in logits.chunks_exact_mut(LENGTH) {
-        [4, 5, 8, LENGTH - 1].into_iter().zip([5.0, 5.2, 5.8, 5.4]).for_each(|(id, logit)| row[id] = logit);
+        [4, 5, 8, LENGTH - 1].into_iter().zip([5.0, 5.5, 5.8, 5.4]).for_each(|(id, logit)| row[id] = logit);
     }
     let counts: Vec<u32> = (0..2 * LENGTH).map(|i| [0, 1, IN_PROMPT][i % 3]).collect();
     let of_options = [Options::from(&SamplingOptions::default()), Options::from(&options)];

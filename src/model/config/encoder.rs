@@ -127,13 +127,17 @@ impl EncoderConfig {
         Ok(())
     }
 
-    /// Heads that are rotated by two axes have a quarter of their values for each of cosine and sine of each.
-    pub(super) fn check_heads(&self, keys: &Keys, head_dim: usize) -> Result<()> {
+    /// There are heads. Those that are rotated by two axes have a quarter of their values for each of cosine and sine
+    /// of each.
+    pub(super) fn check_heads(&self, keys: &Keys, heads: usize, head_dim: usize) -> Result<()> {
+        let name = keys.name("attention.head_count");
+        if heads == 0 {
+            return Err(Error::bad_file(format!("metadata `{name}`: expected at least 1 head, found 0")));
+        }
         let is_rotated = !matches!(self.projector, "gemma3" | "idefics3" | "internvl" | "lfm2");
         if !is_rotated || head_dim.is_multiple_of(4) {
             return Ok(());
         }
-        let name = keys.name("attention.head_count");
         Err(Error::bad_file(format!("metadata `{name}`: expected heads of a multiple of 4 values, found {head_dim}")))
     }
 

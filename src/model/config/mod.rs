@@ -250,7 +250,7 @@ impl ModelConfig {
         let (heads, kv_heads) = heads(&keys, blocks)?;
         let head_dim = head_dim(&keys, hidden, heads.max(), encoder.is_some())?;
         if let Some(encoder) = &encoder {
-            encoder.check_heads(&keys, head_dim)?;
+            encoder.check_heads(&keys, heads.max(), head_dim)?;
         }
         let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
         let rope_dims = rope_dims(&keys, head_dim)?;
