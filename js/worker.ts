@@ -1,8 +1,22 @@
 /**
  * The script of a worker: one model, whose engine it has. `worker-engine.ts` starts it and calls it.
  */
+import * as chatText from './engine/chat-text.js';
+import { later } from './engine/later.js';
 import { serve } from './engine/worker-side.js';
+import * as grammar from './grammar/webgguf_grammar.js';
+import * as encoder from './media/encoder.js';
+import * as imagePrompt from './media/prompt.js';
+import * as tuning from './tuning/index.js';
 
+const here: typeof later = {
+  chatText: async () => chatText,
+  encoder: async () => encoder,
+  grammar: async () => grammar,
+  imagePrompt: async () => imagePrompt,
+  tuning: async () => tuning,
+};
+Object.assign(later, here);
 serve(globalThis as unknown as DedicatedWorker);
 
 /** What this script needs of its global scope; the types of pages do not have it. */

@@ -8,6 +8,7 @@ import { show } from '../options.js';
 import type { Grammar } from '../types.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 import { grammarFile } from '../wasm-file.js';
+import { later } from './later.js';
 
 /** A grammar as plain data: its kind and its text, as `Vocabulary.compile` takes them. @internal */
 export interface GrammarText {
@@ -112,7 +113,7 @@ export class Grammars {
 }
 
 async function start(): Promise<Module> {
-  const module = await import('../grammar/webgguf_grammar.js');
+  const module = await later.grammar();
   await module.default({ module_or_path: await grammarFile() });
   return module;
 }

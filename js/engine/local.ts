@@ -11,6 +11,7 @@ import { backendReason } from './backend-reason.js';
 import { Grammars } from './grammar.js';
 import { progressReporter } from '../load/progress.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
+import { later } from './later.js';
 import { splitSourceOptions } from '../options.js';
 import { withSources } from '../load/sources.js';
 import type { Gpu } from '../tensor/gpu.js';
@@ -73,7 +74,7 @@ export class LocalEngine implements Engine {
     const { mmproj, maxImageTokens, resize, selfCheck = true, tune = false, ...rest } = withImages;
     return cancellable(signal, async (scope) => {
       // What messages need comes beside the weights.
-      import('./chat-text.js').catch(() => {});
+      later.chatText().catch(() => {});
       const hasImages = mmproj !== undefined;
       const load = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune }, gpu);
       const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
@@ -111,7 +112,7 @@ export class LocalEngine implements Engine {
   }
 
   async applyChatTemplate(conversation: Conversation): Promise<string> {
-    const { chatText } = await import('./chat-text.js');
+    const { chatText } = await later.chatText();
     return guarded(() => chatText(this.#handle, conversation));
   }
 
@@ -225,7 +226,7 @@ export class LocalEngine implements Engine {
   }
 
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
-    const { encodeParts } = await import('../media/prompt.js');
+    const { encodeParts } = await later.imagePrompt();
     return encodeParts(this.#handle, this.#encoder, parts);
   }
 
@@ -234,10 +235,10 @@ export class LocalEngine implements Engine {
     const isConversation = typeof prompt === 'object' && 'messages' in prompt;
     if (!isConversation) return guarded(() => this.#encode(prompt));
     if (!prompt.images) {
-      const { chatText } = await import('./chat-text.js');
+      const { chatText } = await later.chatText();
       return guarded(() => this.#encode(chatText(this.#handle, prompt)));
     }
-    const { idsOfConversation } = await import('../media/prompt.js');
+    const { idsOfConversation } = await later.imagePrompt();
     return idsOfConversation(this.#handle, this.#encoder, prompt);
   }
 
@@ -338,7 +339,7 @@ async function openEncoder(
   options: EncoderOptions,
   scope: EncoderScope,
 ): Promise<ImageEncoder> {
-  const { ImageEncoder: Encoder, beside } = await import('../media/encoder.js');
+  const { ImageEncoder: Encoder, beside } = await later.encoder();
   // Key and digests are the model's.
   const { sha256: _, cacheKey: _key, ...others } = from;
   const found = mmproj === true ? await beside(await source, others, scope.scope) : mmproj;
@@ -377,7 +378,7 @@ function loader(
     const start = async (sources: ByteSource[]): Promise<WasmHandle> => {
       const kind = [tune && 'tuned', selfCheck && 'checked'].filter(Boolean).join(' ');
       const verdicts = kind && backend !== 'cpu' ? await Verdicts.read(kind) : undefined;
-      const Tuner = tune ? (await import('../tuning/index.js')).ModelTuning : undefined;
+      const Tuner = tune ? (await later.tuning()).ModelTuning : undefined;
       const tuning = Tuner && new Tuner((key) => verdicts?.find(key).tuning, report);
       const kernels = verdicts && {
         ...(selfCheck && { selfCheck: tuning?.checked(verdicts.known) ?? verdicts.known }),

@@ -280,9 +280,9 @@ withEach('abort, failures, and what is no model', async (ai, version) => {
   const onError = ({ error }) => errors.push(error.code);
   await ai.streamText({ model: webgguf('mine'), prompt, onError }).consumeStream();
   assert.deepEqual(errors, ['context_full']);
-  const picture = { type: 'file', data: Uint8Array.of(137, 80), mediaType: 'image/png' };
-  const looks = { model: webgguf('mine'), messages: [{ role: 'user', content: [picture] }], maxRetries: 0 };
-  await assert.rejects(ai.generateText(looks), { name: 'AI_UnsupportedFunctionalityError' });
+  const sound = { type: 'file', data: Uint8Array.of(82, 73), mediaType: 'audio/wav' };
+  const listens = { model: webgguf('mine'), messages: [{ role: 'user', content: [sound] }], maxRetries: 0 };
+  await assert.rejects(ai.generateText(listens), { name: 'AI_UnsupportedFunctionalityError' });
   assert.throws(
     () => webgguf.imageModel('x'),
     (error) => ai.NoSuchModelError.isInstance(error),

@@ -12,6 +12,9 @@ import { serve } from '../../tools/serve.mjs';
 import { APPS, INSTALLED, installPackage, tool } from './install.mjs';
 import { outcomeOf, withServer } from './page.mjs';
 
+/** The WebAssembly of the package. */
+const MODULES = ['webgguf_bg', 'webgguf_grammar_bg', 'webgguf_media_bg'];
+
 const WASM = path.join(INSTALLED, 'dist', 'wasm', 'webgguf_bg.wasm');
 
 await installPackage();
@@ -76,11 +79,7 @@ for (const version of [5, 6, 7, 8]) {
     const out = path.join(APPS, 'dist');
     await must(process.execPath, [vite, 'build'], { cwd: APPS, quiet: true });
     const names = wasmFiles(out).map((name) => /(webgguf_\w+)-[\w-]+\.wasm$/.exec(name)?.[1]);
-    assert.deepEqual(
-      names.toSorted(),
-      ['webgguf_bg', 'webgguf_grammar_bg'],
-      'each is one asset, with a hash in its name',
-    );
+    assert.deepEqual(names.toSorted(), MODULES, 'each is one asset, with a hash in its name');
     const preview = [vite, 'preview', '--host', '127.0.0.1', '--port', '0'];
     await withServer(preview, APPS, (url) => checkStory(`${url}/`, version === 8 ? 'webgpu' : 'cpu'));
   });
@@ -96,7 +95,7 @@ test('webpack 5: without configuration', async () => {
   });
   const { errors, warnings } = stats.toJson();
   assert.deepEqual([errors, warnings], [[], []]);
-  assert.equal(wasmFiles(folder).length, 2, 'one asset each, though page and worker ask for them');
+  assert.equal(wasmFiles(folder).length, MODULES.length, 'one asset each, though page and worker ask for them');
   await withFolder(folder, (url) => checkStory(url));
 });
 

@@ -1,0 +1,15 @@
+/**
+ * What an engine loads when it is first asked for it.
+ *
+ * The script of a worker has all of it from the start, see `worker.ts`: a bundler may make one file of that script, as
+ * Vite does, and such a file imports nothing more. It is one file only where every module here is part of it already.
+ */
+
+/** @internal */
+export const later = {
+  chatText: () => import('./chat-text.js'),
+  encoder: () => import('../media/encoder.js'),
+  grammar: () => import('../grammar/webgguf_grammar.js'),
+  imagePrompt: () => import('../media/prompt.js'),
+  tuning: () => import('../tuning/index.js'),
+};
