@@ -403,10 +403,11 @@ export interface Tool {
   };
 }
 
-/** A part of a message, as the OpenAI API has it. Only text is supported. */
 /** An image in a message; the model must be loaded with {@link LoadOptions.mmproj}. */
 export interface ImagePart {
+  /** What kind of part it is. */
   readonly type: 'image';
+  /** The image, or where it is. */
   readonly image: ImageSource;
 }
 
