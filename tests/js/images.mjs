@@ -1,7 +1,26 @@
-// Pictures of tests as pixels: PNG files of eight bits a channel, without interlacing.
+// What tests of images share: the encoders, and pictures as pixels, PNG files of eight bits a channel without
+// interlacing.
 
 import fs from 'node:fs';
 import zlib from 'node:zlib';
+import path from 'node:path';
+import { ROOT } from '../../tools/common.mjs';
+
+/** Encoders with what llama.cpp says of their rows. */
+export const ENCODERS = path.join(ROOT, 'tests', 'fixtures', 'encoders');
+export const NAMES = [
+  'gemma3',
+  'idefics3',
+  'lfm2',
+  'qwen2vl',
+  'qwen25vl',
+  'qwen3vl',
+  'qwen3vl-deep',
+  'pixtral',
+  'pixtral-single',
+  'internvl',
+  'gemma4v',
+];
 
 /** `{ width, height, data }` with four bytes a pixel. */
 export function readPng(file) {

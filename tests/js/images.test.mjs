@@ -9,23 +9,9 @@ import { WasmModel } from '../../dist/index.js';
 import { sizeInHeader } from '../../dist/media/header.js';
 import { layoutOf } from '../../dist/media/layout.js';
 import { ROOT } from '../../tools/common.mjs';
-import { readPng } from './images.mjs';
+import { ENCODERS, NAMES, readPng } from './images.mjs';
 
 const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
-const ENCODERS = path.join(FIXTURES, 'encoders');
-const NAMES = [
-  'gemma3',
-  'idefics3',
-  'lfm2',
-  'qwen2vl',
-  'qwen25vl',
-  'qwen3vl',
-  'qwen3vl-deep',
-  'pixtral',
-  'pixtral-single',
-  'internvl',
-  'gemma4v',
-];
 /** Of the largest value of the rows. */
 const ROWS = 1e-4;
 const LOGPROBS = 5e-3;

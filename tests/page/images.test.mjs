@@ -4,23 +4,10 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { readJson, ROOT } from '../../tools/common.mjs';
+import { readJson } from '../../tools/common.mjs';
+import { ENCODERS, NAMES } from '../js/images.mjs';
 import { openSite, reportOf } from './site.mjs';
 
-const ENCODERS = path.join(ROOT, 'tests', 'fixtures', 'encoders');
-const NAMES = [
-  'gemma3',
-  'idefics3',
-  'lfm2',
-  'qwen2vl',
-  'qwen25vl',
-  'qwen3vl',
-  'qwen3vl-deep',
-  'pixtral',
-  'pixtral-single',
-  'internvl',
-  'gemma4v',
-];
 /** Differences of rows, of the largest value. */
 const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
 const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
