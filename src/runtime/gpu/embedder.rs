@@ -94,10 +94,7 @@ impl GpuEmbedder {
 
     /// Ids of the variants of all kernels that it and its model run, sorted.
     pub fn variants(&self) -> Vec<String> {
-        let ids = self.all_lists().flat_map(CommandList::variants).map(str::to_owned);
-        let mut all = self.model.repacks.clone();
-        all.extend(ids);
-        all.into_iter().collect()
+        self.model.variants_with(self.all_lists())
     }
 
     fn all_lists(&self) -> impl Iterator<Item = &CommandList> {

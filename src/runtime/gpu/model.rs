@@ -8,7 +8,7 @@ use super::pace::Pace;
 use super::row_cache::Rows;
 use crate::Result;
 use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, takes_drafts, widest_row};
-use crate::gpu::{Buffer, BufferTable, Device};
+use crate::gpu::{Buffer, BufferTable, CommandList, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Output, Program};
@@ -43,6 +43,13 @@ impl GpuModel {
     /// The device that it is on.
     pub fn device(&self) -> &Rc<Device> {
         &self.device
+    }
+
+    /// Ids of the variants of all kernels that loading it and these lists run, sorted.
+    pub(in crate::runtime) fn variants_with<'l>(&self, lists: impl Iterator<Item = &'l CommandList>) -> Vec<String> {
+        let mut all = self.repacks.clone();
+        all.extend(lists.flat_map(CommandList::variants).map(str::to_owned));
+        all.into_iter().collect()
     }
 
     /// The model's numbers.
