@@ -1,5 +1,5 @@
 /**
- * The script of a worker: one model, whose engine it has. `worker-engine.ts` starts it and calls it.
+ * The script of a worker: one model, whose engine it has. `engine/in-worker.ts` starts it and calls it.
  */
 import * as chatText from './engine/chat-text.js';
 import { later } from './engine/later.js';
@@ -9,6 +9,7 @@ import * as encoder from './media/encoder.js';
 import * as imagePrompt from './media/prompt.js';
 import * as tuning from './tuning/index.js';
 
+/** As modules of this script, rather than files that it fetches. */
 const here: typeof later = {
   chatText: async () => chatText,
   encoder: async () => encoder,

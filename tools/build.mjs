@@ -273,7 +273,7 @@ async function minify() {
 }
 
 /** Whether wasm-bindgen has written a file: it is small already. */
-const isGlue = (file) => /^dist\/(wasm|grammar)\/webgguf/.test(file);
+const isGlue = (file) => /^dist\/(wasm|grammar|media)\/webgguf/.test(file);
 
 /** Every file of the package that a page loads: `[{file, raw, gzip}]`, bytes. */
 export function sizes() {
