@@ -396,7 +396,8 @@ async fn a_run_after_one_that_was_cancelled_with_all_reads_in_flight_is_whole() 
     gpu.stop.set(true);
     assert_eq!(gpu.next(|| 0.0).await.expect("a working device"), None);
     assert_eq!(gpu.finish().expect("a run").reason, FinishReason::Abort);
-    assert_eq!(gpu.session.in_flight(), MAX_DEPTH);
+    let AnySession::Gpu(lane) = &gpu.session else { panic!("not on the GPU") };
+    assert_eq!(lane.of_session(GpuSession::in_flight), MAX_DEPTH);
     assert_eq!(generate(&mut gpu, &[1, 2, 3], &few).await.0, alone);
     assert_eq!(alone.len(), 12);
 }

@@ -163,6 +163,34 @@ async fn a_text_goes_on_after_drafts() {
 }
 
 #[wasm_bindgen_test]
+async fn without_memory_for_drafts_a_text_goes_on_without() {
+    const ROOM: usize = 160;
+    let file = FILES[0];
+    let [mut whole, _] = both(file).await;
+    let mut growing = with_drafts(&whole, file, Room { allocated: ROOM, ..Room::one(CONTEXT) }).await;
+    let prompt = ids(20, whole.session.config().vocab).repeat(2);
+    let [few, many] = [60, 200].map(|tokens| few_tokens(SamplingOptions::default(), &[5, 9], tokens));
+    let drafted = compare_drafts("before", &mut growing, &prompt, &few).await;
+    assert!(drafted > 0, "the test says nothing");
+    let expected = generate(&mut whole, &prompt, &many).await.0;
+
+    growing.reset();
+    // Once for a pass with a draft, once for one without, each with two lengths of the cache.
+    out_of_memory(4);
+    growing.start(prompt.clone(), GenerateOptions { drafting: Drafting::Prompt, ..many }, 0.0).expect("a good prompt");
+    let mut found = Vec::new();
+    let error = loop {
+        match growing.next(|| 0.0).await {
+            Ok(piece) => found.extend(piece.expect("not the end").ids),
+            Err(error) => break error,
+        }
+    };
+    out_of_memory(0);
+    assert_eq!(error.code(), ErrorCode::OutOfMemory);
+    assert_eq!((found.len(), &found[..]), (ROOM - prompt.len() + 1, &expected[..ROOM - prompt.len() + 1]));
+}
+
+#[wasm_bindgen_test]
 async fn a_prediction_foretells_a_text() {
     let [first, _] = both(FILES[0]).await;
     let mut engine = with_drafts(&first, FILES[0], Room::one(CONTEXT)).await;

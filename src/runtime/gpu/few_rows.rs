@@ -82,7 +82,7 @@ impl GpuSession {
     }
 
     fn submit_rows(&self, count: u32, greedy: bool) {
-        let Some(Some(lists)) = self.few_rows.get(count as usize) else { return };
+        let lists = self.few_rows.get(count as usize).and_then(Option::as_ref).unwrap_or(&self.lists);
         let parts = [&lists.decode, &lists.greedy].into_iter().take(if greedy { 2 } else { 1 }).map(Part::from);
         self.model.device.submit(parts, count, None);
     }

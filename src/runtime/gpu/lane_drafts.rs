@@ -66,6 +66,13 @@ impl Lanes {
         [first].into_iter().chain((1..DRAFT_ROWS).map(row)).collect()
     }
 
+    /// No drafts any more for who has some in the passes: there is no memory for rows that may come to nothing.
+    pub fn give_up_drafts(&mut self) {
+        if self.form == Form::Draft {
+            self.rows.iter().for_each(|&number| self.lanes[number].drafts = None);
+        }
+    }
+
     /// What drafts are found in, where the passes have some.
     pub fn text_of_draft(&self) -> Option<Vec<u32>> {
         let alone = self.rows.first().filter(|_| self.form == Form::Draft)?;

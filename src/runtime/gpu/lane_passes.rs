@@ -156,9 +156,12 @@ impl Shared {
         match session.grow_to(positions).await {
             Err(error) if error.code() == ErrorCode::OutOfMemory => {
                 // Tokens in flight come first: where these lanes are is known once they are read.
-                if session.ring.in_flight() == 0 {
-                    self.lanes.borrow_mut().fail(&error, session.buffers.room.allocated);
+                while session.in_flight() > 0 {
+                    self.receive(session).await?;
                 }
+                let mut lanes = self.lanes.borrow_mut();
+                lanes.fail(&error, session.buffers.room.allocated);
+                lanes.give_up_drafts();
                 Ok(false)
             }
             other => other.map(|()| true),
