@@ -1,7 +1,5 @@
 //! Attention over tensors of heads.
 
-use serde::Deserialize;
-
 use super::rope::{HeadShape, Layout};
 use super::{DType, Tape, Tensor};
 use crate::kernels::attention_strided::MAX_HEAD_DIM;
@@ -9,8 +7,7 @@ use crate::kernels::attention_strided::{Params, Tensors, attention_strided};
 use crate::{Error, Result};
 
 /// Options of [`attention`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct AttentionOptions {
     /// Order of the axes of q, k, v and the result.
     pub layout: Layout,

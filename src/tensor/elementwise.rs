@@ -35,77 +35,45 @@
 //! comparison, else f32. With `inPlace` the result goes into the first input, whose shape and type it must have, and
 //! that tensor is returned.
 
-use serde::{Deserialize, Deserializer};
-
 use super::{DType, Tape, Tensor};
 pub use crate::kernels::elementwise::{Arg, Op, Step};
 use crate::kernels::elementwise::{Element, Input, MAX_INPUTS, Output, Program, elementwise};
 use crate::{Error, Result};
 
 /// Options of `unary` and `binary`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct OpOptions {
     /// The operation.
     pub op: Op,
     /// Whether the result goes into the first input.
-    #[serde(default)]
     pub in_place: bool,
 }
 
 /// Options of `scale`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct ScaleOptions {
     /// The factor.
     pub by: f32,
     /// Whether the result goes into the first input.
-    #[serde(default)]
     pub in_place: bool,
 }
 
 /// Options of `cast`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct CastOptions {
     /// Name of the new type.
     pub dtype: String,
 }
 
 /// Options of `fuse`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct FuseOptions {
     /// The steps, the last of which is the result.
     pub steps: Vec<Step>,
     /// Name of the result's type.
-    #[serde(default)]
     pub dtype: Option<String>,
     /// Whether the result goes into the first input.
-    #[serde(default)]
     pub in_place: bool,
-}
-
-/// An argument as JSON has it.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawArg {
-    Number(f32),
-    Name(String),
-}
-
-impl<'de> Deserialize<'de> for Arg {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let name = match RawArg::deserialize(deserializer)? {
-            RawArg::Number(value) => return Ok(Self::Number(value)),
-            RawArg::Name(name) => name,
-        };
-        let index = |prefix: &str| name.strip_prefix(prefix).and_then(|index| index.parse().ok());
-        let input = index("in").map(Self::Input);
-        input.or_else(|| index("s").map(Self::Step)).ok_or_else(|| {
-            serde::de::Error::custom(format!("argument '{name}' is neither a number nor like 'in0' or 's0'"))
-        })
-    }
 }
 
 /// `op(x)`, of the shape of x.
@@ -355,6 +323,7 @@ mod tests {
     use super::*;
     use crate::kernels::caps::Caps;
     use crate::tensor::op::run;
+    use crate::tensor::options::Value;
 
     fn tensors(tape: &mut Tape) -> [Tensor; 3] {
         let mut make = |dtype, shape: &[u32]| tape.output(dtype, shape).unwrap();
@@ -363,7 +332,7 @@ mod tests {
 
     fn result(tape: &mut Tape, name: &str, inputs: &[&Tensor], options: serde_json::Value) -> Result<Tensor> {
         let inputs: Vec<_> = inputs.iter().map(|x| Some(*x)).collect();
-        run(tape, name, &inputs, options).map(|tensors| tensors[0].clone())
+        run(tape, name, &inputs, Value::from(options)).map(|tensors| tensors[0].clone())
     }
 
     #[test]

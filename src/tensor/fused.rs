@@ -1,8 +1,6 @@
 //! Fused steps: a norm before a product, an activation after it. A table decides whether one dispatch computes them all
 //! or each step has its own.
 
-use serde::Deserialize;
-
 use super::matmul::{MatmulOptions, Product};
 use super::quantised::Vectors;
 use super::{DType, Tape, Tensor, quantised};
@@ -12,8 +10,7 @@ use crate::kernels::swiglu::{Gate, gated};
 use crate::{Error, Result};
 
 /// Options of [`gate_up`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct GateUpOptions {
     /// `swiglu` or `geglu`.
     pub activation: Gate,
@@ -22,16 +19,14 @@ pub struct GateUpOptions {
 }
 
 /// Options of [`project`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct ProjectOptions {
     /// Added under the root of the norm; 1e-5 if it is not given.
     pub eps: Option<f32>,
 }
 
 /// Options of [`gated_linear_unit`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct GatedOptions {
     /// `swiglu` or `geglu`.
     pub activation: Gate,

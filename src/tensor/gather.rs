@@ -9,8 +9,6 @@
 //! Indices are u32 or i32 tensors of any shape. The axis is 0 where it is left out; a negative one counts from the
 //! last.
 
-use serde::Deserialize;
-
 use super::movement::{axis_of, is_half};
 use super::{DType, Tape, Tensor, elementwise};
 use crate::kernels::elementwise::Op;
@@ -25,8 +23,7 @@ use crate::{Error, ErrorCode, Result};
 const NAN: u32 = 0x7fc0_0000;
 
 /// Options of [`take`] and [`scatter_add`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct AxisOptions {
     /// The axis that is indexed.
     pub axis: i32,

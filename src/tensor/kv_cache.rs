@@ -3,8 +3,6 @@
 //! A cache is an f16 tensor `[kv heads, positions, dim]`, with a batch axis before that or without; `dim` is that of a
 //! head, or the next multiple of 8. A cache that is full wraps around to its first row: then it is a sliding window.
 
-use serde::Deserialize;
-
 use super::rope::{HeadShape, Layout};
 use super::{DType, Tape, Tensor, describe};
 use crate::kernels::attention::{Attention, Limits, Splits, attention_decode_at, split_count};
@@ -15,8 +13,7 @@ use crate::kernels::spec::MAX_WORKGROUPS;
 use crate::{Error, ErrorCode, Result};
 
 /// Options of [`kv_write()`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct KvWriteOptions {
     /// Order of x's axes.
     pub layout: Layout,
@@ -65,8 +62,7 @@ pub fn kv_write(tape: &mut Tape, cache: &Tensor, x: &Tensor, options: &KvWriteOp
 }
 
 /// Options of [`attention_decode`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct AttentionDecodeOptions {
     /// Tokens written so far, that of the query among them. With more tokens than rows, the caches are
     /// sliding windows.

@@ -1,7 +1,5 @@
 //! Products of matrices.
 
-use serde::Deserialize;
-
 use super::elementwise::{Step, fuse_in_place};
 use super::{DType, Tape, Tensor, quantised};
 use crate::kernels::elementwise::{Arg, Op};
@@ -13,8 +11,7 @@ use crate::{Error, Result};
 const MAX_BATCH: usize = super::MAX_RANK - 2;
 
 /// Options of [`matmul`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct MatmulOptions {
     /// a is `[.., k, m]`.
     pub transpose_a: bool,

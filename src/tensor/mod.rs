@@ -15,6 +15,7 @@ pub mod matmul;
 pub mod movement;
 pub mod norm;
 pub mod op;
+pub mod options;
 pub mod pool;
 pub mod quantised;
 pub mod reduce;

@@ -9,24 +9,20 @@
 //!
 //! A negative axis counts from the last, which is -1.
 
-use serde::Deserialize;
-
 use super::elementwise::{broadcast_strides, element};
 use super::{Tape, Tensor, describe};
 use crate::kernels::movement::{self, Move};
 use crate::{Error, Result};
 
 /// Options of [`transpose`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct TransposeOptions {
     /// The axes of x in the order of the result.
     pub axes: Option<Vec<i32>>,
 }
 
 /// Options of [`narrow`].
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct NarrowOptions {
     /// The axis to slice.
     pub axis: i32,
@@ -37,16 +33,14 @@ pub struct NarrowOptions {
 }
 
 /// Options of [`concat()`].
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct ConcatOptions {
     /// The axis along which tensors are joined.
     pub axis: i32,
 }
 
 /// Options of [`expand`].
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct ExpandOptions {
     /// The shape of the result.
     pub shape: Vec<u32>,

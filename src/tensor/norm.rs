@@ -8,8 +8,6 @@
 //!
 //! All inputs are f32.
 
-use serde::Deserialize;
-
 use super::{DType, MAX_RANK, Tape, Tensor, rows_and_cols};
 use crate::kernels::layer_norm::{Norm, norm};
 use crate::kernels::sinkhorn::{MAX_SINGLE, Sinkhorn, sinkhorn_large};
@@ -17,8 +15,7 @@ use crate::kernels::softmax::{Mask, Softmax};
 use crate::{Error, Result};
 
 /// Options of [`softmax`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct SoftmaxOptions {
     /// What x is multiplied with; 1 if it is not given.
     pub scale: Option<f32>,
@@ -89,8 +86,7 @@ fn mask_of(x: &Tensor, mask: &Tensor) -> Result<Mask> {
 }
 
 /// Options of [`layer_norm`] and [`rms_norm`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct NormOptions {
     /// Added under the root; 1e-5 if it is not given.
     pub eps: Option<f32>,
@@ -171,8 +167,7 @@ fn rows_norm(
 }
 
 /// Options of [`sinkhorn`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct SinkhornOptions {
     /// The most normalisations of rows and columns, up to 1,000: 20 if it is not given, and 100 with a tolerance.
     pub iterations: Option<u32>,

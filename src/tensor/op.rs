@@ -1,14 +1,12 @@
 //! Operation name → function: the table through which JavaScript calls operations.
 
-use serde::Deserialize;
-use serde::de::Deserializer;
-
 use super::attention::attention;
 use super::fused::{gate_up, gated_linear_unit, project};
 use super::grouped::matmul_grouped;
 use super::kv_cache::{attention_decode, kv_write};
 use super::matmul::matmul;
 use super::norm::{NormInputs, layer_norm, rms_norm, sinkhorn, softmax};
+use super::options::{FromFields, NoOptions, Value};
 use super::quantised::from_blocks;
 use super::reduce::{argmax, reduce, top_k};
 use super::reshape::reshape;
@@ -43,20 +41,11 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Options of an operation that has none.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoOptions {}
-
 /// Records the operation `name` with its options; the tensors it makes.
 ///
 /// # Errors
 /// `invalid_argument` for an unknown name, wrong options, and inputs that do not fit.
-pub fn run<'de, D>(tape: &mut Tape, name: &str, inputs: &[Option<&Tensor>], options: D) -> Result<Vec<Tensor>>
-where
-    D: Deserializer<'de>,
-    D::Error: std::fmt::Display,
-{
+pub fn run(tape: &mut Tape, name: &str, inputs: &[Option<&Tensor>], options: Value) -> Result<Vec<Tensor>> {
     let inputs = Inputs { op: name, tensors: inputs };
     match name {
         "attention" => {
@@ -150,15 +139,6 @@ fn one(tensor: Result<Tensor>) -> Result<Vec<Tensor>> {
 }
 
 /// The operation's options; a wrong one is named.
-fn decode<'de, T, D>(op: &str, options: D) -> Result<T>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-    D::Error: std::fmt::Display,
-{
-    T::deserialize(options).map_err(|error| {
-        // As JavaScript prints its exceptions.
-        let words = error.to_string();
-        Error::invalid_argument(format!("{op}: {}", words.strip_prefix("Error: ").unwrap_or(&words)))
-    })
+fn decode<T: FromFields>(op: &str, options: Value) -> Result<T> {
+    options.read().map_err(|error| Error::invalid_argument(format!("{op}: {error}")))
 }

@@ -1,7 +1,5 @@
 //! Matrices in GGUF blocks: from their bytes to a tensor, and products with them.
 
-use serde::Deserialize;
-
 use super::{DType, Tape, Tensor};
 use crate::gguf::GgmlType;
 use crate::kernels::fill::fill;
@@ -16,8 +14,7 @@ use crate::{Error, Result};
 pub const MAX_VECTORS: u32 = mat_vec::MAX_COLUMNS;
 
 /// Options of the operation `quantised`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct QuantisedOptions {
     /// Name of the type: `q4_k`.
     pub dtype: String,

@@ -33,22 +33,18 @@ pub enum ReduceOp {
 }
 
 /// Options of [`reduce`].
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct ReduceOptions {
     /// What to do.
     pub op: ReduceOp,
     /// Along which axis; the whole tensor if it is not given.
-    #[serde(default)]
     pub axis: Option<i32>,
     /// Keep the axis, with length 1.
-    #[serde(default)]
     pub keep_dims: bool,
 }
 
 /// Options of [`argmax`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct ArgmaxOptions {
     /// Along which axis; the whole tensor if it is not given.
     pub axis: Option<i32>,
@@ -57,8 +53,7 @@ pub struct ArgmaxOptions {
 }
 
 /// Options of [`top_k()`].
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct TopKOptions {
     /// How many, at most 256.
     pub k: u32,

@@ -1,15 +1,12 @@
 //! The same elements under another shape.
 
-use serde::Deserialize;
-
 use super::elementwise::unary;
 use super::{Tape, Tensor, check_shape, describe};
 use crate::kernels::elementwise::Op;
 use crate::{Error, Result};
 
 /// Options of [`reshape`].
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct ReshapeOptions {
     /// The shape of the result.
     pub shape: Vec<u32>,

@@ -65,8 +65,7 @@ pub enum Pairing {
 }
 
 /// YaRN (Peng et al. 2023, <https://arxiv.org/abs/2309.00071>).
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy)]
 pub struct YarnOptions {
     /// By how much the context is longer than the trained one.
     pub factor: f64,
@@ -81,8 +80,7 @@ pub struct YarnOptions {
 }
 
 /// Options of [`rope_table`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct RopeTableOptions {
     /// Rows of the table.
     pub positions: u32,
@@ -101,8 +99,7 @@ pub struct RopeTableOptions {
 }
 
 /// Options of [`rope()`]. The last four are for rotations without a table.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct RopeOptions {
     /// Order of x's axes.
     pub layout: Layout,

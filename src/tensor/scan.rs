@@ -7,8 +7,6 @@
 //!
 //! All inputs are f32.
 
-use serde::Deserialize;
-
 use super::elementwise::unary;
 use super::norm::check_float;
 use super::reduce::view_of;
@@ -18,8 +16,7 @@ use crate::kernels::selective_scan::SelectiveScan;
 use crate::{Error, Result};
 
 /// Options of [`cumsum`].
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default)]
 pub struct CumsumOptions {
     /// Along which axis; the last if it is not given. A negative one counts from the last.
     pub axis: Option<i32>,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::Serialize;
-use serde::de::Visitor;
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
@@ -14,6 +13,7 @@ use crate::gpu::{Buffer, Device, TensorGpu};
 use crate::kernels::caps::Caps;
 use crate::kernels::shaders;
 use crate::runtime::Tuning;
+use crate::tensor::options::Value;
 use crate::tensor::shader::{self, Run, Text};
 use crate::tensor::{DType, Tensor, op};
 use crate::{Error, Result};
@@ -226,7 +226,7 @@ impl Tensors {
         let look_up = |id: &Option<u32>| id.map(|id| self.tensor(name, id).cloned()).transpose();
         let inputs: Vec<Option<Tensor>> = inputs.iter().map(look_up).collect::<Result<_>>()?;
         let inputs: Vec<Option<&Tensor>> = inputs.iter().map(Option::as_ref).collect();
-        let options = Options(options.into());
+        let options = value_of(&options, DEPTH);
         let made = self.gpu.record(|tape| op::run(tape, name, &inputs, options))?;
         self.live.extend(made.iter().map(|tensor| (tensor.buffer.0, tensor.clone())));
         Ok(made)
@@ -245,20 +245,30 @@ impl Tensors {
     }
 }
 
-/// Options as a map: `serde_wasm_bindgen` reads only the fields that a struct has, and would ignore a wrong name.
-struct Options(serde_wasm_bindgen::Deserializer);
+/// How deep options of options are read: steps of a chain and their arguments.
+const DEPTH: u32 = 4;
 
-impl<'de> serde::Deserializer<'de> for Options {
-    type Error = serde_wasm_bindgen::Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> std::result::Result<V::Value, Self::Error> {
-        self.0.deserialize_map(visitor)
+/// What JavaScript gives as options.
+fn value_of(value: &JsValue, depth: u32) -> Value {
+    if let Some(flag) = value.as_bool() {
+        return Value::Flag(flag);
     }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct
-        seq tuple tuple_struct map struct enum identifier ignored_any
+    if let Some(number) = value.as_f64() {
+        return Value::Number(number);
     }
+    if let Some(text) = value.as_string() {
+        return Value::Text(text);
+    }
+    let Some(object) = value.dyn_ref::<js_sys::Object>().filter(|_| depth > 0) else { return Value::Nothing };
+    // Arrays, and arrays of numbers of one type.
+    if let Ok(Some(values)) = js_sys::try_iter(value) {
+        return Value::List(values.flatten().map(|value| value_of(&value, depth - 1)).collect());
+    }
+    let entry = |entry: JsValue| {
+        let entry = js_sys::Array::from(&entry);
+        (entry.get(0).as_string().unwrap_or_default(), value_of(&entry.get(1), depth - 1))
+    };
+    Value::object(js_sys::Object::entries(object).iter().map(entry))
 }
 
 fn handle(tensor: &Tensor) -> Handle<'_> {

@@ -176,8 +176,7 @@ pub enum Arg {
 }
 
 /// One step of a chain.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// What to compute.
     pub op: Op,
