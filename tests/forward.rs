@@ -314,7 +314,7 @@ async fn prompts_in_8_bits_keep_the_answers() {
 #[wasm_bindgen_test]
 async fn the_storyteller_tells_the_golden_story() {
     const PROMPT: &str = "<|user|>Tell me a story about a hedgehog who finds a silver key<|end|><|assistant|>";
-    const PART: usize = 32;
+    const PART: usize = 16;
     let file = include_bytes!("../www/models/storyteller.gguf");
     let [mut gpu, mut cpu] = both_with(file, 1024, |caps| caps).await;
     let prompt = gpu.tokenizer.encode_prompt(PROMPT);
@@ -418,7 +418,7 @@ async fn outcome(engine: &mut Engine, prompt: &[u32], options: &GenerateOptions,
 /// The text of a session that has seen nothing of it.
 async fn fresh(engine: &mut Engine, prompt: &[u32]) -> Vec<u32> {
     engine.reset();
-    outcome(engine, prompt, &options(24, SamplingOptions::default()), None).await.ids
+    outcome(engine, prompt, &options(8, SamplingOptions::default()), None).await.ids
 }
 
 /// A recurrent state has seen the tokens in flight behind a stop, and cannot go back: sessions start again from a
@@ -429,18 +429,18 @@ async fn go_on_after(file: &[u8], name: &str) {
 
 async fn go_on_after_with(engines: [Engine; 2], name: &str) {
     for mut engine in engines {
-        let few = options(24, SamplingOptions::default());
-        let prompt = ids(150, engine.session.config().vocab);
+        let few = options(8, SamplingOptions::default());
+        let prompt = ids(80, engine.session.config().vocab);
         let alone = fresh(&mut engine, &prompt).await;
         let again = generate(&mut engine, &prompt, &few).await;
         assert_eq!((&again.0, again.1), (&alone, prompt.len() - 1), "{name}: the same prompt again");
 
-        let long = options(200, SamplingOptions::default());
+        let long = options(80, SamplingOptions::default());
         let told = outcome(&mut engine, &prompt, &long, None).await;
         let mut text = told.text.chars().skip(told.text.chars().count() / 2);
         let stop: String = text.by_ref().take(3).collect();
         let stopping = GenerateOptions { stop: vec![stop], ..long.clone() };
-        for interrupted in [(&stopping, None), (&long, Some(100))] {
+        for interrupted in [(&stopping, None), (&long, Some(40))] {
             let stopped = outcome(&mut engine, &prompt, interrupted.0, interrupted.1).await;
             assert_eq!(stopped.ids, told.ids[..stopped.ids.len()], "{name}: the same text until then");
             if let AnySession::Gpu(lane) = &engine.session {
@@ -454,7 +454,7 @@ async fn go_on_after_with(engines: [Engine; 2], name: &str) {
         }
 
         let mut other = prompt.clone();
-        other[140] = 5;
+        other[70] = 5;
         generate(&mut engine, &prompt, &few).await;
         let found = generate(&mut engine, &other, &few).await.0;
         assert_eq!(found, fresh(&mut engine, &other).await, "{name}: a prompt that differs");
@@ -766,7 +766,7 @@ async fn wrong_calls_are_refused_and_leave_the_engine_usable() {
 async fn decode_step_by_step(name: &str, file: &[u8]) {
     let [mut gpu, mut cpu] = both(file).await;
     let vocab = cpu.session.config().vocab;
-    let text = ids(120, vocab);
+    let text = ids(60, vocab);
     let expected = logits(&mut cpu, &text).await;
     gpu.session.configure(&SamplingOptions::default(), &RunIds::default(), &[]);
     for (position, row) in expected.chunks(vocab).enumerate() {
@@ -906,10 +906,10 @@ async fn few_slots(slots: u32) -> (Engine, Watch) {
 async fn rows_on_the_host_give_the_logits_and_the_text_of_rows_on_the_gpu() {
     let [mut whole, _] = both(PER_LAYER).await;
     let vocab = whole.session.config().vocab;
-    let text = ids(300, vocab);
+    let text = ids(120, vocab);
     let (mut few, watch) = few_slots(16).await;
     assert_eq!(logits(&mut few, &text).await, logits(&mut whole, &text).await);
-    assert!(watch.rows() > 200, "{} rows were read", watch.rows());
+    assert!(watch.rows() > 80, "{} rows were read", watch.rows());
     let warm = SamplingOptions { temperature: 1.3, repetition_penalty: 1.2, seed: 5, ..Default::default() };
     for sampling in [SamplingOptions::default(), warm] {
         let options = options(16, sampling);
@@ -948,9 +948,9 @@ async fn a_row_in_a_slot_is_not_read() {
 #[wasm_bindgen_test]
 async fn runs_go_on_after_a_stop_while_rows_are_on_the_host() {
     // Each miss wastes the 16 passes in flight, so that fewer slots take minutes without a GPU.
-    let (gpu, watch) = few_slots(300).await;
+    let (gpu, watch) = few_slots(150).await;
     let cpu = AnySession::Cpu(Box::new(CpuSession::new(on_cpu(PER_LAYER, CONTEXT))));
-    go_on_after_with([gpu, engine_of(cpu, PER_LAYER)], "gemma4-e in 300 slots").await;
+    go_on_after_with([gpu, engine_of(cpu, PER_LAYER)], "gemma4-e in 150 slots").await;
     let missed = watch.reads.borrow().len();
     console_log!("{missed} reads of rows that are in no slot");
     assert!(missed > 8, "{missed} reads: the test says nothing");
@@ -1055,7 +1055,7 @@ async fn caches_that_grow_give_the_text_of_those_that_need_not() {
                 [in_room(&first, file, whole).await, in_room(&first, file, Room { allocated: 20, ..whole }).await];
             // Grows in flight, at 20 and 40; within a prompt; and in flight again.
             let text = ids(300, vocab);
-            for (keep, tokens) in [(13, 60), (300, 4), (298, 40), (290, 50)] {
+            for (keep, tokens) in [(13, 30), (300, 4), (298, 26)] {
                 let greedy = options(tokens, SamplingOptions::default());
                 let expected = generate(&mut still, &text[..keep], &greedy).await;
                 assert_eq!(generate(&mut growing, &text[..keep], &greedy).await, expected, "{kv_type:?}, {keep}");
