@@ -376,7 +376,7 @@ export class WasmModel {
   }
 
   /**
-   * Texts, whose special tokens are parsed, and images as ids for `generate`, and what the images become.
+   * Texts, whose special tokens are parsed, images and sounds as ids for `generate`, and what these become.
    * @internal
    */
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
