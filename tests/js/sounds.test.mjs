@@ -102,7 +102,11 @@ test('what cannot be heard is refused, and the model stays usable', async () => 
   await refused({ samples: new Float32Array(1_802_000), sampleRate: 1000 }, /1802 seconds, at most 1800/);
   await refused(new Uint8Array([1, 2, 3]), /file of 3 bytes is no WAV file/);
   await refused(7, /expected a File/);
-  await refused({ samples: new Float32Array(1_500_000), sampleRate: 16000 }, /1518 tokens, the context holds 512/, 'context_full');
+  await refused(
+    { samples: new Float32Array(1_500_000), sampleRate: 16000 },
+    /1518 tokens, the context holds 512/,
+    'context_full',
+  );
   assert.equal((await model.generate('ab', { maxTokens: 2, ignoreEos: true }).result).ids.length, 2);
   const image = { width: 1, height: 1, data: new Uint8Array(4) };
   const asked = (model, part) => model.generate([{ role: 'user', content: [part] }]).result;

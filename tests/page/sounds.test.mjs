@@ -103,6 +103,10 @@ test('what is no sound is refused', async () => {
     return found;
   });
   await page.close();
-  const expected = [/invalid_argument.*8 bytes is no sound/, /invalid_argument.*0 bytes is no sound/, /download_failed/];
+  const expected = [
+    /invalid_argument.*8 bytes is no sound/,
+    /invalid_argument.*0 bytes is no sound/,
+    /download_failed/,
+  ];
   messages.forEach((message, at) => assert.match(message, expected[at]));
 });
