@@ -182,3 +182,24 @@ fn rows_of_convolutions_are_checked_against_the_program() {
     let other = of(Fold { rows: 5, ..fold });
     refused(other.check(&program, 3000), ErrorCode::InvalidArgument, "expected 600, found 480");
 }
+
+#[test]
+fn of_a_file_with_both_encoders_either_is_read() {
+    let (mut both, sounds) = (open("qwen2vl"), open("qwen2a"));
+    for key in sounds.metadata.keys().filter(|key| key.starts_with("clip.")) {
+        both.metadata.insert(key, sounds.metadata.get(key).cloned().expect("a value"));
+    }
+    both.metadata.insert("clip.projector_type", Value::String("qwen2.5o".into()));
+    both.metadata.insert("clip.vision.projector_type", Value::String("qwen2vl_merger".into()));
+    both.tensors.extend(sounds.tensors);
+    flatten(&mut both);
+    for (has_images, projector) in [(true, "qwen2vl_merger"), (false, "qwen2a")] {
+        both.metadata.insert("clip.has_vision_encoder", Value::Bool(has_images));
+        let config = config(&both).expect(projector);
+        let matched = match_tensors(&config, &both.tensors).expect(projector);
+        assert_eq!(config.encoder.as_ref().map(|encoder| encoder.projector), Some(projector));
+        let begins = if has_images { ["v.", "mm."] } else { ["a.", "mm.a."] };
+        let is_own = |(index, _): &(usize, _)| begins.iter().any(|begin| both.tensors[*index].name.starts_with(begin));
+        assert!(matched.iter().all(is_own), "{projector}");
+    }
+}

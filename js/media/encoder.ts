@@ -11,7 +11,7 @@ import { wasmClasses } from '../wasm/instance.js';
 import { type LayoutItem, layoutOf, layoutOfSound, type TileGrid } from './layout.js';
 import { mediaModule } from './module.js';
 import type { Pixels } from './pixels.js';
-import type { Samples } from './samples.js';
+import { RATE, type Samples } from './samples.js';
 import type { Picture, Sound } from './webgguf_media.js';
 
 /** Rows of an image, at most, where its size is not fixed. */
@@ -83,10 +83,10 @@ export class Encoders {
     }
   }
 
-  /** What an image or a sound becomes, of a kind that {@link media} has. */
-  encode(content: Content, signal?: AbortSignal): Promise<Encoded> {
+  /** What an image or a sound becomes, of a kind that {@link media} has; a sound has `most` rows, at most. */
+  encode(content: Content, most: number): Promise<Encoded> {
     const encoder = this.#all.find(({ hears }) => hears === 'audio' in content) as Encoder;
-    return encoder.encode(content, signal);
+    return encoder.encode(content, most);
   }
 
   free(): void {
@@ -150,11 +150,10 @@ class Encoder {
   }
 
   /** What an image or a sound becomes; one that was met before is not encoded again. */
-  async encode(content: Content, signal?: AbortSignal): Promise<Encoded> {
-    signal?.throwIfAborted();
+  async encode(content: Content, most: number): Promise<Encoded> {
     const digest = await digestOf(content, this.#numbers);
     const encode = (): Promise<Encoded> =>
-      'image' in content ? this.#picture(content.image, digest, signal) : this.#sound(content.audio, digest, signal);
+      'image' in content ? this.#picture(content.image, digest) : this.#sound(content.audio, digest, most);
     const known = this.#known.get(digest) ?? this.#inTurn(encode);
     this.#known.delete(digest);
     this.#known.set(digest, known); // the last one used is the last one
@@ -175,17 +174,14 @@ class Encoder {
     return done;
   }
 
-  async #picture({ width, height, data }: Pixels, digest: string, signal?: AbortSignal): Promise<Encoded> {
+  async #picture({ width, height, data }: Pixels, digest: string): Promise<Encoded> {
     const { Picture } = await mediaModule();
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const { projector } = this.#info;
     const picture = named('image', () => new Picture(projector, this.#numbers, width, height, bytes));
     try {
       const tiles: TileRows[] = [];
-      for (let tile = 0; tile < picture.count(); tile++) {
-        signal?.throwIfAborted();
-        tiles.push(await this.#tile(picture, tile, digest));
-      }
+      for (let tile = 0; tile < picture.count(); tile++) tiles.push(await this.#tile(picture, tile, digest));
       return { layout: layoutOf(projector, [...picture.grid()] as unknown as TileGrid), tiles };
     } finally {
       picture.free();
@@ -206,16 +202,20 @@ class Encoder {
     return this.#rows({ columns, rows }, values, digestOfPart(digest, tile));
   }
 
-  async #sound({ samples }: Samples, digest: string, signal?: AbortSignal): Promise<Encoded> {
+  async #sound({ samples }: Samples, digest: string, most: number): Promise<Encoded> {
     const { Sound: Kind } = await mediaModule();
     const { projector } = this.#info;
     const sound = named('audio', () => new Kind(projector, this.#numbers, samples));
     try {
       const tiles: TileRows[] = [];
-      for (let piece = 0; piece < sound.count(); piece++) {
-        signal?.throwIfAborted();
-        tiles.push(await this.#piece(sound, piece, digest));
+      const [, , rows = 0] = sound.select(0);
+      const all = rows * sound.count();
+      if (all > most) {
+        const seconds = Math.ceil(samples.length / RATE);
+        const message = `audio: ${seconds} seconds take ${all} tokens, the context holds ${most}`;
+        throw new WebggufError('context_full', message);
       }
+      for (let piece = 0; piece < sound.count(); piece++) tiles.push(await this.#piece(sound, piece, digest));
       return { layout: layoutOfSound(projector, tiles.length), tiles };
     } finally {
       sound.free();

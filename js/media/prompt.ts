@@ -35,7 +35,8 @@ export async function idsOfConversation(
   for (const medium of conversation.media ?? []) given(encoders, medium);
   const contents = (await withContents(conversation)).media as readonly Content[];
   const encoded: Encoded[] = [];
-  for (const content of contents) encoded.push(await given(encoders, content).encode(content));
+  const most = handle.info().contextLength;
+  for (const content of contents) encoded.push(await given(encoders, content).encode(content, most));
   const pieces = chatText(handle, conversation).split(MEDIA_MARK);
   if (pieces.length !== contents.length + 1) {
     const found = pieces.length - 1;
@@ -75,7 +76,7 @@ export async function encodeParts(
       ids.push(...handle.tokenize(part.text, false, true));
       continue;
     }
-    const encoded = await given(encoders, part).encode(await contentOf(part));
+    const encoded = await given(encoders, part).encode(await contentOf(part), Number.POSITIVE_INFINITY);
     ids.push(...idsOf(handle, encoded));
     const rows = encoded.tiles.reduce((sum, tile) => sum + tile.rows, 0);
     media.push({ rows, embeddings: encoded.tiles.flatMap(rowsOf) });

@@ -5,9 +5,11 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { messagesOf } from '../../dist/ai-sdk/prompt.js';
 import { WasmModel } from '../../dist/index.js';
 import { layoutOfSound } from '../../dist/media/layout.js';
 import { waveOf } from '../../dist/media/samples.js';
+import { openai, webggufFetch } from '../../dist/openai/index.js';
 import { ROOT } from '../../tools/common.mjs';
 import { ENCODERS } from './images.mjs';
 import { differenceOfSome, LISTENERS, soundOf } from './sounds.mjs';
@@ -93,6 +95,57 @@ test('a session keeps its sounds', async () => {
   await model.free();
 });
 
+test('transcriptions are what the model writes of a sound, in all shapes of the call', async () => {
+  const model = await open(expectationsOf('ultravox'), { contextLength: 430 });
+  const file = waveOf(soundOf(8219));
+  const { text } = await model.audio.transcriptions.create({ file, prompt: 'ab' });
+  const content = [
+    { type: 'audio', audio: file },
+    { type: 'text', text: 'ab' },
+  ];
+  const direct = await model.generate([{ role: 'user', content }], { temperature: 0 }).result;
+  assert.equal(text, direct.text.trim());
+  assert.notEqual(text, '');
+  const client = openai({ model });
+  assert.equal(await client.audio.transcriptions.create({ file, prompt: 'ab', response_format: 'text' }), text);
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ file, prompt: 'ab', model: 'any', temperature: '0' })) {
+    form.set(name, value);
+  }
+  const send = webggufFetch({ model });
+  const ask = (body) => send('http://webgguf/v1/audio/transcriptions', { method: 'POST', body });
+  assert.deepEqual(await (await ask(form)).json(), { text });
+  form.set('response_format', 'text');
+  assert.equal(await (await ask(form)).text(), text);
+  form.set('response_format', 'srt');
+  const refused = await ask(form);
+  assert.equal(refused.status, 400);
+  assert.match((await refused.json()).error.message, /'json' or 'text'/);
+  for (const [wrong, message] of [
+    [{}, /'file' is missing/],
+    [{ file, temperature: 3 }, /'temperature' must be a number from 0 to 2/],
+    [{ file, prompt: 7 }, /'prompt' must be a string/],
+    [{ file, lang: 'en' }, /unknown field 'lang'/],
+  ]) {
+    await assert.rejects(model.audio.transcriptions.create(wrong), { code: 'invalid_argument', message });
+  }
+  await model.free();
+});
+
+test('files of the AI SDK are sounds by their media type', () => {
+  const data = new Uint8Array([1, 2]);
+  const part = (mediaType) => ({ type: 'file', mediaType, data });
+  const user = (...content) => messagesOf([{ role: 'user', content }])[0].content;
+  assert.deepEqual(user(part('audio/wav'), part('image/png'), { type: 'text', text: 'ab' }), [
+    { type: 'audio', audio: data },
+    { type: 'image', image: data },
+    { type: 'text', text: 'ab' },
+  ]);
+  const base64 = { ...part('audio/mpeg'), data: 'AQI=' };
+  assert.deepEqual(user(base64), [{ type: 'audio', audio: 'data:audio/mpeg;base64,AQI=' }]);
+  assert.throws(() => user(part('video/mp4')), /video\/mp4/);
+});
+
 test('what cannot be heard is refused, and the model stays usable', async () => {
   const model = await open(expectationsOf('ultravox'));
   const refused = (audio, message, code = 'invalid_argument') =>
@@ -104,7 +157,7 @@ test('what cannot be heard is refused, and the model stays usable', async () => 
   await refused(7, /expected a File/);
   await refused(
     { samples: new Float32Array(1_500_000), sampleRate: 16000 },
-    /1518 tokens, the context holds 512/,
+    /94 seconds take 1500 tokens, the context holds 512/,
     'context_full',
   );
   assert.equal((await model.generate('ab', { maxTokens: 2, ignoreEos: true }).result).ids.length, 2);
