@@ -104,14 +104,14 @@ impl<'a> Vit<'a> {
     }
 
     /// The layers; `after` may write more behind one.
-    pub fn layers(&mut self, after: impl FnMut(&mut Self, usize)) {
+    pub fn layers(&mut self, after: &mut dyn FnMut(&mut Self, usize)) {
         self.stream_norm(["v.pre_ln.weight", "v.pre_ln.bias"]);
         self.blocks(after);
         self.stream_norm(["v.post_ln.weight", "v.post_ln.bias"]);
     }
 
     /// The layers without norms around them.
-    pub fn blocks(&mut self, mut after: impl FnMut(&mut Self, usize)) {
+    pub fn blocks(&mut self, after: &mut dyn FnMut(&mut Self, usize)) {
         self.program.embed = std::mem::take(&mut self.ops);
         for layer in 0..self.config.layers {
             self.layer = Some(layer);

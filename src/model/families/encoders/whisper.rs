@@ -54,6 +54,6 @@ fn whisper<'a>(config: &'a ModelConfig, encoder: &'a EncoderConfig) -> Vit<'a> {
     vit.push_linear(folded, ["a.conv1d.2.weight", "a.conv1d.2.bias"], vit.x);
     vit.push(Op::Activate { x: vit.x, kind });
     vit.places(1);
-    vit.blocks(|_, _| {});
+    vit.blocks(&mut |_, _| {});
     vit
 }
