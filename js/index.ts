@@ -47,6 +47,8 @@ export type {
   SourceOptions,
   SourcePart,
   TextPart,
+  AudioPart,
+  AudioSource,
   ImagePart,
   ImageSource,
   Timings,

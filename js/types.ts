@@ -155,8 +155,9 @@ export interface LoadOptions extends SourceOptions {
    */
   pooling?: 'mean' | 'cls' | 'last' | undefined;
   /**
-   * The file with the encoder of images, `mmproj-….gguf`: where it comes from as the model itself does, or `true` for
-   * the one beside the model in its repository on the hub. Messages may hold images then.
+   * The file with the encoder of images or sounds, `mmproj-….gguf`: where it comes from as the model itself does, or
+   * `true` for the one beside the model in its repository on the hub. Messages may hold images or sounds then, see
+   * {@link ModelInfo.media}.
    */
   mmproj?: Source | true | undefined;
   /** Rows of an image in a prompt, at most, for encoders that take images of any size. Default 1024. */
@@ -356,7 +357,7 @@ export interface ModelInfo {
   readonly pooling?: 'mean' | 'cls' | 'last' | 'rank';
   /** Of an embedder: values of a vector. */
   readonly embeddingLength?: number;
-  /** What prompts may hold besides text: images where an encoder was loaded, see {@link LoadOptions.mmproj}. */
+  /** What prompts may hold besides text, where an encoder of it was loaded, see {@link LoadOptions.mmproj}. */
   readonly media?: { readonly image: boolean; readonly audio: boolean };
   /** Whether its kernels compute what they should on this device. */
   readonly selfCheck: SelfCheck;
@@ -369,7 +370,7 @@ export interface Message {
   /** `system`, `user`, `assistant`, `tool`, or what else the model's template knows. */
   role: 'system' | 'user' | 'assistant' | 'tool' | (string & Record<never, never>);
   /** The text, in one string or in parts, which are joined by newlines; nothing beside `tool_calls`. */
-  content?: string | readonly (TextPart | ImagePart)[] | null | undefined;
+  content?: string | readonly (TextPart | ImagePart | AudioPart)[] | null | undefined;
   /** Of the assistant: tools that it called. */
   tool_calls?: readonly ToolCall[] | undefined;
   /** Of a tool: the call that this is the result of. */
@@ -424,6 +425,27 @@ export type ImageSource =
   | ImageData
   | CanvasImageSource
   | { readonly width: number; readonly height: number; readonly data: Uint8Array | Uint8ClampedArray };
+
+/** A sound in a message; the model must be loaded with {@link LoadOptions.mmproj}. */
+export interface AudioPart {
+  /** What kind of part it is. */
+  readonly type: 'audio';
+  /** The sound, or where it is. */
+  readonly audio: AudioSource;
+}
+
+/**
+ * A sound: a file (WAV everywhere; MP3, Ogg and what else the browser decodes in a page) as `File`, `Blob`, bytes or
+ * URL, an `AudioBuffer`, or samples of one channel.
+ */
+export type AudioSource =
+  | Blob
+  | Uint8Array
+  | ArrayBuffer
+  | string
+  | URL
+  | AudioBuffer
+  | { readonly samples: Float32Array; readonly sampleRate: number };
 
 /** A text in a message. */
 export interface TextPart {

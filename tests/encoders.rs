@@ -1,11 +1,11 @@
-//! Files of encoders of images: what they are, and what is refused of them.
+//! Files of encoders of images and sounds: what they are, and what is refused of them.
 #![cfg(not(target_arch = "wasm32"))]
 
 use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, Value};
-use webgguf::model::{EncoderInput, ModelConfig, flatten, match_tensors, program, rounded_kernel};
+use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 13] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -17,6 +17,8 @@ const NAMES: [&str; 11] = [
     "pixtral-single",
     "internvl",
     "gemma4v",
+    "ultravox",
+    "qwen2a",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -130,4 +132,74 @@ fn kernels_of_convolutions_are_rounded() {
     assert_eq!(*rounded_kernel(&kernel, &bytes), half::f16::from_f32(0.1).to_f32().to_le_bytes());
     let other = TensorInfo { ty: GgmlType::F32, ..tensor("v.position_embd.weight") };
     assert_eq!(*rounded_kernel(&other, &bytes), bytes);
+}
+
+#[test]
+fn hostile_numbers_of_encoders_of_sounds_are_refused() {
+    let key = |key: &str| format!("clip.audio.{key}");
+    for (name, wrong, part) in [
+        ("num_mel_bins", Value::U32(0), "num_mel_bins"),
+        ("num_mel_bins", Value::U32(1 << 20), "num_mel_bins"),
+        ("attention.head_count", Value::U32(0), "head"),
+        ("projector.stack_factor", Value::U32(0), "stack_factor"),
+        ("block_count", Value::U32(4_000_000), "block_count"),
+    ] {
+        refused(with("ultravox", &key(name), Some(wrong)), BadFile, part);
+    }
+    refused(with("ultravox", &key("projection_dim"), None), BadFile, "projection_dim");
+    refused(with("ultravox", &key("num_mel_bins"), None), BadFile, "num_mel_bins");
+    let other = |name: &str| Some(Value::String(name.into()));
+    refused(with("ultravox", "clip.projector_type", other("gemma3")), UnsupportedArchitecture, "gemma3");
+    refused(with("gemma3", "clip.projector_type", other("ultravox")), UnsupportedArchitecture, "ultravox");
+    // Qwen2.5-Omni has one name for both.
+    let omni = with("qwen2a", "clip.projector_type", other("qwen2.5o")).expect("its encoder of sounds");
+    assert_eq!(omni.encoder.expect("an encoder").projector, "qwen2a");
+}
+
+#[test]
+fn rows_of_convolutions_are_checked_against_the_program() {
+    let program = program(&config(&open("qwen2a")).expect("a fixture"));
+    let taps = |count: u32| [(0..count).collect(), vec![1.0_f32.to_bits(); count as usize]];
+    let input = EncoderInput {
+        rows: 2,
+        outputs: 1,
+        patches: vec![0.0; 4 * 120],
+        places: taps(2),
+        groups: taps(2),
+        folds: vec![Fold { rows: 4, taps: [vec![9, 0, 1, 1, 2, 3], [vec![0], vec![1.0_f32.to_bits(); 5]].concat()] }],
+        ..EncoderInput::default()
+    };
+    input.check(&program, 3000).expect("four frames");
+    refused(input.check(&program, 3), ErrorCode::InvalidArgument, "4 patches, expected 1 to 3");
+    let of = |fold: Fold| EncoderInput { folds: vec![fold], ..input.clone() };
+    let fold = input.folds[0].clone();
+    let outside = of(Fold { rows: 4, taps: [vec![0, 0, 1, 1, 2, 4], vec![1.0_f32.to_bits(); 6]] });
+    refused(outside.check(&program, 3000), ErrorCode::InvalidArgument, "outside of 4 rows");
+    let fewer = of(Fold { taps: taps(3), ..fold.clone() });
+    refused(fewer.check(&program, 3000), ErrorCode::InvalidArgument, "expected 6, found 3");
+    let none = EncoderInput { folds: vec![], patches: vec![0.0; 2 * 120], ..input.clone() };
+    refused(none.check(&program, 3000), ErrorCode::InvalidArgument, "expected 1, found 0");
+    let other = of(Fold { rows: 5, ..fold });
+    refused(other.check(&program, 3000), ErrorCode::InvalidArgument, "expected 600, found 480");
+}
+
+#[test]
+fn of_a_file_with_both_encoders_either_is_read() {
+    let (mut both, sounds) = (open("qwen2vl"), open("qwen2a"));
+    for key in sounds.metadata.keys().filter(|key| key.starts_with("clip.")) {
+        both.metadata.insert(key, sounds.metadata.get(key).cloned().expect("a value"));
+    }
+    both.metadata.insert("clip.projector_type", Value::String("qwen2.5o".into()));
+    both.metadata.insert("clip.vision.projector_type", Value::String("qwen2vl_merger".into()));
+    both.tensors.extend(sounds.tensors);
+    flatten(&mut both);
+    for (has_images, projector) in [(true, "qwen2vl_merger"), (false, "qwen2a")] {
+        both.metadata.insert("clip.has_vision_encoder", Value::Bool(has_images));
+        let config = config(&both).expect(projector);
+        let matched = match_tensors(&config, &both.tensors).expect(projector);
+        assert_eq!(config.encoder.as_ref().map(|encoder| encoder.projector), Some(projector));
+        let begins = if has_images { ["v.", "mm."] } else { ["a.", "mm.a."] };
+        let is_own = |(index, _): &(usize, _)| begins.iter().any(|begin| both.tensors[*index].name.starts_with(begin));
+        assert!(matched.iter().all(is_own), "{projector}");
+    }
 }

@@ -5,7 +5,7 @@ import type { Message, ToolCall } from '../types.js';
 import { unsupported } from './errors.js';
 import type { FileData, FilePart, PromptMessage, TextPart, ToolCallPart, ToolOutput, ToolResultPart } from './types.js';
 
-/** Throws where a file is neither text nor an image. @internal */
+/** Throws where a file is neither text, an image nor a sound. @internal */
 export function messagesOf(prompt: readonly PromptMessage[]): Message[] {
   return prompt.flatMap((message) => {
     if (message.role === 'system') return [{ role: 'system', content: message.content }];
@@ -20,18 +20,24 @@ export function messagesOf(prompt: readonly PromptMessage[]): Message[] {
   });
 }
 
-/** One text where there are no images. */
+/** One text where there are no images and sounds. */
 function contentOf(parts: readonly (TextPart | FilePart)[]): Message['content'] {
-  const isImage = (part: TextPart | FilePart): part is FilePart =>
-    part.type === 'file' && /^image(\/|$)/.test(part.mediaType);
-  if (!parts.some(isImage)) return parts.map((part) => textOf(part)).join('\n');
-  return parts.map((part) =>
-    isImage(part) ? { type: 'image', image: imageOf(part) } : { type: 'text', text: textOf(part) },
-  );
+  if (!parts.some(kindOf)) return parts.map((part) => textOf(part)).join('\n');
+  return parts.map((part) => {
+    const kind = kindOf(part);
+    if (kind === 'image') return { type: 'image', image: mediumOf(part as FilePart) };
+    if (kind === 'audio') return { type: 'audio', audio: mediumOf(part as FilePart) };
+    return { type: 'text', text: textOf(part) };
+  });
+}
+
+/** What an encoder reads: `image` or `audio`. */
+function kindOf(part: TextPart | FilePart): string | undefined {
+  return part.type === 'file' ? /^(image|audio)(\/|$)/.exec(part.mediaType)?.[1] : undefined;
 }
 
 /** Bytes, an address, or bytes in Base64. */
-function imageOf({ data, mediaType }: FilePart): Uint8Array | string | URL {
+function mediumOf({ data, mediaType }: FilePart): Uint8Array | string | URL {
   const held: unknown = isTagged(data)
     ? ((data as { data?: unknown; url?: unknown }).data ?? (data as { url?: unknown }).url)
     : data;

@@ -27,7 +27,7 @@ export type FileData =
   | { type: 'text'; text: string }
   | { type: 'reference'; reference: unknown };
 
-/** A part of a message that is a file. Models here read text and JSON alone. */
+/** A part of a message that is a file. Text and JSON, and images and sounds where the model has an encoder of them. */
 export interface FilePart {
   /** `file`. */
   type: 'file';

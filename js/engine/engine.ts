@@ -6,7 +6,7 @@
 import type { Input } from '../model/embedding.js';
 import type { GrammarText } from './grammar.js';
 import type { Evaluation, GenerationResult, ModelInfo, Piece } from '../types.js';
-import type { Conversation } from '../templates/types.js';
+import type { Conversation, Medium } from '../templates/types.js';
 import type { TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
 
 /** A checked prompt: text, a conversation, or ids as they are. @internal */
@@ -36,13 +36,13 @@ export interface EmbedCall {
   readonly dimensions: number | undefined;
 }
 
-/** A text whose special tokens are parsed, or an image. @internal */
-export type PromptPart = { readonly text: string } | { readonly image: unknown };
+/** A text whose special tokens are parsed, an image or a sound. @internal */
+export type PromptPart = { readonly text: string } | Medium;
 
 /** What parts become. @internal */
 export interface EncodedParts {
   readonly ids: Uint32Array;
-  /** Of each image: its tiles one after the other, with the overview last, `[rows, width]`. */
+  /** Of each image or sound: its tiles one after the other, with the overview last, `[rows, width]`. */
   readonly media: readonly { readonly rows: number; readonly embeddings: readonly Float32Array[] }[];
   /** Of the next token. */
   readonly positions: number;
@@ -75,7 +75,7 @@ export interface Engine extends TextEngine {
   ): Promise<Float32Array[]>;
   /** A tensor of `tensors`, on the device of both. Only in this thread. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle>;
-  /** The ids of texts and images in this order, what the images become, and how many positions all take. */
+  /** The ids of texts, images and sounds in this order, what these become, and how many positions all take. */
   encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts>;
   /** How many tokens a prompt has. */
   count(prompt: Prompt): Promise<number>;

@@ -94,12 +94,12 @@ export class WorkerEngine implements Engine {
 
   async lane(prompt: Prompt): Promise<Engine> {
     if ((this.info.parallel ?? 1) === 1) return this;
-    return new WorkerEngine(this.#connection, await this.#withPixels('lane', prompt), this.info);
+    return new WorkerEngine(this.#connection, await this.#withContents('lane', prompt), this.info);
   }
 
   start(prompt: Prompt, options: WasmGenerateOptions): Promise<void> {
     this.#ahead.length = 0;
-    return this.#withPixels('start', prompt, options);
+    return this.#withContents('start', prompt, options);
   }
 
   next(): Promise<Piece | undefined> {
@@ -141,12 +141,12 @@ export class WorkerEngine implements Engine {
   }
 
   count(prompt: Prompt): Promise<number> {
-    return this.#withPixels('count', prompt);
+    return this.#withContents('count', prompt);
   }
 
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
-    const { partsWithPixels } = await import('../media/prompt.js');
-    return this.#call('encodeParts', await partsWithPixels(parts));
+    const { partsWithContents } = await import('../media/prompt.js');
+    return this.#call('encodeParts', await partsWithContents(parts));
   }
 
   async another(withCache: boolean): Promise<Engine> {
@@ -154,7 +154,7 @@ export class WorkerEngine implements Engine {
   }
 
   async save(notes: string, text?: Prompt): Promise<Blob> {
-    return text === undefined ? this.#call('save', notes) : this.#call('save', notes, await pixelsIn(text));
+    return text === undefined ? this.#call('save', notes) : this.#call('save', notes, await contentsIn(text));
   }
 
   async restore(saved: Blob): Promise<Restored> {
@@ -178,10 +178,10 @@ export class WorkerEngine implements Engine {
     this.#connection.end(invalidArgument('the model was freed'));
   }
 
-  /** A call about a prompt, in which images are pixels: the worker sees no element of the page. */
-  async #withPixels<T>(method: string, prompt: Prompt, ...args: unknown[]): Promise<T> {
+  /** A call about a prompt, in which images are pixels and sounds samples: the worker has no element and no decoder. */
+  async #withContents<T>(method: string, prompt: Prompt, ...args: unknown[]): Promise<T> {
     // Not awaited where there is none: calls keep their order.
-    const sent = typeof prompt === 'object' && 'messages' in prompt && prompt.images ? await pixelsIn(prompt) : prompt;
+    const sent = typeof prompt === 'object' && 'messages' in prompt && prompt.media ? await contentsIn(prompt) : prompt;
     return this.#call(method, sent, ...args);
   }
 
@@ -190,10 +190,10 @@ export class WorkerEngine implements Engine {
   }
 }
 
-async function pixelsIn(prompt: Prompt): Promise<Prompt> {
-  if (typeof prompt !== 'object' || !('messages' in prompt) || !prompt.images) return prompt;
-  const { withPixels } = await import('../media/prompt.js');
-  return withPixels(prompt);
+async function contentsIn(prompt: Prompt): Promise<Prompt> {
+  if (typeof prompt !== 'object' || !('messages' in prompt) || !prompt.media) return prompt;
+  const { withContents } = await import('../media/prompt.js');
+  return withContents(prompt);
 }
 
 /** Starts a worker. When `signal` fires, it ends at once. */

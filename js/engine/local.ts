@@ -6,7 +6,7 @@ import { cancellable, settled, stoppable } from '../cancel.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
 import type { EmbedCall, EncodedParts, Engine, Prompt, PromptPart, Restored, StartOptions } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
-import type { EncoderOptions, EncoderScope, ImageEncoder } from '../media/encoder.js';
+import type { EncoderOptions, Encoders, EncoderScope } from '../media/encoder.js';
 import { backendReason } from './backend-reason.js';
 import { Grammars } from './grammar.js';
 import { progressReporter } from '../load/progress.js';
@@ -48,7 +48,7 @@ export class LocalEngine implements Engine {
   readonly #handle: WasmHandle;
   readonly #grammars: Grammars;
   readonly #recovery: Recovery;
-  readonly #encoder: ImageEncoder | undefined;
+  readonly #encoder: Encoders | undefined;
   /** All engines of a model whose requests run together. */
   #lanes: readonly LocalEngine[] = [this];
   /** Of these, those that no request has: the one that is free for longest first. */
@@ -58,13 +58,13 @@ export class LocalEngine implements Engine {
   /** Of the text that is being written. */
   #run = new AbortController();
 
-  private constructor(handle: WasmHandle, recovery: Recovery, encoder?: ImageEncoder, info = handle.info()) {
+  private constructor(handle: WasmHandle, recovery: Recovery, encoder?: Encoders, info = handle.info()) {
     this.#handle = handle;
     this.#encoder = encoder;
     this.#recovery = recovery;
     this.#grammars = new Grammars(handle);
     const tuning = tunings.get(handle);
-    this.info = { ...info, ...(tuning && { tuning }), ...(encoder && { media: { image: true, audio: false } }) };
+    this.info = { ...info, ...(tuning && { tuning }), ...(encoder && { media: encoder.media }) };
   }
 
   /** `options` are checked; see {@link WasmModel.load}. */
@@ -230,11 +230,11 @@ export class LocalEngine implements Engine {
     return encodeParts(this.#handle, this.#encoder, parts);
   }
 
-  /** The ids of a prompt; images in it are encoded. */
+  /** The ids of a prompt; images and sounds in it are encoded. */
   async #ids(prompt: Prompt): Promise<Uint32Array> {
     const isConversation = typeof prompt === 'object' && 'messages' in prompt;
     if (!isConversation) return guarded(() => this.#encode(prompt));
-    if (!prompt.images) {
+    if (!prompt.media) {
       const { chatText } = await later.chatText();
       return guarded(() => this.#encode(chatText(this.#handle, prompt)));
     }
@@ -331,19 +331,19 @@ export class LocalEngine implements Engine {
   }
 }
 
-/** The encoder of images beside a model. */
+/** The encoders of images and sounds beside a model. */
 async function openEncoder(
   source: Source,
   mmproj: Source | true,
   from: SourceOptions,
   options: EncoderOptions,
   scope: EncoderScope,
-): Promise<ImageEncoder> {
-  const { ImageEncoder: Encoder, beside } = await later.encoder();
+): Promise<Encoders> {
+  const { Encoders: Kind, beside } = await later.encoder();
   // Key and digests are the model's.
   const { sha256: _, cacheKey: _key, ...others } = from;
   const found = mmproj === true ? await beside(await source, others, scope.scope) : mmproj;
-  return Encoder.load(found, options, others, scope);
+  return Kind.load(found, options, others, scope);
 }
 
 /** What is known of a model; a page that left the backend to `auto` hears why it is the CPU. */

@@ -1,6 +1,6 @@
 /**
- * Where the rows of an image stand in a prompt: text before, between and behind its tiles, as models were trained on
- * it.
+ * Where the rows of an image or a sound stand in a prompt: text before, between and behind them, as models were
+ * trained on it.
  */
 
 /** A text whose special tokens are parsed, or the number of a tile. @internal */
@@ -9,13 +9,14 @@ export type LayoutItem = string | number;
 /** Columns and rows of tiles, 0 where the image is not cut, and whether an overview follows them. @internal */
 export type TileGrid = readonly [columns: number, rows: number, overview: number];
 
-/** Begin and end of an image that is not cut. */
+/** Begin and end of an image that is not cut, and of a sound. */
 const MARKS: Record<string, readonly [string, string]> = {
   gemma3: ['<start_of_image>', '<end_of_image>'],
   gemma4v: ['<|image>', '<image|>'],
   pixtral: ['', '[IMG_END]'],
   lfm2: ['<|image_start|>', '<|image_end|>'],
   internvl: ['<img>', '</img>'],
+  qwen2a: ['<|audio_bos|>', '<|audio_eos|>'],
   qwen2vl_merger: ['<|vision_start|>', '<|vision_end|>'],
   'qwen2.5vl_merger': ['<|vision_start|>', '<|vision_end|>'],
   qwen3vl_merger: ['<|vision_start|>', '<|vision_end|>'],
@@ -43,4 +44,10 @@ export function layoutOf(projector: string, [columns, rows, overview]: TileGrid)
   items.push(columns * rows);
   items.push(isIdefics ? '<fake_token_around_image>' : end);
   return items.filter((item) => item !== '');
+}
+
+/** What stands in a prompt for a sound of so many pieces. @internal */
+export function layoutOfSound(projector: string, pieces: number): LayoutItem[] {
+  const [begin, end] = MARKS[projector] ?? ['', ''];
+  return [begin, ...Array.from({ length: pieces }, (_, piece) => piece), end].filter((item) => item !== '');
 }

@@ -1,36 +1,49 @@
 /**
- * Images in messages that are kept: as they were when they were said, and as text that can be saved.
+ * Images and sounds in messages that are kept: as they were when they were said, and as text that can be saved.
  */
-import type { ImagePart, Message } from '../types.js';
+import type { AudioPart, ImagePart, Message, TextPart } from '../types.js';
 import { type Pixels, pixelsOf } from './pixels.js';
+import { samplesOf, waveOf } from './samples.js';
 
-/** The same messages with pixels in place of what may show something else later, such as a video. @internal */
-export async function fixedImages(messages: readonly Message[]): Promise<Message[]> {
-  const isFixed = (image: unknown): boolean =>
-    typeof image === 'string' || image instanceof URL || image instanceof Blob || image instanceof Uint8Array;
-  return mapped(messages, async (image) => (isFixed(image) ? image : pixelsOf(image)) as Promise<ImagePart['image']>);
+type Part = TextPart | ImagePart | AudioPart;
+
+/** The same messages with pixels or samples in place of what may be something else later, such as a video. @internal */
+export async function fixedMedia(messages: readonly Message[]): Promise<Message[]> {
+  const isFixed = (held: unknown): boolean =>
+    typeof held === 'string' || held instanceof URL || held instanceof Blob || held instanceof Uint8Array;
+  return mapped(messages, async (part) => {
+    if (part.type === 'image') {
+      return isFixed(part.image) ? part : { ...part, image: (await pixelsOf(part.image)) as ImagePart['image'] };
+    }
+    return isFixed(part.audio) ? part : { ...part, audio: await samplesOf(part.audio) };
+  });
 }
 
-/** The same messages with `data:` URLs in place of images. @internal */
-export async function savedImages(messages: readonly Message[]): Promise<Message[]> {
-  return mapped(messages, async (image) => {
-    if (typeof image === 'string') return image;
-    if (image instanceof URL) return image.href;
-    if (image instanceof Blob) return dataUrl(image);
-    if (image instanceof Uint8Array || image instanceof ArrayBuffer) return dataUrl(new Blob([image as BlobPart]));
-    return dataUrl(await pngOf(await pixelsOf(image)));
-  });
+/** The same messages with `data:` URLs in place of images and sounds. @internal */
+export async function savedMedia(messages: readonly Message[]): Promise<Message[]> {
+  const urlOf = async (held: unknown, otherwise: () => Promise<Blob>): Promise<string> => {
+    if (typeof held === 'string') return held;
+    if (held instanceof URL) return held.href;
+    if (held instanceof Blob) return dataUrl(held);
+    if (held instanceof Uint8Array || held instanceof ArrayBuffer) return dataUrl(new Blob([held as BlobPart]));
+    return dataUrl(await otherwise());
+  };
+  return mapped(messages, async (part) =>
+    part.type === 'image'
+      ? { ...part, image: await urlOf(part.image, async () => pngOf(await pixelsOf(part.image))) }
+      : { ...part, audio: await urlOf(part.audio, async () => waveOf(await samplesOf(part.audio))) },
+  );
 }
 
 async function mapped(
   messages: readonly Message[],
-  change: (image: ImagePart['image']) => Promise<ImagePart['image']>,
+  change: (part: ImagePart | AudioPart) => Promise<Part>,
 ): Promise<Message[]> {
   return Promise.all(
     messages.map(async (message) => {
       if (!Array.isArray(message.content)) return message;
-      const part = async (each: ImagePart | { type: 'text'; text: string }) =>
-        each.type === 'image' ? { ...each, image: await change(each.image) } : each;
+      const part = async (each: Part): Promise<Part> =>
+        each.type === 'image' || each.type === 'audio' ? change(each) : each;
       return { ...message, content: await Promise.all(message.content.map(part)) };
     }),
   );

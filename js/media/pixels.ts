@@ -3,6 +3,7 @@
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import { show } from '../options.js';
+import { download } from './file.js';
 import { HEADER_BYTES, type PixelSize, sizeInHeader } from './header.js';
 import { mediaModule } from './module.js';
 
@@ -36,7 +37,7 @@ async function read(image: unknown): Promise<Pixels> {
     await checkSize([image.width, image.height]);
     return { width: image.width, height: image.height, data: image.data };
   }
-  if (typeof image === 'string' || image instanceof URL) return ofFile(await download(image));
+  if (typeof image === 'string' || image instanceof URL) return ofFile(await download('image', image));
   if (image instanceof Blob) return ofFile(image);
   if (image instanceof Uint8Array || image instanceof ArrayBuffer) return ofFile(new Blob([image as BlobPart]));
   const size = sizeOfSource(image);
@@ -51,18 +52,6 @@ function isPixels(image: unknown): image is Pixels {
   const { width, height, data } = (image ?? {}) as Partial<Pixels>;
   const isBytes = data instanceof Uint8ClampedArray || data instanceof Uint8Array;
   return typeof width === 'number' && typeof height === 'number' && isBytes;
-}
-
-async function download(url: string | URL): Promise<Blob> {
-  const shown = String(url).slice(0, 80);
-  let response: Response;
-  try {
-    response = await fetch(url);
-  } catch (cause) {
-    throw new WebggufError('download_failed', `image: ${shown}: ${String(cause)}`, { cause });
-  }
-  if (response.ok) return response.blob();
-  throw new WebggufError('download_failed', `image: ${shown}: HTTP status ${response.status}`);
 }
 
 async function ofFile(file: Blob): Promise<Pixels> {

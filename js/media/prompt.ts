@@ -1,62 +1,72 @@
 /**
- * Conversations with images as ids: text is encoded piece by piece, and the rows of images stand between the pieces.
+ * Conversations with images and sounds as ids: text is encoded piece by piece, and their rows stand between the pieces.
  */
 import { chatText } from '../engine/chat-text.js';
 import type { EncodedParts, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
-import { IMAGE_MARK } from '../model/conversation.js';
-import type { Conversation } from '../templates/types.js';
+import { MEDIA_MARK } from '../model/conversation.js';
+import type { Conversation, Medium } from '../templates/types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
-import { type Encoded, type ImageEncoder, idsOf, type TileRows } from './encoder.js';
-import { type Pixels, pixelsOf } from './pixels.js';
+import { type Content, type Encoded, type Encoders, idsOf, type TileRows } from './encoder.js';
+import { pixelsOf } from './pixels.js';
+import { samplesOf } from './samples.js';
 
-/** The same with pixels in place of what a page has, to be sent to another thread. @internal */
-export async function withPixels(conversation: Conversation): Promise<Conversation> {
-  const { images = [] } = conversation;
-  const pixels = read.get(images) ?? Promise.all(images.map(pixelsOf));
-  read.set(images, pixels);
-  return { ...conversation, images: await pixels };
+/** The same with pixels and samples in place of what a page has, to be sent to another thread. @internal */
+export async function withContents(conversation: Conversation): Promise<Conversation> {
+  const { media = [] } = conversation;
+  const contents = read.get(media) ?? Promise.all(media.map(contentOf));
+  read.set(media, contents);
+  return { ...conversation, media: await contents };
 }
 
-/** A request is looked at more than once: its images are read once. */
-const read = new WeakMap<readonly unknown[], Promise<Pixels[]>>();
+/** A request is looked at more than once: its images and sounds are read once. */
+const read = new WeakMap<readonly unknown[], Promise<Content[]>>();
 
-/** The ids of a conversation with images. @internal */
+async function contentOf(medium: Medium): Promise<Content> {
+  return 'image' in medium ? { image: await pixelsOf(medium.image) } : { audio: await samplesOf(medium.audio) };
+}
+
+/** The ids of a conversation with images or sounds. @internal */
 export async function idsOfConversation(
   handle: WasmModel,
-  encoder: ImageEncoder | undefined,
+  encoders: Encoders | undefined,
   conversation: Conversation,
 ): Promise<Uint32Array> {
-  const images = (await withPixels(conversation)).images as readonly Pixels[];
+  for (const medium of conversation.media ?? []) given(encoders, medium);
+  const contents = (await withContents(conversation)).media as readonly Content[];
   const encoded: Encoded[] = [];
-  for (const image of images) encoded.push(await given(encoder).encode(image));
-  const pieces = chatText(handle, conversation).split(IMAGE_MARK);
-  if (pieces.length !== images.length + 1) {
+  const most = handle.info().contextLength;
+  for (const content of contents) encoded.push(await given(encoders, content).encode(content, most));
+  const pieces = chatText(handle, conversation).split(MEDIA_MARK);
+  if (pieces.length !== contents.length + 1) {
     const found = pieces.length - 1;
-    throw invalidArgument(`generate: the chat template writes ${found} of ${images.length} images`);
+    throw invalidArgument(`generate: the chat template writes ${found} of ${contents.length} images and sounds`);
   }
   const ids = pieces.flatMap((piece, at) => {
     const text = at === 0 ? handle.encodePrompt(piece) : handle.tokenize(piece, false, true);
-    const image = encoded[at];
-    return image ? [...text, ...idsOf(handle, image)] : [...text];
+    const medium = encoded[at];
+    return medium ? [...text, ...idsOf(handle, medium)] : [...text];
   });
   return Uint32Array.from(ids);
 }
 
-function given(encoder: ImageEncoder | undefined): ImageEncoder {
-  if (encoder) return encoder;
-  throw invalidArgument("generate: the model was loaded without an encoder of images: load it with option 'mmproj'");
+/** The encoders, if they take such a medium. */
+function given(encoders: Encoders | undefined, medium: Medium): Encoders {
+  const kind = 'image' in medium ? 'image' : 'audio';
+  if (encoders?.media[kind]) return encoders;
+  const what = kind === 'image' ? 'images' : 'sounds';
+  throw invalidArgument(`generate: the model was loaded without an encoder of ${what}: load it with option 'mmproj'`);
 }
 
-/** The same parts with pixels in place of what a page has. @internal */
-export async function partsWithPixels(parts: readonly PromptPart[]): Promise<PromptPart[]> {
-  return Promise.all(parts.map(async (part) => ('image' in part ? { image: await pixelsOf(part.image) } : part)));
+/** The same parts with pixels and samples in place of what a page has. @internal */
+export async function partsWithContents(parts: readonly PromptPart[]): Promise<PromptPart[]> {
+  return Promise.all(parts.map(async (part) => ('text' in part ? part : contentOf(part))));
 }
 
-/** Texts, whose special tokens are parsed, and images as ids, with BOS in front where the model wants it. @internal */
+/** Texts, whose special tokens are parsed, images and sounds as ids, with BOS in front where the model wants it. @internal */
 export async function encodeParts(
   handle: WasmModel,
-  encoder: ImageEncoder | undefined,
+  encoders: Encoders | undefined,
   parts: readonly PromptPart[],
 ): Promise<EncodedParts> {
   const ids: number[] = [...handle.encodePrompt('')];
@@ -66,7 +76,7 @@ export async function encodeParts(
       ids.push(...handle.tokenize(part.text, false, true));
       continue;
     }
-    const encoded = await given(encoder).encode(await pixelsOf(part.image));
+    const encoded = await given(encoders, part).encode(await contentOf(part), Number.POSITIVE_INFINITY);
     ids.push(...idsOf(handle, encoded));
     const rows = encoded.tiles.reduce((sum, tile) => sum + tile.rows, 0);
     media.push({ rows, embeddings: encoded.tiles.flatMap(rowsOf) });

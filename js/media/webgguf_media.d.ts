@@ -28,3 +28,27 @@ export class Picture {
   groupWeights(): Float32Array;
   free(): void;
 }
+
+/** The samples at 16 kHz; throws for too many and for none. */
+export function resample(samples: Float32Array, rate: number): Float32Array;
+
+/** The samples of a RIFF WAVE file at 16 kHz; `undefined` where it is none that is read here. */
+export function readWave(bytes: Uint8Array): Float32Array | undefined;
+
+/** A sound on its way to an encoder. */
+export class Sound {
+  /** `samples` at 16 kHz. `numbers`: those of the encoder. */
+  constructor(projector: string, numbers: Float64Array, samples: Float32Array);
+  /** How many pieces there are. */
+  count(): number;
+  /** Makes a piece the one that the other methods tell of: frames, rows of the layers, rows that become of them. */
+  select(piece: number): Uint32Array;
+  patches(): Float32Array;
+  /** Rows of the first convolution that a row of the second reads; 0xffffffff for none. */
+  fold(): Uint32Array;
+  placeRows(): Uint32Array;
+  placeWeights(): Float32Array;
+  groupRows(): Uint32Array;
+  groupWeights(): Float32Array;
+  free(): void;
+}

@@ -4,12 +4,14 @@
 import { invalidArgument } from '../errors.js';
 import { show, templateOptions } from '../options.js';
 import type { ChatTemplateOptions, Message } from '../types.js';
-import type { Conversation, TemplateMessage } from '../templates/types.js';
+import type { Conversation, Medium, TemplateMessage } from '../templates/types.js';
 
 /** Values nested deeper than this are refused. */
 const DEEPEST = 64;
-/** Stands for an image in the text of a message: a noncharacter, which no text has any use for. @internal */
-export const IMAGE_MARK = '\ufdd2';
+/** Stands for an image or a sound in the text of a message: a noncharacter, which no text has any use for. @internal */
+export const MEDIA_MARK = '\ufdd2';
+/** Parts that JSON does not hold. */
+const MEDIA = ['image', 'audio'];
 /** What a template is always given. */
 const GIVEN = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token', 'unk_token', 'pad_token'];
 
@@ -33,10 +35,10 @@ export function conversationOf(
   if (!Array.isArray(messages) || messages.length === 0) {
     throw invalidArgument(`${call}: expected an array of at least one message, found ${show(messages)}`);
   }
-  const images: unknown[] = [];
+  const media: Medium[] = [];
   return {
-    messages: messages.map((message, index) => messageOf(`${call}: message ${index}`, message, images)),
-    ...(images.length > 0 && { images }),
+    messages: messages.map((message, index) => messageOf(`${call}: message ${index}`, message, media)),
+    ...(media.length > 0 && { media }),
     ...(addGenerationPrompt !== undefined && { addGenerationPrompt }),
     ...(parseSpecial !== undefined && { parseSpecial }),
     ...(tools !== undefined && tools.length !== 0 && { tools: toolsOf(call, tools) }),
@@ -52,9 +54,9 @@ export function copyOf(call: string, messages: readonly Message[]): Message[] {
   return plain(`${call}: messages`, messages) as Message[];
 }
 
-/** Whether any of these holds an image. @internal */
-export function hasImages(messages: readonly Message[]): boolean {
-  return messages.some(({ content }) => Array.isArray(content) && content.some((part) => part?.type === 'image'));
+/** Whether any of these holds an image or a sound. @internal */
+export function hasMedia(messages: readonly Message[]): boolean {
+  return messages.some(({ content }) => Array.isArray(content) && content.some((part) => MEDIA.includes(part?.type)));
 }
 
 /** Tokens that truncation keeps free for an answer: `maxTokens`, at most half of the context. @internal */
@@ -67,9 +69,9 @@ export function nextTurn(messages: readonly { readonly role: string }[], at: num
   return messages.findIndex(({ role }, index) => index > at && role === 'user');
 }
 
-function messageOf(where: string, message: unknown, images: unknown[]): TemplateMessage {
+function messageOf(where: string, message: unknown, media: Medium[]): TemplateMessage {
   const { role, content = null, tool_calls: calls, ...further } = (message ?? {}) as Message;
-  const text = Array.isArray(content) ? joinParts(where, content, images) : withoutMarks(content);
+  const text = Array.isArray(content) ? joinParts(where, content, media) : withoutMarks(content);
   // An answer that was cut in its thoughts, or that is calls alone, has no content.
   const isText = typeof text === 'string' || (text === null && (Array.isArray(calls) || role === 'assistant'));
   if (typeof role !== 'string' || !isText) {
@@ -136,48 +138,53 @@ function variablesOf(call: string, variables: unknown): object {
   return plain(`${call}: chatTemplateKwargs`, variables) as object;
 }
 
-/** A copy of what JSON can hold, and of parts with images; absent values are left out. */
+/** A copy of what JSON can hold, and of parts with images and sounds; absent values are left out. */
 function plain(where: string, value: unknown, depth = 0): unknown {
   if (depth > DEEPEST) throw invalidArgument(`${where}: nested deeper than ${DEEPEST} levels`);
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value;
   if (Array.isArray(value)) return value.map((item) => plain(where, item ?? null, depth + 1));
   if (typeof value !== 'object') throw invalidArgument(`${where}: expected what JSON can hold, found ${show(value)}`);
   // An image stays what it is.
-  if ((value as { type?: unknown }).type === 'image') return { ...value };
+  if (MEDIA.includes((value as { type?: unknown }).type as string)) return { ...value };
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   return Object.fromEntries(entries.map(([key, item]) => [key, plain(where, item, depth + 1)]));
 }
 
-/** Texts, with line breaks between neighbours, and marks for images, which are added to `images`. */
-function joinParts(where: string, parts: readonly unknown[], images: unknown[]): string {
+/** Texts, with line breaks between neighbours, and marks for images and sounds, which are added to `media`. */
+function joinParts(where: string, parts: readonly unknown[], media: Medium[]): string {
   let joined = '';
   let isAfterText = false;
   for (const [index, part] of parts.entries()) {
     const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown };
     const isText = type === 'text' && typeof text === 'string';
-    const image = imageOf(part);
-    if (!isText && image === undefined) {
-      const found = typeof type === 'string' && !['text', 'image'].includes(type) ? `type '${type}'` : show(part);
-      const expected = "{ type: 'text', text } or { type: 'image', image }";
+    const medium = mediumOf(part);
+    if (!isText && !medium) {
+      const found = typeof type === 'string' && !['text', ...MEDIA].includes(type) ? `type '${type}'` : show(part);
+      const expected = "{ type: 'text', text }, { type: 'image', image } or { type: 'audio', audio }";
       throw invalidArgument(`${where}: content[${index}] must be ${expected}, found ${found}`);
     }
-    if (!isText) images.push(image);
-    joined += isText ? (isAfterText ? '\n' : '') + withoutMarks(text) : IMAGE_MARK;
+    if (medium) media.push(medium);
+    joined += isText ? (isAfterText ? '\n' : '') + withoutMarks(text) : MEDIA_MARK;
     isAfterText = isText;
   }
   return joined;
 }
 
-/** The image of a part, also of one of OpenAI's. */
-function imageOf(part: unknown): unknown {
-  const { type, image, image_url: link } = (part ?? {}) as Record<string, unknown>;
-  if (type === 'image') return image ?? undefined;
-  if (type !== 'image_url') return undefined;
-  const url = typeof link === 'string' ? link : (link as { url?: unknown } | null | undefined)?.url;
-  return typeof url === 'string' ? url : undefined;
+/** The image or the sound of a part, also of one of OpenAI's. */
+function mediumOf(part: unknown): Medium | undefined {
+  const { type, image, audio, image_url: link, input_audio: sound } = (part ?? {}) as Record<string, unknown>;
+  if (type === 'image' && image) return { image };
+  if (type === 'audio' && audio) return { audio };
+  if (type === 'image_url') {
+    const url = typeof link === 'string' ? link : (link as { url?: unknown } | null | undefined)?.url;
+    if (typeof url === 'string') return { image: url };
+  }
+  if (type !== 'input_audio') return undefined;
+  const { data, format } = (sound ?? {}) as { data?: unknown; format?: unknown };
+  return typeof data === 'string' ? { audio: `data:audio/${String(format)};base64,${data}` } : undefined;
 }
 
-/** Nobody's text stands for an image. */
+/** Nobody's text stands for one. */
 function withoutMarks<T>(text: T): T {
-  return typeof text === 'string' ? (text.replaceAll(IMAGE_MARK, '') as T) : text;
+  return typeof text === 'string' ? (text.replaceAll(MEDIA_MARK, '') as T) : text;
 }

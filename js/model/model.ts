@@ -12,6 +12,7 @@ import type { Gpu } from '../tensor/gpu.js';
 import { LocalEngine } from '../engine/local.js';
 import type { Completions } from '../openai/completions.js';
 import type { Embeddings } from '../openai/embeddings.js';
+import type { TranscriptionRequest, Transcriptions } from '../openai/transcriptions.js';
 import type { RunToolsOptions, ToolRun } from '../openai/run-tools.js';
 import type { ChatRequest, EmbeddingRequest, RequestOptions } from '../openai/types.js';
 import {
@@ -163,6 +164,15 @@ export class WasmModel {
       return new LocalEmbeddings(this).create(request, options);
     };
     return { create: create as Embeddings['create'] };
+  }
+
+  /** OpenAI's transcriptions: `await model.audio.transcriptions.create({ file })`. See {@link Transcriptions}. */
+  get audio(): { readonly transcriptions: Transcriptions } {
+    const create = async (request: TranscriptionRequest, options?: RequestOptions) => {
+      const { LocalTranscriptions } = await import('../openai/transcriptions.js');
+      return new LocalTranscriptions(this).create(request, options);
+    };
+    return { transcriptions: { create: create as Transcriptions['create'] } };
   }
 
   /** Whether its worker was lost: nothing but loading the model again helps. @internal */
@@ -376,7 +386,7 @@ export class WasmModel {
   }
 
   /**
-   * Texts, whose special tokens are parsed, and images as ids for `generate`, and what the images become.
+   * Texts, whose special tokens are parsed, images and sounds as ids for `generate`, and what these become.
    * @internal
    */
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {

@@ -2,7 +2,7 @@
 /**
  * A conversation with a model: its messages, and a cache of its own of what the model has read of them.
  */
-import { conversationOf, copyOf, hasImages, nextTurn, roomForAnswer } from './conversation.js';
+import { conversationOf, copyOf, hasMedia, nextTurn, roomForAnswer } from './conversation.js';
 import type { Engine, Prompt } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { Generation } from './generation.js';
@@ -107,7 +107,7 @@ export class Session {
     const added = copyOf('send', given);
     let all: readonly Message[] = [];
     const begin = async (): Promise<Engine> => {
-      const kept = hasImages(added) ? await (await import('../media/messages.js')).fixedImages(added) : added;
+      const kept = hasMedia(added) ? await (await import('../media/messages.js')).fixedMedia(added) : added;
       all = await this.#fitting(kept, options.maxTokens);
       const conversation = this.#conversation('send', all);
       const engine = await this.#open('send', conversation);
@@ -173,8 +173,8 @@ export class Session {
     this.#use('save');
     return this.#host.inTurn('save', async () => {
       const engine = await this.#open('save');
-      const images = hasImages(this.#messages) && (await import('../media/messages.js'));
-      const messages = images ? await images.savedImages(this.#messages) : this.#messages;
+      const media = hasMedia(this.#messages) && (await import('../media/messages.js'));
+      const messages = media ? await media.savedMedia(this.#messages) : this.#messages;
       const options = { ...this.#options, messages };
       // What others have read in the same caches is none of the session's.
       const said = this.#messages;

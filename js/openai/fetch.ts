@@ -4,6 +4,7 @@
 import { type ErrorCode, WebggufError, invalidArgument } from '../errors.js';
 import type { OpenAIClient } from './index.js';
 import { bytesOf } from './stream.js';
+import type { TranscriptionRequest } from './transcriptions.js';
 import type { ChatRequest, EmbeddingRequest } from './types.js';
 
 type Client = Omit<OpenAIClient, 'fetch'>;
@@ -29,7 +30,9 @@ export function fetchOf(client: Client): typeof fetch {
       const method = (init?.method ?? request?.method ?? 'GET').toUpperCase();
       const text = async (): Promise<string> =>
         init?.body == null && request ? request.clone().text() : new Response(init?.body ?? '').text();
-      return await route(client, { method, path: url.pathname, text, signal });
+      const form = async (): Promise<FormData> =>
+        (init?.body == null && request ? request.clone() : new Response(init?.body, headersOf(init))).formData();
+      return await route(client, { method, path: url.pathname, text, form, signal });
     } catch (error) {
       signal?.throwIfAborted();
       return json(errorBody(error), statusOf(error));
@@ -41,12 +44,15 @@ interface Call {
   readonly method: string;
   readonly path: string;
   text(): Promise<string>;
+  form(): Promise<FormData>;
   readonly signal: AbortSignal | undefined;
 }
 
 async function route(client: Client, call: Call): Promise<Response> {
   const { method, path, signal } = call;
-  const known = ['/chat/completions', '/embeddings', '/models'].find((end) => path.endsWith(end));
+  const known = ['/chat/completions', '/audio/transcriptions', '/embeddings', '/models'].find((end) =>
+    path.endsWith(end),
+  );
   const [, id] = /\/models\/(.+)$/.exec(path) ?? [];
   if (!known && id === undefined) return json(notFound(`${method} ${path}`), 404);
   const wanted = known === '/models' || id !== undefined ? 'GET' : 'POST';
@@ -54,11 +60,28 @@ async function route(client: Client, call: Call): Promise<Response> {
   if (known === '/embeddings') {
     return json(await client.embeddings.create(bodyOf<EmbeddingRequest>(await call.text()), { signal }));
   }
+  if (known === '/audio/transcriptions') return transcribed(client, await call.form(), signal);
   if (known === '/chat/completions') return chat(client, bodyOf<ChatRequest>(await call.text()), signal);
   const list = await client.models.list();
   if (id === undefined) return json(list);
   const model = list.data.find((entry) => entry.id === decodeURIComponent(id));
   return model ? json(model) : json(notFound(`model ${id}`), 404);
+}
+
+/** A form as the `openai` package writes it; `text` comes without quotes. */
+async function transcribed(client: Client, form: FormData, signal: AbortSignal | undefined): Promise<Response> {
+  const fields = Object.fromEntries([...form].map(([name, value]) => [name, value === '' ? undefined : value]));
+  const { temperature, ...others } = fields as Record<string, unknown>;
+  const heat = temperature === undefined ? undefined : Number(temperature);
+  const request = { ...others, temperature: heat } as unknown as TranscriptionRequest;
+  const found = await client.audio.transcriptions.create(request, { signal });
+  return typeof found === 'string' ? new Response(found, { headers: CORS }) : json(found);
+}
+
+/** The type of a form that is bytes already. */
+function headersOf(init: RequestInit | undefined): ResponseInit {
+  const type = new Headers(init?.headers).get('content-type');
+  return type && !(init?.body instanceof FormData) ? { headers: { 'content-type': type } } : {};
 }
 
 async function chat(client: Client, request: ChatRequest, signal: AbortSignal | undefined): Promise<Response> {
@@ -127,6 +150,6 @@ function errorBody(error: unknown): { error: object } {
 }
 
 function notFound(what: string): { error: object } {
-  const message = `${what} is not here; there are POST /chat/completions, POST /embeddings and GET /models`;
+  const message = `${what} is not here; there are POST /chat/completions, POST /embeddings, POST /audio/transcriptions and GET /models`;
   return { error: { message, type: 'invalid_request_error', param: null, code: 'not_found' } };
 }

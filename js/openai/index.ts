@@ -13,11 +13,13 @@ import { type Completions, LocalCompletions, nameOf } from './completions.js';
 import { type Embeddings, LocalEmbeddings } from './embeddings.js';
 import { fetchOf } from './fetch.js';
 import { type Fallback, Server } from './server.js';
+import { LocalTranscriptions, type Transcriptions } from './transcriptions.js';
 
 export { ChatStream } from './stream.js';
 export type { Completions } from './completions.js';
 export type { Embeddings } from './embeddings.js';
 export type { Fallback } from './server.js';
+export type { Transcription, TranscriptionRequest, Transcriptions } from './transcriptions.js';
 export type * from './types.js';
 
 /** Who answers. */
@@ -39,6 +41,8 @@ export interface OpenAIClient {
   readonly chat: { readonly completions: Completions };
   /** As of {@link WasmModel.embeddings}. */
   readonly embeddings: Embeddings;
+  /** As of {@link WasmModel.audio}. */
+  readonly audio: { readonly transcriptions: Transcriptions };
   /** Lists the model. */
   readonly models: { list(): Promise<ModelList> };
   /** For the `openai` package: `new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', fetch })`. */
@@ -59,6 +63,7 @@ const CANNOT_HOLD = ['webgpu_unavailable', 'feature_missing', 'limit_exceeded', 
 interface Answerer {
   readonly completions: Completions;
   readonly embeddings: Embeddings;
+  readonly transcriptions: Transcriptions;
   readonly name: string;
 }
 
@@ -86,6 +91,12 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
       create: (async (request, options) =>
         (await answerer).embeddings.create(request, options)) as Embeddings['create'],
     },
+    audio: {
+      transcriptions: {
+        create: (async (request, options) =>
+          (await answerer).transcriptions.create(request, options)) as Transcriptions['create'],
+      },
+    },
     models: {
       async list(): Promise<ModelList> {
         const { name } = await answerer;
@@ -97,7 +108,8 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
 }
 
 /**
- * A `fetch` that answers what the official `openai` package asks: chat completions, embeddings and the list of models.
+ * A `fetch` that answers what the official `openai` package asks: chat completions, embeddings, transcriptions
+ * and the list of models.
  *
  * @example
  * import OpenAI from 'openai';
@@ -112,6 +124,7 @@ function localAnswerer(model: WasmModel): Answerer {
   return {
     completions: new LocalCompletions(model),
     embeddings: new LocalEmbeddings(model),
+    transcriptions: new LocalTranscriptions(model),
     name: nameOf(model.info),
   };
 }
@@ -119,5 +132,6 @@ function localAnswerer(model: WasmModel): Answerer {
 function serverAnswerer(fallback: Fallback | undefined, error: unknown): Answerer {
   if (!fallback || !(error instanceof WebggufError) || !CANNOT_HOLD.includes(error.code)) throw error;
   const server = new Server(fallback, error);
-  return { completions: server.completions, embeddings: server.embeddings, name: server.model };
+  const { completions, embeddings, transcriptions, model } = server;
+  return { completions, embeddings, transcriptions, name: model };
 }

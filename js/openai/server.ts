@@ -7,6 +7,12 @@ import type { Completions } from './completions.js';
 import type { Embeddings } from './embeddings.js';
 import { checkChat, checkEmbedding } from './request.js';
 import { ChatStream } from './stream.js';
+import {
+  checkTranscription,
+  type Transcription,
+  type TranscriptionRequest,
+  type Transcriptions,
+} from './transcriptions.js';
 import type {
   ChatChunk,
   ChatCompletion,
@@ -66,6 +72,20 @@ export class Server {
     }) as Embeddings['create'],
   };
 
+  readonly transcriptions: Transcriptions = {
+    create: (async (body: TranscriptionRequest, options: RequestOptions = {}) => {
+      const { file, response_format: format, ...others } = checkTranscription(body);
+      const form = new FormData();
+      const { samplesOf, waveOf } = await import('../media/samples.js');
+      const name = file instanceof File ? file.name : 'sound.wav';
+      form.set('file', file instanceof Blob ? file : waveOf(await samplesOf(file)), name);
+      for (const [name, value] of Object.entries(others)) if (value != null) form.set(name, String(value));
+      const signal = options?.signal ?? undefined;
+      const { text } = await jsonOf<Transcription>(await this.#post('/audio/transcriptions', form, signal), signal);
+      return format === 'text' ? text : this.#marked({ text });
+    }) as Transcriptions['create'],
+  };
+
   /** The server's model. */
   get model(): string {
     return this.#fallback.model;
@@ -81,8 +101,14 @@ export class Server {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw invalidArgument('fallback: apiKey must be ASCII without white space');
     }
-    const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) };
-    const content = JSON.stringify({ ...body, model });
+    const isForm = body instanceof FormData;
+    if (isForm) body.set('model', model);
+    const content = isForm ? body : JSON.stringify({ ...body, model });
+    const headers = {
+      // That of a form has a boundary, which `fetch` knows.
+      ...(!isForm && { 'content-type': 'application/json' }),
+      ...(apiKey && { authorization: `Bearer ${apiKey}` }),
+    };
     // A redirect would carry the conversation to another server.
     const init: RequestInit = { method: 'POST', headers, body: content, redirect: 'error', ...(signal && { signal }) };
     const response = await send(url, init).catch((cause: unknown) => {

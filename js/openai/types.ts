@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../errors.js';
 import type { OpenAiSamplingOptions } from '../sampling.js';
-import type { ImagePart, Message, TextPart, Tool, ToolCall } from '../types.js';
+import type { AudioPart, ImagePart, Message, TextPart, Tool, ToolCall } from '../types.js';
 
 /**
  * A request of `chat.completions.create`, with the options of the sampler under their names in the OpenAI API.
@@ -93,6 +93,7 @@ export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
 export type ContentPart =
   | TextPart
   | ImagePart
+  | AudioPart
   | { type: 'refusal'; refusal: string }
   | { type: 'image_url'; image_url: object }
   | { type: 'input_audio'; input_audio: object }

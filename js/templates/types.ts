@@ -18,11 +18,14 @@ export interface Conversation {
   readonly addGenerationPrompt?: boolean;
   /** Whether special tokens that stand in messages and tools are tokens. Default false: they are text. */
   readonly parseSpecial?: boolean;
-  /** Those that the marks in messages stand for, in order: as the page has them, or their pixels. */
-  readonly images?: readonly unknown[];
+  /** What the marks in messages stand for, in order: as the page has it, or its pixels or samples. */
+  readonly media?: readonly Medium[];
   /** Further variables of the template. */
   readonly variables?: Readonly<Record<string, unknown>>;
 }
+
+/** An image or a sound in a message. @internal */
+export type Medium = { readonly image: unknown } | { readonly audio: unknown };
 
 /** A message whose content is one string, and whose calls have their arguments as objects. @internal */
 export interface TemplateMessage {

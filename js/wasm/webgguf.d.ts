@@ -153,7 +153,7 @@ export class WasmModel {
   wasmMemoryBytes(): number;
 }
 
-/** What an encoder of images is. */
+/** What an encoder of images or sounds is. */
 export interface EncoderInfo {
   readonly projector: string;
   /** Values of a row that it gives, those for deeper layers too. */
@@ -162,23 +162,31 @@ export interface EncoderInfo {
   readonly parts: number;
   /** Patches of an image, at most. */
   readonly mostRows: number;
+  /** Whether it reads sounds. */
+  readonly hears: boolean;
+  /** Whether its file has an encoder of sounds besides. */
+  readonly hearsToo: boolean;
   /** Whether a row stands between the lines of an image. */
   readonly hasBreaks: boolean;
-  /** As `Picture` of the module `media` takes them, without what the caller chooses. */
+  /** As `Picture` or `Sound` of the module `media` takes them, without what the caller chooses. */
   readonly numbers: readonly number[];
 }
 
-/** An encoder of images. */
+/** An encoder of images or sounds. */
 export class WasmEncoder {
   private constructor();
   static load(
     sources: ByteSource[],
-    options: Pick<WasmLoadOptions, 'backend' | 'precision'>,
+    /** `ofSounds`: of a file that has both, the encoder of sounds. */
+    options: Pick<WasmLoadOptions, 'backend' | 'precision'> & { ofSounds?: boolean },
     onProgress: (stage: string, loaded: number, total: number) => void,
     device?: DeviceHandle,
   ): Promise<WasmEncoder>;
   info(): EncoderInfo;
-  /** Rows `[parts, outputs, width / parts]` of `counts`: patches and outputs; `undefined` where it was cancelled. */
+  /**
+   * Rows `[parts, outputs, width / parts]` of `counts`: patches and outputs and, for each time that rows become others
+   * before the layers, rows before it and taps in `folds`; `undefined` where it was cancelled.
+   */
   encode(
     counts: Uint32Array,
     patches: Float32Array,
@@ -189,6 +197,7 @@ export class WasmEncoder {
     turns: Float32Array,
     parts: Uint32Array,
     breaks: Float32Array,
+    folds: Uint32Array,
   ): Promise<Float32Array | undefined>;
   cancel(): void;
   free(): void;

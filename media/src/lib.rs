@@ -1,11 +1,16 @@
-//! Images on their way to an encoder: from pixels to the patches and tables that its program reads.
+//! Images and sounds on their way to an encoder: from pixels or samples to the patches and tables that its program
+//! reads.
 //!
-//! Sizes, tiles and filters are those of llama.cpp's `mtmd`, which resizes as Pillow does.
+//! Sizes, tiles, filters and spectrograms are those of llama.cpp's `mtmd`, which resizes as Pillow does.
 
 pub mod image;
+pub mod mel;
 pub mod plan;
+pub mod rate;
 pub mod resample;
 pub mod sizes;
+pub mod sound;
 pub mod tables;
+pub mod wave;
 #[cfg(target_arch = "wasm32")]
 mod web;

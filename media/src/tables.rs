@@ -212,7 +212,7 @@ pub fn antialiased(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
 }
 
 /// The nearest number that f16 can hold, of ties the even one.
-fn round_f16(value: f32) -> f32 {
+pub fn round_f16(value: f32) -> f32 {
     let magnitude = value.abs();
     if !(magnitude < 65_520.0) {
         return value;

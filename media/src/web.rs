@@ -3,7 +3,11 @@
 use wasm_bindgen::prelude::*;
 
 use crate::image::check_size;
+use crate::mel::Mel;
 use crate::plan::{Encoder, Tile, Tiles};
+use crate::rate::at_16_khz;
+use crate::sound::{Listener, Piece};
+use crate::wave;
 
 /// See [`check_size`].
 #[wasm_bindgen(js_name = checkSize)]
@@ -106,5 +110,86 @@ impl Picture {
     #[wasm_bindgen(js_name = groupWeights)]
     pub fn group_weights(&self) -> Vec<f32> {
         self.tile.groups.weights.clone()
+    }
+}
+
+/// The samples at 16 kHz. See [`at_16_khz`].
+#[wasm_bindgen]
+pub fn resample(samples: &[f32], rate: f64) -> Result<Vec<f32>, JsValue> {
+    at_16_khz(samples, rate as u32).map_err(JsValue::from)
+}
+
+/// The samples of a RIFF WAVE file at 16 kHz; `undefined` where it is none that is read here.
+#[wasm_bindgen(js_name = readWave)]
+pub fn read_wave(bytes: &[u8]) -> Result<Option<Vec<f32>>, JsValue> {
+    let found = wave::read(bytes).map(|wave| at_16_khz(&wave.samples, wave.rate));
+    found.transpose().map_err(JsValue::from)
+}
+
+/// A sound on its way to an encoder.
+#[wasm_bindgen]
+pub struct Sound {
+    listener: Listener,
+    mel: Mel,
+    count: usize,
+    piece: Piece,
+}
+
+#[wasm_bindgen]
+impl Sound {
+    /// Samples at 16 kHz for an encoder. `numbers`: the fields of [`Listener`] from `bins` on.
+    #[wasm_bindgen(constructor)]
+    pub fn new(projector: &str, numbers: &[f64], samples: &[f32]) -> Result<Self, JsValue> {
+        let whole = |at: usize| numbers.get(at).map_or(1, |&n| n as usize).max(1);
+        let listener = Listener { projector: projector.to_owned(), bins: whole(0), merge: whole(1) };
+        let mel = listener.mel(samples).map_err(JsValue::from)?;
+        let count = listener.pieces(samples.len());
+        Ok(Self { listener, mel, count, piece: Piece::default() })
+    }
+
+    /// How many pieces there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Makes a piece the one that the other methods tell of: its frames, rows of the layers, and rows that become of
+    /// them.
+    pub fn select(&mut self, number: usize) -> Vec<u32> {
+        self.piece = self.listener.piece(&self.mel, number);
+        [self.piece.frames, self.piece.rows, self.piece.outputs].map(|n| n as u32).into()
+    }
+
+    /// See [`Piece::patches`].
+    pub fn patches(&self) -> Vec<f32> {
+        self.piece.patches.clone()
+    }
+
+    /// See [`Piece::fold`].
+    pub fn fold(&self) -> Vec<u32> {
+        self.piece.fold.clone()
+    }
+
+    /// See [`Piece::places`].
+    #[wasm_bindgen(js_name = placeRows)]
+    pub fn place_rows(&self) -> Vec<u32> {
+        self.piece.places.indices.clone()
+    }
+
+    /// See [`Piece::places`].
+    #[wasm_bindgen(js_name = placeWeights)]
+    pub fn place_weights(&self) -> Vec<f32> {
+        self.piece.places.weights.clone()
+    }
+
+    /// See [`Piece::groups`].
+    #[wasm_bindgen(js_name = groupRows)]
+    pub fn group_rows(&self) -> Vec<u32> {
+        self.piece.groups.indices.clone()
+    }
+
+    /// See [`Piece::groups`].
+    #[wasm_bindgen(js_name = groupWeights)]
+    pub fn group_weights(&self) -> Vec<f32> {
+        self.piece.groups.weights.clone()
     }
 }

@@ -5,8 +5,8 @@ use crate::cpu::interpreter::Activations;
 use crate::error::{Error, Result};
 use crate::kernels::mix::{Mode, Shape};
 use crate::kernels::reference::{mix, pool};
-use crate::model::EncoderInput;
 use crate::model::program::{Grouping, Op, Output, Program};
+use crate::model::{EncoderInput, Taps};
 
 /// Tokens, or patches.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,22 @@ pub enum Input<'a> {
     Image(&'a EncoderInput),
 }
 
-impl Input<'_> {
+impl<'a> Input<'a> {
+    fn parts(self) -> (&'a [u32], Option<&'a EncoderInput>) {
+        match self {
+            Self::Ids(ids) => (ids, None),
+            Self::Image(image) => (&[], Some(image)),
+        }
+    }
+
+    /// Rows of each stage of the embedding.
+    fn rows_of_stages(self) -> Vec<usize> {
+        match self {
+            Self::Ids(ids) => vec![ids.len()],
+            Self::Image(image) => image.rows_of_stages().collect(),
+        }
+    }
+
     /// Rows, and what becomes of them.
     fn counts(&self) -> [usize; 2] {
         match self {
@@ -42,28 +57,27 @@ impl CpuModel {
     ) -> Result<Option<Vec<f32>>> {
         self.check_input(input)?;
         let [rows, outputs] = input.counts();
-        let (ids, image) = match input {
-            Input::Ids(ids) => (ids, None),
-            Input::Image(image) => (&[][..], Some(image)),
-        };
-        let mut run = Activations::new(self.program(), rows);
-        let parts = self.program().layers.len() + 3;
+        let (ids, image) = input.parts();
+        let before = input.rows_of_stages();
+        let mut run = Activations::of(self.program(), [], 0);
+        let parts = before.len() + self.program().layers.len() + 2;
         for part in 0..parts {
             if is_over() {
                 return Ok(None);
             }
-            match parts - part {
-                1 => run = regrouped(self.program(), run, image, outputs),
-                2 => run = run.last(rows, self.program()),
-                _ => {}
-            }
+            run = match (parts - part, before.get(part)) {
+                (1, _) => regrouped(self.program(), run, image, outputs),
+                (2, _) => run.last(rows, self.program()),
+                (_, Some(&rows)) => staged(self.program(), run, image, (part, rows)),
+                _ => run,
+            };
             let (program, mut interpreter) = self.interpreter(&mut run, ids);
             interpreter.input = image;
             let ops = match part {
-                0 => &program.embed[..],
                 _ if parts - part == 1 => program.head_parts().1,
                 _ if parts - part == 2 => program.head_parts().0,
-                _ => &program.layers[part - 1][..],
+                _ if part < before.len() => program.stages()[part],
+                _ => &program.layers[part - before.len()][..],
             };
             for op in ops {
                 interpreter.run(op, &mut yield_now).await?;
@@ -86,19 +100,39 @@ impl CpuModel {
     }
 }
 
+/// Room for a stage of the embedding, with its rows made of those of the one before; behind the last for the layers, too.
+fn staged(
+    program: &Program,
+    rows: Activations,
+    image: Option<&EncoderInput>,
+    (stage, count): (usize, usize),
+) -> Activations {
+    let stages = program.stages();
+    let layers = program.layers.iter().flatten().filter(|_| stage + 1 == stages.len());
+    let mut made = Activations::of(program, stages[stage].iter().chain(layers), count);
+    if let (Some(image), Some(before)) = (image, stage.checked_sub(1)) {
+        regroup(program, &stages[stage][0], (&rows, &mut made), &image.folds[before].taps);
+    }
+    made
+}
+
 /// Room for what follows pooling, with the pooled rows.
 fn regrouped(program: &Program, rows: Activations, image: Option<&EncoderInput>, outputs: usize) -> Activations {
     let mut made = Activations::of(program, program.head_parts().1, outputs);
     for op in program.head_parts().1 {
         match (op, image) {
             (Op::Pool { x, kind, y }, _) => made.values[y.0] = pool(*kind, program.width(*x), &rows.values[x.0]),
-            (Op::Regroup { x, grouping: Grouping { parts, taps, by_value }, y }, Some(image)) => {
-                let (width, by_value) = (program.width(*x), *by_value);
-                let shape = Shape { width, parts: *parts, taps: *taps, by_value, mode: Mode::Write };
-                mix(shape, [&image.groups[0], &image.groups[1]], &rows.values[x.0], &mut made.values[y.0]);
-            }
+            (Op::Regroup { .. }, Some(image)) => regroup(program, op, (&rows, &mut made), &image.groups),
             _ => {}
         }
     }
     made
+}
+
+/// Runs an operation that makes other rows.
+fn regroup(program: &Program, op: &Op, (rows, made): (&Activations, &mut Activations), taps: &Taps) {
+    if let Op::Regroup { x, grouping: Grouping { parts, taps: of_part, by_value }, y } = *op {
+        let shape = Shape { width: program.width(x), parts, taps: of_part, by_value, mode: Mode::Write };
+        mix(shape, [&taps[0], &taps[1]], &rows.values[x.0], &mut made.values[y.0]);
+    }
 }

@@ -8,13 +8,15 @@ use crate::kernels::rope_batch::{RopeBatch, rope_batch};
 use crate::kernels::rope_kv::{Qkv, Rope};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::RopeStyle;
-use crate::model::program::Sight;
+use crate::model::program::{Op, Sight};
 
 /// Everything that runs an embedder.
 #[derive(Debug, Clone)]
 pub struct BatchLists {
     /// Rows of a batch, at most.
     pub most: usize,
+    /// Over the rows of each stage of the embedding but the last.
+    pub stages: Vec<Vec<Dispatch>>,
     /// Over the rows of a batch: embedding, layers, and the head up to pooling.
     pub rows: Vec<Dispatch>,
     /// Over its inputs: pooling and what follows.
@@ -24,7 +26,7 @@ pub struct BatchLists {
 impl BatchLists {
     /// All dispatches.
     pub fn all(&self) -> impl Iterator<Item = &Dispatch> {
-        self.rows.iter().chain(&self.inputs)
+        self.stages.iter().flatten().chain(&self.rows).chain(&self.inputs)
     }
 }
 
@@ -34,7 +36,9 @@ impl Forward<'_> {
         let format = self.caps.activation_format;
         let buffers = Buffers { chunk: most, ..self.buffers.clone() };
         let (of_rows, places) = (Forward { buffers: &buffers, ..*self }, &buffers.places);
-        let mut rows = of_rows.many_rows(&places.embed).lower_many(&self.program.embed, ActivationFormat::F32);
+        let mut stages: Vec<Vec<Dispatch>> =
+            self.program.stages().into_iter().enumerate().map(|(at, ops)| of_rows.stage(at, ops)).collect();
+        let mut rows = stages.pop().unwrap_or_default();
         for (ops, places) in self.program.layers.iter().zip(&places.layers) {
             rows.extend(of_rows.many_rows(places).lower_many(ops, format));
         }
@@ -43,7 +47,22 @@ impl Forward<'_> {
         let buffers = Buffers { pass: self.buffers.inputs.pass, ..buffers.clone() };
         let of_inputs = Forward { buffers: &buffers, ..*self };
         let inputs = of_inputs.many_rows(&buffers.places.head).lower_many(pooled, ActivationFormat::F32);
-        BatchLists { most, rows, inputs }
+        BatchLists { most, stages, rows, inputs }
+    }
+
+    /// The dispatches of a stage of the embedding.
+    fn stage(&self, number: usize, ops: &[Op]) -> Vec<Dispatch> {
+        let mut buffers = self.buffers.clone();
+        if let Some(tables) = &mut buffers.tables {
+            if let Some((pass, _)) = tables.folds.get(number) {
+                buffers.pass = *pass;
+            }
+            if let Some((_, groups)) = number.checked_sub(1).and_then(|before| tables.folds.get(before)) {
+                tables.groups = *groups;
+            }
+        }
+        let forward = Forward { buffers: &buffers, ..*self };
+        forward.many_rows(&buffers.places.embed).lower_many(ops, ActivationFormat::F32)
     }
 
     /// Where the pooled rows end up: `[inputs, width]` f32.
@@ -87,7 +106,7 @@ impl Lowering<'_> {
             soft_cap: spec.soft_cap.unwrap_or(0.0),
         };
         let y = self.places.of(attend.y).slice;
-        let [pass, inputs] = match buffers.tables {
+        let [pass, inputs] = match &buffers.tables {
             Some(tables) if sight == Sight::Part => tables.parts,
             _ => [buffers.pass, buffers.inputs.spans],
         };

@@ -11,7 +11,7 @@ use crate::model::TableWidths;
 use crate::model::program::{Combining, Grouping, Keys, Op, Operand, Program, Sight};
 
 /// What the caller of an encoder writes beside the rows that it reads.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Tables {
     /// `[rows, taps]` u32 and f32, see [`Op::AddPlaces`].
     pub places: [Slice; 2],
@@ -24,6 +24,8 @@ pub struct Tables {
     /// A [`Pass`] whose sequences are the parts of an image, and the first row of each part and one past its last; see
     /// [`Sight::Part`].
     pub parts: [Slice; 2],
+    /// For each [`Op::Regroup`] of the embedding: a [`Pass`] over the rows before it, and its groups.
+    pub folds: Vec<(Slice, [Slice; 2])>,
 }
 
 impl Tables {
@@ -39,7 +41,13 @@ impl Tables {
         let parts = if program.ops().any(is_cut) { rows } else { 0 };
         let pass = plan.alloc("pass of parts", Pass::bytes_of(parts)).into();
         let parts = [pass, plan.words("parts", parts * 2)];
-        Self { places, groups, turns: plan.words("turns", rows * turns), breaks, parts }
+        let folds = program.folds().map(|grouping| {
+            let width = grouping.width();
+            let pass = plan.alloc("pass of a stage", Pass::bytes_of(rows)).into();
+            (pass, ["rows", "weights"].map(|of| plan.words(format!("{of} of a stage"), rows * width)))
+        });
+        let folds = folds.collect();
+        Self { places, groups, turns: plan.words("turns", rows * turns), breaks, parts, folds }
     }
 }
 
@@ -48,7 +56,7 @@ impl Lowering<'_> {
     pub(super) fn of_encoder(&self, op: &Op) -> Dispatch {
         let Forward { program, buffers, .. } = self.forward;
         let slice = |of| self.places.of(of).slice;
-        let tables = || buffers.tables.expect("an encoder has tables");
+        let tables = || buffers.tables.as_ref().expect("an encoder has tables");
         match *op {
             Op::AddPlaces { table, taps, to, .. } => {
                 let shape = Shape { width: program.width(to), parts: 1, taps, by_value: false, mode: Mode::Add };

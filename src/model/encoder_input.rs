@@ -1,4 +1,4 @@
-//! What an encoder reads of an image or a tile, as plain numbers.
+//! What an encoder reads of an image, a tile or a piece of a sound, as plain numbers.
 
 use super::program::{Keys, Op, Program, Sight};
 use crate::{Error, Result};
@@ -26,6 +26,17 @@ pub struct EncoderInput {
     pub breaks: Vec<f32>,
     /// Rows of each part, see [`Sight::Part`].
     pub parts: Vec<u32>,
+    /// For each [`Op::Regroup`] of the embedding.
+    pub folds: Vec<Fold>,
+}
+
+/// Rows of the embedding that become others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fold {
+    /// How many there are before.
+    pub rows: usize,
+    /// `[rows behind it, parts, taps]`
+    pub taps: Taps,
 }
 
 /// Values of the tables of a program for each row.
@@ -46,18 +57,26 @@ pub struct TableWidths {
 impl TableWidths {
     /// Of a program.
     pub fn of(program: &Program) -> Self {
-        program.ops().fold(Self::default(), |found, op| match *op {
+        let found = program.ops().fold(Self::default(), |found, op| match *op {
             Op::Input { y } => Self { patch: program.width(y), ..found },
             Op::AddPlaces { taps, rows, .. } => Self { places: [taps, rows], ..found },
-            Op::Regroup { grouping, .. } => Self { groups: grouping.parts * grouping.taps, ..found },
+            Op::Regroup { grouping, .. } => Self { groups: grouping.width(), ..found },
             Op::Break { .. } => Self { breaks: 1, ..found },
             Op::Turn { head_dim, .. } => Self { turns: head_dim / 2 * 2, ..found },
             _ => found,
-        })
+        });
+        // Those of the embedding have tables of their own.
+        let is_regrouped = program.head.iter().any(|op| matches!(op, Op::Regroup { .. }));
+        Self { groups: if is_regrouped { found.groups } else { 0 }, ..found }
     }
 }
 
 impl EncoderInput {
+    /// Rows before each stage of the embedding, and those of the layers.
+    pub fn rows_of_stages(&self) -> impl Iterator<Item = usize> {
+        self.folds.iter().map(|fold| fold.rows).chain([self.rows])
+    }
+
     /// Whether the numbers are as many as `program` reads, for up to `most` rows, and name rows that are there.
     ///
     /// # Errors
@@ -65,7 +84,8 @@ impl EncoderInput {
     pub fn check(&self, program: &Program, most: usize) -> Result<()> {
         let TableWidths { patch, places: [places, table], groups, turns, breaks } = TableWidths::of(program);
         let (rows, outputs) = (self.rows, self.outputs);
-        for (what, count) in [("patches", rows), ("rows", outputs)] {
+        let counts = self.rows_of_stages().map(|rows| ("patches", rows)).chain([("rows", outputs)]);
+        for (what, count) in counts {
             if !(1..=most).contains(&count) {
                 return Err(Error::invalid_argument(format!("an image of {count} {what}, expected 1 to {most}")));
             }
@@ -73,7 +93,7 @@ impl EncoderInput {
         let is_early = program.embed.iter().any(|op| matches!(op, Op::Break { .. }));
         let marked = if is_early { rows } else { outputs };
         let lengths = [
-            ("values of patches", self.patches.len(), rows * patch),
+            ("values of patches", self.patches.len(), self.rows_of_stages().next().unwrap_or(0) * patch),
             ("taps of positions", self.places[0].len(), rows * places),
             ("weights of positions", self.places[1].len(), rows * places),
             ("taps of groups", self.groups[0].len(), outputs * groups),
@@ -89,12 +109,29 @@ impl EncoderInput {
         if (is_cut && of_parts != rows) || self.parts.contains(&0) {
             return Err(Error::invalid_argument(format!("parts of an image: expected {rows} rows, found {of_parts}")));
         }
-        for (taps, most) in [(&self.places, table), (&self.groups, rows)] {
+        self.check_folds(program)?;
+        let folds = self.folds.iter().map(|fold| (&fold.taps, fold.rows));
+        for (taps, most) in folds.chain([(&self.places, table), (&self.groups, rows)]) {
             let is_outside = |(index, weight): (&u32, &u32)| *index as usize >= most && f32::from_bits(*weight) != 0.0;
             if taps[0].iter().zip(&taps[1]).any(is_outside) {
                 return Err(Error::invalid_argument(format!("a tap of an image is outside of {most} rows")));
             }
         }
         Ok(())
+    }
+
+    fn check_folds(&self, program: &Program) -> Result<()> {
+        let (expected, found) = (program.stages().len() - 1, self.folds.len());
+        let mut lengths = vec![(expected, found)];
+        for ((grouping, fold), rows) in program.folds().zip(&self.folds).zip(self.rows_of_stages().skip(1)) {
+            lengths.extend(fold.taps.iter().map(|taps| (grouping.width() * rows, taps.len())));
+        }
+        match lengths.into_iter().find(|(expected, found)| expected != found) {
+            None => Ok(()),
+            Some((expected, found)) => {
+                let message = format!("rows that become others before the layers: expected {expected}, found {found}");
+                Err(Error::invalid_argument(message))
+            }
+        }
     }
 }

@@ -19,7 +19,7 @@ pub use config::{
     EmbedderConfig, EncoderConfig, Loops, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, WholeImages,
     YarnRamp, flatten, rounded_kernel,
 };
-pub use encoder_input::{EncoderInput, TableWidths};
+pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
 pub use families::{architectures, program};
 pub use input::{InputRows, InputRun, InputSource, Item, Places, end_with_images};
@@ -44,6 +44,8 @@ pub enum RopeStyle {
 pub enum ActivationKind {
     /// GELU in its tanh form (Hendrycks and Gimpel 2016, <https://arxiv.org/abs/1606.08415>)
     Gelu,
+    /// GELU in its exact form
+    GeluErf,
     /// tanh
     Tanh,
     /// SiLU

@@ -247,6 +247,13 @@ pub struct Grouping {
     pub by_value: bool,
 }
 
+impl Grouping {
+    /// Taps of a row.
+    pub fn width(self) -> usize {
+        self.parts * self.taps
+    }
+}
+
 /// What [`Op::Combine`] computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combining {
@@ -291,8 +298,8 @@ pub enum Op {
     AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
     /// `to = row` for the rows that the caller marks: breaks between lines of an image, or a class token.
     Break { row: WeightKey, to: Activation },
-    /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the head is
-    /// over these rows.
+    /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the embedding,
+    /// or in the head, is over these rows.
     Regroup { x: Activation, grouping: Grouping, y: Activation },
     /// Turns the pairs of each head of `x` by the caller's angles: value i of a head and value i + `apart` are a pair,
     /// and neighbours of `2 · apart` values follow each other. A pair without an angle stays.
@@ -503,6 +510,22 @@ impl Program {
             0 => Err(Error::bad_file(format!("width of `{}`: expected at least 1, found 0", spec.name))),
             _ => Ok(()),
         }
+    }
+
+    /// The operations of the embedding, cut before each that makes other rows.
+    pub fn stages(&self) -> Vec<&[Op]> {
+        let folds = self.embed.iter().enumerate().filter(|(_, op)| matches!(op, Op::Regroup { .. })).map(|(at, _)| at);
+        let ends: Vec<usize> = folds.chain([self.embed.len()]).collect();
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        starts.zip(&ends).map(|(start, &end)| &self.embed[start..end]).collect()
+    }
+
+    /// How rows become others in the embedding, in order.
+    pub fn folds(&self) -> impl Iterator<Item = Grouping> {
+        self.embed.iter().filter_map(|op| match op {
+            Op::Regroup { grouping, .. } => Some(*grouping),
+            _ => None,
+        })
     }
 
     /// The operations of the head before rows are pooled, and those from there on: none where they are not.

@@ -1,4 +1,4 @@
-//! The class behind the option `mmproj`: an encoder of images, whose rows enter the prompts of a model.
+//! The class behind the option `mmproj`: an encoder of images or sounds, whose rows enter the prompts of a model.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,8 +13,11 @@ use super::promise::promise;
 use super::source::ByteSource;
 use super::tensor::DeviceHandle;
 use crate::Error;
-use crate::model::{EncoderInput, TableWidths};
+use crate::model::{EncoderInput, Fold, TableWidths};
 use crate::runtime::AnyEmbedder;
+
+/// Stands for a row of zeros among the taps of a fold.
+const NOTHING: u32 = u32::MAX;
 
 /// An encoder that JavaScript holds.
 #[wasm_bindgen]
@@ -36,7 +39,11 @@ struct Info {
     most_rows: usize,
     /// Whether a row stands between the lines of an image.
     has_breaks: bool,
-    /// As `Picture` of the module `media` takes them, without what the caller chooses.
+    /// Whether it reads sounds.
+    hears: bool,
+    /// Whether its file has an encoder of sounds besides.
+    hears_too: bool,
+    /// As `Picture` or `Sound` of the module `media` takes them, without what the caller chooses.
     numbers: Vec<f64>,
 }
 
@@ -55,14 +62,18 @@ impl Info {
             config.head_dim,
         ];
         let numbers = sizes.iter().map(|&n| n as f64);
+        let hears = encoder.bins > 0;
         let channels = encoder.mean.iter().chain(&encoder.deviation).map(|&of| f64::from(of));
+        let images = numbers.chain(channels);
         Some(Self {
             projector: encoder.projector,
             width: encoder.row_width(),
             parts: 1 + encoder.deep_layers.len(),
             most_rows: model.context_length(),
             has_breaks: breaks > 0 && encoder.projector == "pixtral",
-            numbers: numbers.chain(channels).collect(),
+            hears,
+            hears_too: !hears && config.has_tensor("a.post_ln.weight"),
+            numbers: if hears { vec![encoder.bins as f64, encoder.merge as f64] } else { images.collect() },
         })
     }
 }
@@ -102,6 +113,7 @@ impl WasmEncoder {
         turns: Vec<f32>,
         parts: Vec<u32>,
         breaks: Vec<f32>,
+        folds: &[u32],
     ) -> Promise {
         let bits = |weights: &[f32]| weights.iter().map(|weight| weight.to_bits()).collect();
         let count = |at: usize| counts.get(at).map_or(0, |&count| count as usize);
@@ -114,6 +126,7 @@ impl WasmEncoder {
             turns,
             parts,
             breaks,
+            folds: folds_of(counts, folds),
         };
         let (encoder, stop) = (self.encoder.clone(), self.stop.clone());
         stop.set(false);
@@ -128,6 +141,17 @@ impl WasmEncoder {
     pub fn cancel(&self) {
         self.stop.set(true);
     }
+}
+
+/// Behind rows and outputs `counts` has, for each fold, the rows before it and how many of `rows` are its taps.
+fn folds_of(counts: &[u32], mut rows: &[u32]) -> Vec<Fold> {
+    let fold = |pair: &[u32]| {
+        let (own, others) = rows.split_at((pair[1] as usize).min(rows.len()));
+        rows = others;
+        let weights = own.iter().map(|&row| if row == NOTHING { 0 } else { 1_f32.to_bits() }).collect();
+        Fold { rows: pair[0] as usize, taps: [own.to_vec(), weights] }
+    };
+    counts.get(2..).unwrap_or_default().chunks_exact(2).map(fold).collect()
 }
 
 fn busy() -> JsValue {

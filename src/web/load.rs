@@ -14,7 +14,7 @@ use super::tuning::tune;
 use super::upload::Upload;
 use crate::cpu::{CacheFormat, CpuModel};
 use crate::forward::Room;
-use crate::gguf::{Gguf, HeaderReader, TensorInfo};
+use crate::gguf::{Gguf, HeaderReader, TensorInfo, Value};
 use crate::gpu::Device;
 use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
@@ -54,6 +54,9 @@ pub struct LoadOptions {
     /// Whether prompts will hold images.
     #[serde(default)]
     has_images: bool,
+    /// Of a file with encoders of images and sounds: the latter.
+    #[serde(default)]
+    of_sounds: bool,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
     /// A function: the variants that a check has found wrong before, by what names device and kernels; `undefined`
@@ -149,11 +152,15 @@ struct Opened {
 
 impl Opened {
     /// Reads the headers and matches the tensors.
-    fn read(sources: Vec<ByteSource>, pooling: Option<Pooling>, report: Function) -> Loading<'static, Self> {
-        Box::pin(Self::read_parts(sources, pooling, report))
+    fn read(sources: Vec<ByteSource>, choice: (Option<Pooling>, bool), report: Function) -> Loading<'static, Self> {
+        Box::pin(Self::read_parts(sources, choice, report))
     }
 
-    async fn read_parts(sources: Vec<ByteSource>, pooling: Option<Pooling>, report: Function) -> Result<Self, JsValue> {
+    async fn read_parts(
+        sources: Vec<ByteSource>,
+        (pooling, of_sounds): (Option<Pooling>, bool),
+        report: Function,
+    ) -> Result<Self, JsValue> {
         let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
         let progress = Progress { report, total: readers.iter().filter_map(PartReader::size).sum(), loaded: 0 };
         let mut parts = Vec::with_capacity(readers.len());
@@ -164,6 +171,9 @@ impl Opened {
         let mut gguf = Gguf::join(parts).map_err(to_js)?;
         for (part, reader) in readers.iter().enumerate() {
             check_size(&gguf, part, reader).map_err(to_js)?;
+        }
+        if of_sounds {
+            gguf.metadata.insert("clip.has_vision_encoder", Value::Bool(false));
         }
         let mut config = crate::model::config(&gguf).map_err(to_js)?;
         if let Some(pooling) = pooling {
@@ -184,7 +194,7 @@ pub async fn load_encoder(
     report: Function,
     device: Option<DeviceHandle>,
 ) -> Result<AnyEmbedder, JsValue> {
-    let opened = Opened::read(sources, None, report).await?;
+    let opened = Opened::read(sources, (None, options.of_sounds), report).await?;
     let Opened { gguf, config, matched, readers, mut progress } = opened;
     if config.encoder.is_none() {
         let message = format!("option 'mmproj': a model of architecture {}, expected an encoder", config.architecture);
@@ -196,7 +206,7 @@ pub async fn load_encoder(
     let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
     match job.run(device.zip(caps), readers, &mut progress).await? {
         Run::Embed(encoder) => Ok(encoder),
-        Run::Text(_) => Err(to_js(Error::invalid_argument("the file is no encoder of images"))),
+        Run::Text(_) => Err(to_js(Error::invalid_argument("the file is no encoder"))),
     }
 }
 
@@ -207,10 +217,10 @@ pub async fn load(
     report: Function,
     device: Option<DeviceHandle>,
 ) -> Result<Loaded, JsValue> {
-    let opened = Opened::read(sources, options.pooling, report).await?;
+    let opened = Opened::read(sources, (options.pooling, false), report).await?;
     let Opened { gguf, config, matched, readers, mut progress } = opened;
     if config.encoder.is_some() {
-        let message = "the file is an encoder of images: load it beside a model, by the option 'mmproj'";
+        let message = "the file is an encoder: load it beside a model, by the option 'mmproj'";
         return Err(to_js(Error::invalid_argument(message)));
     }
     let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;

@@ -23,6 +23,8 @@ await build({ root: SOURCE, logLevel: 'error' });
 await build({ root: path.join(SOURCE, 'extension'), logLevel: 'error' });
 
 const STORYTELLER = '/models/storyteller.gguf';
+const HEARER = '/fixtures/models/llama-f32.gguf';
+const EARS = '/fixtures/encoders/ultravox.gguf';
 const EMBEDDER = '/fixtures/embedders/nomic-bert-f16.gguf';
 const MOUNTS = { '/': path.join(SOURCE, 'dist'), '/models/': path.join(ROOT, 'www', 'models') };
 const HARE = '<!doctype html><title>The hare</title><main>A hare and a tortoise ran a race. The hare slept.</main>';
@@ -37,8 +39,8 @@ after(async () => {
 });
 
 /** Opens an example, lets `use` use it, takes a picture of it, and wants no error in it. */
-async function withExample(name, query, use) {
-  const page = await openPage(browser, `${site.url}/${name}/${query}`);
+async function withExample(name, query, use, inBrowser = browser) {
+  const page = await openPage(inBrowser, `${site.url}/${name}/${query}`);
   try {
     await use(page);
     await picture(page, name);
@@ -162,6 +164,26 @@ test('spectrum: peaks are where the tones of a recording are', () =>
     await textOf(page, '#status', /^four notes.* computed in/);
     assert.equal(await page.locator('#error').innerText(), '');
   }));
+
+test('dictate: words of a recording, and of the microphone', async () => {
+  // Chromium's own microphone beeps.
+  const args = [...browserFlags(), '--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
+  const withMicrophone = await chromium.launch({ executablePath: findBrowser(), headless: true, args });
+  const use = async (page) => {
+    await page.locator('#file').setInputFiles({ name: 'tone.wav', mimeType: 'audio/wav', buffer: wav(3000) });
+    await textOf(page, '#status', /^done in/);
+    await textOf(page, '#texts .words', /./);
+    await page.getByRole('button', { name: 'Record' }).click();
+    await textOf(page, '#status', /^recording, up to 30 seconds$/);
+    await page.waitForTimeout(500);
+    await page.getByRole('button', { name: 'Done' }).click();
+    await textOf(page, '#status', /^done in/);
+    assert.equal(await page.locator('#texts li').count(), 2);
+    assert.equal(await page.locator('#error').innerText(), '');
+  };
+  await withExample('dictate', `?model=${HEARER}&mmproj=${EARS}`, use, withMicrophone);
+  await withMicrophone.close();
+});
 
 test('worker: a story from the worker and from the page', () =>
   withExample('worker', `?model=${STORYTELLER}`, async (page) => {

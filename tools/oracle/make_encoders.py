@@ -1,9 +1,10 @@
-"""Small random encoders of images and what llama.cpp makes of pictures with them: tests/fixtures/encoders/.
+"""Small random encoders of images and sounds and what llama.cpp makes of them: tests/fixtures/encoders/.
 
     python tools/oracle/make_encoders.py
 
 llama.cpp must be built without its tables of GELU in f16: see README.md. It asks `mtmd`: rows of each tile, positions
-behind the prompt, and what a text model writes greedily after it, each with its log-probability.
+behind the prompt, and what a text model writes greedily after it, each with its log-probability. Of a sound, whose
+rows are many, some rows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import math
 import sys
 import tempfile
+import wave
 from pathlib import Path
 
 import gguf
@@ -93,7 +95,7 @@ class Encoder:
         """With matrices in F16 where they were asked for, or with the same values in F32."""
         writer = gguf.GGUFWriter(path, "clip")
         writer.add_type("mmproj")
-        writer.add_bool("clip.has_vision_encoder", True)
+        writer.add_bool(f"clip.has_{'audio' if isinstance(self, Listener) else 'vision'}_encoder", True)
         for key, value in self.keys.items():
             add = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}
             add.get(type(value), writer.add_array)(key, value)
@@ -108,7 +110,62 @@ class Encoder:
         writer.close()
 
 
+class Listener(Encoder):
+    """An encoder of sounds of Whisper's kind. llama.cpp rounds what the second convolution reads to f16: its kernel is
+    small, so that rows can be compared closely."""
+
+    def __init__(self, name: str, text: str, sounds: list[int], **numbers):
+        super().__init__(name, name, text, [])
+        self.sounds, self.width = sounds, numbers["embedding_length"]
+        self.numbers = {"feed_forward_length": 44, "block_count": 2, "attention__head_count": 4, "num_mel_bins": 40,
+                        "attention__layer_norm_epsilon": 1e-5} | numbers
+        self.keys = {"clip.projector_type": name}
+        self.keys |= {f"clip.audio.{key.replace('__', '.')}": value for key, value in self.numbers.items()}
+        d, ff = self.width, self.numbers["feed_forward_length"]
+        self.tensor("a.conv1d.1.weight", d, self.numbers["num_mel_bins"], 3, half=True)
+        self.tensor("a.conv1d.1.bias", d, 1)
+        self.tensor("a.conv1d.2.weight", d, d, 3, deviation=0.3 / math.sqrt(3 * d), half=True)
+        self.tensor("a.conv1d.2.bias", d, 1)
+        self.tensor("a.position_embd.weight", 1500, d, deviation=0.3, half=True)
+        for layer in range(self.numbers["block_count"]):
+            at = f"a.blk.{layer}."
+            self.norm(at + "ln1", d)
+            self.norm(at + "ln2", d)
+            for part in "qkv":
+                self.linear(at + f"attn_{part}", d, d, part != "k", half=True)
+            self.linear(at + "attn_out", d, d)
+            self.linear(at + "ffn_up", ff, d)
+            self.linear(at + "ffn_down", d, ff)
+        self.norm("a.post_ln", d)
+
+
+def sound(count: int) -> np.ndarray:
+    """Waves with noise, 16 bits."""
+    at = np.arange(count, dtype=np.int64)
+    noise = ((at * 2654435761 + 12345) % 4294967296 >> 16) - 32768
+    return (noise // 8 + (at % 50 - 25) * 500 + (at * 3 % 331 - 165) * 20).astype(np.int16)
+
+
+def save_sound(path: Path, samples: np.ndarray) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        file.writeframes(samples.astype("<i2").tobytes())
+
+
 def encoders():
+    e = Listener("ultravox", "llama-f32", [8219, 30011, 500123], embedding_length=32, projection_dim=64,
+                 projector__stack_factor=4)
+    e.norm("mm.a.norm_pre", 128, False)
+    e.tensor("mm.a.mlp.1.weight", 56, 128)
+    e.norm("mm.a.norm_mid", 28, False)
+    e.tensor("mm.a.mlp.2.weight", 64, 28)
+    yield e
+    deeper(MODELS / "qwen2vl-f16.gguf", TARGET / "qwen2a-text.gguf", 1, {"qwen2vl.context_length": 1024})
+    e = Listener("qwen2a", "../encoders/qwen2a-text", [8219, 30011], embedding_length=24, projection_dim=40)
+    e.linear("mm.a.fc", 40, 24)
+    yield e
     sizes = [(60, 40), (200, 121)]
     e = Encoder("gemma3", "gemma3", "gemma3-f16", sizes, projection_dim=64, projector__scale_factor=2)
     e.keys |= GELU
@@ -213,7 +270,7 @@ def deeper(source: Path, target: Path, layers: int, keys: dict[str, int]) -> Non
     architecture = reader.fields["general.architecture"].contents()
     writer = gguf.GGUFWriter(target, architecture)
     for name, field in reader.fields.items():
-        if not name.startswith(("GGUF.", "general.architecture", f"{architecture}.block_count")):
+        if not name.startswith(("GGUF.", "general.architecture", f"{architecture}.block_count", *keys)):
             inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
             writer.add_key_value(name, field.contents(), field.types[0], inner)
     writer.add_block_count(layers)
@@ -264,13 +321,25 @@ class Mtmd:
     def ask(self, pixels: np.ndarray, prompt: bytes) -> dict:
         height, width, _ = pixels.shape
         pixels = np.ascontiguousarray(pixels)
-        bitmap = mtmd.mtmd_bitmap_init(width, height, pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8)))
+        return self.answer(mtmd.mtmd_bitmap_init(width, height, pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))), prompt)
+
+    def hear(self, samples: np.ndarray, prompt: bytes) -> dict:
+        samples = np.ascontiguousarray(samples / 32768, np.float32)
+        floats = samples.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        found = self.answer(mtmd.mtmd_bitmap_init_from_audio(len(samples), floats), prompt)
+        rows = [row for piece in found.pop("rows") for row in piece]
+        at = [*range(0, len(rows), 17), len(rows) - 1]
+        return {"count": len(rows), "at": at, "rows": [rows[i] for i in at], **found}
+
+    def answer(self, bitmap, prompt: bytes) -> dict:
         chunks = mtmd.mtmd_input_chunks_init()
         text = mtmd.mtmd_input_text(prompt, len(prompt), True, True)
         assert mtmd.mtmd_tokenize(self.mtmd, chunks, ctypes.byref(text), (mtmd.mtmd_bitmap_p_ctypes * 1)(bitmap), 1) == 0
         rows = self.rows(chunks)
         # A vocabulary without the tokens between tiles: llama.cpp cannot read what it has made.
         if any(-1 in ids for ids in self.texts(chunks)):
+            return {"rows": rows}
+        if sum(len(tile) for tile in rows) > llama_cpp.llama_model_n_ctx_train(self.model) - 32:
             return {"rows": rows}
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context), True)
         past = llama_cpp.llama_pos(0)
@@ -329,6 +398,11 @@ def main() -> None:
             write_twin([MODELS / f"{encoder.text}.gguf"], text)
             asked = Mtmd(twin, text)
             cases = []
+            for count in getattr(encoder, "sounds", []):
+                samples = sound(count)
+                if count < 100_000:
+                    save_sound(TARGET / f"sound-{count}.wav", samples)
+                cases.append({"samples": count, **asked.hear(samples, b"ab <__media__> cd")})
             for width, height in encoder.sizes:
                 pixels = picture(width, height)
                 name = f"picture-{width}x{height}.png"
@@ -336,7 +410,7 @@ def main() -> None:
                 cases.append({"image": name, **asked.ask(pixels, b"ab <__media__> cd")})
             expected = {"encoder": encoder.path.name, "text": f"{encoder.text}.gguf", "cases": cases}
             (TARGET / f"{encoder.name}.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
-            print(encoder.name, [(len(case["rows"]), len(case["rows"][0]), case.get("generated")) for case in cases])
+            print(encoder.name, [(len(case["rows"]), len(case["rows"][0]), case.get("generated")) for case in cases], flush=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ const COSTS = {
   extract: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
   worker: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
   offline: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
+  dictate: 'Downloads Ultravox 1B with its encoder (about 2 GB) once you speak',
   digits: 'Downloads no model; trains on your GPU',
   spectrum: 'Downloads no model; takes a recording of yours or one that it made',
 };

@@ -102,12 +102,14 @@ async function runModel() {
   return result;
 }
 
-/** Ids of texts and images in the JSON array at the URL in `parts`, and what the images become. */
+/** Ids of texts, images and sounds in the JSON array at the URL in `parts`, and what these become. */
 async function encodeParts(model, result) {
   const url = query.get('parts');
   if (!url.startsWith('@')) throw wrong("'parts' must be @ and the address of a JSON array");
   const parts = await fetchArray(url.slice(1), 'parts');
-  const resolved = parts.map((part) => (part.image ? { image: new URL(part.image, location.href).href } : part));
+  const resolve = (part, kind) => ({ [kind]: new URL(part[kind], location.href).href });
+  const kindOf = (part) => ['image', 'audio'].find((kind) => part[kind]);
+  const resolved = parts.map((part) => (kindOf(part) ? resolve(part, kindOf(part)) : part));
   const [{ ids, media, positions }, encodeMs] = await timed(() => model.encodeParts(resolved));
   Object.assign(result, { ids: [...ids], promptPositions: positions });
   result.timings.encodeMs = encodeMs;

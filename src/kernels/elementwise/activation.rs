@@ -8,6 +8,7 @@ pub fn activation(kind: ActivationKind) -> Vec<Step> {
     let x = Arg::Input(0);
     let steps: &[(Op, &[Arg])] = match kind {
         ActivationKind::Gelu => &[(Op::Gelu, &[x])],
+        ActivationKind::GeluErf => &[(Op::GeluErf, &[x])],
         ActivationKind::Tanh => &[(Op::Tanh, &[x])],
         ActivationKind::Silu => &[(Op::Silu, &[x])],
         ActivationKind::QuickGelu => {

@@ -22,7 +22,7 @@ pub fn apply(op: Op, [a, b, c]: [f64; 3]) -> f64 {
         Op::Relu => a.max(0.0),
         Op::Silu => a / (1.0 + (-a).exp()),
         Op::Gelu => gelu(a),
-        Op::GeluErf => 0.5 * a * (1.0 + erf(a / std::f64::consts::SQRT_2)),
+        Op::GeluErf => gelu_erf(a),
         Op::Add => a + b,
         Op::Sub => a - b,
         Op::Mul | Op::Scale => a * b,
@@ -46,10 +46,15 @@ pub fn apply(op: Op, [a, b, c]: [f64; 3]) -> f64 {
     }
 }
 
+fn gelu_erf(x: f64) -> f64 {
+    0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2))
+}
+
 /// `kind(x)`
 pub fn activated(kind: ActivationKind, x: f32) -> f32 {
     match kind {
         ActivationKind::Gelu => gelu(f64::from(x)) as f32,
+        ActivationKind::GeluErf => gelu_erf(f64::from(x)) as f32,
         ActivationKind::Tanh => x.tanh(),
         ActivationKind::Silu => x / (1.0 + (-x).exp()),
         ActivationKind::QuickGelu => x / (1.0 + (-QUICK_GELU * x).exp()),
@@ -70,6 +75,9 @@ pub fn erf(x: f64) -> f64 {
     for n in 1..200 {
         term *= 2.0 * x * x / f64::from(2 * n + 1);
         sum += term;
+        if term.abs() < sum.abs() * f64::EPSILON {
+            break;
+        }
     }
     std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
 }
@@ -125,6 +133,7 @@ mod tests {
         let xielu = Xielu { positive: 0.7, negative: 1.3, beta: 0.4, eps: -1e-6 };
         let kinds = [
             ActivationKind::Gelu,
+            ActivationKind::GeluErf,
             ActivationKind::Tanh,
             ActivationKind::Silu,
             ActivationKind::QuickGelu,

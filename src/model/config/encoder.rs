@@ -1,4 +1,5 @@
-//! The numbers of an encoder of images: a file of its own beside the model's, `general.architecture` = `clip`.
+//! The numbers of an encoder of images or sounds: a file of its own beside the model's, `general.architecture` =
+//! `clip`.
 
 use std::borrow::Cow;
 
@@ -11,9 +12,11 @@ use crate::model::ActivationKind;
 pub(in crate::model) const CLIP: &str = "clip";
 /// The prefix of the keys of its encoder of images.
 pub(in crate::model) const VISION: &str = "clip.vision";
+/// The prefix of the keys of its encoder of sounds.
+pub(in crate::model) const AUDIO: &str = "clip.audio";
 
 /// How names of kernels of convolutions begin.
-const KERNEL: &str = "v.patch_embd.weight";
+const KERNELS: [&str; 2] = ["v.patch_embd.weight", "a.conv1d."];
 
 /// Pixels along a side of an image or a patch, at most.
 const MAX_SIDE: usize = 1 << 14;
@@ -23,6 +26,10 @@ const MAX_MERGE: usize = 1 << 4;
 const MAX_PATTERN: usize = 1 << 10;
 /// Rows of a table of positions, at most.
 const MAX_PLACES: u64 = 1 << 20;
+/// Values of a frame of a spectrogram, at most.
+const MAX_BINS: usize = 1 << 10;
+/// Frames of a sound that are read at once: 30 seconds.
+const FRAMES: usize = 3000;
 /// Patches of an image, at most, where its size is not fixed: 1,024 rows of 2 × 2.
 const MOST_PATCHES: usize = 4096;
 
@@ -59,6 +66,8 @@ pub struct EncoderConfig {
     pub deep_layers: Vec<usize>,
     /// Width of the feed-forward.
     pub ffn: usize,
+    /// Values of a frame of its spectrogram; 0: it reads images.
+    pub bins: usize,
     /// Widths of the outputs of products of the projector that the metadata does not say, by the name of the tensor.
     pub widths: Vec<(String, usize)>,
 }
@@ -66,6 +75,41 @@ pub struct EncoderConfig {
 impl EncoderConfig {
     /// Reads and checks what is there for an encoder.
     pub(super) fn read(keys: &Keys, gguf: &Gguf, projector: &'static str, layers: usize) -> Result<Self> {
+        match keys.architecture {
+            AUDIO => Self::of_sounds(keys, gguf, projector),
+            _ => Self::of_images(keys, gguf, projector, layers),
+        }
+    }
+
+    fn of_sounds(keys: &Keys, gguf: &Gguf, projector: &'static str) -> Result<Self> {
+        let dims = |name: &str| Some(gguf.tensors.iter().find(|tensor| tensor.name == name)?.dims.as_slice());
+        let rows = |name: &str, most: usize| {
+            let found = dims(name).and_then(|dims| dims.get(1)).copied();
+            found.filter(|&rows| rows <= most as u64).unwrap_or(0) as usize
+        };
+        let stacked = keys.count("projector.stack_factor", MAX_MERGE)?;
+        Ok(Self {
+            projector,
+            width: keys.required("projection_dim", MAX_HIDDEN)?,
+            image_size: 0,
+            patch_size: 0,
+            merge: if projector == "qwen2a" { 2 } else { stacked.unwrap_or(1) },
+            activation: ActivationKind::GeluErf,
+            mean: [0.0; 3],
+            deviation: [1.0; 3],
+            longest_edge: None,
+            tiles: [None; 2],
+            window_pattern: None,
+            places: rows("a.position_embd.weight", MAX_PLACES as usize),
+            is_swapped: false,
+            deep_layers: Vec::new(),
+            ffn: rows("a.blk.0.ffn_up.weight", MAX_FFN),
+            bins: keys.required("num_mel_bins", MAX_BINS)?,
+            widths: projector_widths(&gguf.tensors),
+        })
+    }
+
+    fn of_images(keys: &Keys, gguf: &Gguf, projector: &'static str, layers: usize) -> Result<Self> {
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
         let dims = |name: &str| Some(gguf.tensors.iter().find(|tensor| tensor.name == name)?.dims.as_slice());
         let of_ffn = |name: &str| dims(&format!("v.blk.0.{name}.weight")).unwrap_or_default();
@@ -107,6 +151,7 @@ impl EncoderConfig {
             is_swapped,
             deep_layers: (0..layers).filter(is_deep).take(MAX_DEEP_ROWS).collect(),
             ffn,
+            bins: 0,
             widths: projector_widths(&gguf.tensors),
         };
         config.check(keys)?;
@@ -134,7 +179,7 @@ impl EncoderConfig {
         if heads == 0 {
             return Err(Error::bad_file(format!("metadata `{name}`: expected at least 1 head, found 0")));
         }
-        let is_rotated = !matches!(self.projector, "gemma3" | "idefics3" | "internvl" | "lfm2");
+        let is_rotated = self.bins == 0 && !matches!(self.projector, "gemma3" | "idefics3" | "internvl" | "lfm2");
         if !is_rotated || head_dim.is_multiple_of(4) {
             return Ok(());
         }
@@ -143,6 +188,9 @@ impl EncoderConfig {
 
     /// Patches of an image or a tile, at most.
     pub fn most_rows(&self) -> usize {
+        if self.bins > 0 {
+            return FRAMES;
+        }
         let side = self.image_size / self.patch_size;
         match self.projector {
             "gemma3" | "idefics3" => side * side,
@@ -168,9 +216,10 @@ impl EncoderConfig {
 }
 
 impl ModelConfig {
-    /// Whether the file has a part of it as an encoder that reads nothing else, such as its encoder of sound.
+    /// Whether it is of the file's other encoder, which reads sounds where this one reads images.
     pub(in crate::model) fn is_of_another_encoder(&self, tensor: &str) -> bool {
-        self.encoder.is_some() && (tensor.starts_with("a.") || tensor.starts_with("mm.a."))
+        let is_sounds = tensor.starts_with("a.") || tensor.starts_with("mm.a.");
+        self.encoder.as_ref().is_some_and(|encoder| is_sounds != (encoder.bins > 0))
     }
 }
 
@@ -214,7 +263,7 @@ fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
 
 /// The bytes of a tensor as they are used: kernels of convolutions are rounded to f16, as llama.cpp rounds them.
 pub fn rounded_kernel<'b>(tensor: &TensorInfo, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-    if tensor.ty != GgmlType::F32 || !tensor.name.starts_with(KERNEL) {
+    if tensor.ty != GgmlType::F32 || !(is_kernel(&tensor.name) && tensor.name.contains(".weight")) {
         return bytes.into();
     }
     let round = |value: &[u8]| {
@@ -224,13 +273,20 @@ pub fn rounded_kernel<'b>(tensor: &TensorInfo, bytes: &'b [u8]) -> Cow<'b, [u8]>
     bytes.chunks_exact(4).flat_map(round).collect()
 }
 
-/// Kernels of convolutions over patches as matrices, and tables of positions of several axes as one: a row per output.
+fn is_kernel(name: &str) -> bool {
+    KERNELS.iter().any(|kernel| name.starts_with(kernel))
+}
+
+/// Kernels of convolutions over patches or frames as matrices, and tables of positions of several axes as one: a row per output.
 pub fn flatten(gguf: &mut Gguf) {
-    for tensor in gguf.tensors.iter_mut().filter(|tensor| tensor.name.starts_with("v.") && tensor.dims.len() > 2) {
+    for tensor in gguf.tensors.iter_mut().filter(|tensor| tensor.name.starts_with(['v', 'a']) && tensor.dims.len() > 1)
+    {
         let product = |dims: &[u64]| dims.iter().fold(1, |all: u64, &n| all.saturating_mul(n));
         let dims = &tensor.dims;
-        tensor.dims = if tensor.name.starts_with(KERNEL) && dims.len() == 4 {
-            vec![product(&dims[..3]), dims[3]]
+        tensor.dims = if is_kernel(&tensor.name) && dims.len() > 2 {
+            vec![product(&dims[..dims.len() - 1]), dims[dims.len() - 1]]
+        } else if is_kernel(&tensor.name) && dims[0] == 1 {
+            vec![product(dims)]
         } else if tensor.name == "v.position_embd.weight" {
             vec![dims[0], product(&dims[1..])]
         } else {

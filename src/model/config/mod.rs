@@ -16,7 +16,7 @@ pub use rope::{RopeScaling, RopeSections, YarnRamp};
 pub use layered::Loops;
 
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
-pub(super) use encoder::{CLIP, VISION};
+pub(super) use encoder::{AUDIO, CLIP, VISION};
 pub use encoder::{EncoderConfig, flatten, rounded_kernel};
 
 use super::Xielu;

@@ -54,6 +54,7 @@ pub struct GpuEmbedder {
 /// The lists of [`BatchLists`](crate::forward::BatchLists), ready to run.
 pub(in crate::runtime) struct Lists {
     most: usize,
+    pub stages: Vec<CommandList>,
     pub rows: CommandList,
     pub inputs: CommandList,
 }
@@ -63,7 +64,10 @@ impl GpuEmbedder {
     pub(in crate::runtime) fn assemble(model: Rc<GpuModel>, plan: BatchPlan, table: BufferTable) -> Result<Self> {
         let record = |dispatches: &[_]| CommandList::record(&model.device, dispatches, &table);
         let lists = plan.lists.iter();
-        let lists = lists.map(|of| Ok(Lists { most: of.most, rows: record(&of.rows)?, inputs: record(&of.inputs)? }));
+        let lists = lists.map(|of| {
+            let stages = of.stages.iter().map(|stage| record(stage)).collect::<Result<_>>()?;
+            Ok(Lists { most: of.most, stages, rows: record(&of.rows)?, inputs: record(&of.inputs)? })
+        });
         let lists = lists.collect::<Result<_>>()?;
         let embedder = Self { model, table, plan, lists };
         for (slice, frequencies) in embedder.plan.buffers.frequencies.iter().zip(&embedder.model.frequencies) {
@@ -98,7 +102,7 @@ impl GpuEmbedder {
     }
 
     fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
-        self.lists.iter().flat_map(|lists| [&lists.rows, &lists.inputs])
+        self.lists.iter().flat_map(|lists| lists.stages.iter().chain([&lists.rows, &lists.inputs]))
     }
 
     /// The lists for a batch of so many rows.
@@ -157,9 +161,13 @@ impl GpuEmbedder {
         if let Some(Op::Input { y }) = self.model.program.embed.first() {
             self.write(buffers.places.embed.of(*y).slice, bytemuck::cast_slice(&input.patches));
         }
-        let Some(tables) = buffers.tables else { return };
-        let pairs = tables.places.into_iter().zip(&input.places).chain(tables.groups.into_iter().zip(&input.groups));
-        for (slice, values) in pairs {
+        let Some(tables) = &buffers.tables else { return };
+        let own = [(tables.places, &input.places), (tables.groups, &input.groups)].into_iter();
+        for ((pass, _), fold) in tables.folds.iter().zip(&input.folds) {
+            self.write(*pass, &Pass::chunk(0, 0, &vec![0; fold.rows]).bytes());
+        }
+        let folds = tables.folds.iter().zip(&input.folds).map(|((_, slices), fold)| (*slices, &fold.taps));
+        for (slice, values) in own.chain(folds).flat_map(|(slices, values)| slices.into_iter().zip(values)) {
             self.write(slice, bytemuck::cast_slice(values));
         }
         self.write(tables.breaks[1], bytemuck::cast_slice(&input.breaks));

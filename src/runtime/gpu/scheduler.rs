@@ -335,7 +335,11 @@ impl GpuEmbedder {
         self.begin_batch(&[&vec![0; tokens]]);
         self.write(self.plan.buffers.inputs.pass, &Pass::chunk(0, 0, &vec![0; outputs]).bytes());
         self.write_image(input);
-        let lists = self.lists_for(tokens.max(outputs));
+        let most = input.rows_of_stages().fold(outputs, usize::max);
+        let lists = self.lists_for(most);
+        for (stage, rows) in lists.stages.iter().zip(input.rows_of_stages()) {
+            self.model.device.submit([Part::from(stage)], rows as u32, None);
+        }
         let mut queue = Queue::new(&self.model);
         let work = Work { layers: &lists.rows, from: 0, then: &[], tokens, copy: None };
         if !queue.run(work, stop).await || stop.get() {

@@ -13,7 +13,7 @@ pub fn gemma4v(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let form = Form { norm: NormKind::Rms, apart: Some(config.head_dim / 4), scale: 1.0, v_norm: true, parts: None };
     let mut vit = Vit::new(config, encoder, form);
     vit.places(TAPS);
-    vit.layers(|_, _| {});
+    vit.layers(&mut |_, _| {});
     let x = vit.mean(vit.x, encoder.merge * encoder.merge);
     vit.push(Op::Scale { x, factor: Factor::Number((config.hidden as f32).sqrt()) });
     for (name, kind) in [("v.std_bias", Combining::Subtract), ("v.std_scale", Combining::Multiply)] {

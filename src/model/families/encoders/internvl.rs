@@ -15,7 +15,7 @@ pub fn internvl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let mut vit = Vit::new(config, encoder, Form::new(config));
     vit.push(Op::Break { row: own("v.class_embd"), to: vit.x });
     vit.places(1);
-    vit.layers(|_, _| {});
+    vit.layers(&mut |_, _| {});
     let x = vit.side_by_side(vit.x, encoder.merge * encoder.merge);
     let x = vit.projector_norm(x, ["mm.model.mlp.0.weight", "mm.model.mlp.0.bias"], EPS);
     let between = vit.project(x, ["mm.model.mlp.1.weight", "mm.model.mlp.1.bias"], "between");

@@ -1,4 +1,5 @@
-//! Encoders of images: files of their own, whose programs read patches and give rows for the prompts of a model.
+//! Encoders of images and sounds: files of their own, whose programs read patches or frames and give rows for the
+//! prompts of a model.
 //!
 //! The caller has the patches in an order in which those that become one row follow each other, and gives tables: taps
 //! into the table of positions, angles of rotations, and taps that make one row of several.
@@ -9,8 +10,9 @@ mod pixtral;
 mod qwen;
 mod siglip;
 mod vit;
+mod whisper;
 
-use super::super::config::{Architecture, Embeds, EncoderConfig, ModelConfig, VISION};
+use super::super::config::{AUDIO, Architecture, CLIP, Embeds, EncoderConfig, ModelConfig, VISION};
 use super::super::program::Program;
 use crate::gguf::Metadata;
 use crate::{Error, ErrorCode, Result};
@@ -18,11 +20,19 @@ use crate::{Error, ErrorCode, Result};
 /// One kind of projector, with its encoder.
 struct Encoder {
     projector: &'static str,
+    /// The prefix of its keys.
+    prefix: &'static str,
     program: fn(&ModelConfig, &EncoderConfig) -> Program,
 }
 
-const fn encoder(projector: &'static str, program: fn(&ModelConfig, &EncoderConfig) -> Program) -> Encoder {
-    Encoder { projector, program }
+type Family = fn(&ModelConfig, &EncoderConfig) -> Program;
+
+const fn encoder(projector: &'static str, program: Family) -> Encoder {
+    Encoder { projector, prefix: VISION, program }
+}
+
+const fn of_sounds(projector: &'static str, program: Family) -> Encoder {
+    Encoder { projector, prefix: AUDIO, program }
 }
 
 /// Every encoder that webgguf runs, by the projector that its file names.
@@ -36,19 +46,30 @@ static ENCODERS: &[Encoder] = &[
     encoder("pixtral", pixtral::pixtral),
     encoder("internvl", internvl::internvl),
     encoder("gemma4v", gemma::gemma4v),
+    of_sounds("ultravox", whisper::ultravox),
+    of_sounds("qwen2a", whisper::qwen2a),
 ];
 
-/// The encoder of images of a file.
+/// The encoder of a file: that of images, where it has both.
 pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
-    if metadata.bool("clip.has_vision_encoder")? != Some(true) {
-        return Err(unsupported("an encoder without images".to_owned()));
-    }
-    let own = metadata.str("clip.vision.projector_type")?;
+    let has = |name: &str| Ok::<_, Error>(metadata.bool(&format!("{CLIP}.has_{name}_encoder"))? == Some(true));
+    let prefix = match (has("vision")?, has("audio")?) {
+        (true, _) => VISION,
+        (_, true) => AUDIO,
+        _ => return Err(unsupported("an encoder without images and sounds".to_owned())),
+    };
+    let own = metadata.str(&format!("{prefix}.projector_type"))?;
     let name = if own.is_some() { own } else { metadata.str("clip.projector_type")? };
     let name = name.ok_or_else(|| Error::bad_file("metadata `clip.projector_type` is missing"))?;
-    match ENCODERS.iter().find(|encoder| encoder.projector == name) {
-        Some(Encoder { projector, .. }) => {
-            Ok(Architecture { name: VISION, embeds: Embeds::Never, axes: None, projector: Some(projector) })
+    // Qwen2.5-Omni names both at once.
+    let name = match (name, prefix) {
+        ("qwen2.5o", VISION) => "qwen2.5vl_merger",
+        ("qwen2.5o", _) => "qwen2a",
+        _ => name,
+    };
+    match ENCODERS.iter().find(|encoder| encoder.projector == name && encoder.prefix == prefix) {
+        Some(&Encoder { projector, prefix, .. }) => {
+            Ok(Architecture { name: prefix, embeds: Embeds::Never, axes: None, projector: Some(projector) })
         }
         None => {
             let shown: String = name.chars().take(64).collect();

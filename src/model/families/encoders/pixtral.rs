@@ -10,7 +10,7 @@ use super::vit::{Form, Vit, own};
 pub fn pixtral(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let form = Form { norm: NormKind::Rms, apart: Some(1), ..Form::new(config) };
     let mut vit = Vit::new(config, encoder, form);
-    vit.layers(|_, _| {});
+    vit.layers(&mut |_, _| {});
     let mut x = vit.x;
     let merges = config.has_tensor("mm.patch_merger.weight");
     if config.has_tensor("mm.input_norm.weight") {

@@ -48,7 +48,7 @@ fn merged(mut vit: Vit) -> Program {
     let (encoder, hidden) = (vit.encoder, vit.config.hidden);
     let merge = encoder.merge;
     let kept = |vit: &mut Vit, deep: usize| vit.activation(KEPT[deep][0], hidden);
-    vit.layers(|vit, layer| {
+    vit.layers(&mut |vit, layer| {
         if let Some(deep) = encoder.deep_layers.iter().position(|&of| of == layer) {
             let y = kept(vit, deep);
             vit.push(Op::Copy { x: vit.x, y });

@@ -48,6 +48,6 @@ pub fn gemma3(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
 fn siglip<'a>(config: &'a ModelConfig, encoder: &'a EncoderConfig, taps: usize) -> Vit<'a> {
     let mut vit = Vit::new(config, encoder, Form::new(config));
     vit.places(taps);
-    vit.layers(|_, _| {});
+    vit.layers(&mut |_, _| {});
     vit
 }

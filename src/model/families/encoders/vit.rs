@@ -1,5 +1,5 @@
 //! The vision transformer (Dosovitskiy et al. 2020, <https://arxiv.org/abs/2010.11929>), in the forms that encoders of
-//! images have it.
+//! images and sounds have it.
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{
@@ -43,6 +43,8 @@ pub struct Vit<'a> {
     program: Program,
     ops: Vec<Op>,
     layer: Option<usize>,
+    /// What layers are called.
+    group: &'static str,
     /// The residual stream.
     pub x: Activation,
 }
@@ -52,20 +54,12 @@ pub const fn own(name: &'static str) -> WeightKey {
     WeightKey { layer: None, role: Role::Named { group: "", name } }
 }
 
-/// A tensor of a layer.
-pub const fn of_layer(layer: usize, name: &'static str) -> WeightKey {
-    WeightKey { layer: Some(layer), role: Role::Named { group: "v.blk", name } }
-}
-
 impl<'a> Vit<'a> {
     /// Starts with patches times the kernel of the convolution; of a second frame, which is the same, likewise.
     pub fn new(config: &'a ModelConfig, encoder: &'a EncoderConfig, form: Form) -> Self {
-        let mut program = Program::default();
         let patch = 3 * encoder.patch_size * encoder.patch_size;
-        let patches = program.activation("patches", patch);
-        let x = program.activation("x", config.hidden);
-        let mut vit = Self { config, encoder, form, program, ops: Vec::new(), layer: None, x };
-        vit.push(Op::Input { y: patches });
+        let (mut vit, patches) = Self::reading(patch, "v.blk", config, (encoder, form));
+        let x = vit.x;
         let bias = vit.optional("v.patch_embd.bias");
         vit.push(Op::Linear { x: patches, weight: own("v.patch_embd.weight"), bias, y: x });
         if config.has_tensor("v.patch_embd.weight.1") {
@@ -79,10 +73,26 @@ impl<'a> Vit<'a> {
         vit
     }
 
+    /// Starts with rows of so many values; layers are called `group`.
+    pub fn reading(
+        width: usize,
+        group: &'static str,
+        config: &'a ModelConfig,
+        (encoder, form): (&'a EncoderConfig, Form),
+    ) -> (Self, Activation) {
+        let mut program = Program::default();
+        let patches = program.activation("patches", width);
+        let x = program.activation("x", config.hidden);
+        let mut vit = Self { config, encoder, form, program, ops: Vec::new(), layer: None, group, x };
+        vit.push(Op::Input { y: patches });
+        (vit, patches)
+    }
+
     /// Adds to the residual stream what the taps say of the table of positions.
     pub fn places(&mut self, taps: usize) {
-        let rows = self.encoder.places;
-        self.push(Op::AddPlaces { table: own("v.position_embd.weight"), rows, taps, to: self.x });
+        let (rows, is_sounds) = (self.encoder.places, self.encoder.bins > 0);
+        let table = own(if is_sounds { "a.position_embd.weight" } else { "v.position_embd.weight" });
+        self.push(Op::AddPlaces { table, rows, taps, to: self.x });
     }
 
     /// A norm of the residual stream in place, where the file has it.
@@ -94,8 +104,14 @@ impl<'a> Vit<'a> {
     }
 
     /// The layers; `after` may write more behind one.
-    pub fn layers(&mut self, mut after: impl FnMut(&mut Self, usize)) {
+    pub fn layers(&mut self, after: &mut dyn FnMut(&mut Self, usize)) {
         self.stream_norm(["v.pre_ln.weight", "v.pre_ln.bias"]);
+        self.blocks(after);
+        self.stream_norm(["v.post_ln.weight", "v.post_ln.bias"]);
+    }
+
+    /// The layers without norms around them.
+    pub fn blocks(&mut self, after: &mut dyn FnMut(&mut Self, usize)) {
         self.program.embed = std::mem::take(&mut self.ops);
         for layer in 0..self.config.layers {
             self.layer = Some(layer);
@@ -105,7 +121,11 @@ impl<'a> Vit<'a> {
             self.program.layers.push(ops);
         }
         self.layer = None;
-        self.stream_norm(["v.post_ln.weight", "v.post_ln.bias"]);
+    }
+
+    /// A tensor of a layer.
+    const fn of_layer(&self, layer: usize, name: &'static str) -> WeightKey {
+        WeightKey { layer: Some(layer), role: Role::Named { group: self.group, name } }
     }
 
     fn block(&mut self, layer: usize) {
@@ -115,7 +135,7 @@ impl<'a> Vit<'a> {
         let normed = self.layer_norm(layer, ["ln2.weight", "ln2.bias"]);
         let update = self.feed_forward(normed, layer);
         self.add_update(update, layer, ["ffn_post_norm.weight", "ls2.weight"]);
-        let factor = of_layer(layer, "out_scale.weight");
+        let factor = self.of_layer(layer, "out_scale.weight");
         if self.has(factor) {
             self.push(Op::Scale { x: self.x, factor: Factor::Weight(factor) });
         }
@@ -124,7 +144,7 @@ impl<'a> Vit<'a> {
     /// Factors of its values and a norm of it, in this order, as far as the file has them.
     fn add_update(&mut self, update: Activation, layer: usize, names: [&'static str; 2]) {
         for name in names {
-            let key = of_layer(layer, name);
+            let key = self.of_layer(layer, name);
             if !self.has(key) {
                 continue;
             }
@@ -159,7 +179,7 @@ impl<'a> Vit<'a> {
         let k = self.linear(x, layer, ["attn_k.weight", "attn_k.bias"], ("k", narrow));
         let v = self.linear(x, layer, ["attn_v.weight", "attn_v.bias"], ("v", narrow));
         for (x, name) in [(q, "attn_q_norm.weight"), (k, "attn_k_norm.weight")] {
-            let key = of_layer(layer, name);
+            let key = self.of_layer(layer, name);
             if self.has(key) {
                 let norm = self.norm(self.form.norm, key, head_dim);
                 self.push(Op::Norm { x, norm, y: x });
@@ -187,12 +207,12 @@ impl<'a> Vit<'a> {
             ("attn_qkv.bias", ["attn_q.bias", "attn_k.bias", "attn_v.bias"]),
         ];
         for (tensor, names) in fused {
-            let tensor = of_layer(layer, tensor);
+            let tensor = self.of_layer(layer, tensor);
             if self.has(tensor) {
                 let every = q + 2 * kv;
                 for (name, (first, run)) in names.into_iter().zip([(0, q), (q, kv), (q + kv, kv)]) {
                     let part = TensorPart { tensor, of: every, first, run, every };
-                    self.program.parts.insert(of_layer(layer, name), part);
+                    self.program.parts.insert(self.of_layer(layer, name), part);
                 }
             }
         }
@@ -203,7 +223,7 @@ impl<'a> Vit<'a> {
         const DOWN: [&str; 2] = ["ffn_down.weight", "ffn_down.bias"];
         let [up, down] = if self.encoder.is_swapped { [DOWN, UP] } else { [UP, DOWN] };
         let (ffn, hidden, kind) = (self.encoder.ffn, self.config.hidden, self.encoder.activation);
-        if !self.has(of_layer(layer, "ffn_gate.weight")) {
+        if !self.has(self.of_layer(layer, "ffn_gate.weight")) {
             let up = self.linear(x, layer, up, ("up", ffn));
             self.push(Op::Activate { x: up, kind });
             return self.linear(up, layer, down, ("update", hidden));
@@ -223,13 +243,13 @@ impl<'a> Vit<'a> {
         (name, width): (&'static str, usize),
     ) -> Activation {
         let y = self.activation(name, width);
-        let [weight, bias] = [weight, bias].map(|name| of_layer(layer, name));
+        let [weight, bias] = [weight, bias].map(|name| self.of_layer(layer, name));
         self.push(Op::Linear { x, weight, bias: Some(Weight { key: bias, optional: true }), y });
         y
     }
 
     fn layer_norm(&mut self, layer: usize, [weight, bias]: [&'static str; 2]) -> Activation {
-        let norm = self.norm_of(of_layer(layer, weight), of_layer(layer, bias));
+        let norm = self.norm_of(self.of_layer(layer, weight), self.of_layer(layer, bias));
         let y = self.activation("normed", self.config.hidden);
         self.push(Op::Norm { x: self.x, norm, y });
         y
@@ -286,12 +306,31 @@ impl<'a> Vit<'a> {
         y
     }
 
+    /// Halves of a product of the projector without a bias.
+    pub fn halves(&mut self, x: Activation, tensor: &'static str, names: [&'static str; 2]) -> [Activation; 2] {
+        let every = self.encoder.width_of(tensor);
+        let run = every / 2;
+        [0, 1].map(|half| {
+            let y = self.activation(names[half], run);
+            let part = TensorPart { tensor: own(tensor), of: every, first: half * run, run, every };
+            self.program.parts.insert(own(names[half]), part);
+            self.push(Op::Linear { x, weight: own(names[half]), bias: None, y });
+            y
+        })
+    }
+
     /// A product of the projector as wide as rows of prompts are.
     pub fn project_rows(&mut self, x: Activation, names: [&'static str; 2]) -> Activation {
         let y = self.activation("rows", self.encoder.width);
         let bias = self.optional(names[1]);
         self.push(Op::Linear { x, weight: own(names[0]), bias, y });
         y
+    }
+
+    /// A product with a tensor of the encoder itself.
+    pub fn push_linear(&mut self, x: Activation, [weight, bias]: [&'static str; 2], y: Activation) {
+        let bias = self.optional(bias);
+        self.push(Op::Linear { x, weight: own(weight), bias, y });
     }
 
     /// Rows for a deeper layer of the text model of `x`, by the weights of this layer's.

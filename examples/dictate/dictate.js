@@ -1,0 +1,95 @@
+// Sounds in messages: the page records with the microphone, and a model that hears writes what it heard.
+import { modelOf } from '../load.js';
+import { record } from './microphone.js';
+
+// A GGUF on Hugging Face's hub with its encoder beside it, or others: ?model=/models/mine.gguf&mmproj=/models/ears.gguf
+const address = new URLSearchParams(location.search);
+const MODEL = address.get('model') ?? 'ggml-org/ultravox-v0_5-llama-3_2-1b-GGUF:Q4_K_M';
+const ENCODER = address.get('mmproj') ?? true;
+/** Seconds of a recording, at most: the encoder reads so many at once. */
+const LONGEST = 30;
+
+const [recording, open, stop, level, file, ask, status, error, texts] = [
+  ...['record', 'open', 'stop', 'level', 'file', 'ask', 'status', 'error', 'texts'],
+].map((id) => document.getElementById(id));
+
+const withModel = modelOf(MODEL, status, { mmproj: ENCODER });
+let microphone;
+let controller;
+
+/** A place for the sound and its words. */
+function entryOf(sound) {
+  const [item, player, words] = ['li', 'audio', 'p'].map((tag) => document.createElement(tag));
+  player.controls = true;
+  player.src = URL.createObjectURL(sound);
+  Object.assign(words, { className: 'words' });
+  item.className = 'card';
+  item.append(player, words);
+  texts.prepend(item);
+  return words;
+}
+
+/** Writes what the model hears. */
+async function write(model, sound, words, signal) {
+  const content = [
+    { type: 'audio', audio: sound },
+    { type: 'text', text: ask.value },
+  ];
+  status.textContent = 'listening';
+  const begun = performance.now();
+  const run = model.generate([{ role: 'user', content }], { maxTokens: 300, temperature: 0, signal });
+  for await (const { text } of run) words.textContent += text;
+  if (!words.textContent) words.textContent = '(nothing)';
+  status.textContent = `done in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
+}
+
+async function hear(sound) {
+  controller = new AbortController();
+  const { signal } = controller;
+  error.textContent = '';
+  const words = entryOf(sound);
+  busy(true);
+  try {
+    await withModel((model) => write(model, sound, words, signal));
+  } catch (failure) {
+    status.textContent = signal.aborted ? 'stopped' : '';
+    words.textContent ||= '(nothing)';
+    if (!signal.aborted) error.textContent = failure.message;
+  }
+  busy(false);
+}
+
+function busy(is) {
+  [recording.disabled, open.disabled, stop.hidden] = [is, is, !is];
+}
+
+function show(isRecording) {
+  recording.setAttribute('aria-pressed', String(isRecording));
+  recording.textContent = isRecording ? 'Done' : 'Record';
+  [open.disabled, level.hidden] = [isRecording, !isRecording];
+}
+
+recording.addEventListener('click', async () => {
+  if (microphone) return microphone.stop();
+  error.textContent = '';
+  try {
+    microphone = await record(level, LONGEST);
+    show(true);
+    status.textContent = `recording, up to ${LONGEST} seconds`;
+    const sound = await microphone.sound;
+    microphone = undefined;
+    show(false);
+    await hear(sound);
+  } catch (failure) {
+    microphone = undefined;
+    show(false);
+    [status.textContent, error.textContent] = ['', `no recording: ${failure.message}`];
+  }
+});
+open.addEventListener('click', () => file.click());
+stop.addEventListener('click', () => controller.abort());
+file.addEventListener('change', () => {
+  const [chosen] = file.files;
+  if (chosen) hear(chosen);
+  file.value = '';
+});

@@ -1,0 +1,59 @@
+//! The encoder of Whisper (Radford et al. 2022, <https://arxiv.org/abs/2212.04356>) and the projectors of Ultravox and
+//! Qwen2-Audio (Chu et al. 2024, <https://arxiv.org/abs/2407.10759>).
+
+use super::super::super::config::{EncoderConfig, ModelConfig};
+use super::super::super::program::{Grouping, Norm, NormKind, Op, Program};
+use super::super::super::{ActivationKind, GateKind};
+use super::vit::{Form, Vit, own};
+
+/// Frames that a convolution reads.
+const KERNEL: usize = 3;
+/// Of the norms of Ultravox's projector.
+const ULTRAVOX_EPS: f32 = 1e-6;
+
+const POST: [&str; 2] = ["a.post_ln.weight", "a.post_ln.bias"];
+
+/// Several rows side by side, a gated feed-forward between two norms.
+pub fn ultravox(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = whisper(config, encoder);
+    vit.stream_norm(POST);
+    let x = vit.side_by_side(vit.x, encoder.merge);
+    let wide = config.hidden * encoder.merge;
+    let norm = |vit: &Vit, name, width| Norm { eps: ULTRAVOX_EPS, ..vit.norm(NormKind::Rms, own(name), width) };
+    let normed = vit.activation("projector normed", wide);
+    let before = norm(&vit, "mm.a.norm_pre.weight", wide);
+    vit.push(Op::Norm { x, norm: before, y: normed });
+    let [up, gate] = vit.halves(normed, "mm.a.mlp.1.weight", ["mm.a.mlp.1.weight.up", "mm.a.mlp.1.weight.gate"]);
+    let width = encoder.width_of("mm.a.mlp.1.weight") / 2;
+    let between = vit.activation("between", width);
+    vit.push(Op::Gate { gate, up, at: 0, kind: GateKind::SwiGlu, y: between });
+    let middle = norm(&vit, "mm.a.norm_mid.weight", width);
+    vit.push(Op::Norm { x: between, norm: middle, y: between });
+    vit.project_rows(between, ["mm.a.mlp.2.weight", "mm.a.mlp.2.bias"]);
+    vit.finish()
+}
+
+/// The mean of two rows, a norm, a product.
+pub fn qwen2a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = whisper(config, encoder);
+    let x = vit.mean(vit.x, encoder.merge);
+    let normed = vit.projector_norm(x, POST, config.norm_eps);
+    vit.project_rows(normed, ["mm.a.fc.weight", "mm.a.fc.bias"]);
+    vit.finish()
+}
+
+/// Two convolutions over frames, the second of every other one; learned positions; layers. The caller has the frames
+/// with their neighbours, and says which rows of the first convolution the second reads.
+fn whisper<'a>(config: &'a ModelConfig, encoder: &'a EncoderConfig) -> Vit<'a> {
+    let (mut vit, frames) = Vit::reading(KERNEL * encoder.bins, "a.blk", config, (encoder, Form::new(config)));
+    let first = vit.activation("first convolution", config.hidden);
+    let kind = ActivationKind::GeluErf;
+    vit.push_linear(frames, ["a.conv1d.1.weight", "a.conv1d.1.bias"], first);
+    vit.push(Op::Activate { x: first, kind });
+    let folded = vit.regroup_as("folded", first, Grouping { parts: KERNEL, taps: 1, by_value: true });
+    vit.push_linear(folded, ["a.conv1d.2.weight", "a.conv1d.2.bias"], vit.x);
+    vit.push(Op::Activate { x: vit.x, kind });
+    vit.places(1);
+    vit.blocks(&mut |_, _| {});
+    vit
+}

@@ -1,0 +1,175 @@
+// Encoders of sounds in Node.js, on the CPU path, against llama.cpp: rows, positions, and what a model writes after a
+// sound; and what is refused.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { messagesOf } from '../../dist/ai-sdk/prompt.js';
+import { WasmModel } from '../../dist/index.js';
+import { layoutOfSound } from '../../dist/media/layout.js';
+import { waveOf } from '../../dist/media/samples.js';
+import { openai, webggufFetch } from '../../dist/openai/index.js';
+import { ROOT } from '../../tools/common.mjs';
+import { ENCODERS } from './images.mjs';
+import { differenceOfSome, LISTENERS, soundOf } from './sounds.mjs';
+
+const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
+/** Of the largest value of the rows. */
+const ROWS = 1e-4;
+const LOGPROBS = 5e-3;
+
+const blob = (file) => new Blob([fs.readFileSync(file)]);
+const expectationsOf = (name) => JSON.parse(fs.readFileSync(path.join(ENCODERS, `${name}.json`), 'utf8'));
+const open = ({ text, encoder }, options = {}) =>
+  WasmModel.load(blob(path.join(FIXTURES, 'models', text)), {
+    backend: 'cpu',
+    mmproj: blob(path.join(ENCODERS, encoder)),
+    ...options,
+  });
+
+for (const name of LISTENERS) {
+  test(`${name}: rows, positions and text as llama.cpp has them`, async () => {
+    const expected = expectationsOf(name);
+    const model = await open(expected);
+    assert.deepEqual(model.info.media, { image: false, audio: true });
+    for (const { samples, positions, generated, logprobs, ...some } of expected.cases) {
+      const found = await model.encodeParts([{ text: 'ab ' }, { audio: soundOf(samples) }, { text: ' cd' }]);
+      assert.equal(found.media[0].embeddings.length, some.count, `${samples} samples`);
+      const apart = differenceOfSome(found.media[0].embeddings, some);
+      assert.ok(apart < ROWS, `${samples} samples: rows differ by ${apart}`);
+      if (!generated) continue;
+      assert.equal(found.positions, positions, `${samples} samples: positions`);
+      const run = model.generate(found.ids, { maxTokens: 8, temperature: 0, ignoreEos: true, logprobs: 0 });
+      const chosen = [];
+      for await (const { tokens = [] } of run) chosen.push(...tokens);
+      assert.deepEqual(
+        chosen.map(({ id }) => id),
+        generated,
+        `${samples} samples`,
+      );
+      chosen.forEach(({ logprob }, at) => {
+        assert.ok(Math.abs(logprob - logprobs[at]) < LOGPROBS, `${logprob}, expected ${logprobs[at]}`);
+      });
+    }
+    await model.free();
+  });
+}
+
+test('a file, bytes, samples and a part of OpenAI are the same sound, which is encoded once', async () => {
+  const model = await open(expectationsOf('ultravox'));
+  const bytes = new Uint8Array(fs.readFileSync(path.join(ENCODERS, 'sound-8219.wav')));
+  const data = Buffer.from(bytes).toString('base64');
+  const sounds = [bytes, new Blob([bytes]), `data:audio/wav;base64,${data}`, soundOf(8219), waveOf(soundOf(8219))];
+  const parts = sounds.map((audio) => ({ type: 'audio', audio }));
+  parts.push({ type: 'input_audio', input_audio: { data, format: 'wav' } });
+  const answers = [];
+  for (const part of parts) {
+    const content = [part, { type: 'text', text: 'What is said?' }];
+    const { ids, usage } = await model.generate([{ role: 'user', content }], { maxTokens: 3, temperature: 0 }).result;
+    answers.push({ ids: [...ids], ...usage });
+  }
+  assert.ok(answers[0].promptTokens > 375, 'the rows are part of the prompt');
+  for (const { ids, cachedTokens } of answers.slice(1)) {
+    assert.deepEqual(ids, answers[0].ids);
+    assert.ok(cachedTokens > 375, 'the same sound has the same ids');
+  }
+  const stereo = { samples: soundOf(8219).samples.map((value) => value / 2), sampleRate: 16000 };
+  const other = [{ type: 'audio', audio: stereo }];
+  const { usage } = await model.generate([{ role: 'user', content: other }], { maxTokens: 1 }).result;
+  assert.ok(usage.cachedTokens < 375, 'another sound has others');
+  await model.free();
+});
+
+test('a session keeps its sounds', async () => {
+  const model = await open(expectationsOf('ultravox'));
+  const session = model.session();
+  const content = [
+    { type: 'audio', audio: soundOf(8219) },
+    { type: 'text', text: 'ab' },
+  ];
+  await session.send({ role: 'user', content }, { maxTokens: 2, ignoreEos: true }).result;
+  const again = await model.restoreSession(await session.save());
+  assert.match(again.messages[0].content[0].audio, /^data:audio\/wav;base64,/);
+  assert.equal(await again.countTokens(), await session.countTokens());
+  await model.free();
+});
+
+test('transcriptions are what the model writes of a sound, in all shapes of the call', async () => {
+  const model = await open(expectationsOf('ultravox'), { contextLength: 430 });
+  const file = waveOf(soundOf(8219));
+  const { text } = await model.audio.transcriptions.create({ file, prompt: 'ab' });
+  const content = [
+    { type: 'audio', audio: file },
+    { type: 'text', text: 'ab' },
+  ];
+  const direct = await model.generate([{ role: 'user', content }], { temperature: 0 }).result;
+  assert.equal(text, direct.text.trim());
+  assert.notEqual(text, '');
+  const client = openai({ model });
+  assert.equal(await client.audio.transcriptions.create({ file, prompt: 'ab', response_format: 'text' }), text);
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ file, prompt: 'ab', model: 'any', temperature: '0' })) {
+    form.set(name, value);
+  }
+  const send = webggufFetch({ model });
+  const ask = (body) => send('http://webgguf/v1/audio/transcriptions', { method: 'POST', body });
+  assert.deepEqual(await (await ask(form)).json(), { text });
+  form.set('response_format', 'text');
+  assert.equal(await (await ask(form)).text(), text);
+  form.set('response_format', 'srt');
+  const refused = await ask(form);
+  assert.equal(refused.status, 400);
+  assert.match((await refused.json()).error.message, /'json' or 'text'/);
+  for (const [wrong, message] of [
+    [{}, /'file' is missing/],
+    [{ file, temperature: 3 }, /'temperature' must be a number from 0 to 2/],
+    [{ file, prompt: 7 }, /'prompt' must be a string/],
+    [{ file, lang: 'en' }, /unknown field 'lang'/],
+  ]) {
+    await assert.rejects(model.audio.transcriptions.create(wrong), { code: 'invalid_argument', message });
+  }
+  await model.free();
+});
+
+test('files of the AI SDK are sounds by their media type', () => {
+  const data = new Uint8Array([1, 2]);
+  const part = (mediaType) => ({ type: 'file', mediaType, data });
+  const user = (...content) => messagesOf([{ role: 'user', content }])[0].content;
+  assert.deepEqual(user(part('audio/wav'), part('image/png'), { type: 'text', text: 'ab' }), [
+    { type: 'audio', audio: data },
+    { type: 'image', image: data },
+    { type: 'text', text: 'ab' },
+  ]);
+  const base64 = { ...part('audio/mpeg'), data: 'AQI=' };
+  assert.deepEqual(user(base64), [{ type: 'audio', audio: 'data:audio/mpeg;base64,AQI=' }]);
+  assert.throws(() => user(part('video/mp4')), /video\/mp4/);
+});
+
+test('what cannot be heard is refused, and the model stays usable', async () => {
+  const model = await open(expectationsOf('ultravox'));
+  const refused = (audio, message, code = 'invalid_argument') =>
+    assert.rejects(model.generate([{ role: 'user', content: [{ type: 'audio', audio }] }]).result, { code, message });
+  await refused({ samples: new Float32Array(0), sampleRate: 16000 }, /0 samples/);
+  await refused({ samples: new Float32Array(5), sampleRate: 10 }, /10 samples a second, expected 1000 to 768000/);
+  await refused({ samples: new Float32Array(1_802_000), sampleRate: 1000 }, /1802 seconds, at most 1800/);
+  await refused(new Uint8Array([1, 2, 3]), /file of 3 bytes is no WAV file/);
+  await refused(7, /expected a File/);
+  await refused(
+    { samples: new Float32Array(1_500_000), sampleRate: 16000 },
+    /94 seconds take 1500 tokens, the context holds 512/,
+    'context_full',
+  );
+  assert.equal((await model.generate('ab', { maxTokens: 2, ignoreEos: true }).result).ids.length, 2);
+  const image = { width: 1, height: 1, data: new Uint8Array(4) };
+  const asked = (model, part) => model.generate([{ role: 'user', content: [part] }]).result;
+  await assert.rejects(asked(model, { type: 'image', image }), /without an encoder of images/);
+  const seeing = await open(expectationsOf('lfm2'));
+  await assert.rejects(asked(seeing, { type: 'audio', audio: soundOf(400) }), /without an encoder of sounds/);
+  await Promise.all([model.free(), seeing.free()]);
+});
+
+test('pieces stand where models expect them', () => {
+  assert.deepEqual(layoutOfSound('qwen2a', 2), ['<|audio_bos|>', 0, 1, '<|audio_eos|>']);
+  assert.deepEqual(layoutOfSound('ultravox', 1), [0]);
+});

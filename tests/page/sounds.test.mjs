@@ -1,0 +1,114 @@
+// Encoders of sounds in a page: www/evaluate.html reports what llama.cpp says, on the GPU and on the CPU; files, buffers
+// and samples are the same sound, also from a worker.
+
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { readJson } from '../../tools/common.mjs';
+import { ENCODERS } from '../js/images.mjs';
+import { differenceOfSome, LISTENERS } from '../js/sounds.mjs';
+import { openSite, reportOf } from './site.mjs';
+
+/** Differences of rows, of the largest value. */
+const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
+const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
+
+let deliver = () => {};
+const site = await openSite({ onReport: (value) => deliver(value) });
+
+const jsonUrl = (value) => `data:application/json,${encodeURIComponent(JSON.stringify(value))}`;
+const urlOf = (name) => `/fixtures/encoders/${name}`;
+
+/** What www/evaluate.html reports for these parameters. */
+async function evaluate(parameters) {
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
+  const page = await site.open(`/evaluate.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
+  try {
+    return await reportOf(page, arrived);
+  } finally {
+    await page.close();
+  }
+}
+
+for (const backend of ['webgpu', 'cpu']) {
+  for (const name of LISTENERS) {
+    test(`${name} on ${backend}: rows and text are those of llama.cpp`, async () => {
+      const { text, encoder, cases } = readJson(path.join(ENCODERS, `${name}.json`));
+      const model = new URL(`/fixtures/models/${text}`, 'http://page').pathname;
+      for (const { samples, positions, generated, logprobs, ...some } of cases) {
+        if (!generated) continue;
+        const parts = `@${jsonUrl([{ text: 'ab ' }, { audio: urlOf(`sound-${samples}.wav`) }, { text: ' cd' }])}`;
+        const found = await evaluate({ model, mmproj: urlOf(encoder), parts, media: 1, backend, predict: 8 });
+        assert.equal(found.error, undefined, JSON.stringify(found.error));
+        assert.deepEqual(found.info.media, { image: false, audio: true });
+        assert.equal(found.media[0].rows, some.count);
+        const apart = differenceOfSome(found.media[0].embeddings, some);
+        assert.ok(apart < ROWS[backend], `${samples} samples: rows differ by ${apart}`);
+        assert.equal(found.promptPositions, positions);
+        assert.deepEqual(found.generated, generated, `${samples} samples`);
+        for (const [at, logprob] of found.generatedLogprobs.entries()) {
+          assert.ok(Math.abs(logprob - logprobs[at]) < LOGPROBS[backend], `${logprob}, expected ${logprobs[at]}`);
+        }
+      }
+    });
+  }
+}
+
+test('a file, a buffer and samples are the same sound, in the page and in a worker', async () => {
+  const page = await site.open('/blank');
+  const found = await page.evaluate(async () => {
+    const { WasmModel } = await import('/dist/index.js');
+    const answers = [];
+    for (const worker of [false, true]) {
+      const options = { backend: 'cpu', worker, mmproj: '/fixtures/encoders/ultravox.gguf' };
+      const model = await WasmModel.load('/fixtures/models/llama-f32.gguf', options);
+      const url = '/fixtures/encoders/sound-8219.wav';
+      const file = await (await fetch(url)).blob();
+      const bytes = await file.arrayBuffer();
+      const buffer = await new OfflineAudioContext(1, 1, 16000).decodeAudioData(bytes.slice(0));
+      const samples = { samples: buffer.getChannelData(0), sampleRate: buffer.sampleRate };
+      for (const audio of [file, new Uint8Array(bytes), url, buffer, samples]) {
+        const content = [{ type: 'audio', audio }];
+        const { ids, usage } = await model.generate([{ role: 'user', content }], { maxTokens: 4, ignoreEos: true })
+          .result;
+        answers.push({ ids: [...ids], cached: usage.cachedTokens });
+      }
+      await model.free();
+    }
+    return answers;
+  });
+  await page.close();
+  for (const [at, { ids, cached }] of found.entries()) {
+    assert.deepEqual(ids.length, 4);
+    // Chromium's own decoder divides by another number: a buffer is another sound, and its samples are the same.
+    const isNew = [0, 3].includes(at % 5);
+    assert.equal(cached > 375, !isNew, `sound ${at}: ${cached} tokens were read before`);
+  }
+});
+
+test('what is no sound is refused', async () => {
+  const page = await site.open('/blank');
+  const messages = await page.evaluate(async () => {
+    const { WasmModel } = await import('/dist/index.js');
+    const model = await WasmModel.load('/fixtures/models/llama-f32.gguf', {
+      backend: 'cpu',
+      mmproj: '/fixtures/encoders/ultravox.gguf',
+    });
+    const found = [];
+    for (const audio of [new Blob(['no sound']), new Blob([]), '/nothing-here.wav']) {
+      const asked = model.generate([{ role: 'user', content: [{ type: 'audio', audio }] }]).result;
+      found.push(await asked.then(String, (error) => `${error.code}: ${error.message}`));
+    }
+    await model.free();
+    return found;
+  });
+  await page.close();
+  const expected = [
+    /invalid_argument.*8 bytes is no sound/,
+    /invalid_argument.*0 bytes is no sound/,
+    /download_failed/,
+  ];
+  messages.forEach((message, at) => assert.match(message, expected[at]));
+});

@@ -1,0 +1,69 @@
+"""Writes media/tests/fixtures/mel.bin: spectrograms of Whisper's kind. Needs numpy.
+
+    python tools/make_sound_fixtures.py
+
+The formulas are those of the paper's code, in float64. Of each sound: bins as u16 little endian, 1 as u16 where its end
+is mirrored, samples and frames as u32, then the value of silence and `[frames, bins]` as f32. The sounds both sides make
+themselves, see `samples` here and in media/tests/mel.rs.
+"""
+
+import math
+import pathlib
+import struct
+
+import numpy as np
+
+CASES = [(40, 0, 1234), (80, 0, 3217), (128, 1, 2017), (80, 1, 1600), (80, 0, 77)]
+WINDOW, HOP, RATE = 400, 160, 16000
+
+
+def samples(count):
+    """A wave with noise, which is a hundred thousandth as loud after two thirds."""
+    at = np.arange(count, dtype=np.uint64)
+    noise = ((at * 2654435761 + 12345) % 4294967296 >> 16) / 65536 - 0.5
+    wave = (at % 50) / 50 - 0.5
+    return ((noise / 8 + wave / 2) * np.where(at * 3 < count * 2, 1, 1e-5)).astype(np.float32)
+
+
+def filters(bins):
+    step = math.log(6.4) / 27
+    pitch = lambda f: f * 0.015 if f < 1000 else 15 + math.log(f / 1000) / step
+    frequency = lambda p: p / 0.015 if p < 15 else 1000 * math.exp((p - 15) * step)
+    edges = [frequency(pitch(RATE / 2) * i / (bins + 1)) for i in range(bins + 2)]
+    at = np.arange(WINDOW // 2 + 1) * RATE / WINDOW
+    rows = []
+    for left, middle, right in zip(edges, edges[1:], edges[2:]):
+        slopes = np.minimum((at - left) / (middle - left), (right - at) / (right - middle))
+        rows.append(np.maximum(slopes, 0) * 2 / (right - left))
+    return np.stack(rows)
+
+
+def mel(x, bins, is_mirrored):
+    half = WINDOW // 2
+    x = np.pad(x.astype(np.float64), (0, max(0, half + 1 - len(x))))
+    frames = len(x) // HOP + 1 if is_mirrored else -(-(len(x) + half) // HOP)
+    end = x[-2 : -half - 2 : -1] if is_mirrored else np.zeros(RATE)
+    x = np.concatenate([x[1 : half + 1][::-1], x, end])
+    hann = 0.5 * (1 - np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW))
+    windows = np.stack([x[i * HOP : i * HOP + WINDOW] * hann for i in range(frames)])
+    power = np.abs(np.fft.rfft(windows, axis=1)) ** 2
+    floor = 2.0**-24
+    log = np.log10(np.maximum(power @ filters(bins).T, floor))
+    least = log.max() - 8
+    scaled = lambda value: (np.maximum(value, least) + 4) / 4
+    return scaled(log), float(scaled(math.log10(floor)))
+
+
+def main():
+    parts = []
+    for bins, is_mirrored, count in CASES:
+        values, silence = mel(samples(count), bins, is_mirrored)
+        parts.append(struct.pack("<HHIIf", bins, is_mirrored, count, len(values), silence))
+        parts.append(values.astype("<f4").tobytes())
+    target = pathlib.Path(__file__).parents[1] / "media" / "tests" / "fixtures" / "mel.bin"
+    target.write_bytes(b"".join(parts))
+    print(target, target.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()
