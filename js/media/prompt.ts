@@ -30,7 +30,7 @@ export async function idsOfConversation(
   const images = (await withPixels(conversation)).images as readonly Pixels[];
   const encoded: Encoded[] = [];
   for (const image of images) encoded.push(await given(encoder).encode(image));
-  const pieces = chatText(handle, conversation).split(IMAGE_MARK);
+  const pieces = (conversation.text ?? chatText(handle, conversation)).split(IMAGE_MARK);
   if (pieces.length !== images.length + 1) {
     const found = pieces.length - 1;
     throw invalidArgument(`generate: the chat template writes ${found} of ${images.length} images`);

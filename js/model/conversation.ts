@@ -52,6 +52,11 @@ export function copyOf(call: string, messages: readonly Message[]): Message[] {
   return plain(`${call}: messages`, messages) as Message[];
 }
 
+/** The images of messages, in order. @internal */
+export function imagesOf(messages: readonly Message[]): unknown[] {
+  return messages.flatMap(({ content }) => (Array.isArray(content) ? content.map(imageOf) : [])).filter(Boolean);
+}
+
 /** Whether any of these holds an image. @internal */
 export function hasImages(messages: readonly Message[]): boolean {
   return messages.some(({ content }) => Array.isArray(content) && content.some((part) => part?.type === 'image'));

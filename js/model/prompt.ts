@@ -8,15 +8,32 @@ import { grammarText } from '../engine/grammar.js';
 import { checkIds, checkPrompt, generateOptions } from '../options.js';
 import type { GenerateOptions, Message, TokenIds } from '../types.js';
 
+/** What a template made of messages: a text with a mark for each image, and these. @internal */
+export interface TextWithImages {
+  readonly text: string;
+  readonly images: readonly unknown[];
+}
+
+/** The text alone where there are no images. @internal */
+export function withImages(text: string, images: readonly unknown[]): string | TextWithImages {
+  return images.length > 0 ? { text, images } : text;
+}
+
+/** As the engine takes it. @internal */
+export function textPrompt(prompt: string | TextWithImages): Prompt {
+  return typeof prompt === 'string' ? prompt : { ...prompt, messages: [] };
+}
+
 /** The first id of a row of an image. */
 const FIRST_ROW = 2 ** 31;
 
 /** A checked copy of a prompt. @internal */
 export function promptOf(
-  prompt: string | readonly Message[] | TokenIds,
+  prompt: string | readonly Message[] | TokenIds | TextWithImages,
   vocabularySize: number,
   parseSpecial?: boolean,
 ): Prompt {
+  if (typeof prompt === 'object' && 'images' in prompt) return textPrompt(prompt);
   checkPrompt(prompt);
   if (typeof prompt === 'string') return prompt;
   if (isConversation(prompt)) return conversationOf('generate', prompt, { parseSpecial });

@@ -7,7 +7,7 @@ import type { Engine, Prompt } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { Generation } from './generation.js';
 import { sessionOptions, show } from '../options.js';
-import { checkedGenerate } from './prompt.js';
+import { checkedGenerate, type TextWithImages, textPrompt } from './prompt.js';
 import type { Queue } from './queue.js';
 import type { GenerateOptions, GenerationResult, Message, ModelInfo, SessionOptions } from '../types.js';
 import type { Conversation } from '../templates/types.js';
@@ -131,7 +131,8 @@ export class Session {
    * @param prefix the end of the prompt, which is the beginning of what follows the grammar
    * @internal
    */
-  complete(prompt: string, options: GenerateOptions, prefix = ''): Generation {
+  complete(text: string | TextWithImages, options: GenerateOptions, prefix = ''): Generation {
+    const prompt = textPrompt(text);
     const { signal, start } = checkedGenerate(options);
     this.#use('generate');
     const grammar = start.grammar && { ...start.grammar, prefix };
@@ -144,8 +145,8 @@ export class Session {
   }
 
   /** How many tokens a prompt has, BOS included where the model wants it. @internal */
-  async count(prompt: string): Promise<number> {
-    return this.#use('countTokens').count(prompt);
+  async count(prompt: string | TextWithImages): Promise<number> {
+    return this.#use('countTokens').count(textPrompt(prompt));
   }
 
   /**
