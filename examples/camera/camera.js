@@ -39,23 +39,21 @@ async function openCamera(signal) {
   await video.play();
 }
 
-/** Writes one answer above the others. */
+/** Writes one answer above the others, beside the time when the model began to look. */
 async function answer(model, signal) {
   const item = document.createElement('li');
   const time = document.createElement('time');
   const text = document.createElement('span');
   time.textContent = new Date().toLocaleTimeString();
   item.append(time, text);
+  answers.prepend(item);
+  while (answers.children.length > KEPT) answers.lastChild.remove();
   const content = [
     { type: 'image', image: video }, // the frame that it shows now
     { type: 'text', text: question.value },
   ];
   const generation = model.generate([{ role: 'user', content }], { maxTokens: 60, temperature: 0, signal });
-  for await (const piece of generation) {
-    if (!item.isConnected) answers.prepend(item);
-    text.textContent += piece.text;
-  }
-  while (answers.children.length > KEPT) answers.lastChild.remove();
+  for await (const piece of generation) text.textContent += piece.text;
   const { timings } = await generation;
   status.textContent = `first word after ${(timings.timeToFirstTokenMs / 1000).toFixed(1)} s`;
 }

@@ -78,8 +78,12 @@ export class LocalEngine implements Engine {
       const hasImages = mmproj !== undefined;
       const load = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune }, gpu);
       const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
-      const reload: Reload = (signal) =>
-        cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
+      let encoder: ImageEncoder | undefined;
+      const reload: Reload = async (signal) => {
+        const fresh = await cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
+        encoder?.giveRows(fresh);
+        return fresh;
+      };
       const recovery = new Recovery(why ?? reload, warner(from.onWarning));
       const report = progressReporter(onProgress, scope);
       const attempt = (): Promise<WasmHandle> => load(scope, report, backend);
@@ -92,7 +96,7 @@ export class LocalEngine implements Engine {
         const device = gpu && (() => guarded(() => gpu.engine.device()));
         const options = { backend, precision: rest.precision, maxImageTokens, resize };
         const open = { scope, report, width, device };
-        const encoder = mmproj === undefined ? undefined : await openEncoder(source, mmproj, from, options, open);
+        encoder = mmproj === undefined ? undefined : await openEncoder(source, mmproj, from, options, open);
         report('ready', 1, 1);
         const info = await infoOf(handle, backend, warner(from.onWarning));
         return await new LocalEngine(handle, recovery, encoder, info).#withLanes();
@@ -150,9 +154,9 @@ export class LocalEngine implements Engine {
     }
   }
 
-  async #start(prompt: Prompt, { grammar, ...options }: StartOptions): Promise<void> {
+  async #start(prompt: Prompt, { grammar, onProgress, ...options }: StartOptions): Promise<void> {
     this.#run = new AbortController();
-    const ids = await this.#ids(prompt);
+    const ids = await this.#ids(prompt, this.#run.signal, onProgress);
     await this.#kept(() => this.#handle.adopt(ids));
     guarded(() => this.#handle.start(ids, options));
     if (!grammar) return;
@@ -231,7 +235,7 @@ export class LocalEngine implements Engine {
   }
 
   /** The ids of a prompt; images in it are encoded. */
-  async #ids(prompt: Prompt): Promise<Uint32Array> {
+  async #ids(prompt: Prompt, signal?: AbortSignal, onProgress?: StartOptions['onProgress']): Promise<Uint32Array> {
     const isConversation = typeof prompt === 'object' && 'messages' in prompt;
     if (!isConversation) return guarded(() => this.#encode(prompt));
     if (!prompt.images) {
@@ -239,7 +243,7 @@ export class LocalEngine implements Engine {
       return guarded(() => this.#encode(chatText(this.#handle, prompt)));
     }
     const { idsOfConversation } = await later.imagePrompt();
-    return idsOfConversation(this.#handle, this.#encoder, prompt);
+    return idsOfConversation(this.#handle, this.#encoder, prompt, { signal, onProgress });
   }
 
   async another(withCache: boolean): Promise<Engine> {

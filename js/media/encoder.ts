@@ -2,7 +2,9 @@
  * An encoder of images beside a model: images become rows of its prompts.
  */
 import { settled } from '../cancel.js';
-import { WebggufError, fromWasm, invalidArgument } from '../errors.js';
+import { Recovery, readOnce } from '../engine/recovery.js';
+import { WebggufError, invalidArgument } from '../errors.js';
+import { warner } from '../load/cache/warning.js';
 import { chooseEncoder, fileRequest, hubName } from '../load/hub.js';
 import { withSources } from '../load/sources.js';
 import type { Source, SourceOptions } from '../types.js';
@@ -47,17 +49,30 @@ export interface Encoded {
   readonly tiles: readonly TileRows[];
 }
 
+/** Is told which share of an image is encoded. */
+type Report = (share: number) => void;
+
+/** Who wants an image encoded. */
+interface Asked {
+  readonly signal: AbortSignal | undefined;
+  readonly report: Report;
+}
+
 /** @internal */
 export class ImageEncoder {
-  readonly #handle: WasmEncoder;
+  #handle: WasmEncoder;
+  readonly #recovery: Recovery;
   readonly #info: EncoderInfo;
   readonly #numbers: Float64Array;
   readonly #known = new Map<string, Promise<Encoded>>();
+  /** Rows that the model was given, by their digests, in the order of their numbers. */
+  readonly #given = new Map<string, Pick<TileRows, 'columns' | 'values'>>();
   /** The end of the image that is being encoded: one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(handle: WasmEncoder, options: EncoderOptions) {
+  private constructor(handle: WasmEncoder, recovery: Recovery, options: EncoderOptions) {
     this.#handle = handle;
+    this.#recovery = recovery;
     this.#info = handle.info();
     const { maxImageTokens = MOST_TOKENS, resize } = options;
     const { numbers, mostRows, projector, hasBreaks } = this.#info;
@@ -76,14 +91,19 @@ export class ImageEncoder {
   ): Promise<ImageEncoder> {
     const { WasmEncoder: Handle } = await wasmClasses();
     const { backend, precision } = options;
-    const start = async (sources: ByteSource[]): Promise<WasmEncoder> =>
-      Handle.load(sources, { backend, ...(precision && { precision }) }, report, device?.());
-    const handle = await withSources(source, from, {
-      signal: scope,
-      work: (sources) => settled(start(sources), scope),
-      free: (made) => made.free(),
-    });
-    const encoder = new ImageEncoder(handle, options);
+    const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
+      const start = async (sources: ByteSource[]): Promise<WasmEncoder> =>
+        Handle.load(sources, { backend, ...(precision && { precision }) }, tell, device?.());
+      return withSources(source, from, {
+        signal,
+        work: (sources) => settled(start(sources), signal),
+        free: (made) => made.free(),
+      });
+    };
+    const why = device ? 'its encoder is not loaded again, since the page opened the device' : await readOnce(source);
+    const again = (signal: AbortSignal = new AbortController().signal) => open(signal, () => signal.throwIfAborted());
+    const handle = await open(scope, report);
+    const encoder = new ImageEncoder(handle, recoveryOf(why ?? again, from), options);
     const found = encoder.#info.width;
     if (found === width) return encoder;
     encoder.free();
@@ -91,16 +111,45 @@ export class ImageEncoder {
   }
 
   /** What an image becomes; one that was met before is not encoded again. */
-  async encode(pixels: Pixels, signal?: AbortSignal): Promise<Encoded> {
+  async encode(pixels: Pixels, signal?: AbortSignal, report: Report = () => {}): Promise<Encoded> {
     signal?.throwIfAborted();
     const digest = await digestOf(pixels, this.#numbers);
-    const known = this.#known.get(digest) ?? this.#inTurn(() => this.#encode(pixels, digest, signal));
+    const begun = this.#known.get(digest);
+    const known = begun ?? this.#inTurn(() => this.#encode(pixels, digest, { signal, report }));
     this.#known.delete(digest);
     this.#known.set(digest, known); // the last one used is the last one
-    known.catch(() => this.#known.delete(digest));
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > KEPT && oldest !== undefined) this.#known.delete(oldest);
-    return known;
+    known.catch(() => this.#known.get(digest) === known && this.#known.delete(digest));
+    const [[oldest, dropped]] = this.#known as unknown as [[string, Promise<Encoded>]];
+    if (this.#known.size > KEPT && this.#known.delete(oldest)) void dropped.then(({ tiles }) => this.#forget(tiles));
+    if (!begun) return known;
+    // Another request for the same image may have been stopped.
+    return known.catch((error) => {
+      if ((error as Error).name !== 'AbortError' || signal?.aborted) throw error;
+      return this.encode(pixels, signal, report);
+    });
+  }
+
+  /** The ids of an image in prompts of a model. */
+  idsOf(handle: WasmModel, { layout, tiles }: Encoded): number[] {
+    return layout.flatMap((item) => {
+      if (typeof item === 'string') return [...handle.tokenize(item, false, true)];
+      const { columns, rows, values, digest } = tiles[item] as TileRows;
+      const first = handle.addRows(digest, columns, values);
+      this.#given.set(digest, { columns, values });
+      return Array.from({ length: rows }, (_, at) => first + at);
+    });
+  }
+
+  /** Gives a model that was loaded again the rows that it had, with the same ids. */
+  giveRows(handle: WasmModel): void {
+    for (const [digest, { columns, values }] of this.#given) handle.addRows(digest, columns, values);
+  }
+
+  /** Of images of long ago only the number of rows counts: whoever asks about one again gives its rows again. */
+  #forget(tiles: readonly TileRows[]): void {
+    for (const { digest, columns, values } of tiles) {
+      if (this.#given.has(digest)) this.#given.set(digest, { columns, values: zeros(values.length) });
+    }
   }
 
   free(): void {
@@ -114,7 +163,22 @@ export class ImageEncoder {
     return done;
   }
 
-  async #encode({ width, height, data }: Pixels, digest: string, signal?: AbortSignal): Promise<Encoded> {
+  /** Does `work`, and again where the device of the encoder was lost; until `signal` fires. */
+  async #kept<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const cancel = (): void => this.#handle.cancel();
+    const recover = async (fresh: WasmEncoder): Promise<void> => {
+      this.#handle.free();
+      this.#handle = fresh;
+    };
+    signal?.addEventListener('abort', cancel);
+    try {
+      return await this.#recovery.during({ recover } as unknown as WasmModel, work, signal);
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  async #encode({ width, height, data }: Pixels, digest: string, { signal, report }: Asked): Promise<Encoded> {
     const { Picture } = await mediaModule();
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const { projector } = this.#info;
@@ -123,15 +187,17 @@ export class ImageEncoder {
       const tiles: TileRows[] = [];
       for (let tile = 0; tile < picture.count(); tile++) {
         signal?.throwIfAborted();
-        tiles.push(await this.#tile(picture, tile, digest));
+        report(tile / picture.count());
+        tiles.push(await this.#tile(picture, tile, digest, signal));
       }
+      report(1);
       return { layout: layoutOf(projector, [...picture.grid()] as unknown as TileGrid), tiles };
     } finally {
       picture.free();
     }
   }
 
-  async #tile(picture: Picture, tile: number, digest: string): Promise<TileRows> {
+  async #tile(picture: Picture, tile: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
     const [count = 0, columns = 0, rows = 0] = named(() => picture.select(tile));
     if (count > this.#info.mostRows) {
       const most = this.#info.mostRows;
@@ -140,12 +206,27 @@ export class ImageEncoder {
     const tables = [picture.placeRows(), picture.placeWeights(), picture.groupRows(), picture.groupWeights()] as const;
     const counts = Uint32Array.of(count, rows);
     const others = [picture.turns(), picture.parts(), picture.breaks()] as const;
-    const values = await this.#handle.encode(counts, picture.patches(), ...tables, ...others).catch(rethrown);
+    const values = await this.#kept(() => {
+      return this.#handle.encode(counts, picture.patches(), ...tables, ...others);
+    }, signal);
     if (!values) throw new DOMException('the image is no longer wanted', 'AbortError');
     const { parts } = this.#info;
     return { columns, rows, values, parts, digest: digest.slice(0, 14) + tile.toString(16).padStart(2, '0') };
   }
 }
+
+/** A model's recovery, for a handle that another one takes the place of. */
+function recoveryOf(reload: string | ((signal?: AbortSignal) => Promise<WasmEncoder>), from: SourceOptions): Recovery {
+  return new Recovery(reload as ConstructorParameters<typeof Recovery>[0], warner(from.onWarning));
+}
+
+/** One array for all: nobody writes into it. */
+function zeros(length: number): Float32Array {
+  if (nothing.length < length) nothing = new Float32Array(length);
+  return nothing.subarray(0, length);
+}
+
+let nothing = new Float32Array(0);
 
 /** What loading takes besides options. @internal */
 export interface EncoderScope {
@@ -153,16 +234,6 @@ export interface EncoderScope {
   readonly report: (stage: string, loaded: number, total: number) => void;
   readonly width: number;
   readonly device?: (() => DeviceHandle) | undefined;
-}
-
-/** The ids of an image in prompts of a model. @internal */
-export function idsOf(handle: WasmModel, { layout, tiles }: Encoded): number[] {
-  return layout.flatMap((item) => {
-    if (typeof item === 'string') return [...handle.tokenize(item, false, true)];
-    const { columns, rows, values, digest } = tiles[item] as TileRows;
-    const first = handle.addRows(digest, columns, values);
-    return Array.from({ length: rows }, (_, at) => first + at);
-  });
 }
 
 /** Of the pixels, and of what is made of them. */
@@ -195,10 +266,6 @@ function named<T>(work: () => T): T {
     if (typeof cause === 'string') throw invalidArgument(`image: ${cause}`);
     throw new WebggufError('internal', `image: ${String(cause)}`, { cause });
   }
-}
-
-function rethrown(error: unknown): never {
-  throw fromWasm(error);
 }
 
 /** The encoder beside a model in its repository on the hub. @internal */

@@ -2,13 +2,13 @@
  * Conversations with images as ids: text is encoded piece by piece, and the rows of images stand between the pieces.
  */
 import { chatText } from '../engine/chat-text.js';
-import type { EncodedParts, PromptPart } from '../engine/engine.js';
+import type { EncodedParts, PromptPart, StartOptions } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { IMAGE_MARK } from '../model/conversation.js';
 import type { Conversation } from '../templates/types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
-import { type Encoded, type ImageEncoder, idsOf, type TileRows } from './encoder.js';
-import { type Pixels, pixelsOf } from './pixels.js';
+import type { Encoded, ImageEncoder, TileRows } from './encoder.js';
+import { isDrawn, type Pixels, pixelsOf } from './pixels.js';
 
 /** The same with pixels in place of what a page has, to be sent to another thread. @internal */
 export async function withPixels(conversation: Conversation): Promise<Conversation> {
@@ -16,6 +16,13 @@ export async function withPixels(conversation: Conversation): Promise<Conversati
   const pixels = read.get(images) ?? Promise.all(images.map(pixelsOf));
   read.set(images, pixels);
   return { ...conversation, images: await pixels };
+}
+
+/** The buffers of pixels that nobody else has, once they are sent for the last time. @internal */
+export function movable({ images = [], text }: Conversation): Transferable[] {
+  // Several answers to one text have the same images.
+  if (text !== undefined) return [];
+  return (images as readonly Pixels[]).filter(isDrawn).map(({ data }) => data.buffer as ArrayBuffer);
 }
 
 /** A request is looked at more than once: its images are read once. */
@@ -26,10 +33,16 @@ export async function idsOfConversation(
   handle: WasmModel,
   encoder: ImageEncoder | undefined,
   conversation: Conversation,
+  { signal, onProgress }: { signal?: AbortSignal | undefined; onProgress?: StartOptions['onProgress'] },
 ): Promise<Uint32Array> {
   const images = (await withPixels(conversation)).images as readonly Pixels[];
   const encoded: Encoded[] = [];
-  for (const image of images) encoded.push(await given(encoder).encode(image));
+  const total = images.length;
+  for (const [at, image] of images.entries()) {
+    const report = (share: number): void =>
+      onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
+    encoded.push(await given(encoder).encode(image, signal, report));
+  }
   const pieces = (conversation.text ?? chatText(handle, conversation)).split(IMAGE_MARK);
   if (pieces.length !== images.length + 1) {
     const found = pieces.length - 1;
@@ -38,7 +51,7 @@ export async function idsOfConversation(
   const ids = pieces.flatMap((piece, at) => {
     const text = at === 0 ? handle.encodePrompt(piece) : handle.tokenize(piece, false, true);
     const image = encoded[at];
-    return image ? [...text, ...idsOf(handle, image)] : [...text];
+    return image ? [...text, ...given(encoder).idsOf(handle, image)] : [...text];
   });
   return Uint32Array.from(ids);
 }
@@ -67,7 +80,7 @@ export async function encodeParts(
       continue;
     }
     const encoded = await given(encoder).encode(await pixelsOf(part.image));
-    ids.push(...idsOf(handle, encoded));
+    ids.push(...given(encoder).idsOf(handle, encoded));
     const rows = encoded.tiles.reduce((sum, tile) => sum + tile.rows, 0);
     media.push({ rows, embeddings: encoded.tiles.flatMap(rowsOf) });
   }

@@ -2,7 +2,7 @@
  * What `generate` may be given, checked: its prompt and its options.
  */
 import { conversationOf } from './conversation.js';
-import type { Prompt, StartOptions } from '../engine/engine.js';
+import type { Engine, Prompt, StartOptions } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { grammarText } from '../engine/grammar.js';
 import { checkIds, checkPrompt, generateOptions } from '../options.js';
@@ -22,6 +22,23 @@ export function withImages(text: string, images: readonly unknown[]): string | T
 /** As the engine takes it. @internal */
 export function textPrompt(prompt: string | TextWithImages): Prompt {
   return typeof prompt === 'string' ? prompt : { ...prompt, messages: [] };
+}
+
+/** The engine, once it writes; `ending` ends the start, too, which may have images to encode. @internal */
+export async function started(
+  engine: Engine,
+  prompt: Prompt,
+  options: StartOptions,
+  ending: AbortSignal,
+): Promise<Engine> {
+  const cancel = (): void => engine.cancel();
+  ending.addEventListener('abort', cancel);
+  try {
+    await engine.start(prompt, options);
+  } finally {
+    ending.removeEventListener('abort', cancel);
+  }
+  return engine;
 }
 
 /** The first id of a row of an image. */

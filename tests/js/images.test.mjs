@@ -102,6 +102,51 @@ test('an image in a chat completion is read as it is by generate', async () => {
   await Promise.all([model.free(), blind.free()]);
 });
 
+/** Colours by place, so that no two of these are the same. */
+function drawn(width, height, seed) {
+  const data = new Uint8Array(width * height * 4).map((_, at) => (at * seed + (at >> 9)) % 251);
+  return { width, height, data };
+}
+
+const asking = (...images) => [
+  { role: 'user', content: [...images.map((image) => ({ type: 'image', image })), { type: 'text', text: 'What?' }] },
+];
+
+test('the encoding of images is reported, tile by tile, and that of known ones is not', async () => {
+  const model = await open(expectationsOf('lfm2'));
+  const reports = [];
+  const options = { maxTokens: 1, onProgress: (progress) => reports.push(progress) };
+  await model.generate(asking(drawn(60, 40, 7), drawn(150, 90, 11)), options);
+  assert.deepEqual(reports[0], { stage: 'encode', loaded: 0, total: 2, fraction: 0 });
+  assert.deepEqual(reports.at(-1), { stage: 'encode', loaded: 2, total: 2, fraction: 1 });
+  const loaded = reports.map((progress) => progress.loaded);
+  assert.deepEqual(loaded, loaded.toSorted(), 'it goes on');
+  assert.ok(loaded.length > 4, `${loaded}: each tile of the second image`);
+  const count = reports.length;
+  await model.session().send(asking(drawn(60, 40, 7)), options);
+  assert.equal(reports.length, count, 'it was met before');
+  await model.free();
+});
+
+test('a request that is ended while its image is encoded ends at once, and the next one has its turn', async () => {
+  const model = await open(expectationsOf('lfm2'));
+  const ended = new Error('enough');
+  for (const how of ['signal', 'stop']) {
+    const controller = new AbortController();
+    let tiles = 0;
+    const end = () => (how === 'stop' ? void running.stop() : controller.abort(ended));
+    const onProgress = () => (tiles += 1) === 2 && setTimeout(end);
+    const options = { maxTokens: 4, signal: controller.signal, onProgress };
+    const running = model.generate(asking(drawn(150, 90, how.length)), options);
+    if (how === 'signal') await assert.rejects(running.result, ended);
+    else assert.equal((await running.result).finishReason, 'abort');
+    assert.ok(tiles < 4, `${how}: no further tile was encoded`);
+    const { ids } = await model.generate(asking(drawn(150, 90, how.length)), { maxTokens: 2, ignoreEos: true });
+    assert.equal(ids.length, 2, 'and the same image can be asked about again');
+  }
+  await model.free();
+});
+
 test('useChat sends images, and keeps them for the page and for later answers', async () => {
   const model = await open(expectationsOf('lfm2'));
   const store = new ChatStore();

@@ -72,10 +72,7 @@ async function show() {
   for (const value of [file, await file.arrayBuffer(), new DataView(await file.arrayBuffer()), bitmap, canvas]) {
     usages.push(await session.measureContextUsage([{ role: 'user', content: [{ type: 'image', value }] }]));
   }
-  // What the canvas shows when the call is made counts, whatever it shows later.
-  const appended = session.append([{ role: 'user', content: [{ type: 'image', value: canvas }] }]);
-  canvas.width = 0;
-  await appended;
+  await session.append([{ role: 'user', content: [{ type: 'image', value: canvas }] }]);
   usages.push(session.contextUsage);
   const answer = await session.prompt('ab', { responseConstraint: /[a-d]{3}/, omitResponseConstraintInput: true });
   await LanguageModel.free();
