@@ -2,7 +2,7 @@ import { WasmModel } from 'webgguf';
 
 /**
  * Gives a function that calls another one with the model of `source`. The first call loads it in a worker, and `status`
- * shows how far that is. After a load that failed, or where the GPU or the worker was lost, the next call loads again.
+ * shows how far that is; `options` are further ones of `WasmModel.load`. After a load that failed, or where the GPU or the worker was lost, the next call loads again.
  */
 export function modelOf(source, status, options = {}) {
   let loading;
@@ -10,7 +10,7 @@ export function modelOf(source, status, options = {}) {
     status.textContent = `${stage} ${Math.round(fraction * 100)} %`;
   };
   return async (use) => {
-    loading ??= WasmModel.load(source, { ...options, worker: true, onProgress });
+    loading ??= WasmModel.load(source, { worker: true, onProgress, ...options });
     const model = await loading.catch((failure) => {
       loading = undefined;
       throw failure;

@@ -40,6 +40,7 @@ export type {
   SelfCheck,
   Piece,
   Progress,
+  PromptProgress,
   RangedSource,
   RankOptions,
   SessionOptions,

@@ -156,6 +156,7 @@ const SAMPLING_CHECKS = Object.fromEntries(
 ) as Record<keyof SamplingOptions, Check>;
 
 const GENERATE: Record<keyof GenerateOptions, Check> = {
+  onProgress: LOAD.onProgress,
   maxTokens: TOKENS,
   ...SAMPLING_CHECKS,
   stop: stopStrings,

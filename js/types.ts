@@ -60,6 +60,18 @@ export interface Progress {
   readonly fraction: number | undefined;
 }
 
+/** How far the reading of a prompt is: see {@link GenerateOptions.onProgress}. */
+export interface PromptProgress {
+  /** `encode`: its images become rows. Those that the model has met before are not encoded again, and not reported. */
+  readonly stage: 'encode';
+  /** Images that are done, with the share of the one that is not. */
+  readonly loaded: number;
+  /** Images of the prompt. */
+  readonly total: number;
+  /** `loaded / total`. */
+  readonly fraction: number;
+}
+
 /** How the files of a model are found, kept and checked: options of {@link WasmModel.load}. */
 export interface SourceOptions {
   /**
@@ -457,6 +469,8 @@ export interface TextPart {
 
 /** Options of {@link WasmModel.generate}. */
 export interface GenerateOptions extends SamplingOptions {
+  /** Called while the images of the prompt are encoded: at the start of each, and after each of its tiles. */
+  onProgress?: ((progress: PromptProgress) => void) | undefined;
   /** Most tokens to write, 1 or more. Default: until the context is full. */
   maxTokens?: number | undefined;
   /** Strings that end the text, also where they cross token borders; they are not part of it. */

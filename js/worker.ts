@@ -5,7 +5,7 @@ import * as chatText from './engine/chat-text.js';
 import { later } from './engine/later.js';
 import { serve } from './engine/worker-side.js';
 import * as grammar from './grammar/webgguf_grammar.js';
-import * as encoder from './media/encoder.js';
+import * as encoder from './media/encoders.js';
 import * as imagePrompt from './media/prompt.js';
 import * as tuning from './tuning/index.js';
 

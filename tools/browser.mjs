@@ -35,16 +35,19 @@ export function browserFlags() {
   return readJson(path.join(ROOT, 'webdriver.json'))['goog:chromeOptions'].args;
 }
 
+/** Flags for a browser whose camera is a picture that moves and whose microphone beeps; permissions are a context's. */
+export const FAKE_CAMERA = ['--use-fake-device-for-media-stream'];
+
 /**
- * Starts headless Chromium with WebGPU on (on SwiftShader where there is no GPU). Its pages wait `PATIENCE_MS` where
- * no other limit is given. The caller closes it.
+ * Starts headless Chromium with WebGPU on (on SwiftShader where there is no GPU), with further flags `args`. Its pages
+ * wait `PATIENCE_MS` where no other limit is given. The caller closes it.
  */
-export async function openBrowser() {
+export async function openBrowser({ args = [] } = {}) {
   const executablePath = findBrowser();
   if (!executablePath)
     throw new Stop('no Chrome or Chromium was found', 'run `npm run setup`, or set CHROME to its path');
   const { chromium } = await import('playwright-core');
-  const browser = await chromium.launch({ executablePath, headless: true, args: browserFlags() });
+  const browser = await chromium.launch({ executablePath, headless: true, args: [...browserFlags(), ...args] });
   const newContext = browser.newContext.bind(browser);
   // `browser.newPage` opens a context by it, too.
   browser.newContext = async (options) => patient(await newContext(options));

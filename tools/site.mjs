@@ -25,7 +25,7 @@ const HARNESS = path.join(ROOT, 'www', 'harness', 'webgguf.js');
 
 /** Scripts of the package that pages import. */
 const ENTRIES = [
-  ...['index', 'worker', 'compute/shaders'],
+  ...['index', 'worker', 'compute/shaders', 'media/header'],
   ...['openai', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((name) => `${name}/index`),
 ];
 

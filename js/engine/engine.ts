@@ -5,7 +5,7 @@
  */
 import type { Input } from '../model/embedding.js';
 import type { GrammarText } from './grammar.js';
-import type { Evaluation, GenerationResult, ModelInfo, Piece } from '../types.js';
+import type { Evaluation, GenerationResult, ModelInfo, Piece, PromptProgress } from '../types.js';
 import type { Conversation, Medium } from '../templates/types.js';
 import type { TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
 
@@ -14,6 +14,7 @@ export type Prompt = string | Conversation | Uint32Array;
 
 /** Of `generate`. @internal */
 export interface StartOptions extends WasmGenerateOptions {
+  readonly onProgress?: ((progress: PromptProgress) => void) | undefined;
   readonly grammar?: GrammarText;
 }
 

@@ -4,13 +4,13 @@
 import { abortable, cancellable } from '../cancel.js';
 import { Channel, type Handler } from './channel.js';
 import type { Input } from '../model/embedding.js';
-import type { EmbedCall, EncodedParts, Engine, Prompt, PromptPart, Restored } from './engine.js';
+import type { EmbedCall, EncodedParts, Engine, Prompt, PromptPart, Restored, StartOptions } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { SourceHost } from './remote-sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from '../types.js';
 import { initForWorker } from '../wasm/instance.js';
 import type { Conversation } from '../templates/types.js';
-import type { TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
+import type { TensorHandle } from '../wasm/webgguf.js';
 import { startWorker } from '../worker-start.js';
 
 /** Pieces that are asked for before somebody wants them, so that the worker does not wait for a busy page. */
@@ -23,6 +23,8 @@ interface Connection {
   /** Fires when the worker was lost. */
   readonly lost: AbortSignal;
   readonly channel: Channel;
+  /** Of each engine: who hears how far the reading of its prompt is. */
+  readonly readers: Map<number, StartOptions['onProgress']>;
   /** Ends the worker; calls without a reply reject with `error`. */
   end(error: unknown): void;
 }
@@ -97,9 +99,10 @@ export class WorkerEngine implements Engine {
     return new WorkerEngine(this.#connection, await this.#withContents('lane', prompt), this.info);
   }
 
-  start(prompt: Prompt, options: WasmGenerateOptions): Promise<void> {
+  start(prompt: Prompt, { onProgress, ...options }: StartOptions): Promise<void> {
     this.#ahead.length = 0;
-    return this.#withContents('start', prompt, options);
+    this.#connection.readers.set(this.#number, onProgress);
+    return this.#withContents('start', prompt, { ...options, onProgress: onProgress !== undefined }, this.#number);
   }
 
   next(): Promise<Piece | undefined> {
@@ -181,8 +184,13 @@ export class WorkerEngine implements Engine {
   /** A call about a prompt, in which images are pixels and sounds samples: the worker has no element and no decoder. */
   async #withContents<T>(method: string, prompt: Prompt, ...args: unknown[]): Promise<T> {
     // Not awaited where there is none: calls keep their order.
-    const sent = typeof prompt === 'object' && 'messages' in prompt && prompt.media ? await contentsIn(prompt) : prompt;
-    return this.#call(method, sent, ...args);
+    if (typeof prompt !== 'object' || !('messages' in prompt) || !prompt.media) {
+      return this.#call(method, prompt, ...args);
+    }
+    const { movable, withContents } = await import('../media/prompt.js');
+    const sent = await withContents(prompt);
+    const transfer = method === 'start' ? movable(sent) : [];
+    return this.#connection.channel.call(method, [this.#number, sent, ...args], { transfer });
   }
 
   #call<T>(method: string, ...args: unknown[]): Promise<T> {
@@ -199,7 +207,9 @@ async function contentsIn(prompt: Prompt): Promise<Prompt> {
 /** Starts a worker. When `signal` fires, it ends at once. */
 async function connect(handlers: ConstructorParameters<typeof Channel>[1], signal: AbortSignal): Promise<Connection> {
   const worker = await startWorker(signal);
-  const channel = new Channel(worker, handlers);
+  const readers: Connection['readers'] = new Map();
+  const reading: Handler = ([number, progress]) => readers.get(number)?.(progress);
+  const channel = new Channel(worker, { ...handlers, reading });
   const alive = new AbortController();
   const end = (error: unknown): void => {
     alive.abort();
@@ -220,5 +230,5 @@ async function connect(handlers: ConstructorParameters<typeof Channel>[1], signa
       .request(name, { signal: alive.signal }, () => lost('the worker with the model was ended'))
       .catch(() => {}); // the model was freed
   }
-  return { channel, end, lost: loss.signal };
+  return { channel, end, lost: loss.signal, readers };
 }

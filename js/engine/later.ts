@@ -8,7 +8,7 @@
 /** @internal */
 export const later = {
   chatText: () => import('./chat-text.js'),
-  encoder: () => import('../media/encoder.js'),
+  encoder: () => import('../media/encoders.js'),
   grammar: () => import('../grammar/webgguf_grammar.js'),
   imagePrompt: () => import('../media/prompt.js'),
   tuning: () => import('../tuning/index.js'),

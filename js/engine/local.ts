@@ -6,7 +6,8 @@ import { cancellable, settled, stoppable } from '../cancel.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
 import type { EmbedCall, EncodedParts, Engine, Prompt, PromptPart, Restored, StartOptions } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
-import type { EncoderOptions, Encoders, EncoderScope } from '../media/encoder.js';
+import type { EncoderOptions, EncoderScope } from '../media/encoder.js';
+import type { Encoders } from '../media/encoders.js';
 import { backendReason } from './backend-reason.js';
 import { Grammars } from './grammar.js';
 import { progressReporter } from '../load/progress.js';
@@ -78,8 +79,12 @@ export class LocalEngine implements Engine {
       const hasImages = mmproj !== undefined;
       const load = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune }, gpu);
       const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
-      const reload: Reload = (signal) =>
-        cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
+      let encoder: Encoders | undefined;
+      const reload: Reload = async (signal) => {
+        const fresh = await cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
+        encoder?.giveRows(fresh);
+        return fresh;
+      };
       const recovery = new Recovery(why ?? reload, warner(from.onWarning));
       const report = progressReporter(onProgress, scope);
       const attempt = (): Promise<WasmHandle> => load(scope, report, backend);
@@ -92,7 +97,7 @@ export class LocalEngine implements Engine {
         const device = gpu && (() => guarded(() => gpu.engine.device()));
         const options = { backend, precision: rest.precision, maxImageTokens, resize };
         const open = { scope, report, width, device };
-        const encoder = mmproj === undefined ? undefined : await openEncoder(source, mmproj, from, options, open);
+        encoder = mmproj === undefined ? undefined : await openEncoder(source, mmproj, from, options, open);
         report('ready', 1, 1);
         const info = await infoOf(handle, backend, warner(from.onWarning));
         return await new LocalEngine(handle, recovery, encoder, info).#withLanes();
@@ -150,9 +155,9 @@ export class LocalEngine implements Engine {
     }
   }
 
-  async #start(prompt: Prompt, { grammar, ...options }: StartOptions): Promise<void> {
+  async #start(prompt: Prompt, { grammar, onProgress, ...options }: StartOptions): Promise<void> {
     this.#run = new AbortController();
-    const ids = await this.#ids(prompt);
+    const ids = await this.#ids(prompt, this.#run.signal, onProgress);
     await this.#kept(() => this.#handle.adopt(ids));
     guarded(() => this.#handle.start(ids, options));
     if (!grammar) return;
@@ -231,7 +236,7 @@ export class LocalEngine implements Engine {
   }
 
   /** The ids of a prompt; images and sounds in it are encoded. */
-  async #ids(prompt: Prompt): Promise<Uint32Array> {
+  async #ids(prompt: Prompt, signal?: AbortSignal, onProgress?: StartOptions['onProgress']): Promise<Uint32Array> {
     const isConversation = typeof prompt === 'object' && 'messages' in prompt;
     if (!isConversation) return guarded(() => this.#encode(prompt));
     if (!prompt.media) {
@@ -239,7 +244,7 @@ export class LocalEngine implements Engine {
       return guarded(() => this.#encode(chatText(this.#handle, prompt)));
     }
     const { idsOfConversation } = await later.imagePrompt();
-    return idsOfConversation(this.#handle, this.#encoder, prompt);
+    return idsOfConversation(this.#handle, this.#encoder, prompt, { signal, onProgress });
   }
 
   async another(withCache: boolean): Promise<Engine> {
@@ -337,7 +342,7 @@ async function openEncoder(
   mmproj: Source | true,
   from: SourceOptions,
   options: EncoderOptions,
-  scope: EncoderScope,
+  scope: Omit<EncoderScope, 'dropped'>,
 ): Promise<Encoders> {
   const { Encoders: Kind, beside } = await later.encoder();
   // Key and digests are the model's.

@@ -36,12 +36,18 @@ export function serve(port: Port): void {
     });
     return [add(engine), engine.info];
   };
-  const channel = new Channel(port, { hold, load, ...engineHandlers(engines, add) });
+  const reading = (number: number, progress: unknown) =>
+    void channel.call('reading', [number, progress]).catch(() => {});
+  const channel = new Channel(port, { hold, load, ...engineHandlers(engines, add, reading) });
   port.postMessage({ ready: true }, []);
 }
 
 /** The calls of {@link Engine}. */
-function engineHandlers(engines: Map<number, Served>, add: (engine: Engine) => number): Record<string, Handler> {
+function engineHandlers(
+  engines: Map<number, Served>,
+  add: (engine: Engine) => number,
+  tell: (number: number, progress: unknown) => void,
+): Record<string, Handler> {
   const served = (number: number): Served => {
     const found = engines.get(number);
     if (found) return found;
@@ -69,7 +75,9 @@ function engineHandlers(engines: Map<number, Served>, add: (engine: Engine) => n
   };
   return {
     free,
-    start: inOrder((engine, [prompt, options]) => engine.start(prompt, options)),
+    start: inOrder((engine, [prompt, { onProgress, ...options }, number]) =>
+      engine.start(prompt, { ...options, ...(onProgress && { onProgress: (it: unknown) => tell(number, it) }) }),
+    ),
     next: inOrder((engine) => engine.next()),
     finish: inOrder((engine) => engine.finish()),
     cancel: on((engine) => engine.cancel()),

@@ -1,13 +1,15 @@
 /**
- * Encoders of images and sounds beside a model: these become rows of its prompts.
+ * An encoder of images or sounds beside a model: these become rows of its prompts.
  */
 import { settled } from '../cancel.js';
-import { WebggufError, fromWasm, invalidArgument } from '../errors.js';
-import { chooseEncoder, fileRequest, hubName } from '../load/hub.js';
+import { Recovery, readOnce } from '../engine/recovery.js';
+import { WebggufError, invalidArgument } from '../errors.js';
+import { warner } from '../load/cache/warning.js';
 import { withSources } from '../load/sources.js';
 import type { Source, SourceOptions } from '../types.js';
 import type { ByteSource, DeviceHandle, EncoderInfo, WasmEncoder, WasmModel } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
+import { digestOf, digestOfPart } from './digest.js';
 import { type LayoutItem, layoutOf, layoutOfSound, type TileGrid } from './layout.js';
 import { mediaModule } from './module.js';
 import type { Pixels } from './pixels.js';
@@ -53,59 +55,34 @@ export interface Encoded {
   readonly tiles: readonly TileRows[];
 }
 
-/** The encoders of a file. @internal */
-export class Encoders {
-  /** What they take. */
-  readonly media: { readonly image: boolean; readonly audio: boolean };
-  readonly #all: readonly Encoder[];
+/** Is told which share of an image or a sound is encoded. @internal */
+export type Report = (share: number) => void;
 
-  private constructor(all: readonly Encoder[]) {
-    this.#all = all;
-    this.media = { image: all.some((one) => !one.hears), audio: all.some((one) => one.hears) };
-  }
-
-  /** `width`: values of a row of the model's prompts. Rejects with `invalid_argument` for an encoder of another. */
-  static async load(
-    source: Source,
-    options: EncoderOptions,
-    from: SourceOptions,
-    scope: EncoderScope,
-  ): Promise<Encoders> {
-    const first = await Encoder.load(source, options, from, scope);
-    if (!first.hearsToo) return new Encoders([first]);
-    try {
-      return new Encoders([first, await Encoder.load(source, { ...options, ofSounds: true }, from, scope)]);
-    } catch (error) {
-      // A page that shows images only needs no other.
-      if (error instanceof WebggufError && error.code === 'unsupported_architecture') return new Encoders([first]);
-      first.free();
-      throw error;
-    }
-  }
-
-  /** What an image or a sound becomes, of a kind that {@link media} has; a sound has `most` rows, at most. */
-  encode(content: Content, most: number): Promise<Encoded> {
-    const encoder = this.#all.find(({ hears }) => hears === 'audio' in content) as Encoder;
-    return encoder.encode(content, most);
-  }
-
-  free(): void {
-    for (const encoder of this.#all) encoder.free();
-  }
+/** Who wants an image or a sound encoded. @internal */
+export interface Asked {
+  /** Rows of a sound, at most. */
+  readonly most: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly report?: Report | undefined;
 }
 
-class Encoder {
+/** @internal */
+export class Encoder {
   readonly hears: boolean;
   readonly hearsToo: boolean;
-  readonly #handle: WasmEncoder;
+  #handle: WasmEncoder;
+  readonly #recovery: Recovery;
+  readonly #dropped: (encoded: Encoded) => void;
   readonly #info: EncoderInfo;
   readonly #numbers: Float64Array;
   readonly #known = new Map<string, Promise<Encoded>>();
   /** The end of what is being encoded: one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(handle: WasmEncoder, options: EncoderOptions) {
+  private constructor(handle: WasmEncoder, recovery: Recovery, options: EncoderOptions, scope: EncoderScope) {
     this.#handle = handle;
+    this.#recovery = recovery;
+    this.#dropped = scope.dropped;
     this.#info = handle.info();
     this.hears = this.#info.hears;
     this.hearsToo = this.#info.hearsToo;
@@ -126,23 +103,25 @@ class Encoder {
     source: Source,
     options: EncoderOptions,
     from: SourceOptions,
-    { scope, report, width, device }: EncoderScope,
+    about: EncoderScope,
   ): Promise<Encoder> {
+    const { scope, report, width, device } = about;
     const { WasmEncoder: Handle } = await wasmClasses();
     const { backend, precision, ofSounds } = options;
-    const start = async (sources: ByteSource[]): Promise<WasmEncoder> =>
-      Handle.load(
-        sources,
-        { backend, ...(precision && { precision }), ...(ofSounds && { ofSounds }) },
-        report,
-        device?.(),
-      );
-    const handle = await withSources(source, from, {
-      signal: scope,
-      work: (sources) => settled(start(sources), scope),
-      free: (made) => made.free(),
-    });
-    const encoder = new Encoder(handle, options);
+    const given = { backend, ...(precision && { precision }), ...(ofSounds && { ofSounds }) };
+    const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
+      const start = async (sources: ByteSource[]): Promise<WasmEncoder> =>
+        Handle.load(sources, given, tell, device?.());
+      return withSources(source, from, {
+        signal,
+        work: (sources) => settled(start(sources), signal),
+        free: (made) => made.free(),
+      });
+    };
+    const why = device ? 'its encoder is not loaded again, since the page opened the device' : await readOnce(source);
+    const again = (signal: AbortSignal = new AbortController().signal) => open(signal, () => signal.throwIfAborted());
+    const handle = await open(scope, report);
+    const encoder = new Encoder(handle, recoveryOf(why ?? again, from), options, about);
     const found = encoder.#info.width;
     if (found === width) return encoder;
     encoder.free();
@@ -150,17 +129,24 @@ class Encoder {
   }
 
   /** What an image or a sound becomes; one that was met before is not encoded again. */
-  async encode(content: Content, most: number): Promise<Encoded> {
+  async encode(content: Content, asked: Asked): Promise<Encoded> {
+    asked.signal?.throwIfAborted();
     const digest = await digestOf(content, this.#numbers);
     const encode = (): Promise<Encoded> =>
-      'image' in content ? this.#picture(content.image, digest) : this.#sound(content.audio, digest, most);
-    const known = this.#known.get(digest) ?? this.#inTurn(encode);
+      'image' in content ? this.#picture(content.image, digest, asked) : this.#sound(content.audio, digest, asked);
+    const begun = this.#known.get(digest);
+    const known = begun ?? this.#inTurn(encode);
     this.#known.delete(digest);
     this.#known.set(digest, known); // the last one used is the last one
-    known.catch(() => this.#known.delete(digest));
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > KEPT && oldest !== undefined) this.#known.delete(oldest);
-    return known;
+    known.catch(() => this.#known.get(digest) === known && this.#known.delete(digest));
+    const [[oldest, dropped]] = this.#known as unknown as [[string, Promise<Encoded>]];
+    if (this.#known.size > KEPT && this.#known.delete(oldest)) void dropped.then(this.#dropped);
+    if (!begun) return known;
+    // Another request for the same one may have been stopped.
+    return known.catch((error) => {
+      if ((error as Error).name !== 'AbortError' || asked.signal?.aborted) throw error;
+      return this.encode(content, asked);
+    });
   }
 
   free(): void {
@@ -174,21 +160,41 @@ class Encoder {
     return done;
   }
 
-  async #picture({ width, height, data }: Pixels, digest: string): Promise<Encoded> {
+  /** Does `work`, and again where the device of the encoder was lost; until `signal` fires. */
+  async #kept<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const cancel = (): void => this.#handle.cancel();
+    const recover = async (fresh: WasmEncoder): Promise<void> => {
+      this.#handle.free();
+      this.#handle = fresh;
+    };
+    signal?.addEventListener('abort', cancel);
+    try {
+      return await this.#recovery.during({ recover } as unknown as WasmModel, work, signal);
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  async #picture({ width, height, data }: Pixels, digest: string, { signal, report }: Asked): Promise<Encoded> {
     const { Picture } = await mediaModule();
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const { projector } = this.#info;
     const picture = named('image', () => new Picture(projector, this.#numbers, width, height, bytes));
     try {
       const tiles: TileRows[] = [];
-      for (let tile = 0; tile < picture.count(); tile++) tiles.push(await this.#tile(picture, tile, digest));
+      for (let tile = 0; tile < picture.count(); tile++) {
+        signal?.throwIfAborted();
+        report?.(tile / picture.count());
+        tiles.push(await this.#tile(picture, tile, digest, signal));
+      }
+      report?.(1);
       return { layout: layoutOf(projector, [...picture.grid()] as unknown as TileGrid), tiles };
     } finally {
       picture.free();
     }
   }
 
-  async #tile(picture: Picture, tile: number, digest: string): Promise<TileRows> {
+  async #tile(picture: Picture, tile: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
     const [count = 0, columns = 0, rows = 0] = named('image', () => picture.select(tile));
     if (count > this.#info.mostRows) {
       const most = this.#info.mostRows;
@@ -197,12 +203,13 @@ class Encoder {
     const tables = [picture.placeRows(), picture.placeWeights(), picture.groupRows(), picture.groupWeights()] as const;
     const counts = Uint32Array.of(count, rows);
     const others = [picture.turns(), picture.parts(), picture.breaks()] as const;
-    const patches = picture.patches();
-    const values = await this.#handle.encode(counts, patches, ...tables, ...others, new Uint32Array()).catch(rethrown);
+    const values = await this.#kept(() => {
+      return this.#handle.encode(counts, picture.patches(), ...tables, ...others, new Uint32Array());
+    }, signal);
     return this.#rows({ columns, rows }, values, digestOfPart(digest, tile));
   }
 
-  async #sound({ samples }: Samples, digest: string, most: number): Promise<Encoded> {
+  async #sound({ samples }: Samples, digest: string, { most, signal, report }: Asked): Promise<Encoded> {
     const { Sound: Kind } = await mediaModule();
     const { projector } = this.#info;
     const sound = named('audio', () => new Kind(projector, this.#numbers, samples));
@@ -215,22 +222,27 @@ class Encoder {
         const message = `audio: ${seconds} seconds take ${all} tokens, the context holds ${most}`;
         throw new WebggufError('context_full', message);
       }
-      for (let piece = 0; piece < sound.count(); piece++) tiles.push(await this.#piece(sound, piece, digest));
+      for (let piece = 0; piece < sound.count(); piece++) {
+        signal?.throwIfAborted();
+        report?.(piece / sound.count());
+        tiles.push(await this.#piece(sound, piece, digest, signal));
+      }
+      report?.(1);
       return { layout: layoutOfSound(projector, tiles.length), tiles };
     } finally {
       sound.free();
     }
   }
 
-  async #piece(sound: Sound, piece: number, digest: string): Promise<TileRows> {
+  async #piece(sound: Sound, piece: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
     const [frames = 0, count = 0, rows = 0] = sound.select(piece);
     const fold = sound.fold();
     const counts = Uint32Array.of(count, rows, frames, fold.length);
     const tables = [sound.placeRows(), sound.placeWeights(), sound.groupRows(), sound.groupWeights()] as const;
     const [floats, words] = [new Float32Array(), new Uint32Array()];
-    const values = await this.#handle
-      .encode(counts, sound.patches(), ...tables, floats, words, floats, fold)
-      .catch(rethrown);
+    const values = await this.#kept(() => {
+      return this.#handle.encode(counts, sound.patches(), ...tables, floats, words, floats, fold);
+    }, signal);
     return this.#rows({ columns: 0, rows }, values, digestOfPart(digest, piece));
   }
 
@@ -240,52 +252,19 @@ class Encoder {
   }
 }
 
+/** A model's recovery, for a handle that another one takes the place of. */
+function recoveryOf(reload: string | ((signal?: AbortSignal) => Promise<WasmEncoder>), from: SourceOptions): Recovery {
+  return new Recovery(reload as ConstructorParameters<typeof Recovery>[0], warner(from.onWarning));
+}
+
 /** What loading takes besides options. @internal */
 export interface EncoderScope {
   readonly scope: AbortSignal;
   readonly report: (stage: string, loaded: number, total: number) => void;
   readonly width: number;
   readonly device?: (() => DeviceHandle) | undefined;
-}
-
-/** The ids of an image or a sound in prompts of a model. @internal */
-export function idsOf(handle: WasmModel, { layout, tiles }: Encoded): number[] {
-  return layout.flatMap((item) => {
-    if (typeof item === 'string') return [...handle.tokenize(item, false, true)];
-    const { columns, rows, values, digest } = tiles[item] as TileRows;
-    const first = handle.addRows(digest, columns, values);
-    return Array.from({ length: rows }, (_, at) => first + at);
-  });
-}
-
-/** Of a tile or a piece: the last two digits are its number. */
-function digestOfPart(digest: string, number: number): string {
-  return digest.slice(0, 14) + number.toString(16).padStart(2, '0');
-}
-
-/** Of the pixels or samples, and of what is made of them. */
-async function digestOf(content: Content, numbers: Float64Array): Promise<string> {
-  const held = 'image' in content ? content.image.data : content.audio.samples;
-  const sizes = 'image' in content ? `${content.image.width} ${content.image.height}` : 'sound';
-  const data = new Uint8Array(held.buffer, held.byteOffset, held.byteLength);
-  const head = new TextEncoder().encode(`${sizes} ${numbers.join()}`);
-  const bytes = new Uint8Array(head.length + data.length);
-  bytes.set(head);
-  bytes.set(data, head.length);
-  const subtle = (globalThis.crypto as Partial<Crypto> | undefined)?.subtle;
-  if (!subtle) return plainDigest(bytes);
-  const digest = new Uint8Array(await subtle.digest('SHA-256', bytes));
-  return [...digest.subarray(0, 8)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
-/** Where a page is no secure context: two sums of Fowler, Noll and Vo's kind. */
-function plainDigest(bytes: Uint8Array): string {
-  let [first, second] = [0x811c9dc5, 0x9e3779b9];
-  for (const byte of bytes) {
-    first = Math.imul(first ^ byte, 0x01000193);
-    second = Math.imul(second ^ byte, 0x85ebca6b);
-  }
-  return [first, second].map((sum) => (sum >>> 0).toString(16).padStart(8, '0')).join('');
+  /** Is told of an image or a sound whose rows are kept no more. */
+  readonly dropped: (encoded: Encoded) => void;
 }
 
 /** The module throws strings. */
@@ -296,18 +275,4 @@ function named<T>(what: 'image' | 'audio', work: () => T): T {
     if (typeof cause === 'string') throw invalidArgument(`${what}: ${cause}`);
     throw new WebggufError('internal', `${what}: ${String(cause)}`, { cause });
   }
-}
-
-function rethrown(error: unknown): never {
-  throw fromWasm(error);
-}
-
-/** The encoder beside a model in its repository on the hub. @internal */
-export async function beside(model: unknown, from: SourceOptions, signal: AbortSignal): Promise<Source> {
-  const name = typeof model === 'string' ? hubName(model) : undefined;
-  if (!name) {
-    const where = "beside a model that is named by its repository on the hub, such as 'owner/name:Q4_K_M'";
-    throw invalidArgument(`option 'mmproj': true finds the file ${where}; else give its URL, File or Blob`);
-  }
-  return fileRequest(name, await chooseEncoder(name, from, signal), from);
 }

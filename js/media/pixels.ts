@@ -14,6 +14,12 @@ export interface Pixels {
   readonly data: Uint8Array | Uint8ClampedArray;
 }
 
+/** Pixels that were made here and are not kept for another call. */
+const ownDrawings = new WeakSet<object>();
+
+/** Whether nobody but the caller has these. @internal */
+export const isDrawn = (pixels: object): boolean => ownDrawings.has(pixels);
+
 /** Images that a page has decoded are not decoded again for the same call. */
 const decoded = new WeakMap<object, Promise<Pixels>>();
 
@@ -26,7 +32,7 @@ const decoded = new WeakMap<object, Promise<Pixels>>();
 export function pixelsOf(image: unknown): Promise<Pixels> {
   // What a canvas or a video shows may change.
   const isFixed = image instanceof Blob || image instanceof Uint8Array || image instanceof ArrayBuffer;
-  if (!isFixed) return read(image);
+  if (!isFixed) return isPixels(image) ? read(image) : read(image).then((pixels) => (ownDrawings.add(pixels), pixels));
   const known = decoded.get(image) ?? read(image);
   decoded.set(image, known);
   return known;

@@ -2,13 +2,14 @@
  * Conversations with images and sounds as ids: text is encoded piece by piece, and their rows stand between the pieces.
  */
 import { chatText } from '../engine/chat-text.js';
-import type { EncodedParts, PromptPart } from '../engine/engine.js';
+import type { EncodedParts, PromptPart, StartOptions } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
 import type { Conversation, Medium } from '../templates/types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
-import { type Content, type Encoded, type Encoders, idsOf, type TileRows } from './encoder.js';
-import { pixelsOf } from './pixels.js';
+import type { Content, Encoded, TileRows } from './encoder.js';
+import type { Encoders } from './encoders.js';
+import { isDrawn, pixelsOf } from './pixels.js';
 import { samplesOf } from './samples.js';
 
 /** The same with pixels and samples in place of what a page has, to be sent to another thread. @internal */
@@ -17,6 +18,14 @@ export async function withContents(conversation: Conversation): Promise<Conversa
   const contents = read.get(media) ?? Promise.all(media.map(contentOf));
   read.set(media, contents);
   return { ...conversation, media: await contents };
+}
+
+/** The buffers of pixels that nobody else has, once they are sent for the last time. @internal */
+export function movable({ media = [], text }: Conversation): Transferable[] {
+  // Several answers to one text have the same images.
+  if (text !== undefined) return [];
+  const images = (media as readonly Content[]).flatMap((content) => ('image' in content ? [content.image] : []));
+  return images.filter(isDrawn).map(({ data }) => data.buffer as ArrayBuffer);
 }
 
 /** A request is looked at more than once: its images and sounds are read once. */
@@ -31,13 +40,19 @@ export async function idsOfConversation(
   handle: WasmModel,
   encoders: Encoders | undefined,
   conversation: Conversation,
+  { signal, onProgress }: { signal?: AbortSignal | undefined; onProgress?: StartOptions['onProgress'] },
 ): Promise<Uint32Array> {
   for (const medium of conversation.media ?? []) given(encoders, medium);
   const contents = (await withContents(conversation)).media as readonly Content[];
   const encoded: Encoded[] = [];
   const most = handle.info().contextLength;
-  for (const content of contents) encoded.push(await given(encoders, content).encode(content, most));
-  const pieces = chatText(handle, conversation).split(MEDIA_MARK);
+  const total = contents.length;
+  for (const [at, content] of contents.entries()) {
+    const report = (share: number): void =>
+      onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
+    encoded.push(await given(encoders, content).encode(content, { most, signal, report }));
+  }
+  const pieces = (conversation.text ?? chatText(handle, conversation)).split(MEDIA_MARK);
   if (pieces.length !== contents.length + 1) {
     const found = pieces.length - 1;
     throw invalidArgument(`generate: the chat template writes ${found} of ${contents.length} images and sounds`);
@@ -45,7 +60,7 @@ export async function idsOfConversation(
   const ids = pieces.flatMap((piece, at) => {
     const text = at === 0 ? handle.encodePrompt(piece) : handle.tokenize(piece, false, true);
     const medium = encoded[at];
-    return medium ? [...text, ...idsOf(handle, medium)] : [...text];
+    return medium && encoders ? [...text, ...encoders.idsOf(handle, medium)] : [...text];
   });
   return Uint32Array.from(ids);
 }
@@ -76,8 +91,9 @@ export async function encodeParts(
       ids.push(...handle.tokenize(part.text, false, true));
       continue;
     }
-    const encoded = await given(encoders, part).encode(await contentOf(part), Number.POSITIVE_INFINITY);
-    ids.push(...idsOf(handle, encoded));
+    const all = given(encoders, part);
+    const encoded = await all.encode(await contentOf(part), { most: Number.POSITIVE_INFINITY });
+    ids.push(...all.idsOf(handle, encoded));
     const rows = encoded.tiles.reduce((sum, tile) => sum + tile.rows, 0);
     media.push({ rows, embeddings: encoded.tiles.flatMap(rowsOf) });
   }

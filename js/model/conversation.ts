@@ -54,6 +54,12 @@ export function copyOf(call: string, messages: readonly Message[]): Message[] {
   return plain(`${call}: messages`, messages) as Message[];
 }
 
+/** The images and sounds of messages, in order. @internal */
+export function mediaOf(messages: readonly Message[]): Medium[] {
+  const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+  return parts.flatMap((part) => mediumOf(part) ?? []);
+}
+
 /** Whether any of these holds an image or a sound. @internal */
 export function hasMedia(messages: readonly Message[]): boolean {
   return messages.some(({ content }) => Array.isArray(content) && content.some((part) => MEDIA.includes(part?.type)));

@@ -12,8 +12,8 @@ export interface Run {
   readonly signal: AbortSignal | undefined;
   /** Its texts are written one after the other. */
   readonly owner?: object;
-  /** Encodes the prompt and starts on an engine. */
-  start(): Promise<TextEngine>;
+  /** Encodes the prompt and starts on an engine; `ending` fires where nobody wants the text any more. */
+  start(ending: AbortSignal): Promise<TextEngine>;
   /** Takes note of the result before the next request has its turn. */
   done?(result: GenerationResult): void;
 }
@@ -60,6 +60,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   #pulling: Promise<void> | undefined;
   #partial = '';
   #cancelled = false;
+  readonly #ending = new AbortController();
   /** The signal fired before anything else ended the generation. */
   #aborted = false;
   #over = false;
@@ -156,6 +157,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   #cancel(): void {
     this.#cancelled = true;
     this.#run.queue.withdraw(this);
+    this.#ending.abort();
     if (!this.#over) this.#engine?.cancel();
   }
 
@@ -192,7 +194,12 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   async #start(): Promise<void> {
     const isTurn = !this.#cancelled && (await this.#run.queue.enter('generate', this));
     if (!isTurn || this.#cancelled) return this.#end(NOTHING);
-    this.#engine = await this.#run.start();
+    try {
+      this.#engine = await this.#run.start(this.#ending.signal);
+    } catch (error) {
+      if (!this.#cancelled) throw error;
+      this.#end(NOTHING);
+    }
   }
 
   #end(result: GenerationResult): void {

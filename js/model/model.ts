@@ -28,7 +28,7 @@ import {
   signalOption,
   splitSourceOptions,
 } from '../options.js';
-import { checkedGenerate, promptOf, someIds } from './prompt.js';
+import { checkedGenerate, promptOf, someIds, started } from './prompt.js';
 import { Queue, type Request } from './queue.js';
 import { Session, type SessionHost } from './session.js';
 import { openSources } from '../load/sources.js';
@@ -206,11 +206,8 @@ export class WasmModel {
     const { signal, start: checkedOptions, parseSpecial } = checkedGenerate(options);
     const engine = this.#use('generate');
     const checked = promptOf(prompt, this.info.vocabularySize, parseSpecial);
-    const start = async (): Promise<Engine> => {
-      const lane = await engine.lane(checked);
-      await lane.start(checked, checkedOptions);
-      return lane;
-    };
+    const start = async (ending: AbortSignal): Promise<Engine> =>
+      started(await engine.lane(checked), checked, checkedOptions, ending);
     return new Generation({ queue: this.#queue, signal, start });
   }
 

@@ -2,21 +2,56 @@
  * What `generate` may be given, checked: its prompt and its options.
  */
 import { conversationOf } from './conversation.js';
-import type { Prompt, StartOptions } from '../engine/engine.js';
+import type { Engine, Prompt, StartOptions } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { grammarText } from '../engine/grammar.js';
 import { checkIds, checkPrompt, generateOptions } from '../options.js';
+import type { Medium } from '../templates/types.js';
 import type { GenerateOptions, Message, TokenIds } from '../types.js';
+
+/** What a template made of messages: a text with a mark for each image and each sound, and these. @internal */
+export interface TextWithMedia {
+  readonly text: string;
+  readonly media: readonly Medium[];
+}
+
+/** The text alone where there are no images and sounds. @internal */
+export function withMedia(text: string, media: readonly Medium[]): string | TextWithMedia {
+  return media.length > 0 ? { text, media } : text;
+}
+
+/** As the engine takes it. @internal */
+export function textPrompt(prompt: string | TextWithMedia): Prompt {
+  return typeof prompt === 'string' ? prompt : { ...prompt, messages: [] };
+}
+
+/** The engine, once it writes; `ending` ends the start, too, which may have images and sounds to encode. @internal */
+export async function started(
+  engine: Engine,
+  prompt: Prompt,
+  options: StartOptions,
+  ending: AbortSignal,
+): Promise<Engine> {
+  const cancel = (): void => engine.cancel();
+  ending.addEventListener('abort', cancel);
+  try {
+    await engine.start(prompt, options);
+  } finally {
+    ending.removeEventListener('abort', cancel);
+  }
+  return engine;
+}
 
 /** The first id of a row of an image. */
 const FIRST_ROW = 2 ** 31;
 
 /** A checked copy of a prompt. @internal */
 export function promptOf(
-  prompt: string | readonly Message[] | TokenIds,
+  prompt: string | readonly Message[] | TokenIds | TextWithMedia,
   vocabularySize: number,
   parseSpecial?: boolean,
 ): Prompt {
+  if (typeof prompt === 'object' && 'media' in prompt) return textPrompt(prompt);
   checkPrompt(prompt);
   if (typeof prompt === 'string') return prompt;
   if (isConversation(prompt)) return conversationOf('generate', prompt, { parseSpecial });

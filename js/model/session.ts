@@ -7,7 +7,7 @@ import type { Engine, Prompt } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { Generation } from './generation.js';
 import { sessionOptions, show } from '../options.js';
-import { checkedGenerate } from './prompt.js';
+import { checkedGenerate, started, type TextWithMedia, textPrompt } from './prompt.js';
 import type { Queue } from './queue.js';
 import type { GenerateOptions, GenerationResult, Message, ModelInfo, SessionOptions } from '../types.js';
 import type { Conversation } from '../templates/types.js';
@@ -106,13 +106,11 @@ export class Session {
     this.#conversation('send', given); // checks them
     const added = copyOf('send', given);
     let all: readonly Message[] = [];
-    const begin = async (): Promise<Engine> => {
+    const begin = async (ending: AbortSignal): Promise<Engine> => {
       const kept = hasMedia(added) ? await (await import('../media/messages.js')).fixedMedia(added) : added;
       all = await this.#fitting(kept, options.maxTokens);
       const conversation = this.#conversation('send', all);
-      const engine = await this.#open('send', conversation);
-      await engine.start(conversation, start);
-      return engine;
+      return started(await this.#open('send', conversation), conversation, start, ending);
     };
     const done = (result: GenerationResult): void => this.#note(all, result);
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin, done });
@@ -131,21 +129,19 @@ export class Session {
    * @param prefix the end of the prompt, which is the beginning of what follows the grammar
    * @internal
    */
-  complete(prompt: string, options: GenerateOptions, prefix = ''): Generation {
+  complete(text: string | TextWithMedia, options: GenerateOptions, prefix = ''): Generation {
+    const prompt = textPrompt(text);
     const { signal, start } = checkedGenerate(options);
     this.#use('generate');
     const grammar = start.grammar && { ...start.grammar, prefix };
-    const begin = async (): Promise<Engine> => {
-      const engine = await this.#open('generate', prompt);
-      await engine.start(prompt, { ...start, ...(grammar && { grammar }) });
-      return engine;
-    };
+    const begin = async (ending: AbortSignal): Promise<Engine> =>
+      started(await this.#open('generate', prompt), prompt, { ...start, ...(grammar && { grammar }) }, ending);
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin });
   }
 
   /** How many tokens a prompt has, BOS included where the model wants it. @internal */
-  async count(prompt: string): Promise<number> {
-    return this.#use('countTokens').count(prompt);
+  async count(prompt: string | TextWithMedia): Promise<number> {
+    return this.#use('countTokens').count(textPrompt(prompt));
   }
 
   /**

@@ -156,7 +156,8 @@ class Answer {
   async *choices(): AsyncGenerator<Choice> {
     const { prompt, options, request, begun } = this.#prepared;
     const { seed } = request;
-    const generation = this.#model.generate(prompt, {
+    // The public types know nothing of a text with images.
+    const generation = this.#model.generate(prompt as string, {
       ...options,
       ...(seed !== undefined && { seed: seed + this.#index }),
     });

@@ -3,6 +3,8 @@
  */
 import { followable } from '../model/schema.js';
 import { invalidArgument } from '../errors.js';
+import { mediaOf } from '../model/conversation.js';
+import { type TextWithMedia, withMedia } from '../model/prompt.js';
 import type { WasmModel } from '../model/model.js';
 import { type OpenAiSamplingOptions, SAMPLING, SAMPLING_ROWS } from '../sampling.js';
 import type { ChatTemplateOptions, GenerateOptions, Grammar, Message, Tool } from '../types.js';
@@ -22,7 +24,7 @@ export type CheckedChat = ReturnType<typeof checkChat>;
 /** A request that can run. @internal */
 export interface Prepared {
   readonly request: CheckedChat;
-  readonly prompt: string;
+  readonly prompt: string | TextWithMedia;
   /** What the model is made to begin with; part of the prompt. */
   readonly begun: string;
   readonly options: GenerateOptions;
@@ -63,7 +65,7 @@ export async function prepare(
   const schemas = hasTools ? schemasOf(tools) : undefined;
   return {
     request,
-    prompt: templated + begun,
+    prompt: withMedia(templated + begun, mediaOf(request.messages)),
     begun,
     options: {
       ...samplingOf(request),
@@ -80,14 +82,15 @@ function shownTools(family: Family, tools: readonly Tool[], choice: Choice): rea
   return family.format.marks || choice.isNamed ? tools : choice.tools;
 }
 
-/** A conversation as text, without the beginning of an answer. @internal */
+/** A conversation as text, without the beginning of an answer, its images and its sounds. @internal */
 export async function conversationText(
   model: WasmModel,
   messages: readonly Message[],
   tools: readonly Tool[],
   options: ChatTemplateOptions = { addGenerationPrompt: false },
-): Promise<string> {
-  return templateText(model, familyOf(model.info.chatTemplate), messages, tools, options);
+): Promise<string | TextWithMedia> {
+  const text = await templateText(model, familyOf(model.info.chatTemplate), messages, tools, options);
+  return withMedia(text, mediaOf(messages));
 }
 
 /** Where the template refuses the messages, they are given to it in other forms that say the same. */

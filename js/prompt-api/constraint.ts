@@ -44,7 +44,10 @@ export function withGuide(messages: readonly Message[], constraint: Constraint |
   const at = messages.map(({ role }) => role).lastIndexOf('user');
   const guide: Message = { role: 'user', content: constraint.guide };
   if (at < 0) return [...messages, guide];
-  return messages.map((each, index) =>
-    index === at ? { ...each, content: `${each.content}\n\n${constraint.guide}` } : each,
-  );
+  return messages.map((each, index) => (index === at ? { ...each, content: guided(each, constraint.guide) } : each));
+}
+
+function guided({ content }: Message, guide: string | undefined): Message['content'] {
+  if (Array.isArray(content)) return [...content, { type: 'text', text: `\n${guide}` }];
+  return `${content}\n\n${guide}`;
 }

@@ -5,6 +5,7 @@ import { nextTurn } from '../model/conversation.js';
 import type { WasmModel } from '../model/model.js';
 import { conversationText } from '../openai/prepare.js';
 import type { Session } from '../model/session.js';
+import type { TextWithMedia } from '../model/prompt.js';
 import type { Message } from '../types.js';
 import { quotaExceeded } from './errors.js';
 import type { CallableTool } from './input.js';
@@ -30,7 +31,7 @@ export class Context {
   }
 
   /** The text that the model reads, without the beginning of an answer. */
-  async text(messages: readonly Message[]): Promise<string> {
+  async text(messages: readonly Message[]): Promise<string | TextWithMedia> {
     const tools = this.#tools.map(({ tool }) => tool);
     return conversationText(this.#model, messages, tools);
   }
@@ -38,7 +39,7 @@ export class Context {
   /** Tokens of a conversation; where the template refuses it, of what is said in it. */
   async count(messages: readonly Message[]): Promise<number> {
     if (messages.length === 0) return 0;
-    const said = messages.map(({ content }) => content ?? '').join('\n');
+    const said = messages.map(({ content }) => (typeof content === 'string' ? content : '')).join('\n');
     const text = await this.text(messages).catch(() => said);
     return text === '' ? 0 : this.#session.count(text);
   }

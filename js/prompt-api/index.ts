@@ -6,11 +6,12 @@
  */
 import { cache } from '../load/cache/cache.js';
 import { LazyModel, type ModelSource } from '../model/lazy-model.js';
+import type { WasmModel } from '../model/model.js';
 import type { LoadOptions, Progress } from '../types.js';
 import { Context } from './context.js';
 import { notSupported, quotaExceeded } from './errors.js';
 import { type CoreOptions, coreOptions, createOptions } from './input.js';
-import { type Beginning, LanguageModelSession, readAhead, translated } from './language-model.js';
+import { type Beginning, fixed, LanguageModelSession, readAhead, translated } from './language-model.js';
 import { DownloadReporter } from './monitor.js';
 import { PARAMS } from './sampling.js';
 import type {
@@ -65,8 +66,9 @@ export function languageModel({ model, enableThinking, ...load }: LanguageModelO
   const lazy = new LazyModel(model, load);
   return class LanguageModel extends LanguageModelSession {
     static async availability(options?: LanguageModelCreateCoreOptions): Promise<Availability> {
-      const { obstacle } = coreOptions(options);
-      return obstacle === undefined ? availabilityOf(lazy, load) : 'unavailable';
+      const { obstacle, takesImages } = coreOptions(options);
+      if (obstacle !== undefined || (takesImages && !(await hasEncoder(lazy, load)))) return 'unavailable';
+      return availabilityOf(lazy, load);
     }
 
     static async create(options?: LanguageModelCreateOptions): Promise<LanguageModelSession> {
@@ -74,7 +76,7 @@ export function languageModel({ model, enableThinking, ...load }: LanguageModelO
       signal?.throwIfAborted();
       const reporter = new DownloadReporter(monitor);
       try {
-        const begun = await translated(begin(lazy, core, { reporter, signal, initial, enableThinking }));
+        const begun = await translated(begin(lazy, core, { reporter, signal, initial, enableThinking, load }));
         const session = new LanguageModel(begun);
         session.destroyWith(signal);
         return session;
@@ -108,16 +110,28 @@ async function hasAdapter(): Promise<boolean> {
   return Boolean(await gpu?.requestAdapter());
 }
 
+/** Whether the model sees; of one that is yet to be loaded, whether it is to be loaded with an encoder. */
+async function hasEncoder(lazy: LazyModel, { mmproj }: LoadOptions): Promise<boolean> {
+  const source = (await lazy.source) as Partial<WasmModel>;
+  if (typeof source === 'object' && 'applyChatTemplate' in source) return source.info?.media?.image ?? false;
+  return mmproj !== undefined;
+}
+
 interface Creation extends Pick<Beginning, 'enableThinking'> {
   readonly reporter: DownloadReporter;
   readonly signal: AbortSignal | undefined;
+  readonly load: LoadOptions;
   readonly initial: Beginning['messages'];
 }
 
 /** Loads the model, and lets it read what the conversation begins with. */
 async function begin(lazy: LazyModel, core: CoreOptions, creation: Creation): Promise<Beginning> {
-  const { reporter, signal, initial: messages, enableThinking } = creation;
+  const { reporter, signal, initial, enableThinking, load } = creation;
+  const messages = await fixed(initial);
   if (core.obstacle !== undefined) throw notSupported(core.obstacle);
+  if (core.takesImages && !(await hasEncoder(lazy, load))) {
+    throw notSupported("expectedInputs: the model has no encoder of images; give it one by 'mmproj'");
+  }
   await reporter.report(0);
   const model = await lazy.load(signal, (progress: Progress) => reporter.onProgress(progress));
   await reporter.report(1);

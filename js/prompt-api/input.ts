@@ -3,7 +3,7 @@
  * in all of the web platform.
  */
 import { show } from '../options.js';
-import type { Message, Tool } from '../types.js';
+import type { ImagePart, Message, Tool } from '../types.js';
 import { notSupported } from './errors.js';
 import { type Sampling, samplingOf } from './sampling.js';
 import type {
@@ -19,7 +19,7 @@ import type {
 const ROLES: readonly unknown[] = ['system', 'user', 'assistant'];
 const TYPES: readonly unknown[] = ['text', 'image', 'audio', 'tool-call', 'tool-response'];
 /** Types that a model here has. */
-const INPUTS: readonly string[] = ['text', 'tool-response'];
+const INPUTS: readonly string[] = ['text', 'image', 'tool-response'];
 const OUTPUTS: readonly string[] = ['text', 'tool-call'];
 
 /** A checked prompt. @internal */
@@ -29,11 +29,14 @@ export interface Input {
   readonly prefix: string | undefined;
 }
 
-/** A checked copy of a prompt; an empty list is no message at all. Throws. @internal */
-export function inputOf(prompt: LanguageModelPrompt): Input {
+/**
+ * A checked copy of a prompt, in which images are where `takesImages` says so; an empty list is no message at all.
+ * Throws. @internal
+ */
+export function inputOf(prompt: LanguageModelPrompt, takesImages: boolean): Input {
   const list = sequenceOf(prompt) as LanguageModelMessage[] | undefined;
   if (!list) return { messages: [{ role: 'user', content: String(prompt) }], prefix: undefined };
-  const messages = list.map((message, index) => messageOf(message, index, list.length));
+  const messages = list.map((message, index) => messageOf(message, { index, length: list.length, takesImages }));
   const prefix = list.at(-1)?.prefix ? (messages.pop()?.content as string) : undefined;
   return { messages, prefix };
 }
@@ -44,7 +47,14 @@ function sequenceOf(value: unknown): unknown[] | undefined {
   return Array.from(value as Iterable<unknown>);
 }
 
-function messageOf(message: LanguageModelMessage, index: number, length: number): Message {
+interface Place {
+  readonly index: number;
+  readonly length: number;
+  readonly takesImages: boolean;
+}
+
+function messageOf(message: LanguageModelMessage, place: Place): Message {
+  const { index, length } = place;
   if (typeof message !== 'object' || message === null) {
     throw new TypeError(`message ${index} must be { role, content }, found ${show(message)}`);
   }
@@ -57,22 +67,49 @@ function messageOf(message: LanguageModelMessage, index: number, length: number)
     const message = `message ${index}: prefix is for the last message, where it is the assistant's`;
     throw new DOMException(message, 'SyntaxError');
   }
-  return { role, content: textOf(content, index) };
+  return { role, content: contentOf(content, role, place) };
 }
 
-/** Parts are put together without anything between them. */
-function textOf(content: LanguageModelMessage['content'], index: number): string {
+/** Texts are put together without anything between them. */
+function contentOf(content: LanguageModelMessage['content'], role: string, place: Place): Message['content'] {
+  const { index } = place;
   if (content === undefined) throw new TypeError(`message ${index}: content is missing`);
-  const parts = sequenceOf(content) as LanguageModelMessageContent[] | undefined;
-  if (!parts) return String(content);
-  const texts = parts.map((part) => {
-    const { type, value } = part ?? {};
-    if (!TYPES.includes(type)) throw new TypeError(`message ${index}: content of type ${show(type)}`);
-    if (type !== 'text') throw notSupported(`message ${index}: content of type '${type}'; models here read text`);
-    if (typeof value !== 'string') throw new TypeError(`message ${index}: text must be a string, found ${show(value)}`);
-    return value;
-  });
-  return texts.join('');
+  const given = sequenceOf(content) as LanguageModelMessageContent[] | undefined;
+  if (!given) return String(content);
+  const parts: ({ type: 'text'; text: string } | ImagePart)[] = [];
+  for (const part of given.map((each) => partOf(each, role, place))) {
+    const last = parts.at(-1);
+    if (part.type === 'text' && last?.type === 'text') last.text += part.text;
+    else parts.push(part);
+  }
+  const [only] = parts;
+  if (parts.length > 1 || only?.type === 'image') return parts;
+  return only?.text ?? '';
+}
+
+function partOf(
+  part: LanguageModelMessageContent,
+  role: string,
+  { index, takesImages }: Place,
+): { type: 'text'; text: string } | ImagePart {
+  const { type, value } = part ?? {};
+  const refused = (why: string) => notSupported(`message ${index}: content of type '${type}'; ${why}`);
+  if (!TYPES.includes(type)) throw new TypeError(`message ${index}: content of type ${show(type)}`);
+  if (type === 'image') {
+    if (role === 'assistant') throw refused('assistants say text');
+    if (!takesImages) throw refused("create the session with expectedInputs: [{ type: 'image' }]");
+    if (typeof value === 'object' && value !== null) return { type: 'image', image: imageOf(value) };
+    throw new TypeError(`message ${index}: an image must be an ImageBitmapSource or bytes, found ${show(value)}`);
+  }
+  if (type !== 'text') throw refused('models here read text and images');
+  if (typeof value === 'string') return { type: 'text', text: value };
+  throw new TypeError(`message ${index}: text must be a string, found ${show(value)}`);
+}
+
+/** Bytes in any view are those of a file. */
+function imageOf(value: object): ImagePart['image'] {
+  if (!ArrayBuffer.isView(value) || value instanceof Uint8Array) return value as ImagePart['image'];
+  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength) as ImagePart['image'];
 }
 
 /** A tool as the page gave it, and as the model gets it. @internal */
@@ -85,6 +122,8 @@ export interface CallableTool {
 export interface CoreOptions {
   readonly sampling: Sampling;
   readonly tools: readonly CallableTool[];
+  /** Whether prompts may have images, which a model needs an encoder for. */
+  readonly takesImages: boolean;
   /** Why a model here cannot do it; `undefined` where it can. */
   readonly obstacle: string | undefined;
 }
@@ -97,7 +136,9 @@ export function coreOptions(options: LanguageModelCreateCoreOptions = {}): CoreO
   const obstacle =
     inputs.map((expected) => obstacleOf('expectedInputs', expected, INPUTS)).find(Boolean) ??
     outputs.map((expected) => obstacleOf('expectedOutputs', expected, OUTPUTS)).find(Boolean);
-  return { sampling: samplingOf(options), tools: toolsOf(listOf('tools', tools) as LanguageModelTool[]), obstacle };
+  const takesImages = inputs.some(({ type }) => type === 'image');
+  const checkedTools = toolsOf(listOf('tools', tools) as LanguageModelTool[]);
+  return { sampling: samplingOf(options), tools: checkedTools, takesImages, obstacle };
 }
 
 /** Checked options of `create`. @internal */
@@ -111,7 +152,10 @@ export function createOptions(options: LanguageModelCreateOptions = {}): CoreOpt
     throw new TypeError(`monitor must be a function, found ${show(monitor)}`);
   }
   const core = coreOptions(options);
-  const { messages, prefix } = inputOf(listOf('initialPrompts', initialPrompts) as LanguageModelMessage[]);
+  const { messages, prefix } = inputOf(
+    listOf('initialPrompts', initialPrompts) as LanguageModelMessage[],
+    core.takesImages,
+  );
   const begun: Message[] = prefix === undefined ? [] : [{ role: 'assistant', content: prefix }];
   return { ...core, initial: [...messages, ...begun], monitor, signal: signalOf(signal) };
 }

@@ -3,7 +3,9 @@
  */
 import { abortable } from '../cancel.js';
 import { WebggufError } from '../errors.js';
+import { hasMedia } from '../model/conversation.js';
 import type { WasmModel } from '../model/model.js';
+import type { TextWithMedia } from '../model/prompt.js';
 import type { Session } from '../model/session.js';
 import type { Message } from '../types.js';
 import { answerTo } from './answer.js';
@@ -145,8 +147,10 @@ export class LanguageModelSession extends EventTarget {
 
   /** Adds messages to the conversation, and reads them ahead of the next prompt. Throws as {@link prompt} does. */
   async append(input: LanguageModelPrompt, options: LanguageModelSignalOptions = {}): Promise<undefined> {
-    const added = addedBy(inputOf(input));
+    const given = fixed(addedBy(this.#inputOf(input)));
+    given.catch(() => {}); // its turn reports it
     return this.#inTurn(options.signal, async (scope) => {
+      const added = await given;
       if (added.length === 0) return undefined;
       await this.#makeRoom(added);
       const all = [...this.#messages, ...added];
@@ -159,7 +163,7 @@ export class LanguageModelSession extends EventTarget {
   /** How many tokens of the context a prompt would take. */
   async measureContextUsage(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<number> {
     const constraint = constraintOf(options);
-    const { messages, prefix } = inputOf(input);
+    const { messages, prefix } = this.#inputOf(input);
     const added = addedBy({ messages: withGuide(messages, constraint), prefix });
     const scope = this.#scope(options.signal);
     return translated(abortable(this.#context.measure(added, this.#messages, this.#usage), scope));
@@ -189,6 +193,10 @@ export class LanguageModelSession extends EventTarget {
   /** Destroys the session when `signal` fires. @internal */
   destroyWith(signal: AbortSignal | undefined): void {
     signal?.addEventListener('abort', () => this.#destroy(signal.reason), { once: true });
+  }
+
+  #inputOf(input: LanguageModelPrompt): Input {
+    return inputOf(input, this.#begun.core.takesImages);
   }
 
   #destroy(reason: unknown): void {
@@ -224,9 +232,11 @@ export class LanguageModelSession extends EventTarget {
   ): Promise<void> {
     this.#scope(options.signal);
     const constraint = constraintOf(options);
-    const checked = inputOf(input);
+    const { messages: given, prefix } = this.#inputOf(input);
+    const fixing = fixed(given);
+    fixing.catch(() => {}); // its turn reports it
     await this.#inTurn(options.signal, async (signal) => {
-      const { messages, prefix } = checked;
+      const messages = await fixing;
       const isNothing = messages.length === 0 && this.#messages.length === 0;
       const told: readonly Message[] = isNothing ? [{ role: 'user', content: '' }] : messages;
       const added = withGuide(told, constraint);
@@ -267,13 +277,24 @@ export class LanguageModelSession extends EventTarget {
   }
 }
 
+/** The same messages with pixels in place of what may show something else by the time it is read. @internal */
+export async function fixed(messages: readonly Message[]): Promise<readonly Message[]> {
+  if (!hasMedia(messages)) return messages;
+  const { fixedMedia } = await import('../media/messages.js');
+  return fixedMedia(messages);
+}
+
 /** The messages, and the beginning of the answer as one of them. */
 function addedBy({ messages, prefix }: Input): readonly Message[] {
   return prefix === undefined ? messages : [...messages, { role: 'assistant', content: prefix }];
 }
 
 /** Lets the model read a text, so that the next answer begins sooner; one token is written and dropped. @internal */
-export async function readAhead(session: Session, text: string, signal: AbortSignal | undefined): Promise<void> {
+export async function readAhead(
+  session: Session,
+  text: string | TextWithMedia,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   if (text === '') return;
   const reading = session.complete(text, { maxTokens: 1, signal });
   try {

@@ -19,7 +19,7 @@ export type LanguageModelSamplingMode =
 /** Kinds of what goes in or comes out. */
 export type LanguageModelMessageType = 'text' | 'image' | 'audio' | 'tool-call' | 'tool-response';
 
-/** What goes in, or comes out. Models here read and write text, and call tools. */
+/** What goes in, or comes out. Models here read text, and images where they see; they write text, and call tools. */
 export interface LanguageModelExpected {
   /** The kind. */
   type: LanguageModelMessageType;
@@ -44,7 +44,10 @@ export interface LanguageModelTool {
 export interface LanguageModelMessageContent {
   /** Its kind. */
   type: LanguageModelMessageType;
-  /** Of `text`: a string. */
+  /**
+   * Of `text`: a string. Of `image`: what `createImageBitmap` takes (a `Blob`, `ImageData`, `ImageBitmap`, canvas,
+   * `<img>`, `<video>`, `VideoFrame`), or the bytes of a file.
+   */
   value: unknown;
 }
 

@@ -10,7 +10,7 @@ import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '.
 import { conversationText } from '../openai/prepare.js';
 import { afterCall } from '../openai/tool-choice.js';
 import { resultOf } from '../model/tool-result.js';
-import type { Message, Tool, ToolCall } from '../types.js';
+import type { ImagePart, Message, Tool, ToolCall } from '../types.js';
 
 /** A tool that the model may call, in the shape of the Prompt API. */
 export interface ChatTool {
@@ -36,6 +36,8 @@ export interface ChatMessage {
   readonly role: 'user' | 'assistant' | 'tool';
   /** The text so far. */
   readonly content: string;
+  /** Of the user: images before the text. */
+  readonly images?: readonly ImagePart['image'][] | undefined;
   /** Of the assistant: what it thought before it answered. */
   readonly reasoning_content?: string | undefined;
   /** Of the assistant: tools that it called; their results are messages of the role `tool`. */
@@ -52,6 +54,15 @@ export interface ChatMessage {
 
 /** Fields of a request to `model.chat.completions.create`, such as `temperature` and `max_completion_tokens`. */
 export type SendOptions = Omit<ChatRequest, 'messages' | 'model' | 'n' | 'stream' | 'stream_options' | 'tools'>;
+
+/** Options of `send`: what is said besides the text, and how it is answered. */
+export interface MessageOptions extends SendOptions {
+  /**
+   * Images for a model that sees, before the text. They go to the model with every answer: of a video or a canvas, give
+   * a picture of it (`createImageBitmap`).
+   */
+  images?: readonly ImagePart['image'][] | undefined;
+}
 
 /** Options of {@link useChat}: also all of {@link SendOptions}, for every message. */
 export interface ChatOptions extends SendOptions {
@@ -117,8 +128,10 @@ export class ChatStore {
     this.#options = options;
   }
 
-  readonly send = (text: string, options: SendOptions = {}): Promise<void> =>
-    this.#next(() => this.#append({ role: 'user', content: text }), options);
+  readonly send = (text: string, { images = [], ...options }: MessageOptions = {}): Promise<void> => {
+    const shown = images.length > 0 ? { images: [...images] } : {};
+    return this.#next(() => this.#append({ role: 'user', content: text, ...shown }), options);
+  };
 
   readonly regenerate = (options: SendOptions = {}): Promise<void> =>
     this.#next(() => this.#cut(this.#lastQuestion() + 1), options);
@@ -242,7 +255,7 @@ export class ChatStore {
     const { system } = this.#options;
     const first: Message[] = system === undefined ? [] : [{ role: 'system', content: system }];
     const sent = this.#state.messages.slice(this.#from);
-    return [...first, ...sent.map(({ id, finish_reason, timings, ...message }): Message => message)];
+    return [...first, ...sent.map(messageOf)];
   }
 
   #lastQuestion(): number {
@@ -281,6 +294,13 @@ export class ChatStore {
     this.#timer = undefined;
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** Without what is for the page alone. */
+function messageOf({ id, finish_reason, timings, images = [], ...message }: ChatMessage): Message {
+  if (images.length === 0) return message;
+  const text = message.content === '' ? [] : [{ type: 'text' as const, text: message.content }];
+  return { ...message, content: [...images.map((image): ImagePart => ({ type: 'image', image })), ...text] };
 }
 
 function extend(answer: Draft, { content, reasoning_content: thought, tool_calls: calls = [] }: ChunkDelta): void {

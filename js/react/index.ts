@@ -10,4 +10,4 @@
 export { useModel, type ModelOptions, type ModelState } from './use-model.js';
 export { useChat, type Chat } from './use-chat.js';
 export type { LoadState } from './shared-models.js';
-export type { ChatMessage, ChatOptions, ChatState, ChatTool, SendOptions } from './chat.js';
+export type { ChatMessage, ChatOptions, ChatState, ChatTool, MessageOptions, SendOptions } from './chat.js';

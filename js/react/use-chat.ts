@@ -1,7 +1,7 @@
 'use client';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { WasmModel } from '../model/model.js';
-import { ChatStore, type ChatOptions, type ChatState, type SendOptions } from './chat.js';
+import { ChatStore, type ChatOptions, type ChatState, type MessageOptions, type SendOptions } from './chat.js';
 
 /** What {@link useChat} gives. The functions are always the same ones. */
 export interface Chat extends ChatState {
@@ -9,7 +9,7 @@ export interface Chat extends ChatState {
    * Says something and lets the model answer; tools that it calls are run, and it goes on with their results. An answer
    * that is still being written is ended. Resolves when it is over, also by an error, which is in `error`.
    */
-  readonly send: (text: string, options?: SendOptions) => Promise<void>;
+  readonly send: (text: string, options?: MessageOptions) => Promise<void>;
   /** Answers the last message of the user anew. */
   readonly regenerate: (options?: SendOptions) => Promise<void>;
   /** Ends the answer; what was written of it stays. */

@@ -20,6 +20,8 @@ export interface Conversation {
   readonly parseSpecial?: boolean;
   /** What the marks in messages stand for, in order: as the page has it, or its pixels or samples. */
   readonly media?: readonly Medium[];
+  /** What the template has made of it already, with the marks; the messages are of no use then. */
+  readonly text?: string;
   /** Further variables of the template. */
   readonly variables?: Readonly<Record<string, unknown>>;
 }

@@ -8,6 +8,8 @@ import { test } from 'node:test';
 import { WasmModel } from '../../dist/index.js';
 import { sizeInHeader } from '../../dist/media/header.js';
 import { layoutOf } from '../../dist/media/layout.js';
+import { languageModel } from '../../dist/prompt-api/index.js';
+import { ChatStore } from '../../dist/react/chat.js';
 import { ROOT } from '../../tools/common.mjs';
 import { ENCODERS, NAMES, readPng } from './images.mjs';
 
@@ -81,6 +83,133 @@ test('an image in a message stands between its texts, and is encoded once', asyn
   const url = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] };
   await assert.rejects(model.generate([url]).result, { code: 'invalid_argument' });
   await model.free();
+});
+
+test('an image in a chat completion is read as it is by generate', async () => {
+  const model = await open(expectationsOf('lfm2'));
+  const image = readPng(path.join(ENCODERS, 'picture-60x40.png'));
+  const content = [
+    { type: 'image', image },
+    { type: 'text', text: 'What is this?' },
+  ];
+  const messages = [{ role: 'user', content }];
+  const { usage } = await model.generate(messages, { maxTokens: 3, temperature: 0 }).result;
+  const answer = await model.chat.completions.create({ messages, max_tokens: 3, temperature: 0, n: 2 });
+  assert.equal(answer.usage.prompt_tokens, usage.promptTokens, 'the rows are part of the prompt');
+  assert.ok(answer.usage.prompt_tokens_details.cached_tokens > 70, 'the image is known');
+  const blind = await WasmModel.load(blob(path.join(FIXTURES, 'models', 'lfm2-bf16.gguf')), { backend: 'cpu' });
+  await assert.rejects(blind.chat.completions.create({ messages, max_tokens: 3 }), /loaded without an encoder/);
+  await Promise.all([model.free(), blind.free()]);
+});
+
+/** Colours by place, so that no two of these are the same. */
+function drawn(width, height, seed) {
+  const data = new Uint8Array(width * height * 4).map((_, at) => (at * seed + (at >> 9)) % 251);
+  return { width, height, data };
+}
+
+const asking = (...images) => [
+  { role: 'user', content: [...images.map((image) => ({ type: 'image', image })), { type: 'text', text: 'What?' }] },
+];
+
+test('the encoding of images is reported, tile by tile, and that of known ones is not', async () => {
+  const model = await open(expectationsOf('lfm2'));
+  const reports = [];
+  const options = { maxTokens: 1, onProgress: (progress) => reports.push(progress) };
+  await model.generate(asking(drawn(60, 40, 7), drawn(150, 90, 11)), options);
+  assert.deepEqual(reports[0], { stage: 'encode', loaded: 0, total: 2, fraction: 0 });
+  assert.deepEqual(reports.at(-1), { stage: 'encode', loaded: 2, total: 2, fraction: 1 });
+  const loaded = reports.map((progress) => progress.loaded);
+  assert.deepEqual(loaded, loaded.toSorted(), 'it goes on');
+  assert.ok(loaded.length > 4, `${loaded}: each tile of the second image`);
+  const count = reports.length;
+  await model.session().send(asking(drawn(60, 40, 7)), options);
+  assert.equal(reports.length, count, 'it was met before');
+  await model.free();
+});
+
+test('a request that is ended while its image is encoded ends at once, and the next one has its turn', async () => {
+  const model = await open(expectationsOf('lfm2'));
+  const ended = new Error('enough');
+  for (const how of ['signal', 'stop']) {
+    const controller = new AbortController();
+    let tiles = 0;
+    const end = () => (how === 'stop' ? void running.stop() : controller.abort(ended));
+    const onProgress = () => (tiles += 1) === 2 && setTimeout(end);
+    const options = { maxTokens: 4, signal: controller.signal, onProgress };
+    const running = model.generate(asking(drawn(150, 90, how.length)), options);
+    if (how === 'signal') await assert.rejects(running.result, ended);
+    else assert.equal((await running.result).finishReason, 'abort');
+    assert.ok(tiles < 4, `${how}: no further tile was encoded`);
+    const { ids } = await model.generate(asking(drawn(150, 90, how.length)), { maxTokens: 2, ignoreEos: true });
+    assert.equal(ids.length, 2, 'and the same image can be asked about again');
+  }
+  await model.free();
+});
+
+test('useChat sends images, and keeps them for the page and for later answers', async () => {
+  const model = await open(expectationsOf('lfm2'));
+  const store = new ChatStore();
+  store.configure(model, { max_completion_tokens: 3, temperature: 0, overflow: 'truncate' });
+  const image = readPng(path.join(ENCODERS, 'picture-60x40.png'));
+  await store.send('What is this?', { images: [image] });
+  await store.send('And now?');
+  const { messages, error } = store.state();
+  assert.equal(error, undefined);
+  assert.deepEqual(
+    messages.map(({ role, images }) => [role, images?.length]),
+    [
+      ['user', 1],
+      ['assistant', undefined],
+      ['user', undefined],
+      ['assistant', undefined],
+    ],
+  );
+  assert.equal(messages[0].content, 'What is this?');
+  const { cache_n: read, prompt_n: more } = messages[3].timings;
+  assert.ok(read + more > 100, `${read} and ${more} tokens with the rows of the image`);
+  await model.free();
+});
+
+test('the Prompt API takes images where the model sees', async () => {
+  const model = await open(expectationsOf('lfm2'), { contextLength: 512 });
+  const LanguageModel = languageModel({ model });
+  const expectedInputs = [{ type: 'image' }];
+  assert.equal(await LanguageModel.availability({ expectedInputs }), 'available');
+  const image = readPng(path.join(ENCODERS, 'picture-60x40.png'));
+  const parts = [
+    { type: 'image', value: image },
+    { type: 'text', value: 'What is ' },
+    { type: 'text', value: 'this?' },
+  ];
+  const prompt = [{ role: 'user', content: parts }];
+  const session = await LanguageModel.create({ expectedInputs, samplingMode: 'most-predictable' });
+  const usage = await session.measureContextUsage(prompt);
+  const textUsage = await session.measureContextUsage('What is this?');
+  assert.ok(usage > textUsage + 70, `${usage} tokens with the rows of the image, ${textUsage} without`);
+  await session.append(prompt);
+  assert.equal(session.contextUsage, usage);
+  const signal = AbortSignal.timeout(20_000);
+  await session.prompt('Say it.', { signal, responseConstraint: /[a-d]{3}/, omitResponseConstraintInput: true });
+  assert.ok(session.contextUsage > usage, 'the picture stays part of the conversation');
+
+  const rejects = (promise, name, message) => assert.rejects(promise, { name, message });
+  const assistant = [{ role: 'assistant', content: [parts[0]] }];
+  await rejects(session.append(assistant), 'NotSupportedError', /assistants say text/);
+  await rejects(session.prompt([{ role: 'user', content: [{ type: 'image', value: 'x.png' }] }]), 'TypeError', /image/);
+  const plain = await LanguageModel.create();
+  await rejects(plain.prompt(prompt), 'NotSupportedError', /expectedInputs/);
+  const text = blob(path.join(FIXTURES, 'models', 'lfm2-bf16.gguf'));
+  const blind = await WasmModel.load(text, { backend: 'cpu' });
+  for (const model of [blind, text]) {
+    const Blind = languageModel({ model, backend: 'cpu' });
+    assert.equal(await Blind.availability({ expectedInputs }), 'unavailable');
+    assert.equal(await Blind.availability(), 'available');
+    await rejects(Blind.create({ expectedInputs }), 'NotSupportedError', /no encoder of images/);
+  }
+  const later = languageModel({ model: text, mmproj: blob(path.join(ENCODERS, 'lfm2.gguf')), backend: 'cpu' });
+  assert.equal(await later.availability({ expectedInputs }), 'available');
+  await Promise.all([model.free(), blind.free()]);
 });
 
 test('what cannot be read is refused, and the model stays usable', async () => {

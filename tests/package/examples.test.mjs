@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { chromium } from 'playwright-core';
-import { browserFlags, findBrowser, openBrowser, patient } from '../../tools/browser.mjs';
+import { FAKE_CAMERA, openBrowser, patient } from '../../tools/browser.mjs';
 import { CACHE, must, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
@@ -32,15 +31,15 @@ const site = await serve({
   mounts: MOUNTS,
   routes: { '/hare': (_, response) => response.setHeader('Content-Type', 'text/html').end(HARE) },
 });
-const browser = await openBrowser();
+const browser = await openBrowser({ args: FAKE_CAMERA });
 after(async () => {
   await browser.close();
   await site.close();
 });
 
 /** Opens an example, lets `use` use it, takes a picture of it, and wants no error in it. */
-async function withExample(name, query, use, inBrowser = browser) {
-  const page = await openPage(inBrowser, `${site.url}/${name}/${query}`);
+async function withExample(name, query, use, opener = browser) {
+  const page = await openPage(opener, `${site.url}/${name}/${query}`);
   try {
     await use(page);
     await picture(page, name);
@@ -167,8 +166,7 @@ test('spectrum: peaks are where the tones of a recording are', () =>
 
 test('dictate: words of a recording, and of the microphone', async () => {
   // Chromium's own microphone beeps.
-  const args = [...browserFlags(), '--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
-  const withMicrophone = await chromium.launch({ executablePath: findBrowser(), headless: true, args });
+  const context = patient(await browser.newContext({ permissions: ['microphone'] }));
   const use = async (page) => {
     await page.locator('#file').setInputFiles({ name: 'tone.wav', mimeType: 'audio/wav', buffer: wav(3000) });
     await textOf(page, '#status', /^done in/);
@@ -181,8 +179,36 @@ test('dictate: words of a recording, and of the microphone', async () => {
     assert.equal(await page.locator('#texts li').count(), 2);
     assert.equal(await page.locator('#error').innerText(), '');
   };
-  await withExample('dictate', `?model=${HEARER}&mmproj=${EARS}`, use, withMicrophone);
-  await withMicrophone.close();
+  await withExample('dictate', `?model=${HEARER}&mmproj=${EARS}`, use, context);
+  await context.close();
+});
+
+const SEES = '?model=/fixtures/models/lfm2-bf16.gguf&mmproj=/fixtures/encoders/lfm2.gguf';
+
+test('camera: one answer after the other, each about another frame, until it is stopped', async () => {
+  const context = patient(await browser.newContext({ permissions: ['camera'] }));
+  const use = async (page) => {
+    const watch = page.getByRole('button', { name: 'Watch' });
+    await watch.click();
+    await page.waitForFunction(() => document.querySelectorAll('#answers li').length >= 3);
+    assert.match(await page.locator('#answers time').first().innerText(), /\d:\d\d/);
+    await textOf(page, '#status', /^first word after \d+\.\d s$/);
+    await picture(page, 'camera-watching');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await watch.waitFor();
+    assert.equal(await page.evaluate(() => document.querySelector('video').srcObject), null, 'the camera is closed');
+    assert.equal(await page.locator('#error').innerText(), '');
+    const count = await page.locator('#answers li').count();
+    assert.ok(count <= 6, `${count} answers stay`);
+
+    await page.evaluate(() => {
+      navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'));
+    });
+    await watch.click();
+    await textOf(page, '#error', /^The camera was refused/);
+  };
+  await withExample('camera', SEES, use, context);
+  await context.close();
 });
 
 test('worker: a story from the worker and from the page', () =>

@@ -127,6 +127,44 @@ test('lost while several requests run: the model is loaded once, and all texts a
   );
 });
 
+test('lost with images in the conversation: their rows are given again, and new images are encoded', async () => {
+  const { texts, warnings } = await withDevices(async ({ WasmModel, greedy, devices, later, onWarning, warnings }) => {
+    const mmproj = '/fixtures/encoders/lfm2.gguf';
+    const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', { backend: 'webgpu', mmproj, onWarning });
+    const texts = [];
+    const session = model.session();
+    const ask = async (seed, of = model.generate.bind(model)) => {
+      const image = { width: 60, height: 40, data: new Uint8Array(9600).map((_, at) => (at * seed) % 251) };
+      const content = [
+        { type: 'image', image },
+        { type: 'text', text: 'What?' },
+      ];
+      const { ids } = await of([{ role: 'user', content }], { ...greedy, maxTokens: 6 });
+      texts.push([...ids].join());
+    };
+    const say = (messages, options) => session.send(messages, options);
+    await ask(11);
+    await ask(7);
+    await ask(7, say);
+    later();
+    devices[0].destroy(); // of the model
+    await ask(7);
+    await ask(13);
+    later();
+    for (const device of devices) device.destroy(); // of the encoder, too
+    await ask(7);
+    await ask(7, say);
+    await ask(11);
+    await ask(17);
+    await model.free();
+    return { texts, warnings: warnings.map(({ code }) => code) };
+  });
+  const [eleven, seven, , again, , third, , elevenAgain, unknown] = texts;
+  assert.deepEqual([again, third, elevenAgain], [seven, seven, eleven]);
+  assert.equal(unknown.split(',').length, 6);
+  assert.deepEqual(warnings, ['device_lost', 'device_lost', 'device_lost']);
+});
+
 test('lost a second time within a minute: device_lost, and a minute later the model works', async () => {
   const result = await withDevices(async ({ load, greedy, failure, devices, lose, later }) => {
     const options = { ...greedy, maxTokens: 200 };

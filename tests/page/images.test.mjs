@@ -96,6 +96,49 @@ test('a file, a bitmap, a canvas and pixels are the same image, in the page and 
   }
 });
 
+test('a worker reports what it encodes, ends with the request, and gets what nobody else has without a copy', async () => {
+  const page = await site.open('/blank');
+  const found = await page.evaluate(async () => {
+    const moved = [];
+    const { postMessage } = Worker.prototype;
+    Worker.prototype.postMessage = function (message, transfer, ...rest) {
+      if (message.method === 'start') moved.push(transfer.length);
+      return postMessage.call(this, message, transfer, ...rest);
+    };
+    const { WasmModel } = await import('/dist/index.js');
+    const options = { backend: 'cpu', worker: true, mmproj: '/fixtures/encoders/lfm2.gguf' };
+    const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', options);
+    const url = '/fixtures/encoders/picture-150x90.png';
+    const file = await (await fetch(url)).blob();
+    const canvas = Object.assign(document.createElement('canvas'), { width: 150, height: 90 });
+    canvas.getContext('2d').drawImage(await createImageBitmap(file), 0, 0);
+    const pixels = new ImageData(150, 90);
+    const reports = [];
+    const ask = (image, more) =>
+      model.generate([{ role: 'user', content: [{ type: 'image', image }] }], {
+        maxTokens: 2,
+        ignoreEos: true,
+        ...more,
+      });
+    const controller = new AbortController();
+    const onProgress = ({ loaded }) => {
+      reports.push(loaded);
+      if (reports.length === 2) controller.abort(new Error('enough'));
+    };
+    const ended = await ask(canvas, { onProgress, signal: controller.signal }).result.catch(({ message }) => message);
+    const counts = [];
+    for (const image of [canvas, file, file, pixels, pixels]) counts.push((await ask(image)).ids.length);
+    await model.free();
+    return { moved, ended, reports, counts };
+  });
+  await page.close();
+  assert.deepEqual(found.moved, [1, 1, 0, 0, 0, 0], 'what a page still has is copied');
+  assert.equal(found.ended, 'enough');
+  assert.deepEqual(found.reports.slice(0, 2).length, 2);
+  assert.ok(found.reports.at(-1) < 1, `${found.reports}: the image was not encoded to its end`);
+  assert.deepEqual(found.counts, [2, 2, 2, 2, 2]);
+});
+
 test('what is no image, or too large, is refused before it is decoded', async () => {
   const page = await site.open('/blank');
   const messages = await page.evaluate(async () => {

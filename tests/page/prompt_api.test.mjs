@@ -55,6 +55,41 @@ async function talk(model) {
   return { before, after, loaded, usage, streamed, whole, rest, free, failures };
 }
 
+/** Runs in the page. */
+async function show() {
+  const { languageModel } = await import('/dist/prompt-api/index.js');
+  const options = { backend: 'cpu', worker: true };
+  const [model, mmproj] = ['/fixtures/models/lfm2-bf16.gguf', '/fixtures/encoders/lfm2.gguf'];
+  const LanguageModel = languageModel({ model, mmproj, ...options });
+  const expectedInputs = [{ type: 'image' }];
+  const found = [await LanguageModel.availability({ expectedInputs })];
+  const session = await LanguageModel.create({ expectedInputs });
+  const file = await (await fetch('/fixtures/encoders/picture-60x40.png')).blob();
+  const bitmap = await createImageBitmap(file);
+  const canvas = Object.assign(document.createElement('canvas'), { width: 60, height: 40 });
+  canvas.getContext('2d').drawImage(bitmap, 0, 0);
+  const usages = [];
+  for (const value of [file, await file.arrayBuffer(), new DataView(await file.arrayBuffer()), bitmap, canvas]) {
+    usages.push(await session.measureContextUsage([{ role: 'user', content: [{ type: 'image', value }] }]));
+  }
+  await session.append([{ role: 'user', content: [{ type: 'image', value: canvas }] }]);
+  usages.push(session.contextUsage);
+  const answer = await session.prompt('ab', { responseConstraint: /[a-d]{3}/, omitResponseConstraintInput: true });
+  await LanguageModel.free();
+  const Blind = languageModel({ model, ...options });
+  found.push(await Blind.availability({ expectedInputs }));
+  found.push(await Blind.create({ expectedInputs }).catch(({ name }) => name));
+  return { found, usages, answer };
+}
+
+test('a page shows images to a model through the Prompt API', async () => {
+  const { found, usages, answer } = await page.evaluate(show);
+  assert.deepEqual(found, ['downloadable', 'unavailable', 'NotSupportedError']);
+  assert.ok(usages[0] > 70, usages.join());
+  assert.deepEqual(new Set(usages), new Set([usages[0]]), 'all are the same image');
+  assert.match(answer, /^[a-d]{3}$/);
+});
+
 test('a page talks to a model through the Prompt API', async () => {
   const found = await page.evaluate(talk, STORYTELLER);
   assert.deepEqual([found.before, found.after], ['downloadable', 'available']);

@@ -77,8 +77,9 @@ class Session {
     globalThis.sessions = [...(globalThis.sessions ?? []), { system, ...options }];
   }
 
-  send(content, options) {
-    const asked = [...this.messages, { role: 'user', content }];
+  send(input, options) {
+    const message = typeof input === 'string' ? { role: 'user', content: input } : input;
+    const asked = [...this.messages, message];
     const generation = this.model.generate(asked, options);
     generation.result.then(({ text }) => {
       this.messages = [...asked, { role: 'assistant', content: text }];

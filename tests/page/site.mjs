@@ -19,13 +19,13 @@ export const STORYTELLER = '/models/storyteller.gguf';
 
 /**
  * Starts a server and a browser for the tests of a file; both end with them.
- * @param {object} [options] of `serve`
+ * @param {object} [options] of `serve`, and `args`: further flags of the browser
  * @returns {Promise<{url: string, browser: object, open: (pathname: string) => Promise<object>}>}
  */
-export async function openSite(options = {}) {
+export async function openSite({ args, ...options } = {}) {
   copyLibraries();
   const { url, close } = await serve(options);
-  const browser = await openBrowser();
+  const browser = await openBrowser({ args });
   after(async () => {
     await browser.close();
     await close();

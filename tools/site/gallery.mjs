@@ -21,6 +21,7 @@ const COSTS = {
   search: 'Downloads an embedder (37 MB) at the first search',
   extract: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
   worker: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
+  camera: 'Downloads LFM2.5-VL 450M and its encoder (322 MB) once you ask it to',
   offline: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
   dictate: 'Downloads Ultravox 1B with its encoder (about 2 GB) once you speak',
   digits: 'Downloads no model; trains on your GPU',

@@ -10,9 +10,10 @@ const REST = 2e8;
 const MOST_TOLD = 8;
 
 /**
- * `bytes` of the file; `kvBytes` of the KV cache per token in f16: 4 · layers · KV heads · head size.
- * @type {{name: string, source: string, bytes: number, kvBytes: number, licence: string, licenceUrl: string,
- *   about: string}[]}
+ * `bytes` of the file, and `encoderBytes` of that of `mmproj`, its encoder of images; `kvBytes` of the KV cache per
+ * token in f16: 4 · layers with attention · KV heads · head size.
+ * @type {{name: string, source: string, mmproj?: string, bytes: number, encoderBytes?: number, kvBytes: number,
+ *   licence: string, licenceUrl: string, about: string}[]}
  */
 export const CATALOGUE = [
   {
@@ -70,6 +71,39 @@ export const CATALOGUE = [
     about: 'JSON, code and instructions',
   },
   {
+    name: 'LFM2.5-VL 450M',
+    source: 'hf:LiquidAI/LFM2.5-VL-450M-GGUF/LFM2.5-VL-450M-Q4_0.gguf',
+    mmproj: 'hf:LiquidAI/LFM2.5-VL-450M-GGUF/mmproj-LFM2.5-VL-450m-Q8_0.gguf',
+    bytes: 219_311_264,
+    encoderBytes: 102_815_168,
+    kvBytes: 4 * 6 * 8 * 64,
+    licence: 'LFM 1.0',
+    licenceUrl: 'https://huggingface.co/LiquidAI/LFM2.5-VL-450M/blob/main/LICENSE',
+    about: 'Says quickly what a picture shows',
+  },
+  {
+    name: 'SmolVLM2 500M',
+    source: 'hf:ggml-org/SmolVLM2-500M-Video-Instruct-GGUF/SmolVLM2-500M-Video-Instruct-Q8_0.gguf',
+    mmproj: 'hf:ggml-org/SmolVLM2-500M-Video-Instruct-GGUF/mmproj-SmolVLM2-500M-Video-Instruct-Q8_0.gguf',
+    bytes: 436_808_704,
+    encoderBytes: 108_785_184,
+    kvBytes: 4 * 32 * 5 * 64,
+    licence: 'Apache-2.0',
+    licenceUrl: 'https://www.apache.org/licenses/LICENSE-2.0',
+    about: 'Describes pictures, in English',
+  },
+  {
+    name: 'Qwen3-VL 2B',
+    source: 'hf:Qwen/Qwen3-VL-2B-Instruct-GGUF/Qwen3VL-2B-Instruct-Q4_K_M.gguf',
+    mmproj: 'hf:Qwen/Qwen3-VL-2B-Instruct-GGUF/mmproj-Qwen3VL-2B-Instruct-Q8_0.gguf',
+    bytes: 1_107_409_952,
+    encoderBytes: 445_053_216,
+    kvBytes: 4 * 28 * 8 * 128,
+    licence: 'Apache-2.0',
+    licenceUrl: 'https://www.apache.org/licenses/LICENSE-2.0',
+    about: 'Reads text in pictures; many languages',
+  },
+  {
     name: 'Qwen3 4B',
     source: 'hf:Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf',
     bytes: 2.5e9,
@@ -79,6 +113,9 @@ export const CATALOGUE = [
     about: 'The cleverest here; wants a good GPU',
   },
 ];
+
+/** Bytes that an entry downloads. */
+export const sizeOf = (entry) => entry && entry.bytes + (entry.encoderBytes ?? 0);
 
 /**
  * What the browser tells of this device: whether there is a GPU that is no software, gigabytes of memory (undefined
@@ -98,7 +135,8 @@ export async function deviceFacts() {
  * Whether a device has room for a model, by numbers alone; `WasmModel.inspect` tries it.
  * @returns {{level: 'fits' | 'tight' | 'large', words: string}}
  */
-export function verdict({ bytes, kvBytes }, { gpu, memory, room }) {
+export function verdict({ kvBytes, ...files }, { gpu, memory, room }) {
+  const bytes = sizeOf(files);
   const needed = (bytes + kvBytes * CONTEXT + REST) / 1e9;
   if (memory !== undefined && memory < MOST_TOLD && needed > 0.8 * memory) return large('Too large for this device');
   if (!gpu && needed > 3.5) return large('Too large without a GPU');

@@ -2,6 +2,7 @@
 
 import { make, tool } from './dom.js';
 import { showText, TextStream } from './markdown.js';
+import { describe, showBlob } from './pictures.js';
 import { splitThoughts, ThoughtBox } from './thoughts.js';
 
 const FENCE = '```';
@@ -18,6 +19,8 @@ export function prettyJson(text) {
 /** A message and its answer, on the page. */
 export class Turn {
   user;
+  /** Those of the message, see `readPicture`. */
+  pictures;
   answer = '';
   /** Whether the answer is shown as it is, not as Markdown. */
   plain;
@@ -30,7 +33,7 @@ export class Turn {
   /** How thoughts are marked in what is written: arguments of `splitThoughts`. */
   #marks = [];
 
-  constructor({ user, ...written }) {
+  constructor({ user, pictures = [], ...written }) {
     this.user = user;
     this.#thoughts = new ThoughtBox();
     const answerBox = make('div', { className: 'message assistant' });
@@ -44,7 +47,8 @@ export class Turn {
     const below = make('div', { className: 'below' }, metaBox, tools);
     const said = make('div', { className: 'message user', textContent: user });
     const root = make('article', { className: 'turn' }, said, this.#thoughts.root, answerBox, below);
-    this.#nodes = { root, answerBox, metaBox };
+    this.#nodes = { root, said, answerBox, metaBox };
+    this.show(pictures);
     this.restore(written);
   }
 
@@ -54,6 +58,14 @@ export class Turn {
     const isText = typeof thoughts === 'string' && typeof thought === 'string';
     this.#thoughts.show(isText ? { thoughts, thought } : { thoughts: '', thought: '' });
     this.#show(answer);
+  }
+
+  /** Shows the pictures of the message, above its text. */
+  show(pictures) {
+    this.pictures = pictures;
+    if (pictures.length === 0) return;
+    const row = make('div', { className: 'pictures' }, ...pictures.map(shown));
+    this.#nodes.said.replaceChildren(row, make('p', {}, this.user));
   }
 
   get root() {
@@ -133,6 +145,19 @@ export class Turn {
 
   toJSON() {
     const { user, answer, meta, plain, json } = this;
-    return { user, answer, meta, plain, json, ...this.#thoughts.toJSON() };
+    const pictures = this.pictures.map(({ id, name, width, height }) => ({ id, name, width, height }));
+    const all = { user, answer, meta, plain, json, ...this.#thoughts.toJSON() };
+    return pictures.length > 0 ? { ...all, pictures } : all;
   }
+}
+
+/** A picture as a button that shows all of it. */
+function shown(picture) {
+  const { id, name, thumbnail } = picture;
+  if (!thumbnail) return make('span', { className: 'picture-gone' }, `${name} is no longer here`);
+  const image = make('img', { alt: describe(picture) });
+  showBlob(image, thumbnail);
+  const made = make('button', { type: 'button', className: 'picture', title: 'Show all of it' }, image);
+  made.dataset.id = id;
+  return made;
 }

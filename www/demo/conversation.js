@@ -2,11 +2,14 @@
 
 import { $, announce, copy } from './dom.js';
 import { Turn } from './chat.js';
+import { canSee, hasPictures, hideNote, returnPictures, sayBlind, takePictures } from './composer-pictures.js';
 import { jsonOptions, refuseSchema } from './json.js';
 import { showError } from './load.js';
 import { forgetChat, recallChat, remember, rememberChat } from './memory.js';
 import { kindOf } from './model-card.js';
 import { isSame, originFrom, whereFrom } from './origins.js';
+import { keepPictures, recallPictures } from './picture-store.js';
+import { describe, showBlob } from './pictures.js';
 import { generateOptions, sessionOptions } from './settings.js';
 import { SpeedChart } from './speed.js';
 import { canWrite, current, hideBox, setState, settle, showView } from './state.js';
@@ -26,6 +29,8 @@ export const hooks = { stored: () => {} };
 let chat = { title: '', turns: [] };
 /** What the model has read of it: a session, the turns that are in it, and the options it was made with. */
 let reading;
+/** While the pictures of a message are got ready: it is sent once. */
+let preparing = false;
 
 export const openChatId = () => chat.id;
 
@@ -53,6 +58,7 @@ function open(next) {
   chat = next;
   void endSession();
   $('log').replaceChildren(...chat.turns.map((turn) => turn.root));
+  if (chat.turns.some(({ pictures }) => pictures.length > 0)) chat.recalled = recall(chat.turns);
   remember({ chat: chat.id });
   hooks.stored(true);
   hideBox();
@@ -60,6 +66,14 @@ function open(next) {
   if (current.model && !current.running) settle();
   $('welcome').hidden = chat.turns.length > 0;
   root.scrollTop = root.scrollHeight;
+}
+
+/** Gets the pictures of a stored conversation. */
+async function recall(turns) {
+  const all = await recallPictures(turns.flatMap(({ pictures }) => pictures));
+  for (const turn of turns) {
+    if (turn.pictures.length > 0) drawAtEnd(() => turn.show(all.splice(0, turn.pictures.length)));
+  }
 }
 
 /** Another title for the conversation that is open. */
@@ -70,7 +84,7 @@ export function retitle(title) {
 /** Stores a conversation, unless it was deleted meanwhile. */
 function store(which) {
   if (which.deleted) return;
-  hooks.stored(rememberChat({ ...which, updated: Date.now() }));
+  hooks.stored(rememberChat({ ...which, updated: Date.now() }) && which.keepsPictures !== false);
 }
 
 /** Closes the conversation with this id, if it is open: it is deleted. */
@@ -84,19 +98,40 @@ export function dropChat(id) {
 
 export async function send(text) {
   const asked = jsonOptions();
-  if (!asked || !canWrite() || text.trim() === '') return;
+  if (!asked || !canWrite() || preparing || (text.trim() === '' && !hasPictures())) return;
+  if (hasPictures() && !canSee()) return sayBlind();
   const opened = chat;
-  const turn = new Turn({ user: text });
-  if (!chat.id) Object.assign(chat, { id: newId(), title: titleOf(text) });
+  const pictures = hasPictures() || chat.recalled ? await prepared(takePictures) : [];
+  // The conversation was left meanwhile, or what was given is no picture.
+  if (chat !== opened || !canWrite() || (text.trim() === '' && pictures.length === 0)) return returnPictures(pictures);
+  if (pictures.length > 0) hideNote();
+  const turn = new Turn({ user: text, pictures });
+  if (!chat.id) Object.assign(chat, { id: newId(), title: titleOf(text || pictures[0].name) });
   remember({ chat: chat.id });
   chat.turns.push(turn);
   $('log').append(turn.root);
   $('prompt').value = '';
+  keepPictures(pictures).then((kept) => {
+    opened.keepsPictures = kept;
+    if (!kept) hooks.stored(false);
+  });
   await write(turn, asked, () => {
     turn.root.remove();
     opened.turns = opened.turns.filter((other) => other !== turn);
     $('prompt').value ||= text;
+    returnPictures(pictures);
   });
+}
+
+/** What `take` gives, once the pictures of the conversation are here, too. */
+async function prepared(take) {
+  preparing = true;
+  try {
+    await chat.recalled;
+    return await take();
+  } finally {
+    preparing = false;
+  }
 }
 
 // `randomUUID` is there on https pages only.
@@ -105,7 +140,9 @@ const newId = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
 /** Writes the last answer anew. */
 async function regenerate(turn) {
   const asked = jsonOptions();
-  if (!asked || !canWrite()) return;
+  if (!asked || !canWrite() || preparing) return;
+  if (chat.recalled) await prepared(() => {});
+  if (!canWrite() || !chat.turns.includes(turn)) return;
   const before = turn.toJSON();
   await write(turn, asked, () => turn.restore(before));
 }
@@ -122,6 +159,7 @@ async function write(turn, asked, undo) {
   const marks = kind === 'chat' && !turn.json ? current.marks : undefined;
   turn.begin({ around: drawAtEnd, marks, isOpen: marks?.isOpen[sessionOptions().enableThinking] });
   setState('generating');
+  if (canSee() && turn.pictures.length > 0) turn.meta = 'looking at what you sent …';
   follow(true);
   try {
     current.running = ask(turn, { ...generateOptions(), ...asked, ...(marks && { showSpecial: marks.special }) });
@@ -131,13 +169,15 @@ async function write(turn, asked, undo) {
     noteRead(turn, result);
     drawAtEnd(() => {
       turn.finish(result.text);
-      turn.meta = resultWords(result, { json: turn.json, forgotten: forgottenTurns() });
+      const unseen = kind === 'chat' ? unseenPictures(turn) : 0;
+      turn.meta = resultWords(result, { json: turn.json, forgotten: forgottenTurns(), unseen });
     });
     announce(result.finishReason === 'abort' ? 'Stopped' : 'The answer is complete');
     settle();
   } catch (error) {
     current.running = undefined;
     turn.finish(turn.written);
+    turn.meta = '';
     if (turn.written === '') undo();
     void endSession();
     if (asked.grammar && refuseSchema(error)) settle();
@@ -165,7 +205,23 @@ function ask(turn, options) {
   // Every story stands for itself.
   const instructions = system ? [{ role: 'system', content: system }] : [];
   if (kind === 'story') return model.generate([...instructions, { role: 'user', content: turn.user }], options);
-  return sessionBefore(turn, { system, enableThinking }).send(turn.user, options);
+  const content = contentOf(turn);
+  const message = typeof content === 'string' ? content : { role: 'user', content };
+  return sessionBefore(turn, { system, enableThinking }).send(message, options);
+}
+
+/** A message for the model: what it can see, and then the text. */
+function contentOf({ user, pictures }) {
+  const images = canSee() ? pictures.filter(({ file }) => file) : [];
+  if (images.length === 0) return user;
+  const text = user.trim() === '' ? [] : [{ type: 'text', text: user }];
+  return [...images.map(({ file }) => ({ type: 'image', image: file })), ...text];
+}
+
+/** Pictures of the conversation up to `last` that the model did not see: it cannot, or they are no longer here. */
+function unseenPictures(last) {
+  const turns = chat.turns.slice(0, chat.turns.indexOf(last) + 1);
+  return turns.flatMap(({ pictures }) => pictures).filter(({ file }) => !canSee() || !file).length;
 }
 
 // ---- the session ----------------------------------------------------------------------------------------------------
@@ -175,17 +231,18 @@ function sessionBefore(turn, options) {
   const before = chat.turns.slice(0, chat.turns.indexOf(turn)).filter(({ answer }) => answer);
   const same =
     reading?.model === current.model &&
+    reading.sees === canSee() &&
     JSON.stringify(reading.options) === JSON.stringify(options) &&
     reading.turns.length === before.length &&
     reading.turns.every((read, index) => read === before[index]);
   if (same) return reading.session;
-  const messages = before.flatMap(({ user, answer }) => [
-    { role: 'user', content: user },
-    { role: 'assistant', content: answer },
+  const messages = before.flatMap((read) => [
+    { role: 'user', content: contentOf(read) },
+    { role: 'assistant', content: read.answer },
   ]);
   const session = current.model.session({ ...options, messages, overflow: 'truncate' });
   void endSession();
-  reading = { model: current.model, options, session, turns: before };
+  reading = { model: current.model, sees: canSee(), options, session, turns: before };
   return session;
 }
 
@@ -240,6 +297,15 @@ function drawAtEnd(draw) {
   follow(atEnd);
 }
 
+/** Shows all of a picture. */
+function view(picture) {
+  const words = describe(picture);
+  showBlob($('viewer-image'), picture.file);
+  $('viewer-image').alt = picture.name;
+  $('viewer-name').textContent = words;
+  $('viewer').showModal();
+}
+
 // ---- wiring ---------------------------------------------------------------------------------------------------------
 
 export function wireConversation() {
@@ -250,6 +316,7 @@ export function wireConversation() {
     if (pressed.matches('.copy')) copy(pressed, turn.copied);
     if (pressed.matches('.copy-code')) copy(pressed, pressed.closest('.code').querySelector('code').textContent);
     if (pressed.matches('.again')) regenerate(turn);
+    if (pressed.matches('.picture')) view(turn.pictures.find(({ id }) => id === pressed.dataset.id));
   });
   $('composer').addEventListener('submit', (event) => {
     event.preventDefault();
@@ -259,6 +326,9 @@ export function wireConversation() {
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     send($('prompt').value);
+  });
+  $('viewer').addEventListener('click', ({ target }) => {
+    if (target === $('viewer')) $('viewer').close(); // a click beside the picture is one on the dialog itself
   });
   $('stop').addEventListener('click', () => current.running?.stop());
   // An answer that is being written is kept as far as it came.

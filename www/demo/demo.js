@@ -2,17 +2,21 @@
 // what they share, load.js loads models, conversation.js lets them answer.
 
 import { cache } from '../../dist/index.js';
-import { CATALOGUE } from './catalogue.js';
+import { CATALOGUE, sizeOf } from './catalogue.js';
+import { closeCamera } from './camera.js';
 import { showChats, showFull, wireChats } from './chats.js';
+import * as pictures from './composer-pictures.js';
 import * as conversation from './conversation.js';
 import { $, announce, confirmed, copy, flash } from './dom.js';
 import { applyJson, checkSchema, currentJson, wireJson } from './json.js';
 import * as loading from './load.js';
-import { forget, recall, recallChat, remember } from './memory.js';
+import { forget, recall, recallChat, recallChats, remember } from './memory.js';
 import { showBuiltInUse, showModel, showNoModel } from './model-card.js';
-import { wireModels } from './models.js';
+import { openModels, wireModels } from './models.js';
 import { forgetOffline, workOffline } from './offline.js';
 import { BUILT_IN, isForeign, isSame, linkOf, originFrom, originOf, whereFrom } from './origins.js';
+import { dropUnused, forgetPictures } from './picture-store.js';
+import { looksLikePicture } from './pictures.js';
 import { applySettings, currentSettings, loadOptions, makeSliders } from './settings.js';
 import { clearSpeed } from './speed.js';
 import { closeBox, current, showView, toggleView } from './state.js';
@@ -24,7 +28,7 @@ const query = new URLSearchParams(location.search);
 /** The model that the page's address names or that of the last visit, with its chat; else the built-in one. */
 async function loadFirst() {
   const { model, settings, chat } = recall();
-  const { model: asked, backend, context, prompt } = Object.fromEntries(query);
+  const { model: asked, mmproj, backend, context, prompt } = Object.fromEntries(query);
   const wanted = { 'backend-choice': backend, context };
   applySettings({
     ...settings,
@@ -32,14 +36,14 @@ async function loadFirst() {
   });
   applyJson(settings);
   const last = model ? originFrom(model) : BUILT_IN;
-  const origin = asked ? originOf(asked) : last;
+  const origin = asked ? originOf(asked, mmproj) : last;
   const stored = chat && recallChat(chat);
   if (stored && origin && isSame(originFrom(stored.model), origin)) conversation.openChat(chat);
   const instead = last.source ? last : BUILT_IN;
   if (prompt) preparePrompt(prompt);
-  const size = CATALOGUE.find(({ source }) => source === origin?.source)?.bytes;
+  const size = sizeOf(CATALOGUE.find(({ source }) => source === origin?.source));
   if (asked && origin && (await isNews(origin, last))) loading.offerModel(origin, { instead, size });
-  else if (asked) loading.loadUrl(asked);
+  else if (asked) loading.loadUrl(asked, mmproj);
   else if (!origin.source) loading.showMissingFile(origin.label);
   else loading.load(origin);
 }
@@ -52,9 +56,8 @@ function preparePrompt(text) {
 
 /** Copies an address that opens this page with the model that is loaded, and what stands in the field. */
 function copyLink() {
-  const model = current.origin && linkOf(current.origin);
   const prompt = $('prompt').value.trim().slice(0, LONGEST_PROMPT);
-  const asked = Object.entries({ model, prompt }).filter(([, value]) => value);
+  const asked = Object.entries({ ...(current.origin && linkOf(current.origin)), prompt }).filter(([, value]) => value);
   const link = new URL(location.pathname, location.href);
   link.search = new URLSearchParams(asked);
   void copy($('copy-link'), link.href);
@@ -68,6 +71,7 @@ const isNews = async (origin, last) =>
 function onModel() {
   const { model, origin, options } = current;
   if (!conversation.suitsModel()) conversation.newChat();
+  pictures.hideNote();
   remember({ model: whereFrom(origin) });
   showModel(model, { origin, asked: options.backend, send: conversation.send });
   checkSchema();
@@ -76,6 +80,8 @@ function onModel() {
   // Now that the page is of use, it has time to store itself.
   workOffline();
 }
+
+const idsOfPictures = ({ pictures: shown = [] }) => shown.map(({ id }) => id);
 
 /** Context length and backend are fixed when a model is loaded. */
 function offerReload() {
@@ -90,6 +96,7 @@ function clearAll() {
   applyJson({ json: 'false' });
   forget();
   void forgetOffline();
+  void forgetPictures();
   showChats();
   $('undo').hidden = true;
   announce('Conversations and settings are cleared');
@@ -113,11 +120,20 @@ function wireSettings() {
 
 /** Escape ends what goes on, closes the box, or goes back to the conversation; a dialog takes it first. */
 function onKey(event) {
-  if (event.key !== 'Escape' || event.isComposing || $('models').open) return;
+  if (event.key !== 'Escape' || event.isComposing || document.querySelector('dialog[open]')) return;
+  if (closeCamera()) return;
   if (current.loading) loading.cancelLoading();
   else if (current.running) current.running.stop();
   else if (current.model && !$('error').hidden) closeBox();
   else showView('chat');
+}
+
+/** Files that were dropped: a model is loaded; else they are pictures, where some are, or the model sees. */
+function takeFiles(files) {
+  const models = files.filter(({ name }) => /\.gguf$/i.test(name));
+  if (models.length > 0) loading.loadFiles(models);
+  else if (pictures.canSee() || files.some(looksLikePicture)) pictures.attach(files);
+  else loading.loadFiles(files);
 }
 
 function wireDrop() {
@@ -140,7 +156,7 @@ function wireDrop() {
     hint(0);
     if (!carriesFiles(event)) return;
     event.preventDefault();
-    loading.loadFiles([...event.dataTransfer.files]);
+    takeFiles([...event.dataTransfer.files]);
   });
 }
 
@@ -153,6 +169,8 @@ conversation.hooks.stored = (taken) => {
 makeSliders();
 wireJson(keepSettings);
 conversation.wireConversation();
+pictures.hooks.models = openModels;
+pictures.wirePictures();
 wireChats();
 wireModels();
 wireSettings();
@@ -166,4 +184,5 @@ showBuiltInUse(conversation.send);
 showNoModel('none');
 clearSpeed();
 showChats();
+void dropUnused(new Set(recallChats().flatMap(({ turns }) => turns.flatMap(idsOfPictures))));
 if (!('tooOld' in document.documentElement.dataset)) void loadFirst(); // start.js has said why

@@ -32,7 +32,9 @@ export async function load(origin) {
   };
   const onWarning = (warning) => showWarning(warning, origin);
   try {
-    const model = await WasmModel.load(origin.source, { ...options, signal: mine.signal, onProgress, onWarning });
+    const { source, mmproj } = origin;
+    const encoder = mmproj && { mmproj };
+    const model = await WasmModel.load(source, { ...options, ...encoder, signal: mine.signal, onProgress, onWarning });
     const marks = await marksOf(model);
     if (current.loading !== mine) return await model.free();
     current.loading = undefined;
@@ -148,11 +150,11 @@ export function showError(error, origin = current.origin, { freed, fate = '' } =
 
 /** Files from the picker or a drop. */
 export function loadFiles(files) {
-  if (files.length > 0) load(originOfFiles(files));
+  if (files.length > 0) load(originOfFiles(files, current.model && current.origin));
 }
 
-export function loadUrl(url) {
-  const origin = originOf(url);
+export function loadUrl(url, mmproj) {
+  const origin = originOf(url, mmproj);
   if (origin) return load(origin);
   const advice = ['Give the whole address of a GGUF file: https://…/model.gguf.', stillLoaded()]
     .filter(Boolean)

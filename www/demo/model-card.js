@@ -38,6 +38,14 @@ const USES = {
   },
 };
 
+/** Of a model that sees, in place of some words of `chat`. */
+const SEEING = {
+  title: 'What would you like to show?',
+  about: (name) =>
+    `${name} runs on your own device, and sees: drop, paste, choose or take a picture, and ask about it.`,
+  placeholder: 'Ask about a picture',
+};
+
 /** What the model is for, which decides words and how answers are shown. */
 export function kindOf({ info }, origin) {
   if (origin.story) return 'story';
@@ -48,10 +56,12 @@ export function kindOf({ info }, origin) {
 export function showModel(model, { origin, asked, send }) {
   const kind = kindOf(model, origin);
   root.toggleAttribute('data-story', kind === 'story');
+  const sees = kind === 'chat' && Boolean(model.info.media?.image);
+  root.toggleAttribute('data-sees', sees);
   showName(origin.label, model.info.backend === 'webgpu' ? 'GPU' : 'CPU');
   showFacts(model.info);
   showWhyCpu(cpuReason(model.info, asked));
-  showUse(USES[kind], model.info.name ?? origin.label, send);
+  showUse({ ...USES[kind], ...(sees && SEEING) }, model.info.name ?? origin.label, send);
 }
 
 /** Before there is a model: the examples cannot be chosen yet. */
@@ -69,6 +79,7 @@ function showUse(use, name, send) {
 }
 
 export function showNoModel(label) {
+  root.removeAttribute('data-sees');
   showName(label, '');
   showFacts();
   showWhyCpu('');

@@ -4,7 +4,7 @@ import { cache, WasmModel } from '../../dist/index.js';
 import { CATALOGUE, deviceFacts, verdict } from './catalogue.js';
 import { $, announce, button, confirmed, flash, make } from './dom.js';
 import { load, loadFiles, loadUrl } from './load.js';
-import { BUILT_IN, isSame, originOf } from './origins.js';
+import { BUILT_IN, isEncoder, isSame, originOf } from './origins.js';
 import { loadOptions } from './settings.js';
 import { current, showView } from './state.js';
 import { bytes, dayOf, explain } from './words.js';
@@ -28,7 +28,10 @@ async function showLists() {
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
-/** A model: its name, what there is to know, and what can be done; `id` is that of the button that loads it. */
+/**
+ * A model: its name, what there is to know, and what can be done; `id` is that of the button that loads it, which a row
+ * without `words` does not have.
+ */
 function row({ name, about, facts, origin, words, id, actions = [] }) {
   const inUse = current.model && isSame(origin, current.origin);
   const use = button(inUse ? 'In use' : words, () => load(origin), 'quiet');
@@ -45,7 +48,7 @@ function row({ name, about, facts, origin, words, id, actions = [] }) {
       ...(about ? [make('p', {}, about)] : []),
       make('p', { className: 'model-facts' }, ...facts),
     ),
-    make('div', { className: 'model-actions' }, ...actions, use),
+    make('div', { className: 'model-actions' }, ...actions, ...(words ? [use] : [])),
   );
 }
 
@@ -59,20 +62,24 @@ function builtInRow(stored) {
 
 function storedRow({ key, bytes: stored, size, complete, lastUsed }) {
   const entry = CATALOGUE.find(({ source }) => isKeyOf(source, key));
-  const origin = entry ? { source: entry.source, label: entry.name } : (originOf(key) ?? { source: key, label: key });
+  const origin = entry ? originOfEntry(entry) : (originOf(key) ?? { source: key, label: key });
   const amount = complete ? bytes(stored) : `${bytes(stored)} of ${bytes(size)}`;
   const name = origin.label;
   const remove = button('Delete', () => {}, 'link');
   remove.ariaLabel = `Delete ${name}`;
   confirmed(remove, `Delete ${bytes(stored)}?`, () => deleteStored(key, name));
+  const about = isEncoder(key) ? 'Encoder of images, for a model that sees' : undefined;
   return row({
     name,
+    about,
     facts: [`${amount} · ${complete ? `used ${dayOf(lastUsed.getTime())}` : 'not complete yet'}`],
     origin,
-    words: complete ? 'Use' : 'Go on',
+    words: about ? undefined : complete ? 'Use' : 'Go on',
     actions: [remove],
   });
 }
+
+const originOfEntry = ({ source, mmproj, name }) => ({ source, ...(mmproj && { mmproj }), label: name });
 
 const isBuiltIn = (key) => key === BUILT_IN.source;
 
@@ -94,18 +101,21 @@ async function deleteStored(key, name) {
 }
 
 function catalogueRow(entry, stored) {
-  const { name, source, about, licence, licenceUrl } = entry;
+  const { name, source, mmproj, about, licence, licenceUrl } = entry;
   const link = make('a', { href: licenceUrl, target: '_blank', rel: 'noopener', textContent: licence });
   link.ariaLabel = `Licence: ${licence}`;
   const fits = make('span', { className: 'verdict' });
-  const isStored = stored.some(({ key, complete }) => complete && isKeyOf(source, key));
+  const has = (file) => stored.some(({ key, complete }) => complete && isKeyOf(file, key));
+  const isStored = has(source) && (!mmproj || has(mmproj));
+  const size = mmproj ? `${bytes(entry.bytes)} and ${bytes(entry.encoderBytes)} of its encoder` : bytes(entry.bytes);
+  const sees = mmproj ? [make('span', { className: 'sees-tag' }, 'Sees pictures')] : [];
   const check = button('Check', () => tryOut(entry, fits, check), 'link');
   check.ariaLabel = `Check whether ${name} fits this device`;
   const made = row({
     name,
     about,
-    facts: [`${bytes(entry.bytes)} · `, link, fits],
-    origin: { source, label: name },
+    facts: [`${size} · `, link, fits, ...sees],
+    origin: originOfEntry(entry),
     words: isStored ? 'Use' : 'Download',
     actions: [check],
   });
@@ -128,23 +138,23 @@ function showVerdict(target, { level, words }) {
 }
 
 /** By the file's header, and with the memory that the device gives when it is asked. */
-async function tryOut({ name, source }, target, pressed) {
+async function tryOut({ name, source, encoderBytes = 0 }, target, pressed) {
   pressed.disabled = true;
   showVerdict(target, { level: 'asked', words: 'Reading the header…' });
   const { contextLength } = loadOptions();
-  const found = await WasmModel.inspect(source, { contextLength }).then(verdictOf, (error) => ({
-    level: 'tight',
-    words: explain(error).title,
-  }));
+  const found = await WasmModel.inspect(source, { contextLength }).then(
+    (inspection) => verdictOf(inspection, encoderBytes),
+    (error) => ({ level: 'tight', words: explain(error).title }),
+  );
   showVerdict(target, found);
   announce(`${name}: ${found.words}`);
   pressed.disabled = false;
 }
 
-function verdictOf({ supported, reason, gpu, fileBytes }) {
+function verdictOf({ supported, reason, gpu, fileBytes }, encoderBytes) {
   if (!supported) return { level: 'large', words: `Does not run: ${reason.message}` };
-  if (!gpu) return { level: 'tight', words: `Runs on the CPU: ${bytes(fileBytes)}` };
-  const needed = bytes(gpu.weightBytes + gpu.sessionBytes);
+  if (!gpu) return { level: 'tight', words: `Runs on the CPU: ${bytes(fileBytes + encoderBytes)}` };
+  const needed = bytes(gpu.weightBytes + gpu.sessionBytes + encoderBytes);
   return gpu.fits
     ? { level: 'fits', words: `Fits: ${needed} on the GPU` }
     : { level: 'large', words: `Does not fit: needs ${needed} on the GPU` };
@@ -184,6 +194,6 @@ export function wireModels() {
     const url = $('url').value.trim();
     if (!url) return;
     showView('chat');
-    loadUrl(url);
+    loadUrl(url, $('mmproj-url').value.trim());
   });
 }

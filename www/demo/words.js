@@ -61,7 +61,9 @@ const ERRORS = {
   },
   context_full: {
     title: 'This is too long for the model',
-    advice: 'Shorten the message, start a new chat, or load the model with a longer context (in the settings).',
+    advice:
+      'Shorten the message, send fewer pictures, start a new chat, or load the model with a longer context (in the ' +
+      'settings).',
     offer: ['new'],
   },
   invalid_argument: {
@@ -118,9 +120,9 @@ const ENDINGS = { stop: '', length: 'ended at the token limit', abort: 'stopped'
 
 /**
  * The line below an answer. `json`: it should be JSON; `forgotten`: so many of the oldest messages were not read any
- * more, because they do not fit the context.
+ * more, because they do not fit the context; `unseen`: so many pictures the model did not see.
  */
-export function resultWords({ text, finishReason, usage, timings }, { json, forgotten }) {
+export function resultWords({ text, finishReason, usage, timings }, { json, forgotten, unseen = 0 }) {
   const parts = [`${usage.completionTokens} tokens`];
   if (json) parts.unshift(isJson(text) ? 'valid JSON' : 'not complete JSON');
   if (timings.tokensPerSecond > 0) parts.push(`${rate(timings.tokensPerSecond)} tokens/s`);
@@ -128,6 +130,7 @@ export function resultWords({ text, finishReason, usage, timings }, { json, forg
   if (usage.cachedTokens > 0) parts.push(`${usage.cachedTokens} of ${usage.promptTokens} prompt tokens reused`);
   if (ENDINGS[finishReason]) parts.push(ENDINGS[finishReason]);
   if (forgotten > 0) parts.push(`the ${forgotten === 1 ? 'oldest message' : `${forgotten} oldest messages`} forgotten`);
+  if (unseen > 0) parts.push(unseen === 1 ? 'a picture was not seen' : `${unseen} pictures were not seen`);
   return parts.join(' · ');
 }
 
@@ -194,6 +197,7 @@ export function factsOf(info) {
     ['Layers', info.layers],
     ['Context', `${amount(info.contextLength)} tokens`],
     ['Vocabulary', `${amount(info.vocabularySize)} tokens`],
+    ['Sees', info.media?.image ? 'pictures' : ''],
     ['GPU memory', info.gpuBytes > 0 ? bytes(info.gpuBytes) : ''],
   ];
   return rows.filter(([, value]) => value !== '' && value !== undefined);

@@ -1,0 +1,84 @@
+// What the camera sees, said again and again: each answer is about the frame that the video shows when it begins.
+import { modelOf } from '../load.js';
+
+// A repository of Hugging Face's hub with a model and its encoder, or the addresses of both:
+// ?model=/models/mine.gguf&mmproj=/models/mmproj-mine.gguf
+const query = new URLSearchParams(location.search);
+const MODEL = query.get('model') ?? 'LiquidAI/LFM2.5-VL-450M-GGUF:Q4_0';
+const mmproj = query.get('mmproj') ?? true;
+/** Answers that stay on the page. */
+const KEPT = 6;
+
+const [video, form, question, stop, status, error, answers] = [
+  ...['video', 'watch', 'question', 'stop', 'status', 'error', 'answers'],
+].map((id) => document.getElementById(id));
+
+const withModel = modelOf(MODEL, status, { mmproj });
+
+const REFUSALS = {
+  NotAllowedError: 'The camera was refused: allow it beside the address of this page.',
+  NotFoundError: 'There is no camera here.',
+};
+
+/** Opens the camera; it is closed when `signal` fires. */
+async function openCamera(signal) {
+  const { mediaDevices } = navigator;
+  if (!mediaDevices) throw new Error('Pages may use a camera on https: and on localhost alone.');
+  const stream = await mediaDevices.getUserMedia({ video: { facingMode: 'environment' } }).catch((failure) => {
+    throw new Error(REFUSALS[failure.name] ?? `The camera cannot be used: ${failure.message}`);
+  });
+  const close = () => {
+    for (const track of stream.getTracks()) track.stop();
+    video.srcObject = null;
+    video.classList.remove('open');
+  };
+  if (signal.aborted) return close();
+  signal.addEventListener('abort', close);
+  video.classList.add('open');
+  video.srcObject = stream;
+  await video.play();
+}
+
+/** Writes one answer above the others, beside the time when the model began to look. */
+async function answer(model, signal) {
+  const item = document.createElement('li');
+  const time = document.createElement('time');
+  const text = document.createElement('span');
+  time.textContent = new Date().toLocaleTimeString();
+  item.append(time, text);
+  answers.prepend(item);
+  while (answers.children.length > KEPT) answers.lastChild.remove();
+  const content = [
+    { type: 'image', image: video }, // the frame that it shows now
+    { type: 'text', text: question.value },
+  ];
+  const generation = model.generate([{ role: 'user', content }], { maxTokens: 60, temperature: 0, signal });
+  for await (const piece of generation) text.textContent += piece.text;
+  const { timings } = await generation;
+  status.textContent = `first word after ${(timings.timeToFirstTokenMs / 1000).toFixed(1)} s`;
+}
+
+let controller;
+
+form.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  controller = new AbortController();
+  const { signal } = controller;
+  error.textContent = status.textContent = '';
+  stop.hidden = false;
+  form.querySelector('.main').hidden = true;
+  stop.focus();
+  try {
+    await openCamera(signal);
+    await withModel(async (model) => {
+      while (!signal.aborted) await answer(model, signal);
+    });
+  } catch (failure) {
+    if (!signal.aborted) error.textContent = failure.message;
+  }
+  controller.abort(); // closes the camera
+  stop.hidden = true;
+  form.querySelector('.main').hidden = false;
+});
+
+stop.addEventListener('click', () => controller.abort());

@@ -1,0 +1,34 @@
+/**
+ * Names of images and sounds by their content.
+ */
+import type { Content } from './encoder.js';
+
+/** Of a tile or a piece: the last two digits are its number. @internal */
+export function digestOfPart(digest: string, number: number): string {
+  return digest.slice(0, 14) + number.toString(16).padStart(2, '0');
+}
+
+/** Of the pixels or samples, and of what is made of them: 16 hexadecimal digits. @internal */
+export async function digestOf(content: Content, numbers: Float64Array): Promise<string> {
+  const held = 'image' in content ? content.image.data : content.audio.samples;
+  const sizes = 'image' in content ? `${content.image.width} ${content.image.height}` : 'sound';
+  const data = new Uint8Array(held.buffer, held.byteOffset, held.byteLength);
+  const head = new TextEncoder().encode(`${sizes} ${numbers.join()}`);
+  const bytes = new Uint8Array(head.length + data.length);
+  bytes.set(head);
+  bytes.set(data, head.length);
+  const subtle = (globalThis.crypto as Partial<Crypto> | undefined)?.subtle;
+  if (!subtle) return plainDigest(bytes);
+  const digest = new Uint8Array(await subtle.digest('SHA-256', bytes));
+  return [...digest.subarray(0, 8)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Where a page is no secure context: two sums of Fowler, Noll and Vo's kind. */
+function plainDigest(bytes: Uint8Array): string {
+  let [first, second] = [0x811c9dc5, 0x9e3779b9];
+  for (const byte of bytes) {
+    first = Math.imul(first ^ byte, 0x01000193);
+    second = Math.imul(second ^ byte, 0x85ebca6b);
+  }
+  return [first, second].map((sum) => (sum >>> 0).toString(16).padStart(8, '0')).join('');
+}
