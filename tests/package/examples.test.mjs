@@ -163,7 +163,7 @@ test('spectrum: peaks are where the tones of a recording are', () =>
     assert.equal(await page.locator('#error').innerText(), '');
   }));
 
-const SEES = '?model=/fixtures/models/lfm2-bf16.gguf&mmproj=/fixtures/encoders/lfm2.gguf';
+const SEES = '?model=/fixtures/models/llama-f32.gguf&mmproj=/fixtures/encoders/idefics3.gguf';
 
 test('camera: one answer after the other, each about another frame, until it is stopped', async () => {
   const context = patient(await browser.newContext({ permissions: ['camera'] }));
