@@ -2,7 +2,8 @@ import { WasmModel } from 'webgguf';
 
 /**
  * Gives a function that calls another one with the model of `source`. The first call loads it in a worker, and `status`
- * shows how far that is; `options` are further ones of `WasmModel.load`. After a load that failed, or where the GPU or the worker was lost, the next call loads again.
+ * shows how far that is; `options` are further ones of `WasmModel.load`. After a load that failed, or where the GPU or
+ * the worker was lost, the next call loads again.
  */
 export function modelOf(source, status, options = {}) {
   let loading;

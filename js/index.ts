@@ -33,6 +33,7 @@ export type {
   Grammar,
   InspectOptions,
   Inspected,
+  InspectedEncoder,
   Inspection,
   LoadOptions,
   Message,

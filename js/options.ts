@@ -128,6 +128,7 @@ const INSPECT: Record<keyof InspectOptions, Check> = {
   kvType: LOAD.kvType,
   parallel: LOAD.parallel,
   perLayerEmbeddings: PER_LAYER,
+  mmproj: LOAD.mmproj,
   signal: abortSignal,
 };
 

@@ -285,6 +285,8 @@ export interface Inspected {
   readonly fileBytes: number;
   /** All tensors in the order of the file; `shape` as the file has it, the length of a row first. */
   readonly tensors: readonly { name: string; type: string; shape: readonly number[]; bytes: number }[];
+  /** Its encoder of images, with the option `mmproj`; what `gpu` says is without it. */
+  readonly encoder?: InspectedEncoder;
   /** The model on this machine's GPU; absent where there is none, or where the model is not supported. */
   readonly gpu?: {
     /** The adapter as the browser names it. */
@@ -307,6 +309,16 @@ export interface Inspected {
 /** How a source is found and read, of the options of `load`. */
 type FoundBy = 'cacheKey' | 'hub' | 'token' | 'retries' | 'stallTimeout' | 'maxBytes';
 
+/** What the header of an encoder of images says. */
+export interface InspectedEncoder {
+  /** Bytes of header and tensors; its weights take about as much memory. */
+  readonly fileBytes: number;
+  /** As {@link ModelInfo.quantization}; this and the next only where its kind is known. */
+  readonly quantization?: string;
+  /** Number of weights. */
+  readonly parameters?: number;
+}
+
 /** Options of {@link WasmModel.inspect}. */
 export interface InspectOptions extends Pick<SourceOptions, FoundBy> {
   /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
@@ -317,6 +329,8 @@ export interface InspectOptions extends Pick<SourceOptions, FoundBy> {
   parallel?: LoadOptions['parallel'];
   /** As {@link LoadOptions.perLayerEmbeddings}. */
   perLayerEmbeddings?: LoadOptions['perLayerEmbeddings'];
+  /** As {@link LoadOptions.mmproj}: the header of the encoder is read, too. */
+  mmproj?: LoadOptions['mmproj'];
   /** Cancels. */
   signal?: AbortSignal | undefined;
 }

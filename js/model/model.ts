@@ -115,12 +115,15 @@ export class WasmModel {
    */
   static async inspect(source: Source, options: InspectOptions = {}): Promise<Inspection> {
     const { source: from, rest: others } = splitSourceOptions(inspectOptions(options));
-    const { signal, ...rest } = others;
+    const { signal, mmproj, ...rest } = others;
     return cancellable(signal, async (scope) => {
       const { inspect } = await wasmClasses();
       const sources = await openSources(source, scope, { ...from, cache: 'read' });
       try {
-        return await abortable(inspect(sources, rest), scope);
+        const found = await abortable(inspect(sources, rest), scope);
+        if (mmproj === undefined) return found;
+        const { inspectEncoder } = await import('../media/inspect.js');
+        return { ...found, encoder: await inspectEncoder(source, mmproj, from, scope) };
       } finally {
         for (const part of sources) part.cancel();
       }

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { FAKE_CAMERA, openBrowser, patient } from '../../tools/browser.mjs';
+import { chromium } from 'playwright-core';
+import { browserFlags, FAKE_CAMERA, findBrowser, openBrowser, patient } from '../../tools/browser.mjs';
 import { CACHE, must, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
@@ -183,7 +184,7 @@ test('dictate: words of a recording, and of the microphone', async () => {
   await context.close();
 });
 
-const SEES = '?model=/fixtures/models/lfm2-bf16.gguf&mmproj=/fixtures/encoders/lfm2.gguf';
+const SEES = '?model=/fixtures/models/llama-f32.gguf&mmproj=/fixtures/encoders/idefics3.gguf';
 
 test('camera: one answer after the other, each about another frame, until it is stopped', async () => {
   const context = patient(await browser.newContext({ permissions: ['camera'] }));

@@ -106,8 +106,8 @@ test('a worker reports what it encodes, ends with the request, and gets what nob
       return postMessage.call(this, message, transfer, ...rest);
     };
     const { WasmModel } = await import('/dist/index.js');
-    const options = { backend: 'cpu', worker: true, mmproj: '/fixtures/encoders/lfm2.gguf' };
-    const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', options);
+    const options = { backend: 'cpu', worker: true, mmproj: '/fixtures/encoders/idefics3.gguf' };
+    const model = await WasmModel.load('/fixtures/models/llama-f32.gguf', options);
     const url = '/fixtures/encoders/picture-150x90.png';
     const file = await (await fetch(url)).blob();
     const canvas = Object.assign(document.createElement('canvas'), { width: 150, height: 90 });
@@ -134,7 +134,6 @@ test('a worker reports what it encodes, ends with the request, and gets what nob
   await page.close();
   assert.deepEqual(found.moved, [1, 1, 0, 0, 0, 0], 'what a page still has is copied');
   assert.equal(found.ended, 'enough');
-  assert.deepEqual(found.reports.slice(0, 2).length, 2);
   assert.ok(found.reports.at(-1) < 1, `${found.reports}: the image was not encoded to its end`);
   assert.deepEqual(found.counts, [2, 2, 2, 2, 2]);
 });

@@ -138,20 +138,21 @@ function showVerdict(target, { level, words }) {
 }
 
 /** By the file's header, and with the memory that the device gives when it is asked. */
-async function tryOut({ name, source, encoderBytes = 0 }, target, pressed) {
+async function tryOut({ name, source, mmproj }, target, pressed) {
   pressed.disabled = true;
   showVerdict(target, { level: 'asked', words: 'Reading the header…' });
   const { contextLength } = loadOptions();
-  const found = await WasmModel.inspect(source, { contextLength }).then(
-    (inspection) => verdictOf(inspection, encoderBytes),
-    (error) => ({ level: 'tight', words: explain(error).title }),
-  );
+  const found = await WasmModel.inspect(source, { contextLength, mmproj }).then(verdictOf, (error) => ({
+    level: 'tight',
+    words: explain(error).title,
+  }));
   showVerdict(target, found);
   announce(`${name}: ${found.words}`);
   pressed.disabled = false;
 }
 
-function verdictOf({ supported, reason, gpu, fileBytes }, encoderBytes) {
+function verdictOf({ supported, reason, gpu, fileBytes, encoder }) {
+  const encoderBytes = encoder?.fileBytes ?? 0;
   if (!supported) return { level: 'large', words: `Does not run: ${reason.message}` };
   if (!gpu) return { level: 'tight', words: `Runs on the CPU: ${bytes(fileBytes + encoderBytes)}` };
   const needed = bytes(gpu.weightBytes + gpu.sessionBytes + encoderBytes);
