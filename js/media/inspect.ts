@@ -6,7 +6,7 @@ import { invalidArgument } from '../errors.js';
 import { openSources } from '../load/sources.js';
 import type { Inspection, InspectedEncoder, Source, SourceOptions } from '../types.js';
 import { wasmClasses } from '../wasm/instance.js';
-import { beside } from './encoder.js';
+import { beside } from './encoders.js';
 
 /** Of the encoder `mmproj` of the model `source`; no weight is downloaded. @internal */
 export async function inspectEncoder(
