@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::cpu::interpreter::Interpreter;
+use crate::kernels::reference::{lora_a, lora_b};
 use crate::model::program::Activation;
 use crate::model::{Adapter, Pair, WeightKey};
 
@@ -35,8 +36,7 @@ impl Interpreter<'_> {
                 [(a.as_slice(), cols), (b.as_slice(), rows)].map(|(of, n)| &of[expert * rank * n..][..rank * n]);
             for (row, (x, out)) in x.chunks_exact(cols).zip(out.chunks_exact_mut(rows)).enumerate() {
                 if self.position + token(row) >= from {
-                    let inner: Vec<f32> = a.chunks_exact(cols).map(|a| scale * dot(a, x)).collect();
-                    out.iter_mut().zip(b.chunks_exact(*rank)).for_each(|(out, b)| *out += dot(b, &inner));
+                    lora_b(1.0, b, &lora_a(scale, a, x), out);
                 }
             }
         }
@@ -50,7 +50,7 @@ impl Interpreter<'_> {
             for ((out, &id), position) in out.chunks_exact_mut(width).zip(self.ids).zip(self.position..) {
                 let inner = &a[id as usize * rank..][..*rank];
                 let own = if position >= from { scale * factor } else { 0.0 };
-                out.iter_mut().zip(b.chunks_exact(*rank)).for_each(|(out, b)| *out += own * dot(b, inner));
+                lora_b(own, b, inner, out);
             }
         }
         self.run.put(y, out);
@@ -61,8 +61,4 @@ impl Interpreter<'_> {
             .iter()
             .filter_map(move |active| Some((active.adapter.pairs.get(&weight)?, active.scale, active.from)))
     }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -175,6 +175,8 @@ impl Interpreter<'_> {
                 sum.iter_mut().zip(&self.run.values[x.0]).for_each(|(sum, x)| *sum += scale * x);
                 self.run.put(to, sum);
             }
+            // Products take adapters into account by themselves.
+            Op::Adapt { .. } => {}
             Op::SoftCap { x, cap } => self.run.values[x.0].iter_mut().for_each(|x| *x = cap * (*x / cap).tanh()),
         }
         Ok(())

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::op_weights::{OpWeight, WeightUse};
-use super::program::Program;
-use super::roles::{EMBEDDING, WeightKey};
+use super::program::{Op, Program};
+use super::roles::{EMBEDDING, Role, WeightKey};
 use super::{ModelConfig, WeightSpec, weight_specs};
 use crate::gguf::{GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, dequantize};
 use crate::{Error, ErrorCode, Result};
@@ -48,7 +48,8 @@ impl Adapter {
         check_kind(config, &gguf.metadata)?;
         let alpha = gguf.metadata.f32("adapter.lora.alpha")?.unwrap_or(0.0);
         let invocation = gguf.metadata.i32s("adapter.alora.invocation_tokens")?.unwrap_or_default();
-        let weights = Weights::of(config);
+        let mut weights = Weights::of(config);
+        weights.is_half_split = gguf.metadata.bool("webgguf.half_split")?.unwrap_or(false);
         let mut pairs = BTreeMap::new();
         for (name, halves) in halves(&gguf)? {
             let [Some(a), Some(b)] = halves else {
@@ -114,6 +115,10 @@ fn halves(gguf: &Gguf) -> Result<BTreeMap<&str, [Option<&TensorInfo>; 2]>> {
 struct Weights {
     by_name: HashMap<String, Vec<WeightSpec>>,
     uses: HashMap<WeightKey, Vec<WeightUse>>,
+    /// Values of a head of the queries and keys of each layer that are rotated.
+    head_dims: HashMap<usize, usize>,
+    /// The rows of q and k are as Transformers has them: the two values of a pair are half a head apart.
+    is_half_split: bool,
 }
 
 impl Weights {
@@ -127,7 +132,12 @@ impl Weights {
         for spec in weight_specs(config) {
             by_name.entry(spec.name.clone()).or_default().push(spec);
         }
-        Self { by_name, uses }
+        let of_layer = |(layer, ops): (usize, &Vec<Op>)| {
+            let rotated = |op: &Op| if let Op::Rope { head_dim, .. } = op { Some(*head_dim) } else { None };
+            Some((layer, ops.iter().find_map(rotated)?))
+        };
+        let head_dims = program.layers.iter().enumerate().filter_map(of_layer).collect();
+        Self { by_name, uses, head_dims, is_half_split: false }
     }
 
     /// Adds the pairs of all weights that lie in one tensor.
@@ -160,9 +170,26 @@ impl Weights {
                     .collect(),
                 None => values_of_b.clone(),
             };
+            let own = self.in_order(spec, own, rank);
             pairs.insert(spec.key(), Pair { rank, a: values_of_a.clone(), b: own });
         }
         Ok(())
+    }
+
+    /// Rows of B for queries and keys in the order of the file of the model, where pairs are neighbours.
+    fn in_order(&self, spec: &WeightSpec, b: Vec<f32>, rank: usize) -> Vec<f32> {
+        let head_dim = spec.layer.and_then(|layer| self.head_dims.get(&layer));
+        match (spec.role, head_dim) {
+            (Role::AttnQ | Role::AttnK, Some(head_dim)) if self.is_half_split => {
+                let rows: Vec<&[f32]> = b.chunks_exact(rank).collect();
+                let heads = rows.chunks_exact(*head_dim);
+                heads
+                    .flat_map(|head| (0..*head_dim).flat_map(|i| head[i % 2 * (head_dim / 2) + i / 2]))
+                    .copied()
+                    .collect()
+            }
+            _ => b,
+        }
     }
 
     fn check_use(&self, spec: &WeightSpec, name: &str) -> Result<()> {
