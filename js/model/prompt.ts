@@ -6,7 +6,7 @@ import type { Prompt, StartOptions } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { grammarText } from '../engine/grammar.js';
 import { checkIds, checkPrompt, generateOptions } from '../options.js';
-import type { GenerateOptions, Message, TokenIds } from '../types.js';
+import type { AdapterUse, GenerateOptions, Message, TokenIds } from '../types.js';
 
 /** The first id of a row of an image. */
 const FIRST_ROW = 2 ** 31;
@@ -55,7 +55,7 @@ export function checkedGenerate(options: GenerateOptions): {
   parseSpecial: boolean | undefined;
 } {
   const { signal, stop = [], seed = randomSeed(), parseSpecial, ...others } = generateOptions(options);
-  const { grammar, logitBias, draft, ...rest } = others;
+  const { grammar, logitBias, draft, adapters, ...rest } = others;
   if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
   const start = {
     ...rest,
@@ -64,8 +64,14 @@ export function checkedGenerate(options: GenerateOptions): {
     ...(draft !== undefined && { draft: draft || ('off' as const) }),
     ...(logitBias && { biases: Object.entries(logitBias).map(([id, bias]) => [Number(id), bias] as const) }),
     ...(grammar && { grammar: grammarText(grammar) }),
+    ...(adapters && { adapters: scalesOf(adapters) }),
   };
   return { signal, start, parseSpecial };
+}
+
+/** Numbers and scales, as the engine takes them. @internal */
+export function scalesOf(adapters: readonly AdapterUse[]): (readonly [number, number])[] {
+  return adapters.map(({ id, scale = 1 }) => [id, scale] as const);
 }
 
 function randomSeed(): number {

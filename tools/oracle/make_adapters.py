@@ -76,6 +76,33 @@ def uint32_array() -> tuple:
     return GGUFValueType.ARRAY, GGUFValueType.UINT32
 
 
+HF_NAMES = {"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+            "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
+            "ffn_down": "mlp.down_proj"}
+
+
+def write_peft(adapter: Path, folder: Path, head_dim: int) -> None:
+    """The same adapter of a llama as PEFT saves it, with the scale of rslora: alpha / sqrt(rank)."""
+    folder.mkdir(exist_ok=True)
+    header, data = {}, b""
+    for tensor in GGUFReader(adapter).tensors:
+        _, layer, name, _, half = tensor.name.split(".")
+        values = np.array(tensor.data)
+        if half == "lora_b" and name in ("attn_q", "attn_k"):
+            # Pairs are neighbours in a GGUF, half a head apart in Transformers.
+            rows = values.reshape(-1, head_dim // 2, 2, values.shape[1])
+            values = rows.swapaxes(1, 2).reshape(values.shape)
+        bytes_ = values.astype("<f4").tobytes()
+        key = f"base_model.model.model.layers.{layer}.{HF_NAMES[name]}.lora_{half[-1].upper()}.weight"
+        header[key] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [len(data), len(data) + len(bytes_)]}
+        data += bytes_
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    (folder / "adapter_model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
+    config = {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA / RANK**0.5, "use_rslora": True, "bias": "none"}
+    (folder / "adapter_config.json").write_text(json.dumps(config) + "\n")
+
+
 def use(oracle: Oracle, adapters: list, scales: list[float]) -> None:
     pointers = (llama_cpp.llama_adapter_lora_p_ctypes * max(len(adapters), 1))(
         *[ctypes.cast(adapter, llama_cpp.llama_adapter_lora_p_ctypes) for adapter in adapters])
@@ -131,6 +158,8 @@ def main() -> None:
     TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         said = {name: ask(name, Path(folder)) for name in BASES}
+    heads = GGUFReader(FIXTURES / "llama-f32.gguf").fields["llama.attention.head_count"].contents()
+    write_peft(TARGET / "llama-f32.all.gguf", TARGET / "peft", 64 // heads)
     (TARGET / "expectations.json").write_text(json.dumps(said) + "\n")
 
 
