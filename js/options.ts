@@ -5,6 +5,7 @@
 import { invalidArgument } from './errors.js';
 import { checkSampling, SAMPLING_ROWS, type SamplingOptions } from './sampling.js';
 import type {
+  AdapterOptions,
   ChatTemplateOptions,
   EmbedOptions,
   EvaluateOptions,
@@ -118,6 +119,10 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   perLayerEmbeddings: PER_LAYER,
   gpu,
   worker: FLAG,
+  adapters: (value) => {
+    const fits = (of: Record<string, unknown> | null): boolean => of?.source !== undefined && isScale(of.scale);
+    return Array.isArray(value) && value.every(fits) ? undefined : 'an array of { source, scale } with finite scales';
+  },
   selfCheck: FLAG,
   tune: FLAG,
 };
@@ -156,6 +161,13 @@ const SAMPLING_CHECKS = Object.fromEntries(
   SAMPLING_ROWS.map(([name, row]): [string, Check] => [name, (value) => checkSampling(row, value)]),
 ) as Record<keyof SamplingOptions, Check>;
 
+const isScale = (scale: unknown): boolean => scale === undefined || Number.isFinite(scale);
+
+const ADAPTERS: Check = (value) => {
+  const fits = (use: Record<string, unknown> | null): boolean => Number.isInteger(use?.id) && isScale(use?.scale);
+  return Array.isArray(value) && value.every(fits) ? undefined : 'an array of { id, scale } with finite scales';
+};
+
 const GENERATE: Record<keyof GenerateOptions, Check> = {
   onProgress: LOAD.onProgress,
   maxTokens: TOKENS,
@@ -170,6 +182,7 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   logprobs: integer(0, 20, 'an integer from 0 to 20'),
   draft: (value) => (value === 'prompt' || value === false ? undefined : "'prompt' or false"),
   prediction: ofType('string', 'a string'),
+  adapters: ADAPTERS,
   signal: abortSignal,
 };
 
@@ -190,7 +203,7 @@ const GRAMMARS: Record<GrammarKind, Check> = {
 
 const RANK: Record<keyof RankOptions, Check> = { truncate: FLAG, signal: abortSignal };
 
-const EVALUATE: Record<keyof EvaluateOptions, Check> = { logits: FLAG, signal: abortSignal };
+const EVALUATE: Record<keyof EvaluateOptions, Check> = { logits: FLAG, adapters: ADAPTERS, signal: abortSignal };
 
 /** A checked copy of the options of `evaluate`. @internal */
 export function evaluateOptions(options: EvaluateOptions): EvaluateOptions {
@@ -212,6 +225,17 @@ export function rankOptions(options: RankOptions): RankOptions {
 /** A checked copy of the options of `load`. @internal */
 export function loadOptions(options: LoadOptions): LoadOptions {
   return checked('load', options, LOAD);
+}
+
+/** A checked copy of the options of `addAdapter`. @internal */
+export function adapterOptions(options: AdapterOptions): AdapterOptions {
+  return checked('addAdapter', options, { ...SOURCE, signal: abortSignal, config: () => undefined });
+}
+
+/** How the adapters of a model are read: as the model, but for what names its own file. @internal */
+export function adapterSource(options: LoadOptions): AdapterOptions {
+  const { cacheKey: _key, sha256: _digest, ...source } = splitSourceOptions(options).source;
+  return { ...source, signal: options.signal };
 }
 
 /** A checked copy of the options of `inspect`. @internal */

@@ -123,6 +123,8 @@ export interface LoadOptions extends SourceOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Cancels loading at any point and frees everything; `load` then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
+  /** Adapters (LoRA) of the model, in order: their numbers are 1, 2 and so on. See {@link WasmModel.addAdapter}. */
+  adapters?: readonly AdapterSource[] | undefined;
   /**
    * Tokens that prompt and answer share, 2 to what the model was trained for. Default: that, at most 4096. On the GPU
    * the KV cache begins with room for 4096 tokens and doubles when a text needs more.
@@ -519,8 +521,38 @@ export interface GenerateOptions extends SamplingOptions {
   draft?: 'prompt' | false | undefined;
   /** A text that much of the answer may be like, such as the file that it changes: drafts come from there, too. */
   prediction?: string | undefined;
+  /**
+   * The adapters that prompt and answer are read and written with, instead of those that `load` was given with their
+   * scales; an empty array: none. Requests with different ones run together.
+   */
+  adapters?: readonly AdapterUse[] | undefined;
   /** Ends the text early: the loop and the result reject with its reason; `generation.partial` is what was written. */
   signal?: AbortSignal | undefined;
+}
+
+/** An adapter in a text. */
+export interface AdapterUse {
+  /** What {@link WasmModel.addAdapter} gave. */
+  readonly id: number;
+  /** How much of it, any number; default 1. With 0 it is not used. */
+  readonly scale?: number | undefined;
+}
+
+/** Options of {@link WasmModel.addAdapter}: where the bytes come from, and a signal that ends reading them. */
+export interface AdapterOptions extends SourceOptions {
+  /** `adapter_config.json`, for PEFT's safetensors that are no URL beside it. */
+  config?: Source | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** An adapter that {@link WasmModel.load} adds. */
+export interface AdapterSource {
+  /** A GGUF file with an adapter (LoRA), or PEFT's safetensors. */
+  readonly source: Source;
+  /** As {@link AdapterOptions.config}. */
+  readonly config?: Source | undefined;
+  /** How much of it is used where a request names no adapters, default 1. */
+  readonly scale?: number | undefined;
 }
 
 /**
@@ -644,6 +676,8 @@ export interface Evaluation {
 export interface EvaluateOptions {
   /** Also return all logits, n × `info.vocabularySize` floats. Default false. */
   logits?: boolean | undefined;
+  /** As those of `generate`. */
+  adapters?: readonly AdapterUse[] | undefined;
   /** Ends the call early, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }

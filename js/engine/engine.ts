@@ -30,6 +30,12 @@ export interface TextEngine {
   finish(): Promise<GenerationResult>;
 }
 
+/** Of `evaluate`, without its signal. @internal */
+export interface EvaluateCall {
+  readonly logits: boolean;
+  readonly adapters: StartOptions['adapters'];
+}
+
 /** Of `embed`, without its signal. @internal */
 export interface EmbedCall {
   readonly truncate: boolean;
@@ -64,7 +70,14 @@ export interface Engine extends TextEngine {
   detokenize(ids: Uint32Array, showSpecial: boolean): Promise<string>;
   applyChatTemplate(conversation: Conversation): Promise<string>;
   /** `logits`: with all logits. Rejects once `signal` fires and the passes under way are over. */
-  evaluate(ids: Uint32Array, logits: boolean, signal?: AbortSignal): Promise<Evaluation>;
+  evaluate(ids: Uint32Array, options: EvaluateCall, signal?: AbortSignal): Promise<Evaluation>;
+  /**
+   * Adds an adapter, the bytes of a GGUF file, and gives its number. `scale`: how much of it texts have that name no
+   * adapters.
+   */
+  addAdapter(file: Uint8Array, scale: number): Promise<number>;
+  /** False where there is no such adapter. */
+  removeAdapter(id: number): Promise<boolean>;
   /** A row for each input. Rejects once `signal` fires and the device is idle. */
   embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]>;
   /** A row of one score for each document. */

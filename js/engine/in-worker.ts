@@ -4,7 +4,16 @@
 import { abortable, cancellable } from '../cancel.js';
 import { Channel, type Handler } from './channel.js';
 import type { Input } from '../model/embedding.js';
-import type { EmbedCall, EncodedParts, Engine, Prompt, PromptPart, Restored, StartOptions } from './engine.js';
+import type {
+  EmbedCall,
+  EncodedParts,
+  Engine,
+  EvaluateCall,
+  Prompt,
+  PromptPart,
+  Restored,
+  StartOptions,
+} from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { SourceHost } from './remote-sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from '../types.js';
@@ -122,8 +131,16 @@ export class WorkerEngine implements Engine {
     return this.#call('finish');
   }
 
-  evaluate(ids: Uint32Array, logits: boolean, signal?: AbortSignal): Promise<Evaluation> {
-    return this.#connection.channel.call('evaluate', [this.#number, ids, logits], { signal });
+  evaluate(ids: Uint32Array, options: EvaluateCall, signal?: AbortSignal): Promise<Evaluation> {
+    return this.#connection.channel.call('evaluate', [this.#number, ids, options], { signal });
+  }
+
+  addAdapter(file: Uint8Array, scale: number): Promise<number> {
+    return this.#call('addAdapter', file, scale);
+  }
+
+  removeAdapter(id: number): Promise<boolean> {
+    return this.#call('removeAdapter', id);
   }
 
   embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {

@@ -4,7 +4,16 @@
 import { type LoadWarning, warner } from '../load/cache/warning.js';
 import { cancellable, settled, stoppable } from '../cancel.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
-import type { EmbedCall, EncodedParts, Engine, Prompt, PromptPart, Restored, StartOptions } from './engine.js';
+import type {
+  EmbedCall,
+  EncodedParts,
+  Engine,
+  EvaluateCall,
+  Prompt,
+  PromptPart,
+  Restored,
+  StartOptions,
+} from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
 import type { EncoderOptions, EncoderScope } from '../media/encoder.js';
 import type { Encoders } from '../media/encoders.js';
@@ -72,7 +81,7 @@ export class LocalEngine implements Engine {
   static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
     const { source: from, rest: others } = splitSourceOptions(options);
     const { signal, onProgress, backend = 'auto', gpu, worker: _, ...withImages } = others;
-    const { mmproj, maxImageTokens, resize, selfCheck = true, tune = false, ...rest } = withImages;
+    const { mmproj, maxImageTokens, resize, selfCheck = true, tune = false, adapters: _a, ...rest } = withImages;
     return cancellable(signal, async (scope) => {
       // What messages need comes beside the weights.
       later.chatText().catch(() => {});
@@ -158,8 +167,9 @@ export class LocalEngine implements Engine {
   async #start(prompt: Prompt, { grammar, onProgress, ...options }: StartOptions): Promise<void> {
     this.#run = new AbortController();
     const ids = await this.#ids(prompt, this.#run.signal, onProgress);
-    await this.#kept(() => this.#handle.adopt(ids));
-    guarded(() => this.#handle.start(ids, options));
+    const adapters = options.adapters ?? this.#recovery.scales();
+    await this.#kept(() => this.#handle.adopt(ids, adapters));
+    guarded(() => this.#handle.start(ids, adapters.length > 0 ? { ...options, adapters } : options));
     if (!grammar) return;
     const matcher = this.#grammars.matcher(grammar);
     matcher.catch(() => {}); // the generation reports it, unless that was stopped before
@@ -183,10 +193,23 @@ export class LocalEngine implements Engine {
     }
   }
 
-  async evaluate(ids: Uint32Array, logits: boolean, signal?: AbortSignal): Promise<Evaluation> {
+  async evaluate(ids: Uint32Array, { logits, adapters }: EvaluateCall, signal?: AbortSignal): Promise<Evaluation> {
     const room = logits ? this.#roomForLogits(ids.length) : undefined;
-    const work = (): Promise<Evaluation> => stoppable(this.#handle, signal, () => this.#handle.evaluate(ids, room));
-    return this.#kept(work, signal);
+    const scales = adapters ?? this.#recovery.scales();
+    const read = (): Promise<Evaluation | undefined> => this.#handle.evaluate(ids, room, scales);
+    return this.#kept(() => stoppable(this.#handle, signal, read), signal);
+  }
+
+  async addAdapter(file: Uint8Array, scale: number): Promise<number> {
+    const id = this.#recovery.nextAdapter();
+    await this.#kept(() => this.#handle.addAdapter(id, file));
+    this.#recovery.adapters.set(id, { file: new Blob([file as Uint8Array<ArrayBuffer>]), scale });
+    return id;
+  }
+
+  async removeAdapter(id: number): Promise<boolean> {
+    this.#recovery.adapters.delete(id);
+    return guarded(() => this.#handle.removeAdapter(id));
   }
 
   async embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {

@@ -22,6 +22,9 @@ export class Recovery {
   /** How often the model was loaded again, and that it is now. */
   #times = 0;
   #recovering: Promise<void> | undefined;
+  /** What is loaded beside the model, by number, and how much of it texts have that name no adapters. */
+  readonly adapters = new Map<number, { readonly file: Blob; readonly scale: number }>();
+  #adapters = 0;
 
   /** @param reload or why the model cannot be loaded again */
   constructor(reload: Reload | string, warn: (warning: LoadWarning) => void) {
@@ -54,8 +57,23 @@ export class Recovery {
     }
   }
 
+  /** A number that no adapter has or had. */
+  nextAdapter(): number {
+    return (this.#adapters += 1);
+  }
+
+  /** The adapters of texts that name none. */
+  scales(): (readonly [number, number])[] {
+    return [...this.adapters].map(([id, { scale }]) => [id, scale] as const).filter(([, scale]) => scale !== 0);
+  }
+
   async #recover(handle: WasmHandle, reload: Reload, signal: AbortSignal | undefined): Promise<void> {
+    const withAdapters = async (fresh: WasmHandle): Promise<WasmHandle> => {
+      for (const [id, { file }] of this.adapters) await fresh.addAdapter(id, new Uint8Array(await file.arrayBuffer()));
+      return fresh;
+    };
     this.#last = await reload(signal)
+      .then(withAdapters)
       .then((fresh) => handle.recover(fresh))
       .then(
         () => performance.now(),

@@ -16,6 +16,8 @@ import type { TranscriptionRequest, Transcriptions } from '../openai/transcripti
 import type { RunToolsOptions, ToolRun } from '../openai/run-tools.js';
 import type { ChatRequest, EmbeddingRequest, RequestOptions } from '../openai/types.js';
 import {
+  adapterOptions,
+  adapterSource,
   checkGpu,
   checkIds,
   checkText,
@@ -25,15 +27,17 @@ import {
   inspectOptions,
   loadOptions,
   rankOptions,
+  show,
   signalOption,
   splitSourceOptions,
 } from '../options.js';
-import { checkedGenerate, promptOf, someIds, started } from './prompt.js';
+import { checkedGenerate, promptOf, scalesOf, someIds, started } from './prompt.js';
 import { Queue, type Request } from './queue.js';
 import { Session, type SessionHost } from './session.js';
 import { openSources } from '../load/sources.js';
 import { Tensor } from '../tensor/tensor.js';
 import type {
+  AdapterOptions,
   ChatTemplateOptions,
   DetokenizeOptions,
   EmbedOptions,
@@ -95,7 +99,47 @@ export class WasmModel {
       throw invalidArgument("load: option 'gpu' does not go with 'worker': a device belongs to one thread");
     }
     const Place = checked.worker ? (await import('../engine/in-worker.js')).WorkerEngine : LocalEngine;
-    return new WasmModel(await Place.load(source, checked));
+    const { adapters = [], ...others } = checked;
+    const model = new WasmModel(await Place.load(source, others));
+    try {
+      for (const { source: from, scale = 1, config } of adapters) {
+        await model.#addAdapter(from, { ...adapterSource(others), config }, scale);
+      }
+    } catch (error) {
+      await model.free();
+      throw error;
+    }
+    return model;
+  }
+
+  /**
+   * Adds an adapter (LoRA): a GGUF file that llama.cpp's converter wrote of one, or `adapter_model.safetensors` of PEFT
+   * with its `adapter_config.json`. Its weights stay apart from the
+   * model's, so requests with and without it follow each other at no cost, and those with different ones run together.
+   *
+   * @param source where the file comes from; it is read whole
+   * @returns its number for {@link GenerateOptions.adapters}; without that option requests do not use it
+   * @throws {WebggufError} `bad_file` for an adapter of another model, which names what differs; `unsupported_quant`,
+   *   `unsupported_architecture`, `download_failed`, `out_of_memory`, `limit_exceeded` for more than 16
+   *
+   * @example
+   * const id = await model.addAdapter('/adapters/pirate.gguf');
+   * const { text } = await model.generate('Hello', { adapters: [{ id, scale: 0.8 }] });
+   */
+  async addAdapter(source: Source, options: AdapterOptions = {}): Promise<number> {
+    return this.#addAdapter(source, adapterOptions(options), 0);
+  }
+
+  async #addAdapter(source: Source, options: AdapterOptions, scale: number): Promise<number> {
+    const { readAdapter } = await import('../load/adapter.js');
+    const file = await readAdapter(source, options, this.info.architecture);
+    return this.#inTurn('addAdapter', (engine) => engine.addAdapter(file, scale), options.signal);
+  }
+
+  /** Forgets an adapter and frees its memory. @throws {WebggufError} `invalid_argument` where there is none like it */
+  async removeAdapter(id: number): Promise<void> {
+    if (await this.#inTurn('removeAdapter', (engine) => engine.removeAdapter(id))) return;
+    throw invalidArgument(`removeAdapter: the model has no adapter ${show(id)}`);
   }
 
   /**
@@ -269,9 +313,10 @@ export class WasmModel {
    * @throws the reason of `options.signal` when that fires
    */
   async evaluate(ids: TokenIds, options: EvaluateOptions = {}): Promise<Evaluation> {
-    const { logits = false, signal } = evaluateOptions(options);
+    const { logits = false, adapters, signal } = evaluateOptions(options);
     const checked = someIds('evaluate', ids, this.info.vocabularySize);
-    return this.#inTurn('evaluate', (engine, scope) => engine.evaluate(checked, logits, scope), signal);
+    const call = { logits, adapters: adapters && scalesOf(adapters) };
+    return this.#inTurn('evaluate', (engine, scope) => engine.evaluate(checked, call, scope), signal);
   }
 
   /**

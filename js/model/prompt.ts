@@ -7,7 +7,7 @@ import { invalidArgument } from '../errors.js';
 import { grammarText } from '../engine/grammar.js';
 import { checkIds, checkPrompt, generateOptions } from '../options.js';
 import type { Medium } from '../templates/types.js';
-import type { GenerateOptions, Message, TokenIds } from '../types.js';
+import type { AdapterUse, GenerateOptions, Message, TokenIds } from '../types.js';
 
 /** What a template made of messages: a text with a mark for each image and each sound, and these. @internal */
 export interface TextWithMedia {
@@ -90,7 +90,7 @@ export function checkedGenerate(options: GenerateOptions): {
   parseSpecial: boolean | undefined;
 } {
   const { signal, stop = [], seed = randomSeed(), parseSpecial, ...others } = generateOptions(options);
-  const { grammar, logitBias, draft, ...rest } = others;
+  const { grammar, logitBias, draft, adapters, ...rest } = others;
   if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
   const start = {
     ...rest,
@@ -99,8 +99,14 @@ export function checkedGenerate(options: GenerateOptions): {
     ...(draft !== undefined && { draft: draft || ('off' as const) }),
     ...(logitBias && { biases: Object.entries(logitBias).map(([id, bias]) => [Number(id), bias] as const) }),
     ...(grammar && { grammar: grammarText(grammar) }),
+    ...(adapters && { adapters: scalesOf(adapters) }),
   };
   return { signal, start, parseSpecial };
+}
+
+/** Numbers and scales, as the engine takes them. @internal */
+export function scalesOf(adapters: readonly AdapterUse[]): (readonly [number, number])[] {
+  return adapters.map(({ id, scale = 1 }) => [id, scale] as const);
 }
 
 function randomSeed(): number {

@@ -239,6 +239,7 @@ function samplingOf(request: Checked<ChatRequest>): GenerateOptions {
     maxTokens: request.max_completion_tokens ?? request.max_tokens,
     stop: request.stop,
     ...(request.prediction && { prediction: predictedText(request.prediction.content) }),
+    ...(request.adapters && { adapters: request.adapters }),
     ...(logprobs && { logprobs: top }),
     ...(request.logit_bias && { logitBias: request.logit_bias as Record<number, number> }),
   };

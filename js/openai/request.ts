@@ -77,6 +77,7 @@ const CHAT: Record<keyof ChatRequest, Check> = {
   response_format: FORMAT,
   reasoning_effort: words('none', 'minimal', 'low', 'medium', 'high', 'xhigh'),
   prediction: PREDICTION,
+  adapters: LIST,
   grammar: TEXT,
   chat_template_kwargs: OBJECT,
   timings: FLAG,

@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../errors.js';
 import type { OpenAiSamplingOptions } from '../sampling.js';
-import type { AudioPart, ImagePart, Message, TextPart, Tool, ToolCall } from '../types.js';
+import type { AdapterUse, AudioPart, ImagePart, Message, TextPart, Tool, ToolCall } from '../types.js';
 
 /**
  * A request of `chat.completions.create`, with the options of the sampler under their names in the OpenAI API.
@@ -48,6 +48,8 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | null | undefined;
   /** What much of the answer may be like: where it is, several tokens are written at a time. */
   prediction?: { type: 'content'; content: string | readonly TextPart[] } | null | undefined;
+  /** Adapters of the model and how much of each, as `generate` takes them. */
+  adapters?: readonly AdapterUse[] | null | undefined;
   /** A grammar in llama.cpp's notation. */
   grammar?: string | null | undefined;
   /** Further variables of the chat template. */

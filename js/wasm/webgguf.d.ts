@@ -51,6 +51,8 @@ export interface WasmGenerateOptions extends SamplingOptions {
   /** Default `automatic`. */
   draft?: 'automatic' | 'prompt' | 'off';
   prediction?: string;
+  /** [number, scale] */
+  adapters?: readonly (readonly [number, number])[];
 }
 
 export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
@@ -102,7 +104,15 @@ export class WasmModel {
   cancel(): void;
   finish(): Promise<GenerationResult>;
   /** `logits`: n ids × vocabulary numbers, which are filled and returned. `undefined` where it was cancelled. */
-  evaluate(ids: Uint32Array, logits?: Float32Array): Promise<Evaluation | undefined>;
+  evaluate(
+    ids: Uint32Array,
+    logits: Float32Array | undefined,
+    adapters: readonly (readonly [number, number])[],
+  ): Promise<Evaluation | undefined>;
+  /** Makes the adapter in a GGUF file known by a number that no other has or had. Nothing may be running. */
+  addAdapter(id: number, file: Uint8Array): Promise<void>;
+  /** Texts that are on go on with it. False where there is none of this number. */
+  removeAdapter(id: number): boolean;
   /** A tensor of `tensors`, on the device of both; `undefined` where it was cancelled. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle | undefined>;
   /** Token ids of a text for `embed`. */
@@ -123,8 +133,11 @@ export class WasmModel {
    * many tokens. No generation may be on.
    */
   another(withCache: boolean, tokens: number): Promise<WasmModel>;
-  /** Before `start`: where another session of the model has read more of `ids`, this one gets a copy of that. */
-  adopt(ids: Uint32Array): Promise<void>;
+  /**
+   * Before `start`: where another session of the model has read more of `ids` with these adapters, this one gets a copy
+   * of that.
+   */
+  adopt(ids: Uint32Array, adapters: readonly (readonly [number, number])[]): Promise<void>;
   /**
    * After the device was lost: this model and all its sessions go on with `fresh`, the same model loaded again, which
    * is used up. A generation that is on goes on with the next `next`.

@@ -47,11 +47,13 @@ impl Interpreter<'_> {
             if entries.is_empty() {
                 continue;
             }
+            let tokens: Vec<usize> = entries.iter().map(|(entry, _)| entry / experts.used).collect();
             match op {
                 Op::ExpertGate { gate_up, kind, .. } => {
                     let cols = x.len() / self.run.tokens;
-                    let x = gathered(x, cols, entries.iter().map(|(entry, _)| entry / experts.used));
-                    let found = self.gate_of_expert(gate_up, *kind, [expert, experts.count], &x, yield_now).await?;
+                    let x = gathered(x, cols, tokens.iter().copied());
+                    let found =
+                        self.gate_of_expert(gate_up, *kind, [expert, experts.count], (&x, &tokens), yield_now).await?;
                     let width = width / experts.used;
                     for ((entry, _), found) in entries.iter().zip(found.chunks_exact(width)) {
                         out[entry * width..][..width].copy_from_slice(found);
@@ -61,7 +63,7 @@ impl Interpreter<'_> {
                     let cols = x.len() / self.run.tokens / experts.used;
                     let x = gathered(x, cols, entries.iter().map(|(entry, _)| *entry));
                     let of = [expert, experts.count];
-                    let found = self.product(*weight, *bias, of, &x, yield_now).await?;
+                    let found = self.product(*weight, *bias, of, (&x, &tokens), yield_now).await?;
                     for ((entry, weight), found) in entries.iter().zip(found.chunks_exact(width)) {
                         let out = &mut out[entry / experts.used * width..][..width];
                         out.iter_mut().zip(found).for_each(|(out, found)| *out += weight * found);
@@ -79,7 +81,7 @@ impl Interpreter<'_> {
         gate_up: &GateUp,
         kind: ExpertActivation,
         of: [usize; 2],
-        x: &[f32],
+        x: (&[f32], &[usize]),
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<Vec<f32>> {
         let pair = |gates: &[f32], ups: &[f32]| -> Vec<f32> {
@@ -101,13 +103,13 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Rows of x by the matrix of expert `expert` of `count`, plus its bias.
+    /// Rows of x, of these tokens, by the matrix of expert `expert` of `count`, plus its bias.
     async fn product(
         &self,
         weight: WeightKey,
         bias: Option<WeightKey>,
         [expert, count]: [usize; 2],
-        x: &[f32],
+        (x, tokens): (&[f32], &[usize]),
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<Vec<f32>> {
         let tensor: &Tensor = self.weights.tensor(weight);
@@ -119,6 +121,7 @@ impl Interpreter<'_> {
             let rows = out.chunks_exact_mut(rows);
             rows.flat_map(|row| row.iter_mut().zip(bias)).for_each(|(out, bias)| *out += bias);
         }
+        self.adapt(weight, expert, (x, tensor.matrix().cols), |row| tokens[row], &mut out);
         Ok(out)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::cpu::adapters::ActiveAdapter;
 use crate::cpu::weights::Weights;
 use crate::error::Result;
 use crate::kernels::kv_type::cache::LayerCache;
@@ -70,6 +71,7 @@ pub(super) struct Interpreter<'a> {
     /// The tokens.
     pub ids: &'a [u32],
     pub weights: &'a Weights,
+    pub adapters: &'a [ActiveAdapter],
     pub tables: &'a [RopeTable],
     pub frequencies: &'a [Vec<f64>],
     pub cache: &'a mut [LayerCache],
@@ -95,6 +97,7 @@ impl Interpreter<'_> {
                 self.weights.tensor(table).gather(self.ids, &mut out)?;
                 out.iter_mut().for_each(|x| *x *= scale);
                 self.run.put(y, out);
+                self.adapt_table(table, scale, y);
             }
             Op::EmbedPlace { table, row, y } => {
                 let rows: Vec<u32> = match row {
@@ -127,6 +130,8 @@ impl Interpreter<'_> {
                     let rows = out.chunks_exact_mut(bias.len());
                     rows.flat_map(|row| row.iter_mut().zip(bias)).for_each(|(out, bias)| *out += bias);
                 }
+                let x = &self.run.values[x.0];
+                self.adapt(weight, 0, (x, x.len() / self.run.tokens), |row| row, &mut out);
                 self.run.put(y, out);
             }
             Op::Conv { x, gates, conv, state, y } => self.conv([x, y], gates, &conv, state),
@@ -170,6 +175,8 @@ impl Interpreter<'_> {
                 sum.iter_mut().zip(&self.run.values[x.0]).for_each(|(sum, x)| *sum += scale * x);
                 self.run.put(to, sum);
             }
+            // Products take adapters into account by themselves.
+            Op::Adapt { .. } => {}
             Op::SoftCap { x, cap } => self.run.values[x.0].iter_mut().for_each(|x| *x = cap * (*x / cap).tanh()),
         }
         Ok(())

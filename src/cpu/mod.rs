@@ -4,6 +4,7 @@
 //! Weights stay in the file's own block format and are dequantised a piece at a time. Activations are f32, row-major,
 //! the token outermost.
 
+mod adapters;
 mod embed;
 mod encode;
 mod experts;
@@ -13,6 +14,7 @@ mod sampled;
 mod weights;
 
 pub use crate::kernels::kv_type::cache::CacheFormat;
+pub use adapters::ActiveAdapter;
 pub use embed::Input;
 pub use model::{CpuModel, Logits, Pass};
 pub use sampled::{SampledModel, sampled_rows};

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::cpu::adapters::ActiveAdapter;
 use crate::cpu::interpreter::{Activations, Interpreter};
 use crate::cpu::weights::{CpuModelBuilder, Weights};
 use crate::error::{Error, ErrorCode, Result};
@@ -35,6 +36,8 @@ pub struct CpuModel {
     program: Program,
     weights: Rc<Weights>,
     input_rows: Rc<InputRows<Vec<f32>>>,
+    /// At work in the text that is read or written.
+    adapters: Rc<[ActiveAdapter]>,
     /// Radians per position for each rotated pair, by rope table.
     frequencies: Vec<Vec<f64>>,
     cache: Vec<LayerCache>,
@@ -83,6 +86,7 @@ impl CpuModel {
             program,
             weights: weights.into(),
             input_rows: Rc::default(),
+            adapters: Rc::new([]),
             frequencies,
             cache,
             cached: 0,
@@ -100,7 +104,7 @@ impl CpuModel {
         run: &'a mut Activations,
         ids: &'a [u32],
     ) -> (&'a Program, Interpreter<'a>) {
-        let Self { program, weights, frequencies, cache, cached, places, states, .. } = self;
+        let Self { program, weights, adapters, frequencies, cache, cached, places, states, .. } = self;
         let tables = &program.rope_tables;
         (
             program,
@@ -108,6 +112,7 @@ impl CpuModel {
                 run,
                 ids,
                 weights,
+                adapters,
                 tables,
                 frequencies,
                 cache,
@@ -129,6 +134,11 @@ impl CpuModel {
     /// The rows that its prompts may hold, those of all its clones.
     pub fn input_rows(&self) -> &InputRows<Vec<f32>> {
         &self.input_rows
+    }
+
+    /// The tokens that come next are run with these adapters of the model.
+    pub fn set_adapters(&mut self, adapters: Vec<ActiveAdapter>) {
+        self.adapters = adapters.into();
     }
 
     /// The numbers of the model.
@@ -364,6 +374,7 @@ impl Pass<'_> {
         };
         let mut run = self.run.last(rows, &self.model.program);
         let (program, mut interpreter) = self.model.interpreter(&mut run, &[]);
+        interpreter.position -= rows;
         for op in &program.head {
             interpreter.run(op, yield_now).await?;
         }

@@ -12,6 +12,7 @@ use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
+use crate::kernels::lora;
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
 use crate::kernels::mat_vec::MAX_COLUMNS;
@@ -184,6 +185,8 @@ pub struct Buffers {
     pub checkpoints: Vec<Vec<Slice>>,
     /// Of the sampler.
     pub sample: SampleBuffers,
+    /// How much of each adapter the sequences have, see [`crate::kernels::lora::scale_words`].
+    pub scales: Slice,
 }
 
 impl Buffers {
@@ -248,6 +251,7 @@ impl Buffers {
                     report: plan.alloc("report of a draft", size_of::<Header>() as u64).into(),
                 },
             },
+            scales: plan.words("scales of adapters", lora::WORDS),
         }
     }
 

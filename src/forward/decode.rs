@@ -6,6 +6,7 @@ use super::recurrent::Pass;
 use super::{Forward, Lowering, Part, Place, Places};
 use crate::kernels::attention::{Limits, Splits, attention_decode, attention_rotated, can_rotate, split_count};
 use crate::kernels::layout::BLOCK;
+use crate::kernels::lora::OfRows;
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
 use crate::kernels::prologue::{self, Prologue};
 use crate::kernels::spec::{Dispatch, Slice};
@@ -104,6 +105,8 @@ impl Lowering<'_> {
             }
             Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Few),
             Step::Experts { op, to } => self.few_by_experts(op, *to),
+            Step::Adapt(op) if of_outputs => self.adapt(op, OfRows::Last(self.rows)),
+            Step::Adapt(op) => self.adapt(op, OfRows::First(self.rows)),
             other => self.simple(other),
         }
     }

@@ -28,6 +28,8 @@ pub enum Step<'p> {
     Linears { input: Input, linears: &'p [Op], then: Then },
     /// Norms over heads, rotation of q and k, attention, and the KV cache where there is one.
     Attention { heads: OfHeads, attend: Attend },
+    /// [`Op::Adapt`].
+    Adapt(&'p Op),
     /// [`Op::ExpertGate`], or [`Op::ExpertDown`] with what it is added to.
     Experts { op: &'p Op, to: Option<Activation> },
     /// An operation that a kernel computes by itself.
@@ -287,6 +289,7 @@ fn alone(ops: &[Op]) -> (usize, Step<'_>) {
         Op::Norm { x, norm, y } => (1, Step::Norm { x, norm, y, add: None }),
         Op::Linear { .. } => linears(ops).expect("it starts with a product"),
         Op::ExpertGate { .. } | Op::ExpertDown { .. } => (1, Step::Experts { op: &ops[0], to: None }),
+        Op::Adapt { .. } => (1, Step::Adapt(&ops[0])),
         Op::Rope { .. } | Op::Attend { .. } => panic!("no kernel computes {:?} by itself", ops[0]),
         _ => (1, Step::Alone(&ops[0])),
     }

@@ -6,6 +6,7 @@
 //! from token to token is in the pass on the GPU, so the lists never change.
 
 mod activations;
+mod adapters;
 mod buffers;
 mod decode;
 mod embedder;
@@ -23,6 +24,7 @@ mod weights;
 
 pub use activations::widest_row;
 pub use activations::{Place, Places};
+pub use adapters::{AdapterGroup, AdapterPlaces, Adapters, GroupPlace, adapted, adapter_groups};
 pub use buffers::{
     Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, checkpoint_slots, takes_drafts,
 };
@@ -73,6 +75,8 @@ pub struct Forward<'a> {
     pub weights: &'a Weights,
     /// Where everything else is.
     pub buffers: &'a Buffers,
+    /// The adapters of the lists, whose program has their places.
+    pub adapters: Option<Adapters<'a>>,
 }
 
 /// Everything that runs a model.
@@ -102,7 +106,7 @@ impl Lists {
 impl<'a> Forward<'a> {
     /// A model with every fusion that there is.
     pub fn new(program: &'a Program, caps: &'a Caps, weights: &'a Weights, buffers: &'a Buffers) -> Self {
-        Self { program, caps, weights, buffers }
+        Self { program, caps, weights, buffers, adapters: None }
     }
 
     /// Everything that runs a model.
@@ -213,7 +217,7 @@ impl Lowering<'_> {
             Step::Alone(Op::EmbedPlace { table, row, y }) => self.embed_place(*table, *row, *y),
             Step::Alone(Op::Input { .. }) => Vec::new(),
             Step::Alone(op) => vec![self.alone(op)],
-            Step::Linears { .. } | Step::Attention { .. } | Step::Experts { .. } => {
+            Step::Linears { .. } | Step::Attention { .. } | Step::Experts { .. } | Step::Adapt(_) => {
                 unreachable!("each lowering has its own: {step:?}")
             }
         }
@@ -292,7 +296,8 @@ impl Lowering<'_> {
             | Op::Rope { .. }
             | Op::Attend { .. }
             | Op::ExpertGate { .. }
-            | Op::ExpertDown { .. } => {
+            | Op::ExpertDown { .. }
+            | Op::Adapt { .. } => {
                 unreachable!("a step of its own: {op:?}")
             }
         }

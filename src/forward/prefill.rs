@@ -5,6 +5,7 @@ use super::recurrent::Pass;
 use super::{Forward, Lowering, Place, Places};
 use crate::kernels::attention::{attention, attention_few};
 use crate::kernels::caps::ActivationFormat;
+use crate::kernels::lora::OfRows;
 use crate::kernels::mat_mul::{MatMul, mat_mul};
 use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
 use crate::kernels::mat_mul_subgroup_matrix::{self, Subgroups, mat_mul_subgroup_matrix, round_f16};
@@ -72,6 +73,7 @@ impl Lowering<'_> {
             },
             Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Many),
             Step::Experts { op, to } => self.many_by_experts(op, to),
+            Step::Adapt(op) => self.adapt(op, OfRows::All),
             other => self.simple(&other),
         };
         let lowered = |fused: Fused<'o>| {

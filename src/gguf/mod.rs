@@ -72,7 +72,7 @@ impl TensorInfo {
 }
 
 /// A name from a file, cut short where it is long, for a message.
-fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     const LONGEST: usize = 96;
     let cut: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
     if name.chars().nth(LONGEST).is_some() { format!("{cut}…") } else { cut }

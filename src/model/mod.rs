@@ -4,6 +4,7 @@
 //! [`weight_specs`] are the tensors that the program reads, with names and shapes. A new family is one file in
 //! `families/` and one row of its table.
 
+mod adapter;
 mod config;
 mod encoder_input;
 mod experts;
@@ -15,6 +16,7 @@ mod recurrent;
 mod roles;
 mod tensors;
 
+pub use adapter::{Adapter, Pair};
 pub use config::{
     EmbedderConfig, EncoderConfig, Loops, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, WholeImages,
     YarnRamp, flatten, rounded_kernel,

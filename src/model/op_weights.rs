@@ -119,6 +119,7 @@ impl Op {
             | Self::Activate { .. }
             | Self::Add { .. }
             | Self::Scale { factor: Factor::Number(_), .. }
+            | Self::Adapt { .. }
             | Self::SoftCap { .. } => Vec::new(),
         }
     }

@@ -358,6 +358,9 @@ pub enum Op {
     Scale { x: Activation, factor: Factor },
     /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
     SoftCap { x: Activation, cap: f32 },
+    /// `y += factor · scale · B · A · x` for each of `ys`, where adapters change the products of `x`, the first of which
+    /// is with the weight `of`; or without x the embedding by the table `of`. Lists on the GPU alone have it.
+    Adapt { x: Option<Activation>, of: WeightKey, ys: Vec<Activation>, factor: f32 },
 }
 
 impl Op {
@@ -388,6 +391,7 @@ impl Op {
             Self::Route { logits, .. } => vec![logits],
             Self::ExpertGate { x, routes, .. } | Self::ExpertDown { x, routes, .. } => vec![x, routes],
             Self::Add { x, to, .. } => vec![x, to],
+            Self::Adapt { x, ref ys, .. } => x.into_iter().chain(ys.iter().copied()).collect(),
         }
     }
 
@@ -406,6 +410,7 @@ impl Op {
             Self::GateRow { x, .. } => x,
             Self::ExpertGate { y, .. } | Self::ExpertDown { y, .. } => y,
             Self::Add { to, .. } => to,
+            Self::Adapt { ref ys, .. } => ys[0],
         }
     }
 }

@@ -1,15 +1,17 @@
 //! A session on the CPU: one token at a time, computed when it is asked for.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
+use super::adapters::AdapterUse;
 use super::checkpoints::Checkpoints;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
 use super::session::{NO_TOKEN, RunIds, Session, Token};
 use crate::Result;
-use crate::cpu::{CpuModel, Logits};
+use crate::cpu::{ActiveAdapter, CpuModel, Logits};
 use crate::forward::{CHUNK, EVALUATE_CHUNK, checkpoint_slots};
 use crate::kernels::kv_type::KvType;
-use crate::model::ModelConfig;
+use crate::model::{Adapter, ModelConfig};
 use crate::sampler::{Counts, SamplingOptions, add_biases, count_answer, counts_of_prompt, sample_allowed};
 use crate::time_slice::TimeSlice;
 
@@ -17,6 +19,8 @@ use crate::time_slice::TimeSlice;
 #[derive(Clone)]
 pub struct CpuSession {
     model: CpuModel,
+    /// Of all clones.
+    adapters: Rc<RefCell<Vec<(u32, Rc<Adapter>)>>>,
     options: SamplingOptions,
     ends: Vec<u32>,
     /// Of the prompt, without the answer.
@@ -49,6 +53,7 @@ impl CpuSession {
         let checkpoints = (slots > 0).then(|| (Checkpoints::new(slots), vec![Vec::new(); slots]));
         Self {
             model,
+            adapters: Rc::default(),
             checkpoints,
             options,
             ends: Vec::new(),
@@ -63,6 +68,10 @@ impl CpuSession {
             last: 0,
             time_slice,
         }
+    }
+
+    fn adapter(&self, id: u32) -> Option<Rc<Adapter>> {
+        self.adapters.borrow().iter().find(|(other, _)| *other == id).map(|(_, adapter)| adapter.clone())
     }
 
     /// What it runs.
@@ -144,6 +153,30 @@ impl Session for CpuSession {
         self.mask = None;
         self.sampled = None;
         self.resume(&[], true);
+    }
+
+    async fn add_adapter(&mut self, id: u32, adapter: Adapter) -> Result<()> {
+        self.adapters.borrow_mut().push((id, adapter.into()));
+        Ok(())
+    }
+
+    fn remove_adapter(&mut self, id: u32) -> bool {
+        let mut adapters = self.adapters.borrow_mut();
+        let count = adapters.len();
+        adapters.retain(|(other, _)| *other != id);
+        adapters.len() < count
+    }
+
+    fn invocation(&self, id: u32) -> Option<Vec<u32>> {
+        self.adapter(id).map(|adapter| adapter.invocation.clone())
+    }
+
+    fn set_adapters(&mut self, adapters: &[AdapterUse]) {
+        let active = |&AdapterUse { id, scale, from }: &AdapterUse| {
+            Some(ActiveAdapter { adapter: self.adapter(id)?, scale, from })
+        };
+        let active = adapters.iter().filter_map(active).collect();
+        self.model.set_adapters(active);
     }
 
     fn rewind(&mut self, position: usize) -> usize {

@@ -1,5 +1,6 @@
 //! Several sessions of one model: a new one, empty or with what another has read, without reading it again.
 
+use super::adapters::AdapterUse;
 use super::cpu::CpuSession;
 use super::run::generate::Engine;
 #[cfg(target_arch = "wasm32")]
@@ -37,6 +38,7 @@ impl Engine {
             tokenizer: self.tokenizer.clone(),
             stop: std::rc::Rc::default(),
             cached: if with_cache { self.cached.clone() } else { Vec::new() },
+            cached_with: if with_cache { self.cached_with.clone() } else { Vec::new() },
             run: None,
         })
     }
@@ -46,10 +48,10 @@ impl Engine {
         self.cached.iter().zip(ids).take_while(|(a, b)| a == b).count()
     }
 
-    /// Whether another session that has so many tokens of `ids` is worth copying.
-    pub fn gains_from(&self, other: &Self, ids: &[u32]) -> Option<usize> {
-        let theirs = other.run.is_none().then(|| other.common_prefix(ids))?;
-        (theirs >= self.common_prefix(ids) + WORTH).then_some(theirs)
+    /// Whether another session that has so many tokens of `ids`, read with these adapters, is worth copying.
+    pub fn gains_from(&self, other: &Self, ids: &[u32], adapters: &[AdapterUse]) -> Option<usize> {
+        let theirs = other.run.is_none().then(|| other.cached_of(ids, adapters))?;
+        (theirs >= self.cached_of(ids, adapters) + WORTH).then_some(theirs)
     }
 
     /// Takes the place of this session's cache: a copy of what `other` has.
@@ -63,6 +65,7 @@ impl Engine {
         }
         self.session = other.session.another(true).await?;
         self.cached.clone_from(&other.cached);
+        self.cached_with.clone_from(&other.cached_with);
         Ok(())
     }
 }
@@ -72,6 +75,7 @@ impl Engine {
 pub struct Read {
     lane: ReadLane,
     cached: Vec<u32>,
+    cached_with: Vec<AdapterUse>,
 }
 
 #[cfg(target_arch = "wasm32")]
@@ -82,17 +86,18 @@ impl Engine {
         if lane.is_alone() {
             return None;
         }
-        Some(Read { lane: lane.read_so_far(), cached: self.cached.clone() })
+        let (cached, cached_with) = (self.cached.clone(), self.cached_with.clone());
+        Some(Read { lane: lane.read_so_far(), cached, cached_with })
     }
 
     /// As [`Engine::take_over`] among lanes; changes nothing where the other has gone on to something else.
     ///
     /// # Errors
     /// Those of [`Engine::another`]; this session then is empty.
-    pub async fn take_over_lane(&mut self, Read { lane: other, cached }: Read) -> Result<()> {
+    pub async fn take_over_lane(&mut self, Read { lane: other, cached, cached_with }: Read) -> Result<()> {
         let AnySession::Gpu(lane) = &self.session else { return Ok(()) };
         match lane.take_over(&other).await {
-            Ok(is_copied) if is_copied => self.cached = cached,
+            Ok(is_copied) if is_copied => (self.cached, self.cached_with) = (cached, cached_with),
             Ok(_) => {}
             Err(error) => {
                 self.cached.clear();

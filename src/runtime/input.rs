@@ -131,13 +131,13 @@ impl GpuModel {
 impl Forward<'_> {
     /// Dispatches at the start of a list that write the embeddings of tokens.
     pub(super) fn embeddings(&self) -> usize {
-        match self.program.embed.first() {
-            Some(Op::Embed { table, .. }) => match &self.weights.row_cache {
-                Some(cache) if cache.key == *table => 1 + cache.slots.shards.len(),
-                _ => self.weights.tables[table].shards.len(),
-            },
-            _ => 0,
-        }
+        let Some(Op::Embed { table, .. }) = self.program.embed.first() else { return 0 };
+        let adapters = self.adapters.iter().flat_map(|of| of.all).filter(|adapter| adapter.groups.contains_key(table));
+        let gathered = match &self.weights.row_cache {
+            Some(cache) if cache.key == *table => 1 + cache.slots.shards.len(),
+            _ => self.weights.tables[table].shards.len(),
+        };
+        gathered + 2 * adapters.count()
     }
 }
 
@@ -211,7 +211,7 @@ impl GpuSession {
             return 0;
         }
         let model = &self.model;
-        let forward = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers);
+        let forward = self.forward(&model.caps, &self.buffers);
         let range = 0..forward.embeddings();
         model.device.submit([Part { list, range: range.clone() }], tokens as u32, None);
         let (row, to) = (model.row_bytes(), self.buffers.places.embed.of(model.program.residual()).slice);

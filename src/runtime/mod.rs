@@ -1,5 +1,6 @@
 //! Models at work: a model's weights on a device, sessions over them, and the loop from prompt to text.
 
+mod adapters;
 mod checkpoints;
 mod cpu;
 mod embed;
@@ -16,6 +17,7 @@ mod saved;
 mod sequence;
 mod session;
 
+pub use adapters::AdapterUse;
 pub use cpu::CpuSession;
 pub use embed::{AnyEmbedder, CpuEmbedder, EmbedEngine, EmbedOptions};
 pub use gpu::drafts::Drafting;

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use super::adapters::AdapterUse;
 use super::cpu::CpuSession;
 use super::gpu::drafts::Drafting;
 #[cfg(target_arch = "wasm32")]
@@ -9,10 +10,10 @@ use super::gpu::lane::GpuLane;
 #[cfg(target_arch = "wasm32")]
 use super::gpu::session::GpuSession;
 use super::saved::snapshot::Head;
-use crate::Result;
 use crate::kernels::kv_type::KvType;
-use crate::model::ModelConfig;
+use crate::model::{Adapter, ModelConfig};
 use crate::sampler::SamplingOptions;
+use crate::{Error, Result};
 
 /// A sampled token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,28 @@ pub trait Session {
 
     /// Sets how the tokens of the next run are chosen, any of them at first. `prompt` counts for penalties.
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]);
+
+    /// Makes an adapter of the model known by this number.
+    ///
+    /// # Errors
+    /// `limit_exceeded`, `unsupported_architecture`, `out_of_memory`, `device_lost`.
+    async fn add_adapter(&mut self, _id: u32, _adapter: Adapter) -> Result<()> {
+        Err(Error::invalid_argument("the session takes no adapters"))
+    }
+
+    /// Forgets an adapter: texts that are on go on with it. False where there is none of this number.
+    fn remove_adapter(&mut self, _id: u32) -> bool {
+        false
+    }
+
+    /// The tokens from which on the adapter of this number is at work, none for one that always is; `None` where there
+    /// is no such adapter.
+    fn invocation(&self, _id: u32) -> Option<Vec<u32>> {
+        None
+    }
+
+    /// What is read and written from now on has these adapters.
+    fn set_adapters(&mut self, _adapters: &[AdapterUse]) {}
 
     /// Drops the cache from `position` on, which must not be past its end. Returns the position at which
     /// [`Session::feed`] continues: before `position` where the cache cannot be cut there.
@@ -239,6 +262,22 @@ impl Session for AnySession {
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
         either!(self, session => session.configure(options, ids, prompt));
+    }
+
+    async fn add_adapter(&mut self, id: u32, adapter: Adapter) -> Result<()> {
+        either!(self, session => session.add_adapter(id, adapter).await)
+    }
+
+    fn remove_adapter(&mut self, id: u32) -> bool {
+        either!(self, session => session.remove_adapter(id))
+    }
+
+    fn invocation(&self, id: u32) -> Option<Vec<u32>> {
+        either!(self, session => session.invocation(id))
+    }
+
+    fn set_adapters(&mut self, adapters: &[AdapterUse]) {
+        either!(self, session => session.set_adapters(adapters));
     }
 
     fn rewind(&mut self, position: usize) -> usize {

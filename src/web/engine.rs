@@ -46,6 +46,8 @@ struct JsGenerateOptions {
     show_special: Vec<String>,
     draft: Draft,
     prediction: String,
+    /// [number, scale]
+    adapters: Vec<(u32, f32)>,
 }
 
 /// The option `draft`.
@@ -68,7 +70,7 @@ impl JsGenerateOptions {
             Draft::Prompt => Drafting::Prompt,
             Draft::Off => Drafting::Off,
         };
-        let Self { stop, ignore_eos, show_special, biases, prediction, .. } = self;
+        let Self { stop, ignore_eos, show_special, biases, prediction, adapters, .. } = self;
         Ok(GenerateOptions {
             max_tokens,
             sampling,
@@ -79,6 +81,7 @@ impl JsGenerateOptions {
             show_special,
             drafting,
             prediction,
+            adapters,
         })
     }
 }
@@ -222,10 +225,13 @@ impl WasmModel {
     /// filled with all logits, `[ids, vocab]`; the caller allocates it, because an allocation that fails here would
     /// be an exception inside WebAssembly. `undefined` where it was cancelled.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub fn evaluate(&self, ids: Vec<u32>, logits: Option<Float32Array>) -> Promise {
+    pub fn evaluate(&self, ids: Vec<u32>, logits: Option<Float32Array>, adapters: JsValue) -> Promise {
         let engine = self.engine.clone();
         self.stop.set(false);
-        promise(async move { evaluation(&mut *borrow(&engine)?, &ids, logits).await })
+        promise(async move {
+            let adapters: Vec<(u32, f32)> = from_value(adapters, "adapters")?;
+            evaluation(&mut *borrow(&engine)?, &ids, logits, &adapters).await
+        })
     }
 
     /// Reads `ids` and leaves the hidden states behind the last layer in a tensor `[ids, hidden]` of `tensors`;
@@ -260,6 +266,23 @@ impl WasmModel {
             let found = engine.scores(&split(&ids, &lengths)).await.map_err(to_js)?;
             Ok(found.map(|values| Float32Array::from(values.as_slice())))
         })
+    }
+
+    /// Makes an adapter known by this number: the bytes of a GGUF file.
+    #[wasm_bindgen(js_name = addAdapter)]
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub fn add_adapter(&self, id: u32, file: Vec<u8>) -> Promise {
+        let engine = self.engine.clone();
+        promise(async move {
+            borrow(&engine)?.add_adapter(id, &file).await.map_err(to_js)?;
+            Ok(JsValue::UNDEFINED)
+        })
+    }
+
+    /// Forgets an adapter; false where there is none of this number.
+    #[wasm_bindgen(js_name = removeAdapter)]
+    pub fn remove_adapter(&self, id: u32) -> Result<bool, JsValue> {
+        Ok(self.borrow()?.remove_adapter(id))
     }
 
     /// Token ids of a text for `embed`.
@@ -348,7 +371,12 @@ async fn hidden_states(engine: &mut Engine, ids: &[u32], tensors: &TensorEngine)
 }
 
 /// What [`WasmModel::evaluate`] gives.
-async fn evaluation(engine: &mut Engine, ids: &[u32], logits: Option<Float32Array>) -> Result<JsValue, JsValue> {
+async fn evaluation(
+    engine: &mut Engine,
+    ids: &[u32],
+    logits: Option<Float32Array>,
+    adapters: &[(u32, f32)],
+) -> Result<JsValue, JsValue> {
     let vocab = engine.session.config().vocab;
     let (mut top1, mut logprobs) = (Vec::new(), Vec::new());
     let expected = ids.len() as u64 * vocab as u64;
@@ -366,7 +394,7 @@ async fn evaluation(engine: &mut Engine, ids: &[u32], logits: Option<Float32Arra
             }
         }
     };
-    if !engine.evaluate(ids, each).await.map_err(to_js)? {
+    if !engine.evaluate_with(ids, adapters, each).await.map_err(to_js)? {
         return Ok(JsValue::UNDEFINED);
     }
     let made = js_sys::Object::new();

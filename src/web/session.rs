@@ -7,10 +7,10 @@ use js_sys::{Array, Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use super::engine::{WasmModel, borrow, borrow_embedder, busy};
-use super::errors::to_js;
+use super::errors::{from_value, to_js};
 use super::load::Loaded;
 use super::promise::promise;
-use crate::runtime::{Engine, Session};
+use crate::runtime::{AdapterUse, Engine, Session};
 use crate::time_slice::now;
 
 /// The engines of a model and its sessions that are not freed.
@@ -32,9 +32,9 @@ impl Siblings {
     }
 
     /// The one at rest that has most of `ids` cached, where that is worth a copy for `engine`.
-    fn best_for(&self, engine: &Engine, ids: &[u32]) -> Option<Rc<RefCell<Loaded>>> {
+    fn best_for(&self, engine: &Engine, ids: &[u32], adapters: &[AdapterUse]) -> Option<Rc<RefCell<Loaded>>> {
         let gain = |sibling: &Rc<RefCell<Loaded>>| match &*sibling.try_borrow().ok()? {
-            Loaded::Text(other) => engine.gains_from(other, ids),
+            Loaded::Text(other) => engine.gains_from(other, ids, adapters),
             Loaded::Embed(_) => None,
         };
         let at_rest = self.0.borrow();
@@ -129,13 +129,16 @@ impl WasmModel {
         })
     }
 
-    /// Before a start: where another session of the model has read more of `ids`, this one gets a copy of that.
+    /// Before a start: where another session of the model has read more of `ids` with these adapters, this one gets a
+    /// copy of that.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub fn adopt(&self, ids: Vec<u32>) -> Promise {
+    pub fn adopt(&self, ids: Vec<u32>, adapters: JsValue) -> Promise {
         let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
         promise(async move {
+            let adapters: Vec<(u32, f32)> = from_value(adapters, "adapters")?;
             let mut engine = borrow(&engine)?;
-            let Some(best) = siblings.best_for(&engine, &ids) else { return Ok(JsValue::UNDEFINED) };
+            let adapters = engine.adapters_of(&adapters, &ids).map_err(to_js)?;
+            let Some(best) = siblings.best_for(&engine, &ids, &adapters) else { return Ok(JsValue::UNDEFINED) };
             // Another request may begin in that lane meanwhile.
             let read = borrow(&best)?.read();
             match read {

@@ -20,6 +20,7 @@ export function resetMock() {
     reads: 0,
     embeds: [],
     others: [],
+    adapters: [],
     templates: [],
     recovered: 0,
     nexts: 0,
@@ -281,6 +282,15 @@ export class WasmModel {
         ...(logits && { logits }),
       };
     });
+  }
+
+  async addAdapter(id, file) {
+    if (plan.adapterFails) throw plan.adapterFails;
+    seen.adapters.push({ id, file: [...file] });
+  }
+
+  removeAdapter(id) {
+    return seen.adapters.some((adapter) => adapter.id === id);
   }
 
   async another(withCache, tokens) {

@@ -13,8 +13,12 @@ let deliver = () => {};
 const site = await openSite({ onReport: (value) => deliver(value) });
 
 /** Opens the page with these parameters and returns the JSON that it posts. */
-async function evaluate(parameters) {
+async function evaluate({ adapters = [], ...parameters }) {
   const query = new URLSearchParams({ ...parameters, report: '/result' });
+  for (const [url, scale] of adapters) {
+    query.append('adapter', url);
+    if (scale !== undefined) query.append('scale', scale);
+  }
   const arrived = new Promise((resolve) => {
     deliver = resolve;
   });
@@ -47,6 +51,40 @@ for (const backend of ['webgpu', 'cpu']) {
     });
   }
 }
+
+/** Of an adapter of the fixtures. */
+const adapterUrl = (name) => `/tests/fixtures/adapters/${name}`;
+
+for (const backend of ['webgpu', 'cpu']) {
+  test(`adapters on ${backend}: the next token is llama.cpp's`, async () => {
+    const said = readJson(path.join(MODELS, '../adapters/expectations.json'));
+    for (const name of ['llama-f32', 'phi3-q8_0']) {
+      const { url } = expectations().find((model) => model.name === name);
+      const { ids, cases } = said[name];
+      for (const { adapters: files, scales, logits } of cases.slice(-3)) {
+        const adapters = files.map((file, i) => [adapterUrl(file), scales[i]]);
+        const found = await succeed({ model: url, ids, predict: 1, backend, adapters });
+        const best = logits.indexOf(Math.max(...logits));
+        assert.deepEqual(found.generated, [best], `${files} ${scales}`);
+        const logprob = logits[best] - Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
+        assert.ok(Math.abs(found.generatedLogprobs[0] - logprob) < 0.02, `${files}: ${found.generatedLogprobs}`);
+      }
+    }
+  });
+}
+
+test("PEFT's safetensors say what the GGUF of the same adapter says", async () => {
+  const { ids, cases } = readJson(path.join(MODELS, '../adapters/expectations.json'))['llama-f32'];
+  const { url } = expectations().find((model) => model.name === 'llama-f32');
+  const query = { model: url, ids, evaluate: 1, predict: 1, backend: 'cpu' };
+  const found = [];
+  for (const name of ['llama-f32.all.gguf', 'peft/adapter_model.safetensors']) {
+    found.push(await succeed({ ...query, adapters: [[adapterUrl(name), 1]] }));
+  }
+  assert.deepEqual(found[1].evaluation, found[0].evaluation);
+  const { logits } = cases[0];
+  assert.deepEqual(found[1].generated, [logits.indexOf(Math.max(...logits))]);
+});
 
 const jsonUrl = (value) => `data:application/json,${encodeURIComponent(JSON.stringify(value))}`;
 
@@ -87,6 +125,12 @@ const FAILURES = [
     query: { model: '/nothing.gguf', prompt: 'a', predict: 1 },
     code: 'download_failed',
     says: /404/,
+  },
+  {
+    what: 'an adapter of another model',
+    query: { model: SMALL, ids: '5', predict: 1, adapters: [[adapterUrl('phi3-q8_0.all.gguf')]] },
+    code: 'bad_file',
+    says: /expected general.architecture \w+, found phi3/,
   },
   { what: 'a page instead of a model', query: { model: '/index.html', prompt: 'a', predict: 1 }, code: 'bad_file' },
   {

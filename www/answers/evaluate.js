@@ -12,6 +12,8 @@ const KNOWN = [
   'prompt',
   'ids',
   'mmproj',
+  'adapter',
+  'scale',
   'parts',
   'media',
   'predict',
@@ -51,6 +53,8 @@ function checkQuery() {
   checkNames(query, KNOWN);
   if (!query.get('model')) throw wrong("the parameter 'model' is missing");
   if (query.has('prompt') && query.has('ids')) throw wrong("give either 'prompt' or 'ids'");
+  const [adapters, scales] = ['adapter', 'scale'].map((name) => query.getAll(name).length);
+  if (scales > adapters) throw wrong(`${scales} times 'scale' for ${adapters} times 'adapter'`);
   const needsPrompt = ['predict', 'evaluate'].find((name) => query.has(name));
   if (needsPrompt && !hasPrompt()) throw wrong(`'${needsPrompt}' needs 'prompt' or 'ids'`);
 }
@@ -88,7 +92,9 @@ async function runModel() {
   const kvType = query.get('kv') ?? undefined;
   const backend = query.get('backend') ?? 'auto';
   const mmproj = query.get('mmproj') ?? undefined;
-  const options = { backend, contextLength: numberOf('context'), kvType, mmproj, cache: false };
+  const scales = query.getAll('scale');
+  const adapters = query.getAll('adapter').map((source, i) => ({ source, scale: Number(scales[i] ?? 1) }));
+  const options = { backend, contextLength: numberOf('context'), kvType, mmproj, adapters, cache: false };
   const [model, loadMs] = await timed(() => WasmModel.load(query.get('model'), options));
   const result = { timings: { loadMs }, info: model.info };
   if (query.has('tokenize')) [result.tokenized, result.timings.tokenizeMs] = await tokenizeAll(model);

@@ -2,7 +2,7 @@
 
 use super::model::GpuModel;
 use super::session::GpuSession;
-use crate::forward::{EVALUATE_CHUNK, Forward};
+use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList};
 use crate::kernels::caps::Precision;
 use crate::kernels::spec::BufferId;
@@ -70,7 +70,7 @@ impl GpuSession {
     fn record_evaluation(&mut self, logits: BufferId) -> Result<Evaluation> {
         let model = &self.model;
         let caps = model.caps.clone().with_precision(Precision::Exact);
-        let forward = Forward::new(&model.program, &caps, &model.weights, &self.buffers);
+        let forward = self.forward(&caps, &self.buffers);
         let record = |dispatches: Vec<_>| CommandList::record(&model.device, &dispatches, &self.table);
         let head = record(forward.head_of_all(logits.into()))?;
         let exact = self.rounds().then(|| record(forward.prefill())).transpose()?;

@@ -2,7 +2,7 @@
 
 use super::lists::Lists;
 use super::session::GpuSession;
-use crate::forward::{Forward, Growth, grown_lengths};
+use crate::forward::{Growth, grown_lengths};
 use crate::gpu::{BufferTable, Copy};
 use crate::{Error, ErrorCode, Result};
 
@@ -45,7 +45,7 @@ impl GpuSession {
     async fn grow(&mut self, growth: Growth, table: BufferTable) -> Result<()> {
         let model = self.model.clone();
         let Growth { buffers, moved, .. } = growth;
-        let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();
+        let lists = self.forward(&model.caps, &buffers).lists();
         let lists = Lists::compile(&model.device, &lists, &table).await?;
         let copies = moved.iter().map(|of| Copy {
             source: self.table.get(of.buffer),

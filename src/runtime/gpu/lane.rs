@@ -20,7 +20,8 @@ use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
 use crate::kernels::sample::{Options, mask_words, words_of_mask};
 use crate::kernels::spec::Slice;
-use crate::model::ModelConfig;
+use crate::model::{Adapter, ModelConfig};
+use crate::runtime::adapters::AdapterUse;
 use crate::runtime::pass::Reading;
 use crate::runtime::saved::snapshot::Head;
 use crate::runtime::session::{Choosing, RunIds, Session, Token};
@@ -211,6 +212,23 @@ impl Session for GpuLane {
             self.write(self.sample.counts, vocab * 4, bytemuck::cast_slice(counts));
         }
         self.counts = counts.filter(|_| options.has_penalties());
+    }
+
+    async fn add_adapter(&mut self, id: u32, adapter: Adapter) -> Result<()> {
+        self.model.add_adapter(id, adapter).await
+    }
+
+    fn remove_adapter(&mut self, id: u32) -> bool {
+        self.model.adapters.remove(id)
+    }
+
+    fn invocation(&self, id: u32) -> Option<Vec<u32>> {
+        self.model.adapters.get(id).map(|adapter| adapter.invocation.clone())
+    }
+
+    fn set_adapters(&mut self, adapters: &[AdapterUse]) {
+        let active = |of: &AdapterUse| Some((self.model.adapters.get(of.id)?, of.scale, of.from));
+        self.shared.adapters.borrow_mut()[self.number] = adapters.iter().filter_map(active).collect();
     }
 
     fn rewind(&mut self, position: usize) -> usize {

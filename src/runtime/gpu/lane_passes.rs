@@ -2,7 +2,9 @@
 //! and handed out.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
+use super::adapters::{ActiveAdapter, GpuAdapter};
 use super::lane_drafts::Form;
 use super::lanes::{Lanes, Write};
 use super::scheduler::Received;
@@ -25,6 +27,8 @@ pub(in crate::runtime) struct Shared {
     /// For who has the turn.
     pub session: RefCell<GpuSession>,
     pub lanes: RefCell<Lanes>,
+    /// The adapters at work in the text of each lane.
+    pub adapters: RefCell<Vec<Vec<ActiveAdapter>>>,
     /// Lanes that have an owner.
     pub taken: Cell<usize>,
 }
@@ -32,10 +36,12 @@ pub(in crate::runtime) struct Shared {
 impl Shared {
     /// For the lanes of a session with as many rows as sequences, at least.
     pub fn new(session: GpuSession) -> Self {
+        let count = session.texts.len();
         Self {
             turns: Turns::default(),
             lanes: Lanes::new(&session.texts, session.buffers.room.context).into(),
             session: session.into(),
+            adapters: vec![Vec::new(); count].into(),
             taken: Cell::new(1),
         }
     }
@@ -89,6 +95,7 @@ impl Shared {
             let pass = self.lanes.borrow_mut().start();
             let (tokens, ends) = (self.lanes.borrow().tokens(), self.lanes.borrow().ends());
             session.model.ensure_rows(&tokens).await?;
+            session.use_adapters(self.adapters_of_pass()).await?;
             session.write_ends(&ends);
             session.write(session.buffers.pass, &pass.bytes());
             if let Some(words) = self.lanes.borrow().text_of_draft() {
@@ -114,6 +121,13 @@ impl Shared {
         let mut session = self.session.borrow_mut();
         let outcome = self.try_pass(&mut session);
         let _ = self.told(&mut session, outcome);
+    }
+
+    /// Those of all lanes in the pass.
+    fn adapters_of_pass(&self) -> Vec<Rc<GpuAdapter>> {
+        let (lanes, adapters) = (self.lanes.borrow(), self.adapters.borrow());
+        let of_rows = lanes.rows.iter().flat_map(|&number| &adapters[number]);
+        of_rows.map(|(adapter, ..)| adapter.clone()).collect()
     }
 
     fn try_pass(&self, session: &mut GpuSession) -> Result<()> {

@@ -42,6 +42,9 @@ impl GpuLane {
             let _turn = self.turn().await?;
             let mut session = self.shared.session.borrow_mut();
             session.grow_to(reading.end()).await?;
+            let adapters = self.shared.adapters.borrow()[self.number].clone();
+            session.use_adapters(adapters.iter().map(|(adapter, ..)| adapter.clone()).collect()).await?;
+            session.write_scales(self.number, &adapters);
             if wants.runs_last() {
                 self.prepare(&mut session);
             }

@@ -1,6 +1,8 @@
 //! Sessions on the GPU: lanes, their passes, and the scheduler that runs them.
 
 #[cfg(target_arch = "wasm32")]
+pub(super) mod adapters;
+#[cfg(target_arch = "wasm32")]
 pub(super) mod choice;
 #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "the GPU's passes use all of it"))]
 pub(super) mod drafts;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::adapters::GpuAdapters;
 use super::embedder::{SMALL_BATCH, batch_rows, image_rows};
 use super::pace::Pace;
 use super::row_cache::Rows;
@@ -37,6 +38,8 @@ pub struct GpuModel {
     pub(in crate::runtime) rows: Option<Rows>,
     /// What prompts may hold beside tokens.
     pub(in crate::runtime) input_rows: InputRows<Buffer>,
+    /// What passes may add to its products.
+    pub(in crate::runtime) adapters: GpuAdapters,
 }
 
 impl GpuModel {

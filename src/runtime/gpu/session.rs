@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use super::adapters::{Adapted, ListSet};
 use super::choice::Choice;
 use super::evaluation::Evaluation;
 use super::lane_drafts::Form;
@@ -10,7 +11,7 @@ use super::lists::Lists;
 use super::model::{GpuModel, SessionPlan};
 use super::pace::MIN_TOKENS;
 use super::queue::Queue;
-use crate::forward::{self, Buffers, CHUNK, Forward, MAX_STOPS, Room};
+use crate::forward::{self, Buffers, CHUNK, MAX_STOPS, Room};
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring};
 use crate::kernels::accept_drafts::Report;
 use crate::kernels::caps::ActivationFormat;
@@ -42,6 +43,10 @@ pub struct GpuSession {
     pub(in crate::runtime) few_rows: Vec<Option<Lists>>,
     /// Lists for passes with drafts.
     pub(in crate::runtime) drafts: Option<Lists>,
+    /// What these lists have of adapters ...
+    pub(in crate::runtime) adapted: Option<Adapted>,
+    /// ... and others, with other adapters or none.
+    pub(in crate::runtime) set_aside: Vec<ListSet>,
     /// Whether their pipelines are made, once that has begun.
     drafts_ahead: Option<Rc<Cell<bool>>>,
 }
@@ -93,6 +98,8 @@ impl GpuSession {
             texts,
             few_rows: Vec::new(),
             drafts: None,
+            adapted: None,
+            set_aside: Vec::new(),
             drafts_ahead: None,
             all_logits: None,
         };
@@ -171,7 +178,7 @@ impl GpuSession {
 
     fn lists_of_draft(&self) -> forward::Lists {
         let model = &self.model;
-        Forward::new(&model.program, &model.caps, &model.weights, &self.buffers).lists_of_draft()
+        self.forward(&model.caps, &self.buffers).lists_of_draft()
     }
 
     /// Whether the lists of passes with drafts take no compiling any more, which begins with the first call.
@@ -195,7 +202,7 @@ impl GpuSession {
             return Ok(());
         }
         let model = self.model.clone();
-        let lists = Forward::new(&model.program, &model.caps, &model.weights, &self.buffers).lists_of_rows(rows as u32);
+        let lists = self.forward(&model.caps, &self.buffers).lists_of_rows(rows as u32);
         let recorded = Lists::compile(&model.device, &lists, &self.table).await?;
         self.few_rows.resize_with(self.few_rows.len().max(rows + 1), || None);
         self.few_rows[rows] = Some(recorded);
@@ -207,6 +214,7 @@ impl GpuSession {
         self.evaluation = None;
         self.few_rows.clear();
         self.drafts = None;
+        self.forget_set_aside();
     }
 
     /// The ids at which the GPU stops a sequence.

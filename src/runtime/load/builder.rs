@@ -101,6 +101,7 @@ impl<'a> GpuModelBuilder<'a> {
             repacks: BTreeSet::new(),
             rows: None,
             input_rows: Default::default(),
+            adapters: Default::default(),
             pace: Pace::default(),
             self_check: SelfCheck::default(),
         };

@@ -12,6 +12,7 @@ use super::constraint::{Compiling, Progress};
 use super::logprobs::ChosenToken;
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::{Buffer, Device};
+use crate::runtime::adapters::AdapterUse;
 use crate::runtime::gpu::drafts::Drafting;
 use crate::runtime::session::{AnySession, RunIds, Session};
 use crate::sampler::SamplingOptions;
@@ -35,6 +36,8 @@ pub struct GenerateOptions {
     pub ignore_eos: bool,
     /// Control tokens that the text shows by their names, which it otherwise leaves out.
     pub show_special: Vec<String>,
+    /// (number, scale) of the adapters that the text is read and written with.
+    pub adapters: Vec<(u32, f32)>,
     /// Where drafts of the tokens come from ...
     pub drafting: Drafting,
     /// ... besides the text: what much of it may be like.
@@ -108,6 +111,8 @@ pub struct Engine<S = AnySession> {
     pub stop: Rc<Cell<bool>>,
     /// Tokens that the KV cache holds.
     pub(in crate::runtime) cached: Vec<u32>,
+    /// The adapters that these were read with.
+    pub(in crate::runtime) cached_with: Vec<AdapterUse>,
     pub(in crate::runtime) run: Option<Box<Run>>,
 }
 
@@ -144,7 +149,14 @@ pub(in crate::runtime) struct Run {
 impl<S: Session> Engine<S> {
     /// An engine with nothing cached.
     pub fn new(session: S, tokenizer: Tokenizer) -> Self {
-        Self { session, tokenizer: Rc::new(tokenizer), stop: Rc::default(), cached: Vec::new(), run: None }
+        Self {
+            session,
+            tokenizer: Rc::new(tokenizer),
+            stop: Rc::default(),
+            cached: Vec::new(),
+            cached_with: Vec::new(),
+            run: None,
+        }
     }
 
     /// Starts a run; returns how many tokens of `prompt` the cache holds. `now` is in milliseconds.
@@ -175,10 +187,12 @@ impl<S: Session> Engine<S> {
         }
         let room = context - prompt.len();
         let limit = options.max_tokens.unwrap_or(room).min(room);
-        let same = self.cached.iter().zip(&prompt).take_while(|(a, b)| a == b).count();
+        let adapters = self.adapters_of(&options.adapters, &prompt)?;
+        let same = self.cached_of(&prompt, &adapters);
         // The last token of the prompt is run again: its logits choose the first token of the answer.
         let cached_tokens = self.session.rewind(same.min(prompt.len() - 1));
         self.cached.truncate(cached_tokens);
+        self.read_with(adapters);
         let ends = if options.ignore_eos { Vec::new() } else { self.tokenizer.end_of_generation_ids() };
         self.stop.set(false);
         let run = Run {
@@ -379,7 +393,20 @@ impl<S: Session> Engine<S> {
     ///
     /// # Errors
     /// `invalid_argument` while a run is on or for unknown ids; `context_full` where the ids do not fit.
-    pub async fn evaluate(&mut self, ids: &[u32], mut each: impl FnMut(usize, &[f32])) -> Result<bool> {
+    pub async fn evaluate(&mut self, ids: &[u32], each: impl FnMut(usize, &[f32])) -> Result<bool> {
+        self.evaluate_with(ids, &[], each).await
+    }
+
+    /// The same with these adapters: number and scale of each.
+    ///
+    /// # Errors
+    /// Those of [`Engine::evaluate`] and of [`Engine::adapters_of`].
+    pub async fn evaluate_with(
+        &mut self,
+        ids: &[u32],
+        adapters: &[(u32, f32)],
+        mut each: impl FnMut(usize, &[f32]),
+    ) -> Result<bool> {
         self.check_idle()?;
         self.check_ids(ids)?;
         let context = self.session.context_length();
@@ -387,7 +414,9 @@ impl<S: Session> Engine<S> {
             let message = format!("{} tokens to evaluate, the context holds {context}", ids.len());
             return Err(Error::new(ErrorCode::ContextFull, message));
         }
+        let adapters = self.adapters_of(adapters, ids)?;
         self.empty();
+        self.read_with(adapters);
         let read = self.session.evaluate(ids, 0, &self.stop, &mut each).await?;
         self.cached.extend_from_slice(&ids[..read]);
         Ok(read == ids.len())
@@ -447,6 +476,7 @@ impl Engine {
             return Err(Error::invalid_argument("the model is on another device: load it with the option 'gpu'"));
         }
         self.empty();
+        self.read_with(Vec::new());
         let read = match &mut self.session {
             AnySession::Gpu(lane) => lane.hidden_states(ids, target, &self.stop).await?,
             AnySession::Cpu(_) => 0,

@@ -17,6 +17,7 @@ impl<S: Session> Engine<S> {
         same_model(session.config(), self.session.config())?;
         self.session = session;
         self.cached.clear();
+        self.read_with(self.cached_with.clone());
         if let Some(run) = &mut self.run {
             run.configure(&mut self.session, &self.tokenizer);
             self.session.resume(&run.ids, true);

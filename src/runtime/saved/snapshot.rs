@@ -248,7 +248,8 @@ impl Engine {
         }
         let model = self.session.config().digest;
         let own = text.map_or(self.cached.len(), |text| self.common_prefix(text));
-        if text.is_some_and(|text| own == 0 || 2 * own < text.len()) {
+        // A model that is loaded again knows no adapters: what they have read is of no use to it.
+        if !self.cached_with.is_empty() || text.is_some_and(|text| own == 0 || 2 * own < text.len()) {
             return Head { model, notes, ..Head::default() }.bytes();
         }
         // What the next run would do first: states are where the tokens end, or the tokens end where the states are.
@@ -294,7 +295,7 @@ impl Engine {
             Err(error) => Err(error),
         };
         match cached {
-            Ok(cached) => self.cached = cached,
+            Ok(cached) => (self.cached, self.cached_with) = (cached, Vec::new()),
             Err(error) => {
                 self.reset();
                 return Err(error);

@@ -1,0 +1,205 @@
+//! Adapters in the lists of a model: which products they change, and the steps behind these.
+//!
+//! A program with adapters has an [`Op::Adapt`] behind each run of products of one activation that they touch. It
+//! reads what the products read and adds to what they wrote, so no rule fuses what it needs to see. Activations lie
+//! where they lie without adapters: nothing is written between a product and what is added to it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::Lowering;
+use super::fusion::is_dead;
+use crate::kernels::lora::{self, Lora, OfRows, Segment};
+use crate::kernels::norm::Rows;
+use crate::kernels::spec::{Dispatch, Slice};
+use crate::model::program::{Activation, Op, Program};
+use crate::model::{Adapter, WeightKey};
+use crate::{Error, ErrorCode, Result};
+
+/// What an adapter has for the products of one activation, or for a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdapterGroup {
+    /// The first weight of the run of products, or the table.
+    pub of: WeightKey,
+    /// `[ranks, cols]`, or of a table `[its rows, ranks]`.
+    pub a: Vec<f32>,
+    /// The values of all B.
+    pub b: Vec<f32>,
+    /// Where these are, and where their results go.
+    pub plan: Vec<Segment>,
+    /// Ranks of all products.
+    pub ranks: u32,
+}
+
+/// The groups of an adapter.
+///
+/// # Errors
+/// `unsupported_architecture` where it changes a weight that lists on the GPU have no adapters for.
+pub fn adapter_groups(program: &Program, adapter: &Adapter) -> Result<Vec<AdapterGroup>> {
+    let mut groups: BTreeMap<WeightKey, AdapterGroup> = BTreeMap::new();
+    let mut known = BTreeSet::new();
+    for run in runs(program) {
+        known.extend(run.iter().map(|(key, _)| *key));
+        groups.entry(run[0].0).or_insert_with(|| group(&run, adapter));
+    }
+    if let Some(key) = adapter.pairs.keys().find(|key| !known.contains(key)) {
+        let message = format!("adapter of {}: the GPU has none for experts, load it with backend 'cpu'", key.name());
+        return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+    }
+    Ok(groups.into_values().filter(|group| !group.plan.is_empty()).collect())
+}
+
+/// Weight and width of the products of each run, and of each table alone.
+fn runs(program: &Program) -> impl Iterator<Item = Vec<(WeightKey, usize)>> {
+    let parts = [&program.embed].into_iter().chain(&program.layers).chain([&program.head]);
+    parts.flat_map(|ops| {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < ops.len() {
+            let run = run_at(&ops[at..]);
+            at += run.len().max(1);
+            let of = |op: &Op| match *op {
+                Op::Linear { weight, y, .. } => Some((weight, program.width(y))),
+                Op::Embed { table, y, .. } => Some((table, program.width(y))),
+                _ => None,
+            };
+            found.extend(Some(run.iter().filter_map(of).collect::<Vec<_>>()).filter(|run| !run.is_empty()));
+        }
+        found
+    })
+}
+
+/// The products of one activation that operations start with, or a table.
+fn run_at(ops: &[Op]) -> &[Op] {
+    let count = match ops[0] {
+        Op::Linear { x: input, .. } => {
+            ops.iter().take_while(|op| matches!(op, Op::Linear { x, .. } if *x == input)).count()
+        }
+        Op::Embed { .. } => 1,
+        _ => 0,
+    };
+    &ops[..count]
+}
+
+fn group(run: &[(WeightKey, usize)], adapter: &Adapter) -> AdapterGroup {
+    let mut made = AdapterGroup { of: run[0].0, a: Vec::new(), b: Vec::new(), plan: Vec::new(), ranks: 0 };
+    let mut shared: Vec<(&Rc<Vec<f32>>, u32)> = Vec::new();
+    let mut output = 0;
+    for (key, width) in run {
+        if let Some(pair) = adapter.pairs.get(key) {
+            let first = match shared.iter().find(|(a, _)| Rc::ptr_eq(a, &pair.a)) {
+                Some((_, first)) => *first,
+                None => {
+                    let first = made.ranks;
+                    shared.push((&pair.a, first));
+                    made.a.extend(pair.a.iter());
+                    made.ranks += pair.rank as u32;
+                    first
+                }
+            };
+            let (outputs, rank, at) = (*width as u32, pair.rank as u32, made.b.len() as u32);
+            made.plan.push(Segment { output, outputs, first, rank, at });
+            made.b.extend(&pair.b);
+        }
+        output += *width as u32;
+    }
+    made
+}
+
+/// The program with an [`Op::Adapt`] for each of these groups, by their first weights.
+pub fn adapted(program: &Program, groups: &BTreeSet<WeightKey>) -> Program {
+    let lasting = program.lasting();
+    let part = |ops: &[Op]| {
+        let mut made = Vec::new();
+        let mut at = 0;
+        while at < ops.len() {
+            let run = run_at(&ops[at..]);
+            let count = run.len().max(1);
+            made.extend_from_slice(&ops[at..at + count]);
+            at += count;
+            let (x, of, factor) = match run.first() {
+                Some(Op::Linear { x, weight, .. }) => (Some(*x), *weight, 1.0),
+                Some(Op::Embed { table, scale, .. }) => (None, *table, *scale),
+                _ => continue,
+            };
+            if !groups.contains(&of) {
+                continue;
+            }
+            let ys: Vec<Activation> = run.iter().map(Op::writes).collect();
+            // A sum that a product ends with stays part of it.
+            match (ops.get(at), ys.as_slice()) {
+                (Some(add @ &Op::Add { x: added, scale, to }), &[y])
+                    if added == y
+                        && to != y
+                        && Some(to) != x
+                        && !lasting.contains(&y)
+                        && is_dead(y, &ops[at + 1..]) =>
+                {
+                    made.push(add.clone());
+                    made.push(Op::Adapt { x, of, ys: vec![to], factor: factor * scale });
+                    at += 1;
+                }
+                _ => made.push(Op::Adapt { x, of, ys, factor }),
+            }
+        }
+        made
+    };
+    Program {
+        embed: part(&program.embed),
+        layers: program.layers.iter().map(|ops| part(ops)).collect(),
+        head: part(&program.head),
+        ..program.clone()
+    }
+}
+
+/// Where a group lies on the device.
+#[derive(Debug, Clone)]
+pub struct GroupPlace {
+    /// `A` ...
+    pub a: Slice,
+    /// ... `B` ...
+    pub b: Slice,
+    /// ... and the segments ...
+    pub segments: Slice,
+    /// ... which are these.
+    pub plan: Vec<Segment>,
+    /// Ranks of all.
+    pub ranks: u32,
+}
+
+/// Where an adapter lies on the device.
+#[derive(Debug, Clone, Default)]
+pub struct AdapterPlaces {
+    /// Its scale among those of a sequence.
+    pub slot: usize,
+    /// By their first weights.
+    pub groups: HashMap<WeightKey, GroupPlace>,
+}
+
+/// The adapters of lists.
+#[derive(Debug, Clone, Copy)]
+pub struct Adapters<'a> {
+    /// They are added one after the other.
+    pub all: &'a [AdapterPlaces],
+    /// `[rows, ranks]` f32, for the largest group.
+    pub t: Slice,
+}
+
+impl Lowering<'_> {
+    /// What the adapters add behind a run of products, for these rows.
+    pub(super) fn adapt(&self, op: &Op, rows: OfRows) -> Vec<Dispatch> {
+        let (Op::Adapt { x, of, ys, factor }, Some(adapters)) = (op, self.forward.adapters) else {
+            return Vec::new();
+        };
+        let y: Rows = self.places.of(ys[0]).rows();
+        debug_assert_eq!(y.offset, 0, "the results of the first product come first");
+        let x = x.map(|x| (self.places.of(x).rows(), self.forward.width(x)));
+        let buffers = self.forward.buffers;
+        let places = lora::Places { pass: buffers.pass, scales: buffers.scales, t: adapters.t };
+        let groups = adapters.all.iter().filter_map(|adapter| Some((adapter.slot, adapter.groups.get(of)?)));
+        let dispatches = groups.flat_map(|(slot, &GroupPlace { a, b, segments, ref plan, ranks })| {
+            Lora { slot, a, b, segments, plan, ranks }.dispatches(places, rows, x, (y, *factor))
+        });
+        dispatches.collect()
+    }
+}

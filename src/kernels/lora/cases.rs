@@ -1,0 +1,112 @@
+//! Rows of several sequences with and without the adapter at work, all rows and those with logits; products side by
+//! side, of different ranks; tables.
+
+use super::{Lora, OfRows, Places, Segment, WORDS, scale_words};
+use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
+use crate::kernels::norm::Rows;
+use crate::kernels::pass::{Pass, Row};
+use crate::kernels::reference::{lora_a, lora_b};
+
+/// The slot of the adapter at hand.
+const SLOT: usize = 3;
+
+pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
+    let random = &mut suite.random("lora");
+    let several = [(2, 5), (0, 0), (1, 6), (2, 6), (1, 7)].map(|(sequence, position)| row(sequence, position));
+    let decode = Pass::decode(&several);
+    let mut chunk = Pass::decode(&(0..5).map(|at| row(1, 4 + at)).collect::<Vec<_>>());
+    chunk.header.outputs = 2;
+    vec![
+        case(random, "one product", decode.clone(), OfRows::All, (Some(64), &[(64, 4)])),
+        case(
+            random,
+            "three products of one x",
+            decode.clone(),
+            OfRows::First(5),
+            (Some(300), &[(70, 3), (9, 8), (65, 1)]),
+        ),
+        case(random, "few rows", decode.clone(), OfRows::First(2), (Some(7), &[(5, 2)])),
+        case(random, "rows with logits", chunk, OfRows::Last(2), (Some(130), &[(67, 5)])),
+        case(random, "a table", decode, OfRows::All, (None, &[(33, 6)])),
+    ]
+}
+
+fn row(sequence: u32, position: u32) -> Row {
+    Row { token: (3 * position + sequence) % 11, position, sequence, flags: 0 }
+}
+
+/// x of so many values, or a table, and outputs and rank of each product.
+fn case(
+    random: &mut Random,
+    name: &str,
+    pass: Pass,
+    rows: OfRows,
+    (cols, sizes): (Option<usize>, &[(usize, usize)]),
+) -> Case {
+    let (before, behind, factor) = (3, 2, 0.75);
+    let ranks: usize = sizes.iter().map(|(_, rank)| rank).sum();
+    let width = before + sizes.iter().map(|(outputs, _)| outputs).sum::<usize>() + behind;
+    let a = random.floats(cols.unwrap_or(11) * ranks);
+    let x_stride = cols.unwrap_or(1) + before;
+    let x = random.floats(pass.rows.len() * x_stride);
+    let b = random.floats(sizes.iter().map(|(outputs, rank)| outputs * rank).sum());
+    let mut y = random.floats(pass.rows.len() * width);
+    let plan = plan(before, sizes);
+    // Sequence 0 has no adapter, 1 has it from position 6 on, 2 from the start.
+    let words: Vec<u32> = [vec![], vec![(SLOT, 0.5, 6)], vec![(SLOT, -2.0, 0), (SLOT + 1, 9.0, 0)]]
+        .into_iter()
+        .flat_map(scale_words)
+        .chain(std::iter::repeat(0))
+        .take(WORDS)
+        .collect();
+    let mut bench = Bench::of(pass.clone());
+    let y_buffer = bench.floats(&y);
+    let (pass_slice, _) = bench.fixed();
+    let lora = Lora {
+        slot: SLOT,
+        a: bench.floats(&a).into(),
+        b: bench.floats(&b).into(),
+        segments: bench.bytes(bytemuck::cast_slice(&plan)).into(),
+        plan: &plan,
+        ranks: ranks as u32,
+    };
+    let places = Places {
+        pass: pass_slice,
+        scales: bench.bytes(bytemuck::cast_slice(&words)).into(),
+        t: bench.floats(&vec![f32::NAN; pass.rows.len() * ranks]).into(),
+    };
+    let input = Rows { slice: bench.floats(&x).into(), stride: x_stride as u32, offset: before as u32 };
+    let output = Rows { slice: y_buffer.into(), stride: width as u32, offset: 0 };
+    let dispatches = lora.dispatches(places, rows, cols.map(|cols| (input, cols as u32)), (output, factor));
+
+    let (first, count) = match rows {
+        OfRows::All => (0, pass.rows.len()),
+        OfRows::First(count) => (0, count as usize),
+        OfRows::Last(count) => (pass.rows.len() - count as usize, count as usize),
+    };
+    for (y, number) in y.chunks_exact_mut(width).zip(first..first + count) {
+        let row = pass.rows[number];
+        let scale = [0.0, if row.position >= 6 { 0.5 } else { 0.0 }, -2.0][row.sequence as usize];
+        let t = match cols {
+            Some(cols) => lora_a(scale, &a, &x[number * x_stride + before..][..cols]),
+            None => a[row.token as usize * ranks..][..ranks].iter().map(|a| scale * a).collect(),
+        };
+        for Segment { output, outputs, first, rank, at } in plan.iter().map(|of| *of) {
+            let [output, outputs, first, rank, at] = [output, outputs, first, rank, at].map(|n| n as usize);
+            let own = &b[at..at + outputs * rank];
+            lora_b(factor, own, &t[first..first + rank], &mut y[output..output + outputs]);
+        }
+    }
+    bench.case(format!("{name}, {rows:?}"), dispatches, y_buffer, Expected::Close(y, Tolerance::PLAIN))
+}
+
+fn plan(before: usize, sizes: &[(usize, usize)]) -> Vec<Segment> {
+    let mut next = Segment { output: before as u32, outputs: 0, first: 0, rank: 0, at: 0 };
+    let segment = |&(outputs, rank): &(usize, usize)| {
+        let Segment { output, outputs: rows, first, rank: cols, at } = next;
+        let [outputs, rank] = [outputs, rank].map(|n| n as u32);
+        next = Segment { output: output + rows, outputs, first: first + cols, rank, at: at + rows * cols };
+        next
+    };
+    sizes.iter().map(segment).collect()
+}

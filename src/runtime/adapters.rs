@@ -1,0 +1,100 @@
+//! Which adapters a text is read and written with.
+
+use super::run::generate::Engine;
+use super::session::Session;
+use crate::model::Adapter;
+use crate::{Error, Result};
+
+/// An adapter in a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdapterUse {
+    /// Which.
+    pub id: u32,
+    /// How much of it; never 0.
+    pub scale: f32,
+    /// The first position at which it is at work.
+    pub from: usize,
+}
+
+/// So many tokens of a text that was read with the one can stay where it goes on with the other: those before the
+/// first that an adapter has changed otherwise.
+fn positions_kept(one: &[AdapterUse], other: &[AdapterUse]) -> usize {
+    let differ = |a: &'_ [AdapterUse], b: &[AdapterUse]| {
+        a.iter().filter(|of| !b.contains(of)).map(|of| of.from).min().unwrap_or(usize::MAX)
+    };
+    differ(one, other).min(differ(other, one))
+}
+
+impl<S: Session> Engine<S> {
+    /// Makes an adapter known by this number, which no other may have had.
+    ///
+    /// # Errors
+    /// `bad_file` and others of [`Adapter::read`]; `limit_exceeded`, `out_of_memory`, `unsupported_architecture`.
+    pub async fn add_adapter(&mut self, id: u32, file: &[u8]) -> Result<()> {
+        let adapter = Adapter::read(self.session.config(), file)?;
+        self.session.add_adapter(id, adapter).await
+    }
+
+    /// Forgets an adapter, once no text is written with it any more; false where there is none of this number.
+    pub fn remove_adapter(&mut self, id: u32) -> bool {
+        self.session.remove_adapter(id)
+    }
+
+    /// The adapters of a text that begins with `ids`, from their numbers and scales.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a number that no adapter has or that occurs twice, and for a scale that is no number.
+    pub fn adapters_of(&self, adapters: &[(u32, f32)], ids: &[u32]) -> Result<Vec<AdapterUse>> {
+        let mut uses: Vec<AdapterUse> = Vec::new();
+        for (at, &(id, scale)) in adapters.iter().enumerate() {
+            let Some(invocation) = self.session.invocation(id) else {
+                return Err(Error::invalid_argument(format!("adapters: the model has no adapter {id}")));
+            };
+            if !scale.is_finite() {
+                return Err(Error::invalid_argument(format!("adapters: expected a finite scale, found {scale}")));
+            }
+            if adapters[..at].iter().any(|(other, _)| *other == id) {
+                return Err(Error::invalid_argument(format!("adapters: adapter {id} occurs twice")));
+            }
+            let from = match invocation.len() {
+                0 => Some(0),
+                count => ids.windows(count).rposition(|window| window == invocation),
+            };
+            uses.extend(from.filter(|_| scale != 0.0).map(|from| AdapterUse { id, scale, from }));
+        }
+        // In any order they are the same.
+        uses.sort_by_key(|of| of.id);
+        Ok(uses)
+    }
+
+    /// How many tokens of `ids`, from the first on, are cached as these adapters read them.
+    pub fn cached_of(&self, ids: &[u32], adapters: &[AdapterUse]) -> usize {
+        let same = self.cached.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        same.min(positions_kept(&self.cached_with, adapters))
+    }
+
+    /// What is read from now on has these adapters.
+    pub(in crate::runtime) fn read_with(&mut self, adapters: Vec<AdapterUse>) {
+        self.session.set_adapters(&adapters);
+        self.cached_with = adapters;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_counts_for_the_adapters_it_was_read_with() {
+        let of = |id: u32, scale: f32, from: usize| AdapterUse { id, scale, from };
+        let plain: [AdapterUse; 0] = [];
+        let one = [of(1, 1.0, 0)];
+        assert_eq!(positions_kept(&plain, &plain), usize::MAX);
+        assert_eq!(positions_kept(&one, &one), usize::MAX);
+        assert_eq!((positions_kept(&one, &plain), positions_kept(&plain, &one)), (0, 0));
+        assert_eq!(positions_kept(&one, &[of(1, 0.5, 0)]), 0, "another scale");
+        assert_eq!(positions_kept(&one, &[of(2, 1.0, 0)]), 0, "another adapter");
+        assert_eq!(positions_kept(&plain, &[of(3, 1.0, 7)]), 7, "before its invocation it is not at work");
+        assert_eq!(positions_kept(&[of(1, 1.0, 0), of(3, 1.0, 7)], &[of(1, 1.0, 0), of(3, 1.0, 9)]), 7);
+    }
+}

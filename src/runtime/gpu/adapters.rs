@@ -1,0 +1,252 @@
+//! Adapters on the GPU: their matrices, and the lists of passes that have some at work.
+//!
+//! Passes without adapters run the lists of the model alone. For others a session records lists with the adapters of
+//! all sequences in them, at the first pass; how much of each a sequence has is in a buffer.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::{Rc, Weak};
+
+use super::evaluation::Evaluation;
+use super::lists::Lists;
+use super::model::GpuModel;
+use super::session::GpuSession;
+use crate::forward::{AdapterGroup, AdapterPlaces, Adapters, Buffers, Forward, GroupPlace, adapted, adapter_groups};
+use crate::gpu::{Buffer, BufferTable, Device};
+use crate::kernels::caps::Caps;
+use crate::kernels::lora::{SEQUENCE_BYTES, SLOTS, scale_words};
+use crate::kernels::spec::{BufferId, Slice};
+use crate::model::program::Program;
+use crate::model::{Adapter, WeightKey};
+use crate::{Error, ErrorCode, Result};
+
+/// Sets of lists that are kept beside those in use.
+const SET_ASIDE: usize = 3;
+
+/// What buffers of one group begin at multiples of.
+const ALIGN: usize = 256;
+
+/// An adapter of a model on the GPU.
+pub(in crate::runtime) struct GpuAdapter {
+    /// Its number, which no other of the model has or had.
+    pub id: u32,
+    /// Its scale among those of a sequence.
+    pub slot: usize,
+    /// Tokens from which on it is at work.
+    pub invocation: Vec<u32>,
+    groups: Vec<Group>,
+}
+
+/// A, B and the segments of a group, one after the other in one buffer.
+struct Group {
+    buffer: Rc<Buffer>,
+    /// The first byte and the size of each.
+    parts: [(usize, usize); 3],
+    of: WeightKey,
+    place: GroupPlace,
+}
+
+impl Group {
+    fn new(device: &Device, group: AdapterGroup) -> Result<Self> {
+        let AdapterGroup { of, a, b, plan, ranks } = group;
+        let mut bytes = Vec::new();
+        let parts = [bytemuck::cast_slice(&a), bytemuck::cast_slice(&b), bytemuck::cast_slice(&plan)];
+        let parts = parts.map(|part: &[u8]| {
+            bytes.resize(bytes.len().next_multiple_of(ALIGN), 0);
+            bytes.extend_from_slice(part);
+            (bytes.len() - part.len(), part.len())
+        });
+        let buffer = device.storage_buffer("adapter", bytes.len() as u64)?;
+        device.write(&buffer, 0, &bytes);
+        let nowhere = Slice::from(BufferId(0));
+        let place = GroupPlace { a: nowhere, b: nowhere, segments: nowhere, plan, ranks };
+        Ok(Self { buffer: buffer.into(), parts, of, place })
+    }
+
+    /// The same under a number of a session's table.
+    fn place(&self, buffer: BufferId) -> GroupPlace {
+        let [a, b, segments] =
+            self.parts.map(|(offset, size)| Slice { buffer, offset: offset as u64, size: Some(size as u64) });
+        GroupPlace { a, b, segments, ..self.place.clone() }
+    }
+}
+
+/// The adapters of a model.
+#[derive(Default)]
+pub(in crate::runtime) struct GpuAdapters {
+    loaded: RefCell<Vec<Rc<GpuAdapter>>>,
+    /// Also of those that are removed and still in use.
+    slots: RefCell<[Weak<GpuAdapter>; SLOTS]>,
+}
+
+impl GpuAdapters {
+    /// The adapter of this number.
+    pub fn get(&self, id: u32) -> Option<Rc<GpuAdapter>> {
+        self.loaded.borrow().iter().find(|adapter| adapter.id == id).cloned()
+    }
+
+    /// Forgets one; false where there is none of this number.
+    pub fn remove(&self, id: u32) -> bool {
+        let mut loaded = self.loaded.borrow_mut();
+        let count = loaded.len();
+        loaded.retain(|adapter| adapter.id != id);
+        loaded.len() < count
+    }
+}
+
+impl GpuModel {
+    /// Puts an adapter on the GPU.
+    ///
+    /// # Errors
+    /// `limit_exceeded` for more adapters than a sequence has scales for, `unsupported_architecture` for changes of
+    /// experts; `out_of_memory`, `device_lost`.
+    pub(in crate::runtime) async fn add_adapter(&self, id: u32, adapter: Adapter) -> Result<()> {
+        let groups = adapter_groups(&self.program, &adapter)?;
+        let free = self.adapters.slots.borrow().iter().position(|slot| slot.strong_count() == 0);
+        let Some(slot) = free else {
+            return Err(Error::new(ErrorCode::LimitExceeded, format!("a model has at most {SLOTS} adapters")));
+        };
+        let device = &self.device;
+        let make = || groups.into_iter().map(|group| Group::new(device, group)).collect::<Result<Vec<_>>>();
+        let Some(groups) = device.try_make(make).await? else {
+            return Err(Error::new(ErrorCode::OutOfMemory, "the GPU has no room for the adapter"));
+        };
+        let made = Rc::new(GpuAdapter { id, slot, invocation: adapter.invocation, groups });
+        self.adapters.slots.borrow_mut()[slot] = Rc::downgrade(&made);
+        self.adapters.loaded.borrow_mut().push(made);
+        device.check()
+    }
+}
+
+/// An adapter at work in a sequence: how much, and from which position on.
+pub(in crate::runtime) type ActiveAdapter = (Rc<GpuAdapter>, f32, usize);
+
+/// What the lists in use have beside the model's.
+pub(in crate::runtime) struct Adapted {
+    all: Vec<Rc<GpuAdapter>>,
+    program: Program,
+    places: Vec<AdapterPlaces>,
+    t: Slice,
+    /// Numbers in the session's table.
+    buffers: Vec<BufferId>,
+}
+
+impl Adapted {
+    fn new(model: &GpuModel, all: Vec<Rc<GpuAdapter>>, (table, buffers): (&mut BufferTable, &Buffers)) -> Result<Self> {
+        let groups = || all.iter().flat_map(|adapter| &adapter.groups);
+        let touched: BTreeSet<WeightKey> = groups().map(|group| group.of).collect();
+        let ranks = groups().map(|group| group.place.ranks as usize).max().unwrap_or(1);
+        let t = table.add(model.device.storage_buffer("ranks of adapters", (buffers.chunk * ranks * 4) as u64)?);
+        let mut numbers = vec![t];
+        let places = all.iter().map(|adapter| {
+            let groups = adapter.groups.iter().map(|group| {
+                let number = table.add(group.buffer.clone());
+                numbers.push(number);
+                (group.of, group.place(number))
+            });
+            AdapterPlaces { slot: adapter.slot, groups: groups.collect() }
+        });
+        let places = places.collect();
+        let program = adapted(&model.program, &touched);
+        Ok(Self { all, program, places, t: t.into(), buffers: numbers })
+    }
+}
+
+/// Lists of passes with the same adapters.
+pub(in crate::runtime) struct ListSet {
+    adapted: Option<Adapted>,
+    pub lists: Lists,
+    pub few_rows: Vec<Option<Lists>>,
+    pub drafts: Option<Lists>,
+    pub evaluation: Option<Evaluation>,
+}
+
+fn numbers(adapted: Option<&Adapted>) -> Vec<u32> {
+    adapted.iter().flat_map(|adapted| &adapted.all).map(|adapter| adapter.id).collect()
+}
+
+impl GpuSession {
+    /// What lists are written from, on a device that is said to be able to do what `caps` say.
+    pub(in crate::runtime) fn forward<'a>(&'a self, caps: &'a Caps, buffers: &'a Buffers) -> Forward<'a> {
+        let model = &self.model;
+        match &self.adapted {
+            None => Forward::new(&model.program, caps, &model.weights, buffers),
+            Some(Adapted { program, places, t, .. }) => Forward {
+                adapters: Some(Adapters { all: places, t: *t }),
+                ..Forward::new(program, caps, &model.weights, buffers)
+            },
+        }
+    }
+
+    /// The next passes have these adapters, in some of their sequences.
+    pub(in crate::runtime) async fn use_adapters(&mut self, mut all: Vec<Rc<GpuAdapter>>) -> Result<()> {
+        all.sort_by_key(|adapter| adapter.id);
+        all.dedup_by_key(|adapter| adapter.id);
+        let wanted: Vec<u32> = all.iter().map(|adapter| adapter.id).collect();
+        if numbers(self.adapted.as_ref()) == wanted {
+            return Ok(());
+        }
+        let known = self.set_aside.iter().position(|set| numbers(set.adapted.as_ref()) == wanted);
+        let set = match known {
+            Some(at) => self.set_aside.remove(at),
+            None => self.record_with(all).await?,
+        };
+        let before = self.exchange(set);
+        self.set_aside.push(before);
+        if self.set_aside.len() > SET_ASIDE {
+            let oldest = self.set_aside.iter().position(|set| set.adapted.is_some());
+            let dropped = oldest.map(|at| self.set_aside.remove(at));
+            self.forget(dropped.and_then(|set| set.adapted));
+        }
+        Ok(())
+    }
+
+    async fn record_with(&mut self, all: Vec<Rc<GpuAdapter>>) -> Result<ListSet> {
+        let model = self.model.clone();
+        let adapted = match all.is_empty() {
+            true => None,
+            false => Some(Adapted::new(&model, all, (&mut self.table, &self.buffers))?),
+        };
+        let before = std::mem::replace(&mut self.adapted, adapted);
+        let lists = self.forward(&model.caps, &self.buffers).lists();
+        let adapted = std::mem::replace(&mut self.adapted, before);
+        match Lists::compile(&model.device, &lists, &self.table).await {
+            Ok(lists) => Ok(ListSet { adapted, lists, few_rows: Vec::new(), drafts: None, evaluation: None }),
+            Err(error) => {
+                self.forget(adapted);
+                Err(error)
+            }
+        }
+    }
+
+    fn exchange(&mut self, set: ListSet) -> ListSet {
+        ListSet {
+            adapted: std::mem::replace(&mut self.adapted, set.adapted),
+            lists: std::mem::replace(&mut self.lists, set.lists),
+            few_rows: std::mem::replace(&mut self.few_rows, set.few_rows),
+            drafts: std::mem::replace(&mut self.drafts, set.drafts),
+            evaluation: std::mem::replace(&mut self.evaluation, set.evaluation),
+        }
+    }
+
+    fn forget(&mut self, adapted: Option<Adapted>) {
+        for number in adapted.into_iter().flat_map(|adapted| adapted.buffers) {
+            self.table.remove(number);
+        }
+    }
+
+    /// Drops all lists but those in use: the buffers have changed.
+    pub(in crate::runtime) fn forget_set_aside(&mut self) {
+        for set in std::mem::take(&mut self.set_aside) {
+            self.forget(set.adapted);
+        }
+    }
+
+    /// How much of the adapters a sequence has from the next pass on.
+    pub(in crate::runtime) fn write_scales(&self, sequence: usize, adapters: &[ActiveAdapter]) {
+        let words = scale_words(adapters.iter().map(|(adapter, scale, from)| (adapter.slot, *scale, *from)));
+        let part = self.buffers.scales;
+        let part = Slice { offset: part.offset + (sequence * SEQUENCE_BYTES) as u64, ..part };
+        self.write(part, bytemuck::cast_slice(&words));
+    }
+}

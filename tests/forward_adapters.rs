@@ -1,0 +1,250 @@
+//! Models with adapters on a WebGPU device: against llama.cpp and the CPU path, one request and several together.
+#![cfg(all(target_arch = "wasm32", feature = "harness"))]
+
+use std::rc::Rc;
+use std::task::Poll;
+
+use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+use webgguf::cpu::{CacheFormat, CpuModel};
+use webgguf::forward::Room;
+use webgguf::gguf::{Gguf, HeaderReader};
+use webgguf::gpu::Device;
+use webgguf::model::match_tensors;
+use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH};
+use webgguf::sampler::SamplingOptions;
+use webgguf::tokenizer::Tokenizer;
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+const CONTEXT: usize = 512;
+
+/// A base, its adapters by name, and what llama.cpp says.
+struct Base {
+    name: &'static str,
+    file: &'static [u8],
+    adapters: [(&'static str, &'static [u8]); 3],
+}
+
+macro_rules! base {
+    ($name:literal) => {
+        Base {
+            name: $name,
+            file: include_bytes!(concat!("fixtures/models/", $name, ".gguf")),
+            adapters: [
+                ("all", include_bytes!(concat!("fixtures/adapters/", $name, ".all.gguf"))),
+                ("some", include_bytes!(concat!("fixtures/adapters/", $name, ".some.gguf"))),
+                ("invoked", include_bytes!(concat!("fixtures/adapters/", $name, ".invoked.gguf"))),
+            ],
+        }
+    };
+}
+
+fn said(base: &Base) -> serde_json::Value {
+    let all: serde_json::Value =
+        serde_json::from_str(include_str!("fixtures/adapters/expectations.json")).expect("JSON");
+    all[base.name].clone()
+}
+
+fn header(file: &[u8]) -> Gguf {
+    let mut reader = HeaderReader::new(Some(file.len() as u64));
+    reader.push(file).expect("a good header").expect("a whole header")
+}
+
+fn engine_of(session: AnySession, file: &[u8]) -> Engine {
+    Engine::new(session, Tokenizer::from_metadata(&header(file).metadata).expect("a vocabulary"))
+}
+
+/// The model on the GPU, with room for so many requests at once.
+async fn on_gpu(file: &[u8], requests: usize) -> Vec<Engine> {
+    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let gguf = header(file);
+    let config = webgguf::model::config(&gguf).expect("a known model");
+    let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
+    let caps = device.caps.clone();
+    let mut builder = GpuModelBuilder::new(device, caps, config, CONTEXT, &gguf.tensors, matched).expect("room");
+    for (index, tensor) in gguf.tensors.iter().enumerate() {
+        let mut at = tensor.offset as usize;
+        for slice in builder.slices(index) {
+            let bytes = &file[at..at + slice.bytes as usize];
+            builder.put(index, &slice, bytes).expect("a good slice");
+            at += bytes.len();
+        }
+    }
+    let mut session: GpuSession = builder.finish().await.expect("command lists");
+    if requests > 1 {
+        let room = Room::one(CONTEXT).for_requests(requests);
+        session = GpuSession::with_room(session.model().clone(), room).await.expect("room");
+    }
+    let mut all = vec![engine_of(AnySession::of_gpu(session), file)];
+    for _ in 1..requests {
+        let made = all[0].another(false).await.expect("a lane");
+        all.push(made);
+    }
+    all
+}
+
+fn on_cpu(file: &[u8]) -> Engine {
+    let gguf = header(file);
+    let config = webgguf::model::config(&gguf).expect("a known model");
+    let mut builder = CpuModel::builder(config.clone());
+    for (index, spec) in match_tensors(&config, &gguf.tensors).expect("all tensors") {
+        let tensor = &gguf.tensors[index];
+        let bytes = &file[tensor.offset as usize..(tensor.offset + tensor.bytes) as usize];
+        builder.put(&spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
+    }
+    let model = builder.build(CONTEXT, CacheFormat::F16).expect("all tensors");
+    engine_of(AnySession::Cpu(Box::new(CpuSession::new(model))), file)
+}
+
+/// Makes the adapters known, by the numbers 1, 2 and 3.
+async fn add_all(engine: &mut Engine, base: &Base) {
+    for (id, (_, file)) in (1..).zip(base.adapters) {
+        engine.add_adapter(id, file).await.expect("an adapter of this model");
+    }
+}
+
+/// Numbers and scales of a case of the expectations.
+fn uses(base: &Base, case: &serde_json::Value) -> Vec<(u32, f32)> {
+    let number = |file: &serde_json::Value| {
+        let is_it = |(name, _): &(&str, _)| file == &format!("{}.{name}.gguf", base.name);
+        base.adapters.iter().position(is_it).expect("an adapter") as u32 + 1
+    };
+    let files = case["adapters"].as_array().expect("names").iter().map(number);
+    let scales = case["scales"].as_array().expect("scales").iter().map(|scale| scale.as_f64().expect("a number"));
+    files.zip(scales.map(|scale| scale as f32)).collect()
+}
+
+/// ‖a − b‖ / ‖b‖.
+fn relative(found: &[f32], expected: impl Iterator<Item = f64> + Clone) -> f64 {
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
+    norm(&mut found.iter().zip(expected.clone()).map(|(&a, b)| f64::from(a) - b)) / norm(&mut expected.clone())
+}
+
+async fn logits(engine: &mut Engine, ids: &[u32], adapters: &[(u32, f32)]) -> Vec<f32> {
+    let mut all = Vec::new();
+    let each = |_: usize, rows: &[f32]| all.extend_from_slice(rows);
+    assert!(engine.evaluate_with(ids, adapters, each).await.expect("a working device"));
+    all
+}
+
+fn options(adapters: &[(u32, f32)], max_tokens: usize) -> GenerateOptions {
+    let sampling = SamplingOptions::default();
+    GenerateOptions {
+        max_tokens: Some(max_tokens),
+        sampling,
+        ignore_eos: true,
+        adapters: adapters.to_vec(),
+        ..Default::default()
+    }
+}
+
+/// The text after a prompt, and how much of that was cached.
+async fn generate(engine: &mut Engine, prompt: &[u32], options: &GenerateOptions) -> (Vec<u32>, usize) {
+    engine.start(prompt.to_vec(), options.clone(), 0.0).expect("a good prompt");
+    while engine.next(|| 0.0).await.expect("a working device").is_some() {}
+    let outcome = engine.finish().expect("a run");
+    (outcome.ids, outcome.cached_tokens)
+}
+
+async fn compare(base: Base) {
+    let said = said(&base);
+    let ids: Vec<u32> = serde_json::from_value(said["ids"].clone()).expect("ids");
+    let mut gpu = on_gpu(base.file, 1).await.remove(0);
+    let mut cpu = on_cpu(base.file);
+    let plain = logits(&mut gpu, &ids, &[]).await;
+    for engine in [&mut gpu, &mut cpu] {
+        add_all(engine, &base).await;
+    }
+    let vocab = plain.len() / ids.len();
+    for case in said["cases"].as_array().expect("cases") {
+        let adapters = uses(&base, case);
+        let expected = case["logits"].as_array().expect("logits").iter().map(|x| x.as_f64().expect("a number"));
+        let found = logits(&mut gpu, &ids, &adapters).await;
+        let error = relative(&found[found.len() - vocab..], expected);
+        let on_cpu = logits(&mut cpu, &ids, &adapters).await;
+        let from_cpu = relative(&found, on_cpu.iter().map(|&x| f64::from(x)));
+        console_log!("{} {adapters:?}: {error:.1e} from llama.cpp, {from_cpu:.1e} from the CPU", base.name);
+        assert!(error < 3e-3 && from_cpu < 2e-3, "{} {adapters:?}: {error} and {from_cpu}", base.name);
+        // Prefill, then decode with the prologues and epilogues that are left.
+        let greedy = options(&adapters, 12);
+        let text = generate(&mut gpu, &ids, &greedy).await;
+        assert_eq!(text.0, generate(&mut cpu, &ids, &greedy).await.0, "{} {adapters:?}: greedy text", base.name);
+    }
+    assert_eq!(logits(&mut gpu, &ids, &[]).await, plain, "{}: nothing of them stays", base.name);
+}
+
+#[wasm_bindgen_test]
+async fn a_tied_model_with_adapters() {
+    compare(base!("llama-f32")).await;
+}
+
+#[wasm_bindgen_test]
+async fn a_model_with_q_k_and_v_in_one_tensor_and_a_head_of_its_own() {
+    compare(base!("phi3-q8_0")).await;
+}
+
+#[wasm_bindgen_test]
+async fn a_model_with_norms_after_blocks() {
+    compare(base!("gemma2-bf16")).await;
+}
+
+#[wasm_bindgen_test]
+async fn the_cache_of_a_prefix_counts_for_the_adapters_it_was_made_with() {
+    let base = base!("llama-f32");
+    let mut gpu = on_gpu(base.file, 1).await.remove(0);
+    add_all(&mut gpu, &base).await;
+    let ids: Vec<u32> = serde_json::from_value(said(&base)["ids"].clone()).expect("ids");
+    let start = said(&base)["start"].as_u64().expect("a position") as usize;
+    let mut cached = Vec::new();
+    for adapters in [&[][..], &[], &[(1, 1.0)], &[(1, 1.0)], &[(1, 0.5)], &[], &[(3, 1.0)], &[(3, 1.0)], &[(2, 0.0)]] {
+        cached.push(generate(&mut gpu, &ids, &options(adapters, 2)).await.1);
+    }
+    let rest = ids.len() - 1;
+    assert_eq!(cached, [0, rest, 0, rest, 0, 0, start, rest, start]);
+    assert!(gpu.remove_adapter(1) && !gpu.remove_adapter(1));
+    let error = gpu.start(ids, options(&[(1, 1.0)], 2), 0.0).expect_err("it is gone");
+    assert_eq!(error.message(), "adapters: the model has no adapter 1");
+}
+
+#[wasm_bindgen_test]
+async fn requests_with_different_adapters_share_passes() {
+    let base = base!("llama-f32");
+    let ids: Vec<u32> = serde_json::from_value(said(&base)["ids"].clone()).expect("ids");
+    let mut cpu = on_cpu(base.file);
+    add_all(&mut cpu, &base).await;
+    let mut lanes = on_gpu(base.file, 4).await;
+    add_all(&mut lanes[0], &base).await;
+    let adapters: [&[(u32, f32)]; 4] = [&[(1, 1.0)], &[], &[(1, -0.5), (2, 0.7)], &[(2, 1.0)]];
+    let mut expected = Vec::new();
+    for (at, adapters) in adapters.iter().enumerate() {
+        expected.push(generate(&mut cpu, &ids[at..], &options(adapters, MAX_DEPTH)).await.0);
+    }
+    let mut running: Vec<_> = lanes
+        .iter_mut()
+        .enumerate()
+        .map(|(at, lane)| {
+            let (ids, options) = (ids[at..].to_vec(), options(adapters[at], MAX_DEPTH));
+            (Box::pin(async move { generate(lane, &ids, &options).await.0 }), None)
+        })
+        .collect();
+    std::future::poll_fn(|context| {
+        for (future, found) in running.iter_mut().filter(|(_, found)| found.is_none()) {
+            if let Poll::Ready(value) = future.as_mut().poll(context) {
+                *found = Some(value);
+            }
+        }
+        if running.iter().all(|(_, found)| found.is_some()) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    let found: Vec<_> = running.into_iter().filter_map(|(_, found)| found).collect();
+    assert_eq!(found, expected);
+}
+
+#[wasm_bindgen_test]
+async fn experts_have_no_adapters_on_the_gpu() {
+    let base = base!("olmoe-f16");
+    let mut gpu = on_gpu(base.file, 1).await.remove(0);
+    let error = gpu.add_adapter(1, base.adapters[0].1).await.expect_err("experts");
+    let message = "adapter of blk.0.ffn_gate_exps.weight: the GPU has none for experts, load it with backend 'cpu'";
+    assert_eq!(error.message(), message);
+}
