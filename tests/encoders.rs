@@ -153,7 +153,7 @@ fn hostile_numbers_of_encoders_of_sounds_are_refused() {
     refused(with("gemma3", "clip.projector_type", other("ultravox")), UnsupportedArchitecture, "ultravox");
     // Qwen2.5-Omni has one name for both.
     let omni = with("qwen2a", "clip.projector_type", other("qwen2.5o")).expect("its encoder of sounds");
-    assert_eq!(omni.encoder.expect("an encoder").projector, "qwen2a");
+    assert_eq!(omni.encoder.expect("an encoder").projector.name, "qwen2a");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn of_a_file_with_both_encoders_either_is_read() {
         both.metadata.insert("clip.has_vision_encoder", Value::Bool(has_images));
         let config = config(&both).expect(projector);
         let matched = match_tensors(&config, &both.tensors).expect(projector);
-        assert_eq!(config.encoder.as_ref().map(|encoder| encoder.projector), Some(projector));
+        assert_eq!(config.encoder.as_ref().map(|encoder| encoder.projector.name), Some(projector));
         let begins = if has_images { ["v.", "mm."] } else { ["a.", "mm.a."] };
         let is_own = |(index, _): &(usize, _)| begins.iter().any(|begin| both.tensors[*index].name.starts_with(begin));
         assert!(matched.iter().all(is_own), "{projector}");

@@ -11,7 +11,9 @@ use crate::kernels::kv_type::KvType;
 use crate::kernels::kv_type::cache::{CacheFormat, LayerCache};
 use crate::kernels::reference::{YarnScaling, frequencies, yarn};
 use crate::model::program::{Op, Output, Program, RopeTable};
-use crate::model::{InputRows, InputRun, Item, ModelConfig, Places, RopeScaling, WholeImages, end_with_images};
+use crate::model::{
+    InputRows, InputRun, Item, ModelConfig, Places, RopeScaling, WholeImages, end_with_images, whole_images,
+};
 use crate::yielding::{at_once, none};
 
 /// Tokens that go through a layer together: each weight is dequantised once for all of them.
@@ -355,7 +357,7 @@ impl Pass<'_> {
     }
 
     async fn run_layer(&mut self, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
-        let whole_images = self.model.config.whole_images();
+        let whole_images = whole_images(&self.model.config);
         let (program, mut interpreter) = self.model.interpreter(&mut self.run, &[]);
         interpreter.seen = self.seen.clone();
         interpreter.seen_in_windows = whole_images == WholeImages::InWindows;

@@ -181,7 +181,7 @@ impl<D> InputRows<D> {
 
     /// Where rows of one image that see each other follow each other among `ids`.
     pub fn whole_images(&self, config: &ModelConfig, ids: &[u32]) -> Vec<Range<usize>> {
-        if config.whole_images() == WholeImages::Never { Vec::new() } else { self.images(ids) }
+        if super::whole_images(config) == WholeImages::Never { Vec::new() } else { self.images(ids) }
     }
 
     fn images(&self, ids: &[u32]) -> Vec<Range<usize>> {

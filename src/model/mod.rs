@@ -18,12 +18,12 @@ mod tensors;
 
 pub use adapter::{Adapter, Pair};
 pub use config::{
-    EmbedderConfig, EncoderConfig, Loops, ModelConfig, PerLayer, Pooling, RopeScaling, RopeSections, Ssm, WholeImages,
-    YarnRamp, flatten, rounded_kernel,
+    EmbedderConfig, EncoderConfig, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector, RopeScaling,
+    RopeSections, Ssm, WholeImages, YarnRamp, flatten, rounded_kernel,
 };
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
-pub use families::{architectures, program};
+pub use families::{architectures, program, whole_images};
 pub use input::{InputRows, InputRun, InputSource, Item, Places, end_with_images};
 pub use op_weights::{OpWeight, WeightUse};
 pub use roles::{Role, WeightKey};

@@ -56,7 +56,7 @@ impl Info {
             encoder.image_size,
             encoder.patch_size,
             encoder.merge,
-            if encoder.projector == "internvl" { encoder.tiles[1] } else { encoder.longest_edge }.unwrap_or(0),
+            if encoder.projector.name == "internvl" { encoder.tiles[1] } else { encoder.longest_edge }.unwrap_or(0),
             encoder.places,
             place_taps,
             config.head_dim,
@@ -66,11 +66,11 @@ impl Info {
         let channels = encoder.mean.iter().chain(&encoder.deviation).map(|&of| f64::from(of));
         let images = numbers.chain(channels);
         Some(Self {
-            projector: encoder.projector,
+            projector: encoder.projector.name,
             width: encoder.row_width(),
             parts: 1 + encoder.deep_layers.len(),
             most_rows: model.context_length(),
-            has_breaks: breaks > 0 && encoder.projector == "pixtral",
+            has_breaks: breaks > 0 && encoder.projector.name == "pixtral",
             hears,
             hears_too: !hears && config.has_tensor("a.post_ln.weight"),
             numbers: if hears { vec![encoder.bins as f64, encoder.merge as f64] } else { images.collect() },

@@ -28,16 +28,43 @@ const MAX_PATTERN: usize = 1 << 10;
 const MAX_PLACES: u64 = 1 << 20;
 /// Values of a frame of a spectrogram, at most.
 const MAX_BINS: usize = 1 << 10;
-/// Frames of a sound that are read at once: 30 seconds.
-const FRAMES: usize = 3000;
-/// Patches of an image, at most, where its size is not fixed: 1,024 rows of 2 × 2.
-const MOST_PATCHES: usize = 4096;
+
+/// What is known of a kind of projector before its file is read: the row of its family says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Projector {
+    /// `clip.projector_type`.
+    pub name: &'static str,
+    /// The key of how many patches along a side become one row, after the prefix, and how many where the file has none.
+    pub merge: (&'static str, usize),
+    /// Patches of an image or a tile, or frames of a sound, at most.
+    pub rows: MostRows,
+    /// Whether queries and keys are rotated, by the axes of an image.
+    pub is_rotated: bool,
+}
+
+/// How the number of patches is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MostRows {
+    /// The image has the size that the file says; so many rows of no patch are added.
+    OfImage(usize),
+    /// There are so many rows after patches became one.
+    Merged(usize),
+    /// A tile has so many pixels along a side; an image alone has so many rows after patches became one.
+    OfTile {
+        /// Pixels.
+        side: usize,
+        /// Rows.
+        merged: usize,
+    },
+    /// So many.
+    Fixed(usize),
+}
 
 /// The numbers of an encoder that a text model's do not have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncoderConfig {
-    /// `clip.projector_type`: the row of its family.
-    pub projector: &'static str,
+    /// Its kind.
+    pub projector: Projector,
     /// Values of a row that it gives, without those for deeper layers.
     pub width: usize,
     /// Pixels along a side of the image that it was trained on, or of a tile.
@@ -74,26 +101,26 @@ pub struct EncoderConfig {
 
 impl EncoderConfig {
     /// Reads and checks what is there for an encoder.
-    pub(super) fn read(keys: &Keys, gguf: &Gguf, projector: &'static str, layers: usize) -> Result<Self> {
+    pub(super) fn read(keys: &Keys, gguf: &Gguf, projector: Projector, layers: usize) -> Result<Self> {
         match keys.architecture {
             AUDIO => Self::of_sounds(keys, gguf, projector),
             _ => Self::of_images(keys, gguf, projector, layers),
         }
     }
 
-    fn of_sounds(keys: &Keys, gguf: &Gguf, projector: &'static str) -> Result<Self> {
+    fn of_sounds(keys: &Keys, gguf: &Gguf, projector: Projector) -> Result<Self> {
         let dims = |name: &str| Some(gguf.tensors.iter().find(|tensor| tensor.name == name)?.dims.as_slice());
         let rows = |name: &str, most: usize| {
             let found = dims(name).and_then(|dims| dims.get(1)).copied();
             found.filter(|&rows| rows <= most as u64).unwrap_or(0) as usize
         };
-        let stacked = keys.count("projector.stack_factor", MAX_MERGE)?;
+        let (stacked, otherwise) = projector.merge;
         Ok(Self {
             projector,
             width: keys.required("projection_dim", MAX_HIDDEN)?,
             image_size: 0,
             patch_size: 0,
-            merge: if projector == "qwen2a" { 2 } else { stacked.unwrap_or(1) },
+            merge: keys.count(stacked, MAX_MERGE)?.unwrap_or(otherwise),
             activation: ActivationKind::GeluErf,
             mean: [0.0; 3],
             deviation: [1.0; 3],
@@ -109,7 +136,7 @@ impl EncoderConfig {
         })
     }
 
-    fn of_images(keys: &Keys, gguf: &Gguf, projector: &'static str, layers: usize) -> Result<Self> {
+    fn of_images(keys: &Keys, gguf: &Gguf, projector: Projector, layers: usize) -> Result<Self> {
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
         let dims = |name: &str| Some(gguf.tensors.iter().find(|tensor| tensor.name == name)?.dims.as_slice());
         let of_ffn = |name: &str| dims(&format!("v.blk.0.{name}.weight")).unwrap_or_default();
@@ -121,11 +148,7 @@ impl EncoderConfig {
             let message = format!("tensor v.position_embd.weight: expected up to {MAX_PLACES} rows, found {places}");
             return Err(Error::bad_file(message));
         }
-        let factor = match projector {
-            "gemma3" | "gemma4v" | "idefics3" | "internvl" | "lfm2" => "projector.scale_factor",
-            _ => "spatial_merge_size",
-        };
-        let merge = keys.count(factor, MAX_MERGE)?;
+        let (merged, otherwise) = projector.merge;
         let is_deep = |layer: &usize| dims(&format!("v.deepstack.{layer}.fc1.weight")).is_some();
         let [mean, deviation] = [channels(keys, "image_mean")?, channels(keys, "image_std")?];
         if let Some(wrong) = deviation.iter().find(|&&of| of == 0.0) {
@@ -137,7 +160,7 @@ impl EncoderConfig {
             width: keys.required("projection_dim", MAX_HIDDEN)?,
             image_size: keys.required("image_size", MAX_SIDE)?,
             patch_size: keys.required("patch_size", MAX_SIDE)?,
-            merge: merge.unwrap_or_else(|| default_merge(projector)),
+            merge: keys.count(merged, MAX_MERGE)?.unwrap_or(otherwise),
             activation: activation(keys)?,
             mean,
             deviation,
@@ -179,8 +202,7 @@ impl EncoderConfig {
         if heads == 0 {
             return Err(Error::bad_file(format!("metadata `{name}`: expected at least 1 head, found 0")));
         }
-        let is_rotated = self.bins == 0 && !matches!(self.projector, "gemma3" | "idefics3" | "internvl" | "lfm2");
-        if !is_rotated || head_dim.is_multiple_of(4) {
+        if !self.projector.is_rotated || head_dim.is_multiple_of(4) {
             return Ok(());
         }
         Err(Error::bad_file(format!("metadata `{name}`: expected heads of a multiple of 4 values, found {head_dim}")))
@@ -188,19 +210,11 @@ impl EncoderConfig {
 
     /// Patches of an image or a tile, at most.
     pub fn most_rows(&self) -> usize {
-        if self.bins > 0 {
-            return FRAMES;
-        }
-        let side = self.image_size / self.patch_size;
-        match self.projector {
-            "gemma3" | "idefics3" => side * side,
-            // And a class token.
-            "internvl" => side * side + 1,
-            // As many rows as llama.cpp takes.
-            "gemma4v" => 1120 * self.merge * self.merge,
-            // Tiles have their own size.
-            "lfm2" => (512 / self.patch_size).pow(2).max(256 * self.merge * self.merge),
-            _ => MOST_PATCHES,
+        match self.projector.rows {
+            MostRows::OfImage(others) => (self.image_size / self.patch_size).pow(2) + others,
+            MostRows::Merged(rows) => rows * self.merge.pow(2),
+            MostRows::OfTile { side, merged } => (side / self.patch_size).pow(2).max(merged * self.merge.pow(2)),
+            MostRows::Fixed(rows) => rows,
         }
     }
 
@@ -220,15 +234,6 @@ impl ModelConfig {
     pub(in crate::model) fn is_of_another_encoder(&self, tensor: &str) -> bool {
         let is_sounds = tensor.starts_with("a.") || tensor.starts_with("mm.a.");
         self.encoder.as_ref().is_some_and(|encoder| is_sounds != (encoder.bins > 0))
-    }
-}
-
-fn default_merge(projector: &str) -> usize {
-    match projector {
-        "gemma3" => 4,
-        "gemma4v" => 3,
-        "lfm2" | "pixtral" | "idefics3" | "internvl" => 1,
-        _ => 2,
     }
 }
 

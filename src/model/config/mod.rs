@@ -17,7 +17,7 @@ pub use layered::Loops;
 
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{AUDIO, CLIP, VISION};
-pub use encoder::{EncoderConfig, flatten, rounded_kernel};
+pub use encoder::{EncoderConfig, MostRows, Projector, flatten, rounded_kernel};
 
 use super::Xielu;
 use super::experts::ExpertConfig;
@@ -48,8 +48,8 @@ pub struct Architecture {
     pub embeds: Embeds,
     /// How heads share out their pairs among the axes of a position, where they do.
     pub axes: Option<Axes>,
-    /// Of an encoder, which reads no text: `clip.projector_type`.
-    pub projector: Option<&'static str>,
+    /// Of an encoder, which reads no text: its kind.
+    pub projector: Option<Projector>,
 }
 
 /// How heads share out their pairs among positions in time, height and width.
@@ -322,16 +322,6 @@ impl ModelConfig {
     /// Values of a row of a prompt: those that enter as an embedding does, and those for deeper layers.
     pub fn row_width(&self) -> usize {
         self.hidden * (1 + self.deep_rows)
-    }
-
-    /// In which layers the rows of an image see all others of it, and not only those before them.
-    pub fn whole_images(&self) -> WholeImages {
-        match self.architecture {
-            "gemma3" => WholeImages::Always,
-            // E2B and E4B, by their widths, read images as they read text.
-            "gemma4" if ![1536, 2560].contains(&self.hidden) => WholeImages::InWindows,
-            _ => WholeImages::Never,
-        }
     }
 
     /// Whether the file has a tensor of this name.

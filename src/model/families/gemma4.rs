@@ -3,7 +3,7 @@
 //! the
 //! keys and values of earlier ones. E2B and E4B add an embedding per layer.
 
-use super::super::config::SlidingPattern;
+use super::super::config::{SlidingPattern, WholeImages};
 use super::super::program::{
     Activation, ExpertActivation, Norm, NormKind, Op, Program, RopeFactors, RopeTable, Routing, of_model,
 };
@@ -15,6 +15,11 @@ const SLIDING_THETA: f32 = 10_000.0;
 
 /// What logits are capped at where a file does not say; 0 in a file is no cap.
 const FINAL_SOFT_CAP: f32 = 30.0;
+
+/// E2B and E4B, which have these widths, read images as they read text.
+pub fn whole_images(config: &ModelConfig) -> WholeImages {
+    if [1536, 2560].contains(&config.hidden) { WholeImages::Never } else { WholeImages::InWindows }
+}
 
 /// The program.
 pub fn gemma4(config: &ModelConfig) -> Program {

@@ -26,7 +26,7 @@ mod smallthinker;
 mod stablelm;
 mod ungated;
 
-use super::config::{Architecture, Axes, CLIP, Embeds, MAX_DEEP_ROWS, ModelConfig};
+use super::config::{Architecture, Axes, CLIP, Embeds, MAX_DEEP_ROWS, ModelConfig, WholeImages};
 use super::program::{Op, Program};
 use crate::gguf::Metadata;
 use crate::{Error, ErrorCode, Result};
@@ -35,11 +35,13 @@ use crate::{Error, ErrorCode, Result};
 struct Family {
     architecture: Architecture,
     program: fn(&ModelConfig) -> Program,
+    whole_images: fn(&ModelConfig) -> WholeImages,
 }
 
-/// An architecture that writes text, and whose positions have one axis.
+/// An architecture that writes text, whose positions have one axis, and whose rows see those before them alone.
 const fn family(name: &'static str, program: fn(&ModelConfig) -> Program) -> Family {
-    Family { architecture: Architecture { name, embeds: Embeds::Never, axes: None, projector: None }, program }
+    let architecture = Architecture { name, embeds: Embeds::Never, axes: None, projector: None };
+    Family { architecture, program, whole_images: |_| WholeImages::Never }
 }
 
 impl Family {
@@ -50,6 +52,11 @@ impl Family {
 
     const fn axes(mut self, axes: Axes) -> Self {
         self.architecture.axes = Some(axes);
+        self
+    }
+
+    const fn whole_images(mut self, whole: fn(&ModelConfig) -> WholeImages) -> Self {
+        self.whole_images = whole;
         self
     }
 }
@@ -83,7 +90,7 @@ static FAMILIES: &[Family] = &[
     family("qwen3next", qwen35::qwen3next),
     family("gemma", gemma::gemma).embeds(Embeds::IfPooled),
     family("gemma2", gemma::gemma2).embeds(Embeds::IfPooled),
-    family("gemma3", gemma::gemma3).embeds(Embeds::IfPooled),
+    family("gemma3", gemma::gemma3).embeds(Embeds::IfPooled).whole_images(|_| WholeImages::Always),
     family("bert", bert::bert).embeds(Embeds::Always),
     family("nomic-bert", bert::nomic_bert).embeds(Embeds::Always),
     family("modern-bert", bert::modern_bert).embeds(Embeds::Always),
@@ -93,7 +100,7 @@ static FAMILIES: &[Family] = &[
     family("mamba2", mamba2::mamba2),
     family("granitehybrid", mamba2::granite_hybrid),
     family("falcon-h1", mamba2::falcon_h1),
-    family("gemma4", gemma4::gemma4),
+    family("gemma4", gemma4::gemma4).whole_images(gemma4::whole_images),
     family("gpt-oss", gpt_oss::gpt_oss),
     family("glm4", glm4::glm4).axes(Axes::InSections),
     family("exaone4", exaone4::exaone4),
@@ -156,6 +163,11 @@ fn edits(a: &str, b: &str) -> usize {
 /// The row of an architecture, by its name.
 fn of(name: &str) -> Option<&'static Family> {
     FAMILIES.iter().find(|family| family.architecture.name == name)
+}
+
+/// In which layers the rows of an image see all others of it, and not only those before them.
+pub fn whole_images(config: &ModelConfig) -> WholeImages {
+    of(config.architecture).map_or(WholeImages::Never, |family| (family.whole_images)(config))
 }
 
 /// The program of a model with these numbers.

@@ -12,7 +12,7 @@ use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::{Buffer, CommandList, Copy, Part, ReadBack, Ring};
 use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::pass::Pass;
-use crate::model::{EncoderInput, InputRun, Item, WholeImages};
+use crate::model::{EncoderInput, InputRun, Item, WholeImages, whole_images};
 use crate::runtime::pass::{Chunk, Chunks, Reading, Sizes, Until, batches};
 use crate::runtime::session::{Choosing, FEW};
 
@@ -85,7 +85,7 @@ impl GpuSession {
             {
                 let row = |at: usize| at.clamp(chunk.rows.start, chunk.rows.end) - chunk.rows.start;
                 let [first, end] = [row(image.start), row(image.end)].map(|row| row as u32);
-                let is_everywhere = self.model.config.whole_images() == WholeImages::Always;
+                let is_everywhere = whole_images(&self.model.config) == WholeImages::Always;
                 let seen = [first, if is_everywhere { end } else { end | Pass::SEEN_IN_WINDOWS }];
                 self.write(self.buffers.pass.after(Pass::SEEN), bytemuck::cast_slice(&seen));
             }

@@ -12,14 +12,16 @@ mod siglip;
 mod vit;
 mod whisper;
 
-use super::super::config::{AUDIO, Architecture, CLIP, Embeds, EncoderConfig, ModelConfig, VISION};
+use super::super::config::{
+    AUDIO, Architecture, CLIP, Embeds, EncoderConfig, ModelConfig, MostRows, Projector, VISION,
+};
 use super::super::program::Program;
 use crate::gguf::Metadata;
 use crate::{Error, ErrorCode, Result};
 
 /// One kind of projector, with its encoder.
 struct Encoder {
-    projector: &'static str,
+    projector: Projector,
     /// The prefix of its keys.
     prefix: &'static str,
     program: fn(&ModelConfig, &EncoderConfig) -> Program,
@@ -27,27 +29,52 @@ struct Encoder {
 
 type Family = fn(&ModelConfig, &EncoderConfig) -> Program;
 
-const fn encoder(projector: &'static str, program: Family) -> Encoder {
+/// Patches along a side of what becomes one row are said by the projector's key ...
+const SCALE: &str = "projector.scale_factor";
+/// ... or by Qwen's.
+const MERGE: &str = "spatial_merge_size";
+/// 1,024 rows of 2 × 2 patches.
+const PATCHES: MostRows = MostRows::Fixed(4096);
+/// Frames of 30 seconds of sound.
+const FRAMES: MostRows = MostRows::Fixed(3000);
+
+/// Of images: `merge` patches along a side become one row, where the file does not say another number by `key`.
+const fn encoder(name: &'static str, program: Family, (key, merge): (&'static str, usize), rows: MostRows) -> Encoder {
+    let projector = Projector { name, merge: (key, merge), rows, is_rotated: false };
     Encoder { projector, prefix: VISION, program }
 }
 
-const fn of_sounds(projector: &'static str, program: Family) -> Encoder {
+/// Of sounds: `merge` frames become one row, where the file does not say another number.
+const fn of_sounds(name: &'static str, program: Family, merge: (&'static str, usize)) -> Encoder {
+    let projector = Projector { name, merge, rows: FRAMES, is_rotated: false };
     Encoder { projector, prefix: AUDIO, program }
+}
+
+impl Encoder {
+    /// Queries and keys are rotated.
+    const fn rotated(mut self) -> Self {
+        self.projector.is_rotated = true;
+        self
+    }
 }
 
 /// Every encoder that webgguf runs, by the projector that its file names.
 static ENCODERS: &[Encoder] = &[
-    encoder("lfm2", siglip::lfm2),
-    encoder("idefics3", siglip::idefics3),
-    encoder("gemma3", siglip::gemma3),
-    encoder("qwen3vl_merger", qwen::qwen3vl),
-    encoder("qwen2.5vl_merger", qwen::qwen25vl),
-    encoder("qwen2vl_merger", qwen::qwen2vl),
-    encoder("pixtral", pixtral::pixtral),
-    encoder("internvl", internvl::internvl),
-    encoder("gemma4v", gemma::gemma4v),
-    of_sounds("ultravox", whisper::ultravox),
-    of_sounds("qwen2a", whisper::qwen2a),
+    // Tiles have their own size.
+    encoder("lfm2", siglip::lfm2, (SCALE, 1), MostRows::OfTile { side: 512, merged: 256 }),
+    encoder("idefics3", siglip::idefics3, (SCALE, 1), MostRows::OfImage(0)),
+    encoder("gemma3", siglip::gemma3, (SCALE, 4), MostRows::OfImage(0)),
+    encoder("qwen3vl_merger", qwen::qwen3vl, (MERGE, 2), PATCHES).rotated(),
+    encoder("qwen2.5vl_merger", qwen::qwen25vl, (MERGE, 2), PATCHES).rotated(),
+    encoder("qwen2vl_merger", qwen::qwen2vl, (MERGE, 2), PATCHES).rotated(),
+    encoder("pixtral", pixtral::pixtral, (MERGE, 1), PATCHES).rotated(),
+    // And a class token.
+    encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),
+    // As many rows as llama.cpp takes.
+    encoder("gemma4v", gemma::gemma4v, (SCALE, 3), MostRows::Merged(1120)).rotated(),
+    of_sounds("ultravox", whisper::ultravox, ("projector.stack_factor", 1)),
+    // Pairs of frames, whatever a file says.
+    of_sounds("qwen2a", whisper::qwen2a, ("", 2)),
 ];
 
 /// The encoder of a file: that of images, where it has both.
@@ -67,13 +94,13 @@ pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
         ("qwen2.5o", _) => "qwen2a",
         _ => name,
     };
-    match ENCODERS.iter().find(|encoder| encoder.projector == name && encoder.prefix == prefix) {
+    match ENCODERS.iter().find(|encoder| encoder.projector.name == name && encoder.prefix == prefix) {
         Some(&Encoder { projector, prefix, .. }) => {
             Ok(Architecture { name: prefix, embeds: Embeds::Never, axes: None, projector: Some(projector) })
         }
         None => {
             let shown: String = name.chars().take(64).collect();
-            let known: Vec<&str> = ENCODERS.iter().map(|encoder| encoder.projector).collect();
+            let known: Vec<&str> = ENCODERS.iter().map(|encoder| encoder.projector.name).collect();
             Err(unsupported(format!("projector {shown:?} is not supported, known are {}", known.join(", "))))
         }
     }
