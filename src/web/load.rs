@@ -228,7 +228,7 @@ pub async fn load(
         web_sys::console::warn_1(&format!("webgguf: {warning}").into());
     }
     let context = context_length(options.context_length, &config).map_err(to_js)?;
-    let whole_images = options.has_images && config.whole_images() != WholeImages::Never;
+    let whole_images = options.has_images && crate::model::whole_images(&config) != WholeImages::Never;
     let room = Room { kv_type: options.kv_type, axes: options.has_images, whole_images, ..Room::one(context) };
     let room = room.for_requests(options.parallel).with_drafts(true);
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
