@@ -74,8 +74,13 @@ test('a file, bytes, samples and a part of OpenAI are the same sound, which is e
     assert.deepEqual(ids, answers[0].ids);
     assert.ok(cachedTokens > 375, 'the same sound has the same ids');
   }
-  const stereo = { samples: soundOf(8219).samples.map((value) => value / 2), sampleRate: 16000 };
-  const other = [{ type: 'audio', audio: stereo }];
+  const spoken = [parts.at(-1), { type: 'text', text: 'What is said?' }];
+  const asked = { messages: [{ role: 'user', content: spoken }], max_completion_tokens: 3, temperature: 0 };
+  const { usage: counts } = await model.chat.completions.create(asked);
+  assert.ok(counts.prompt_tokens > 375, 'chat completions hear, too');
+  assert.ok(counts.prompt_tokens_details.cached_tokens > 375);
+  const quieter = { samples: soundOf(8219).samples.map((value) => value / 2), sampleRate: 16000 };
+  const other = [{ type: 'audio', audio: quieter }];
   const { usage } = await model.generate([{ role: 'user', content: other }], { maxTokens: 1 }).result;
   assert.ok(usage.cachedTokens < 375, 'another sound has others');
   await model.free();
