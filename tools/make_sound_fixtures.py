@@ -2,9 +2,9 @@
 
     python tools/make_sound_fixtures.py
 
-The formulas are those of the paper's code, in float64. Of each sound: bins as u16 little endian, 1 as u16 where its end
-is mirrored, samples and frames as u32, then the value of silence and `[frames, bins]` as f32. The sounds both sides make
-themselves, see `samples` here and in media/tests/mel.rs.
+The formulas are those of the paper's code, in float64. Of each sound: bins as u16 little endian, samples and frames as
+u32, then the value of silence and `[frames, bins]` as f32. The sounds both sides make themselves, see `samples` here and
+in media/tests/mel.rs.
 """
 
 import math
@@ -13,7 +13,7 @@ import struct
 
 import numpy as np
 
-CASES = [(40, 0, 1234), (80, 0, 3217), (128, 1, 2017), (80, 1, 1600), (80, 0, 77)]
+CASES = [(40, 1234), (80, 3217), (128, 2017), (80, 77)]
 WINDOW, HOP, RATE = 400, 160, 16000
 
 
@@ -38,12 +38,11 @@ def filters(bins):
     return np.stack(rows)
 
 
-def mel(x, bins, is_mirrored):
+def mel(x, bins):
     half = WINDOW // 2
     x = np.pad(x.astype(np.float64), (0, max(0, half + 1 - len(x))))
-    frames = len(x) // HOP + 1 if is_mirrored else -(-(len(x) + half) // HOP)
-    end = x[-2 : -half - 2 : -1] if is_mirrored else np.zeros(RATE)
-    x = np.concatenate([x[1 : half + 1][::-1], x, end])
+    frames = -(-(len(x) + half) // HOP)
+    x = np.concatenate([x[1 : half + 1][::-1], x, np.zeros(RATE)])
     hann = 0.5 * (1 - np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW))
     windows = np.stack([x[i * HOP : i * HOP + WINDOW] * hann for i in range(frames)])
     power = np.abs(np.fft.rfft(windows, axis=1)) ** 2
@@ -56,9 +55,9 @@ def mel(x, bins, is_mirrored):
 
 def main():
     parts = []
-    for bins, is_mirrored, count in CASES:
-        values, silence = mel(samples(count), bins, is_mirrored)
-        parts.append(struct.pack("<HHIIf", bins, is_mirrored, count, len(values), silence))
+    for bins, count in CASES:
+        values, silence = mel(samples(count), bins)
+        parts.append(struct.pack("<HIIf", bins, count, len(values), silence))
         parts.append(values.astype("<f4").tobytes())
     target = pathlib.Path(__file__).parents[1] / "media" / "tests" / "fixtures" / "mel.bin"
     target.write_bytes(b"".join(parts))

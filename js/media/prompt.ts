@@ -78,7 +78,10 @@ export async function partsWithContents(parts: readonly PromptPart[]): Promise<P
   return Promise.all(parts.map(async (part) => ('text' in part ? part : contentOf(part))));
 }
 
-/** Texts, whose special tokens are parsed, images and sounds as ids, with BOS in front where the model wants it. @internal */
+/**
+ * Texts, whose special tokens are parsed, images and sounds as ids, with BOS in front where the model wants it.
+ * @internal
+ */
 export async function encodeParts(
   handle: WasmModel,
   encoders: Encoders | undefined,

@@ -150,6 +150,7 @@ function errorBody(error: unknown): { error: object } {
 }
 
 function notFound(what: string): { error: object } {
-  const message = `${what} is not here; there are POST /chat/completions, POST /embeddings, POST /audio/transcriptions and GET /models`;
+  const there = 'POST /chat/completions, POST /embeddings, POST /audio/transcriptions and GET /models';
+  const message = `${what} is not here; there are ${there}`;
   return { error: { message, type: 'invalid_request_error', param: null, code: 'not_found' } };
 }

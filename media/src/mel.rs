@@ -16,15 +16,6 @@ const ODD: usize = 25;
 /// What is less than this counts as this.
 const FLOOR: f64 = 5.960_464_477_539_063e-8;
 
-/// What stands behind the last sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// Silence.
-    Silence,
-    /// The last samples from back to front.
-    Mirrored,
-}
-
 /// A spectrogram: frame by frame, `bins` values each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mel {
@@ -37,14 +28,10 @@ pub struct Mel {
 }
 
 impl Mel {
-    /// Of samples at 16 kHz: as many frames as have any of them or, where they are mirrored, as begin inside.
-    pub fn of(samples: &[f32], bins: usize, ending: Ending) -> Self {
-        let padded = padded(samples, ending);
-        let length = samples.len().max(FREQUENCIES);
-        let frames = match ending {
-            Ending::Silence => (length + WINDOW / 2).div_ceil(HOP),
-            Ending::Mirrored => length / HOP + 1,
-        };
+    /// Of samples at 16 kHz: as many frames as have any of them.
+    pub fn of(samples: &[f32], bins: usize) -> Self {
+        let padded = padded(samples);
+        let frames = (samples.len().max(FREQUENCIES) + WINDOW / 2).div_ceil(HOP);
         let (filters, mut transform) = (Filters::new(bins), Transform::new());
         let mut values = Vec::with_capacity(frames * bins);
         for frame in 0..frames {
@@ -69,17 +56,14 @@ impl Mel {
     }
 }
 
-/// Half a window mirrored in front, and what the ending says behind.
-fn padded(samples: &[f32], ending: Ending) -> Vec<f32> {
+/// Half a window mirrored in front, and silence behind.
+fn padded(samples: &[f32]) -> Vec<f32> {
     let half = WINDOW / 2;
     let at = |index: usize| samples.get(index).copied().unwrap_or(0.0);
     let length = samples.len().max(half + 1);
     let mut padded: Vec<f32> = (1..=half).rev().map(at).collect();
     padded.extend((0..length).map(at));
-    match ending {
-        Ending::Silence => padded.resize(padded.len() + WINDOW, 0.0),
-        Ending::Mirrored => padded.extend((2..half + 2).map(|back| at(length - back))),
-    }
+    padded.resize(padded.len() + WINDOW, 0.0);
     padded
 }
 

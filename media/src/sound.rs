@@ -1,6 +1,6 @@
 //! What each family of encoders reads of a sound: frames of its spectrogram, and the tables of their places.
 
-use crate::mel::{Ending, Mel};
+use crate::mel::Mel;
 use crate::tables::{Taps, round_f16};
 
 /// Frames of the spectrogram that an encoder of Whisper's kind reads at once: 30 seconds.
@@ -49,7 +49,7 @@ impl Listener {
     /// A message for an encoder that is not known.
     pub fn mel(&self, samples: &[f32]) -> Result<Mel, String> {
         match self.projector.as_str() {
-            "qwen2a" | "ultravox" => Ok(Mel::of(samples, self.bins, Ending::Silence)),
+            "qwen2a" | "ultravox" => Ok(Mel::of(samples, self.bins)),
             other => Err(format!("sounds for the encoder {other} are not known")),
         }
     }

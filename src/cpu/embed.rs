@@ -100,7 +100,7 @@ impl CpuModel {
     }
 }
 
-/// Room for a stage of the embedding, with its rows made of those of the one before; behind the last for the layers, too.
+/// Room for a stage of the embedding, with its rows made of those of the one before; with the last for the layers.
 fn staged(
     program: &Program,
     rows: Activations,

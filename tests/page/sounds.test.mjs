@@ -1,5 +1,5 @@
-// Encoders of sounds in a page: www/evaluate.html reports what llama.cpp says, on the GPU and on the CPU; files, buffers
-// and samples are the same sound, also from a worker.
+// Encoders of sounds in a page: www/evaluate.html reports what llama.cpp says, on the GPU and on the CPU; files,
+// buffers and samples are the same sound, also from a worker.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';

@@ -282,7 +282,8 @@ fn is_kernel(name: &str) -> bool {
     KERNELS.iter().any(|kernel| name.starts_with(kernel))
 }
 
-/// Kernels of convolutions over patches or frames as matrices, and tables of positions of several axes as one: a row per output.
+/// Kernels of convolutions over patches or frames as matrices, and tables of positions of several axes as one: a row
+/// per output.
 pub fn flatten(gguf: &mut Gguf) {
     for tensor in gguf.tensors.iter_mut().filter(|tensor| tensor.name.starts_with(['v', 'a']) && tensor.dims.len() > 1)
     {
