@@ -172,7 +172,7 @@ test('dictate: words of a recording, and of the microphone', async () => {
     await page.locator('#file').setInputFiles({ name: 'tone.wav', mimeType: 'audio/wav', buffer: wav(3000) });
     await textOf(page, '#status', /^done in/);
     await textOf(page, '#texts .words', /./);
-    await page.getByRole('button', { name: 'Record' }).click();
+    await page.getByRole('button', { name: 'Record', exact: true }).click();
     await textOf(page, '#status', /^recording, up to 30 seconds$/);
     await page.waitForTimeout(500);
     await page.getByRole('button', { name: 'Done' }).click();
