@@ -51,7 +51,7 @@ export function promptOf(
   vocabularySize: number,
   parseSpecial?: boolean,
 ): Prompt {
-  if (typeof prompt === 'object' && 'media' in prompt) return textPrompt(prompt);
+  if (typeof prompt === 'object' && prompt && 'media' in prompt) return textPrompt(prompt);
   checkPrompt(prompt);
   if (typeof prompt === 'string') return prompt;
   if (isConversation(prompt)) return conversationOf('generate', prompt, { parseSpecial });

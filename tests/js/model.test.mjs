@@ -420,6 +420,7 @@ test('wrong options and prompts are refused at once, by name', async () => {
   refused('a', { draft: true }, /'draft' must be 'prompt' or false, found true/);
   refused('a', { prediction: 1 }, /'prediction' must be a string/);
   refused('a', { max_tokens: 5 }, /did you mean 'maxTokens'/);
+  refused(null, {}, /expected text, an array of messages or token ids/);
   refused([], {}, /found an empty array; for a conversation write generate\(\[\{ role: 'user'/);
   refused(new Uint32Array(0), {}, /at least one token id, found none/);
   refused({ role: 'user', content: 'a' }, {}, /found one message; put it into an array: generate\(\[message\]\)/);
