@@ -11,7 +11,8 @@ import { layoutOfSound } from '../../dist/media/layout.js';
 import { waveOf } from '../../dist/media/samples.js';
 import { openai, webggufFetch } from '../../dist/openai/index.js';
 import { ROOT } from '../../tools/common.mjs';
-import { ENCODERS } from './images.mjs';
+import { joined } from './gguf_join.mjs';
+import { ENCODERS, readPng } from './images.mjs';
 import { differenceOfSome, LISTENERS, soundOf } from './sounds.mjs';
 
 const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
@@ -83,6 +84,21 @@ test('a file, bytes, samples and a part of OpenAI are the same sound, which is e
   const other = [{ type: 'audio', audio: quieter }];
   const { usage } = await model.generate([{ role: 'user', content: other }], { maxTokens: 1 }).result;
   assert.ok(usage.cachedTokens < 375, 'another sound has others');
+  await model.free();
+});
+
+test('of a file with both encoders both are loaded', async () => {
+  const [seeing, hearing] = ['qwen2vl.gguf', 'qwen2a.gguf'].map((name) => fs.readFileSync(path.join(ENCODERS, name)));
+  const projectors = { 'clip.vision.projector_type': 'qwen2vl_merger', 'clip.audio.projector_type': 'qwen2a' };
+  const mmproj = new Blob([joined(seeing, hearing, { ...projectors, 'clip.projector_type': '' })]);
+  const model = await open(expectationsOf('qwen2a'), { mmproj });
+  assert.deepEqual(model.info.media, { image: true, audio: true });
+  const [{ cases: sounds }, { cases: pictures }] = ['qwen2a', 'qwen2vl'].map(expectationsOf);
+  const image = readPng(path.join(ENCODERS, pictures[0].image));
+  const { media } = await model.encodeParts([{ audio: soundOf(sounds[0].samples) }, { image }]);
+  assert.ok(differenceOfSome(media[0].embeddings, sounds[0]) < ROWS);
+  const rows = pictures[0].rows.flat();
+  assert.ok(differenceOfSome(media[1].embeddings, { rows, at: rows.map((_, at) => at) }) < ROWS);
   await model.free();
 });
 
