@@ -96,7 +96,7 @@ test('a file, a bitmap, a canvas and pixels are the same image, in the page and 
   }
 });
 
-test('a worker reports what it encodes, ends with the request, and gets what nobody else has without a copy', async () => {
+test('a worker reports what it encodes, ends with the request, and gets what is drawn without a copy', async () => {
   const page = await site.open('/blank');
   const found = await page.evaluate(async () => {
     const moved = [];
