@@ -28,6 +28,7 @@ export interface EncoderOptions {
   readonly precision?: 'auto' | 'exact' | 'fast' | undefined;
   readonly maxImageTokens?: number | undefined;
   readonly resize?: 'pad' | 'stretch' | undefined;
+  readonly keepEncoder?: boolean | undefined;
 }
 
 /** The rows of a tile. @internal */
@@ -60,8 +61,11 @@ interface Asked {
 
 /** @internal */
 export class ImageEncoder {
-  #handle: WasmEncoder;
+  /** Nothing while its weights are not kept. */
+  #handle: WasmEncoder | undefined;
   readonly #recovery: Recovery;
+  /** Loads it again, where its weights are not kept. */
+  readonly #again: ((signal?: AbortSignal) => Promise<WasmEncoder>) | undefined;
   readonly #info: EncoderInfo;
   readonly #numbers: Float64Array;
   readonly #known = new Map<string, Promise<Encoded>>();
@@ -70,9 +74,10 @@ export class ImageEncoder {
   /** The end of the image that is being encoded: one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(handle: WasmEncoder, recovery: Recovery, options: EncoderOptions) {
+  private constructor(handle: WasmEncoder, { recovery, again }: Reloading, options: EncoderOptions) {
     this.#handle = handle;
     this.#recovery = recovery;
+    this.#again = options.keepEncoder === false ? again : undefined;
     this.#info = handle.info();
     const { maxImageTokens = MOST_TOKENS, resize } = options;
     const { numbers, mostRows, projector, hasBreaks } = this.#info;
@@ -102,10 +107,14 @@ export class ImageEncoder {
     };
     const why = device ? 'its encoder is not loaded again, since the page opened the device' : await readOnce(source);
     const again = (signal: AbortSignal = new AbortController().signal) => open(signal, () => signal.throwIfAborted());
+    if (why && options.keepEncoder === false) throw invalidArgument(`option 'keepEncoder': ${why}`);
     const handle = await open(scope, report);
-    const encoder = new ImageEncoder(handle, recoveryOf(why ?? again, from), options);
+    const encoder = new ImageEncoder(handle, { recovery: recoveryOf(why ?? again, from), again }, options);
     const found = encoder.#info.width;
-    if (found === width) return encoder;
+    if (found === width) {
+      encoder.rest();
+      return encoder;
+    }
     encoder.free();
     throw invalidArgument(`option 'mmproj': rows of ${found} values, the model takes ${width}: it is of another model`);
   }
@@ -152,9 +161,19 @@ export class ImageEncoder {
     }
   }
 
+  /** The images of a prompt are encoded: frees the weights, unless they are kept. */
+  rest(): void {
+    if (this.#again) void this.#inTurn(async () => this.#drop());
+  }
+
   free(): void {
     this.#known.clear();
-    this.#handle.free();
+    this.#drop();
+  }
+
+  #drop(): void {
+    this.#handle?.free();
+    this.#handle = undefined;
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -164,21 +183,23 @@ export class ImageEncoder {
   }
 
   /** Does `work`, and again where the device of the encoder was lost; until `signal` fires. */
-  async #kept<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const cancel = (): void => this.#handle.cancel();
+  async #kept<T>(work: (handle: WasmEncoder) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const cancel = (): void => this.#handle?.cancel();
     const recover = async (fresh: WasmEncoder): Promise<void> => {
-      this.#handle.free();
+      this.#drop();
       this.#handle = fresh;
     };
     signal?.addEventListener('abort', cancel);
     try {
-      return await this.#recovery.during({ recover } as unknown as WasmModel, work, signal);
+      const held = { recover } as unknown as WasmModel;
+      return await this.#recovery.during(held, () => work(this.#handle as WasmEncoder), signal);
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
   }
 
   async #encode({ width, height, data }: Pixels, digest: string, { signal, report }: Asked): Promise<Encoded> {
+    this.#handle ??= await this.#again?.(signal);
     const { Picture } = await mediaModule();
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const { projector } = this.#info;
@@ -206,13 +227,19 @@ export class ImageEncoder {
     const tables = [picture.placeRows(), picture.placeWeights(), picture.groupRows(), picture.groupWeights()] as const;
     const counts = Uint32Array.of(count, rows);
     const others = [picture.turns(), picture.parts(), picture.breaks()] as const;
-    const values = await this.#kept(() => {
-      return this.#handle.encode(counts, picture.patches(), ...tables, ...others);
+    const values = await this.#kept((handle) => {
+      return handle.encode(counts, picture.patches(), ...tables, ...others);
     }, signal);
     if (!values) throw new DOMException('the image is no longer wanted', 'AbortError');
     const { parts } = this.#info;
     return { columns, rows, values, parts, digest: digest.slice(0, 14) + tile.toString(16).padStart(2, '0') };
   }
+}
+
+/** How an encoder is loaded again. */
+interface Reloading {
+  readonly recovery: Recovery;
+  readonly again: (signal?: AbortSignal) => Promise<WasmEncoder>;
 }
 
 /** A model's recovery, for a handle that another one takes the place of. */

@@ -38,10 +38,14 @@ export async function idsOfConversation(
   const images = (await withPixels(conversation)).images as readonly Pixels[];
   const encoded: Encoded[] = [];
   const total = images.length;
-  for (const [at, image] of images.entries()) {
-    const report = (share: number): void =>
-      onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
-    encoded.push(await given(encoder).encode(image, signal, report));
+  try {
+    for (const [at, image] of images.entries()) {
+      const report = (share: number): void =>
+        onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
+      encoded.push(await given(encoder).encode(image, signal, report));
+    }
+  } finally {
+    encoder?.rest();
   }
   const pieces = (conversation.text ?? chatText(handle, conversation)).split(IMAGE_MARK);
   if (pieces.length !== images.length + 1) {

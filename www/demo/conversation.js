@@ -180,8 +180,10 @@ async function write(turn, asked, undo) {
   } catch (error) {
     current.running = undefined;
     turn.finish(turn.written);
-    turn.meta = '';
-    if (turn.written === '') undo();
+    if (turn.written === '') {
+      turn.meta = '';
+      undo();
+    }
     void endSession();
     if (asked.grammar && refuseSchema(error)) settle();
     else showError(error);
