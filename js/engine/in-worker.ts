@@ -90,7 +90,8 @@ export class WorkerEngine implements Engine {
     return this.#call('detokenize', ids, showSpecial);
   }
 
-  applyChatTemplate(conversation: Conversation): Promise<string> {
+  /** Images stay here: a template writes marks for them. */
+  applyChatTemplate({ images: _, ...conversation }: Conversation): Promise<string> {
     return this.#call('applyChatTemplate', conversation);
   }
 
