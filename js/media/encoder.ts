@@ -207,6 +207,8 @@ export class ImageEncoder {
     try {
       const tiles: TileRows[] = [];
       for (let tile = 0; tile < picture.count(); tile++) {
+        // On the CPU a tile is encoded without a pause: messages to this thread, such as that to end, come in between.
+        await new Promise((resolve) => setTimeout(resolve));
         signal?.throwIfAborted();
         report(tile / picture.count());
         tiles.push(await this.#tile(picture, tile, digest, signal));
