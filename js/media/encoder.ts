@@ -129,7 +129,9 @@ export class ImageEncoder {
     this.#known.set(digest, known); // the last one used is the last one
     known.catch(() => this.#known.get(digest) === known && this.#known.delete(digest));
     const [[oldest, dropped]] = this.#known as unknown as [[string, Promise<Encoded>]];
-    if (this.#known.size > KEPT && this.#known.delete(oldest)) void dropped.then(({ tiles }) => this.#forget(tiles));
+    if (this.#known.size > KEPT && this.#known.delete(oldest)) {
+      dropped.then(({ tiles }) => this.#forget(tiles)).catch(() => {}); // whoever asked for it has the error
+    }
     if (!begun) return known;
     // Another request for the same image may have been stopped.
     return known.catch((error) => {
