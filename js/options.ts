@@ -114,6 +114,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
     value === true || typeof value === 'string' || (typeof value === 'object' && value !== null)
       ? undefined
       : 'true, or where the file of the encoder comes from',
+  keepEncoder: FLAG,
   maxImageTokens: TOKENS,
   resize: oneOf('pad', 'stretch'),
   perLayerEmbeddings: PER_LAYER,

@@ -174,6 +174,11 @@ export interface LoadOptions extends SourceOptions {
    * {@link ModelInfo.media}.
    */
   mmproj?: Source | true | undefined;
+  /**
+   * `false` frees the weights of the encoder after each prompt with images, and loads it again for the next image that
+   * the model has not met: less memory, and some seconds more for such an image. Default true.
+   */
+  keepEncoder?: boolean | undefined;
   /** Rows of an image in a prompt, at most, for encoders that take images of any size. Default 1024. */
   maxImageTokens?: number | undefined;
   /**

@@ -99,7 +99,8 @@ export class WorkerEngine implements Engine {
     return this.#call('detokenize', ids, showSpecial);
   }
 
-  applyChatTemplate(conversation: Conversation): Promise<string> {
+  /** Images and sounds stay here: a template writes marks for them. */
+  applyChatTemplate({ media: _, ...conversation }: Conversation): Promise<string> {
     return this.#call('applyChatTemplate', conversation);
   }
 

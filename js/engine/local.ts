@@ -81,7 +81,8 @@ export class LocalEngine implements Engine {
   static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
     const { source: from, rest: others } = splitSourceOptions(options);
     const { signal, onProgress, backend = 'auto', gpu, worker: _, ...withImages } = others;
-    const { mmproj, maxImageTokens, resize, selfCheck = true, tune = false, adapters: _a, ...rest } = withImages;
+    const { mmproj, keepEncoder, maxImageTokens, resize, adapters: _a, ...withChecks } = withImages;
+    const { selfCheck = true, tune = false, ...rest } = withChecks;
     return cancellable(signal, async (scope) => {
       // What messages need comes beside the weights.
       later.chatText().catch(() => {});
@@ -104,7 +105,7 @@ export class LocalEngine implements Engine {
       try {
         const width = mmproj === undefined ? 0 : guarded(() => handle.rowWidth());
         const device = gpu && (() => guarded(() => gpu.engine.device()));
-        const options = { backend, precision: rest.precision, maxImageTokens, resize };
+        const options = { backend, precision: rest.precision, keepEncoder, maxImageTokens, resize };
         const open = { scope, report, width, device };
         encoder = mmproj === undefined ? undefined : await openEncoder(source, mmproj, from, options, open);
         report('ready', 1, 1);

@@ -29,6 +29,7 @@ export interface EncoderOptions {
   readonly precision?: 'auto' | 'exact' | 'fast' | undefined;
   readonly maxImageTokens?: number | undefined;
   readonly resize?: 'pad' | 'stretch' | undefined;
+  readonly keepEncoder?: boolean | undefined;
   /** Of a file that has both, the encoder of sounds. */
   readonly ofSounds?: boolean;
 }
@@ -70,8 +71,11 @@ export interface Asked {
 export class Encoder {
   readonly hears: boolean;
   readonly hearsToo: boolean;
-  #handle: WasmEncoder;
+  /** Nothing while its weights are not kept. */
+  #handle: WasmEncoder | undefined;
   readonly #recovery: Recovery;
+  /** Loads it again, where its weights are not kept. */
+  readonly #again: ((signal?: AbortSignal) => Promise<WasmEncoder>) | undefined;
   readonly #dropped: (encoded: Encoded) => void;
   readonly #info: EncoderInfo;
   readonly #numbers: Float64Array;
@@ -79,9 +83,10 @@ export class Encoder {
   /** The end of what is being encoded: one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(handle: WasmEncoder, recovery: Recovery, options: EncoderOptions, scope: EncoderScope) {
+  private constructor(handle: WasmEncoder, reloading: Reloading, options: EncoderOptions, scope: EncoderScope) {
     this.#handle = handle;
-    this.#recovery = recovery;
+    this.#recovery = reloading.recovery;
+    this.#again = options.keepEncoder === false ? reloading.again : undefined;
     this.#dropped = scope.dropped;
     this.#info = handle.info();
     this.hears = this.#info.hears;
@@ -120,10 +125,14 @@ export class Encoder {
     };
     const why = device ? 'its encoder is not loaded again, since the page opened the device' : await readOnce(source);
     const again = (signal: AbortSignal = new AbortController().signal) => open(signal, () => signal.throwIfAborted());
+    if (why && options.keepEncoder === false) throw invalidArgument(`option 'keepEncoder': ${why}`);
     const handle = await open(scope, report);
-    const encoder = new Encoder(handle, recoveryOf(why ?? again, from), options, about);
+    const encoder = new Encoder(handle, { recovery: recoveryOf(why ?? again, from), again }, options, about);
     const found = encoder.#info.width;
-    if (found === width) return encoder;
+    if (found === width) {
+      encoder.rest();
+      return encoder;
+    }
     encoder.free();
     throw invalidArgument(`option 'mmproj': rows of ${found} values, the model takes ${width}: it is of another model`);
   }
@@ -132,15 +141,20 @@ export class Encoder {
   async encode(content: Content, asked: Asked): Promise<Encoded> {
     asked.signal?.throwIfAborted();
     const digest = await digestOf(content, this.#numbers);
-    const encode = (): Promise<Encoded> =>
-      'image' in content ? this.#picture(content.image, digest, asked) : this.#sound(content.audio, digest, asked);
+    const encode = async (): Promise<Encoded> => {
+      this.#handle ??= await this.#again?.(asked.signal);
+      if ('image' in content) return this.#picture(content.image, digest, asked);
+      return this.#sound(content.audio, digest, asked);
+    };
     const begun = this.#known.get(digest);
     const known = begun ?? this.#inTurn(encode);
     this.#known.delete(digest);
     this.#known.set(digest, known); // the last one used is the last one
     known.catch(() => this.#known.get(digest) === known && this.#known.delete(digest));
     const [[oldest, dropped]] = this.#known as unknown as [[string, Promise<Encoded>]];
-    if (this.#known.size > KEPT && this.#known.delete(oldest)) void dropped.then(this.#dropped);
+    if (this.#known.size > KEPT && this.#known.delete(oldest)) {
+      dropped.then(this.#dropped).catch(() => {}); // whoever asked for it has the error
+    }
     if (!begun) return known;
     // Another request for the same one may have been stopped.
     return known.catch((error) => {
@@ -149,9 +163,19 @@ export class Encoder {
     });
   }
 
+  /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept. */
+  rest(): void {
+    if (this.#again) void this.#inTurn(async () => this.#drop());
+  }
+
   free(): void {
     this.#known.clear();
-    this.#handle.free();
+    this.#drop();
+  }
+
+  #drop(): void {
+    this.#handle?.free();
+    this.#handle = undefined;
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -161,15 +185,16 @@ export class Encoder {
   }
 
   /** Does `work`, and again where the device of the encoder was lost; until `signal` fires. */
-  async #kept<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const cancel = (): void => this.#handle.cancel();
+  async #kept<T>(work: (handle: WasmEncoder) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const cancel = (): void => this.#handle?.cancel();
     const recover = async (fresh: WasmEncoder): Promise<void> => {
-      this.#handle.free();
+      this.#drop();
       this.#handle = fresh;
     };
     signal?.addEventListener('abort', cancel);
     try {
-      return await this.#recovery.during({ recover } as unknown as WasmModel, work, signal);
+      const held = { recover } as unknown as WasmModel;
+      return await this.#recovery.during(held, () => work(this.#handle as WasmEncoder), signal);
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
@@ -183,6 +208,8 @@ export class Encoder {
     try {
       const tiles: TileRows[] = [];
       for (let tile = 0; tile < picture.count(); tile++) {
+        // On the CPU a part is encoded without a pause: messages to this thread, such as that to end, come in between.
+        await new Promise((resolve) => setTimeout(resolve));
         signal?.throwIfAborted();
         report?.(tile / picture.count());
         tiles.push(await this.#tile(picture, tile, digest, signal));
@@ -203,8 +230,8 @@ export class Encoder {
     const tables = [picture.placeRows(), picture.placeWeights(), picture.groupRows(), picture.groupWeights()] as const;
     const counts = Uint32Array.of(count, rows);
     const others = [picture.turns(), picture.parts(), picture.breaks()] as const;
-    const values = await this.#kept(() => {
-      return this.#handle.encode(counts, picture.patches(), ...tables, ...others, new Uint32Array());
+    const values = await this.#kept((handle) => {
+      return handle.encode(counts, picture.patches(), ...tables, ...others, new Uint32Array());
     }, signal);
     return this.#rows({ columns, rows }, values, digestOfPart(digest, tile));
   }
@@ -223,6 +250,8 @@ export class Encoder {
         throw new WebggufError('context_full', message);
       }
       for (let piece = 0; piece < sound.count(); piece++) {
+        // On the CPU a part is encoded without a pause: messages to this thread, such as that to end, come in between.
+        await new Promise((resolve) => setTimeout(resolve));
         signal?.throwIfAborted();
         report?.(piece / sound.count());
         tiles.push(await this.#piece(sound, piece, digest, signal));
@@ -240,8 +269,8 @@ export class Encoder {
     const counts = Uint32Array.of(count, rows, frames, fold.length);
     const tables = [sound.placeRows(), sound.placeWeights(), sound.groupRows(), sound.groupWeights()] as const;
     const [floats, words] = [new Float32Array(), new Uint32Array()];
-    const values = await this.#kept(() => {
-      return this.#handle.encode(counts, sound.patches(), ...tables, floats, words, floats, fold);
+    const values = await this.#kept((handle) => {
+      return handle.encode(counts, sound.patches(), ...tables, floats, words, floats, fold);
     }, signal);
     return this.#rows({ columns: 0, rows }, values, digestOfPart(digest, piece));
   }
@@ -250,6 +279,12 @@ export class Encoder {
     if (!values) throw new DOMException('the image or sound is no longer wanted', 'AbortError');
     return { ...sizes, values, parts: this.#info.parts, digest };
   }
+}
+
+/** How an encoder is loaded again. */
+interface Reloading {
+  readonly recovery: Recovery;
+  readonly again: (signal?: AbortSignal) => Promise<WasmEncoder>;
 }
 
 /** A model's recovery, for a handle that another one takes the place of. */

@@ -66,6 +66,11 @@ export class Encoders {
     this.#given.giveAll(handle);
   }
 
+  /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept. */
+  rest(): void {
+    for (const encoder of this.#all) encoder.rest();
+  }
+
   free(): void {
     for (const encoder of this.#all) encoder.free();
   }

@@ -47,10 +47,14 @@ export async function idsOfConversation(
   const encoded: Encoded[] = [];
   const most = handle.info().contextLength;
   const total = contents.length;
-  for (const [at, content] of contents.entries()) {
-    const report = (share: number): void =>
-      onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
-    encoded.push(await given(encoders, content).encode(content, { most, signal, report }));
+  try {
+    for (const [at, content] of contents.entries()) {
+      const report = (share: number): void =>
+        onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
+      encoded.push(await given(encoders, content).encode(content, { most, signal, report }));
+    }
+  } finally {
+    encoders?.rest();
   }
   const pieces = (conversation.text ?? chatText(handle, conversation)).split(MEDIA_MARK);
   if (pieces.length !== contents.length + 1) {

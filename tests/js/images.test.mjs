@@ -147,6 +147,33 @@ test('a request that is ended while its image is encoded ends at once, and the n
   await model.free();
 });
 
+test('an encoder that is not kept is loaded again for an image that the model has not met', async () => {
+  const { text, encoder } = expectationsOf('idefics3');
+  const bytes = fs.readFileSync(path.join(ENCODERS, encoder));
+  let loads = 0;
+  const read = (offset, length) => {
+    loads += offset === 0 ? 1 : 0;
+    return bytes.subarray(offset, offset + length);
+  };
+  const mmproj = { size: bytes.length, read };
+  const model = await open({ text, encoder }, { mmproj, keepEncoder: false });
+  const kept = await open({ text, encoder });
+  const ask = async (seed, of = model) => {
+    const { ids } = await of.generate(asking(drawn(60, 40, seed)), { maxTokens: 4, temperature: 0, ignoreEos: true });
+    return [...ids];
+  };
+  const loaded = [loads];
+  for (const seed of [7, 7, 11]) {
+    assert.deepEqual(await ask(seed), await ask(seed, kept));
+    loaded.push(loads);
+  }
+  const [once] = loaded;
+  assert.deepEqual(loaded, [once, 2 * once, 2 * once, 3 * once]);
+  const stream = new Blob([bytes]).stream();
+  await assert.rejects(open({ text, encoder }, { mmproj: stream, keepEncoder: false }), /'keepEncoder'.*a stream/);
+  await Promise.all([model.free(), kept.free()]);
+});
+
 test('useChat sends images, and keeps them for the page and for later answers', async () => {
   const model = await open(expectationsOf('lfm2'));
   const store = new ChatStore();

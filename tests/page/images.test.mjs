@@ -96,7 +96,7 @@ test('a file, a bitmap, a canvas and pixels are the same image, in the page and 
   }
 });
 
-test('a worker reports what it encodes, ends with the request, and gets what nobody else has without a copy', async () => {
+test('a worker reports what it encodes, ends with the request, and gets what is drawn without a copy', async () => {
   const page = await site.open('/blank');
   const found = await page.evaluate(async () => {
     const moved = [];
@@ -136,6 +136,34 @@ test('a worker reports what it encodes, ends with the request, and gets what nob
   assert.equal(found.ended, 'enough');
   assert.ok(found.reports.at(-1) < 1, `${found.reports}: the image was not encoded to its end`);
   assert.deepEqual(found.counts, [2, 2, 2, 2, 2]);
+});
+
+test('a chat completion in a worker takes image_url and what a page draws', async () => {
+  const page = await site.open('/blank');
+  const found = await page.evaluate(async () => {
+    const { WasmModel } = await import('/dist/index.js');
+    const options = { backend: 'cpu', worker: true, mmproj: '/fixtures/encoders/lfm2.gguf' };
+    const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', options);
+    const url = '/fixtures/encoders/picture-60x40.png';
+    const bitmap = await createImageBitmap(await (await fetch(url)).blob());
+    const canvas = Object.assign(document.createElement('canvas'), { width: 60, height: 40 });
+    canvas.getContext('2d').drawImage(bitmap, 0, 0);
+    const counts = [];
+    for (const part of [
+      { type: 'image_url', image_url: { url } },
+      { type: 'image', image: canvas },
+      { type: 'image', image: bitmap },
+    ]) {
+      const messages = [{ role: 'user', content: [part, { type: 'text', text: 'What?' }] }];
+      const { usage } = await model.chat.completions.create({ messages, max_tokens: 2, n: 2 });
+      counts.push(usage.prompt_tokens, (await model.generate(messages, { maxTokens: 1 })).usage.promptTokens);
+    }
+    await model.free();
+    return counts;
+  });
+  await page.close();
+  assert.ok(found[0] > 70, `${found}: with the rows of the image`);
+  assert.deepEqual(new Set(found), new Set([found[0]]));
 });
 
 test('what is no image, or too large, is refused before it is decoded', async () => {

@@ -13,7 +13,7 @@ import { describe, showBlob } from './pictures.js';
 import { generateOptions, sessionOptions } from './settings.js';
 import { SpeedChart } from './speed.js';
 import { canWrite, current, hideBox, setState, settle, showView } from './state.js';
-import { rate, resultWords, titleOf } from './words.js';
+import { lookingWords, rate, resultWords, titleOf } from './words.js';
 
 const root = document.documentElement;
 /** Milliseconds after which an answer that is being written is stored again. */
@@ -159,10 +159,13 @@ async function write(turn, asked, undo) {
   const marks = kind === 'chat' && !turn.json ? current.marks : undefined;
   turn.begin({ around: drawAtEnd, marks, isOpen: marks?.isOpen[sessionOptions().enableThinking] });
   setState('generating');
-  if (canSee() && turn.pictures.length > 0) turn.meta = 'looking at what you sent …';
   follow(true);
   try {
-    current.running = ask(turn, { ...generateOptions(), ...asked, ...(marks && { showSpecial: marks.special }) });
+    const onProgress = (progress) => {
+      turn.meta = lookingWords(progress);
+    };
+    const options = { ...generateOptions(), ...asked, onProgress };
+    current.running = ask(turn, { ...options, ...(marks && { showSpecial: marks.special }) });
     store(opened);
     const result = await stream(current.running, turn, () => store(opened));
     current.running = undefined;
@@ -177,8 +180,10 @@ async function write(turn, asked, undo) {
   } catch (error) {
     current.running = undefined;
     turn.finish(turn.written);
-    turn.meta = '';
-    if (turn.written === '') undo();
+    if (turn.written === '') {
+      turn.meta = '';
+      undo();
+    }
     void endSession();
     if (asked.grammar && refuseSchema(error)) settle();
     else showError(error);

@@ -116,6 +116,12 @@ const STAGES = {
 /** Where loading stands, in words. */
 export const progressWords = (progress) => STAGES[progress.stage](progress);
 
+/** How far the model is with the pictures of a message. */
+export const lookingWords = ({ loaded, total, fraction }) =>
+  total === 1
+    ? `looking at the picture: ${Math.round(100 * fraction)} %`
+    : `looking at picture ${Math.min(total, Math.floor(loaded) + 1)} of ${total}`;
+
 const ENDINGS = { stop: '', length: 'ended at the token limit', abort: 'stopped' };
 
 /**
