@@ -476,8 +476,8 @@ fn a_session_starts_from_what_another_has_read_and_goes_on_alone() {
     assert_eq!(fork.finish().expect("a run").ids, expected);
     // A session that has read nothing takes over what is worth it.
     let mut late = count_yields(first.another(false)).0.expect("memory for a session");
-    assert_eq!(late.gains_from(&first, &longer), None, "the first has read something else since");
-    assert_eq!(late.gains_from(&fork, &longer), Some(longer.len()));
+    assert_eq!(late.gains_from(&first, &longer, &[]), None, "the first has read something else since");
+    assert_eq!(late.gains_from(&fork, &longer, &[]), Some(longer.len()));
     count_yields(late.take_over(&fork)).0.expect("memory for a session");
     assert_eq!(late.start(longer.clone(), options(6), 0.0).expect("a good prompt"), longer.len() - 1);
     while next(&mut late).expect("a working device").is_some() {}

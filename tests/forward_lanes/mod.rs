@@ -262,7 +262,7 @@ async fn lanes_are_copied_and_saved(name: &str, file: &[u8], room: Room, length:
     // Another text goes on meanwhile.
     let other = Request { prompt: vec![9, 8, 7, 6], options: options(30, SamplingOptions::default()), grammar: None };
     let moving = Box::pin(async {
-        assert_eq!(second.gains_from(first, &longer), Some(first.common_prefix(&longer)));
+        assert_eq!(second.gains_from(first, &longer, &[]), Some(first.common_prefix(&longer)));
         second.take_over(first).await.expect("room");
         let found = generate(second, &longer, &few).await;
         assert!(found.1 + 64 >= length, "{name}: {} tokens were cached", found.1);
