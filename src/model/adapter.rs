@@ -1,5 +1,6 @@
 //! Low-rank adapters (Hu et al. 2021, <https://arxiv.org/abs/2106.09685>): what is added to products of a model,
-//! `y += scale · alpha / rank · B · A · x`. Read from GGUF files as llama.cpp writes them; such a file is hostile input.
+//! `y += scale · alpha / rank · B · A · x`. Read from GGUF files as llama.cpp writes them; such a file is hostile
+//! input.
 
 use std::rc::Rc;
 

@@ -10,6 +10,9 @@ use crate::kernels::reference::{lora_a, lora_b};
 /// The slot of the adapter at hand.
 const SLOT: usize = 3;
 
+/// A name, a pass and which of its rows are computed; values of x, or a table; outputs and rank of each product.
+type Kind<'a> = (&'a str, &'a Pass, OfRows, Option<usize>, &'a [(usize, usize)]);
+
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("lora");
     let several = [(2, 5), (0, 0), (1, 6), (2, 6), (1, 7)].map(|(sequence, position)| row(sequence, position));
@@ -18,7 +21,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     chunk.header.outputs = 2;
     let many = OfRows::First(5);
     let three: &[(usize, usize)] = &[(70, 3), (9, 8), (300, 1)];
-    let kinds: [(&str, &Pass, OfRows, Option<usize>, &[(usize, usize)]); 6] = [
+    let kinds: [Kind; 6] = [
         ("one product", &decode, OfRows::All, Some(64), &[(64, 4)]),
         ("three products of one x", &decode, many, Some(300), three),
         ("few rows", &decode, OfRows::First(2), Some(7), &[(5, 2)]),

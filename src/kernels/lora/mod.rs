@@ -161,7 +161,8 @@ impl OfRows {
 pub struct Lora<'a> {
     /// Its scale among those of a sequence.
     pub slot: usize,
-    /// `[ranks of all segments, cols]`; of a table `[rows of the table, ranks]`, of which a row takes that of its token.
+    /// `[ranks of all segments, cols]`; of a table `[rows of the table, ranks]`, of which a row takes that of its
+    /// token.
     pub a: Slice,
     /// The values of all B, one after the other.
     pub b: Slice,
