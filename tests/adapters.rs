@@ -11,8 +11,12 @@ use std::path::PathBuf;
 use gguf_writer::GgufWriter;
 use serde_json::Value;
 use webgguf::cpu::{ActiveAdapter, CacheFormat, CpuModel, Logits};
-use webgguf::gguf::{GgmlType, Value as Meta};
-use webgguf::model::{Adapter, ModelConfig};
+use webgguf::forward::{
+    AdapterGroup, AdapterPlaces, Adapters, Buffers, Forward, GroupPlace, Plan, Room, adapted, adapter_groups, place,
+};
+use webgguf::gguf::{GgmlType, HeaderReader, Value as Meta};
+use webgguf::kernels::caps::Caps;
+use webgguf::model::{Adapter, ModelConfig, match_tensors};
 use webgguf::{Error, ErrorCode};
 
 const BASES: [&str; 4] = ["llama-f32", "phi3-q8_0", "olmoe-f16", "gemma2-bf16"];
@@ -60,7 +64,8 @@ fn models_with_adapters_say_what_llama_cpp_says() {
             let files: Vec<String> = serde_json::from_value(case["adapters"].clone()).expect("names");
             let adapters = files.iter().zip(numbers(&case["scales"])).map(|(file, scale)| {
                 let adapter = read(&model, file);
-                let from = adapter.start_in(&ids).expect("its invocation tokens");
+                let invocation = &adapter.invocation;
+                let from = ids.windows(invocation.len().max(1)).rposition(|window| window == invocation).unwrap_or(0);
                 assert_eq!(from as u64, if file.contains("invoked") { said["start"].as_u64().unwrap() } else { 0 });
                 ActiveAdapter { adapter: adapter.into(), scale: scale as f32, from }
             });
@@ -106,7 +111,7 @@ fn files_that_do_not_fit_are_refused_by_name() {
     let config = model.config();
     let good = with_pair(adapter_file(), "blk.0.attn_q.weight", &[64, 4], &[4, 64]);
     let read = Adapter::read(config, &good.clone().build()).expect("a good adapter");
-    assert_eq!(read.pairs.values().map(|pair| pair.rank).collect::<Vec<_>>(), [4]);
+    assert_eq!(read.pairs.iter().map(|(_, pair)| pair.rank).collect::<Vec<_>>(), [4]);
     let bad_file = |message: &str| (ErrorCode::BadFile, message.to_owned());
 
     let of_kind = |kind: &str, architecture: &str, ty: &str| {
@@ -148,6 +153,39 @@ fn files_that_do_not_fit_are_refused_by_name() {
     let (code, message) = refused(config, file.zeros("blk.0.attn_q.weight.lora_b", GgmlType::F32, &[4, 64]));
     assert_eq!(code, ErrorCode::UnsupportedQuant);
     assert_eq!(message, "adapter tensor blk.0.attn_q.weight.lora_a: expected F32, F16, BF16 or Q8_0, found Q4_0");
+}
+
+/// Dispatches of decode and of prefill of a base, without adapters and with this one.
+fn dispatches(name: &str, adapter: &str) -> [[usize; 2]; 2] {
+    let model = base(name);
+    let (config, caps) = (model.config(), Caps::baseline());
+    let file = std::fs::read(cpu::fixtures().join(format!("{name}.gguf"))).expect("a model");
+    let mut reader = HeaderReader::new(Some(file.len() as u64));
+    let tensors = reader.push(&file).expect("a good header").expect("the whole header").tensors;
+    let matched = match_tensors(config, &tensors).expect("all tensors");
+    let (program, mut plan) = (model.program(), Plan::default());
+    let weights = place(program, &caps, &tensors, matched, &mut plan).expect("room").weights;
+    let buffers = Buffers::alloc(program, config.vocab, Room::one(256), &mut plan);
+    let plain = Forward::new(program, &caps, &weights, &buffers);
+
+    let groups = adapter_groups(program, &read(&model, adapter)).expect("no experts");
+    let program = adapted(program, &groups.iter().map(|group| group.of).collect::<Vec<_>>());
+    let here = plan.words("an adapter", 1);
+    let place = |group: AdapterGroup| {
+        let AdapterGroup { of, plan, ranks, .. } = group;
+        (of, GroupPlace { a: here, b: here, segments: here, plan, ranks })
+    };
+    let places = [AdapterPlaces { slot: 0, groups: groups.into_iter().map(place).collect() }];
+    let adapters = Some(Adapters { all: &places, t: here });
+    let changed = Forward { adapters, ..Forward::new(&program, &caps, &weights, &buffers) };
+    [plain, changed].map(|forward| [forward.decode(1).len(), forward.prefill().len()])
+}
+
+/// What an adapter of all products costs in dispatches. One layer has four runs of products; decode has one dispatch
+/// for each, the norm before two of them and the gate after one. Prefill has two for each.
+#[test]
+fn an_adapter_adds_few_dispatches() {
+    assert_eq!(dispatches("llama-f32", "llama-f32.all.gguf"), [[8, 10], [8 + 7, 10 + 8]]);
 }
 
 #[test]

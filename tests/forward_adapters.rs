@@ -202,8 +202,19 @@ async fn the_cache_of_a_prefix_counts_for_the_adapters_it_was_made_with() {
     let rest = ids.len() - 1;
     assert_eq!(cached, [0, rest, 0, rest, 0, 0, start, rest, start]);
     assert!(gpu.remove_adapter(1) && !gpu.remove_adapter(1));
-    let error = gpu.start(ids, options(&[(1, 1.0)], 2), 0.0).expect_err("it is gone");
+    let error = gpu.start(ids.clone(), options(&[(1, 1.0)], 2), 0.0).expect_err("it is gone");
     assert_eq!(error.message(), "adapters: the model has no adapter 1");
+    // Those that are removed leave their places to others, once requests use other ones.
+    for id in 10..30 {
+        gpu.add_adapter(id, base.adapters[0].1).await.expect("a place");
+        generate(&mut gpu, &ids[..3], &options(&[(id, 1.0)], 1)).await;
+        assert!(gpu.remove_adapter(id));
+    }
+    for id in 30..43 {
+        gpu.add_adapter(id, base.adapters[0].1).await.expect("a place");
+    }
+    let error = gpu.add_adapter(99, base.adapters[0].1).await.expect_err("16 are there or in use");
+    assert_eq!(error.message(), "a model has at most 16 adapters");
 }
 
 #[wasm_bindgen_test]

@@ -57,8 +57,6 @@ impl Interpreter<'_> {
     }
 
     fn pairs(&self, weight: WeightKey) -> impl Iterator<Item = (&Pair, f32, usize)> {
-        self.adapters
-            .iter()
-            .filter_map(move |active| Some((active.adapter.pairs.get(&weight)?, active.scale, active.from)))
+        self.adapters.iter().filter_map(move |active| Some((active.adapter.pair(weight)?, active.scale, active.from)))
     }
 }

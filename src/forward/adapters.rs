@@ -4,7 +4,6 @@
 //! reads what the products read and adds to what they wrote, so no rule fuses what it needs to see. Activations lie
 //! where they lie without adapters: nothing is written between a product and what is added to it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::Lowering;
@@ -36,37 +35,41 @@ pub struct AdapterGroup {
 /// # Errors
 /// `unsupported_architecture` where it changes a weight that lists on the GPU have no adapters for.
 pub fn adapter_groups(program: &Program, adapter: &Adapter) -> Result<Vec<AdapterGroup>> {
-    let mut groups: BTreeMap<WeightKey, AdapterGroup> = BTreeMap::new();
-    let mut known = BTreeSet::new();
+    let mut groups: Vec<AdapterGroup> = Vec::new();
+    let mut known = Vec::new();
     for run in runs(program) {
         known.extend(run.iter().map(|(key, _)| *key));
-        groups.entry(run[0].0).or_insert_with(|| group(&run, adapter));
+        // Layers may run again.
+        if !groups.iter().any(|group| group.of == run[0].0) {
+            groups.extend(Some(group(&run, adapter)).filter(|group| !group.plan.is_empty()));
+        }
     }
-    if let Some(key) = adapter.pairs.keys().find(|key| !known.contains(key)) {
+    if let Some((key, _)) = adapter.pairs.iter().find(|(key, _)| !known.contains(key)) {
         let message = format!("adapter of {}: the GPU has none for experts, load it with backend 'cpu'", key.name());
         return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
     }
-    Ok(groups.into_values().filter(|group| !group.plan.is_empty()).collect())
+    Ok(groups)
 }
 
 /// Weight and width of the products of each run, and of each table alone.
-fn runs(program: &Program) -> impl Iterator<Item = Vec<(WeightKey, usize)>> {
-    let parts = [&program.embed].into_iter().chain(&program.layers).chain([&program.head]);
-    parts.flat_map(|ops| {
-        let mut found = Vec::new();
+fn runs(program: &Program) -> Vec<Vec<(WeightKey, usize)>> {
+    let mut found = Vec::new();
+    for ops in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {
         let mut at = 0;
         while at < ops.len() {
             let run = run_at(&ops[at..]);
             at += run.len().max(1);
             let of = |op: &Op| match *op {
-                Op::Linear { weight, y, .. } => Some((weight, program.width(y))),
-                Op::Embed { table, y, .. } => Some((table, program.width(y))),
+                Op::Linear { weight: key, y, .. } | Op::Embed { table: key, y, .. } => Some((key, program.width(y))),
                 _ => None,
             };
-            found.extend(Some(run.iter().filter_map(of).collect::<Vec<_>>()).filter(|run| !run.is_empty()));
+            let run: Vec<_> = run.iter().filter_map(of).collect();
+            if !run.is_empty() {
+                found.push(run);
+            }
         }
-        found
-    })
+    }
+    found
 }
 
 /// The products of one activation that operations start with, or a table.
@@ -86,7 +89,7 @@ fn group(run: &[(WeightKey, usize)], adapter: &Adapter) -> AdapterGroup {
     let mut shared: Vec<(&Rc<Vec<f32>>, u32)> = Vec::new();
     let mut output = 0;
     for (key, width) in run {
-        if let Some(pair) = adapter.pairs.get(key) {
+        if let Some(pair) = adapter.pair(*key) {
             let first = match shared.iter().find(|(a, _)| Rc::ptr_eq(a, &pair.a)) {
                 Some((_, first)) => *first,
                 None => {
@@ -107,7 +110,7 @@ fn group(run: &[(WeightKey, usize)], adapter: &Adapter) -> AdapterGroup {
 }
 
 /// The program with an [`Op::Adapt`] for each of these groups, by their first weights.
-pub fn adapted(program: &Program, groups: &BTreeSet<WeightKey>) -> Program {
+pub fn adapted(program: &Program, groups: &[WeightKey]) -> Program {
     let lasting = program.lasting();
     let part = |ops: &[Op]| {
         let mut made = Vec::new();
@@ -172,8 +175,15 @@ pub struct GroupPlace {
 pub struct AdapterPlaces {
     /// Its scale among those of a sequence.
     pub slot: usize,
-    /// By their first weights.
-    pub groups: HashMap<WeightKey, GroupPlace>,
+    /// With their first weights.
+    pub groups: Vec<(WeightKey, GroupPlace)>,
+}
+
+impl AdapterPlaces {
+    /// That of a run of products, by the first weight.
+    pub fn group(&self, of: WeightKey) -> Option<&GroupPlace> {
+        self.groups.iter().find(|(key, _)| *key == of).map(|(_, place)| place)
+    }
 }
 
 /// The adapters of lists.
@@ -196,7 +206,7 @@ impl Lowering<'_> {
         let x = x.map(|x| (self.places.of(x).rows(), self.forward.width(x)));
         let buffers = self.forward.buffers;
         let places = lora::Places { pass: buffers.pass, scales: buffers.scales, t: adapters.t };
-        let groups = adapters.all.iter().filter_map(|adapter| Some((adapter.slot, adapter.groups.get(of)?)));
+        let groups = adapters.all.iter().filter_map(|adapter| Some((adapter.slot, adapter.group(*of)?)));
         let dispatches = groups.flat_map(|(slot, &GroupPlace { a, b, segments, ref plan, ranks })| {
             Lora { slot, a, b, segments, plan, ranks }.dispatches(places, rows, x, (y, *factor))
         });

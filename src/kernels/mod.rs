@@ -43,7 +43,7 @@ macro_rules! for_each_kernel {
             kv_write [SPEC] (reference) (cases);
             layer_norm [RMS, SPEC] (reference) (cases);
             logit_bias [SPEC] () ();
-            lora [A, B] (reference) (cases);
+            lora [A, B, SPEC] (reference) (cases);
             mat_mul [SPEC] (reference) (cases);
             mat_mul_dense [FEW_SPEC, SPEC] (reference) (cases, cases_blocks);
             mat_mul_experts [ADD, SPEC, TILES] () ();

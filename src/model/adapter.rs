@@ -1,10 +1,10 @@
 //! Low-rank adapters (Hu et al. 2021, <https://arxiv.org/abs/2106.09685>): what is added to products of a model,
-//! `y += scale · alpha / rank · B · A · x`. Read from GGUF files as llama.cpp writes them; such a file is hostile input.
+//! `y += scale · alpha / rank · B · A · x`. Read from GGUF files as llama.cpp writes them; such a file is hostile
+//! input.
 
-use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use super::op_weights::{OpWeight, WeightUse};
+use super::op_weights::WeightUse;
 use super::program::{Op, Program};
 use super::roles::{EMBEDDING, Role, WeightKey};
 use super::{ModelConfig, WeightSpec, weight_specs};
@@ -28,8 +28,8 @@ pub struct Pair {
 /// An adapter of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adapter {
-    /// By the weights whose products they change.
-    pub pairs: BTreeMap<WeightKey, Pair>,
+    /// With the weights whose products they change.
+    pub pairs: Vec<(WeightKey, Pair)>,
     /// The tokens from whose last occurrence in a prompt on the adapter is at work (activated LoRA, Greenewald et al.
     /// 2025, <https://arxiv.org/abs/2504.12397>); none for one that is always at work.
     pub invocation: Vec<u32>,
@@ -44,33 +44,36 @@ impl Adapter {
     /// change of a table that is the head, too.
     pub fn read(config: &ModelConfig, file: &[u8]) -> Result<Self> {
         let mut reader = HeaderReader::new(Some(file.len() as u64));
-        let Some(gguf) = reader.push(file)? else { return Err(reader.finish()) };
-        check_kind(config, &gguf.metadata)?;
-        let alpha = gguf.metadata.f32("adapter.lora.alpha")?.unwrap_or(0.0);
-        let invocation = gguf.metadata.i32s("adapter.alora.invocation_tokens")?.unwrap_or_default();
-        let mut weights = Weights::of(config);
-        weights.is_half_split = gguf.metadata.bool("webgguf.half_split")?.unwrap_or(false);
-        let mut pairs = BTreeMap::new();
-        for (name, halves) in halves(&gguf)? {
-            let [Some(a), Some(b)] = halves else {
-                let lacks = if halves[0].is_none() { "lora_a" } else { "lora_b" };
-                return Err(Error::bad_file(format!("adapter tensor {name}.{lacks} is missing")));
-            };
-            weights.pairs([a, b], name, alpha, file, &mut pairs)?;
+        let Some(Gguf { metadata, tensors, .. }) = reader.push(file)? else { return Err(reader.finish()) };
+        check_kind(config, &metadata)?;
+        let weights = Weights {
+            program: super::program(config),
+            specs: weight_specs(config),
+            alpha: metadata.f32("adapter.lora.alpha")?.unwrap_or(0.0),
+            is_half_split: metadata.bool("webgguf.half_split")?.unwrap_or(false),
+            file,
+        };
+        let most = 4 * weights.specs.len();
+        if tensors.len() > most {
+            let message = format!("the adapter has {} tensors, expected at most {most} for this model", tensors.len());
+            return Err(Error::bad_file(message));
+        }
+        let mut pairs = Vec::new();
+        for tensor in &tensors {
+            if let Some((name, [a, b])) = pair_of(tensor, &tensors)? {
+                weights.add([a, b], name, &mut pairs)?;
+            }
         }
         if pairs.is_empty() {
             return Err(Error::bad_file("the adapter has no tensors"));
         }
+        let invocation = metadata.i32s("adapter.alora.invocation_tokens")?.unwrap_or_default();
         Ok(Self { pairs, invocation: invocation.into_iter().map(|id| id as u32).collect() })
     }
 
-    /// The position from which on the adapter is at work in a text: that where the last occurrence of its invocation
-    /// tokens begins; `None` where there is none.
-    pub fn start_in(&self, ids: &[u32]) -> Option<usize> {
-        if self.invocation.is_empty() {
-            return Some(0);
-        }
-        ids.windows(self.invocation.len()).rposition(|window| window == self.invocation)
+    /// What it changes of the product with a weight.
+    pub fn pair(&self, weight: WeightKey) -> Option<&Pair> {
+        self.pairs.iter().find(|(key, _)| *key == weight).map(|(_, pair)| pair)
     }
 }
 
@@ -87,124 +90,106 @@ fn check_kind(config: &ModelConfig, metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// The A and the B of each weight, by the name of its tensor.
-fn halves(gguf: &Gguf) -> Result<BTreeMap<&str, [Option<&TensorInfo>; 2]>> {
-    let mut found: BTreeMap<&str, [Option<&TensorInfo>; 2]> = BTreeMap::new();
-    for tensor in &gguf.tensors {
-        let name = tensor.name.as_str();
-        // llama.cpp leaves them out, too.
-        if name.ends_with("_norm.weight") {
-            continue;
-        }
-        let half = match name.rsplit_once('.') {
-            Some((of, "lora_a")) => (of, 0),
-            Some((of, "lora_b")) => (of, 1),
-            _ => {
-                let message = format!("adapter tensor {name}: expected a name that ends with .lora_a or .lora_b");
-                return Err(Error::bad_file(message));
-            }
-        };
-        if found.entry(half.0).or_default()[half.1].replace(tensor).is_some() {
-            return Err(Error::bad_file(format!("adapter tensor {name} occurs twice")));
-        }
+/// The A and the B of a weight, given its A, and the name of its tensor; `None` for the B and for norms, which
+/// llama.cpp leaves out, too.
+fn pair_of<'t>(tensor: &'t TensorInfo, all: &'t [TensorInfo]) -> Result<Option<(&'t str, [&'t TensorInfo; 2])>> {
+    let name = tensor.name.as_str();
+    if name.ends_with("_norm.weight") {
+        return Ok(None);
     }
-    Ok(found)
+    let (of, other) = match name.rsplit_once('.') {
+        Some((of, "lora_a")) => (of, "lora_b"),
+        Some((of, "lora_b")) => (of, "lora_a"),
+        _ => {
+            let message = format!("adapter tensor {name}: expected a name that ends with .lora_a or .lora_b");
+            return Err(Error::bad_file(message));
+        }
+    };
+    let is_other = |half: &&TensorInfo| half.name.strip_suffix(other).and_then(|of| of.strip_suffix('.')) == Some(of);
+    match all.iter().find(is_other) {
+        Some(b) if other == "lora_b" => Ok(Some((of, [tensor, b]))),
+        Some(_) => Ok(None),
+        None => Err(Error::bad_file(format!("adapter tensor {of}.{other} is missing"))),
+    }
 }
 
-/// The weights of a model that adapters may change, by the names of their tensors.
-struct Weights {
-    by_name: HashMap<String, Vec<WeightSpec>>,
-    uses: HashMap<WeightKey, Vec<WeightUse>>,
-    /// Values of a head of the queries and keys of each layer that are rotated.
-    head_dims: HashMap<usize, usize>,
+/// The weights of a model that adapters may change, and the file of one.
+struct Weights<'a> {
+    program: Program,
+    specs: Vec<WeightSpec>,
+    alpha: f32,
     /// The rows of q and k are as Transformers has them: the two values of a pair are half a head apart.
     is_half_split: bool,
+    file: &'a [u8],
 }
 
-impl Weights {
-    fn of(config: &ModelConfig) -> Self {
-        let program: Program = super::program(config);
-        let mut uses: HashMap<WeightKey, Vec<WeightUse>> = HashMap::new();
-        for OpWeight { key, used_as, .. } in program.ops().flat_map(|op| op.weights(&program)) {
-            uses.entry(key).or_default().push(used_as);
-        }
-        let mut by_name: HashMap<String, Vec<WeightSpec>> = HashMap::new();
-        for spec in weight_specs(config) {
-            by_name.entry(spec.name.clone()).or_default().push(spec);
-        }
-        let of_layer = |(layer, ops): (usize, &Vec<Op>)| {
-            let rotated = |op: &Op| if let Op::Rope { head_dim, .. } = op { Some(*head_dim) } else { None };
-            Some((layer, ops.iter().find_map(rotated)?))
-        };
-        let head_dims = program.layers.iter().enumerate().filter_map(of_layer).collect();
-        Self { by_name, uses, head_dims, is_half_split: false }
-    }
-
+impl Weights<'_> {
     /// Adds the pairs of all weights that lie in one tensor.
-    fn pairs(
-        &self,
-        [a, b]: [&TensorInfo; 2],
-        name: &str,
-        alpha: f32,
-        file: &[u8],
-        pairs: &mut BTreeMap<WeightKey, Pair>,
-    ) -> Result<()> {
-        let Some(specs) = self.by_name.get(name) else {
-            return Err(Error::bad_file(format!("adapter tensor {}: the model has no tensor {name}", a.name)));
-        };
-        for spec in specs {
+    fn add(&self, [a, b]: [&TensorInfo; 2], name: &str, pairs: &mut Vec<(WeightKey, Pair)>) -> Result<()> {
+        let mut shared: Option<(usize, Rc<Vec<f32>>, Vec<f32>)> = None;
+        for spec in self.specs.iter().filter(|spec| spec.name == name) {
             self.check_use(spec, name)?;
-        }
-        let dims = specs[0].tensor_dims();
-        let rank = check_shapes([a, b], &dims, name == EMBEDDING)?;
-        let factor = if alpha == 0.0 { 1.0 } else { alpha / rank as f32 };
-        let values_of_a = Rc::new(values(a, file)?);
-        let mut values_of_b = values(b, file)?;
-        values_of_b.iter_mut().for_each(|value| *value *= factor);
-        for spec in specs {
-            let own = match spec.part {
-                Some(_) => spec
-                    .runs()
-                    .into_iter()
-                    .flat_map(|(first, rows)| values_of_b[first * rank..(first + rows) * rank].iter().copied())
-                    .collect(),
-                None => values_of_b.clone(),
+            if pairs.iter().any(|(key, _)| *key == spec.key()) {
+                return Err(Error::bad_file(format!("adapter tensor {} occurs twice", a.name)));
+            }
+            if shared.is_none() {
+                let rank = check_shapes([a, b], &spec.tensor_dims(), name == EMBEDDING)?;
+                let factor = if self.alpha == 0.0 { 1.0 } else { self.alpha / rank as f32 };
+                let mut values_of_b = values(b, self.file)?;
+                values_of_b.iter_mut().for_each(|value| *value *= factor);
+                shared = Some((rank, values(a, self.file)?.into(), values_of_b));
+            }
+            let Some((rank, a, b)) = &shared else { continue };
+            let mut own = match spec.part {
+                Some(_) => Vec::new(),
+                None => b.clone(),
             };
-            let own = self.in_order(spec, own, rank);
-            pairs.insert(spec.key(), Pair { rank, a: values_of_a.clone(), b: own });
+            for (first, rows) in spec.runs().into_iter().filter(|_| spec.part.is_some()) {
+                own.extend_from_slice(&b[first * rank..(first + rows) * rank]);
+            }
+            let own = self.in_order(spec, own, *rank);
+            pairs.push((spec.key(), Pair { rank: *rank, a: a.clone(), b: own }));
         }
-        Ok(())
+        match shared {
+            Some(_) => Ok(()),
+            None => Err(Error::bad_file(format!("adapter tensor {}: the model has no tensor {name}", a.name))),
+        }
     }
 
     /// Rows of B for queries and keys in the order of the file of the model, where pairs are neighbours.
     fn in_order(&self, spec: &WeightSpec, b: Vec<f32>, rank: usize) -> Vec<f32> {
-        let head_dim = spec.layer.and_then(|layer| self.head_dims.get(&layer));
+        let rotated = |op: &Op| if let Op::Rope { head_dim, .. } = op { Some(*head_dim) } else { None };
+        let head_dim = spec.layer.and_then(|layer| self.program.layers[layer].iter().find_map(rotated));
         match (spec.role, head_dim) {
             (Role::AttnQ | Role::AttnK, Some(head_dim)) if self.is_half_split => {
-                let rows: Vec<&[f32]> = b.chunks_exact(rank).collect();
-                let heads = rows.chunks_exact(*head_dim);
-                heads
-                    .flat_map(|head| (0..*head_dim).flat_map(|i| head[i % 2 * (head_dim / 2) + i / 2]))
-                    .copied()
-                    .collect()
+                let mut ordered = Vec::with_capacity(b.len());
+                for head in b.chunks_exact(head_dim * rank) {
+                    for i in 0..head_dim {
+                        ordered.extend_from_slice(&head[(i % 2 * (head_dim / 2) + i / 2) * rank..][..rank]);
+                    }
+                }
+                ordered
             }
             _ => b,
         }
     }
 
     fn check_use(&self, spec: &WeightSpec, name: &str) -> Result<()> {
-        let uses = self.uses.get(&spec.key()).map_or(&[][..], Vec::as_slice);
-        let has = |of| uses.contains(&of);
-        if name == EMBEDDING && has(WeightUse::Table) && has(WeightUse::Matrix) {
-            let message = format!("adapter of {name}: it is the head of this model, too");
-            return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+        let [mut is_table, mut is_matrix, mut is_values] = [false; 3];
+        for op in self.program.ops() {
+            for weight in op.weights(&self.program).iter().filter(|weight| weight.key == spec.key()) {
+                is_table |= weight.used_as == WeightUse::Table;
+                is_matrix |= weight.used_as == WeightUse::Matrix;
+                is_values |= weight.used_as == WeightUse::Values;
+            }
         }
-        let is_known = has(WeightUse::Matrix) || (name == EMBEDDING && has(WeightUse::Table));
-        if !is_known || has(WeightUse::Values) {
-            let message = format!("adapter of {name}: the model multiplies nothing with it");
-            return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
-        }
-        Ok(())
+        let message = match (is_table, is_matrix, is_values) {
+            (true, true, _) => "it is the head of this model, too",
+            (false, true, false) => return Ok(()),
+            (true, false, false) if name == EMBEDDING => return Ok(()),
+            _ => "the model multiplies nothing with it",
+        };
+        Err(Error::new(ErrorCode::UnsupportedArchitecture, format!("adapter of {name}: {message}")))
     }
 }
 

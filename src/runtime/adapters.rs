@@ -60,10 +60,12 @@ impl<S: Session> Engine<S> {
                 0 => Some(0),
                 count => ids.windows(count).rposition(|window| window == invocation),
             };
-            uses.extend(from.filter(|_| scale != 0.0).map(|from| AdapterUse { id, scale, from }));
+            if let Some(from) = from.filter(|_| scale != 0.0) {
+                // In any order they are the same.
+                let at = uses.partition_point(|of| of.id < id);
+                uses.insert(at, AdapterUse { id, scale, from });
+            }
         }
-        // In any order they are the same.
-        uses.sort_by_key(|of| of.id);
         Ok(uses)
     }
 

@@ -15,12 +15,15 @@ use crate::model::{Adapter, ModelConfig};
 use crate::sampler::{Counts, SamplingOptions, add_biases, count_answer, counts_of_prompt, sample_allowed};
 use crate::time_slice::TimeSlice;
 
+/// An adapter by its number.
+type Numbered = (u32, Rc<Adapter>);
+
 /// A model on the CPU with its cache and sampler. A clone shares the weights.
 #[derive(Clone)]
 pub struct CpuSession {
     model: CpuModel,
     /// Of all clones.
-    adapters: Rc<RefCell<Vec<(u32, Rc<Adapter>)>>>,
+    adapters: Rc<RefCell<Vec<Numbered>>>,
     options: SamplingOptions,
     ends: Vec<u32>,
     /// Of the prompt, without the answer.

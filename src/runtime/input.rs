@@ -132,7 +132,7 @@ impl Forward<'_> {
     /// Dispatches at the start of a list that write the embeddings of tokens.
     pub(super) fn embeddings(&self) -> usize {
         let Some(Op::Embed { table, .. }) = self.program.embed.first() else { return 0 };
-        let adapters = self.adapters.iter().flat_map(|of| of.all).filter(|adapter| adapter.groups.contains_key(table));
+        let adapters = self.adapters.iter().flat_map(|of| of.all).filter(|adapter| adapter.group(*table).is_some());
         let gathered = match &self.weights.row_cache {
             Some(cache) if cache.key == *table => 1 + cache.slots.shards.len(),
             _ => self.weights.tables[table].shards.len(),

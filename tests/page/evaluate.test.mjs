@@ -53,7 +53,7 @@ for (const backend of ['webgpu', 'cpu']) {
 }
 
 /** Of an adapter of the fixtures. */
-const adapterUrl = (name) => `/tests/fixtures/adapters/${name}`;
+const adapterUrl = (name) => `/fixtures/adapters/${name}`;
 
 for (const backend of ['webgpu', 'cpu']) {
   test(`adapters on ${backend}: the next token is llama.cpp's`, async () => {

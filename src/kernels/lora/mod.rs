@@ -48,6 +48,41 @@ params! {
     }
 }
 
+params! {
+    /// Of both at once.
+    pub struct Params {
+        /// As of A.
+        pub slot: u32,
+        /// As of A.
+        pub cols: u32,
+        /// As of A.
+        pub x_stride: u32,
+        /// As of A.
+        pub x_offset: u32,
+        /// As of B.
+        pub y_stride: u32,
+        /// As of B.
+        pub factor: f32,
+    }
+}
+
+/// The contract with `shaders/model/lora.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    kernel_name: "lora",
+    bindings: &[
+        PARAMS,
+        read("this_pass"),
+        read("scales"),
+        read("segments"),
+        read("a"),
+        read("b"),
+        read("x"),
+        write("y"),
+    ],
+    params: Params::LAYOUT,
+    overrides: &["WG_SIZE", "SLOTS", "OF_OUTPUTS", "LANES"],
+};
+
 /// The contract with `shaders/model/lora_a.wgsl`.
 pub static A: KernelSpec = KernelSpec {
     kernel_name: "lora_a",
@@ -63,6 +98,12 @@ pub static B: KernelSpec = KernelSpec {
     params: ParamsB::LAYOUT,
     overrides: &["WG_SIZE", "SLOTS", "OF_OUTPUTS"],
 };
+
+/// Threads of a workgroup of the kernel for few rows.
+const WG_SIZE: u32 = 256;
+
+/// Values of A that all its workgroups read for a row, at most.
+const MOST_AGAIN: u64 = 4 << 20;
 
 /// The words of the scales of a sequence, from (slot, scale, position from which on the adapter is at work).
 pub fn scale_words(uses: impl IntoIterator<Item = (usize, f32, usize)>) -> Vec<u32> {
@@ -120,7 +161,8 @@ impl OfRows {
 pub struct Lora<'a> {
     /// Its scale among those of a sequence.
     pub slot: usize,
-    /// `[ranks of all segments, cols]`; of a table `[rows of the table, ranks]`, of which a row takes that of its token.
+    /// `[ranks of all segments, cols]`; of a table `[rows of the table, ranks]`, of which a row takes that of its
+    /// token.
     pub a: Slice,
     /// The values of all B, one after the other.
     pub b: Slice,
@@ -144,8 +186,36 @@ pub struct Places {
 }
 
 impl Lora<'_> {
-    /// `y += factor · scale · B · A · x`, with `x` of so many values, or of a table by the tokens of the rows.
-    pub fn dispatches(
+    /// `y += factor · scale · B · A · x`, with `x` of so many values, or of a table by the tokens of the rows: for few
+    /// rows in one dispatch, where `A x` is not computed too often.
+    pub fn dispatches(&self, places: Places, rows: OfRows, x: Option<(Rows, u32)>, y: (Rows, f32)) -> Vec<Dispatch> {
+        let widest = |of: fn(&Segment) -> u32| self.plan.iter().map(of).max().unwrap_or(0);
+        let rank = widest(|segment| segment.rank);
+        let groups = u64::from(widest(|segment| segment.outputs).div_ceil(WG_SIZE));
+        let fits = |cols: u32| rank <= WG_SIZE && groups * u64::from(rank) * u64::from(cols) <= MOST_AGAIN;
+        match (rows, x) {
+            (OfRows::First(_) | OfRows::Last(_), Some(x)) if fits(x.1) => vec![self.at_once(places, rows, x, y)],
+            _ => self.in_two(places, rows, x, y),
+        }
+    }
+
+    /// The same in one dispatch.
+    pub fn at_once(&self, places: Places, rows: OfRows, (x, cols): (Rows, u32), (y, factor): (Rows, f32)) -> Dispatch {
+        let Places { pass, scales, .. } = places;
+        let widest = |of: fn(&Segment) -> u32| self.plan.iter().map(of).max().unwrap_or(1);
+        // As many threads to a rank as there are for all of them at once.
+        let lanes = WG_SIZE / widest(|segment| segment.rank).next_power_of_two().min(WG_SIZE);
+        let kernel = Kernel::new(&SPEC, &[&rows.constants(WG_SIZE)[..], &[("LANES", lanes.into())]].concat());
+        let Rows { stride: x_stride, offset: x_offset, .. } = x;
+        let (slot, y_stride) = (self.slot as u32, y.stride);
+        let params = Params { slot, cols, x_stride, x_offset, y_stride, factor };
+        let outputs = widest(|segment| segment.outputs).div_ceil(WG_SIZE);
+        let grid = [Extent::Fixed(outputs), rows.extent(), Extent::Fixed(self.plan.len() as u32)];
+        Dispatch::new(kernel, &params, &[pass, scales, self.segments, self.a, self.b, x.slice, y.slice], grid)
+    }
+
+    /// The same in two dispatches.
+    pub fn in_two(
         &self,
         places: Places,
         rows: OfRows,

@@ -4,7 +4,6 @@
 //! all sequences in them, at the first pass; how much of each a sequence has is in a buffer.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
 use super::evaluation::Evaluation;
@@ -134,7 +133,7 @@ pub(in crate::runtime) struct Adapted {
 impl Adapted {
     fn new(model: &GpuModel, all: Vec<Rc<GpuAdapter>>, (table, buffers): (&mut BufferTable, &Buffers)) -> Result<Self> {
         let groups = || all.iter().flat_map(|adapter| &adapter.groups);
-        let touched: BTreeSet<WeightKey> = groups().map(|group| group.of).collect();
+        let touched: Vec<WeightKey> = groups().map(|group| group.of).collect();
         let ranks = groups().map(|group| group.place.ranks as usize).max().unwrap_or(1);
         let t = table.add(model.device.storage_buffer("ranks of adapters", (buffers.chunk * ranks * 4) as u64)?);
         let mut numbers = vec![t];
@@ -179,9 +178,14 @@ impl GpuSession {
     }
 
     /// The next passes have these adapters, in some of their sequences.
-    pub(in crate::runtime) async fn use_adapters(&mut self, mut all: Vec<Rc<GpuAdapter>>) -> Result<()> {
-        all.sort_by_key(|adapter| adapter.id);
-        all.dedup_by_key(|adapter| adapter.id);
+    pub(in crate::runtime) async fn use_adapters(&mut self, wanted: Vec<Rc<GpuAdapter>>) -> Result<()> {
+        let mut all: Vec<Rc<GpuAdapter>> = Vec::new();
+        for adapter in wanted {
+            let at = all.partition_point(|other| other.id < adapter.id);
+            if all.get(at).is_none_or(|other| other.id != adapter.id) {
+                all.insert(at, adapter);
+            }
+        }
         let wanted: Vec<u32> = all.iter().map(|adapter| adapter.id).collect();
         if numbers(self.adapted.as_ref()) == wanted {
             return Ok(());
@@ -193,6 +197,7 @@ impl GpuSession {
         };
         let before = self.exchange(set);
         self.set_aside.push(before);
+        self.forget_removed();
         if self.set_aside.len() > SET_ASIDE {
             let oldest = self.set_aside.iter().position(|set| set.adapted.is_some());
             let dropped = oldest.map(|at| self.set_aside.remove(at));
@@ -217,6 +222,16 @@ impl GpuSession {
                 Err(error)
             }
         }
+    }
+
+    /// Drops lists with adapters that the model has no more, but for those in use.
+    pub(in crate::runtime) fn forget_removed(&mut self) {
+        let is_removed = |id: &u32| self.model.adapters.get(*id).is_none();
+        let (removed, kept) = std::mem::take(&mut self.set_aside)
+            .into_iter()
+            .partition::<Vec<_>, _>(|set| numbers(set.adapted.as_ref()).iter().any(is_removed));
+        self.set_aside = kept;
+        removed.into_iter().for_each(|set| self.forget(set.adapted));
     }
 
     fn exchange(&mut self, set: ListSet) -> ListSet {

@@ -219,7 +219,11 @@ impl Session for GpuLane {
     }
 
     fn remove_adapter(&mut self, id: u32) -> bool {
-        self.model.adapters.remove(id)
+        let was_there = self.model.adapters.remove(id);
+        if let Ok(mut session) = self.shared.session.try_borrow_mut() {
+            session.forget_removed();
+        }
+        was_there
     }
 
     fn invocation(&self, id: u32) -> Option<Vec<u32>> {

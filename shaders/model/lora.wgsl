@@ -1,0 +1,89 @@
+// y[row, output + o] += factor · Σ_r b[o, r] t[r] with t[r] = scale of the row · Σ_i a[first + r, i] x[row, i], for
+// each segment: lora_a and lora_b in one, for few rows, where a dispatch takes longer than to compute t again.
+// One workgroup computes WG_SIZE values of a segment; the grid's z axis counts the segments. A row whose sequence has
+// not the adapter at work is left as it is.
+
+override WG_SIZE: u32 = 256;
+override SLOTS: u32;               // adapters that a sequence has scales for
+override OF_OUTPUTS: bool = false; // row 0 of y is the first of those with logits
+override LANES: u32 = 16;          // threads that add up one value of t: a power of two
+
+struct Params {
+    slot: u32,
+    cols: u32, // columns of a
+    x_stride: u32,
+    x_offset: u32,
+    y_stride: u32,
+    factor: f32,
+}
+
+struct Segment {
+    output: u32,  // value of a row of y where its results start
+    outputs: u32, // rows of its b
+    first: u32,   // its first row of a
+    rank: u32,    // columns of its b, at most WG_SIZE
+    at: u32,      // the first value of its b
+}
+
+#import pass
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> this_pass: Pass;
+@group(0) @binding(2) var<storage, read> scales: array<vec2<u32>>; // [sequences, SLOTS]: bits of f32, first position
+@group(0) @binding(3) var<storage, read> segments: array<Segment>;
+@group(0) @binding(4) var<storage, read> a: array<f32>;            // [ranks, cols]
+@group(0) @binding(5) var<storage, read> b: array<f32>;            // [outputs, rank] of each segment
+@group(0) @binding(6) var<storage, read> x: array<f32>;            // [rows, x_stride]
+@group(0) @binding(7) var<storage, read_write> y: array<f32>;      // [rows, y_stride]
+
+var<workgroup> sums: array<f32, WG_SIZE>;
+var<workgroup> t: array<f32, WG_SIZE>;
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    // mutant: this_pass.rows - this_pass.outputs => 0u
+    let row = group.y + select(0u, this_pass.rows - this_pass.outputs, OF_OUTPUTS);
+    let entry = this_pass.row[row];
+    // mutant: entry.sequence * SLOTS => 0u
+    let own = scales[entry.sequence * SLOTS + params.slot];
+    // mutant: entry.position >= own.y => entry.position > own.y
+    let scale = select(0.0, bitcast<f32>(own.x), entry.position >= own.y);
+    let segment = segments[group.z];
+    if scale == 0.0 || group.x * WG_SIZE >= segment.outputs {
+        return;
+    }
+    let part = lane % LANES;
+    for (var start = 0u; start < segment.rank; start += WG_SIZE / LANES) {
+        // mutant: start + lane / LANES => lane / LANES
+        let r = start + lane / LANES;
+        var sum = 0.0;
+        if r < segment.rank {
+            for (var i = part; i < params.cols; i += LANES) {
+                // mutant: segment.first + r => r
+                sum += a[(segment.first + r) * params.cols + i] * x[row * params.x_stride + params.x_offset + i];
+            }
+        }
+        sums[lane] = sum;
+        workgroupBarrier();
+        // mutant: half > 0u; half /= 2u => half > 1u; half /= 2u
+        for (var half = LANES / 2u; half > 0u; half /= 2u) {
+            if part < half {
+                sums[lane] += sums[lane + half];
+            }
+            workgroupBarrier();
+        }
+        if part == 0u && r < segment.rank {
+            t[r] = scale * sums[lane];
+        }
+        workgroupBarrier();
+    }
+    let output = group.x * WG_SIZE + lane;
+    if output < segment.outputs {
+        var sum = 0.0;
+        for (var r = 0u; r < segment.rank; r += 1u) {
+            // mutant: segment.at + output * segment.rank => output * segment.rank
+            sum += b[segment.at + output * segment.rank + r] * t[r];
+        }
+        y[group.y * params.y_stride + segment.output + output] += params.factor * sum;
+    }
+}
