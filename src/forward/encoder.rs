@@ -97,7 +97,7 @@ impl Lowering<'_> {
                     Operand::Vector(_) => self.elementwise_of(&combine, self.places.of(x), (other, 1)),
                 }
             }
-            _ => unreachable!("an operation that others have, too: {op:?}"),
+            _ => unreachable!("an operation that others have, too"),
         }
     }
 }

@@ -218,7 +218,7 @@ impl Lowering<'_> {
             Step::Alone(Op::Input { .. }) => Vec::new(),
             Step::Alone(op) => vec![self.alone(op)],
             Step::Linears { .. } | Step::Attention { .. } | Step::Experts { .. } | Step::Adapt(_) => {
-                unreachable!("each lowering has its own: {step:?}")
+                unreachable!("each lowering has its own")
             }
         }
     }
@@ -277,7 +277,7 @@ impl Lowering<'_> {
                 self.elementwise(&chain, self.places.of(x), None)
             }
             Op::Conv { .. } | Op::Scan { .. } | Op::DeltaNet { .. } => {
-                unreachable!("each lowering has its own: {op:?}")
+                unreachable!("each lowering has its own")
             }
             Op::Pool { x, kind, y } => {
                 let width = self.forward.width(x);
@@ -298,7 +298,7 @@ impl Lowering<'_> {
             | Op::ExpertGate { .. }
             | Op::ExpertDown { .. }
             | Op::Adapt { .. } => {
-                unreachable!("a step of its own: {op:?}")
+                unreachable!("a step of its own")
             }
         }
     }

@@ -43,7 +43,7 @@ impl Lowering<'_> {
             Op::DeltaNet { qkv, beta, alpha, ref delta, state, y } => {
                 vec![self.delta_net([qkv, beta, alpha, y], delta, state)]
             }
-            _ => unreachable!("no recurrent state: {op:?}"),
+            _ => unreachable!("no recurrent state"),
         }
     }
 

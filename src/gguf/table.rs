@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::cursor::{Cursor, Step};
 use super::{GgmlType, Metadata, TensorInfo, block, shown};
 use crate::error::{Error, ErrorCode, Result};
+use crate::sort::sorted_indices;
 
 /// Name length, dimension count, one dimension, type and offset.
 pub(super) const LEAST_ENTRY_BYTES: u64 = 32;
@@ -90,7 +91,9 @@ pub(super) fn lay_out(
     for tensor in tensors.iter_mut() {
         place(tensor, start, alignment, file_size)?;
     }
-    tensors.sort_by_key(|tensor| tensor.offset);
+    let order = sorted_indices(tensors.len(), &mut |a, b| tensors[a].offset < tensors[b].offset);
+    let sorted: Vec<TensorInfo> = order.into_iter().map(|index| tensors[index].clone()).collect();
+    tensors.clone_from_slice(&sorted);
     for pair in tensors.windows(2) {
         let [a, b] = pair else { continue };
         if a.end() > b.offset {

@@ -8,6 +8,8 @@ mod options;
 
 pub use options::SamplingOptions;
 
+use crate::sort::sort_by;
+
 /// The lowest temperature at which tokens are drawn. Logits divided by less overflow or lose the noise to f32's
 /// precision, and only logits that are equal but for rounding would have a chance beside the largest.
 pub const MIN_TEMPERATURE: f32 = 1e-5;
@@ -166,7 +168,7 @@ fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
     if options.top_k == 0 && options.typical_p >= 1.0 && options.top_p >= 1.0 && options.min_p == 0.0 {
         return;
     }
-    kept.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    sort_descending(kept);
     if options.top_k > 0 {
         kept.truncate(options.top_k as usize);
     }
@@ -188,6 +190,11 @@ fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
     kept.retain(|&(logit, _)| weight(logit) >= min);
 }
 
+/// A vocabulary is sorted for each token: std's sort is the fastest.
+fn sort_descending(kept: &mut [(f32, u32)]) {
+    kept.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+}
+
 /// Keeps the tokens whose information is nearest to the mean until their probabilities pass `share`: locally typical
 /// sampling (Meister et al. 2022, arXiv 2202.00666). `kept` goes from the largest logit to the smallest.
 ///
@@ -201,14 +208,14 @@ fn keep_typical(kept: &mut Vec<(f32, u32)>, share: f64) {
     let possible = kept.iter().filter(|&&(logit, _)| weight(logit) > 0.0);
     let mean = possible.map(|&(logit, _)| depth(logit) * weight(logit)).sum::<f64>() / sum;
     let distance = |logit: f32| (depth(logit) - mean).abs();
-    kept.sort_by(|a, b| distance(a.0).total_cmp(&distance(b.0)));
+    sort_by(kept, |a, b| distance(a.0) < distance(b.0));
     let mut before = 0.0;
     let passed = kept.iter().position(|&(logit, _)| {
         before += weight(logit);
         before > share * sum
     });
     kept.truncate(passed.map_or(kept.len(), |last| last + 1));
-    kept.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    sort_descending(kept);
 }
 
 #[cfg(test)]

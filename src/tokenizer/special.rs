@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::vocab::{Kind, Vocab};
+use crate::sort::sort_by;
 use crate::yielding::ITEMS;
 
 /// A piece of input: text still to be encoded, or a special token that was written in it.
@@ -243,7 +244,7 @@ pub(super) fn end_tokens(vocab: &mut Vocab, named: impl IntoIterator<Item = u32>
     for id in shown {
         vocab.set_kind(id, Kind::UserDefined);
     }
-    ends.sort_unstable();
+    sort_by(&mut ends, |a, b| a < b);
     ends.dedup();
     for &id in &ends {
         vocab.set_kind(id, Kind::Control);

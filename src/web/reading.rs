@@ -7,6 +7,7 @@ use super::Harness;
 use super::errors::{to_js, to_value};
 use crate::gpu::LargeRun;
 use crate::harness::{Large, large};
+use crate::sort::sort_by;
 use crate::{Error, ErrorCode, Result};
 
 /// A product by its names.
@@ -73,12 +74,12 @@ impl Harness {
         while repeats < MAX_RUNS && self.time(|| run.submit(repeats)).await? < ENOUGH_MS {
             repeats *= 2;
         }
-        let mut differences = [0.0; MEASUREMENTS];
+        let mut differences = vec![0.0; MEASUREMENTS];
         for difference in &mut differences {
             let once = self.time(|| run.submit(repeats)).await?;
             *difference = (self.time(|| run.submit(2 * repeats)).await? - once) / f64::from(repeats);
         }
-        differences.sort_by(f64::total_cmp);
+        sort_by(&mut differences, |a: f64, b| a < b);
         let ms = differences[MEASUREMENTS / 2];
         let coarse = || Error::new(ErrorCode::LimitExceeded, "the clock is too coarse for this device");
         (ms > 0.0).then_some(ms).ok_or_else(coarse)

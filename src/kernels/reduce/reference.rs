@@ -1,5 +1,6 @@
 //! Reductions, running sums, argmax and top-k along one axis of a tensor `[outer, length, inner]`.
 
+use crate::sort::sorted_indices;
 use std::cmp::Ordering;
 
 /// The values of every line along the middle axis of x `[outer, length, inner]`, with the line's first index in x.
@@ -31,8 +32,7 @@ pub fn argmax_axis(x: &[f32], shape: [usize; 3]) -> Vec<u32> {
 pub fn top_k(x: &[f32], length: usize, k: usize) -> (Vec<f32>, Vec<u32>) {
     let (mut values, mut indices) = (Vec::new(), Vec::new());
     for row in x.chunks_exact(length) {
-        let mut order: Vec<usize> = (0..length).collect();
-        order.sort_by(|&a, &b| descending(row[a], row[b]));
+        let order = sorted_indices(length, &mut |a, b| descending(row[a], row[b]).is_lt());
         values.extend(order[..k].iter().map(|&i| row[i]));
         indices.extend(order[..k].iter().map(|&i| i as u32));
     }

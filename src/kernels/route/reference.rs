@@ -1,6 +1,7 @@
 //! The choice of experts.
 
 use crate::model::program::Gating;
+use crate::sort::sorted_indices;
 
 /// The smallest normal f16: weights that add up to less are not scaled up further.
 const SMALLEST_SUM: f64 = 6.103515625e-5;
@@ -39,8 +40,7 @@ pub fn route(routing: &Routing, logits: &[f32]) -> Vec<(usize, f32)> {
         Some(bias) => shares[e] / all + f64::from(bias[e]),
         None => logits[e],
     };
-    let mut order: Vec<usize> = (0..logits.len()).collect();
-    order.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
+    let mut order = sorted_indices(logits.len(), &mut |a, b| score(b) < score(a));
     order.truncate(routing.used);
     let chosen: f64 = order.iter().map(|&e| shares[e]).sum();
     let own = if routing.gating == Gating::SoftmaxOfChosen { chosen } else { all };

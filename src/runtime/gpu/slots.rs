@@ -1,5 +1,6 @@
 //! Which rows of a table are in which slot, as the host knows it: the least recently used make room for others.
 
+use crate::sort::sort_by;
 use std::cmp::Reverse;
 
 /// A row that gets a slot.
@@ -48,7 +49,7 @@ impl Slots {
                 None => {}
             }
         }
-        missing.sort_unstable();
+        sort_by(&mut missing, |a, b| a < b);
         missing.dedup();
         missing
     }
@@ -57,17 +58,17 @@ impl Slots {
     /// never were, those of the last. Rows used by the last [`Slots::missing`] keep theirs: where there are fewer
     /// others, some rows get no slot.
     pub fn place(&mut self, missing: &[u32]) -> Vec<Placed> {
-        let key = |&slot: &usize| {
+        let key = |slot: usize| {
             let (row, used) = self.slots[slot];
             (used, Reverse(row))
         };
         let mut free: Vec<usize> = (0..self.slots.len()).filter(|&slot| self.slots[slot].1 < self.now).collect();
         if missing.len() < free.len() {
-            free.select_nth_unstable_by_key(missing.len(), key);
+            sort_by(&mut free, |a, b| key(a) < key(b));
             free.truncate(missing.len());
         }
         // Neighbours in the file become neighbours here, and are uploaded together.
-        free.sort_unstable();
+        sort_by(&mut free, |a, b| a < b);
         let place = |(&row, slot): (&u32, usize)| {
             let before = self.slots[slot].0.replace(row);
             self.slots[slot].1 = self.now;
