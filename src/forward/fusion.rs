@@ -290,7 +290,7 @@ fn alone(ops: &[Op]) -> (usize, Step<'_>) {
         Op::Linear { .. } => linears(ops).expect("it starts with a product"),
         Op::ExpertGate { .. } | Op::ExpertDown { .. } => (1, Step::Experts { op: &ops[0], to: None }),
         Op::Adapt { .. } => (1, Step::Adapt(&ops[0])),
-        Op::Rope { .. } | Op::Attend { .. } => panic!("no kernel computes {:?} by itself", ops[0]),
+        Op::Rope { .. } | Op::Attend { .. } => panic!("a rotation or an attention has no kernel by itself"),
         _ => (1, Step::Alone(&ops[0])),
     }
 }
