@@ -54,7 +54,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let part = lane % LANES;
     for (var start = 0u; start < segment.rank; start += WG_SIZE / LANES) {
-        // mutant: start + lane / LANES => lane / LANES
         let r = start + lane / LANES;
         var sum = 0.0;
         if r < segment.rank {
@@ -73,6 +72,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             workgroupBarrier();
         }
         if part == 0u && r < segment.rank {
+            // mutant: t[r] => t[lane / LANES]
             t[r] = scale * sums[lane];
         }
         workgroupBarrier();

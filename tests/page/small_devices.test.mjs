@@ -1,6 +1,6 @@
-// Models on a device that has what WebGPU promises everywhere and no more: small bindings, eight storage buffers, 16 KiB
-// of workgroup memory, 256 threads, neither f16 nor subgroups. That is simulated: the adapter shows no more and makes
-// no device that has more.
+// Models on a device that has what WebGPU promises everywhere and no more: small bindings, eight storage buffers,
+// 16 KiB of workgroup memory, 256 threads, neither f16 nor subgroups. That is simulated: the adapter shows no more and
+// makes no device that has more.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
