@@ -301,7 +301,6 @@ async fn lanes_wait_for_rows_on_the_host() {
     let [mut whole, _] = both(PER_LAYER).await;
     let mut requests = requests(whole.session.config().vocab);
     requests[3].grammar = Some(Every { vocab: whole.session.config().vocab as u32, text: Vec::new() });
-    requests.iter_mut().skip(1).for_each(|request| request.options.max_tokens = Some(9));
     let expected = alone(&mut whole, &requests).await;
     for slots in [16, 300] {
         let (few, watch) = few_slots(slots).await;
