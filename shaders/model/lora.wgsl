@@ -6,7 +6,7 @@
 override WG_SIZE: u32 = 256;
 override SLOTS: u32;               // adapters that a sequence has scales for
 override OF_OUTPUTS: bool = false; // row 0 of y is the first of those with logits
-override LANES: u32 = 16;          // threads that add up one value of t: a power of two
+override LANES: u32 = 16;          // threads that add up one value of t: a power of two, so that all ranks have some
 
 struct Params {
     slot: u32,
@@ -52,31 +52,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if scale == 0.0 || group.x * WG_SIZE >= segment.outputs {
         return;
     }
+    let r = lane / LANES;
     let part = lane % LANES;
-    for (var start = 0u; start < segment.rank; start += WG_SIZE / LANES) {
-        let r = start + lane / LANES;
-        var sum = 0.0;
-        if r < segment.rank {
-            for (var i = part; i < params.cols; i += LANES) {
-                // mutant: segment.first + r => r
-                sum += a[(segment.first + r) * params.cols + i] * x[row * params.x_stride + params.x_offset + i];
-            }
+    var own_sum = 0.0;
+    if r < segment.rank {
+        for (var i = part; i < params.cols; i += LANES) {
+            // mutant: segment.first + r => r
+            own_sum += a[(segment.first + r) * params.cols + i] * x[row * params.x_stride + params.x_offset + i];
         }
-        sums[lane] = sum;
-        workgroupBarrier();
-        // mutant: half > 0u; half /= 2u => half > 1u; half /= 2u
-        for (var half = LANES / 2u; half > 0u; half /= 2u) {
-            if part < half {
-                sums[lane] += sums[lane + half];
-            }
-            workgroupBarrier();
-        }
-        if part == 0u && r < segment.rank {
-            // mutant: t[r] => t[lane / LANES]
-            t[r] = scale * sums[lane];
+    }
+    sums[lane] = own_sum;
+    workgroupBarrier();
+    // mutant: half > 0u; half /= 2u => half > 1u; half /= 2u
+    for (var half = LANES / 2u; half > 0u; half /= 2u) {
+        if part < half {
+            sums[lane] += sums[lane + half];
         }
         workgroupBarrier();
     }
+    if part == 0u && r < segment.rank {
+        t[r] = scale * sums[lane];
+    }
+    workgroupBarrier();
     let output = group.x * WG_SIZE + lane;
     if output < segment.outputs {
         var sum = 0.0;
