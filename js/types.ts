@@ -123,7 +123,7 @@ export interface LoadOptions extends SourceOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Cancels loading at any point and frees everything; `load` then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Adapters (LoRA) of the model, in order: their numbers are 1, 2 and so on. See {@link WasmModel.addAdapter}. */
+  /** Adapters (LoRA) of the model, in order: their numbers are 1, 2 and so on. Others come by `addAdapter`. */
   adapters?: readonly AdapterSource[] | undefined;
   /**
    * Tokens that prompt and answer share, 2 to what the model was trained for. Default: that, at most 4096. On the GPU
@@ -547,6 +547,7 @@ export interface AdapterUse {
 export interface AdapterOptions extends SourceOptions {
   /** `adapter_config.json`, for PEFT's safetensors that are no URL beside it. */
   config?: Source | undefined;
+  /** Ends reading; `addAdapter` then rejects with its reason. */
   signal?: AbortSignal | undefined;
 }
 
