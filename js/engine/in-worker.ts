@@ -202,9 +202,7 @@ export class WorkerEngine implements Engine {
   /** A call about a prompt, in which images are pixels and sounds samples: the worker has no element and no decoder. */
   async #withContents<T>(method: string, prompt: Prompt, ...args: unknown[]): Promise<T> {
     // Not awaited where there is none: calls keep their order.
-    if (typeof prompt !== 'object' || !('messages' in prompt) || !prompt.media) {
-      return this.#call(method, prompt, ...args);
-    }
+    if (!hasMedia(prompt)) return this.#call(method, prompt, ...args);
     const { movable, withContents } = await import('../media/prompt.js');
     const sent = await withContents(prompt);
     const transfer = method === 'start' ? movable(sent) : [];
@@ -216,8 +214,13 @@ export class WorkerEngine implements Engine {
   }
 }
 
+/** Whether a prompt holds images or sounds. */
+function hasMedia(prompt: Prompt): prompt is Conversation {
+  return typeof prompt === 'object' && 'messages' in prompt && prompt.media !== undefined;
+}
+
 async function contentsIn(prompt: Prompt): Promise<Prompt> {
-  if (typeof prompt !== 'object' || !('messages' in prompt) || !prompt.media) return prompt;
+  if (!hasMedia(prompt)) return prompt;
   const { withContents } = await import('../media/prompt.js');
   return withContents(prompt);
 }

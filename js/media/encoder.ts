@@ -200,21 +200,13 @@ export class Encoder {
     }
   }
 
-  async #picture({ width, height, data }: Pixels, digest: string, { signal, report }: Asked): Promise<Encoded> {
+  async #picture({ width, height, data }: Pixels, digest: string, asked: Asked): Promise<Encoded> {
     const { Picture } = await mediaModule();
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const { projector } = this.#info;
     const picture = named('image', () => new Picture(projector, this.#numbers, width, height, bytes));
     try {
-      const tiles: TileRows[] = [];
-      for (let tile = 0; tile < picture.count(); tile++) {
-        // On the CPU a part is encoded without a pause: messages to this thread, such as that to end, come in between.
-        await new Promise((resolve) => setTimeout(resolve));
-        signal?.throwIfAborted();
-        report?.(tile / picture.count());
-        tiles.push(await this.#tile(picture, tile, digest, signal));
-      }
-      report?.(1);
+      const tiles = await parts(picture.count(), asked, (tile) => this.#tile(picture, tile, digest, asked.signal));
       return { layout: layoutOf(projector, [...picture.grid()] as unknown as TileGrid), tiles };
     } finally {
       picture.free();
@@ -236,27 +228,19 @@ export class Encoder {
     return this.#rows({ columns, rows }, values, digestOfPart(digest, tile));
   }
 
-  async #sound({ samples }: Samples, digest: string, { most, signal, report }: Asked): Promise<Encoded> {
+  async #sound({ samples }: Samples, digest: string, asked: Asked): Promise<Encoded> {
     const { Sound: Kind } = await mediaModule();
     const { projector } = this.#info;
     const sound = named('audio', () => new Kind(projector, this.#numbers, samples));
     try {
-      const tiles: TileRows[] = [];
       const [, , rows = 0] = sound.select(0);
       const all = rows * sound.count();
-      if (all > most) {
+      if (all > asked.most) {
         const seconds = Math.ceil(samples.length / RATE);
-        const message = `audio: ${seconds} seconds take ${all} tokens, the context holds ${most}`;
+        const message = `audio: ${seconds} seconds take ${all} tokens, the context holds ${asked.most}`;
         throw new WebggufError('context_full', message);
       }
-      for (let piece = 0; piece < sound.count(); piece++) {
-        // On the CPU a part is encoded without a pause: messages to this thread, such as that to end, come in between.
-        await new Promise((resolve) => setTimeout(resolve));
-        signal?.throwIfAborted();
-        report?.(piece / sound.count());
-        tiles.push(await this.#piece(sound, piece, digest, signal));
-      }
-      report?.(1);
+      const tiles = await parts(sound.count(), asked, (piece) => this.#piece(sound, piece, digest, asked.signal));
       return { layout: layoutOfSound(projector, tiles.length), tiles };
     } finally {
       sound.free();
@@ -279,6 +263,24 @@ export class Encoder {
     if (!values) throw new DOMException('the image or sound is no longer wanted', 'AbortError');
     return { ...sizes, values, parts: this.#info.parts, digest };
   }
+}
+
+/** Encodes the tiles of an image or the pieces of a sound one after the other. */
+async function parts(
+  count: number,
+  { signal, report }: Asked,
+  encode: (part: number) => Promise<TileRows>,
+): Promise<TileRows[]> {
+  const found: TileRows[] = [];
+  for (let part = 0; part < count; part++) {
+    // On the CPU a part is encoded without a pause: a message that cancels the request is read in between.
+    await new Promise((resolve) => setTimeout(resolve));
+    signal?.throwIfAborted();
+    report?.(part / count);
+    found.push(await encode(part));
+  }
+  report?.(1);
+  return found;
 }
 
 /** How an encoder is loaded again. */

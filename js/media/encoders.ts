@@ -5,8 +5,8 @@ import { WebggufError, invalidArgument } from '../errors.js';
 import { chooseEncoder, fileRequest, hubName } from '../load/hub.js';
 import type { Source, SourceOptions } from '../types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
-import { type Asked, type Content, type Encoded, Encoder, type EncoderOptions, type EncoderScope } from './encoder.js';
-import type { TileRows } from './encoder.js';
+import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, TileRows } from './encoder.js';
+import { Encoder } from './encoder.js';
 
 /** @internal */
 export class Encoders {
