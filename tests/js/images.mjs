@@ -1,13 +1,10 @@
-// What tests of images share: the encoders, and pictures as pixels, PNG files of eight bits a channel without
+// What tests of images share: names of the encoders, and pictures as pixels, PNG files of eight bits a channel without
 // interlacing.
 
 import fs from 'node:fs';
 import zlib from 'node:zlib';
-import path from 'node:path';
-import { ROOT } from '../../tools/common.mjs';
 
-/** Encoders with what llama.cpp says of their rows. */
-export const ENCODERS = path.join(ROOT, 'tests', 'fixtures', 'encoders');
+/** Encoders of images. */
 export const NAMES = [
   'gemma3',
   'idefics3',

@@ -10,22 +10,8 @@ import { sizeInHeader } from '../../dist/media/header.js';
 import { layoutOf } from '../../dist/media/layout.js';
 import { languageModel } from '../../dist/prompt-api/index.js';
 import { ChatStore } from '../../dist/react/chat.js';
-import { ROOT } from '../../tools/common.mjs';
-import { ENCODERS, NAMES, readPng } from './images.mjs';
-
-const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
-/** Of the largest value of the rows. */
-const ROWS = 1e-4;
-const LOGPROBS = 5e-3;
-
-const blob = (file) => new Blob([fs.readFileSync(file)]);
-const expectationsOf = (name) => JSON.parse(fs.readFileSync(path.join(ENCODERS, `${name}.json`), 'utf8'));
-const open = ({ text, encoder }, options = {}) =>
-  WasmModel.load(blob(path.join(FIXTURES, 'models', text)), {
-    backend: 'cpu',
-    mmproj: blob(path.join(ENCODERS, encoder)),
-    ...options,
-  });
+import { ENCODERS, FIXTURES, LOGPROBS, ROWS, blob, expectationsOf, open } from './encoders.mjs';
+import { NAMES, readPng } from './images.mjs';
 
 /** The largest difference, divided by the largest value. */
 function difference(rows, expected) {

@@ -6,28 +6,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { messagesOf } from '../../dist/ai-sdk/prompt.js';
-import { WasmModel } from '../../dist/index.js';
 import { layoutOfSound } from '../../dist/media/layout.js';
 import { waveOf } from '../../dist/media/samples.js';
 import { openai, webggufFetch } from '../../dist/openai/index.js';
-import { ROOT } from '../../tools/common.mjs';
+import { ENCODERS, LOGPROBS, ROWS, expectationsOf, open } from './encoders.mjs';
 import { joined } from './gguf_join.mjs';
-import { ENCODERS, readPng } from './images.mjs';
+import { readPng } from './images.mjs';
 import { differenceOfSome, LISTENERS, soundOf } from './sounds.mjs';
-
-const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
-/** Of the largest value of the rows. */
-const ROWS = 1e-4;
-const LOGPROBS = 5e-3;
-
-const blob = (file) => new Blob([fs.readFileSync(file)]);
-const expectationsOf = (name) => JSON.parse(fs.readFileSync(path.join(ENCODERS, `${name}.json`), 'utf8'));
-const open = ({ text, encoder }, options = {}) =>
-  WasmModel.load(blob(path.join(FIXTURES, 'models', text)), {
-    backend: 'cpu',
-    mmproj: blob(path.join(ENCODERS, encoder)),
-    ...options,
-  });
 
 for (const name of LISTENERS) {
   test(`${name}: rows, positions and text as llama.cpp has them`, async () => {

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { FAKE_CAMERA } from '../../tools/browser.mjs';
 import { openDemo, say, send, waitForState } from '../../tools/demo.mjs';
-import { ENCODERS } from '../js/images.mjs';
+import { ENCODERS } from '../js/encoders.mjs';
 import { openSite, screenshot, SMALL, violations } from './site.mjs';
 
 const site = await openSite({ args: FAKE_CAMERA });

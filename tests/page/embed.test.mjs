@@ -4,29 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import path from 'node:path';
 import { readJson, ROOT } from '../../tools/common.mjs';
-import { openSite, reportOf, SMALL } from './site.mjs';
+import { jsonUrl, openEvaluation, SMALL } from './site.mjs';
 
 const EMBEDDERS = path.join(ROOT, 'tests', 'fixtures', 'embedders');
 const expected = (name) => readJson(path.join(EMBEDDERS, `${name}.json`));
 const urlOf = (name) => `/fixtures/embedders/${name}.gguf`;
 
-let deliver = () => {};
-const site = await openSite({ onReport: (value) => deliver(value) });
-
-const jsonUrl = (value) => `data:application/json,${encodeURIComponent(JSON.stringify(value))}`;
-
-/** What www/evaluate.html reports for these parameters. */
-async function evaluate(parameters) {
-  const arrived = new Promise((resolve) => {
-    deliver = resolve;
-  });
-  const page = await site.open(`/evaluate.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
-  try {
-    return await reportOf(page, arrived);
-  } finally {
-    await page.close();
-  }
-}
+const { site, evaluate } = await openEvaluation();
 
 const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 const cosine = (a, b) => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));

@@ -5,7 +5,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import path from 'node:path';
 import { readJson } from '../../tools/common.mjs';
-import { agree, expectations, MODELS, openSite, PREDICT, reportOf, sameGreedy, SMALL, STORYTELLER } from './site.mjs';
+import {
+  agree,
+  expectations,
+  jsonUrl,
+  MODELS,
+  openSite,
+  PREDICT,
+  reportOf,
+  sameGreedy,
+  SMALL,
+  STORYTELLER,
+} from './site.mjs';
 
 const MODELS_HERE = ['qwen3-q4_0', 'llama-q4_1-split'];
 
@@ -85,8 +96,6 @@ test("PEFT's safetensors say what the GGUF of the same adapter says", async () =
   const { logits } = cases[0];
   assert.deepEqual(found[1].generated, [logits.indexOf(Math.max(...logits))]);
 });
-
-const jsonUrl = (value) => `data:application/json,${encodeURIComponent(JSON.stringify(value))}`;
 
 test('text is tokenized like llama.cpp does', async () => {
   // The page adds no BOS, llama.cpp's ids have one where the file asks for it: the Qwens do not.

@@ -55,6 +55,31 @@ export function expectations() {
   return readExpectations(MODELS).map((entry) => ({ ...entry, url: `/fixtures/models/${entry.files[0]}` }));
 }
 
+/** A URL that holds `value`. */
+export const jsonUrl = (value) => `data:application/json,${encodeURIComponent(JSON.stringify(value))}`;
+
+/**
+ * Starts a server and a browser as {@link openSite} does.
+ * @returns {Promise<{site: object, evaluate: (parameters: object) => Promise<object>}>} `evaluate` gives what
+ *   www/evaluate.html reports for these parameters
+ */
+export async function openEvaluation(options = {}) {
+  let deliver = () => {};
+  const site = await openSite({ ...options, onReport: (value) => deliver(value) });
+  const evaluate = async (parameters) => {
+    const arrived = new Promise((resolve) => {
+      deliver = resolve;
+    });
+    const page = await site.open(`/evaluate.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
+    try {
+      return await reportOf(page, arrived);
+    } finally {
+      await page.close();
+    }
+  };
+  return { site, evaluate };
+}
+
 /** Keeps a picture for people to look at. */
 export async function screenshot(page, name) {
   const file = path.join(CACHE, 'screenshots', `${name}.png`);

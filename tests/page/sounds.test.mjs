@@ -5,32 +5,17 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { readJson } from '../../tools/common.mjs';
-import { ENCODERS } from '../js/images.mjs';
+import { ENCODERS } from '../js/encoders.mjs';
 import { differenceOfSome, LISTENERS } from '../js/sounds.mjs';
-import { openSite, reportOf } from './site.mjs';
+import { jsonUrl, openEvaluation } from './site.mjs';
 
 /** Differences of rows, of the largest value. */
 const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
 const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
 
-let deliver = () => {};
-const site = await openSite({ onReport: (value) => deliver(value) });
+const { site, evaluate } = await openEvaluation();
 
-const jsonUrl = (value) => `data:application/json,${encodeURIComponent(JSON.stringify(value))}`;
 const urlOf = (name) => `/fixtures/encoders/${name}`;
-
-/** What www/evaluate.html reports for these parameters. */
-async function evaluate(parameters) {
-  const arrived = new Promise((resolve) => {
-    deliver = resolve;
-  });
-  const page = await site.open(`/evaluate.html?${new URLSearchParams({ ...parameters, report: '/result' })}`);
-  try {
-    return await reportOf(page, arrived);
-  } finally {
-    await page.close();
-  }
-}
 
 for (const backend of ['webgpu', 'cpu']) {
   for (const name of LISTENERS) {

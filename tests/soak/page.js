@@ -66,7 +66,7 @@ export async function request({ url, sha256, options, fault, after }) {
   }
 }
 
-/** What the origin keeps, and what each stored model writes without a network. */
+/** The models that the origin has stored. */
 export async function stored() {
   const { cache } = await import('/dist/index.js');
   return cache.list();

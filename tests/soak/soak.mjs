@@ -85,8 +85,8 @@ export async function soak({ rounds, seed, say = () => {}, isOver = () => false 
       assert.deepEqual(found.ids, model.expected, `seed ${seed}: from what is stored: ${JSON.stringify(found)}`);
     }
     const kept = await last.evaluate(stored);
-    for (const { complete, bytes, size, key } of kept.filter((model) => model.complete))
-      assert.ok(complete && bytes === size, `seed ${seed}: ${key} is complete with ${bytes} of ${size} bytes`);
+    for (const { bytes, size, key } of kept.filter((model) => model.complete))
+      assert.ok(bytes === size, `seed ${seed}: ${key} is complete with ${bytes} of ${size} bytes`);
     const settled = heaps[Math.floor(heaps.length / 4)];
     const grown = Math.min(...heaps.slice(-3)) - settled;
     assert.ok(grown < MOST_GROWTH, `seed ${seed}: the heap grew by ${grown} bytes, from ${settled}`);
