@@ -34,12 +34,22 @@ const MAX_BINS: usize = 1 << 10;
 pub struct Projector {
     /// `clip.projector_type`.
     pub name: &'static str,
-    /// The key of how many patches along a side become one row, after the prefix, and how many where the file has none.
-    pub merge: (&'static str, usize),
+    /// The key of how many patches along a side, or frames, become one row, where files say so; without the prefix.
+    pub merge_key: Option<&'static str>,
+    /// How many become one row where the file does not say.
+    pub merge: usize,
     /// Patches of an image or a tile, or frames of a sound, at most.
     pub rows: MostRows,
     /// Whether queries and keys are rotated, by the axes of an image.
     pub is_rotated: bool,
+}
+
+impl Projector {
+    /// How many patches along a side, or frames, become one row.
+    fn merge(&self, keys: &Keys) -> Result<usize> {
+        let found = self.merge_key.map(|key| keys.count(key, MAX_MERGE)).transpose()?.flatten();
+        Ok(found.unwrap_or(self.merge))
+    }
 }
 
 /// How the number of patches is bounded.
@@ -114,13 +124,12 @@ impl EncoderConfig {
             let found = dims(name).and_then(|dims| dims.get(1)).copied();
             found.filter(|&rows| rows <= most as u64).unwrap_or(0) as usize
         };
-        let (stacked, otherwise) = projector.merge;
         Ok(Self {
             projector,
             width: keys.required("projection_dim", MAX_HIDDEN)?,
             image_size: 0,
             patch_size: 0,
-            merge: keys.count(stacked, MAX_MERGE)?.unwrap_or(otherwise),
+            merge: projector.merge(keys)?,
             activation: ActivationKind::GeluErf,
             mean: [0.0; 3],
             deviation: [1.0; 3],
@@ -148,7 +157,6 @@ impl EncoderConfig {
             let message = format!("tensor v.position_embd.weight: expected up to {MAX_PLACES} rows, found {places}");
             return Err(Error::bad_file(message));
         }
-        let (merged, otherwise) = projector.merge;
         let is_deep = |layer: &usize| dims(&format!("v.deepstack.{layer}.fc1.weight")).is_some();
         let [mean, deviation] = [channels(keys, "image_mean")?, channels(keys, "image_std")?];
         if let Some(wrong) = deviation.iter().find(|&&of| of == 0.0) {
@@ -160,7 +168,7 @@ impl EncoderConfig {
             width: keys.required("projection_dim", MAX_HIDDEN)?,
             image_size: keys.required("image_size", MAX_SIDE)?,
             patch_size: keys.required("patch_size", MAX_SIDE)?,
-            merge: keys.count(merged, MAX_MERGE)?.unwrap_or(otherwise),
+            merge: projector.merge(keys)?,
             activation: activation(keys)?,
             mean,
             deviation,

@@ -29,24 +29,27 @@ struct Encoder {
 
 type Family = fn(&ModelConfig, &EncoderConfig) -> Program;
 
-/// Patches along a side of what becomes one row are said by the projector's key ...
-const SCALE: &str = "projector.scale_factor";
-/// ... or by Qwen's.
-const MERGE: &str = "spatial_merge_size";
+/// A key, and how many become one row where the file does not say.
+type Merge = (Option<&'static str>, usize);
+
+/// The key that says how many patches along a side become one row, of most projectors ...
+const SCALE: Option<&str> = Some("projector.scale_factor");
+/// ... and of Qwen's and Pixtral.
+const MERGE: Option<&str> = Some("spatial_merge_size");
 /// 1,024 rows of 2 × 2 patches.
 const PATCHES: MostRows = MostRows::Fixed(4096);
 /// Frames of 30 seconds of sound.
 const FRAMES: MostRows = MostRows::Fixed(3000);
 
-/// Of images: `merge` patches along a side become one row, where the file does not say another number by `key`.
-const fn encoder(name: &'static str, program: Family, (key, merge): (&'static str, usize), rows: MostRows) -> Encoder {
-    let projector = Projector { name, merge: (key, merge), rows, is_rotated: false };
+/// Of images: `merge` patches along a side become one row, where the file does not say another number.
+const fn encoder(name: &'static str, program: Family, (merge_key, merge): Merge, rows: MostRows) -> Encoder {
+    let projector = Projector { name, merge_key, merge, rows, is_rotated: false };
     Encoder { projector, prefix: VISION, program }
 }
 
 /// Of sounds: `merge` frames become one row, where the file does not say another number.
-const fn of_sounds(name: &'static str, program: Family, merge: (&'static str, usize)) -> Encoder {
-    let projector = Projector { name, merge, rows: FRAMES, is_rotated: false };
+const fn of_sounds(name: &'static str, program: Family, (merge_key, merge): Merge) -> Encoder {
+    let projector = Projector { name, merge_key, merge, rows: FRAMES, is_rotated: false };
     Encoder { projector, prefix: AUDIO, program }
 }
 
@@ -72,9 +75,9 @@ static ENCODERS: &[Encoder] = &[
     encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),
     // As many rows as llama.cpp takes.
     encoder("gemma4v", gemma::gemma4v, (SCALE, 3), MostRows::Merged(1120)).rotated(),
-    of_sounds("ultravox", whisper::ultravox, ("projector.stack_factor", 1)),
+    of_sounds("ultravox", whisper::ultravox, (Some("projector.stack_factor"), 1)),
     // Pairs of frames, whatever a file says.
-    of_sounds("qwen2a", whisper::qwen2a, ("", 2)),
+    of_sounds("qwen2a", whisper::qwen2a, (None, 2)),
 ];
 
 /// The encoder of a file: that of images, where it has both.
