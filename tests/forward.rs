@@ -966,12 +966,8 @@ async fn a_read_that_fails_ends_the_run_and_leaves_the_session_usable() {
     engine.start(prompt.clone(), long.clone(), 0.0).expect("a good prompt");
     let mut seen = engine.next(|| 0.0).await.expect("a working device").expect("a token").ids;
     watch.broken.set(true);
-    let error = loop {
-        match engine.next(|| 0.0).await {
-            Ok(piece) => seen.extend(piece.expect("more tokens").ids),
-            Err(error) => break error,
-        }
-    };
+    let (more, error) = until_it_fails(&mut engine).await;
+    seen.extend(more);
     assert_eq!((error.code(), error.message()), (ErrorCode::DownloadFailed, "the table is gone"));
     assert_eq!(seen, whole[..seen.len()], "what came before is right");
     let error = engine.start(ids(300, 335)[250..].to_vec(), long.clone(), 0.0).map(drop);
@@ -1089,6 +1085,17 @@ async fn grown_caches_are_counted_and_the_old_ones_freed() {
     assert!(bytes(&growing) > bytes(&still));
 }
 
+/// The tokens that a run gives before it ends with an error, and the error.
+async fn until_it_fails(engine: &mut Engine) -> (Vec<u32>, Error) {
+    let mut found = Vec::new();
+    loop {
+        match engine.next(|| 0.0).await {
+            Ok(piece) => found.extend(piece.expect("not the end").ids),
+            Err(error) => return (found, error),
+        }
+    }
+}
+
 /// The browser says that there is no memory, so many times.
 fn out_of_memory(times: u32) {
     let script = format!(
@@ -1115,13 +1122,7 @@ async fn memory_that_is_missing_ends_the_run_and_leaves_the_session_usable() {
 
     out_of_memory(2);
     growing.start(prompt.clone(), greedy.clone(), 0.0).expect("a good prompt");
-    let mut found = Vec::new();
-    let error = loop {
-        match growing.next(|| 0.0).await {
-            Ok(piece) => found.extend(piece.expect("not the end").ids),
-            Err(error) => break error,
-        }
-    };
+    let (found, error) = until_it_fails(&mut growing).await;
     // The last of the 16 positions gives one more token.
     assert_eq!(found, expected[..7]);
     assert_eq!(error.code(), ErrorCode::OutOfMemory);

@@ -178,13 +178,7 @@ async fn without_memory_for_drafts_a_text_goes_on_without() {
     // Once for a pass with a draft, once for one without, each with two lengths of the cache.
     out_of_memory(4);
     growing.start(prompt.clone(), GenerateOptions { drafting: Drafting::Prompt, ..many }, 0.0).expect("a good prompt");
-    let mut found = Vec::new();
-    let error = loop {
-        match growing.next(|| 0.0).await {
-            Ok(piece) => found.extend(piece.expect("not the end").ids),
-            Err(error) => break error,
-        }
-    };
+    let (found, error) = until_it_fails(&mut growing).await;
     out_of_memory(0);
     assert_eq!(error.code(), ErrorCode::OutOfMemory);
     assert_eq!((found.len(), &found[..]), (ROOM - prompt.len() + 1, &expected[..ROOM - prompt.len() + 1]));
