@@ -6,7 +6,7 @@
 override WG_SIZE: u32 = 256;
 override SLOTS: u32;               // adapters that a sequence has scales for
 override OF_OUTPUTS: bool = false; // row 0 of y is the first of those with logits
-override LANES: u32 = 16;          // threads that add up one value of t: a power of two, so that all ranks have some
+override LANES: u32 = 16;          // threads that add up one value of t: a power of two, at most WG_SIZE / rank
 
 struct Params {
     slot: u32,

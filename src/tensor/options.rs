@@ -58,7 +58,7 @@ impl Value {
         let mut fields = self.fields()?;
         let options = T::from_fields(&mut fields);
         fields.check(T::NAMES)?;
-        options.ok_or_else(String::new)
+        Ok(options.expect("where a field is missing or wrong, check has said so"))
     }
 
     fn fields(self) -> Result<Fields, String> {

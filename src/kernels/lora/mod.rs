@@ -189,9 +189,8 @@ impl Lora<'_> {
     /// `y += factor · scale · B · A · x`, with `x` of so many values, or of a table by the tokens of the rows: for few
     /// rows in one dispatch, where `A x` is not computed too often.
     pub fn dispatches(&self, places: Places, rows: OfRows, x: Option<(Rows, u32)>, y: (Rows, f32)) -> Vec<Dispatch> {
-        let widest = |of: fn(&Segment) -> u32| self.plan.iter().map(of).max().unwrap_or(0);
-        let rank = widest(|segment| segment.rank);
-        let groups = u64::from(widest(|segment| segment.outputs).div_ceil(WG_SIZE));
+        let rank = self.most(|segment| segment.rank);
+        let groups = u64::from(self.most(|segment| segment.outputs).div_ceil(WG_SIZE));
         let fits = |cols: u32| rank <= WG_SIZE && groups * u64::from(rank) * u64::from(cols) <= MOST_AGAIN;
         match (rows, x) {
             (OfRows::First(_) | OfRows::Last(_), Some(x)) if fits(x.1) => vec![self.at_once(places, rows, x, y)],
@@ -199,17 +198,21 @@ impl Lora<'_> {
         }
     }
 
+    /// The largest of a number of the segments.
+    fn most(&self, of: fn(&Segment) -> u32) -> u32 {
+        self.plan.iter().map(of).max().unwrap_or(0)
+    }
+
     /// The same in one dispatch.
     pub fn at_once(&self, places: Places, rows: OfRows, (x, cols): (Rows, u32), (y, factor): (Rows, f32)) -> Dispatch {
         let Places { pass, scales, .. } = places;
-        let widest = |of: fn(&Segment) -> u32| self.plan.iter().map(of).max().unwrap_or(1);
         // As many threads to a rank as there are for all of them at once.
-        let lanes = WG_SIZE / widest(|segment| segment.rank).next_power_of_two().min(WG_SIZE);
+        let lanes = WG_SIZE / self.most(|segment| segment.rank).next_power_of_two().min(WG_SIZE);
         let kernel = Kernel::new(&SPEC, &[&rows.constants(WG_SIZE)[..], &[("LANES", lanes.into())]].concat());
         let Rows { stride: x_stride, offset: x_offset, .. } = x;
         let (slot, y_stride) = (self.slot as u32, y.stride);
         let params = Params { slot, cols, x_stride, x_offset, y_stride, factor };
-        let outputs = widest(|segment| segment.outputs).div_ceil(WG_SIZE);
+        let outputs = self.most(|segment| segment.outputs).div_ceil(WG_SIZE);
         let grid = [Extent::Fixed(outputs), rows.extent(), Extent::Fixed(self.plan.len() as u32)];
         Dispatch::new(kernel, &params, &[pass, scales, self.segments, self.a, self.b, x.slice, y.slice], grid)
     }
@@ -231,7 +234,7 @@ impl Lora<'_> {
         let grid = [Extent::Fixed(ranks), rows.extent(), Extent::Fixed(1)];
         let first = Dispatch::new(a, &params, &[pass, scales, self.a, x.slice, t], grid);
         const OUTPUTS: u32 = 64;
-        let widest = self.plan.iter().map(|segment| segment.outputs).max().unwrap_or(0);
+        let widest = self.most(|segment| segment.outputs);
         let b = Kernel::new(&B, &rows.constants(OUTPUTS));
         let params = ParamsB { slot, ranks, y_stride: y.stride, factor };
         let grid = [Extent::Fixed(widest.div_ceil(OUTPUTS)), rows.extent(), Extent::Fixed(self.plan.len() as u32)];
