@@ -1,6 +1,9 @@
 //! Whole models on a WebGPU device against the CPU reference: logits of forced decoding, greedy and sampled text.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
+#[path = "common/in_memory.rs"]
+mod in_memory;
+
 mod forward_drafts;
 mod forward_lanes;
 mod forward_rows;
@@ -12,7 +15,7 @@ use std::rc::Rc;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::cpu::{CacheFormat, CpuModel, Logits};
 use webgguf::forward::{CHUNK, EVALUATE_CHUNK, Room};
-use webgguf::gguf::{Array, Gguf, HeaderReader, Value};
+use webgguf::gguf::{Array, Value};
 use webgguf::gpu::{Device, TensorGpu};
 use webgguf::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use webgguf::kernels::kv_type::KvType;
@@ -29,6 +32,8 @@ use webgguf::tensor::reduce::{ReduceOp, ReduceOptions, reduce};
 use webgguf::time_slice::{now, yield_now};
 use webgguf::tokenizer::Tokenizer;
 use webgguf::{Error, ErrorCode};
+
+use in_memory::{cpu_model, engine_of, header, put_weights, together};
 
 wasm_bindgen_test_configure!(run_in_browser);
 
@@ -56,11 +61,6 @@ const FILES: [&[u8]; 3] = [
     include_bytes!("fixtures/models/gemma3-q5_1.gguf"),
     include_bytes!("fixtures/models/qwen35-f32.gguf"),
 ];
-
-fn header(file: &[u8]) -> Gguf {
-    let mut reader = HeaderReader::new(Some(file.len() as u64));
-    reader.push(file).expect("a good header").expect("a whole header")
-}
 
 /// The model of `file` on the GPU.
 async fn on_gpu(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) -> GpuSession {
@@ -114,14 +114,7 @@ async fn watched(device: Rc<Device>, caps: Caps, file: &[u8], context: usize, wa
         let rows = bytes.chunks(bytes.len() / tensor.dims[1] as usize).map(<[u8]>::to_vec).collect();
         builder.read_rows_from(Box::new(Table { rows, watch: watch.clone() }));
     }
-    for (index, tensor) in gguf.tensors.iter().enumerate() {
-        let mut at = tensor.offset as usize;
-        for slice in builder.slices(index) {
-            let bytes = &file[at..at + slice.bytes as usize];
-            builder.put(index, &slice, bytes).expect("a good slice");
-            at += bytes.len();
-        }
-    }
+    put_weights(&mut builder, file, &gguf);
     builder.finish().await.expect("command lists")
 }
 
@@ -146,19 +139,7 @@ async fn both_on(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) ->
 }
 
 fn on_cpu(file: &[u8], context: usize) -> CpuModel {
-    on_cpu_with(file, context, CacheFormat::F16)
-}
-
-fn on_cpu_with(file: &[u8], context: usize, format: CacheFormat) -> CpuModel {
-    let gguf = header(file);
-    let config = webgguf::model::config(&gguf).expect("a known model");
-    let mut builder = CpuModel::builder(config.clone());
-    for (index, spec) in match_tensors(&config, &gguf.tensors).expect("all tensors") {
-        let tensor = &gguf.tensors[index];
-        let bytes = &file[tensor.offset as usize..(tensor.offset + tensor.bytes) as usize];
-        builder.put(&spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
-    }
-    builder.build(context, format).expect("all tensors")
+    cpu_model(file, context, CacheFormat::F16)
 }
 
 /// `[ids, hidden]`: the residual stream behind the last layer, chunk by chunk.
@@ -1008,10 +989,6 @@ async fn in_room(engine: &Engine, file: &[u8], room: Room) -> Engine {
     engine_of(AnySession::of_gpu(session), file)
 }
 
-fn engine_of(session: AnySession, file: &[u8]) -> Engine {
-    Engine::new(session, Tokenizer::from_metadata(&header(file).metadata).expect("a vocabulary"))
-}
-
 /// A value near the middle between two quants may fall to either side: most positions agree as closely as with f16.
 #[wasm_bindgen_test]
 async fn caches_in_blocks_agree_with_the_cpu() {
@@ -1022,7 +999,7 @@ async fn caches_in_blocks_agree_with_the_cpu() {
         let of_halves = logits(&mut halves, &text).await;
         for kv_type in [KvType::Q8_0, KvType::Q4_0] {
             let mut gpu = in_room(&halves, file, Room { kv_type, ..Room::one(CONTEXT) }).await;
-            let cpu = CpuSession::new(on_cpu_with(file, CONTEXT, CacheFormat::Rounded(kv_type)));
+            let cpu = CpuSession::new(cpu_model(file, CONTEXT, CacheFormat::Rounded(kv_type)));
             let mut cpu = engine_of(AnySession::Cpu(Box::new(cpu)), file);
             assert_eq!([gpu.session.kv_type(), cpu.session.kv_type()], [kv_type; 2]);
             let [found, expected] = [logits(&mut gpu, &text).await, logits(&mut cpu, &text).await];

@@ -1,18 +1,20 @@
 //! Models with adapters on a WebGPU device: against llama.cpp and the CPU path, one request and several together.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
+#[path = "common/in_memory.rs"]
+mod in_memory;
+
 use std::rc::Rc;
-use std::task::Poll;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-use webgguf::cpu::{CacheFormat, CpuModel};
+use webgguf::cpu::CacheFormat;
 use webgguf::forward::Room;
-use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::gpu::Device;
 use webgguf::model::match_tensors;
 use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH};
 use webgguf::sampler::SamplingOptions;
-use webgguf::tokenizer::Tokenizer;
+
+use in_memory::{cpu_model, engine_of, header, put_weights, together};
 
 wasm_bindgen_test_configure!(run_in_browser);
 
@@ -45,15 +47,6 @@ fn said(base: &Base) -> serde_json::Value {
     all[base.name].clone()
 }
 
-fn header(file: &[u8]) -> Gguf {
-    let mut reader = HeaderReader::new(Some(file.len() as u64));
-    reader.push(file).expect("a good header").expect("a whole header")
-}
-
-fn engine_of(session: AnySession, file: &[u8]) -> Engine {
-    Engine::new(session, Tokenizer::from_metadata(&header(file).metadata).expect("a vocabulary"))
-}
-
 /// The model on the GPU, with room for so many requests at once.
 async fn on_gpu(file: &[u8], requests: usize) -> Vec<Engine> {
     let device = Rc::new(Device::open().await.expect("a WebGPU device"));
@@ -62,14 +55,7 @@ async fn on_gpu(file: &[u8], requests: usize) -> Vec<Engine> {
     let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
     let caps = device.caps.clone();
     let mut builder = GpuModelBuilder::new(device, caps, config, CONTEXT, &gguf.tensors, matched).expect("room");
-    for (index, tensor) in gguf.tensors.iter().enumerate() {
-        let mut at = tensor.offset as usize;
-        for slice in builder.slices(index) {
-            let bytes = &file[at..at + slice.bytes as usize];
-            builder.put(index, &slice, bytes).expect("a good slice");
-            at += bytes.len();
-        }
-    }
+    put_weights(&mut builder, file, &gguf);
     let mut session: GpuSession = builder.finish().await.expect("command lists");
     if requests > 1 {
         let room = Room::one(CONTEXT).for_requests(requests);
@@ -84,15 +70,7 @@ async fn on_gpu(file: &[u8], requests: usize) -> Vec<Engine> {
 }
 
 fn on_cpu(file: &[u8]) -> Engine {
-    let gguf = header(file);
-    let config = webgguf::model::config(&gguf).expect("a known model");
-    let mut builder = CpuModel::builder(config.clone());
-    for (index, spec) in match_tensors(&config, &gguf.tensors).expect("all tensors") {
-        let tensor = &gguf.tensors[index];
-        let bytes = &file[tensor.offset as usize..(tensor.offset + tensor.bytes) as usize];
-        builder.put(&spec, tensor.ty, bytes.to_vec()).expect("a good tensor");
-    }
-    let model = builder.build(CONTEXT, CacheFormat::F16).expect("all tensors");
+    let model = cpu_model(file, CONTEXT, CacheFormat::F16);
     engine_of(AnySession::Cpu(Box::new(CpuSession::new(model))), file)
 }
 
@@ -230,24 +208,13 @@ async fn requests_with_different_adapters_share_passes() {
     for (at, adapters) in adapters.iter().enumerate() {
         expected.push(generate(&mut cpu, &ids[at..], &options(adapters, MAX_DEPTH)).await.0);
     }
-    let mut running: Vec<_> = lanes
-        .iter_mut()
-        .enumerate()
-        .map(|(at, lane)| {
-            let (ids, options) = (ids[at..].to_vec(), options(adapters[at], MAX_DEPTH));
-            (Box::pin(async move { generate(lane, &ids, &options).await.0 }), None)
-        })
-        .collect();
-    std::future::poll_fn(|context| {
-        for (future, found) in running.iter_mut().filter(|(_, found)| found.is_none()) {
-            if let Poll::Ready(value) = future.as_mut().poll(context) {
-                *found = Some(value);
-            }
-        }
-        if running.iter().all(|(_, found)| found.is_some()) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    let found: Vec<_> = running.into_iter().filter_map(|(_, found)| found).collect();
+    let found = together(
+        lanes
+            .iter_mut()
+            .enumerate()
+            .map(async |(at, lane)| generate(lane, &ids[at..], &options(adapters[at], MAX_DEPTH)).await.0),
+    );
+    let found = found.await;
     assert_eq!(found, expected);
 }
 

@@ -1,7 +1,5 @@
 //! Requests that share the passes of one session: each gets what it gets alone.
 
-use std::task::Poll;
-
 use webgguf::Result;
 use webgguf::runtime::Constraint;
 
@@ -18,21 +16,6 @@ async fn lanes(engine: &Engine, file: &[u8], room: Room) -> Vec<Engine> {
     }
     assert!(all[0].another(false).await.is_err(), "there are no more");
     all
-}
-
-/// All futures at once.
-async fn together<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
-    let mut running: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
-    std::future::poll_fn(|context| {
-        for (future, found) in running.iter_mut().filter(|(_, found)| found.is_none()) {
-            if let Poll::Ready(value) = future.as_mut().poll(context) {
-                *found = Some(value);
-            }
-        }
-        if running.iter().all(|(_, found)| found.is_some()) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    running.into_iter().filter_map(|(_, found)| found).collect()
 }
 
 /// A request: its prompt and options, and how many tokens the one before it has when it begins.
