@@ -282,7 +282,10 @@ withEach('abort, failures, and what is no model', async (ai, version) => {
   assert.deepEqual(errors, ['context_full']);
   const sound = { type: 'file', data: Uint8Array.of(82, 73), mediaType: 'audio/wav' };
   const listens = { model: webgguf('mine'), messages: [{ role: 'user', content: [sound] }], maxRetries: 0 };
-  await assert.rejects(ai.generateText(listens), { name: 'AI_UnsupportedFunctionalityError' });
+  await assert.rejects(ai.generateText(listens), { code: 'invalid_argument' }, 'the model has no encoder of sounds');
+  const film = { ...sound, mediaType: 'video/mp4' };
+  const watches = { ...listens, messages: [{ role: 'user', content: [film] }] };
+  await assert.rejects(ai.generateText(watches), { name: 'AI_UnsupportedFunctionalityError' });
   assert.throws(
     () => webgguf.imageModel('x'),
     (error) => ai.NoSuchModelError.isInstance(error),
