@@ -1,8 +1,6 @@
 // Names of imports and exports of a WebAssembly module.
 
-const IMPORT_SECTION = 2;
-const EXPORT_SECTION = 7;
-const HEADER = 8;
+import { EXPORT_SECTION, IMPORT_SECTION, number, readNumber, withSection } from './wasm_sections.mjs';
 
 /**
  * The module without the exports whose names fit `pattern`: Rust exports every `#[no_mangle]` function of every crate,
@@ -25,23 +23,6 @@ export function withShortImports(module, script) {
   };
   const shortened = withSection(module, IMPORT_SECTION, (body) => importSection(body, shorten));
   return [shortened, script.replaceAll(/\b__wb\w+(?=: )/g, (name) => names.get(name) ?? name)];
-}
-
-/** The module with another body of its section `id`. */
-function withSection(module, id, change) {
-  const parts = [module.subarray(0, HEADER)];
-  let at = HEADER;
-  while (at < module.length) {
-    const [size, body] = readNumber(module, at + 1);
-    const end = body + size;
-    parts.push(module[at] === id ? sectionOf(id, change(module.subarray(body, end))) : module.subarray(at, end));
-    at = end;
-  }
-  return Buffer.concat(parts);
-}
-
-function sectionOf(id, content) {
-  return Buffer.concat([Buffer.of(id), number(content.length), content]);
 }
 
 function importSection(body, rename) {
@@ -72,23 +53,4 @@ function exportSection(body, pattern) {
     if (!pattern.test(text)) kept.push(body.subarray(start, end));
   }
   return Buffer.concat([number(kept.length), ...kept]);
-}
-
-/** An unsigned LEB128 number, and where it ends. */
-function readNumber(bytes, at) {
-  let value = 0;
-  for (let shift = 0; ; shift += 7) {
-    const byte = bytes[at++];
-    value += (byte & 127) * 2 ** shift;
-    if (byte < 128) return [value, at];
-  }
-}
-
-function number(value) {
-  const bytes = [];
-  do {
-    bytes.push((value & 127) | (value > 127 ? 128 : 0));
-    value >>>= 7;
-  } while (value > 0);
-  return Buffer.from(bytes);
 }
