@@ -38,7 +38,9 @@ pub use load::self_check::SelfCheck;
 #[cfg(target_arch = "wasm32")]
 pub use load::tuning::Tuning;
 pub use run::constraint::{Compiling, Constraint};
-pub use run::generate::{Engine, FinishReason, GenerateOptions, Outcome, Piece};
+pub use run::generate::Engine;
 pub use run::logprobs::ChosenToken;
+pub use run::outcome::{FinishReason, Outcome, Piece};
+pub use run::request::GenerateOptions;
 pub use saved::snapshot::{Fits, Head, START};
 pub use session::{AnySession, NO_TOKEN, RunIds, Session, Token};

@@ -9,8 +9,10 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 
-use super::generate::{Engine, FinishReason, Piece, Run};
+use super::generate::Engine;
+use super::outcome::{FinishReason, Piece};
 use super::speculation::{Ahead, Drawn, Speculation};
+use super::state::Run;
 use crate::runtime::session::{Session, Token};
 use crate::time_slice::TimeSlice;
 use crate::{Error, ErrorCode, Result};

@@ -1,7 +1,11 @@
 //! The loop from prompt to text, on whatever session it is.
 
 pub(super) mod constraint;
+mod evaluate;
 pub(super) mod generate;
 pub(super) mod logprobs;
+pub(super) mod outcome;
 pub(super) mod recovery;
+pub(super) mod request;
 pub(super) mod speculation;
+mod state;

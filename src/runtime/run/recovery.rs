@@ -1,7 +1,8 @@
 //! After the device was lost: an engine goes on with another session of the same model.
 
 use super::constraint::Progress;
-use super::generate::{Engine, Run};
+use super::generate::Engine;
+use super::state::Run;
 use crate::model::ModelConfig;
 use crate::runtime::embed::{AnyEmbedder, EmbedEngine};
 use crate::runtime::session::{FEW, Session};

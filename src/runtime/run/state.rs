@@ -1,0 +1,108 @@
+//! The state of a run.
+
+use super::constraint::Progress;
+use super::outcome::{FinishReason, Piece};
+use super::request::GenerateOptions;
+use crate::runtime::gpu::drafts::Drafting;
+use crate::runtime::session::{RunIds, Session};
+use crate::sampler::SamplingOptions;
+use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};
+
+/// A text that is being written: what it was asked for, and how far it is.
+pub(in crate::runtime) struct Run {
+    pub(in crate::runtime) prompt: Vec<u32>,
+    pub(super) cached_tokens: usize,
+    pub(in crate::runtime) ids: Vec<u32>,
+    pub(super) sampling: SamplingOptions,
+    pub(super) biases: Vec<(u32, f32)>,
+    pub(in crate::runtime) logprobs: Option<usize>,
+    pub(super) drafting: Drafting,
+    pub(super) prediction: Vec<u32>,
+    /// Tokens that end it.
+    pub(in crate::runtime) ends: Vec<u32>,
+    /// The grammar that it follows.
+    pub(in crate::runtime) guide: Option<Progress>,
+    pub(super) text: String,
+    /// What came before an error that the run may outlive.
+    pub(super) piece: Piece,
+    pub(super) stream: TextStream,
+    pub(super) stops: StopMatcher,
+    /// Tokens that may be sampled, at most.
+    pub(in crate::runtime) limit: usize,
+    /// Passes submitted that sample a token of this run; 0 where the prompt has yet to be read.
+    pub(in crate::runtime) submitted: usize,
+    /// Tokens of the answer that were written on a device that was lost.
+    pub(in crate::runtime) rewritten: usize,
+    pub(in crate::runtime) started: f64,
+    pub(in crate::runtime) first: Option<f64>,
+    pub(in crate::runtime) last: f64,
+    pub(in crate::runtime) reason: Option<FinishReason>,
+}
+
+impl Run {
+    /// A run that has read nothing beyond the `cached_tokens` of its prompt, and may write `limit` tokens.
+    pub(super) fn new(
+        prompt: Vec<u32>,
+        options: GenerateOptions,
+        tokenizer: &Tokenizer,
+        [cached_tokens, limit]: [usize; 2],
+        now: f64,
+    ) -> Self {
+        Self {
+            stream: TextStream::showing(tokenizer, &options.show_special),
+            stops: StopMatcher::new(&options.stop),
+            reason: (limit == 0).then_some(FinishReason::Length),
+            prompt,
+            cached_tokens,
+            sampling: options.sampling,
+            biases: options.biases,
+            logprobs: options.logprobs,
+            drafting: options.drafting,
+            prediction: tokenizer.encode(&options.prediction, false, false),
+            ends: if options.ignore_eos { Vec::new() } else { tokenizer.end_of_generation_ids() },
+            guide: None,
+            limit,
+            ids: Vec::new(),
+            text: String::new(),
+            piece: Piece::default(),
+            submitted: 0,
+            rewritten: 0,
+            started: now,
+            first: None,
+            last: now,
+        }
+    }
+
+    /// Tells a session how the tokens are chosen.
+    pub(in crate::runtime) fn configure(&self, session: &mut impl Session, tokenizer: &Tokenizer) {
+        let ids = RunIds {
+            ends: &self.ends,
+            suppressed: tokenizer.suppressed_ids(),
+            biases: &self.biases,
+            logits: self.logprobs.is_some(),
+            drafting: self.drafting,
+            prediction: &self.prediction,
+        };
+        session.configure(&self.sampling, &ids, &self.prompt);
+    }
+
+    /// Those of the prompt and of the answer so far, from a position on.
+    pub(in crate::runtime) fn tokens_from(&self, position: usize) -> Vec<u32> {
+        self.prompt.iter().chain(&self.ids).skip(position).copied().collect()
+    }
+
+    pub(in crate::runtime) fn end(&mut self, reason: FinishReason, piece: &mut Piece) {
+        let rest = self.stream.flush();
+        piece.text.push_str(&self.stops.push(&rest).text);
+        piece.text.push_str(&self.stops.flush());
+        self.reason = Some(reason);
+    }
+
+    /// Passes in flight that cover a wait of about 6 ms, by the time per token so far.
+    pub(super) fn depth(&self) -> usize {
+        let decoded = self.ids.len().saturating_sub(1);
+        let Some(first) = self.first.filter(|_| decoded >= 4) else { return 4 };
+        let per_token = (self.last - first) / decoded as f64;
+        ((6.0 / per_token.max(0.1)).ceil() as usize).clamp(2, 16)
+    }
+}
