@@ -10,7 +10,7 @@ import type { WasmModel } from '../model/model.js';
 import type { LoadOptions, Progress } from '../types.js';
 import { Context } from './context.js';
 import { notSupported, quotaExceeded } from './errors.js';
-import { type CoreOptions, coreOptions, createOptions } from './input.js';
+import { type CoreOptions, coreOptions, createOptions, type MediumKind } from './input.js';
 import { type Beginning, fixed, LanguageModelSession, readAhead, translated } from './language-model.js';
 import { DownloadReporter } from './monitor.js';
 import { PARAMS } from './sampling.js';
@@ -66,8 +66,8 @@ export function languageModel({ model, enableThinking, ...load }: LanguageModelO
   const lazy = new LazyModel(model, load);
   return class LanguageModel extends LanguageModelSession {
     static async availability(options?: LanguageModelCreateCoreOptions): Promise<Availability> {
-      const { obstacle, takesImages } = coreOptions(options);
-      if (obstacle !== undefined || (takesImages && !(await hasEncoder(lazy, load)))) return 'unavailable';
+      const { obstacle, media } = coreOptions(options);
+      if (obstacle !== undefined || (await missingEncoder(lazy, load, media))) return 'unavailable';
       return availabilityOf(lazy, load);
     }
 
@@ -110,11 +110,29 @@ async function hasAdapter(): Promise<boolean> {
   return Boolean(await gpu?.requestAdapter());
 }
 
-/** Whether the model sees; of one that is yet to be loaded, whether it is to be loaded with an encoder. */
-async function hasEncoder(lazy: LazyModel, { mmproj }: LoadOptions): Promise<boolean> {
+/**
+ * What of `media` the model has no encoder of. One that is yet to be loaded with an encoder may have it: what that reads
+ * is known once it is there.
+ */
+async function missingEncoder(
+  lazy: LazyModel,
+  { mmproj }: LoadOptions,
+  media: readonly MediumKind[],
+): Promise<MediumKind | undefined> {
   const source = (await lazy.source) as Partial<WasmModel>;
-  if (typeof source === 'object' && 'applyChatTemplate' in source) return source.info?.media?.image ?? false;
-  return mmproj !== undefined;
+  if (typeof source === 'object' && 'applyChatTemplate' in source) return missingIn(source, media);
+  return mmproj === undefined ? media[0] : undefined;
+}
+
+function missingIn({ info }: Partial<WasmModel>, media: readonly MediumKind[]): MediumKind | undefined {
+  return media.find((kind) => !info?.media?.[kind]);
+}
+
+/** The exception for a model without an encoder that a session needs, where there is one. */
+function throwMissing(kind: MediumKind | undefined): void {
+  if (kind === undefined) return;
+  const what = kind === 'image' ? 'images' : 'sounds';
+  throw notSupported(`expectedInputs: the model has no encoder of ${what}; give it one by 'mmproj'`);
 }
 
 interface Creation extends Pick<Beginning, 'enableThinking'> {
@@ -129,13 +147,12 @@ async function begin(lazy: LazyModel, core: CoreOptions, creation: Creation): Pr
   const { reporter, signal, initial, enableThinking, load } = creation;
   const messages = await fixed(initial);
   if (core.obstacle !== undefined) throw notSupported(core.obstacle);
-  if (core.takesImages && !(await hasEncoder(lazy, load))) {
-    throw notSupported("expectedInputs: the model has no encoder of images; give it one by 'mmproj'");
-  }
+  throwMissing(await missingEncoder(lazy, load, core.media));
   await reporter.report(0);
   const model = await lazy.load(signal, (progress: Progress) => reporter.onProgress(progress));
   await reporter.report(1);
   signal?.throwIfAborted();
+  throwMissing(missingIn(model, core.media));
   if (model.info.pooling) throw notSupported(`${model.info.architecture} is a model that writes no text`);
   const session = model.session();
   try {

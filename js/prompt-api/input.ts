@@ -3,7 +3,7 @@
  * in all of the web platform.
  */
 import { show } from '../options.js';
-import type { ImagePart, Message, Tool } from '../types.js';
+import type { AudioPart, ImagePart, Message, Tool } from '../types.js';
 import { notSupported } from './errors.js';
 import { type Sampling, samplingOf } from './sampling.js';
 import type {
@@ -19,8 +19,12 @@ import type {
 const ROLES: readonly unknown[] = ['system', 'user', 'assistant'];
 const TYPES: readonly unknown[] = ['text', 'image', 'audio', 'tool-call', 'tool-response'];
 /** Types that a model here has. */
-const INPUTS: readonly string[] = ['text', 'image', 'tool-response'];
+const INPUTS: readonly string[] = ['text', 'image', 'audio', 'tool-response'];
+const MEDIA = ['image', 'audio'] as const;
 const OUTPUTS: readonly string[] = ['text', 'tool-call'];
+
+/** What a model needs an encoder for. @internal */
+export type MediumKind = 'image' | 'audio';
 
 /** A checked prompt. @internal */
 export interface Input {
@@ -30,13 +34,13 @@ export interface Input {
 }
 
 /**
- * A checked copy of a prompt, in which images are where `takesImages` says so; an empty list is no message at all.
- * Throws. @internal
+ * A checked copy of a prompt, which may have images and sounds where `media` says so; an empty list is no message at
+ * all. Throws. @internal
  */
-export function inputOf(prompt: LanguageModelPrompt, takesImages: boolean): Input {
+export function inputOf(prompt: LanguageModelPrompt, media: readonly MediumKind[]): Input {
   const list = sequenceOf(prompt) as LanguageModelMessage[] | undefined;
   if (!list) return { messages: [{ role: 'user', content: String(prompt) }], prefix: undefined };
-  const messages = list.map((message, index) => messageOf(message, { index, length: list.length, takesImages }));
+  const messages = list.map((message, index) => messageOf(message, { index, length: list.length, media }));
   const prefix = list.at(-1)?.prefix ? (messages.pop()?.content as string) : undefined;
   return { messages, prefix };
 }
@@ -50,8 +54,10 @@ function sequenceOf(value: unknown): unknown[] | undefined {
 interface Place {
   readonly index: number;
   readonly length: number;
-  readonly takesImages: boolean;
+  readonly media: readonly MediumKind[];
 }
+
+type Part = { type: 'text'; text: string } | ImagePart | AudioPart;
 
 function messageOf(message: LanguageModelMessage, place: Place): Message {
   const { index, length } = place;
@@ -76,40 +82,40 @@ function contentOf(content: LanguageModelMessage['content'], role: string, place
   if (content === undefined) throw new TypeError(`message ${index}: content is missing`);
   const given = sequenceOf(content) as LanguageModelMessageContent[] | undefined;
   if (!given) return String(content);
-  const parts: ({ type: 'text'; text: string } | ImagePart)[] = [];
+  const parts: Part[] = [];
   for (const part of given.map((each) => partOf(each, role, place))) {
     const last = parts.at(-1);
     if (part.type === 'text' && last?.type === 'text') last.text += part.text;
     else parts.push(part);
   }
   const [only] = parts;
-  if (parts.length > 1 || only?.type === 'image') return parts;
+  if (parts.length > 1 || (only && only.type !== 'text')) return parts;
   return only?.text ?? '';
 }
 
-function partOf(
-  part: LanguageModelMessageContent,
-  role: string,
-  { index, takesImages }: Place,
-): { type: 'text'; text: string } | ImagePart {
+function partOf(part: LanguageModelMessageContent, role: string, { index, media }: Place): Part {
   const { type, value } = part ?? {};
   const refused = (why: string) => notSupported(`message ${index}: content of type '${type}'; ${why}`);
   if (!TYPES.includes(type)) throw new TypeError(`message ${index}: content of type ${show(type)}`);
-  if (type === 'image') {
+  if (type === 'image' || type === 'audio') {
     if (role === 'assistant') throw refused('assistants say text');
-    if (!takesImages) throw refused("create the session with expectedInputs: [{ type: 'image' }]");
-    if (typeof value === 'object' && value !== null) return { type: 'image', image: imageOf(value) };
-    throw new TypeError(`message ${index}: an image must be an ImageBitmapSource or bytes, found ${show(value)}`);
+    if (!media.includes(type)) throw refused(`create the session with expectedInputs: [{ type: '${type}' }]`);
+    if (typeof value === 'object' && value !== null) return mediumOf(type, value);
+    const wanted = type === 'image' ? 'an image must be an ImageBitmapSource' : 'audio must be an AudioBuffer, a Blob';
+    throw new TypeError(`message ${index}: ${wanted} or bytes, found ${show(value)}`);
   }
-  if (type !== 'text') throw refused('models here read text and images');
+  if (type !== 'text') throw refused('models here read text, images and sounds');
   if (typeof value === 'string') return { type: 'text', text: value };
   throw new TypeError(`message ${index}: text must be a string, found ${show(value)}`);
 }
 
 /** Bytes in any view are those of a file. */
-function imageOf(value: object): ImagePart['image'] {
-  if (!ArrayBuffer.isView(value) || value instanceof Uint8Array) return value as ImagePart['image'];
-  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength) as ImagePart['image'];
+function mediumOf(type: MediumKind, value: object): ImagePart | AudioPart {
+  const isOtherView = ArrayBuffer.isView(value) && !(value instanceof Uint8Array);
+  const source = isOtherView ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : value;
+  return type === 'image'
+    ? { type, image: source as ImagePart['image'] }
+    : { type, audio: source as AudioPart['audio'] };
 }
 
 /** A tool as the page gave it, and as the model gets it. @internal */
@@ -122,8 +128,8 @@ export interface CallableTool {
 export interface CoreOptions {
   readonly sampling: Sampling;
   readonly tools: readonly CallableTool[];
-  /** Whether prompts may have images, which a model needs an encoder for. */
-  readonly takesImages: boolean;
+  /** What prompts may have beside text. */
+  readonly media: readonly MediumKind[];
   /** Why a model here cannot do it; `undefined` where it can. */
   readonly obstacle: string | undefined;
 }
@@ -136,9 +142,9 @@ export function coreOptions(options: LanguageModelCreateCoreOptions = {}): CoreO
   const obstacle =
     inputs.map((expected) => obstacleOf('expectedInputs', expected, INPUTS)).find(Boolean) ??
     outputs.map((expected) => obstacleOf('expectedOutputs', expected, OUTPUTS)).find(Boolean);
-  const takesImages = inputs.some(({ type }) => type === 'image');
+  const media = MEDIA.filter((kind) => inputs.some(({ type }) => type === kind));
   const checkedTools = toolsOf(listOf('tools', tools) as LanguageModelTool[]);
-  return { sampling: samplingOf(options), tools: checkedTools, takesImages, obstacle };
+  return { sampling: samplingOf(options), tools: checkedTools, media, obstacle };
 }
 
 /** Checked options of `create`. @internal */
@@ -152,10 +158,7 @@ export function createOptions(options: LanguageModelCreateOptions = {}): CoreOpt
     throw new TypeError(`monitor must be a function, found ${show(monitor)}`);
   }
   const core = coreOptions(options);
-  const { messages, prefix } = inputOf(
-    listOf('initialPrompts', initialPrompts) as LanguageModelMessage[],
-    core.takesImages,
-  );
+  const { messages, prefix } = inputOf(listOf('initialPrompts', initialPrompts) as LanguageModelMessage[], core.media);
   const begun: Message[] = prefix === undefined ? [] : [{ role: 'assistant', content: prefix }];
   return { ...core, initial: [...messages, ...begun], monitor, signal: signalOf(signal) };
 }

@@ -196,7 +196,7 @@ export class LanguageModelSession extends EventTarget {
   }
 
   #inputOf(input: LanguageModelPrompt): Input {
-    return inputOf(input, this.#begun.core.takesImages);
+    return inputOf(input, this.#begun.core.media);
   }
 
   #destroy(reason: unknown): void {

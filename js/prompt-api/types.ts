@@ -19,7 +19,7 @@ export type LanguageModelSamplingMode =
 /** Kinds of what goes in or comes out. */
 export type LanguageModelMessageType = 'text' | 'image' | 'audio' | 'tool-call' | 'tool-response';
 
-/** What goes in, or comes out. Models here read text, and images where they see; they write text, and call tools. */
+/** What goes in, or comes out. Models here read text, images where they see and sounds where they hear; they write text, and call tools. */
 export interface LanguageModelExpected {
   /** The kind. */
   type: LanguageModelMessageType;
@@ -46,7 +46,8 @@ export interface LanguageModelMessageContent {
   type: LanguageModelMessageType;
   /**
    * Of `text`: a string. Of `image`: what `createImageBitmap` takes (a `Blob`, `ImageData`, `ImageBitmap`, canvas,
-   * `<img>`, `<video>`, `VideoFrame`), or the bytes of a file.
+   * `<img>`, `<video>`, `VideoFrame`), or the bytes of a file. Of `audio`: an `AudioBuffer`, or a file as a `Blob` or
+   * its bytes.
    */
   value: unknown;
 }

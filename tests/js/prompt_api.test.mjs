@@ -460,6 +460,7 @@ test('what a model cannot do is unavailable; what is no such option is refused',
   assert.equal(await LanguageModel.availability(fine), 'available');
   for (const options of [
     { expectedInputs: [{ type: 'image' }] },
+    { expectedInputs: [{ type: 'audio' }] },
     { expectedOutputs: [{ type: 'audio' }] },
     { expectedInputs: [{ type: 'text', languages: ['unk'] }] },
   ]) {
@@ -472,6 +473,8 @@ test('what a model cannot do is unavailable; what is no such option is refused',
   const session = await LanguageModel.create();
   const image = [{ role: 'user', content: [{ type: 'image', value: new Uint8Array(1) }] }];
   await rejectsWith(session.prompt(image), 'NotSupportedError', /image/);
+  const sound = [{ role: 'user', content: [{ type: 'audio', value: new Uint8Array(1) }] }];
+  await rejectsWith(session.prompt(sound), 'NotSupportedError', /expectedInputs: \[\{ type: 'audio' \}\]/);
   await rejectsWith(session.prompt([{ role: 'user', content: [{ type: 'text', value: 5 }] }]), 'TypeError');
   await rejectsWith(session.prompt([{ role: 'robot', content: 'x' }]), 'TypeError');
   await rejectsWith(textOf(session.promptStreaming([{ role: 'robot', content: 'x' }])), 'TypeError');

@@ -82,6 +82,46 @@ async function show() {
   return { found, usages, answer };
 }
 
+/** Runs in the page. */
+async function sound() {
+  const { languageModel } = await import('/dist/prompt-api/index.js');
+  const options = { backend: 'cpu', worker: true, model: '/fixtures/models/llama-f32.gguf' };
+  const LanguageModel = languageModel({ ...options, mmproj: '/fixtures/encoders/ultravox.gguf' });
+  const expectedInputs = [{ type: 'audio' }];
+  const found = [await LanguageModel.availability({ expectedInputs })];
+  const session = await LanguageModel.create({ expectedInputs });
+  const file = await (await fetch('/fixtures/encoders/sound-8219.wav')).blob();
+  const buffer = await new OfflineAudioContext(1, 1, 16000).decodeAudioData(await file.arrayBuffer());
+  const usages = [];
+  for (const value of [file, await file.arrayBuffer(), new DataView(await file.arrayBuffer()), buffer]) {
+    usages.push(await session.measureContextUsage([{ role: 'user', content: [{ type: 'audio', value }] }]));
+  }
+  const words = [{ role: 'user', content: [{ type: 'audio', value: 'https://example.com/a.wav' }] }];
+  found.push(await session.prompt(words).catch(({ name }) => name));
+  const image = [{ role: 'user', content: [{ type: 'image', value: file }] }];
+  found.push(await session.prompt(image).catch(({ name }) => name));
+  const heard = [{ role: 'user', content: [{ type: 'audio', value: buffer }] }];
+  const answer = await session.prompt(heard, { responseConstraint: /[a-d]{3}/, omitResponseConstraintInput: true });
+  // The encoder is there, but it reads no images: known once it is loaded.
+  const sees = { expectedInputs: [{ type: 'image' }] };
+  found.push(await LanguageModel.create(sees).catch(({ name, message }) => `${name}: ${message}`));
+  await LanguageModel.free();
+  return { found, usages, answer };
+}
+
+test('a page plays sounds to a model through the Prompt API', async () => {
+  const { found, usages, answer } = await page.evaluate(sound);
+  assert.deepEqual(found, [
+    'downloadable',
+    'TypeError',
+    'NotSupportedError',
+    "NotSupportedError: expectedInputs: the model has no encoder of images; give it one by 'mmproj'",
+  ]);
+  assert.ok(usages[0] > 8, usages.join());
+  assert.deepEqual(new Set(usages), new Set([usages[0]]), 'all are the same sound');
+  assert.match(answer, /^[a-d]{3}$/);
+});
+
 test('a page shows images to a model through the Prompt API', async () => {
   const { found, usages, answer } = await page.evaluate(show);
   assert.deepEqual(found, ['downloadable', 'unavailable', 'NotSupportedError']);
