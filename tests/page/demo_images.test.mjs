@@ -6,9 +6,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { FAKE_CAMERA } from '../../tools/browser.mjs';
-import { openDemo, say, send, waitForState } from '../../tools/demo.mjs';
+import { say, send, waitForState } from '../../tools/demo.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
-import { openSite, screenshot, SMALL, violations } from './site.mjs';
+import { checkLook, demoWith, give, note, SIZES } from './demo_attachments.mjs';
+import { openSite, screenshot, SMALL } from './site.mjs';
 
 const site = await openSite({ args: FAKE_CAMERA });
 const SEES = 'model=/fixtures/models/lfm2-bf16.gguf&mmproj=/fixtures/encoders/lfm2.gguf';
@@ -25,59 +26,11 @@ function header(width, height) {
   return bytes;
 }
 
-/** Opens the demo with a small model for `work`, on the CPU; `options` are those of a browser context. */
-async function withDemo(work, { query = SEES, ...options } = {}) {
-  const context = await site.browser.newContext({ serviceWorkers: 'block', ...options });
-  const page = await openDemo(context, `${site.url}/?backend=cpu&${query}`);
-  try {
-    // The small models write anything, and their texts do not end.
-    await page.evaluate(() => {
-      document.querySelector('#max-tokens').value = 8;
-    });
-    await work(page, context);
-    assert.deepEqual(page.crashes, [], 'no uncaught error on the page');
-  } finally {
-    await context.close();
-  }
-}
-
-/** Gives the page files the way a browser does, by `type` of event. */
-async function give(page, type, files) {
-  await page.evaluate(
-    ({ type, files }) => {
-      const data = new DataTransfer();
-      for (const { name, base64, kind } of files) {
-        data.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name, { type: kind }));
-      }
-      const settings = { bubbles: true, cancelable: true };
-      if (type === 'paste') {
-        document
-          .querySelector('#prompt')
-          .dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, ...settings }));
-        return;
-      }
-      for (const each of ['dragenter', 'dragover', 'drop']) {
-        document.querySelector('.page').dispatchEvent(new DragEvent(each, { dataTransfer: data, ...settings }));
-      }
-    },
-    {
-      type,
-      files: Object.entries(files).map(([name, bytes]) => ({
-        name,
-        base64: Buffer.from(bytes).toString('base64'),
-        kind: name.endsWith('.png') ? 'image/png' : '',
-      })),
-    },
-  );
-}
+const withDemo = demoWith(site, SEES);
 
 const attached = (page) => page.locator('#attached img').evaluateAll((all) => all.map(({ alt }) => alt));
 const expectAttached = (page, count) =>
   page.waitForFunction((wanted) => document.querySelectorAll('#attached img').length === wanted, count);
-const note = async (page) => {
-  await page.locator('#picture-note:visible').waitFor();
-  return page.innerText('#picture-note');
-};
 /** Tokens that the model had to read for the last answer. */
 const promptTokens = async (page) =>
   Number(/of (\d+) prompt tokens/.exec(await page.innerText('.turn:last-child .meta'))?.[1] ?? 0);
@@ -90,7 +43,7 @@ test('pictures are dropped, pasted and chosen, removed with the keyboard, and se
     await expectAttached(page, 2);
     await give(page, 'paste', { 'image.png': SMALL_PICTURE });
     await expectAttached(page, 3);
-    await page.setInputFiles('#picture-files', [
+    await page.setInputFiles('#files', [
       path.join(ENCODERS, 'picture-144x96.png'),
       path.join(ENCODERS, 'picture-20x22.png'),
     ]);
@@ -197,8 +150,8 @@ test('a stored conversation keeps its pictures, and the model sees them again', 
     await page.click('#forget');
     await page.click('#forget');
     const left = await page.evaluate(async () => {
-      const { recallPictures } = await import('./demo/picture-store.js');
-      return (await recallPictures([{ id: 'x' }])).length + localStorage.length;
+      const { recallAttachments } = await import('./demo/attachment-store.js');
+      return (await recallAttachments([{ id: 'x' }])).length + localStorage.length;
     });
     assert.equal(left, 1);
   });
@@ -207,16 +160,16 @@ test('a stored conversation keeps its pictures, and the model sees them again', 
 test('pictures of no conversation are removed at a visit a day later', async () => {
   await withDemo(async (page) => {
     const left = await page.evaluate(async () => {
-      const { dropUnused, keepPictures, recallPictures } = await import('./demo/picture-store.js');
+      const { dropUnused, keepAttachments, recallAttachments } = await import('./demo/attachment-store.js');
       const file = new Blob(['x']);
       const [used, fresh, old] = ['used', 'fresh', 'old'].map((id) => ({ id, file, thumbnail: file }));
       const now = Date.now;
       Date.now = () => now() - 25 * 60 * 60 * 1000;
-      await keepPictures([used, old]);
+      await keepAttachments([used, old]);
       Date.now = now;
-      await keepPictures([fresh]);
+      await keepAttachments([fresh]);
       await dropUnused(new Set(['used']));
-      const found = await recallPictures([{ id: 'used' }, { id: 'fresh' }, { id: 'old' }]);
+      const found = await recallAttachments([{ id: 'used' }, { id: 'fresh' }, { id: 'old' }]);
       return found.map(({ file }) => file?.size);
     });
     assert.deepEqual(left, [1, 1, undefined]);
@@ -226,16 +179,16 @@ test('pictures of no conversation are removed at a visit a day later', async () 
 test('a model without an encoder says so in one sentence, and the chat goes on', async () => {
   await withDemo(
     async (page) => {
-      assert.ok(await page.isHidden('#add-pictures'));
+      assert.ok(await page.isHidden('#add-files'));
       for (const type of ['drop', 'paste']) {
         await give(page, type, { 'one.png': SMALL_PICTURE });
         assert.match(await note(page), /^llama-bf16\.gguf cannot see pictures: it has no encoder of images\./);
         await screenshot(page, 'demo-images-blind');
-        await page.click('#picture-note button');
+        await page.click('#attach-note button');
         await page.locator('#catalogue').getByText('Sees pictures').first().waitFor();
         await page.keyboard.press('Escape');
         await page.evaluate(() => {
-          document.querySelector('#picture-note').hidden = true;
+          document.querySelector('#attach-note').hidden = true;
         });
       }
       await send(page, 'Hello');
@@ -271,7 +224,7 @@ test('each file that is no picture is named with its reason, and the chat stays 
   await withDemo(async (page) => {
     for (const [name, bytes, says] of BAD) {
       await give(page, 'drop', { [name]: bytes });
-      await page.waitForFunction((text) => document.querySelector('#picture-note').innerText.startsWith(text), name);
+      await page.waitForFunction((text) => document.querySelector('#attach-note').innerText.startsWith(text), name);
       assert.match(await note(page), says);
     }
     await screenshot(page, 'demo-images-huge');
@@ -279,7 +232,7 @@ test('each file that is no picture is named with its reason, and the chat stays 
     await expectAttached(page, 1);
     assert.match(await note(page), /^notes\.txt is no picture/);
     await say(page, 'What is this?');
-    assert.ok(await page.isHidden('#picture-note'));
+    assert.ok(await page.isHidden('#attach-note'));
     assert.equal(await page.locator('.turn .picture').count(), 1);
   });
 });
@@ -292,7 +245,10 @@ test('pictures that do not fit the context come back with the message, and the c
       await page.fill('#prompt', 'What is this?');
       await page.click('#send');
       await page.locator('#error:visible').waitFor();
-      assert.match(await page.innerText('#error'), /too long for the model[^]*send fewer pictures[^]*context_full/);
+      assert.match(
+        await page.innerText('#error'),
+        /too long for the model[^]*send fewer pictures or shorter sounds[^]*context_full/,
+      );
       assert.equal(await page.inputValue('#prompt'), 'What is this?');
       assert.equal((await attached(page)).length, 1);
       assert.equal(await page.locator('.turn').count(), 0);
@@ -343,22 +299,12 @@ test('a camera that is refused or missing is said, and the chat goes on', async 
   });
 });
 
-const SIZES = { phone: { width: 320, height: 640 }, desk: { width: 1280, height: 800 } };
-
 for (const [size, viewport] of Object.entries(SIZES)) {
   for (const colorScheme of ['light', 'dark']) {
     test(`pictures fit and axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
       await withDemo(
         async (page) => {
-          const check = async (what) => {
-            await screenshot(page, `demo-images-${size}-${colorScheme}-${what}`);
-            assert.deepEqual(await violations(page), [], what);
-            const { scrollWidth, clientWidth } = await page.evaluate(() => {
-              const { scrollWidth, clientWidth } = document.documentElement;
-              return { scrollWidth, clientWidth };
-            });
-            assert.ok(scrollWidth <= clientWidth, `${what}: nothing sticks out to the side`);
-          };
+          const check = (what) => checkLook(page, `demo-images-${size}-${colorScheme}-${what}`);
           await check('welcome');
           await give(page, 'drop', { 'one.png': SMALL_PICTURE, 'two.png': OTHER_PICTURE, 'x.txt': 'x' });
           await expectAttached(page, 2);

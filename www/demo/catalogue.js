@@ -10,10 +10,10 @@ const REST = 2e8;
 const MOST_TOLD = 8;
 
 /**
- * `bytes` of the file, and `encoderBytes` of that of `mmproj`, its encoder of images; `kvBytes` of the KV cache per
- * token in f16: 4 · layers with attention · KV heads · head size.
- * @type {{name: string, source: string, mmproj?: string, bytes: number, encoderBytes?: number, kvBytes: number,
- *   licence: string, licenceUrl: string, about: string}[]}
+ * `bytes` of the file, and `encoderBytes` of that of `mmproj`, its encoder of images, or of sounds where it `hears`;
+ * `kvBytes` of the KV cache per token in f16: 4 · layers with attention · KV heads · head size.
+ * @type {{name: string, source: string, mmproj?: string, hears?: boolean, bytes: number, encoderBytes?: number,
+ *   kvBytes: number, licence: string, licenceUrl: string, about: string}[]}
  */
 export const CATALOGUE = [
   {
@@ -102,6 +102,18 @@ export const CATALOGUE = [
     licence: 'Apache-2.0',
     licenceUrl: 'https://www.apache.org/licenses/LICENSE-2.0',
     about: 'Reads text in pictures; many languages',
+  },
+  {
+    name: 'Ultravox 1B',
+    source: 'hf:ggml-org/ultravox-v0_5-llama-3_2-1b-GGUF/Llama-3.2-1B-Instruct-Q4_K_M.gguf',
+    mmproj: 'hf:ggml-org/ultravox-v0_5-llama-3_2-1b-GGUF/mmproj-ultravox-v0_5-llama-3_2-1b-f16.gguf',
+    hears: true,
+    bytes: 807_694_464,
+    encoderBytes: 1_371_123_616,
+    kvBytes: 4 * 16 * 8 * 64,
+    licence: 'MIT, Llama 3.2',
+    licenceUrl: 'https://huggingface.co/fixie-ai/ultravox-v0_5-llama-3_2-1b',
+    about: 'Hears what you say, and answers',
   },
   {
     name: 'Qwen3 4B',

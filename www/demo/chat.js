@@ -3,6 +3,7 @@
 import { make, tool } from './dom.js';
 import { showText, TextStream } from './markdown.js';
 import { describe, showBlob } from './pictures.js';
+import { describeSound } from './sounds.js';
 import { splitThoughts, ThoughtBox } from './thoughts.js';
 
 const FENCE = '```';
@@ -19,8 +20,8 @@ export function prettyJson(text) {
 /** A message and its answer, on the page. */
 export class Turn {
   user;
-  /** Those of the message, see `readPicture`. */
-  pictures;
+  /** Pictures and sounds of the message, see `readPicture` and `readSound`. */
+  attachments;
   answer = '';
   /** Whether the answer is shown as it is, not as Markdown. */
   plain;
@@ -33,7 +34,7 @@ export class Turn {
   /** How thoughts are marked in what is written: arguments of `splitThoughts`. */
   #marks = [];
 
-  constructor({ user, pictures = [], ...written }) {
+  constructor({ user, attachments = [], ...written }) {
     this.user = user;
     this.#thoughts = new ThoughtBox();
     const answerBox = make('div', { className: 'message assistant' });
@@ -48,7 +49,7 @@ export class Turn {
     const said = make('div', { className: 'message user', textContent: user });
     const root = make('article', { className: 'turn' }, said, this.#thoughts.root, answerBox, below);
     this.#nodes = { root, said, answerBox, metaBox };
-    this.show(pictures);
+    this.show(attachments);
     this.restore(written);
   }
 
@@ -60,11 +61,11 @@ export class Turn {
     this.#show(answer);
   }
 
-  /** Shows the pictures of the message, above its text. */
-  show(pictures) {
-    this.pictures = pictures;
-    if (pictures.length === 0) return;
-    const row = make('div', { className: 'pictures' }, ...pictures.map(shown));
+  /** Shows the attachments of the message, above its text. */
+  show(attachments) {
+    this.attachments = attachments;
+    if (attachments.length === 0) return;
+    const row = make('div', { className: 'attachments' }, ...attachments.map(shown));
     this.#nodes.said.replaceChildren(row, make('p', {}, this.user));
   }
 
@@ -145,16 +146,29 @@ export class Turn {
 
   toJSON() {
     const { user, answer, meta, plain, json } = this;
-    const pictures = this.pictures.map(({ id, name, width, height }) => ({ id, name, width, height }));
+    const attachments = this.attachments.map(({ file, thumbnail, ...told }) => told);
     const all = { user, answer, meta, plain, json, ...this.#thoughts.toJSON() };
-    return pictures.length > 0 ? { ...all, pictures } : all;
+    return attachments.length > 0 ? { ...all, attachments } : all;
   }
 }
 
-/** A picture as a button that shows all of it. */
-function shown(picture) {
-  const { id, name, thumbnail } = picture;
-  if (!thumbnail) return make('span', { className: 'picture-gone' }, `${name} is no longer here`);
+/** A sound with what plays it, a picture as a button that shows all of it. */
+function shown(attachment) {
+  const { name, kind, file, thumbnail } = attachment;
+  if (kind === 'sound' ? !file : !thumbnail) {
+    return make('span', { className: 'attachment-gone' }, `${name} is no longer here`);
+  }
+  return kind === 'sound' ? player(attachment) : shownPicture(attachment);
+}
+
+function player(sound) {
+  const audio = make('audio', { controls: true, preload: 'metadata', ariaLabel: describeSound(sound) });
+  audio.src = URL.createObjectURL(sound.file); // as long as the page shows it
+  return audio;
+}
+
+function shownPicture(picture) {
+  const { id, thumbnail } = picture;
   const image = make('img', { alt: describe(picture) });
   showBlob(image, thumbnail);
   const made = make('button', { type: 'button', className: 'picture', title: 'Show all of it' }, image);

@@ -1,19 +1,26 @@
 // The conversation that is open: its turns, and letting the model answer.
 
-import { $, announce, copy } from './dom.js';
+import { $, announce, copy, newId } from './dom.js';
 import { Turn } from './chat.js';
-import { canSee, hasPictures, hideNote, returnPictures, sayBlind, takePictures } from './composer-pictures.js';
+import {
+  hasAttachments,
+  hideNote,
+  returnAttachments,
+  suitsAttachments,
+  takeAttachments,
+  takes,
+} from './attachments.js';
+import { keepAttachments, recallAttachments } from './attachment-store.js';
 import { jsonOptions, refuseSchema } from './json.js';
 import { showError } from './load.js';
 import { forgetChat, recallChat, remember, rememberChat } from './memory.js';
 import { kindOf } from './model-card.js';
 import { isSame, originFrom, whereFrom } from './origins.js';
-import { keepPictures, recallPictures } from './picture-store.js';
 import { describe, showBlob } from './pictures.js';
 import { generateOptions, sessionOptions } from './settings.js';
 import { SpeedChart } from './speed.js';
 import { canWrite, current, hideBox, setState, settle, showView } from './state.js';
-import { lookingWords, rate, resultWords, titleOf } from './words.js';
+import { encodingWords, rate, resultWords, titleOf } from './words.js';
 
 const root = document.documentElement;
 /** Milliseconds after which an answer that is being written is stored again. */
@@ -29,7 +36,7 @@ export const hooks = { stored: () => {} };
 let chat = { title: '', turns: [] };
 /** What the model has read of it: a session, the turns that are in it, and the options it was made with. */
 let reading;
-/** While the pictures of a message are got ready: it is sent once. */
+/** While the attachments of a message are got ready: it is sent once. */
 let preparing = false;
 
 export const openChatId = () => chat.id;
@@ -58,7 +65,7 @@ function open(next) {
   chat = next;
   void endSession();
   $('log').replaceChildren(...chat.turns.map((turn) => turn.root));
-  if (chat.turns.some(({ pictures }) => pictures.length > 0)) chat.recalled = recall(chat.turns);
+  if (chat.turns.some(({ attachments }) => attachments.length > 0)) chat.recalled = recall(chat.turns);
   remember({ chat: chat.id });
   hooks.stored(true);
   hideBox();
@@ -68,11 +75,11 @@ function open(next) {
   root.scrollTop = root.scrollHeight;
 }
 
-/** Gets the pictures of a stored conversation. */
+/** Gets the attachments of a stored conversation. */
 async function recall(turns) {
-  const all = await recallPictures(turns.flatMap(({ pictures }) => pictures));
+  const all = await recallAttachments(turns.flatMap(({ attachments }) => attachments));
   for (const turn of turns) {
-    if (turn.pictures.length > 0) drawAtEnd(() => turn.show(all.splice(0, turn.pictures.length)));
+    if (turn.attachments.length > 0) drawAtEnd(() => turn.show(all.splice(0, turn.attachments.length)));
   }
 }
 
@@ -84,7 +91,7 @@ export function retitle(title) {
 /** Stores a conversation, unless it was deleted meanwhile. */
 function store(which) {
   if (which.deleted) return;
-  hooks.stored(rememberChat({ ...which, updated: Date.now() }) && which.keepsPictures !== false);
+  hooks.stored(rememberChat({ ...which, updated: Date.now() }) && which.keepsAttachments !== false);
 }
 
 /** Closes the conversation with this id, if it is open: it is deleted. */
@@ -98,32 +105,33 @@ export function dropChat(id) {
 
 export async function send(text) {
   const asked = jsonOptions();
-  if (!asked || !canWrite() || preparing || (text.trim() === '' && !hasPictures())) return;
-  if (hasPictures() && !canSee()) return sayBlind();
+  if (!asked || !canWrite() || preparing || (text.trim() === '' && !hasAttachments())) return;
+  if (!suitsAttachments()) return;
   const opened = chat;
-  const pictures = hasPictures() || chat.recalled ? await prepared(takePictures) : [];
-  // The conversation was left meanwhile, or what was given is no picture.
-  if (chat !== opened || !canWrite() || (text.trim() === '' && pictures.length === 0)) return returnPictures(pictures);
-  if (pictures.length > 0) hideNote();
-  const turn = new Turn({ user: text, pictures });
-  if (!chat.id) Object.assign(chat, { id: newId(), title: titleOf(text || pictures[0].name) });
+  const attachments = hasAttachments() || chat.recalled ? await prepared(takeAttachments) : [];
+  // The conversation was left meanwhile, or what was given is neither a picture nor a sound.
+  const isEmpty = text.trim() === '' && attachments.length === 0;
+  if (chat !== opened || !canWrite() || isEmpty) return returnAttachments(attachments);
+  if (attachments.length > 0) hideNote();
+  const turn = new Turn({ user: text, attachments });
+  if (!chat.id) Object.assign(chat, { id: newId(), title: titleOf(text || attachments[0].name) });
   remember({ chat: chat.id });
   chat.turns.push(turn);
   $('log').append(turn.root);
   $('prompt').value = '';
-  keepPictures(pictures).then((kept) => {
-    opened.keepsPictures = kept;
+  keepAttachments(attachments).then((kept) => {
+    opened.keepsAttachments = kept;
     if (!kept) hooks.stored(false);
   });
   await write(turn, asked, () => {
     turn.root.remove();
     opened.turns = opened.turns.filter((other) => other !== turn);
     $('prompt').value ||= text;
-    returnPictures(pictures);
+    returnAttachments(attachments);
   });
 }
 
-/** What `take` gives, once the pictures of the conversation are here, too. */
+/** What `take` gives, once the attachments of the conversation are here, too. */
 async function prepared(take) {
   preparing = true;
   try {
@@ -133,9 +141,6 @@ async function prepared(take) {
     preparing = false;
   }
 }
-
-// `randomUUID` is there on https pages only.
-const newId = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
 
 /** Writes the last answer anew. */
 async function regenerate(turn) {
@@ -162,7 +167,7 @@ async function write(turn, asked, undo) {
   follow(true);
   try {
     const onProgress = (progress) => {
-      turn.meta = lookingWords(progress);
+      turn.meta = encodingWords(progress, turn.attachments);
     };
     const options = { ...generateOptions(), ...asked, onProgress };
     current.running = ask(turn, { ...options, ...(marks && { showSpecial: marks.special }) });
@@ -172,8 +177,8 @@ async function write(turn, asked, undo) {
     noteRead(turn, result);
     drawAtEnd(() => {
       turn.finish(result.text);
-      const unseen = kind === 'chat' ? unseenPictures(turn) : 0;
-      turn.meta = resultWords(result, { json: turn.json, forgotten: forgottenTurns(), unseen });
+      const missed = kind === 'chat' ? missedBefore(turn) : [];
+      turn.meta = resultWords(result, { json: turn.json, forgotten: forgottenTurns(), missed });
     });
     announce(result.finishReason === 'abort' ? 'Stopped' : 'The answer is complete');
     settle();
@@ -215,28 +220,35 @@ function ask(turn, options) {
   return sessionBefore(turn, { system, enableThinking }).send(message, options);
 }
 
-/** A message for the model: what it can see, and then the text. */
-function contentOf({ user, pictures }) {
-  const images = canSee() ? pictures.filter(({ file }) => file) : [];
-  if (images.length === 0) return user;
+/** Whether the model gets an attachment: it can take it, and the browser still has it. */
+const isGiven = ({ kind, file }) => Boolean(file) && takes(kind);
+
+/** A message for the model: what it can see and hear, and then the text. */
+function contentOf({ user, attachments }) {
+  const given = attachments.filter(isGiven);
+  if (given.length === 0) return user;
   const text = user.trim() === '' ? [] : [{ type: 'text', text: user }];
-  return [...images.map(({ file }) => ({ type: 'image', image: file })), ...text];
+  const part = ({ kind, file }) => (kind === 'sound' ? { type: 'audio', audio: file } : { type: 'image', image: file });
+  return [...given.map(part), ...text];
 }
 
-/** Pictures of the conversation up to `last` that the model did not see: it cannot, or they are no longer here. */
-function unseenPictures(last) {
+/** Attachments of the conversation up to `last` that the model did not get. */
+function missedBefore(last) {
   const turns = chat.turns.slice(0, chat.turns.indexOf(last) + 1);
-  return turns.flatMap(({ pictures }) => pictures).filter(({ file }) => !canSee() || !file).length;
+  return turns.flatMap(({ attachments }) => attachments).filter((attachment) => !isGiven(attachment));
 }
 
 // ---- the session ----------------------------------------------------------------------------------------------------
+
+/** What the model takes: a session is made for that. */
+const senses = () => `${takes('picture')} ${takes('sound')}`;
 
 /** A session that has read all turns before `turn`: the one there is, or a new one. */
 function sessionBefore(turn, options) {
   const before = chat.turns.slice(0, chat.turns.indexOf(turn)).filter(({ answer }) => answer);
   const same =
     reading?.model === current.model &&
-    reading.sees === canSee() &&
+    reading.senses === senses() &&
     JSON.stringify(reading.options) === JSON.stringify(options) &&
     reading.turns.length === before.length &&
     reading.turns.every((read, index) => read === before[index]);
@@ -247,7 +259,7 @@ function sessionBefore(turn, options) {
   ]);
   const session = current.model.session({ ...options, messages, overflow: 'truncate' });
   void endSession();
-  reading = { model: current.model, sees: canSee(), options, session, turns: before };
+  reading = { model: current.model, senses: senses(), options, session, turns: before };
   return session;
 }
 
@@ -321,7 +333,7 @@ export function wireConversation() {
     if (pressed.matches('.copy')) copy(pressed, turn.copied);
     if (pressed.matches('.copy-code')) copy(pressed, pressed.closest('.code').querySelector('code').textContent);
     if (pressed.matches('.again')) regenerate(turn);
-    if (pressed.matches('.picture')) view(turn.pictures.find(({ id }) => id === pressed.dataset.id));
+    if (pressed.matches('.picture')) view(turn.attachments.find(({ id }) => id === pressed.dataset.id));
   });
   $('composer').addEventListener('submit', (event) => {
     event.preventDefault();

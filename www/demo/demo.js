@@ -5,7 +5,7 @@ import { cache } from '../../dist/index.js';
 import { CATALOGUE, sizeOf } from './catalogue.js';
 import { closeCamera } from './camera.js';
 import { showChats, showFull, wireChats } from './chats.js';
-import * as pictures from './composer-pictures.js';
+import * as attachments from './attachments.js';
 import * as conversation from './conversation.js';
 import { $, announce, confirmed, copy, flash } from './dom.js';
 import { applyJson, checkSchema, currentJson, wireJson } from './json.js';
@@ -14,9 +14,9 @@ import { forget, recall, recallChat, recallChats, remember } from './memory.js';
 import { showBuiltInUse, showModel, showNoModel } from './model-card.js';
 import { openModels, wireModels } from './models.js';
 import { forgetOffline, workOffline } from './offline.js';
+import { closeMicrophone } from './microphone.js';
 import { BUILT_IN, isForeign, isSame, linkOf, originFrom, originOf, whereFrom } from './origins.js';
-import { dropUnused, forgetPictures } from './picture-store.js';
-import { looksLikePicture } from './pictures.js';
+import { dropUnused, forgetAttachments } from './attachment-store.js';
 import { applySettings, currentSettings, loadOptions, makeSliders } from './settings.js';
 import { clearSpeed } from './speed.js';
 import { closeBox, current, showView, toggleView } from './state.js';
@@ -71,7 +71,7 @@ const isNews = async (origin, last) =>
 function onModel() {
   const { model, origin, options } = current;
   if (!conversation.suitsModel()) conversation.newChat();
-  pictures.hideNote();
+  attachments.hideNote();
   remember({ model: whereFrom(origin) });
   showModel(model, { origin, asked: options.backend, send: conversation.send });
   checkSchema();
@@ -81,7 +81,7 @@ function onModel() {
   workOffline();
 }
 
-const idsOfPictures = ({ pictures: shown = [] }) => shown.map(({ id }) => id);
+const idsOfAttachments = ({ attachments: shown = [] }) => shown.map(({ id }) => id);
 
 /** Context length and backend are fixed when a model is loaded. */
 function offerReload() {
@@ -96,7 +96,7 @@ function clearAll() {
   applyJson({ json: 'false' });
   forget();
   void forgetOffline();
-  void forgetPictures();
+  void forgetAttachments();
   showChats();
   $('undo').hidden = true;
   announce('Conversations and settings are cleared');
@@ -121,18 +121,18 @@ function wireSettings() {
 /** Escape ends what goes on, closes the box, or goes back to the conversation; a dialog takes it first. */
 function onKey(event) {
   if (event.key !== 'Escape' || event.isComposing || document.querySelector('dialog[open]')) return;
-  if (closeCamera()) return;
+  if (closeCamera() || closeMicrophone()) return;
   if (current.loading) loading.cancelLoading();
   else if (current.running) current.running.stop();
   else if (current.model && !$('error').hidden) closeBox();
   else showView('chat');
 }
 
-/** Files that were dropped: a model is loaded; else they are pictures, where some are, or the model sees. */
+/** Files that were dropped: a model is loaded; else they are attachments, where some are, or the model takes some. */
 function takeFiles(files) {
   const models = files.filter(({ name }) => /\.gguf$/i.test(name));
   if (models.length > 0) loading.loadFiles(models);
-  else if (pictures.canSee() || files.some(looksLikePicture)) pictures.attach(files);
+  else if (attachments.takes('picture') || files.some(attachments.looksLikeAttachment)) attachments.attach(files);
   else loading.loadFiles(files);
 }
 
@@ -169,8 +169,8 @@ conversation.hooks.stored = (taken) => {
 makeSliders();
 wireJson(keepSettings);
 conversation.wireConversation();
-pictures.hooks.models = openModels;
-pictures.wirePictures();
+attachments.hooks.models = openModels;
+attachments.wireAttachments();
 wireChats();
 wireModels();
 wireSettings();
@@ -184,5 +184,5 @@ showBuiltInUse(conversation.send);
 showNoModel('none');
 clearSpeed();
 showChats();
-void dropUnused(new Set(recallChats().flatMap(({ turns }) => turns.flatMap(idsOfPictures))));
+void dropUnused(new Set(recallChats().flatMap(({ turns }) => turns.flatMap(idsOfAttachments))));
 if (!('tooOld' in document.documentElement.dataset)) void loadFirst(); // start.js has said why

@@ -2,6 +2,9 @@
 
 export const $ = (id) => document.getElementById(id);
 
+// `randomUUID` is there on https pages only.
+export const newId = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+
 export function make(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);

@@ -9,9 +9,10 @@ const MAX_CHARACTERS = 200_000;
 
 const isText = (value) => typeof value === 'string';
 const isTurn = (turn) => isText(turn?.user) && isText(turn.answer) && isText(turn.meta);
-const isPicture = ({ id, name, width, height } = {}) => isText(id) && isText(name) && width > 0 && height > 0;
-const withPictures = ({ pictures, ...turn }) =>
-  Array.isArray(pictures) ? { ...turn, pictures: pictures.filter((each) => isPicture(each ?? {})) } : turn;
+const isAttachment = ({ id, kind, name, width, height, seconds }) =>
+  isText(id) && isText(name) && (kind === 'sound' ? seconds > 0 : kind === 'picture' && width > 0 && height > 0);
+const withAttachments = ({ attachments, ...turn }) =>
+  Array.isArray(attachments) ? { ...turn, attachments: attachments.filter((each) => isAttachment(each ?? {})) } : turn;
 const isOrigin = (from) => from?.builtIn === true || isText(from?.file) || (isText(from?.url) && isText(from.label));
 
 /** What is stored under `key`; an empty object where that cannot be read. */
@@ -73,13 +74,13 @@ export function remember(part) {
 /**
  * A conversation, or nothing where it is not there or not one.
  * @returns {{id: string, title: string, model: object, updated: number,
- *   turns: {user: string, answer: string, meta: string, plain: boolean, json: boolean, pictures?: object[]}[]}
- *   | undefined} `pictures` without their files, which picture-store.js has
+ *   turns: {user: string, answer: string, meta: string, plain: boolean, json: boolean, attachments?: object[]}[]}
+ *   | undefined} `attachments` without their files, which attachment-store.js has
  */
 export function recallChat(id) {
   const { title, model, updated, turns } = read(CHAT + id);
   if (!isText(title) || !isOrigin(model) || !Number.isFinite(updated) || !Array.isArray(turns)) return undefined;
-  return { id, title, model, updated, turns: turns.filter(isTurn).map(withPictures) };
+  return { id, title, model, updated, turns: turns.filter(isTurn).map(withAttachments) };
 }
 
 /** All conversations, the latest first. */

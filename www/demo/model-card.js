@@ -1,5 +1,6 @@
 // What the page says about the model that is loaded: the card, the chip in the header, the welcome.
 
+import { showTaken } from './attachments.js';
 import { $, button, make } from './dom.js';
 import { cpuReason, factsOf } from './words.js';
 
@@ -46,6 +47,13 @@ const SEEING = {
   placeholder: 'Ask about a picture',
 };
 
+/** The same of a model that hears. */
+const HEARING = {
+  title: 'What would you like to say?',
+  about: (name) => `${name} runs on your own device, and hears: speak, or drop or choose a sound, and ask about it.`,
+  placeholder: 'Ask about a sound',
+};
+
 /** What the model is for, which decides words and how answers are shown. */
 export function kindOf({ info }, origin) {
   if (origin.story) return 'story';
@@ -56,12 +64,16 @@ export function kindOf({ info }, origin) {
 export function showModel(model, { origin, asked, send }) {
   const kind = kindOf(model, origin);
   root.toggleAttribute('data-story', kind === 'story');
-  const sees = kind === 'chat' && Boolean(model.info.media?.image);
-  root.toggleAttribute('data-sees', sees);
+  const senses = kind === 'chat' ? (model.info.media ?? {}) : {};
+  showSenses(senses);
   showName(origin.label, model.info.backend === 'webgpu' ? 'GPU' : 'CPU');
   showFacts(model.info);
   showWhyCpu(cpuReason(model.info, asked));
-  showUse({ ...USES[kind], ...(sees && SEEING) }, model.info.name ?? origin.label, send);
+  showUse(
+    { ...USES[kind], ...(senses.audio && HEARING), ...(senses.image && SEEING) },
+    model.info.name ?? origin.label,
+    send,
+  );
 }
 
 /** Before there is a model: the examples cannot be chosen yet. */
@@ -79,10 +91,16 @@ function showUse(use, name, send) {
 }
 
 export function showNoModel(label) {
-  root.removeAttribute('data-sees');
+  showSenses({});
   showName(label, '');
   showFacts();
   showWhyCpu('');
+}
+
+function showSenses({ image = false, audio = false }) {
+  root.toggleAttribute('data-sees', image);
+  root.toggleAttribute('data-hears', audio);
+  showTaken();
 }
 
 function showWhyCpu(words) {

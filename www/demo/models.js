@@ -68,7 +68,7 @@ function storedRow({ key, bytes: stored, size, complete, lastUsed }) {
   const remove = button('Delete', () => {}, 'link');
   remove.ariaLabel = `Delete ${name}`;
   confirmed(remove, `Delete ${bytes(stored)}?`, () => deleteStored(key, name));
-  const about = isEncoder(key) ? 'Encoder of images, for a model that sees' : undefined;
+  const about = isEncoder(key) ? 'Encoder, for a model that sees or hears' : undefined;
   return row({
     name,
     about,
@@ -101,20 +101,20 @@ async function deleteStored(key, name) {
 }
 
 function catalogueRow(entry, stored) {
-  const { name, source, mmproj, about, licence, licenceUrl } = entry;
+  const { name, source, mmproj, hears, about, licence, licenceUrl } = entry;
   const link = make('a', { href: licenceUrl, target: '_blank', rel: 'noopener', textContent: licence });
   link.ariaLabel = `Licence: ${licence}`;
   const fits = make('span', { className: 'verdict' });
   const has = (file) => stored.some(({ key, complete }) => complete && isKeyOf(file, key));
   const isStored = has(source) && (!mmproj || has(mmproj));
   const size = mmproj ? `${bytes(entry.bytes)} and ${bytes(entry.encoderBytes)} of its encoder` : bytes(entry.bytes);
-  const sees = mmproj ? [make('span', { className: 'sees-tag' }, 'Sees pictures')] : [];
+  const senses = mmproj ? [make('span', { className: 'senses-tag' }, hears ? 'Hears speech' : 'Sees pictures')] : [];
   const check = button('Check', () => tryOut(entry, fits, check), 'link');
   check.ariaLabel = `Check whether ${name} fits this device`;
   const made = row({
     name,
     about,
-    facts: [`${size} · `, link, fits, ...sees],
+    facts: [`${size} · `, link, fits, ...senses],
     origin: originOfEntry(entry),
     words: isStored ? 'Use' : 'Download',
     actions: [check],

@@ -2,6 +2,7 @@
 // the file as it is.
 
 import { HEADER_BYTES, sizeInHeader } from '../../dist/media/header.js';
+import { newId } from './dom.js';
 
 /** Pixels of a picture that the library takes, at most. */
 const MOST_PIXELS = 2 ** 26;
@@ -9,8 +10,8 @@ const MOST_PIXELS = 2 ** 26;
 const THUMBNAIL = 320;
 
 /**
- * @typedef {{id: string, name: string, width: number, height: number, file?: Blob, thumbnail?: Blob}} Picture without
- *   its file where the browser no longer has it
+ * @typedef {{id: string, kind: 'picture', name: string, width: number, height: number, file?: Blob,
+ *   thumbnail?: Blob}} Picture without its file where the browser no longer has it
  */
 
 const count = (value) => value.toLocaleString('en');
@@ -36,14 +37,11 @@ export async function readPicture(file) {
   try {
     const { width, height } = bitmap;
     checkSize(name, [width, height]);
-    return { id: newId(), name, width, height, file, thumbnail: await smallCopy(bitmap) };
+    return { id: newId(), kind: 'picture', name, width, height, file, thumbnail: await smallCopy(bitmap) };
   } finally {
     bitmap.close();
   }
 }
-
-// `randomUUID` is there on https pages only.
-const newId = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
 
 function checkSize(name, [width, height]) {
   const size = `${name} has ${count(width)} × ${count(height)} pixels`;

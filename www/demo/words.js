@@ -62,7 +62,7 @@ const ERRORS = {
   context_full: {
     title: 'This is too long for the model',
     advice:
-      'Shorten the message, send fewer pictures, start a new chat, or load the model with a longer context (in the ' +
+      'Shorten the message, send fewer pictures or shorter sounds, start a new chat, or load the model with a longer context (in the ' +
       'settings).',
     offer: ['new'],
   },
@@ -116,19 +116,21 @@ const STAGES = {
 /** Where loading stands, in words. */
 export const progressWords = (progress) => STAGES[progress.stage](progress);
 
-/** How far the model is with the pictures of a message. */
-export const lookingWords = ({ loaded, total, fraction }) =>
-  total === 1
-    ? `looking at the picture: ${Math.round(100 * fraction)} %`
-    : `looking at picture ${Math.min(total, Math.floor(loaded) + 1)} of ${total}`;
+/** How far the model is with the attachments of a message. */
+export function encodingWords({ loaded, total, fraction }, attachments) {
+  const isHeard = attachments.length > 0 && attachments.every(({ kind }) => kind === 'sound');
+  const [verb, what] = isHeard ? ['listening to', 'sound'] : ['looking at', 'picture'];
+  if (total === 1) return `${verb} the ${what}: ${Math.round(100 * fraction)} %`;
+  return `${verb} ${what} ${Math.min(total, Math.floor(loaded) + 1)} of ${total}`;
+}
 
 const ENDINGS = { stop: '', length: 'ended at the token limit', abort: 'stopped' };
 
 /**
  * The line below an answer. `json`: it should be JSON; `forgotten`: so many of the oldest messages were not read any
- * more, because they do not fit the context; `unseen`: so many pictures the model did not see.
+ * more, because they do not fit the context; `missed`: pictures and sounds that the model did not get.
  */
-export function resultWords({ text, finishReason, usage, timings }, { json, forgotten, unseen = 0 }) {
+export function resultWords({ text, finishReason, usage, timings }, { json, forgotten, missed = [] }) {
   const parts = [`${usage.completionTokens} tokens`];
   if (json) parts.unshift(isJson(text) ? 'valid JSON' : 'not complete JSON');
   if (timings.tokensPerSecond > 0) parts.push(`${rate(timings.tokensPerSecond)} tokens/s`);
@@ -136,7 +138,13 @@ export function resultWords({ text, finishReason, usage, timings }, { json, forg
   if (usage.cachedTokens > 0) parts.push(`${usage.cachedTokens} of ${usage.promptTokens} prompt tokens reused`);
   if (ENDINGS[finishReason]) parts.push(ENDINGS[finishReason]);
   if (forgotten > 0) parts.push(`the ${forgotten === 1 ? 'oldest message' : `${forgotten} oldest messages`} forgotten`);
-  if (unseen > 0) parts.push(unseen === 1 ? 'a picture was not seen' : `${unseen} pictures were not seen`);
+  for (const [kind, verb] of [
+    ['picture', 'seen'],
+    ['sound', 'heard'],
+  ]) {
+    const count = missed.filter((one) => one.kind === kind).length;
+    if (count > 0) parts.push(count === 1 ? `a ${kind} was not ${verb}` : `${count} ${kind}s were not ${verb}`);
+  }
   return parts.join(' · ');
 }
 
@@ -204,6 +212,7 @@ export function factsOf(info) {
     ['Context', `${amount(info.contextLength)} tokens`],
     ['Vocabulary', `${amount(info.vocabularySize)} tokens`],
     ['Sees', info.media?.image ? 'pictures' : ''],
+    ['Hears', info.media?.audio ? 'sounds' : ''],
     ['GPU memory', info.gpuBytes > 0 ? bytes(info.gpuBytes) : ''],
   ];
   return rows.filter(([, value]) => value !== '' && value !== undefined);

@@ -1,9 +1,9 @@
-// The pictures of stored conversations, in IndexedDB: localStorage, where their texts are, has no room for files. A
-// browser that stores nothing for this page is no error: the pictures are then there for this visit alone.
+// The pictures and sounds of stored conversations, in IndexedDB: localStorage, where their texts are, has no room for
+// files. A browser that stores nothing for this page is no error: the files are then there for this visit alone.
 
 const NAME = 'webgguf.demo';
 const STORE = 'pictures';
-/** Pictures that no conversation has are kept for so many milliseconds: one that was deleted may come back. */
+/** Files that no conversation has are kept for so many milliseconds: one that was deleted may come back. */
 const GRACE = 24 * 60 * 60 * 1000;
 
 const settled = (request) =>
@@ -36,29 +36,33 @@ async function using(mode, work) {
   }
 }
 
-/** Stores pictures; returns whether the browser took them. */
-export async function keepPictures(pictures) {
-  if (pictures.length === 0) return true;
+/** Stores attachments; returns whether the browser took them. */
+export async function keepAttachments(attachments) {
+  if (attachments.length === 0) return true;
   const time = Date.now();
   const put = (store) =>
-    Promise.all(pictures.map(({ id, file, thumbnail }) => settled(store.put({ id, file, thumbnail, time }))));
+    Promise.all(attachments.map(({ id, file, thumbnail }) => settled(store.put({ id, file, thumbnail, time }))));
   return using('readwrite', put).then(
     () => true,
     () => false,
   );
 }
 
-/** The same pictures with their files, where these are there. */
-export async function recallPictures(pictures) {
-  const get = (store) => Promise.all(pictures.map(({ id }) => settled(store.get(id))));
+/** The same attachments with their files, where these are there. */
+export async function recallAttachments(attachments) {
+  const get = (store) => Promise.all(attachments.map(({ id }) => settled(store.get(id))));
   const found = await using('readonly', get).catch(() => []);
-  return pictures.map((picture, at) => ({ ...picture, ...pick(found[at]) }));
+  return attachments.map((attachment, at) => ({ ...attachment, ...pick(attachment, found[at]) }));
 }
 
-const pick = ({ file, thumbnail } = {}) =>
-  file instanceof Blob && thumbnail instanceof Blob ? { file, thumbnail } : {};
+/** A picture has a small copy beside its file. */
+function pick({ kind }, { file, thumbnail } = {}) {
+  if (!(file instanceof Blob)) return {};
+  if (kind === 'sound') return { file };
+  return thumbnail instanceof Blob ? { file, thumbnail } : {};
+}
 
-/** Removes the pictures that are of no conversation any more; `used` are ids. */
+/** Removes the files that are of no conversation any more; `used` are ids. */
 export async function dropUnused(used) {
   await using('readwrite', async (store) => {
     const all = await settled(store.getAll());
@@ -67,7 +71,7 @@ export async function dropUnused(used) {
   }).catch(() => {}); // nothing is stored, or nothing can be
 }
 
-/** Removes all pictures. */
-export async function forgetPictures() {
+/** Removes all files. */
+export async function forgetAttachments() {
   await using('readwrite', (store) => settled(store.clear())).catch(() => {});
 }
