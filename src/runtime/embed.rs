@@ -77,7 +77,8 @@ impl AnyEmbedder {
         }
     }
 
-    /// Encodes an image or a tile to rows `[outputs, width]`; `None` where `stop` was set before it was done.
+    /// Encodes an image or a tile to rows `[outputs, width]`, followed by as many for each deeper layer that takes
+    /// rows; `None` where `stop` was set before it was done.
     ///
     /// # Errors
     /// Those of [`EncoderInput::check`], and errors of the device.
