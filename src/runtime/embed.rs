@@ -81,7 +81,7 @@ impl AnyEmbedder {
     /// rows; `None` where `stop` was set before it was done.
     ///
     /// # Errors
-    /// Those of [`EncoderInput::check`], and errors of the device.
+    /// The errors of [`EncoderInput::check`], and errors of the device.
     pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
         match self {
             #[cfg(target_arch = "wasm32")]
@@ -108,13 +108,13 @@ pub struct EmbedEngine {
     pub embedder: AnyEmbedder,
     /// Converts between text and ids.
     pub tokenizer: Rc<Tokenizer>,
-    /// Flag that whoever wants the running call to end sets.
+    /// Set this flag to end the running call.
     pub stop: Rc<Cell<bool>>,
     output: Output,
 }
 
 impl EmbedEngine {
-    /// An embedder with its tokenizer.
+    /// Makes an embedder with its tokenizer.
     pub fn new(embedder: AnyEmbedder, tokenizer: Tokenizer) -> Self {
         let output = crate::model::program(embedder.config()).output;
         Self { embedder, tokenizer: Rc::new(tokenizer), stop: Rc::default(), output }
@@ -166,7 +166,7 @@ impl EmbedEngine {
     /// The score of each input, which is that of the first label; `None` where the call was stopped.
     ///
     /// # Errors
-    /// Those of [`Self::embed`]; `invalid_argument` for a model that is no reranker.
+    /// The errors of [`Self::embed`]; `invalid_argument` for a model that is no reranker.
     pub async fn scores(&mut self, inputs: &[&[u32]]) -> Result<Option<Vec<f32>>> {
         let Output::Scores { softmax: is_softmax } = self.output else {
             return Err(Error::invalid_argument("rank: the model is no reranker: use embed"));

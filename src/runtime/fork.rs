@@ -58,7 +58,7 @@ impl Engine {
     /// Replaces this session's cache with a copy of what `other` has.
     ///
     /// # Errors
-    /// Those of [`Engine::another`]; this session is unchanged then.
+    /// The errors of [`Engine::another`]. This session is unchanged then, or empty if it is one of several lanes.
     pub async fn take_over(&mut self, other: &Self) -> Result<()> {
         #[cfg(target_arch = "wasm32")]
         if let Some(read) = other.read() {
@@ -95,7 +95,7 @@ impl Engine {
     /// [`Engine::take_over`] among lanes. Changes nothing where the other lane has gone on to another text meanwhile.
     ///
     /// # Errors
-    /// Those of [`Engine::another`]; this session is empty then.
+    /// The errors of [`Engine::another`]; this session is empty then.
     pub async fn take_over_lane(&mut self, Read { lane: other, cached, cached_with }: Read) -> Result<()> {
         let AnySession::Gpu(lane) = &self.session else { return Ok(()) };
         match lane.take_over(&other).await {

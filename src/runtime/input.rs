@@ -36,8 +36,8 @@ impl AnySession {
         }
     }
 
-    /// The position of a token that follows these ids. It is less than their number where positions have several axes,
-    /// since the rows of an image share positions.
+    /// The position of a token that follows these ids. It may be less than their number where positions have several
+    /// axes, since the rows of an image share positions.
     pub fn count_positions(&self, ids: &[u32]) -> u32 {
         if self.config().rope_sections.is_none() {
             return ids.len() as u32;

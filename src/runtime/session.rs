@@ -35,7 +35,7 @@ pub struct RunIds<'a> {
     pub biases: &'a [(u32, f32)],
     /// Whether [`Session::take_logits`] should give the logits of each token.
     pub logits: bool,
-    /// Whether drafts of the next tokens are taken from the text.
+    /// Whether and when drafts of the next tokens are taken from the text.
     pub drafting: Drafting,
     /// Ids of a predicted text, from which drafts may come, too.
     pub prediction: &'a [u32],
@@ -93,7 +93,8 @@ pub trait Session {
     /// Registers an adapter of the model under this number.
     ///
     /// # Errors
-    /// `limit_exceeded`, `unsupported_architecture`, `out_of_memory`, `device_lost`.
+    /// `limit_exceeded` for one adapter too many, `unsupported_architecture` for one that changes experts;
+    /// `out_of_memory`, `device_lost`.
     async fn add_adapter(&mut self, _id: u32, _adapter: Adapter) -> Result<()> {
         Err(Error::invalid_argument("the session takes no adapters"))
     }
@@ -183,7 +184,7 @@ pub trait Session {
     /// the saved caches do not fit this session.
     ///
     /// # Errors
-    /// `bad_file`, `device_lost`.
+    /// `bad_file` where the saved caches have another size than this session's; `device_lost`.
     async fn restore(&mut self, _head: &Head) -> Result<bool> {
         Ok(false)
     }
@@ -199,7 +200,7 @@ pub trait Session {
     /// Writes a part, followed by its digest in `file`, into the caches.
     ///
     /// # Errors
-    /// `bad_file`, `integrity_failed`, `device_lost`.
+    /// `bad_file` for a part of another length, `integrity_failed` for one that has changed; `device_lost`.
     async fn write_part(&self, _tokens: usize, _number: u32, _file: &[u8]) -> Result<()> {
         Ok(())
     }

@@ -79,7 +79,6 @@ impl GpuEmbedder {
         Ok(embedder)
     }
 
-    /// The model.
     pub fn model(&self) -> &Rc<GpuModel> {
         &self.model
     }
@@ -144,7 +143,7 @@ impl GpuEmbedder {
     /// rows; `None` where `stop` was set before all was submitted.
     ///
     /// # Errors
-    /// Those of [`EncoderInput::check`]; `device_lost` and `out_of_memory` as the browser reports them.
+    /// The errors of [`EncoderInput::check`]; `device_lost` and `out_of_memory` as the browser reports them.
     pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
         input.check(&self.model.program, self.plan.context)?;
         let parts = 1 + self.model.program.sides.len() as u64;

@@ -39,7 +39,7 @@ impl GpuSession {
     /// sequences after each step.
     ///
     /// # Errors
-    /// Those of [`GpuSession::logits_of_rows`].
+    /// The errors of [`GpuSession::logits_of_rows`].
     pub async fn decode_rows(&mut self, rows: &[Row], steps: usize) -> Result<Vec<Vec<Sequence>>> {
         self.grow_to(end_of(rows) + steps).await?;
         let count = self.start_rows(rows).await?;

@@ -122,7 +122,6 @@ impl GpuLane {
         Ok(true)
     }
 
-    /// The model.
     pub fn model(&self) -> &Rc<GpuModel> {
         &self.model
     }

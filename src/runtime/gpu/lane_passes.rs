@@ -34,7 +34,7 @@ pub(in crate::runtime) struct Shared {
 }
 
 impl Shared {
-    /// For a session that has room for as many rows as sequences, at least.
+    /// Makes the shared state of a session's lanes. The session must have room for as many rows as sequences, at least.
     pub fn new(session: GpuSession) -> Self {
         let count = session.texts.len();
         Self {

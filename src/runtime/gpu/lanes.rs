@@ -52,7 +52,7 @@ pub struct Lane {
     pub choosing: Option<Choosing>,
     /// Ids that end the text.
     pub ends: Vec<u32>,
-    /// A number that changes whenever the lane stops, and so before anything else is read or written.
+    /// A number that changes whenever the lane stops: what was read before may be gone then.
     pub version: u32,
     /// Decides when the lane's passes have drafts; `None` where they never do.
     pub drafts: Option<Drafts>,

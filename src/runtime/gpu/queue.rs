@@ -30,7 +30,7 @@ pub(in crate::runtime) struct Work<'a> {
 pub(in crate::runtime) struct Queue {
     model: Rc<GpuModel>,
     before: Option<Submitted>,
-    /// When the submit before `before` was done, in milliseconds.
+    /// When the last submit that is known to be done was done, in milliseconds.
     last_done: f64,
 }
 

@@ -27,7 +27,7 @@ pub(in crate::runtime) struct Rows {
 }
 
 impl Rows {
-    /// For a model whose slots hold the first rows of the table.
+    /// Makes the rows of a model whose slots hold the first rows of the table.
     pub fn new(slots: Slots, source: Box<dyn RowSource>) -> Self {
         Self { slots: RefCell::new(slots), source }
     }
@@ -43,7 +43,7 @@ impl GpuModel {
     /// submitted before anything else is awaited. Passes submitted before see the slots as they were.
     ///
     /// # Errors
-    /// Those of the source; the slots are valid then, too. `limit_exceeded` for more rows than slots.
+    /// The errors of the source, after which the slots are still valid; `limit_exceeded` for more rows than slots.
     pub(in crate::runtime) async fn ensure_rows(&self, tokens: &[u32]) -> Result<()> {
         let Some(Rows { slots, source }) = &self.rows else { return Ok(()) };
         loop {
@@ -68,7 +68,7 @@ impl GpuModel {
     /// Puts the rows of tokens that texts are likely to use into slots, as many as fit.
     ///
     /// # Errors
-    /// Those of the source.
+    /// The errors of the source.
     pub async fn expect(&self, tokens: &[u32]) -> Result<()> {
         self.ensure_rows(&tokens[..tokens.len().min(self.chunk())]).await
     }

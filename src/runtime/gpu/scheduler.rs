@@ -1,5 +1,5 @@
-//! Runs texts and batches through passes on the GPU. Only this file makes room, fetches rows, writes and submits
-//! passes, and reads them back.
+//! Runs texts and batches through passes on the GPU: makes room, fetches rows, writes and submits passes, and reads
+//! them back. The decode passes of lanes are written and handed out in `lane_passes.rs`.
 
 use std::cell::Cell;
 
@@ -37,7 +37,7 @@ impl Wants<'_> {
         matches!(self, Self::Token | Self::TokenLater)
     }
 
-    /// The same wish, borrowed for the passes after a pause.
+    /// Borrows the wish for the passes after a pause.
     pub fn again(&mut self) -> Wants<'_> {
         match self {
             Self::Nothing => Wants::Nothing,
@@ -111,7 +111,7 @@ impl GpuSession {
     /// awaited.
     ///
     /// # Errors
-    /// Those of the rows' source.
+    /// The errors of the rows' source.
     pub(in crate::runtime) async fn begin_pass(&self, ids: &[u32], position: usize) -> Result<()> {
         self.model.ensure_rows(ids).await?;
         self.sequence.advance_to(position + ids.len());

@@ -111,7 +111,6 @@ impl GpuSession {
         Ok(session)
     }
 
-    /// The model.
     pub fn model(&self) -> &Rc<GpuModel> {
         &self.model
     }
@@ -218,7 +217,7 @@ impl GpuSession {
         self.forget_set_aside();
     }
 
-    /// Writes the ids at which the GPU stops a sequence.
+    /// Writes the ids at which the GPU stops a sequence, at most [`MAX_STOPS`].
     pub(in crate::runtime) fn write_ends(&self, ends: &[u32]) {
         let ends = &ends[..ends.len().min(MAX_STOPS)];
         let words: Vec<u32> = std::iter::once(ends.len() as u32).chain(ends.iter().copied()).collect();

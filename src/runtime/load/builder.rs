@@ -65,7 +65,7 @@ enum Check {
     Skipped,
     /// Kernels are checked, with these samples of the weights.
     Sampled(Sampler),
-    /// These variants were found to be wrong before.
+    /// Variants that were found to be wrong before.
     Known(Vec<String>),
 }
 
@@ -229,7 +229,7 @@ impl<'a> GpuModelBuilder<'a> {
     /// The first session of the model, or the embedder, once all tensors are put and all pipelines compiled.
     ///
     /// # Errors
-    /// Those of [`Self::finish`].
+    /// The errors of [`Self::finish`].
     pub async fn finish_any(self) -> Result<GpuRun> {
         self.finish_tuned(None::<fn(Tuning) -> Ready<String>>).await
     }
@@ -237,7 +237,7 @@ impl<'a> GpuModelBuilder<'a> {
     /// Finishes like [`Self::finish_any`], with the lines of verdicts that `tune` returns; embedders are not tuned.
     ///
     /// # Errors
-    /// Those of [`Self::finish`].
+    /// The errors of [`Self::finish`].
     pub async fn finish_tuned(self, tune: Option<impl AsyncFnOnce(Tuning) -> String>) -> Result<GpuRun> {
         if self.model.rows.is_none() && self.cached_tensor().is_some() {
             return Err(Error::invalid_argument(

@@ -25,8 +25,8 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// For a model and the buffers of its first session, which is not made yet. Row 0 of the embeddings must be in a
-    /// slot.
+    /// Prepares tuning of a model in the buffers of its first session, which is not made yet. Row 0 of the embeddings
+    /// must be in a slot.
     pub fn new(model: &Rc<GpuModel>, table: &BufferTable, buffers: &Buffers) -> Self {
         let passes = [1, model.chunk().min(buffers.room.allocated)]
             .map(|tokens| (Pass::chunk(0, 0, &vec![0; tokens]).bytes(), tokens));

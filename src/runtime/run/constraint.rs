@@ -28,13 +28,13 @@ pub trait Constraint {
     /// Takes the next token; false, without any change, where it is not allowed.
     ///
     /// # Errors
-    /// Those of [`Constraint::mask`].
+    /// The errors of [`Constraint::mask`].
     fn commit(&mut self, id: u32) -> Result<bool>;
 
     /// Takes the tokens that must come next, and returns them.
     ///
     /// # Errors
-    /// Those of [`Constraint::mask`].
+    /// The errors of [`Constraint::mask`].
     fn commit_forced(&mut self) -> Result<Vec<u32>>;
 
     /// Whether the text must end here.

@@ -24,7 +24,7 @@ impl<S: Session> Engine<S> {
     /// Evaluates with these adapters, given as pairs of number and scale.
     ///
     /// # Errors
-    /// Those of [`Engine::evaluate`] and of [`Engine::adapters_of`].
+    /// The errors of [`Engine::evaluate`] and of [`Engine::adapters_of`].
     pub async fn evaluate_with(
         &mut self,
         ids: &[u32],

@@ -24,8 +24,8 @@ pub struct Engine<S = AnySession> {
     pub session: S,
     /// Converts between text and ids.
     pub tokenizer: Rc<Tokenizer>,
-    /// Flag that whoever wants the run to end sets. The run then ends at the next piece, also within a long prompt.
-    /// Cleared when a run starts and when it is finished.
+    /// Set this flag to end the run: it then ends at the next piece, also within a long prompt. Cleared when a run
+    /// starts and when it is finished.
     pub stop: Rc<Cell<bool>>,
     /// Tokens that the KV cache holds.
     pub(in crate::runtime) cached: Vec<u32>,

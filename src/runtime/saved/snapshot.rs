@@ -152,8 +152,9 @@ impl Head {
     /// Reads and checks a head with its digest.
     ///
     /// # Errors
-    /// `bad_file`, `integrity_failed`; `invalid_argument` for a session of another model, `context_full` where the
-    /// context is too short for it.
+    /// `bad_file` for a file that is no saved session, is cut short or contradicts itself; `integrity_failed` for one
+    /// that has changed; `invalid_argument` for a session of another model; `context_full` where the context is too
+    /// short for it.
     pub fn read(file: &[u8], fits: &Fits) -> Result<Self> {
         let preamble = Preamble::read(file, fits)?;
         let head = unsealed(file, preamble.head_bytes())?;
@@ -274,7 +275,7 @@ impl Engine {
     /// cached tokens.
     ///
     /// # Errors
-    /// Those of [`Head::read`].
+    /// The errors of [`Head::read`].
     pub fn check_saved(&self, start: &[u8], size: u64) -> Result<[u32; 2]> {
         let preamble = Preamble::read(start, &self.fits(size))?;
         // Each length has been checked against its own limit, and their sum against the size of the file.
@@ -286,7 +287,7 @@ impl Engine {
     /// Where there are no caches or they do not fit, that number is 0, and the session stays as it was.
     ///
     /// # Errors
-    /// Those of [`Head::read`]; `out_of_memory`, `device_lost`. If the head was read, the session is empty then.
+    /// The errors of [`Head::read`]; `out_of_memory`, `device_lost`. If the head was read, the session is empty then.
     pub async fn restore_head(&mut self, file: &[u8], size: u64) -> Result<(String, u32)> {
         self.check_idle()?;
         let head = Head::read(file, &self.fits(size))?;
@@ -317,7 +318,8 @@ impl Engine {
     /// Writes a part, followed by its digest in `file`, into the caches.
     ///
     /// # Errors
-    /// `bad_file`, `integrity_failed`, `device_lost`; the session is empty then.
+    /// `bad_file` for a part of another length, `integrity_failed` for one that has changed; `device_lost`. The session
+    /// is empty then.
     pub async fn write_part(&mut self, number: u32, file: &[u8]) -> Result<()> {
         let written = self.session.write_part(self.cached.len(), number, file).await;
         if written.is_err() {
