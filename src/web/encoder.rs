@@ -94,7 +94,7 @@ impl WasmEncoder {
         })
     }
 
-    /// What the encoder is and takes.
+    /// Properties of the encoder.
     pub fn info(&self) -> Result<JsValue, JsValue> {
         to_value(&Info::of(&*self.encoder.try_borrow().map_err(|_| busy())?))
     }

@@ -1,4 +1,4 @@
-//! The loop from ids to tokens and text. Only this file sees both a session and a tokenizer.
+//! The loop from ids to tokens and text.
 //!
 //! A run feeds the part of the prompt that the KV cache lacks, then takes tokens as they come. On the GPU several
 //! tokens are in flight: waiting for one costs about 2.6 ms in a browser whatever the work, so their number is chosen
@@ -101,8 +101,9 @@ impl<S: Session> Engine<S> {
     /// Waits for the next tokens; `None` when the run has ended.
     ///
     /// # Errors
-    /// Errors of the device, after which the cache is empty, except where memory for more tokens was missing. The run
-    /// ends; only after `device_lost` can it go on, once the engine has [another session](Engine::recover).
+    /// Errors of the device and of the grammar; `bad_file` where every logit is NaN. The cache is empty then, except
+    /// where memory for more tokens was missing. The run ends; only after `device_lost` can it go on, once the engine
+    /// has [another session](Engine::recover).
     pub async fn next(&mut self, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
         let Some(mut run) = self.run.take() else { return Ok(None) };
         let outcome = self.advance(&mut run, clock).await;
